@@ -1,0 +1,43 @@
+/** What can go wrong with a tape. Callers branch on the code, never on the message. */
+export type TapeErrorCode =
+  | 'TAPE_NO_SESSION'
+  | 'TAPE_NO_ANCHOR'
+  | 'TAPE_NO_SEQ'
+  | 'TAPE_NO_BLOB'
+  | 'TAPE_BAD_NAME'
+  | 'TAPE_BAD_ENTRY'
+  | 'TAPE_BAD_POINT'
+  | 'TAPE_EXISTS'
+  | 'TAPE_KEY_CONFLICT'
+  | 'TAPE_CONFLICT'
+  | 'TAPE_STALE_HEAD'
+  | 'TAPE_BUSY'
+  | 'TAPE_FENCED'
+  | 'TAPE_UNSETTLED'
+  | 'TAPE_LOCKED'
+  | 'TAPE_CLOSED'
+  | 'TAPE_CANNOT_OPEN'
+  | 'TAPE_SCHEMA_NEWER'
+  | 'TAPE_NOT_A_TAPE'
+  | 'TAPE_CORRUPT'
+  | 'TAPE_IO'
+  | 'GRAPH_DIVERGED';
+
+export interface TapeErrorOptions {
+  /** Facts about the failure, for programs: near names, the lease holder, a line number. */
+  readonly data?: Readonly<Record<string, unknown>>;
+  readonly cause?: unknown;
+}
+
+/** Says what could not be done, to what, and why. */
+export class TapeError extends Error {
+  override readonly name = 'TapeError';
+  readonly code: TapeErrorCode;
+  readonly data: Readonly<Record<string, unknown>>;
+
+  constructor(code: TapeErrorCode, message: string, { data = {}, cause }: TapeErrorOptions = {}) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.code = code;
+    this.data = data;
+  }
+}

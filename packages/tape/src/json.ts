@@ -1,0 +1,76 @@
+import { TapeError } from './errors.ts';
+
+/** Any JSON value. */
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+
+/** A JSON object. */
+export type JsonObject = { readonly [key: string]: Json };
+
+/** The largest payload or meta of one entry, in UTF-8 bytes (R15). */
+export const entryBytesMax: number = 16 * 1024 * 1024;
+
+/** How deep arrays and objects of an entry may nest (R15). */
+export const jsonDepthMax = 64;
+
+/**
+ * The depth of a JSON text, found without parsing it: a parser or a serialiser of a text nested too deep
+ * runs out of stack. Counts brackets outside strings; says nothing about validity.
+ */
+export function jsonDepth(text: string): number {
+  let depth = 0;
+  let deepest = 0;
+  let inString = false;
+  for (let i = 0; i < text.length; i += 1) {
+    const c = text.charCodeAt(i);
+    if (inString) {
+      if (c === 92) i += 1;
+      else if (c === 34) inString = false;
+    } else if (c === 34) inString = true;
+    else if (c === 91 || c === 123) {
+      depth += 1;
+      if (depth > deepest) deepest = depth;
+    } else if (c === 93 || c === 125) depth -= 1;
+  }
+  return deepest;
+}
+
+/**
+ * Parses a text that came from outside.
+ * @throws TAPE_BAD_ENTRY when it is too large, nested too deep, or not JSON.
+ */
+export function parseJson(text: string, what = 'text'): Json {
+  if (Buffer.byteLength(text) > entryBytesMax)
+    throw new TapeError('TAPE_BAD_ENTRY', `cannot read ${what}: over ${entryBytesMax} bytes`);
+  if (jsonDepth(text) > jsonDepthMax)
+    throw new TapeError('TAPE_BAD_ENTRY', `cannot read ${what}: nested over ${jsonDepthMax} levels`);
+  try {
+    return JSON.parse(text) as Json;
+  } catch (cause) {
+    throw new TapeError('TAPE_BAD_ENTRY', `cannot read ${what}: ${(cause as Error).message}`, { cause });
+  }
+}
+
+/**
+ * The compact JSON text of a value, as it is stored and hashed. Lone surrogates become escapes, so every
+ * string comes back as it was (storage.md 7).
+ * @throws TAPE_BAD_ENTRY when the value has no JSON form, is too large, or is nested too deep.
+ */
+export function encodeJson(value: unknown, what = 'value'): string {
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(value);
+  } catch (cause) {
+    throw new TapeError('TAPE_BAD_ENTRY', `cannot store ${what}: ${(cause as Error).message}`, { cause });
+  }
+  if (text === undefined) throw new TapeError('TAPE_BAD_ENTRY', `cannot store ${what}: it has no JSON form`);
+  if (Buffer.byteLength(text) > entryBytesMax)
+    throw new TapeError('TAPE_BAD_ENTRY', `cannot store ${what}: over ${entryBytesMax} bytes`);
+  if (jsonDepth(text) > jsonDepthMax)
+    throw new TapeError('TAPE_BAD_ENTRY', `cannot store ${what}: nested over ${jsonDepthMax} levels`);
+  return text;
+}
+
+/** Whether a value is a JSON object: not null, not an array. */
+export function isObject(value: unknown): value is Record<string, Json> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,29 @@
+import { defineConfig } from 'vitest/config';
+
+/** The tests run the packages' sources; only the e2e tests run the build. */
+const conditions = ['@tapedeck/source'];
+
+function project(name: string, more: { testTimeout?: number; bench?: string[]; include?: string[] } = {}) {
+  const { bench = [], include = [`test/${name}/**/*.test.ts`], ...rest } = more;
+  return { extends: true as const, test: { name, include, benchmark: { include: bench }, ...rest } };
+}
+
+export default defineConfig({
+  ssr: { resolve: { conditions } },
+  test: {
+    reporters: ['default', './test/reporter.ts'],
+    projects: [
+      project('unit', {
+        include: ['test/unit/**/*.test.ts', 'test/contract/**/*.test.ts'],
+        bench: ['test/bench/**/*.bench.ts'],
+        testTimeout: 60_000,
+      }),
+      project('integration', { testTimeout: 60_000 }),
+      project('e2e', {
+        include: ['test/e2e/**/*.test.ts', 'test/docs/**/*.test.ts'],
+        testTimeout: 60_000,
+      }),
+    ],
+    coverage: { provider: 'v8', include: ['packages/*/src/**'], reporter: ['text', 'html'] },
+  },
+});
