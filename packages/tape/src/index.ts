@@ -1,5 +1,82 @@
-export * from './entry.ts';
-export * from './errors.ts';
-export * from './json.ts';
-export * from './lineage-line.ts';
-export * from './name.ts';
+export type { Appended } from './append.ts';
+export { type BlobRef, blobHashes, isBlobRef, restoreBlobs } from './blob.ts';
+export type { Sources } from './clock.ts';
+export { assistantText } from './collect.ts';
+export {
+  type Awaitable,
+  anchor,
+  assistant,
+  type Draft,
+  type Entry,
+  type EntryKind,
+  handoff,
+  type Mark,
+  type Meta,
+  normalise,
+  note,
+  type Part,
+  type Seq,
+  toolCall,
+  toolResult,
+  user,
+} from './entry.ts';
+export { TapeError, type TapeErrorCode } from './errors.ts';
+export { noResult, type Target } from './fit.ts';
+export type { Deliver, Forked, ForkRequest, Span } from './fork.ts';
+export { bodyHash, type ChainLink, entryHash, genesisHash, sha256 } from './hash.ts';
+export type { InboxBody, InboxDraft, InboxItem } from './inbox.ts';
+export {
+  encodeJson,
+  entryBytesMax,
+  isObject,
+  type Json,
+  type JsonObject,
+  jsonDepth,
+  jsonDepthMax,
+  parseJson,
+} from './json.ts';
+export { type Lease, leaseTtlMs } from './lease.ts';
+export {
+  encodeLine,
+  firstPrev,
+  type Journal,
+  type LineageLine,
+  type LineageType,
+  type LineIntention,
+  lineHash,
+} from './lineage-line.ts';
+export type {
+  Conflict,
+  ConflictReport,
+  MergeDraft,
+  Merged,
+  MergeRequest,
+  MergeStrategy,
+} from './merge.ts';
+export { mergeCharsMax } from './merge-block.ts';
+export {
+  checkAnchorName,
+  checkName,
+  childName,
+  derivedNameMax,
+  isUlid,
+  nameFault,
+  nameMax,
+  nearNames,
+  quote,
+  tapeName,
+} from './name.ts';
+export { clientCalls } from './open-calls.ts';
+export type { Intention } from './outbox.ts';
+export { type Owner, processOwner, provablyDead } from './owner.ts';
+export type { Point } from './point.ts';
+export type { StoredMessage } from './render.ts';
+export type { Rewound } from './rewind.ts';
+export { type ViewPolicy, viewVersion } from './select.ts';
+export type { SessionInit } from './session.ts';
+export type { OpenOptions } from './sqlite.ts';
+export { openTapeStore, SqliteTapeStore, type StoreOptions } from './sqlite-store.ts';
+export type { AppendOptions, EntryQuery, StreamChunk, TapeStore, WriteOptions } from './store.ts';
+export type { Delivery, Lifecycle, Ref, SessionInfo, SessionQuery, Task } from './tapes.ts';
+export type { Problem } from './verify.ts';
+export { estimateTokens, type View, type ViewOptions, view } from './view.ts';

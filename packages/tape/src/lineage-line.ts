@@ -41,6 +41,7 @@ export interface LineageLine {
   readonly seq?: number;
   readonly parent_head?: string;
   readonly child_head?: string;
+  readonly alias?: string;
   readonly lifecycle?: string;
   readonly task?: string;
   readonly delivery?: string;

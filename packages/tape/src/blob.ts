@@ -1,0 +1,128 @@
+import { hash } from 'node:crypto';
+import { TapeError } from './errors.ts';
+import { hex } from './hash.ts';
+import type { Db } from './sqlite.ts';
+
+/** Stands in a payload where bytes stood: they are kept once, by their SHA-256. */
+export interface BlobRef {
+  readonly type: 'blob';
+  readonly hash: string;
+  readonly size: number;
+  /** The form the bytes had: they come back in the same. */
+  readonly as: 'bytes' | 'base64';
+}
+
+export interface Blob {
+  readonly hash: Buffer;
+  readonly bytes: Uint8Array;
+}
+
+/** Whether a value stands for bytes kept elsewhere. */
+export function isBlobRef(value: unknown): value is BlobRef {
+  if (typeof value !== 'object' || value === null) return false;
+  const { type, hash, as } = value as Partial<BlobRef>;
+  return (
+    type === 'blob' &&
+    typeof hash === 'string' &&
+    /^[0-9a-f]{64}$/.test(hash) &&
+    (as === 'bytes' || as === 'base64')
+  );
+}
+
+/**
+ * Takes the bytes of files, images and reasoning files out of a payload. Bytes anywhere are taken; a base64
+ * text only where a part says that it is data of a media type.
+ */
+export function extractBlobs(payload: unknown): { payload: unknown; blobs: readonly Blob[] } {
+  const blobs: Blob[] = [];
+  const keep = (bytes: Uint8Array, as: BlobRef['as']): BlobRef => {
+    const digest = hash('sha256', bytes, 'buffer');
+    blobs.push({ hash: digest, bytes });
+    return { type: 'blob', hash: hex(digest), size: bytes.byteLength, as };
+  };
+  return { payload: mapBytes(payload, keep, 0), blobs };
+}
+
+type Keep = (bytes: Uint8Array, as: BlobRef['as']) => BlobRef;
+
+function mapBytes(value: unknown, keep: Keep, depth: number): unknown {
+  if (typeof value !== 'object' || value === null || depth > 100) return value;
+  if (value instanceof Uint8Array) return keep(value, 'bytes');
+  if (value instanceof ArrayBuffer) return keep(new Uint8Array(value), 'bytes');
+  if (Array.isArray(value)) return mapArray(value, (item) => mapBytes(item, keep, depth + 1));
+  if ('toJSON' in value) return value;
+  const media = typeof (value as { mediaType?: unknown }).mediaType === 'string';
+  return mapFields(value, (field, name) => {
+    if (media && (name === 'data' || name === 'image')) {
+      const inner = (field as { type?: unknown } | null)?.type === 'data' ? field : undefined;
+      if (inner !== undefined)
+        return mapFields(inner as object, (v) => base64Bytes(v, keep) ?? mapBytes(v, keep, depth + 1));
+      return base64Bytes(field, keep) ?? mapBytes(field, keep, depth + 1);
+    }
+    return mapBytes(field, keep, depth + 1);
+  });
+}
+
+/** Short texts stay in place; a text that is not the one base64 form of its bytes could not come back as it was. */
+function base64Bytes(value: unknown, keep: Keep): BlobRef | undefined {
+  if (typeof value !== 'string' || value.length < 256 || value.length % 4 !== 0) return undefined;
+  const bytes = Buffer.from(value, 'base64');
+  return bytes.toString('base64') === value ? keep(bytes, 'base64') : undefined;
+}
+
+/**
+ * Puts the bytes back, in the form they had.
+ * @throws TAPE_NO_BLOB through `load` when they are gone.
+ */
+export function restoreBlobs(payload: unknown, load: (hash: string) => Uint8Array): unknown {
+  if (typeof payload !== 'object' || payload === null || payload instanceof Uint8Array) return payload;
+  if (isBlobRef(payload)) {
+    const bytes = load(payload.hash);
+    return payload.as === 'bytes' ? bytes : Buffer.from(bytes).toString('base64');
+  }
+  if (Array.isArray(payload)) return mapArray(payload, (item) => restoreBlobs(item, load));
+  return mapFields(payload, (field) => restoreBlobs(field, load));
+}
+
+/** The hashes of the bytes that a payload refers to. */
+export function blobHashes(payload: unknown): string[] {
+  if (typeof payload !== 'object' || payload === null) return [];
+  if (isBlobRef(payload)) return [payload.hash];
+  return Object.values(payload).flatMap(blobHashes);
+}
+
+function mapArray(items: readonly unknown[], change: (item: unknown) => unknown): readonly unknown[] {
+  const mapped = items.map(change);
+  return mapped.every((item, i) => item === items[i]) ? items : mapped;
+}
+
+/** Keeps the object itself when nothing in it changed; defines fields, so that `__proto__` stays a plain key. */
+function mapFields(object: object, change: (field: unknown, name: string) => unknown): object {
+  const mapped = Object.entries(object).map(([name, field]) => [name, change(field, name), field] as const);
+  if (mapped.every(([, now, was]) => now === was)) return object;
+  return Object.fromEntries(mapped);
+}
+
+/** Stores bytes once, and notes which entry needs them. */
+export function keepBlobs(db: Db, entryId: number, blobs: readonly Blob[]): void {
+  for (const { hash, bytes } of blobs) {
+    db.run('INSERT INTO blob (hash, bytes) VALUES (@hash, @bytes) ON CONFLICT DO NOTHING', { hash, bytes });
+    db.run('INSERT INTO blob_ref (hash, entry_id) VALUES (@hash, @entryId) ON CONFLICT DO NOTHING', {
+      hash,
+      entryId,
+    });
+  }
+}
+
+/**
+ * The bytes of a hash.
+ * @throws TAPE_NO_BLOB, or TAPE_CORRUPT when what is stored has another hash.
+ */
+export function loadBlob(db: Db, hexHash: string): Uint8Array {
+  const key = Buffer.from(hexHash, 'hex');
+  const row = db.get<{ bytes: Uint8Array }>('SELECT bytes FROM blob WHERE hash = @key', { key });
+  if (row === undefined) throw new TapeError('TAPE_NO_BLOB', `cannot find the bytes ${hexHash}`);
+  if (hash('sha256', row.bytes) !== hexHash)
+    throw new TapeError('TAPE_CORRUPT', `cannot read the bytes ${hexHash}: they have another hash now`);
+  return row.bytes;
+}

@@ -1,0 +1,90 @@
+import type { Entry, Seq } from './entry.ts';
+import { isObject, type Json, type JsonObject } from './json.ts';
+import { readEntries } from './read.ts';
+import type { Db } from './sqlite.ts';
+import type { TapeRow } from './tapes.ts';
+
+/** What a child has to show for a range of its own entries. */
+export interface Collected {
+  readonly text: string;
+  /** The entry that the text came from, if one did. */
+  readonly textSeq: Seq | undefined;
+  readonly usage: JsonObject | undefined;
+  /** Whether every tool that was run declared what it reads and writes: without that, no verdict on conflicts is complete. */
+  readonly complete: boolean;
+  readonly durationMs: number;
+}
+
+/**
+ * Reads a child's own entries for its result: an explicit `result` entry, else the last text of its model, else
+ * its error. Reads only; done before the merge's transaction.
+ */
+export function collectResult(db: Db, child: TapeRow, [from, to]: readonly [Seq, Seq]): Collected {
+  let result: Entry | undefined;
+  let said: { seq: Seq; text: string } | undefined;
+  let failed: { seq: Seq; text: string } | undefined;
+  let first: number | undefined;
+  let last = 0;
+  let complete = true;
+  const usage: Record<string, number> = {};
+  for (const entry of readEntries(db, child, { from, to, own: true })) {
+    first ??= entry.at;
+    last = entry.at;
+    if (entry.kind === 'result') result = entry;
+    else if (entry.kind === 'tool-result') complete &&= isObject(entry.meta.paths);
+    else if (entry.kind === 'event' && entry.name === 'run/error') failed = errorOf(entry) ?? failed;
+    else if (entry.kind === 'message') {
+      addUsage(usage, entry.meta.usage);
+      const text = assistantText(entry.payload);
+      if (text !== '') said = { seq: entry.seq, text };
+    } else if (entry.kind === 'rewind') {
+      // What the child itself took back is not its result.
+      const to = entry.ref ?? 0;
+      if (result !== undefined && result.seq > to) result = undefined;
+      if (said !== undefined && said.seq > to) said = undefined;
+    }
+  }
+  const unfinished = failed !== undefined && failed.seq > (said?.seq ?? 0) ? failed : undefined;
+  const chosen =
+    result === undefined ? joinText(said, unfinished) : { seq: result.seq, text: resultText(result.payload) };
+  return {
+    text: chosen?.text ?? '(no result)',
+    textSeq: chosen?.seq,
+    usage: Object.keys(usage).length === 0 ? undefined : usage,
+    complete,
+    durationMs: first === undefined ? 0 : last - first,
+  };
+}
+
+type Said = { readonly seq: Seq; readonly text: string };
+
+function joinText(said: Said | undefined, failed: Said | undefined): Said | undefined {
+  if (said === undefined || failed === undefined) return said ?? failed;
+  return { seq: failed.seq, text: `${said.text}\n\n${failed.text}` };
+}
+
+function resultText(payload: Json): string {
+  const value = isObject(payload) && 'value' in payload ? payload.value : payload;
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+/** The text parts of an assistant message, joined; empty for any other payload. */
+export function assistantText(payload: Json): string {
+  if (!isObject(payload) || payload.role !== 'assistant' || !Array.isArray(payload.content)) return '';
+  return payload.content
+    .flatMap((part) => (isObject(part) && part.type === 'text' ? [String(part.text)] : []))
+    .join('');
+}
+
+function errorOf(entry: Entry): Said | undefined {
+  const { payload } = entry;
+  return isObject(payload) && typeof payload.message === 'string'
+    ? { seq: entry.seq, text: `Error: ${payload.message}` }
+    : undefined;
+}
+
+function addUsage(sum: Record<string, number>, usage: Json | undefined): void {
+  if (!isObject(usage)) return;
+  for (const [name, value] of Object.entries(usage))
+    if (typeof value === 'number') sum[name] = (sum[name] ?? 0) + value;
+}

@@ -1,0 +1,136 @@
+import { type Writer, writeEntries } from './append.ts';
+import type { Draft } from './entry.ts';
+import { TapeError } from './errors.ts';
+import { encodeJson, type Json } from './json.ts';
+import type { Lease } from './lease.ts';
+import { type MergeDraft, mergeTape, planMerge } from './merge.ts';
+import { quote } from './name.ts';
+import { type TapeRow, tapeById } from './tapes.ts';
+
+/** What someone who does not own a session wants written or done there. */
+export type InboxBody =
+  | { readonly type: 'append'; readonly drafts: readonly Draft[] }
+  | { readonly type: 'merge'; readonly draft: MergeDraft };
+
+export interface InboxDraft {
+  readonly body: InboxBody;
+  /** The queue mode for what starts or steers a run; plain writes use `queue`. */
+  readonly mode?: string;
+  /** Who posted: `cli`, `user`, `agent`, `timer`, … */
+  readonly source?: string;
+  /** The same key posted twice is one item. */
+  readonly key?: string;
+}
+
+export interface InboxItem extends Required<Omit<InboxDraft, 'body'>> {
+  readonly id: string;
+  readonly body: InboxBody;
+  readonly queuedAt: number;
+}
+
+interface InboxRow {
+  readonly id: number;
+  readonly ulid: string;
+  readonly mode: string;
+  readonly source: string;
+  readonly key: string;
+  readonly body: string;
+  readonly queued_at: number;
+}
+
+/** Leaves an item, checked by the caller, for whoever owns the session; the same key with other content is refused. Returns its id. */
+export function postItem({ db, sources }: Writer, tape: TapeRow, item: InboxDraft): string {
+  const id = sources.newId();
+  const key = item.key ?? id;
+  const body = encodeJson(item.body, 'an inbox item');
+  const before = db.get<{ ulid: string; body: string }>(
+    'SELECT ulid, body FROM inbox WHERE tape_id = @tape AND key = @key',
+    { tape: tape.id, key },
+  );
+  if (before !== undefined) {
+    if (before.body === body) return before.ulid;
+    throw new TapeError(
+      'TAPE_KEY_CONFLICT',
+      `cannot post to '${tape.name}' under key ${quote(key)}: another item has it`,
+      { data: { session: tape.name, key } },
+    );
+  }
+  db.run(
+    `INSERT INTO inbox (ulid, tape_id, mode, source, key, body, queued_at)
+       VALUES (@id, @tape, @mode, @source, @key, @body, @now)`,
+    {
+      id,
+      tape: tape.id,
+      mode: item.mode ?? 'queue',
+      source: item.source ?? 'user',
+      key,
+      body,
+      now: sources.now(),
+    },
+  );
+  return id;
+}
+
+/** What waits for the owner of a session, oldest first. */
+export function inboxItems({ db }: Pick<Writer, 'db'>, tape: TapeRow): InboxItem[] {
+  return db
+    .all<InboxRow>('SELECT * FROM inbox WHERE tape_id = @tape ORDER BY id', { tape: tape.id })
+    .map((row) => ({
+      id: row.ulid,
+      mode: row.mode,
+      source: row.source,
+      key: row.key,
+      body: JSON.parse(row.body) as InboxBody,
+      queuedAt: row.queued_at,
+    }));
+}
+
+/** Tapes that something was posted to, for the drain of every write-open. */
+export function tapesWithInbox({ db }: Pick<Writer, 'db'>): number[] {
+  return db.all<{ tape_id: number }>('SELECT DISTINCT tape_id FROM inbox').map((row) => row.tape_id);
+}
+
+/**
+ * Does what the inbox asks, oldest first, and removes it, in the caller's transaction. An item that cannot be
+ * done leaves an `inbox/refused` event with the reason, so that nothing vanishes. Returns how many were taken.
+ */
+export function drainInbox(writer: Writer, realm: string, tapeId: number, lease: Lease): number {
+  const items = inboxItems(writer, tapeById(writer.db, tapeId));
+  for (const item of items) {
+    try {
+      writer.db.savepoint(() => handle(writer, realm, { tapeId, lease, item }));
+    } catch (error) {
+      if (!(error instanceof TapeError) || error.code === 'TAPE_FENCED') throw error;
+      writeEntries(writer, tapeById(writer.db, tapeId), [refusal(item, error)], lease.epoch);
+    }
+    writer.db.run('DELETE FROM inbox WHERE ulid = @id', { id: item.id });
+  }
+  return items.length;
+}
+
+function handle(
+  writer: Writer,
+  realm: string,
+  { tapeId, lease, item }: { tapeId: number; lease: Lease; item: InboxItem },
+): void {
+  const { body } = item;
+  if (body.type === 'merge') {
+    if (mergeTape(writer, planMerge(writer.db, realm, body.draft), body.draft, lease) === undefined)
+      throw new TapeError('TAPE_CONFLICT', `cannot merge '${body.draft.child}': it has moved`);
+    return;
+  }
+  const origin = { source: item.source, mode: item.mode, queued_at: new Date(item.queuedAt).toISOString() };
+  const drafts = body.drafts.map((draft) => ({ ...draft, meta: { ...origin, ...draft.meta } }));
+  writeEntries(writer, tapeById(writer.db, tapeId), drafts, lease.epoch);
+}
+
+function refusal(item: InboxItem, error: TapeError): Draft {
+  const payload: Json = {
+    id: item.id,
+    source: item.source,
+    type: item.body.type,
+    code: error.code,
+    message: error.message,
+  };
+  return { kind: 'event', name: 'inbox/refused', payload };
+}

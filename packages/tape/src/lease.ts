@@ -1,0 +1,153 @@
+import { fenced } from './append.ts';
+import type { Seq } from './entry.ts';
+import { TapeError } from './errors.ts';
+import { type Owner, provablyDead } from './owner.ts';
+import type { Db } from './sqlite.ts';
+import type { TapeRow } from './tapes.ts';
+
+/**
+ * The right to write a session, held for a run or an act. Time only decides when it may be taken over; what
+ * keeps a superseded owner out is the epoch, checked inside every append (R7).
+ */
+export interface Lease {
+  readonly session: string;
+  /** ULID of the session. */
+  readonly id: string;
+  readonly owner: string;
+  readonly epoch: number;
+  /** Milliseconds since the epoch. */
+  readonly expiresAt: number;
+}
+
+export interface LeaseRow {
+  readonly tape_id: number;
+  readonly owner: string;
+  readonly epoch: number;
+  readonly pid: number | null;
+  readonly pid_start: string | null;
+  readonly boot_id: string | null;
+  readonly host: string | null;
+  readonly expires_at: number;
+}
+
+export const leaseTtlMs = 30_000;
+
+/** The live lease of a tape: not expired, and its owner not provably dead. */
+export function liveLease(db: Db, tapeId: number, now: number): LeaseRow | undefined {
+  const row = db.get<LeaseRow>('SELECT * FROM lease WHERE tape_id = @tapeId', { tapeId });
+  if (row === undefined || row.expires_at <= now) return undefined;
+  return provablyDead(ownerOf(row)) ? undefined : row;
+}
+
+export function ownerOf(row: LeaseRow): Owner {
+  return {
+    id: row.owner,
+    ...(row.pid !== null && { pid: row.pid }),
+    ...(row.pid_start !== null && { pidStart: row.pid_start }),
+    ...(row.boot_id !== null && { bootId: row.boot_id }),
+    ...(row.host !== null && { host: row.host }),
+  };
+}
+
+/**
+ * Takes the lease of a tape, from a dead or expired owner too.
+ * @throws TAPE_BUSY naming the holder.
+ */
+export function acquireLease(
+  db: Db,
+  tape: TapeRow,
+  { owner, now, ttlMs = leaseTtlMs }: { owner: Owner; now: number; ttlMs?: number | undefined },
+): Lease {
+  const held = liveLease(db, tape.id, now);
+  if (held !== undefined) throw busy(tape.name, held);
+  const epoch = tape.epoch + 1;
+  const expiresAt = now + ttlMs;
+  db.run('UPDATE tape SET epoch = @epoch WHERE id = @id', { epoch, id: tape.id });
+  db.run(
+    `INSERT INTO lease (tape_id, owner, epoch, pid, pid_start, boot_id, host, expires_at)
+       VALUES (@id, @owner, @epoch, @pid, @start, @boot, @host, @expiresAt)
+       ON CONFLICT DO UPDATE SET owner = @owner, epoch = @epoch, pid = @pid, pid_start = @start, boot_id = @boot,
+         host = @host, expires_at = @expiresAt`,
+    {
+      id: tape.id,
+      owner: owner.id,
+      epoch,
+      expiresAt,
+      pid: owner.pid ?? null,
+      start: owner.pidStart ?? null,
+      boot: owner.bootId ?? null,
+      host: owner.host ?? null,
+    },
+  );
+  return { session: tape.name, id: tape.ulid, owner: owner.id, epoch, expiresAt };
+}
+
+/**
+ * The heartbeat: the only thing that extends a lease.
+ * @throws TAPE_FENCED when another owner has taken the session over.
+ */
+export function extendLease(
+  db: Db,
+  tape: TapeRow,
+  { lease, now, ttlMs = leaseTtlMs }: { lease: Lease; now: number; ttlMs?: number | undefined },
+): Lease {
+  const expiresAt = now + ttlMs;
+  const extended = db.run(
+    'UPDATE lease SET expires_at = @expiresAt WHERE tape_id = @id AND owner = @owner AND epoch = @epoch',
+    { id: tape.id, owner: lease.owner, epoch: lease.epoch, expiresAt },
+  );
+  if (extended === 0 || tape.epoch !== lease.epoch) throw fenced(tape.name);
+  return { ...lease, expiresAt };
+}
+
+/**
+ * Gives the lease back, unless the inbox holds something: then it is still the caller's, who drains and tries
+ * again. The check and the release are one act, so nothing posted in between is stranded (storage.md 13). The
+ * epoch moves on, so that a lease given back can never write again.
+ */
+export function releaseLease(db: Db, tape: TapeRow, lease: Lease): boolean {
+  if (tape.epoch !== lease.epoch) throw fenced(tape.name);
+  if (db.get('SELECT 1 FROM inbox WHERE tape_id = @id LIMIT 1', { id: tape.id }) !== undefined) return false;
+  db.run('DELETE FROM lease WHERE tape_id = @id AND owner = @owner', { id: tape.id, owner: lease.owner });
+  db.run('UPDATE tape SET epoch = epoch + 1 WHERE id = @id', { id: tape.id });
+  return true;
+}
+
+/**
+ * The epoch under which an act may write a tape: the lease's own, or, for an act without a lease, the next one,
+ * which fences whoever let a lease run out.
+ * @throws TAPE_FENCED, TAPE_BUSY
+ */
+export function writeEpoch(
+  db: Db,
+  tape: TapeRow,
+  { lease, now }: { lease?: Lease | undefined; now: number },
+): number {
+  if (lease !== undefined) {
+    if (lease.id !== tape.ulid)
+      throw new TypeError(`a lease on '${lease.session}' cannot write '${tape.name}'`);
+    if (tape.epoch !== lease.epoch) throw fenced(tape.name);
+    return tape.epoch;
+  }
+  const held = liveLease(db, tape.id, now);
+  if (held !== undefined) throw busy(tape.name, held);
+  return tape.epoch + 1;
+}
+
+function busy(session: string, held: LeaseRow): TapeError {
+  const who =
+    held.pid === null ? `owner ${held.owner}` : `process ${held.pid} on ${held.host ?? 'this host'}`;
+  return new TapeError('TAPE_BUSY', `cannot write '${session}': ${who} is writing it`, {
+    data: { session, owner: ownerOf(held), expiresAt: held.expires_at },
+  });
+}
+
+/** Refuses an act that must not cut a batch of tool calls in two. */
+export function checkSettled(tape: TapeRow, act: string): Seq {
+  if (tape.settled_seq === tape.head_seq) return tape.settled_seq;
+  throw new TapeError(
+    'TAPE_UNSETTLED',
+    `cannot ${act} '${tape.name}': tool calls after ${tape.name}@${tape.settled_seq} have no result yet`,
+    { data: { session: tape.name, settled: tape.settled_seq, head: tape.head_seq } },
+  );
+}

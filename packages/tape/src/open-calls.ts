@@ -1,0 +1,68 @@
+import type { EntryKind, Seq } from './entry.ts';
+import { isObject } from './json.ts';
+import type { Db } from './sqlite.ts';
+
+/**
+ * Which client-side tool calls are open at the end of a tape, and since which position. A batch begins with
+ * the assistant message that asks and ends with the last result; inside it no fork, merge or rewind may cut.
+ */
+export interface OpenBatch {
+  readonly from: Seq;
+  readonly calls: ReadonlySet<string>;
+}
+
+/** The calls of a message that this side has to run: those that the provider ran itself are done. */
+export function clientCalls(payload: unknown): string[] {
+  if (!isObject(payload) || payload.role !== 'assistant' || !Array.isArray(payload.content)) return [];
+  return payload.content.flatMap((part) =>
+    isObject(part) &&
+    part.type === 'tool-call' &&
+    part.providerExecuted !== true &&
+    typeof part.toolCallId === 'string'
+      ? [part.toolCallId]
+      : [],
+  );
+}
+
+/** The open batch after an entry; `undefined` when all is settled. Pure. */
+export function nextBatch(
+  open: OpenBatch | undefined,
+  entry: { readonly seq: Seq; readonly kind: EntryKind; readonly payload: unknown },
+): OpenBatch | undefined {
+  if (entry.kind === 'rewind') return undefined;
+  if (entry.kind === 'message') {
+    const asked = clientCalls(entry.payload);
+    if (asked.length === 0) return open;
+    return { from: open?.from ?? entry.seq - 1, calls: new Set([...(open?.calls ?? []), ...asked]) };
+  }
+  if (entry.kind !== 'tool-result' || open === undefined || !isObject(entry.payload)) return open;
+  const calls = new Set(open.calls);
+  calls.delete(String(entry.payload.toolCallId));
+  return calls.size === 0 ? undefined : { from: open.from, calls };
+}
+
+/** The batch that is open at a tape's head. */
+export function loadBatch(db: Db, tapeId: number): OpenBatch | undefined {
+  const row = db.get<{ from_seq: Seq; calls: string }>(
+    'SELECT from_seq, calls FROM open_calls WHERE tape_id = @tapeId AND to_seq IS NULL',
+    { tapeId },
+  );
+  if (row === undefined) return undefined;
+  return { from: row.from_seq, calls: new Set(JSON.parse(row.calls) as string[]) };
+}
+
+/** Records what an entry at `seq` did to the batch. The rows can be rebuilt from the entries. */
+export function saveBatch(
+  db: Db,
+  tapeId: number,
+  seq: Seq,
+  { was, now }: { was: OpenBatch | undefined; now: OpenBatch | undefined },
+): void {
+  if (was === now) return;
+  const from = (now ?? was)?.from ?? seq;
+  db.run(
+    `INSERT INTO open_calls (tape_id, from_seq, to_seq, calls) VALUES (@tapeId, @from, @to, @calls)
+       ON CONFLICT DO UPDATE SET to_seq = @to, calls = @calls`,
+    { tapeId, from, to: now === undefined ? seq - 1 : null, calls: JSON.stringify([...(now?.calls ?? [])]) },
+  );
+}

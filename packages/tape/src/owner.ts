@@ -1,0 +1,69 @@
+import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+
+/** Who holds a lease: enough to tell a dead process from one whose number was used again (M4). */
+export interface Owner {
+  /** Unique per acquisition site; two sessions of one process are two owners. */
+  readonly id: string;
+  readonly pid?: number;
+  /** When the process started, in the kernel's ticks since boot. */
+  readonly pidStart?: string;
+  readonly bootId?: string;
+  readonly host?: string;
+}
+
+/** This process as an owner. */
+export function processOwner(id: string): Owner {
+  const pidStart = startOf(process.pid);
+  const bootId = currentBoot();
+  return {
+    id,
+    pid: process.pid,
+    host: hostname(),
+    ...(pidStart !== undefined && { pidStart }),
+    ...(bootId !== undefined && { bootId }),
+  };
+}
+
+/**
+ * Whether an owner is certainly gone: same boot of the same host, and its process number is free or belongs to a
+ * process that started at another time. Anything less certain waits for the lease to expire.
+ */
+export function provablyDead(owner: Omit<Owner, 'id'>): boolean {
+  if (owner.pid === undefined || owner.host !== hostname()) return false;
+  if (owner.bootId !== undefined && owner.bootId !== currentBoot()) return false;
+  if (!exists(owner.pid)) return true;
+  const start = startOf(owner.pid);
+  return owner.pidStart !== undefined && start !== undefined && start !== owner.pidStart;
+}
+
+function exists(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH';
+  }
+}
+
+/** Start time of a process (field 22 of /proc/PID/stat), where the system has it. A zombie counts as ended. */
+function startOf(pid: number): string | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return fields[0] === 'Z' || fields[0] === 'X' ? 'ended' : fields[19];
+  } catch {
+    return undefined;
+  }
+}
+
+let boot: string | undefined;
+
+function currentBoot(): string | undefined {
+  try {
+    boot ??= readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+  } catch {
+    // Not Linux: process start times are not compared either, and the lease's expiry decides.
+  }
+  return boot;
+}

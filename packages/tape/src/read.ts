@@ -1,0 +1,164 @@
+import type { Entry, EntryKind, Mark, Meta, Seq } from './entry.ts';
+import { TapeError } from './errors.ts';
+import { hex } from './hash.ts';
+import { type Segment, segments } from './interval.ts';
+import type { Json } from './json.ts';
+import { tapeName } from './name.ts';
+import type { Db, SqlValue } from './sqlite.ts';
+import { type TapeRow, tapeById } from './tapes.ts';
+
+/** A row of `entry`. */
+export interface EntryRow {
+  readonly id: number;
+  readonly tape_id: number;
+  readonly seq: number;
+  readonly kind: string;
+  readonly mark: Mark | null;
+  readonly name: string | null;
+  readonly ref: number | null;
+  readonly at: number;
+  readonly key: string | null;
+  readonly epoch: number;
+  readonly salt: Uint8Array | null;
+  readonly body_hash: Uint8Array;
+  readonly hash: Uint8Array;
+  readonly meta: string | null;
+  readonly payload: string | null;
+}
+
+/** Which entries of a session to read; all bounds include both ends. */
+export interface EntryQuery {
+  readonly from?: Seq;
+  readonly to?: Seq;
+  readonly kind?: EntryKind;
+  /** Only what the session itself wrote, nothing inherited. */
+  readonly own?: boolean;
+  /** The last so many, still in ascending order. */
+  readonly last?: number;
+  readonly limit?: number;
+}
+
+const pageRows = 256;
+
+/**
+ * The entries of a session in order, a page at a time: no statement stays open between pages, so a slow reader
+ * never holds up a writer (storage.md 21).
+ */
+export function* readEntries(db: Db, tape: TapeRow, query: EntryQuery = {}): Generator<Entry> {
+  const lo = Math.max(query.own === true ? tape.base_seq : tape.floor_seq, (query.from ?? 1) - 1);
+  const hi = Math.min(tape.head_seq, query.to ?? tape.head_seq);
+  if (query.last !== undefined) {
+    yield* readLast(db, tape, { lo, hi, kind: query.kind, last: query.last });
+    return;
+  }
+  let left = query.limit ?? Number.POSITIVE_INFINITY;
+  for (const segment of segments(db, tape, lo, hi).reverse()) {
+    const owner = tapeOf(db, tape, segment.tapeId);
+    for (let after = segment.lo; left > 0; ) {
+      const rows = page(db, { ...segment, lo: after }, query.kind, Math.min(pageRows, left), 'ASC');
+      for (const row of rows) yield toEntry(tape, owner, row);
+      left -= rows.length;
+      after = rows.at(-1)?.seq ?? segment.hi;
+      if (rows.length < pageRows) break;
+    }
+  }
+}
+
+function readLast(
+  db: Db,
+  tape: TapeRow,
+  { lo, hi, kind, last }: { lo: Seq; hi: Seq; kind: EntryKind | undefined; last: number },
+): Entry[] {
+  const entries: Entry[] = [];
+  for (const segment of segments(db, tape, lo, hi)) {
+    if (entries.length >= last) break;
+    const owner = tapeOf(db, tape, segment.tapeId);
+    for (const row of page(db, segment, kind, last - entries.length, 'DESC'))
+      entries.push(toEntry(tape, owner, row));
+  }
+  return entries.reverse();
+}
+
+/** The entries of a session from a position down, newest first, for a search that stops early. */
+export function* readBack(db: Db, tape: TapeRow, { lo, hi }: { lo: Seq; hi: Seq }): Generator<Entry> {
+  for (const segment of segments(db, tape, lo, hi)) {
+    const owner = tapeOf(db, tape, segment.tapeId);
+    for (let to = segment.hi; to > segment.lo; ) {
+      const rows = page(db, { ...segment, hi: to }, undefined, 32, 'DESC');
+      for (const row of rows) yield toEntry(tape, owner, row);
+      to = (rows.at(-1)?.seq ?? segment.lo + 1) - 1;
+    }
+  }
+}
+
+function page(
+  db: Db,
+  { tapeId, lo, hi }: Segment,
+  kind: EntryKind | undefined,
+  limit: number,
+  order: 'ASC' | 'DESC',
+): EntryRow[] {
+  const params: Record<string, SqlValue> = { tapeId, lo, hi, limit, ...(kind !== undefined && { kind }) };
+  return db.all<EntryRow>(
+    `SELECT * FROM entry WHERE tape_id = @tapeId AND seq > @lo AND seq <= @hi
+       ${kind === undefined ? '' : 'AND kind = @kind'} ORDER BY seq ${order} LIMIT @limit`,
+    params,
+  );
+}
+
+/** One entry of a session, its own or inherited. */
+export function entryAt(db: Db, tape: TapeRow, seq: Seq): Entry | undefined {
+  const [entry] = readEntries(db, tape, { from: seq, to: seq });
+  return entry;
+}
+
+/**
+ * One entry of a session.
+ * @throws TAPE_NO_SEQ when the session has no such position.
+ */
+export function needEntry(db: Db, tape: TapeRow, seq: Seq): Entry {
+  const entry = entryAt(db, tape, seq);
+  if (entry === undefined) throw noSeq(tape, seq);
+  return entry;
+}
+
+export function noSeq(tape: TapeRow, seq: Seq): TapeError {
+  const has =
+    tape.head_seq === tape.floor_seq ? 'it is empty' : `it has ${tape.floor_seq + 1} to ${tape.head_seq}`;
+  return new TapeError('TAPE_NO_SEQ', `cannot find ${tape.name}@${seq}: ${has}`, {
+    data: { session: tape.name, seq, from: tape.floor_seq + 1, to: tape.head_seq },
+  });
+}
+
+function tapeOf(db: Db, asked: TapeRow, id: number): TapeRow {
+  return id === asked.id ? asked : tapeById(db, id);
+}
+
+function toEntry(asked: TapeRow, owner: TapeRow, row: EntryRow): Entry {
+  return {
+    session: asked.name,
+    tape: tapeName(owner.realm, owner.name, owner.incarnation),
+    seq: row.seq,
+    kind: row.kind as EntryKind,
+    ...(row.mark !== null && { mark: row.mark }),
+    ...(row.name !== null && { name: row.name }),
+    ...(row.ref !== null && { ref: row.ref }),
+    payload: row.payload === null ? null : parseStored(owner, row, row.payload),
+    meta: row.meta === null ? {} : (parseStored(owner, row, row.meta) as Meta),
+    at: row.at,
+    ...(row.key !== null && { key: row.key }),
+    hash: hex(row.hash),
+    inherited: owner.id !== asked.id,
+  };
+}
+
+function parseStored(owner: TapeRow, row: EntryRow, text: string): Json {
+  try {
+    return JSON.parse(text) as Json;
+  } catch (cause) {
+    throw new TapeError('TAPE_CORRUPT', `cannot read ${owner.name}@${row.seq}: its stored text is not JSON`, {
+      data: { session: owner.name, seq: row.seq },
+      cause,
+    });
+  }
+}

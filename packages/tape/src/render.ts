@@ -1,0 +1,65 @@
+import type { Entry, Part } from './entry.ts';
+import { isObject, type Json, type JsonObject } from './json.ts';
+
+/** A message as a view gives it: an AI SDK `ModelMessage` whose bytes are still references (`BlobRef`). */
+export interface StoredMessage {
+  readonly role: 'user' | 'assistant' | 'tool';
+  readonly content: readonly Part[];
+  readonly providerOptions?: JsonObject;
+}
+
+/** What one entry contributes: a message with the provider that made it, a result, or nothing. */
+export type Rendered =
+  | { readonly type: 'message'; readonly message: StoredMessage; readonly provider: string | undefined }
+  | { readonly type: 'result'; readonly part: Part; readonly provider: string | undefined };
+
+/** What an entry shows to a model; `undefined` for what views skip. */
+export function renderEntry(entry: Entry): Rendered | undefined {
+  if (entry.meta.context === false || !isObject(entry.payload)) return undefined;
+  const { kind, payload, meta } = entry;
+  const provider = typeof meta.provider === 'string' ? meta.provider : undefined;
+  if (kind === 'message') {
+    const role = payload.role === 'assistant' ? 'assistant' : 'user';
+    const content = (Array.isArray(payload.content) ? payload.content : []) as unknown as Part[];
+    const options = isObject(payload.providerOptions) ? payload.providerOptions : undefined;
+    const message = { role, content, ...(options !== undefined && { providerOptions: options }) } as const;
+    return { type: 'message', message, provider };
+  }
+  if (kind === 'tool-result') return { type: 'result', part: payload as unknown as Part, provider };
+  if (kind === 'anchor' && entry.name === 'intention') {
+    const text = renderIntention(isObject(payload.state) ? payload.state : {});
+    return text === '' ? undefined : { type: 'message', message: userText(text), provider };
+  }
+  return undefined;
+}
+
+/**
+ * The state that begins a view: its summary in the wrapper of J12, other keys as one compact JSON line after it.
+ * Nothing when the state is empty.
+ */
+export function renderState(start: Entry | undefined): StoredMessage | undefined {
+  if (start === undefined || !isObject(start.payload) || !isObject(start.payload.state)) return undefined;
+  const { summary, ...others } = start.payload.state;
+  const lines: string[] = [];
+  if (typeof summary === 'string' && summary !== '')
+    lines.push(
+      'The conversation history before this point was compacted into the following summary:',
+      '<summary>',
+      summary,
+      '</summary>',
+    );
+  if (Object.keys(others).length > 0) lines.push(JSON.stringify(others));
+  return lines.length === 0 ? undefined : userText(lines.join('\n'));
+}
+
+/** The preamble that tells a child what it is for (B11, K40). */
+function renderIntention(state: { readonly [key: string]: Json }): string {
+  const lines: string[] = [];
+  if (typeof state.context_summary === 'string') lines.push(`Context: ${state.context_summary}`);
+  if (typeof state.next_steps === 'string') lines.push(`Your task: ${state.next_steps}`);
+  return lines.join('\n');
+}
+
+function userText(text: string): StoredMessage {
+  return { role: 'user', content: [{ type: 'text', text }] };
+}

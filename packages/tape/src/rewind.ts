@@ -1,0 +1,78 @@
+import { type Writer, writeEntries } from './append.ts';
+import type { Seq } from './entry.ts';
+import { TapeError } from './errors.ts';
+import { lastMarked, settledAt, visible } from './interval.ts';
+import type { Json } from './json.ts';
+import { type Point, resolvePoint } from './point.ts';
+import type { TapeRow } from './tapes.ts';
+
+/** The receipt of a rewind. */
+export interface Rewound {
+  readonly session: string;
+  /** Position of the rewind itself. */
+  readonly seq: Seq;
+  /** The tape reads as if it ended here. */
+  readonly to: Seq;
+  /** How many entries left the view. None is removed. */
+  readonly hidden: number;
+  readonly snappedFrom?: Seq;
+  /** Live children that were forked at a point that is hidden now. */
+  readonly forks: readonly string[];
+}
+
+/**
+ * Appends "read as if the tape ended at `to`", moved back to a settled point. Rewinding again, also back past a
+ * rewind, is just another entry (storage.md 6).
+ */
+export function rewindTape(
+  writer: Writer,
+  tape: TapeRow,
+  { to, epoch, mode }: { to: Point; epoch: number; mode?: string | undefined },
+): Rewound {
+  const { db } = writer;
+  const asked = to === 0 || to === tape.floor_seq ? tape.floor_seq : resolvePoint(db, tape, to);
+  const target = asked === tape.floor_seq ? asked : Math.max(settledAt(db, tape, asked), tape.floor_seq);
+  const before = countVisible(writer, tape, tape.head_seq);
+  const payload: Json = { to: target, ...(mode !== undefined && { mode }) };
+  const { tape: after } = writeEntries(
+    writer,
+    tape,
+    [{ kind: 'rewind', mark: 'rewind', ref: target, payload }],
+    epoch,
+  );
+  return {
+    session: tape.name,
+    seq: after.head_seq,
+    to: target,
+    hidden: before - countVisible(writer, after, after.head_seq),
+    ...(target !== asked && { snappedFrom: asked }),
+    forks: hiddenForks(writer, tape, target),
+  };
+}
+
+/**
+ * Takes the last rewind back: a rewind to just before it.
+ * @throws TAPE_BAD_POINT when nothing is rewound.
+ */
+export function unrewindTape(writer: Writer, tape: TapeRow, epoch: number): Rewound {
+  const last = lastMarked(writer.db, tape, 'rewind', { lo: tape.base_seq, hi: tape.head_seq });
+  if (last === undefined)
+    throw new TapeError('TAPE_BAD_POINT', `cannot take back a rewind of '${tape.name}': there is none`);
+  return rewindTape(writer, tape, { to: last.seq - 1, epoch });
+}
+
+function countVisible({ db }: Writer, tape: TapeRow, head: Seq): number {
+  let count = 0;
+  for (const { lo, hi } of visible(db, tape, head)) count += hi - lo;
+  return count;
+}
+
+function hiddenForks({ db }: Writer, tape: TapeRow, to: Seq): string[] {
+  return db
+    .all<{ name: string }>(
+      `SELECT name FROM tape WHERE parent_id = @id AND lifecycle = 'active' AND delivery IS NULL
+         AND base_seq > @to AND base_seq <= @head ORDER BY id`,
+      { id: tape.id, to, head: tape.head_seq },
+    )
+    .map((row) => row.name);
+}

@@ -1,0 +1,125 @@
+/** Marks a SQLite file as ours: "TAPE" in ASCII. */
+export const applicationId = 0x54415045;
+
+/** The schema that this build reads and writes. */
+export const schemaVersion = 1;
+
+export const pageSize = 8192;
+
+/**
+ * The tables of a tape home, as they are created today. Append-only is held by the file: the triggers stop
+ * every statement that would change or remove a fact, `INSERT OR REPLACE` too, whatever
+ * `recursive_triggers` says (R4). `docs/format.md` explains each column.
+ */
+export const schema = `
+CREATE TABLE home (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+
+CREATE TABLE tape (
+  id INTEGER PRIMARY KEY, ulid TEXT NOT NULL UNIQUE, realm TEXT NOT NULL DEFAULT 'tape', name TEXT NOT NULL,
+  incarnation INTEGER NOT NULL DEFAULT 1, kind TEXT NOT NULL DEFAULT 'session',
+  parent_id INTEGER REFERENCES tape(id),
+  spawn_key TEXT, request_hash BLOB, from_seq INTEGER, from_anchor TEXT,
+  floor_seq INTEGER NOT NULL DEFAULT 0, base_seq INTEGER NOT NULL DEFAULT 0, base_hash BLOB NOT NULL,
+  head_seq INTEGER NOT NULL, head_hash BLOB NOT NULL, settled_seq INTEGER NOT NULL,
+  epoch INTEGER NOT NULL DEFAULT 0,
+  lifecycle TEXT NOT NULL DEFAULT 'active'
+    CHECK (lifecycle IN ('staging','active','archived','destroyed','orphaned','purged')),
+  task TEXT CHECK (task IN ('running','completed','halted','failed','aborted','timed_out','orphaned')),
+  delivery TEXT CHECK (delivery IN ('merged','discarded')), merged_at INTEGER,
+  deliver TEXT, spawn_call TEXT, title TEXT, ephemeral INTEGER NOT NULL DEFAULT 0,
+  created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,
+  UNIQUE (realm, name, incarnation),
+  CHECK (parent_id IS NOT NULL OR base_seq = 0),
+  CHECK (floor_seq <= base_seq AND base_seq <= settled_seq AND settled_seq <= head_seq)) STRICT;
+CREATE UNIQUE INDEX tape_spawn ON tape (parent_id, spawn_key) WHERE parent_id IS NOT NULL;
+
+CREATE TABLE entry (
+  id INTEGER PRIMARY KEY, tape_id INTEGER NOT NULL REFERENCES tape(id), seq INTEGER NOT NULL,
+  v INTEGER NOT NULL DEFAULT 1, kind TEXT NOT NULL,
+  mark TEXT CHECK (mark IN ('anchor','boundary','rewind','redaction')), name TEXT, ref INTEGER,
+  at INTEGER NOT NULL, key TEXT, epoch INTEGER NOT NULL,
+  salt BLOB, body_hash BLOB NOT NULL, hash BLOB NOT NULL, meta TEXT, payload TEXT,
+  UNIQUE (tape_id, seq)) STRICT;
+CREATE UNIQUE INDEX entry_key ON entry (tape_id, key) WHERE key IS NOT NULL;
+CREATE INDEX entry_turn ON entry (tape_id, mark, seq, ref) WHERE mark IN ('boundary','rewind','redaction');
+CREATE INDEX entry_name ON entry (tape_id, name, seq) WHERE name IS NOT NULL;
+
+CREATE TABLE open_calls (
+  tape_id INTEGER NOT NULL REFERENCES tape(id), from_seq INTEGER NOT NULL, to_seq INTEGER, calls TEXT NOT NULL,
+  PRIMARY KEY (tape_id, from_seq)) STRICT, WITHOUT ROWID;
+
+CREATE TABLE lineage (
+  g INTEGER PRIMARY KEY, event_id TEXT NOT NULL UNIQUE, type TEXT NOT NULL,
+  tape_id INTEGER NOT NULL REFERENCES tape(id), peer_id INTEGER REFERENCES tape(id),
+  seq INTEGER, to_seq INTEGER, line TEXT NOT NULL, hash BLOB NOT NULL) STRICT;
+CREATE INDEX lineage_tape ON lineage (tape_id, type, g);
+
+CREATE TABLE lease (
+  tape_id INTEGER PRIMARY KEY REFERENCES tape(id), owner TEXT NOT NULL, epoch INTEGER NOT NULL,
+  pid INTEGER, pid_start TEXT, boot_id TEXT, host TEXT, expires_at INTEGER NOT NULL) STRICT;
+CREATE TABLE inbox (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, ulid TEXT NOT NULL UNIQUE,
+  tape_id INTEGER NOT NULL REFERENCES tape(id), mode TEXT NOT NULL, source TEXT NOT NULL,
+  key TEXT NOT NULL, body TEXT NOT NULL, queued_at INTEGER NOT NULL, UNIQUE (tape_id, key)) STRICT;
+CREATE TABLE alias (
+  alias TEXT PRIMARY KEY, tape_id INTEGER NOT NULL REFERENCES tape(id), reason TEXT NOT NULL,
+  g INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE touch (
+  tape_id INTEGER NOT NULL, what TEXT NOT NULL, seq INTEGER NOT NULL, wrote INTEGER NOT NULL, via TEXT,
+  PRIMARY KEY (tape_id, what, seq)) STRICT, WITHOUT ROWID;
+CREATE TABLE blob (hash BLOB PRIMARY KEY, bytes BLOB NOT NULL) STRICT;
+CREATE TABLE blob_ref (
+  hash BLOB NOT NULL REFERENCES blob(hash), entry_id INTEGER NOT NULL REFERENCES entry(id),
+  PRIMARY KEY (hash, entry_id)) STRICT, WITHOUT ROWID;
+CREATE TABLE stream_chunk (
+  tape_id INTEGER NOT NULL, run TEXT NOT NULL, idx INTEGER NOT NULL, chunk TEXT NOT NULL,
+  PRIMARY KEY (tape_id, run, idx)) STRICT;
+CREATE VIRTUAL TABLE entry_fts USING fts5(text, content='', contentless_delete=1);
+
+CREATE TRIGGER entry_insert BEFORE INSERT ON entry WHEN
+  NEW.seq IS NOT (SELECT coalesce((SELECT max(seq) FROM entry WHERE tape_id = NEW.tape_id), base_seq) + 1
+    FROM tape WHERE id = NEW.tape_id)
+  OR EXISTS (SELECT 1 FROM entry WHERE id = NEW.id)
+  OR (NEW.key IS NOT NULL AND EXISTS (SELECT 1 FROM entry WHERE tape_id = NEW.tape_id AND key = NEW.key))
+  BEGIN SELECT RAISE(ABORT, 'entries are append-only: an entry must be the next of its tape, under a new id and key'); END;
+CREATE TRIGGER entry_update BEFORE UPDATE ON entry WHEN NOT (
+  NEW.id IS OLD.id AND NEW.tape_id IS OLD.tape_id AND NEW.seq IS OLD.seq AND NEW.v IS OLD.v
+  AND NEW.kind IS OLD.kind AND NEW.mark IS OLD.mark AND NEW.name IS OLD.name AND NEW.ref IS OLD.ref
+  AND NEW.at IS OLD.at AND NEW.key IS OLD.key AND NEW.epoch IS OLD.epoch
+  AND NEW.body_hash IS OLD.body_hash AND NEW.hash IS OLD.hash
+  AND NEW.payload IS NULL AND NEW.meta IS NULL AND NEW.salt IS NULL
+  AND EXISTS (SELECT 1 FROM entry r WHERE r.tape_id = OLD.tape_id AND r.mark = 'redaction' AND r.ref = OLD.seq))
+  BEGIN SELECT RAISE(ABORT, 'entries are append-only: only a recorded redaction may erase a body'); END;
+CREATE TRIGGER entry_delete BEFORE DELETE ON entry
+  BEGIN SELECT RAISE(ABORT, 'entries are append-only: none is ever deleted'); END;
+
+CREATE TRIGGER tape_insert BEFORE INSERT ON tape WHEN
+  NEW.head_seq IS NOT NEW.base_seq OR NEW.head_hash IS NOT NEW.base_hash OR NEW.settled_seq IS NOT NEW.base_seq
+  OR EXISTS (SELECT 1 FROM tape WHERE id = NEW.id OR ulid = NEW.ulid
+    OR (realm = NEW.realm AND name = NEW.name AND incarnation = NEW.incarnation)
+    OR (parent_id = NEW.parent_id AND spawn_key = NEW.spawn_key))
+  BEGIN SELECT RAISE(ABORT, 'tapes are append-only: a tape must begin empty, with an identity of its own'); END;
+CREATE TRIGGER tape_update BEFORE UPDATE ON tape WHEN
+  NEW.id IS NOT OLD.id OR NEW.ulid IS NOT OLD.ulid OR NEW.realm IS NOT OLD.realm OR NEW.name IS NOT OLD.name
+  OR NEW.incarnation IS NOT OLD.incarnation OR NEW.kind IS NOT OLD.kind OR NEW.parent_id IS NOT OLD.parent_id
+  OR NEW.spawn_key IS NOT OLD.spawn_key OR NEW.request_hash IS NOT OLD.request_hash
+  OR NEW.from_seq IS NOT OLD.from_seq OR NEW.from_anchor IS NOT OLD.from_anchor
+  OR NEW.floor_seq IS NOT OLD.floor_seq OR NEW.base_seq IS NOT OLD.base_seq
+  OR NEW.base_hash IS NOT OLD.base_hash OR NEW.created_at IS NOT OLD.created_at
+  OR NEW.epoch < OLD.epoch OR NEW.head_seq < OLD.head_seq OR NEW.settled_seq < OLD.settled_seq
+  OR (NEW.head_seq = OLD.head_seq AND NEW.head_hash IS NOT OLD.head_hash)
+  OR (NEW.head_seq > OLD.head_seq
+    AND NEW.head_hash IS NOT (SELECT hash FROM entry WHERE tape_id = NEW.id AND seq = NEW.head_seq))
+  BEGIN SELECT RAISE(ABORT, 'tapes are append-only: an identity is fixed, and a head only moves on to its next entry'); END;
+CREATE TRIGGER tape_delete BEFORE DELETE ON tape
+  BEGIN SELECT RAISE(ABORT, 'tapes are append-only: none is ever deleted'); END;
+
+CREATE TRIGGER lineage_insert BEFORE INSERT ON lineage WHEN
+  NEW.g IS NOT (SELECT coalesce(max(g), 0) + 1 FROM lineage)
+  OR EXISTS (SELECT 1 FROM lineage WHERE event_id = NEW.event_id)
+  BEGIN SELECT RAISE(ABORT, 'lineage is append-only: a line must be the next, under a new event id'); END;
+CREATE TRIGGER lineage_update BEFORE UPDATE ON lineage
+  BEGIN SELECT RAISE(ABORT, 'lineage is append-only: no line is ever changed'); END;
+CREATE TRIGGER lineage_delete BEFORE DELETE ON lineage
+  BEGIN SELECT RAISE(ABORT, 'lineage is append-only: no line is ever deleted'); END;
+`;

@@ -1,0 +1,462 @@
+import { type Appended, receipt, repeatedOnly, type Writer, writeEntries } from './append.ts';
+import { loadBlob } from './blob.ts';
+import { type Sources, systemSources } from './clock.ts';
+import { type Draft, type Entry, normalise, type Seq } from './entry.ts';
+import { TapeError } from './errors.ts';
+import { type Forked, type ForkRequest, forkTape } from './fork.ts';
+import { hex } from './hash.ts';
+import {
+  drainInbox,
+  type InboxDraft,
+  type InboxItem,
+  inboxItems,
+  postItem,
+  tapesWithInbox,
+} from './inbox.ts';
+import { encodeJson, type Json } from './json.ts';
+import {
+  acquireLease,
+  extendLease,
+  type Lease,
+  liveLease,
+  ownerOf,
+  releaseLease,
+  writeEpoch,
+} from './lease.ts';
+import type { Journal } from './lineage-line.ts';
+import {
+  type ConflictReport,
+  findConflicts,
+  type MergeDraft,
+  type Merged,
+  type MergePlan,
+  type MergeRequest,
+  mergeTape,
+  planMerge,
+} from './merge.ts';
+import { checkName } from './name.ts';
+import { drainOutbox, recordLineage } from './outbox.ts';
+import { type Owner, processOwner } from './owner.ts';
+import { type Point, resolvePoint } from './point.ts';
+import { readEntries } from './read.ts';
+import { type Rewound, rewindTape, unrewindTape } from './rewind.ts';
+import type { ViewPolicy } from './select.ts';
+import { ensureSession, type SessionInit, setLifecycle, setTask } from './session.ts';
+import { type Db, type OpenOptions, openDatabase } from './sqlite.ts';
+import { appendStaged, publishTapes, stageTape } from './stage.ts';
+import type { AppendOptions, EntryQuery, StreamChunk, TapeStore, WriteOptions } from './store.ts';
+import {
+  findTape,
+  infoOf,
+  type Lifecycle,
+  listTapes,
+  needTape,
+  type Ref,
+  type SessionInfo,
+  type SessionQuery,
+  type TapeRow,
+  type Task,
+  tapeById,
+  tapeByName,
+} from './tapes.ts';
+import { type Problem, tapesToVerify, verifyLineage, verifyTape } from './verify.ts';
+import { type Reach, viewEntries } from './view-source.ts';
+
+export interface StoreOptions extends OpenOptions, Partial<Sources> {
+  /** First part of tape names: `tape` gives `tape:main`. */
+  readonly base?: string;
+  /** Where the lineage is written as `session_graph.jsonl`; without one it waits in the database. */
+  readonly journal?: Journal;
+}
+
+/**
+ * Opens the tapes of one SQLite file, and creates it where there is none; `:memory:` is the same engine without a
+ * file. Opening for writing first brings the graph file up to date and drains inboxes that nobody owns.
+ * @throws TAPE_CANNOT_OPEN, TAPE_SCHEMA_NEWER, TAPE_NOT_A_TAPE, TAPE_CORRUPT, GRAPH_DIVERGED
+ */
+export function openTapeStore(path: string, o: StoreOptions = {}): SqliteTapeStore {
+  const db = openDatabase(path, o);
+  try {
+    const store = new SqliteTapeStore(db, o);
+    if (o.readonly !== true) store.catchUp();
+    return store;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+/** The tapes of one SQLite file. Synchronous: every method returns its value, and COMMIT is the acknowledgement. */
+export class SqliteTapeStore implements TapeStore {
+  readonly #db: Db;
+  readonly #writer: Writer;
+  readonly #realm: string;
+  readonly #journal: Journal | undefined;
+
+  /** @internal Use `openTapeStore`. */
+  constructor(db: unknown, { base = 'tape', journal, ...sources }: StoreOptions) {
+    this.#db = db as Db;
+    this.#writer = { db: this.#db, sources: systemSources(sources) };
+    this.#realm = checkName(base);
+    this.#journal = journal;
+  }
+
+  session(name: string, init: SessionInit = {}): SessionInfo & { readonly created: boolean } {
+    const existing = tapeByName(this.#db, this.#realm, name);
+    if (existing !== undefined && existing.lifecycle !== 'staging')
+      return { ...infoOf(existing), created: false };
+    const { tape, created } = this.#db.write(() => ensureSession(this.#writer, this.#realm, name, init));
+    if (created) this.#drainOutbox();
+    return { ...infoOf(tape), created };
+  }
+
+  find(ref: Ref): SessionInfo | undefined {
+    const tape = findTape(this.#db, this.#realm, ref);
+    return tape === undefined ? undefined : infoOf(tape);
+  }
+
+  sessions(query: SessionQuery = {}): readonly SessionInfo[] {
+    return listTapes(this.#db, this.#realm, query).map(infoOf);
+  }
+
+  resolve(ref: Ref, point: Point): Seq {
+    return resolvePoint(this.#db, this.#need(ref), point);
+  }
+
+  *read(ref: Ref, { since, ...query }: EntryQuery = {}): Iterable<Entry> {
+    const tape = this.#need(ref);
+    const after = since === undefined ? 0 : resolvePoint(this.#db, tape, since);
+    yield* readEntries(this.#db, tape, { ...query, from: Math.max(query.from ?? 1, after + 1) });
+  }
+
+  *viewEntries(
+    ref: Ref,
+    { policy = 'last-boundary', at = 'head' }: { policy?: ViewPolicy; at?: Point } = {},
+  ): Iterable<Entry> {
+    const tape = this.#need(ref);
+    const head = resolvePoint(this.#db, tape, at);
+    yield* viewEntries(this.#db, tape, { reach: this.#reach(tape, policy), head });
+  }
+
+  append(ref: Ref, batch: readonly Draft[], { lease, key, expectHead }: AppendOptions = {}): Appended {
+    const drafts = keyed(batch.flatMap(normalise), key);
+    if (drafts.length === 0) throw new TapeError('TAPE_BAD_ENTRY', 'cannot append: the batch is empty');
+    return this.#db.write(() => {
+      const tape = this.#need(ref);
+      const before = repeatedOnly(this.#writer, tape, drafts);
+      if (before !== undefined) return before;
+      const epoch = this.#epoch(tape, lease);
+      if (expectHead !== undefined && expectHead !== hex(tape.head_hash))
+        throw new TapeError(
+          'TAPE_STALE_HEAD',
+          `cannot append to '${tape.name}': it has moved on to @${tape.head_seq}`,
+          {
+            data: { session: tape.name, head: tape.head_seq },
+          },
+        );
+      return receipt(writeEntries(this.#writer, tape, drafts, epoch));
+    });
+  }
+
+  result(ref: Ref, value: Json, { lease }: WriteOptions = {}): Appended {
+    return this.#db.write(() => {
+      const tape = this.#need(ref);
+      const drafts: Draft[] = [{ kind: 'result', payload: { value } }];
+      return receipt(writeEntries(this.#writer, tape, drafts, this.#epoch(tape, lease)));
+    });
+  }
+
+  fork(parent: Ref, request: ForkRequest = {}): Forked {
+    const forked = this.#db.write(() => forkTape(this.#writer, this.#need(parent), request));
+    return { ...forked, ...this.#drainOutbox() };
+  }
+
+  merge(child: Ref, request: MergeRequest = {}, o: WriteOptions = {}): Merged {
+    const [merged] = this.mergeAll([{ ...request, child }], o);
+    if (merged === undefined) throw new TypeError('a merge of one child has one receipt');
+    return merged;
+  }
+
+  mergeAll(drafts: readonly MergeDraft[], { lease }: WriteOptions = {}): readonly Merged[] {
+    for (;;) {
+      const plans = drafts.map((draft) => planMerge(this.#db, this.#realm, draft));
+      const merged = this.#db.write(() => this.#mergePlanned(plans, drafts, lease));
+      if (merged === undefined) continue; // A child grew while it was read.
+      const lagging = this.#drainOutbox();
+      return merged.map((receipt) => ({ ...receipt, ...lagging }));
+    }
+  }
+
+  #mergePlanned(
+    plans: readonly MergePlan[],
+    drafts: readonly MergeDraft[],
+    lease: Lease | undefined,
+  ): Merged[] | undefined {
+    const receipts: Merged[] = [];
+    for (const [i, draft] of drafts.entries()) {
+      const plan = plans[i];
+      // A child merged twice in one batch has moved nothing of its own: its plan still holds.
+      const merged = plan === undefined ? undefined : mergeTape(this.#writer, plan, draft, lease);
+      if (merged === undefined && receipts.length === 0) return undefined;
+      if (merged === undefined)
+        throw new TapeError('TAPE_CONFLICT', `cannot merge '${draft.child}': it is growing`);
+      receipts.push(merged);
+    }
+    return receipts;
+  }
+
+  checkMerge(child: Ref, request: MergeRequest = {}): ConflictReport {
+    return findConflicts(this.#db, planMerge(this.#db, this.#realm, { ...request, child }));
+  }
+
+  rewind(ref: Ref, to: Point, { lease, mode }: WriteOptions & { mode?: string } = {}): Rewound {
+    return this.#db.write(() => {
+      const tape = this.#need(ref);
+      return rewindTape(this.#writer, tape, { to, epoch: this.#epoch(tape, lease), mode });
+    });
+  }
+
+  unrewind(ref: Ref, { lease }: WriteOptions = {}): Rewound {
+    return this.#db.write(() => {
+      const tape = this.#need(ref);
+      return unrewindTape(this.#writer, tape, this.#epoch(tape, lease));
+    });
+  }
+
+  setLifecycle(ref: Ref, lifecycle: Lifecycle): SessionInfo {
+    return this.#change(() => setLifecycle(this.#writer, this.#need(ref), lifecycle));
+  }
+
+  setTask(ref: Ref, task: Task, { lease }: WriteOptions = {}): SessionInfo {
+    return this.#change(() => {
+      const tape = this.#need(ref);
+      this.#epoch(tape, lease);
+      return setTask(this.#writer, tape, task);
+    });
+  }
+
+  alias(alias: string, ref: Ref, reason: string): SessionInfo {
+    return this.#change(() => {
+      const tape = this.#need(ref);
+      checkName(alias);
+      const taken = findTape(this.#db, this.#realm, alias);
+      if (taken?.id === tape.id) return tape;
+      if (taken !== undefined)
+        throw new TapeError(
+          'TAPE_EXISTS',
+          `cannot alias '${alias}' to '${tape.name}': it means '${taken.name}'`,
+          {
+            data: { alias, session: taken.name },
+          },
+        );
+      const g = recordLineage(this.#writer, tape, { type: 'alias', alias });
+      this.#db.run('INSERT INTO alias (alias, tape_id, reason, g) VALUES (@alias, @tape, @reason, @g)', {
+        alias,
+        tape: tape.id,
+        reason,
+        g,
+      });
+      return tape;
+    });
+  }
+
+  acquire(ref: Ref, owner: Owner, { ttlMs }: { ttlMs?: number } = {}): Lease {
+    return this.#db.write(() => acquireLease(this.#db, this.#need(ref), { owner, now: this.#now(), ttlMs }));
+  }
+
+  extend(lease: Lease, { ttlMs }: { ttlMs?: number } = {}): Lease {
+    return this.#db.write(() =>
+      extendLease(this.#db, this.#need(lease.id), { lease, now: this.#now(), ttlMs }),
+    );
+  }
+
+  release(lease: Lease): boolean {
+    return this.#db.write(() => releaseLease(this.#db, this.#need(lease.id), lease));
+  }
+
+  post(ref: Ref, item: InboxDraft): { readonly id: string; readonly owner?: Owner } {
+    // Checked and keyed now: whoever drains it is not stopped by it, and appending it again is a repetition.
+    const body =
+      item.body.type === 'append'
+        ? { ...item.body, drafts: keyed(item.body.drafts.flatMap(normalise), item.key) }
+        : item.body;
+    return this.#db.write(() => {
+      const tape = this.#need(ref);
+      const id = postItem(this.#writer, tape, { ...item, body });
+      const held = liveLease(this.#db, tape.id, this.#now());
+      return { id, ...(held !== undefined && { owner: ownerOf(held) }) };
+    });
+  }
+
+  inbox(ref: Ref): readonly InboxItem[] {
+    return inboxItems(this.#writer, this.#need(ref));
+  }
+
+  drain(lease: Lease): number {
+    const count = this.#db.write(() => {
+      const tape = this.#need(lease.id);
+      this.#epoch(tape, lease);
+      return drainInbox(this.#writer, this.#realm, tape.id, lease);
+    });
+    if (count > 0) this.#drainOutbox();
+    return count;
+  }
+
+  saveChunks(ref: Ref, run: string, chunks: readonly StreamChunk[]): void {
+    this.#db.write(() => {
+      const tape = this.#need(ref).id;
+      for (const { index, chunk } of chunks)
+        this.#db.run(
+          'INSERT INTO stream_chunk (tape_id, run, idx, chunk) VALUES (@tape, @run, @index, @chunk) ON CONFLICT DO NOTHING',
+          { tape, run, index, chunk: encodeJson(chunk, 'a chunk') },
+        );
+    });
+  }
+
+  chunks(ref: Ref, run: string, from = 0): readonly StreamChunk[] {
+    return this.#db
+      .all<{ idx: number; chunk: string }>(
+        'SELECT idx, chunk FROM stream_chunk WHERE tape_id = @tape AND run = @run AND idx >= @from ORDER BY idx',
+        { tape: this.#need(ref).id, run, from },
+      )
+      .map(({ idx, chunk }) => ({ index: idx, chunk: JSON.parse(chunk) as Json }));
+  }
+
+  settle(run: string, batch: readonly Draft[], { lease }: { readonly lease: Lease }): Appended {
+    return this.#db.write(() => {
+      const appended = this.append(lease.id, batch, { lease });
+      this.#db.run('DELETE FROM stream_chunk WHERE tape_id = @tape AND run = @run', {
+        tape: this.#need(lease.id).id,
+        run,
+      });
+      return appended;
+    });
+  }
+
+  stage(name: string, init: SessionInit = {}): SessionInfo {
+    return infoOf(this.#db.write(() => stageTape(this.#writer, this.#realm, name, init)));
+  }
+
+  appendStaged(id: string, batch: readonly Draft[]): Appended {
+    const drafts = keyed(batch.flatMap(normalise), undefined);
+    return this.#db.write(() => receipt(appendStaged(this.#writer, id, drafts)));
+  }
+
+  publish(ids: readonly string[]): readonly SessionInfo[] {
+    const tapes = this.#db.write(() => publishTapes(this.#writer, ids));
+    this.#drainOutbox();
+    return tapes.map(infoOf);
+  }
+
+  blob(hash: string): Uint8Array {
+    return loadBlob(this.#db, hash);
+  }
+
+  *verify(ref?: Ref): Iterable<Problem> {
+    if (ref !== undefined) {
+      for (const { tape, to } of tapesToVerify(this.#db, this.#need(ref)))
+        yield* verifyTape(this.#db, tape, to);
+      return;
+    }
+    for (const { id } of this.#db.all<{ id: number }>('SELECT id FROM tape ORDER BY id'))
+      yield* verifyTape(this.#db, tapeById(this.#db, id));
+    yield* verifyLineage(this.#db, this.#journal);
+  }
+
+  /** How many sessions and entries there are, or a session reads through. */
+  count(ref?: Ref): { readonly sessions: number; readonly entries: number } {
+    if (ref === undefined)
+      return (
+        this.#db.get<{ sessions: number; entries: number }>(
+          `SELECT count(*) AS sessions, coalesce(sum(head_seq - base_seq), 0) AS entries FROM tape WHERE lifecycle <> 'staging'`,
+        ) ?? { sessions: 0, entries: 0 }
+      );
+    let sessions = 0;
+    let entries = 0;
+    for (const { tape, to } of tapesToVerify(this.#db, this.#need(ref))) {
+      sessions += 1;
+      entries += Math.max(0, to - tape.base_seq);
+    }
+    return { sessions, entries };
+  }
+
+  /** Brings the graph file up to date and drains inboxes that nobody owns, as every opening for writing does. */
+  catchUp(): void {
+    if (this.#journal !== undefined) this.#drainOutbox();
+    for (const id of tapesWithInbox(this.#writer)) this.drainOwnerless(tapeById(this.#db, id).ulid);
+  }
+
+  /** Does what the inbox of a session holds, if nobody is writing the session; false when somebody is. */
+  drainOwnerless(ref: Ref): boolean {
+    const done = this.#db.write(() => {
+      const tape = this.#need(ref);
+      if (liveLease(this.#db, tape.id, this.#now()) !== undefined) return false;
+      const lease = acquireLease(this.#db, tape, {
+        owner: processOwner(this.#writer.sources.newId()),
+        now: this.#now(),
+      });
+      drainInbox(this.#writer, this.#realm, tape.id, lease);
+      return releaseLease(this.#db, this.#need(ref), lease);
+    });
+    if (done) this.#drainOutbox();
+    return done;
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.close();
+  }
+
+  #need(ref: Ref): TapeRow {
+    return needTape(this.#db, this.#realm, ref);
+  }
+
+  #now(): number {
+    return this.#writer.sources.now();
+  }
+
+  #epoch(tape: TapeRow, lease: Lease | undefined): number {
+    return writeEpoch(this.#db, tape, { lease, now: this.#now() });
+  }
+
+  #reach(tape: TapeRow, policy: ViewPolicy): Reach {
+    if (typeof policy === 'string') return policy;
+    return { from: resolvePoint(this.#db, tape, policy.fromAnchor) };
+  }
+
+  #change(act: () => TapeRow): SessionInfo {
+    const tape = this.#db.write(act);
+    this.#drainOutbox();
+    return infoOf(tape);
+  }
+
+  /**
+   * After COMMIT the act is done, whatever becomes of the graph file: a file that cannot be written now is reported
+   * and brought up to date by the next opening.
+   */
+  #drainOutbox(): { graphLagging?: true } {
+    if (this.#journal === undefined) return {};
+    try {
+      drainOutbox(this.#db, this.#journal);
+      return {};
+    } catch (error) {
+      if ((error as { code?: unknown }).code === 'GRAPH_IO') return { graphLagging: true };
+      throw error;
+    }
+  }
+}
+
+/** Keys of a batch: a caller's own are kept apart from ours by their prefix. */
+function keyed(drafts: readonly Draft[], key: string | undefined): Draft[] {
+  return drafts.map((draft, i) => {
+    const own = draft.key ?? (key === undefined ? undefined : i === 0 ? key : `${key}#${i + 1}`);
+    return own === undefined ? draft : { ...draft, key: `u:${own}` };
+  });
+}

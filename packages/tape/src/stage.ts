@@ -1,0 +1,56 @@
+import { type Writer, writeEntries } from './append.ts';
+import type { Draft } from './entry.ts';
+import { TapeError } from './errors.ts';
+import { checkName, quote } from './name.ts';
+import { recordLineage } from './outbox.ts';
+import { checkFree, createRoot, type SessionInit } from './session.ts';
+import { type TapeRow, tapeById, tapeByName } from './tapes.ts';
+
+/**
+ * A staged session is written in as many transactions as its size asks for and seen by nobody, until one last
+ * transaction publishes it with its lineage: an import is all there or not there (storage.md 16). Staging the same
+ * name again goes on where a crash left off, since its entries have keys.
+ * @throws TAPE_BAD_NAME, TAPE_EXISTS
+ */
+export function stageTape(writer: Writer, realm: string, name: string, init: SessionInit = {}): TapeRow {
+  checkName(name);
+  const existing = tapeByName(writer.db, realm, name);
+  if (existing?.lifecycle === 'staging') return existing;
+  if (existing !== undefined)
+    throw new TapeError('TAPE_EXISTS', `cannot import into ${quote(name)}: the session exists`, {
+      data: { session: name },
+    });
+  checkFree(writer, realm, name);
+  return createRoot(writer, realm, name, { ...init, lifecycle: 'staging' });
+}
+
+/** A staged session by its ULID. */
+export function needStaged({ db }: Writer, id: string): TapeRow {
+  const row = db.get<{ id: number }>(`SELECT id FROM tape WHERE ulid = @id AND lifecycle = 'staging'`, {
+    id,
+  });
+  if (row === undefined)
+    throw new TapeError('TAPE_NO_SESSION', `cannot find staged session ${quote(id)}`, {
+      data: { session: id },
+    });
+  return tapeById(db, row.id);
+}
+
+export function appendStaged(
+  writer: Writer,
+  id: string,
+  drafts: readonly Draft[],
+): ReturnType<typeof writeEntries> {
+  return writeEntries(writer, needStaged(writer, id), drafts);
+}
+
+/** Makes staged sessions visible, each with its line in the lineage, in the caller's transaction. */
+export function publishTapes(writer: Writer, ids: readonly string[]): TapeRow[] {
+  return ids.map((id) => {
+    const staged = needStaged(writer, id);
+    writer.db.run(`UPDATE tape SET lifecycle = 'active' WHERE id = @id`, { id: staged.id });
+    const tape = tapeById(writer.db, staged.id);
+    recordLineage(writer, tape, { type: 'session', childHead: tape.head_hash });
+    return tape;
+  });
+}

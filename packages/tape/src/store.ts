@@ -1,0 +1,99 @@
+import type { Appended } from './append.ts';
+import type { Awaitable, Draft, Entry, Seq } from './entry.ts';
+import type { Forked, ForkRequest } from './fork.ts';
+import type { InboxDraft, InboxItem } from './inbox.ts';
+import type { Json } from './json.ts';
+import type { Lease } from './lease.ts';
+import type { ConflictReport, MergeDraft, Merged, MergeRequest } from './merge.ts';
+import type { Owner } from './owner.ts';
+import type { Point } from './point.ts';
+import type { EntryQuery as RowQuery } from './read.ts';
+import type { Rewound } from './rewind.ts';
+import type { ViewPolicy } from './select.ts';
+import type { SessionInit } from './session.ts';
+import type { Lifecycle, Ref, SessionInfo, SessionQuery, Task } from './tapes.ts';
+import type { Problem } from './verify.ts';
+
+/** Which entries of a session to read. */
+export interface EntryQuery extends RowQuery {
+  /** Only what follows an anchor or position. */
+  readonly since?: Point;
+}
+
+export interface WriteOptions {
+  /** The lease to write under. Without one the act is a one-shot, refused while another owner is writing. */
+  readonly lease?: Lease | undefined;
+}
+
+export interface AppendOptions extends WriteOptions {
+  /** Key of the batch: its entries without a key of their own get `key`, `key#2`, … */
+  readonly key?: string | undefined;
+  /** The head hash (hex) that the caller read: refused when the session has moved on. */
+  readonly expectHead?: string | undefined;
+}
+
+/** A chunk of a live answer, in the order it arrived. */
+export interface StreamChunk {
+  readonly index: number;
+  readonly chunk: Json;
+}
+
+/**
+ * Tapes of one home. `SqliteTapeStore` returns plain values; other stores may return promises. Every method that
+ * takes a session throws TAPE_NO_SESSION when there is none.
+ */
+export interface TapeStore extends AsyncDisposable {
+  /** Gets or creates (B2). `created` tells which. */
+  session(name: string, init?: SessionInit): Awaitable<SessionInfo & { readonly created: boolean }>;
+  find(ref: Ref): Awaitable<SessionInfo | undefined>;
+  /** Newest first; with `parent`, in the order they were spawned. */
+  sessions(query?: SessionQuery): Awaitable<readonly SessionInfo[]>;
+  /** The position that a point means; TAPE_NO_ANCHOR carries near names. */
+  resolve(ref: Ref, point: Point): Awaitable<Seq>;
+  /** Paged; holds nothing open between pages. */
+  read(ref: Ref, query?: EntryQuery): Iterable<Entry> | AsyncIterable<Entry>;
+  /** The entries that `view` needs for a policy, as the session stood at `at` (default: its head). */
+  viewEntries(ref: Ref, o?: { policy?: ViewPolicy; at?: Point }): Iterable<Entry> | AsyncIterable<Entry>;
+  append(ref: Ref, batch: readonly Draft[], o?: AppendOptions): Awaitable<Appended>;
+  /** Records what a child came to, explicitly: a text or a value (`result` entry). */
+  result(ref: Ref, value: Json, o?: WriteOptions): Awaitable<Appended>;
+  fork(parent: Ref, request?: ForkRequest): Awaitable<Forked>;
+  /** Writes a child's result at its parent's tail; again, it returns the same receipt. */
+  merge(child: Ref, request?: MergeRequest, o?: WriteOptions): Awaitable<Merged>;
+  /** All or none, in one transaction. */
+  mergeAll(drafts: readonly MergeDraft[], o?: WriteOptions): Awaitable<readonly Merged[]>;
+  /** What a merge would report, without writing anything. */
+  checkMerge(child: Ref, request?: MergeRequest): Awaitable<ConflictReport>;
+  rewind(ref: Ref, to: Point, o?: WriteOptions & { mode?: string }): Awaitable<Rewound>;
+  unrewind(ref: Ref, o?: WriteOptions): Awaitable<Rewound>;
+  setLifecycle(ref: Ref, lifecycle: Lifecycle): Awaitable<SessionInfo>;
+  /** Only runs call this. */
+  setTask(ref: Ref, task: Task, o?: WriteOptions): Awaitable<SessionInfo>;
+  /** Another name for a session (N19). The same alias for another session is refused. */
+  alias(alias: string, ref: Ref, reason: string): Awaitable<SessionInfo>;
+  acquire(ref: Ref, owner: Owner, o?: { ttlMs?: number }): Awaitable<Lease>;
+  /** The heartbeat. */
+  extend(lease: Lease, o?: { ttlMs?: number }): Awaitable<Lease>;
+  /** False: the inbox is not empty, and the lease is still yours. */
+  release(lease: Lease): Awaitable<boolean>;
+  /** Leaves something for the owner of a session; `owner` tells who is writing it now, if anyone is. */
+  post(ref: Ref, item: InboxDraft): Awaitable<{ readonly id: string; readonly owner?: Owner }>;
+  inbox(ref: Ref): Awaitable<readonly InboxItem[]>;
+  /** Does and removes all that the inbox holds, in one transaction; returns how many items that was. */
+  drain(lease: Lease): Awaitable<number>;
+  /** Saves chunks of a live answer of a run; they can be read while it is under way. */
+  saveChunks(ref: Ref, run: string, chunks: readonly StreamChunk[]): Awaitable<void>;
+  chunks(ref: Ref, run: string, from?: number): Awaitable<readonly StreamChunk[]>;
+  /** Appends what a live answer came to and drops its chunks, in one transaction. */
+  settle(run: string, batch: readonly Draft[], o: { readonly lease: Lease }): Awaitable<Appended>;
+  /** Makes a session that nobody sees until it is published; the same name goes on with it. */
+  stage(name: string, init?: SessionInit): Awaitable<SessionInfo>;
+  /** Appends to a staged session. */
+  appendStaged(id: string, batch: readonly Draft[]): Awaitable<Appended>;
+  /** Makes staged sessions visible, with their lineage, all or none. */
+  publish(ids: readonly string[]): Awaitable<readonly SessionInfo[]>;
+  /** The bytes behind a `BlobRef`. */
+  blob(hash: string): Awaitable<Uint8Array>;
+  /** Damage, located; nothing when all is well. Without a session: everything. */
+  verify(ref?: Ref): Iterable<Problem> | AsyncIterable<Problem>;
+}

@@ -1,0 +1,154 @@
+import type { Seq } from './entry.ts';
+import { bodyHash, entryHash, genesisHash, hex } from './hash.ts';
+import { segments } from './interval.ts';
+import { firstPrev, type Journal, lineHash } from './lineage-line.ts';
+import type { EntryRow } from './read.ts';
+import type { Db } from './sqlite.ts';
+import { type TapeRow, tapeById } from './tapes.ts';
+
+/** What is wrong, and where. `session` is the owner of the damaged entry; `seq` is absent when it is not one entry. */
+export interface Problem {
+  readonly code:
+    | 'entry-changed'
+    | 'entry-missing'
+    | 'chain-broken'
+    | 'head-wrong'
+    | 'base-wrong'
+    | 'body-erased'
+    | 'lineage-broken'
+    | 'graph-differs'
+    | 'database-damaged';
+  readonly session: string | null;
+  readonly seq: Seq | null;
+  readonly message: string;
+}
+
+const pageRows = 512;
+
+/** The tapes to check for a session: itself and every ancestor, up to where the next one was forked from it. */
+export function* tapesToVerify(db: Db, tape: TapeRow): Generator<{ tape: TapeRow; to: Seq }> {
+  let to = tape.head_seq;
+  for (let at: TapeRow | undefined = tape; at !== undefined; ) {
+    yield { tape: at, to };
+    to = Math.min(at.base_seq, to);
+    at = at.parent_id === null ? undefined : tapeById(db, at.parent_id);
+  }
+}
+
+/**
+ * Recomputes one tape's own hash chain from the stored bytes, and its links to its parent and to its own row
+ * (storage.md 19). Damage is reported once, where it is; checking goes on behind it.
+ */
+export function* verifyTape(db: Db, tape: TapeRow, to: Seq = tape.head_seq): Generator<Problem> {
+  const problem = (code: Problem['code'], seq: Seq | null, message: string): Problem => ({
+    code,
+    session: tape.name,
+    seq,
+    message,
+  });
+  const base = baseHash(db, tape);
+  if (base === undefined || !equal(base, tape.base_hash))
+    yield problem(
+      'base-wrong',
+      tape.base_seq,
+      `${tape.name} does not continue from what its parent has at ${tape.base_seq}`,
+    );
+  let previous: Uint8Array = tape.base_hash;
+  let expected = tape.base_seq + 1;
+  for (let after = tape.base_seq; after < to; ) {
+    const rows = db.all<EntryRow>(
+      'SELECT * FROM entry WHERE tape_id = @id AND seq > @after AND seq <= @to ORDER BY seq LIMIT @limit',
+      { id: tape.id, after, to, limit: pageRows },
+    );
+    for (const row of rows) {
+      if (row.seq !== expected) {
+        yield problem('entry-missing', expected, `${tape.name}@${expected} is missing`);
+        expected = row.seq;
+      }
+      yield* verifyEntry(db, tape, { row, previous, problem });
+      previous = row.hash;
+      expected += 1;
+    }
+    if (rows.length < pageRows) break;
+    after = rows.at(-1)?.seq ?? to;
+  }
+  if (expected !== to + 1)
+    yield problem('entry-missing', expected, `${tape.name}@${expected} is missing: its head is ${to}`);
+  else if (to === tape.head_seq && !equal(previous, tape.head_hash))
+    yield problem('head-wrong', to, `the recorded head of ${tape.name} is not the hash of its last entry`);
+}
+
+interface Link {
+  readonly row: EntryRow;
+  readonly previous: Uint8Array;
+  readonly problem: (code: Problem['code'], seq: Seq, message: string) => Problem;
+}
+
+function* verifyEntry(db: Db, tape: TapeRow, { row, previous, problem }: Link): Generator<Problem> {
+  const at = `${tape.name}@${row.seq}`;
+  if (row.payload === null || row.salt === null) {
+    const redacted = db.get(
+      `SELECT 1 FROM entry WHERE tape_id = @id AND mark = 'redaction' AND ref = @seq LIMIT 1`,
+      { id: tape.id, seq: row.seq },
+    );
+    if (redacted === undefined)
+      yield problem('body-erased', row.seq, `the body of ${at} was erased without a redaction`);
+  } else if (!equal(bodyHash(row.salt, row.payload, row.meta), row.body_hash)) {
+    yield problem('entry-changed', row.seq, `the body of ${at} is not what was written`);
+    return;
+  }
+  if (!equal(entryHash(tape.ulid, row, row.body_hash, previous), row.hash))
+    yield problem('chain-broken', row.seq, `${at} does not follow from the entry before it, or was changed`);
+}
+
+/** What the first own entry must chain to: the genesis of a root, or the parent's entry at the base. */
+function baseHash(db: Db, tape: TapeRow): Uint8Array | undefined {
+  if (tape.parent_id === null) return genesisHash(tape.ulid);
+  const parent = tapeById(db, tape.parent_id);
+  const [owner] = segments(db, { id: parent.id, floor_seq: 0 }, tape.base_seq - 1, tape.base_seq);
+  if (owner === undefined) return undefined;
+  return db.get<{ hash: Uint8Array }>('SELECT hash FROM entry WHERE tape_id = @tape AND seq = @seq', {
+    tape: owner.tapeId,
+    seq: tape.base_seq,
+  })?.hash;
+}
+
+/** Checks the lineage's own chain, and that the graph file ends with a line of it. */
+export function* verifyLineage(db: Db, journal: Journal | undefined): Generator<Problem> {
+  const problem = (code: Problem['code'], message: string): Problem => ({
+    code,
+    session: null,
+    seq: null,
+    message,
+  });
+  let prev = firstPrev;
+  let expected = 1;
+  for (let after = 0; ; ) {
+    const rows = db.all<{ g: number; line: string; hash: Uint8Array }>(
+      'SELECT g, line, hash FROM lineage WHERE g > @after ORDER BY g LIMIT @limit',
+      { after, limit: pageRows },
+    );
+    for (const { g, line, hash } of rows) {
+      const hashed = lineHash(line);
+      if (g !== expected) yield problem('lineage-broken', `lineage line ${expected} is missing`);
+      else if (hashed !== hex(hash) || !line.includes(`"prev":"${prev}"`))
+        yield problem(
+          'lineage-broken',
+          `lineage line ${g} does not follow from the line before it, or was changed`,
+        );
+      prev = hashed;
+      expected = g + 1;
+    }
+    if (rows.length < pageRows) break;
+    after = rows.at(-1)?.g ?? after;
+  }
+  const tail = journal?.tail();
+  if (tail === undefined || tail.g === 0) return;
+  const row = db.get<{ hash: Uint8Array }>('SELECT hash FROM lineage WHERE g = @g', { g: tail.g });
+  if (row === undefined || hex(row.hash) !== tail.hash)
+    yield problem('graph-differs', `line ${tail.g} of the graph file is not the one in the database`);
+}
+
+function equal(a: Uint8Array, b: Uint8Array): boolean {
+  return Buffer.compare(a, b) === 0;
+}
