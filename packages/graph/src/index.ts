@@ -1,1 +1,21 @@
-export {};
+export { firstPrev, lineHash } from './chain.ts';
+export { checkJournal, type JournalProblem, type JournalReport, type ProblemCode } from './check.ts';
+export { type DrawOptions, drawGraph } from './draw-lanes.ts';
+export { drawTree } from './draw-tree.ts';
+export { GraphError, type GraphErrorCode, type GraphErrorOptions } from './errors.ts';
+export { type Folded, fold } from './fold.ts';
+export {
+  type ListFilter,
+  openSessionGraph,
+  SessionGraph,
+  type SessionMetadata,
+  type SessionRef,
+} from './graph.ts';
+export { FileJournal, openJournal } from './journal.ts';
+export type { LineageStep } from './lineage.ts';
+export { type Line, lineBytesMax, readLines } from './lines.ts';
+export type { MergeRecord, SessionNode } from './node.ts';
+export { toDot, toMermaid } from './notations.ts';
+export { lineageLine, type Parsed, parseRecord, type SkipReason } from './record.ts';
+export type { Skips } from './source.ts';
+export type { Tail } from './tail.ts';

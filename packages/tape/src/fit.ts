@@ -21,7 +21,7 @@ interface Turn {
  * message; what only its own provider can read returns there byte for byte and is dropped or quoted for others;
  * nothing is empty; neighbouring user messages are one. Pure.
  */
-export function fit(rendered: readonly Rendered[], target: Target = {}): StoredMessage[] {
+export function fitTo(rendered: readonly Rendered[], target: Target = {}): StoredMessage[] {
   const provider = providerKey(target.provider);
   const turns: Turn[] = [];
   const seen = new Set<string>();

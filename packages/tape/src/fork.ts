@@ -59,6 +59,14 @@ export interface Forked {
 export function forkTape(writer: Writer, parent: TapeRow, request: ForkRequest): Forked {
   const { db, sources } = writer;
   const ulid = sources.newId();
+  if (
+    request.key !== undefined &&
+    (request.key === '' || request.key.length > 512 || !request.key.isWellFormed())
+  )
+    throw new TapeError(
+      'TAPE_BAD_ENTRY',
+      'cannot fork: a key must be well-formed text of 1 to 512 characters',
+    );
   const spawnKey = request.key ?? ulid;
   const requestHash = hashRequest(request);
   const before = db.get<{ id: number; name: string; request_hash: Uint8Array | null }>(

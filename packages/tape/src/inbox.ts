@@ -95,8 +95,11 @@ export function tapesWithInbox({ db }: Pick<Writer, 'db'>): number[] {
  * done leaves an `inbox/refused` event with the reason, so that nothing vanishes. Returns how many were taken.
  */
 export function drainInbox(writer: Writer, realm: string, tapeId: number, lease: Lease): number {
-  const items = inboxItems(writer, tapeById(writer.db, tapeId));
-  for (const item of items) {
+  let taken = 0;
+  for (const item of inboxItems(writer, tapeById(writer.db, tapeId))) {
+    const tape = tapeById(writer.db, tapeId);
+    // A merge waits for a settled point: the open calls get their results, or their next run closes them.
+    if (item.body.type === 'merge' && tape.settled_seq !== tape.head_seq) continue;
     try {
       writer.db.savepoint(() => handle(writer, realm, { tapeId, lease, item }));
     } catch (error) {
@@ -104,8 +107,9 @@ export function drainInbox(writer: Writer, realm: string, tapeId: number, lease:
       writeEntries(writer, tapeById(writer.db, tapeId), [refusal(item, error)], lease.epoch);
     }
     writer.db.run('DELETE FROM inbox WHERE ulid = @id', { id: item.id });
+    taken += 1;
   }
-  return items.length;
+  return taken;
 }
 
 function handle(

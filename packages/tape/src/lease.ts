@@ -101,16 +101,27 @@ export function extendLease(
 }
 
 /**
- * Gives the lease back, unless the inbox holds something: then it is still the caller's, who drains and tries
+ * Gives the lease back, unless the inbox holds something that can be done: then it is still the caller's, who drains and tries
  * again. The check and the release are one act, so nothing posted in between is stranded (storage.md 13). The
  * epoch moves on, so that a lease given back can never write again.
  */
 export function releaseLease(db: Db, tape: TapeRow, lease: Lease): boolean {
   if (tape.epoch !== lease.epoch) throw fenced(tape.name);
-  if (db.get('SELECT 1 FROM inbox WHERE tape_id = @id LIMIT 1', { id: tape.id }) !== undefined) return false;
+  if (inboxWaits(db, tape)) return false;
   db.run('DELETE FROM lease WHERE tape_id = @id AND owner = @owner', { id: tape.id, owner: lease.owner });
   db.run('UPDATE tape SET epoch = epoch + 1 WHERE id = @id', { id: tape.id });
   return true;
+}
+
+/** Whether the inbox holds something that can be done now: while calls are open, merges stay where they are. */
+function inboxWaits(db: Db, tape: TapeRow): boolean {
+  const settled = tape.settled_seq === tape.head_seq ? 1 : 0;
+  return (
+    db.get(
+      `SELECT 1 FROM inbox WHERE tape_id = @id AND (@settled = 1 OR body ->> '$.type' <> 'merge') LIMIT 1`,
+      { id: tape.id, settled },
+    ) !== undefined
+  );
 }
 
 /**

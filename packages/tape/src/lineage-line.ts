@@ -35,12 +35,13 @@ export interface LineageLine {
   readonly range?: readonly [number, number] | null;
   readonly spawn_key?: string;
   readonly intention?: LineIntention;
-  /** The session that a merge went into, its position there, and the anchor's name. */
+  /** The session that a merge went into, and the position of the merge there. */
   readonly into?: string;
   readonly into_session_id?: string;
   readonly seq?: number;
   readonly parent_head?: string;
   readonly child_head?: string;
+  /** The other name that an alias line gives the session. */
   readonly alias?: string;
   readonly lifecycle?: string;
   readonly task?: string;
@@ -73,8 +74,11 @@ export function lineHash(line: string): string {
  * write lock, so one process at a time.
  */
 export interface Journal {
-  /** The last whole line: its number and hash (0 and `firstPrev` when there is none). `torn`: a fragment follows it. */
+  /**
+   * The last whole record: its number and hash (0 and `firstPrev` when there is none). `torn`: the file does not end
+   * with LF, because a fragment follows that record or because the record lacks only its LF.
+   */
   tail(): { readonly g: number; readonly hash: string; readonly torn: boolean };
-  /** Seals a torn tail with LF if there is one, appends the lines in one write, and returns once they are on disk. */
+  /** Seals a torn tail with LF if there is one, also for no lines; appends them in one write; returns once all is on disk. */
   append(lines: readonly string[]): void;
 }

@@ -106,8 +106,14 @@ export function mergeTape(
   const key = `merge:${child.ulid}:${hex(plan.childHead)}`;
   const before = visibleMerge(writer, into, key);
   if (before.receipt !== undefined) return repeatMerge(writer, { child, into, draft, seq: before.receipt });
-  const epoch = writeEpoch(db, into, { lease, now: sources.now() });
   checkMergeable(writer, child, into, draft);
+  const epoch = writeEpoch(db, into, { lease, now: sources.now() });
+  if (into.settled_seq !== into.head_seq)
+    throw new TapeError(
+      'TAPE_UNSETTLED',
+      `cannot merge '${child.name}' into '${into.name}': tool calls of '${into.name}' have no result yet`,
+      { data: { parent: into.name, settled: into.settled_seq } },
+    );
   const report = findConflicts(db, plan);
   if (draft.onConflict === 'refuse' && (report.conflicts.length > 0 || !report.complete))
     throw refuse(child, into, report);
@@ -209,6 +215,7 @@ function repeatMerge(
   const { payload } = needEntry(db, into, seq);
   const state = isObject(payload) && isObject(payload.state) ? payload.state : {};
   const strategy = String(state.strategy);
+  if ((strategy === 'discard') !== (draft.strategy === 'discard')) throw delivered(child, into);
   const other =
     (draft.strategy !== undefined && draft.strategy !== strategy) ||
     (draft.text !== undefined && sha256(draft.text) !== state.result_digest);
@@ -241,8 +248,6 @@ function checkMergeable({ db, sources }: Writer, child: TapeRow, into: TapeRow, 
     new TapeError(code, message, { data });
   if (child.delivery !== null && (child.delivery === 'discarded') !== (draft.strategy === 'discard'))
     throw fail('TAPE_CONFLICT', because(`it is ${child.delivery} already`));
-  if (into.settled_seq !== into.head_seq)
-    throw fail('TAPE_UNSETTLED', because(`tool calls of '${into.name}' have no result yet`));
   if (draft.force === true) return;
   const held = liveLease(db, child.id, sources.now());
   if (held !== undefined)

@@ -43,11 +43,11 @@ export function nextBatch(
 
 /** The batch that is open at a tape's head. */
 export function loadBatch(db: Db, tapeId: number): OpenBatch | undefined {
-  const row = db.get<{ from_seq: Seq; calls: string }>(
-    'SELECT from_seq, calls FROM open_calls WHERE tape_id = @tapeId AND to_seq IS NULL',
+  const row = db.get<{ from_seq: Seq; to_seq: Seq | null; calls: string }>(
+    'SELECT from_seq, to_seq, calls FROM open_calls WHERE tape_id = @tapeId ORDER BY from_seq DESC LIMIT 1',
     { tapeId },
   );
-  if (row === undefined) return undefined;
+  if (row === undefined || row.to_seq !== null) return undefined;
   return { from: row.from_seq, calls: new Set(JSON.parse(row.calls) as string[]) };
 }
 

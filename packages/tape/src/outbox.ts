@@ -40,7 +40,9 @@ export interface LineageEvent {
 
 /** Writes the one line of an act into the outbox, inside the act's own transaction (M6). */
 export function recordLineage({ db, sources }: Writer, tape: TapeRow, event: LineageEvent): number {
-  const last = db.get<{ g: number; hash: Uint8Array }>('SELECT g, hash FROM lineage ORDER BY g DESC LIMIT 1');
+  const last = db.get<{ g: number; hash: Uint8Array }>(
+    'SELECT g, hash FROM lineage WHERE g = (SELECT max(g) FROM lineage)',
+  );
   const g = (last?.g ?? 0) + 1;
   const eventId = sources.newId();
   const line: LineageLine = {

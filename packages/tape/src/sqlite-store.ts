@@ -360,7 +360,7 @@ export class SqliteTapeStore implements TapeStore {
     }
     for (const { id } of this.#db.all<{ id: number }>('SELECT id FROM tape ORDER BY id'))
       yield* verifyTape(this.#db, tapeById(this.#db, id));
-    yield* verifyLineage(this.#db, this.#journal);
+    yield* verifyLineage(this.#db);
   }
 
   /** How many sessions and entries there are, or a session reads through. */
@@ -378,6 +378,15 @@ export class SqliteTapeStore implements TapeStore {
       entries += Math.max(0, to - tape.base_seq);
     }
     return { sessions, entries };
+  }
+
+  /** Hash (hex) of a line of the lineage, the newest by default: what the graph file's line must have. */
+  lineageHash(g?: number): { readonly g: number; readonly hash: string } | undefined {
+    const row = this.#db.get<{ g: number; hash: Uint8Array }>(
+      'SELECT g, hash FROM lineage WHERE g = coalesce(@g, (SELECT max(g) FROM lineage))',
+      { g: g ?? null },
+    );
+    return row === undefined ? undefined : { g: row.g, hash: hex(row.hash) };
   }
 
   /** Brings the graph file up to date and drains inboxes that nobody owns, as every opening for writing does. */

@@ -81,6 +81,8 @@ export interface TapeStore extends AsyncDisposable {
   inbox(ref: Ref): Awaitable<readonly InboxItem[]>;
   /** Does and removes all that the inbox holds, in one transaction; returns how many items that was. */
   drain(lease: Lease): Awaitable<number>;
+  /** Does what the inbox of a session holds, if nobody is writing the session; false when somebody is. */
+  drainOwnerless(ref: Ref): Awaitable<boolean>;
   /** Saves chunks of a live answer of a run; they can be read while it is under way. */
   saveChunks(ref: Ref, run: string, chunks: readonly StreamChunk[]): Awaitable<void>;
   chunks(ref: Ref, run: string, from?: number): Awaitable<readonly StreamChunk[]>;

@@ -1,5 +1,5 @@
 import type { Entry, Seq } from './entry.ts';
-import { fit, type Target } from './fit.ts';
+import { fitTo, type Target } from './fit.ts';
 import { sha256 } from './hash.ts';
 import { renderEntry, renderState, type StoredMessage } from './render.ts';
 import { select, type ViewPolicy } from './select.ts';
@@ -32,7 +32,7 @@ export function view(
   const { start, entries: selected, reasons } = select(all, policy);
   const state = renderState(start);
   const rendered = selected.flatMap((entry) => renderEntry(entry) ?? []);
-  const messages = fit(
+  const messages = fitTo(
     state === undefined ? rendered : [{ type: 'message', message: state, provider: undefined }, ...rendered],
     target,
   );

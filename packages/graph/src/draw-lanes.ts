@@ -1,0 +1,86 @@
+import { shown, span } from './display.ts';
+import { courseOf, type GraphEvent } from './events.ts';
+import { type Lanes, lineBetween, openLane, pointOn, row } from './lanes.ts';
+import type { MergeRecord, SessionNode } from './node.ts';
+
+/** How a picture is drawn. */
+export interface DrawOptions {
+  /** Colours the lanes with ANSI escapes. */
+  readonly color?: boolean | undefined;
+  /** Cuts rows to so many characters. */
+  readonly width?: number | undefined;
+}
+
+/**
+ * Draws how sessions were forked and merged, oldest first, one row an event. A session has a lane from its
+ * first line to its last merge, or to the row that tells its status; those at work come last.
+ */
+export function drawGraph(nodes: Iterable<SessionNode>, options: DrawOptions = {}): string[] {
+  const all = [...nodes];
+  const { events, lastUse } = courseOf(all);
+  const lanes: Lanes = [];
+  const rows: string[] = [];
+  for (const event of events) {
+    rows.push(drawEvent(lanes, event, { ...options, closes: event.at === lastUse.get(event.node.id) }));
+  }
+  const open = new Map(all.filter(({ id }) => lanes.includes(id)).map((node) => [node.id, node]));
+  for (const id of lanes.toReversed()) {
+    const node = open.get(id ?? '');
+    if (node === undefined) continue;
+    rows.push(drawEvent(lanes, { kind: 'end', at: node.lastG, node }, { ...options, closes: true }));
+  }
+  return rows;
+}
+
+function drawEvent(
+  lanes: Lanes,
+  event: GraphEvent,
+  { closes, ...options }: DrawOptions & { closes: boolean },
+): string {
+  const { node } = event;
+  if (event.kind === 'start') {
+    const parent = laneOf(lanes, node.parent);
+    const lane = openLane(lanes, node.id, parent + 1);
+    const cells = parent === -1 ? pointOn(lanes, lane) : lineBetween(lanes, [parent, lane], '├╮');
+    return row(cells, startLabel(node, parent !== -1), options);
+  }
+  const lane = laneOf(lanes, node.id);
+  const cells =
+    event.kind === 'end'
+      ? pointOn(lanes, lane)
+      : mergeCells(lanes, lane, laneOf(lanes, event.merge.into), closes);
+  if (closes) lanes[lane] = undefined;
+  return row(cells, event.kind === 'end' ? endLabel(node) : mergeLabel(event.merge), options);
+}
+
+/** A target that has no lane, as in a file from elsewhere, leaves a merge on the child's own. */
+function mergeCells(lanes: Lanes, lane: number, target: number, closes: boolean): string[] {
+  if (target === -1 || target === lane) return pointOn(lanes, lane);
+  return target < lane
+    ? lineBetween(lanes, [target, lane], closes ? '├╯' : '├┤')
+    : lineBetween(lanes, [lane, target], closes ? '╰┤' : '├┤');
+}
+
+function laneOf(lanes: Lanes, id: string | undefined): number {
+  return id === undefined ? -1 : lanes.indexOf(id);
+}
+
+function startLabel(node: SessionNode, joined: boolean): string {
+  const kind = node.kind === 'session' ? '' : ` [${shown(node.kind)}]`;
+  const name = `${shown(node.session)}${kind}`;
+  if (node.parentName === undefined) return name;
+  const range = node.range === undefined ? '' : node.range === null ? ', fresh' : ` ${span(node.range)}`;
+  const anchor = node.fromAnchor === undefined ? '' : ` ⚓ ${shown(node.fromAnchor)}`;
+  return `${name} from ${shown(node.parentName)}${anchor}${range}${joined ? '' : ', which is not drawn'}`;
+}
+
+function mergeLabel({ type, childName, range, intoName, seq, status }: MergeRecord): string {
+  const what = `${type} ${shown(childName)}${range === undefined ? '' : ` ${span(range)}`}`;
+  const into = intoName === undefined ? '' : ` → ${shown(intoName)}${seq === undefined ? '' : `@${seq}`}`;
+  const more = status === 'merged' || status === 'discarded' ? '' : ` (${shown(status)})`;
+  return `${what}${into}${more}`;
+}
+
+function endLabel(node: SessionNode): string {
+  return `${shown(node.session)} ${shown(node.status)}`;
+}

@@ -1,0 +1,34 @@
+import { shown, span } from './display.ts';
+import type { SessionGraph, SessionRef } from './graph.ts';
+import type { SessionNode } from './node.ts';
+
+/**
+ * Draws sessions as a tree, children in spawn order: kind, status, the anchor that each was forked from, and
+ * what of it was merged where. All roots, or the one session of a reference with all that came from it.
+ * @throws GRAPH_NO_SESSION
+ */
+export function drawTree(graph: SessionGraph, ref?: SessionRef): string[] {
+  if (ref === undefined) return graph.roots().flatMap((root) => drawTree(graph, root.id));
+  const [top, ...below] = graph.subtree(ref);
+  if (top === undefined) return [];
+  const rows = [label(top.node)];
+  // Which of the sessions above still has a child to come, from the top down.
+  const open: boolean[] = [];
+  for (const { depth, node, last } of below) {
+    open.length = depth - 1;
+    rows.push(`${open.map((more) => (more ? '│  ' : '   ')).join('')}${last ? '╰─ ' : '├─ '}${label(node)}`);
+    open.push(!last);
+  }
+  return rows;
+}
+
+function label(node: SessionNode): string {
+  const anchor = node.fromAnchor === undefined ? [] : [`⚓ ${shown(node.fromAnchor)}`];
+  const merges = node.merges.map(({ type, range, intoName, seq }) => {
+    const what = range === undefined ? type : `${type} ${span(range)}`;
+    return intoName === undefined
+      ? what
+      : `${what} → ${shown(intoName)}${seq === undefined ? '' : `@${seq}`}`;
+  });
+  return [shown(node.session), shown(node.kind), shown(node.status), ...anchor, ...merges].join('  ');
+}

@@ -1,0 +1,50 @@
+import { cut } from './display.ts';
+
+/** The ids of the sessions in the lanes of a picture, left to right; a free lane is undefined. */
+export type Lanes = (string | undefined)[];
+
+/** Takes the first free lane from one on, a new one if there is none. */
+export function openLane(lanes: Lanes, id: string, from: number): number {
+  let lane = from;
+  while (lanes[lane] !== undefined) lane += 1;
+  lanes[lane] = id;
+  return lane;
+}
+
+/** A point on one lane, as cells of two characters. */
+export function pointOn(lanes: Lanes, lane: number): string[] {
+  const cells = running(lanes);
+  cells[lane] = '○ ';
+  return cells;
+}
+
+/** A line from one lane to another, across those between. The ends are given as they look from left to right. */
+export function lineBetween(lanes: Lanes, [left, right]: readonly [number, number], ends: string): string[] {
+  const cells = running(lanes);
+  cells[left] = `${ends.charAt(0)}─`;
+  for (let lane = left + 1; lane < right; lane += 1) cells[lane] = lanes[lane] === undefined ? '──' : '┼─';
+  cells[right] = `${ends.charAt(1)} `;
+  return cells;
+}
+
+/** A row of the picture: lanes and label, cut to the width. Each lane has the colour of its place. */
+export function row(
+  cells: readonly string[],
+  label: string,
+  { color = false, width }: { color?: boolean | undefined; width?: number | undefined },
+): string {
+  const whole = `${cells.join('')} ${label}`;
+  const line = width === undefined ? whole : cut(whole, width);
+  if (!color) return line;
+  const drawn = cells.length * 2;
+  const painted = Array.from(line.slice(0, drawn).matchAll(/..?/g), ([cell], lane) =>
+    cell.trim() === '' ? cell : `\u001b[${31 + (lane % 6)}m${cell}\u001b[39m`,
+  );
+  return painted.join('') + line.slice(drawn);
+}
+
+/** The lanes as they run on. Free ones at the right are given up. */
+function running(lanes: Lanes): string[] {
+  while (lanes.length > 0 && lanes.at(-1) === undefined) lanes.pop();
+  return Array.from(lanes, (id) => (id === undefined ? '  ' : '│ '));
+}

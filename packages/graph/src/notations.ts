@@ -1,0 +1,77 @@
+import { shown, span } from './display.ts';
+import type { MergeRecord, SessionNode } from './node.ts';
+
+/** A graph as other programs draw it: sessions, forks from parent to child, merges from child to target. */
+interface Drawing {
+  /** Name and status by id; a session that is not in the graph, but referred to, has no status. */
+  readonly sessions: ReadonlyMap<string, readonly string[]>;
+  readonly edges: readonly {
+    readonly from: string;
+    readonly to: string;
+    readonly label: string;
+    readonly merge: boolean;
+  }[];
+}
+
+/** The graph in the language of Graphviz. */
+export function toDot(nodes: Iterable<SessionNode>): string {
+  const { sessions, edges } = drawing(nodes);
+  const escaped = (text: string) => shown(text).replace(/["\\]/g, '\\$&');
+  const quoted = (text: string) => `"${escaped(text)}"`;
+  return [
+    'digraph sessions {',
+    '  node [shape=box];',
+    ...Array.from(sessions, ([id, lines]) => `  ${quoted(id)} [label="${lines.map(escaped).join('\\n')}"];`),
+    ...edges.map(
+      ({ from, to, label, merge }) =>
+        `  ${quoted(from)} -> ${quoted(to)} [label=${quoted(label)}${merge ? ', style=dashed' : ''}];`,
+    ),
+    '}',
+    '',
+  ].join('\n');
+}
+
+/** The graph as a Mermaid flowchart. */
+export function toMermaid(nodes: Iterable<SessionNode>): string {
+  const { sessions, edges } = drawing(nodes);
+  // Ids may be anything in a file from elsewhere, and Mermaid cannot quote them.
+  const names = new Map(Array.from(sessions.keys(), (id, i) => [id, `s${i + 1}`]));
+  const quoted = (text: string) =>
+    `"${text.replace(/[^\p{L}\p{N} _.:@+%/()·⚓-]/gu, (c) => `#${c.codePointAt(0)};`)}"`;
+  return [
+    'flowchart TD',
+    ...Array.from(sessions, ([id, lines]) => `  ${names.get(id)}[${quoted(lines.join(' · '))}]`),
+    ...edges.map(({ from, to, label, merge }) => {
+      const arrow = merge ? '-.->' : '-->';
+      return `  ${names.get(from)} ${arrow}${label === '' ? '' : `|${quoted(label)}|`} ${names.get(to)}`;
+    }),
+    '',
+  ].join('\n');
+}
+
+function drawing(nodes: Iterable<SessionNode>): Drawing {
+  const all = [...nodes];
+  const sessions = new Map(all.map((node) => [node.id, [shown(node.session), shown(node.status)]]));
+  const refer = (id: string, name: string | undefined) => {
+    if (!sessions.has(id)) sessions.set(id, [shown(name ?? id)]);
+    return id;
+  };
+  const forks = all.flatMap((node) => {
+    if (node.parent === undefined) return [];
+    const label = node.fromAnchor === undefined ? '' : `⚓ ${shown(node.fromAnchor)}`;
+    return [{ from: refer(node.parent, node.parentName), to: node.id, label, merge: false }];
+  });
+  const merges = all
+    .flatMap(({ merges }) => merges)
+    .flatMap((merge) => {
+      if (merge.into === undefined) return [];
+      return [
+        { from: merge.child, to: refer(merge.into, merge.intoName), label: mergeLabel(merge), merge: true },
+      ];
+    });
+  return { sessions, edges: [...forks, ...merges] };
+}
+
+function mergeLabel({ type, range }: MergeRecord): string {
+  return range === undefined ? type : `${type} ${span(range)}`;
+}

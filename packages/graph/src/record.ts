@@ -1,0 +1,104 @@
+import type { LineageLine, LineageType, LineIntention } from '@tapedeck/tape';
+import { z } from 'zod';
+import { withoutBom } from './chain.ts';
+import { lineBytesMax } from './lines.ts';
+
+/** Why a line was passed over. */
+export type SkipReason = 'tooLong' | 'malformed' | 'unknownType';
+
+/** What a line's text says: a record, or why it was passed over. */
+export type Parsed =
+  | { readonly kind: 'record'; readonly record: LineageLine }
+  | { readonly kind: 'skipped'; readonly reason: SkipReason; readonly why: string };
+
+const text = z.string();
+const position = z.int().nonnegative();
+
+/** A date that is not even a string does not cost the record: it is reported as it stands. */
+const date = z.union([text, z.unknown().transform((value) => JSON.stringify(value))]);
+
+const types = {
+  session: 'session',
+  fork: 'fork',
+  status: 'status',
+  merge: 'merge',
+  discard: 'discard',
+  alias: 'alias',
+  archive: 'archive',
+  link: 'link',
+} as const satisfies { readonly [T in LineageType]: T };
+
+const intention: z.ZodType<LineIntention> = z.object({
+  next_steps: z.exactOptional(text),
+  context_summary: z.exactOptional(text),
+  trigger_on_complete: z.exactOptional(text),
+  digest: text,
+} satisfies { readonly [F in keyof LineIntention]-?: z.ZodType<LineIntention[F]> });
+
+/** Reads one record. Fields that are not known are dropped, so a later version may add some. */
+export const lineageLine: z.ZodType<LineageLine> = z.object({
+  v: z.literal(1),
+  g: z.int().positive(),
+  event_id: text,
+  type: z.enum(types),
+  session_id: text.min(1),
+  parent_session_id: text.nullable(),
+  from_anchor: text.nullable(),
+  created_at: date,
+  status: text,
+  at: text,
+  session: text.min(1),
+  parent: text.nullable(),
+  tape: text,
+  kind: text,
+  base: z.exactOptional(position),
+  range: z.exactOptional(z.tuple([position, position]).nullable()),
+  spawn_key: z.exactOptional(text),
+  intention: z.exactOptional(intention),
+  into: z.exactOptional(text),
+  into_session_id: z.exactOptional(text),
+  seq: z.exactOptional(position),
+  parent_head: z.exactOptional(text),
+  child_head: z.exactOptional(text),
+  alias: z.exactOptional(text),
+  lifecycle: z.exactOptional(text),
+  task: z.exactOptional(text),
+  delivery: z.exactOptional(text),
+  prev: text,
+} satisfies { readonly [F in keyof LineageLine]-?: z.ZodType<LineageLine[F]> });
+
+/**
+ * Reads the text of one line, given without its LF. Never throws: a line that is no record, or one of a type
+ * or version that this build does not know, is passed over with the reason (D515).
+ */
+export function parseRecord(line: string): Parsed {
+  if (line.length > lineBytesMax || Buffer.byteLength(line) > lineBytesMax)
+    return skipped('tooLong', `it has over ${lineBytesMax} bytes`);
+  let value: unknown;
+  try {
+    value = JSON.parse(withoutBom(line));
+  } catch (cause) {
+    return skipped('malformed', cause instanceof Error ? cause.message : String(cause));
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return skipped('malformed', 'it is not a JSON object');
+  if (forged(value) || ('intention' in value && forged(value.intention)))
+    return skipped('malformed', "it has a field '__proto__'");
+  if ('type' in value && typeof value.type === 'string' && !Object.hasOwn(types, value.type))
+    return skipped('unknownType', 'its type is not known');
+  if ('v' in value && typeof value.v === 'number' && value.v > 1)
+    return skipped('unknownType', `it is of version ${value.v}`);
+  const read = lineageLine.safeParse(value);
+  if (read.success) return { kind: 'record', record: read.data };
+  const [issue] = read.error.issues;
+  return skipped('malformed', `field '${issue?.path.join('.')}': ${issue?.message}`);
+}
+
+/** A field of this name comes from nobody who means well, though here it could not do anything. */
+function forged(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, '__proto__');
+}
+
+function skipped(reason: SkipReason, why: string): Parsed {
+  return { kind: 'skipped', reason, why };
+}

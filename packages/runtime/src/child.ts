@@ -1,0 +1,73 @@
+import type { Deliver, ForkRequest, Intention, Json, Merged, Seq } from '@tapedeck/tape';
+import type { DeckParts } from './deck.ts';
+import { messageOf } from './errors.ts';
+import { type MergeOptions, mergeChild } from './merge.ts';
+import { Session } from './session.ts';
+
+export interface ForkOptions extends Omit<ForkRequest, 'deliver' | 'spawnCall'> {
+  readonly deliver?: Deliver;
+  /** What leaving an `await using` block does to a child that was neither finished nor discarded (default `fail`). */
+  readonly onUnmerged?: 'fail' | 'discard' | 'keep';
+}
+
+/** A session that was forked from another, until it is merged back or discarded. */
+export class Child extends Session implements AsyncDisposable {
+  /** The parent's name. */
+  readonly parent: string;
+  /** The last inherited position. */
+  readonly base: Seq;
+  readonly intention: Intention;
+  readonly #parts: DeckParts;
+  readonly #onUnmerged: NonNullable<ForkOptions['onUnmerged']>;
+  #settled = false;
+
+  constructor(
+    parts: DeckParts,
+    info: ConstructorParameters<typeof Session>[1],
+    { intention = {}, onUnmerged = 'fail' }: Pick<ForkOptions, 'intention' | 'onUnmerged'>,
+  ) {
+    super(parts, info);
+    this.#parts = parts;
+    this.parent = info.parent ?? '';
+    this.base = info.base;
+    this.intention = intention;
+    this.#onUnmerged = onUnmerged;
+  }
+
+  /** Records what the child came to: what `finish` merges, instead of its last text. */
+  async result(value: Json): Promise<void> {
+    await this.#parts.store.result(this.id, value);
+  }
+
+  /** Merges the child into its parent. Again, it gives the same receipt. */
+  async finish(options: MergeOptions = {}): Promise<Merged> {
+    const merged = await mergeChild(this.#parts.store, this.name, options);
+    this.#settled = true;
+    return merged;
+  }
+
+  /** Merges the failure: the parent learns that the child failed, and why. */
+  async fail(error: unknown): Promise<Merged> {
+    return await this.finish({ status: 'failed', text: `Error: ${messageOf(error)}` });
+  }
+
+  /** Records that the child's work is not wanted: a receipt on the parent's tape, and no message. */
+  async discard(reason: string): Promise<void> {
+    await this.finish({ strategy: 'discard', reason });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#settled || this.#onUnmerged === 'keep') return;
+    if (this.#onUnmerged === 'discard') await this.discard('left without being finished');
+    else await this.fail(new Error('the child was left without being finished'));
+  }
+}
+
+/** Forks a session and opens the child. */
+export async function forkChild(parts: DeckParts, parent: string, options: ForkOptions): Promise<Child> {
+  const { onUnmerged, ...request } = options;
+  const forked = await parts.store.fork(parent, request);
+  const info = await parts.store.find(forked.id);
+  if (info === undefined) throw new TypeError(`a fork of '${parent}' must exist`);
+  return new Child(parts, info, options);
+}

@@ -1,0 +1,54 @@
+import { SessionGraph } from '@tapedeck/graph';
+import type { Awaitable, Lifecycle, Point, TapeStore } from '@tapedeck/tape';
+
+type Reads = Pick<
+  SessionGraph,
+  | 'find'
+  | 'parent'
+  | 'children'
+  | 'ancestors'
+  | 'descendants'
+  | 'lineage'
+  | 'list'
+  | 'status'
+  | 'metadata'
+  | 'merges'
+  | 'skipped'
+>;
+
+/** The lineage of a deck: reads come from the graph file alone, acts go through the store (B9). */
+export interface DeckGraph extends Reads {
+  /** Forks a session from an anchor and returns the child's name. */
+  fork(parent: string, fromAnchor?: Point): Promise<string>;
+  /** Sets where a session is in its life: active, archived, destroyed or orphaned. */
+  setStatus(session: string, lifecycle: Lifecycle): Promise<void>;
+}
+
+/** Opens the graph of a home; without a file (a store in memory, say) its reads find nothing. */
+export function openDeckGraph(store: TapeStore, file: string | undefined): DeckGraph {
+  const graph = file === undefined ? SessionGraph.fromRecords([]) : SessionGraph.open(file);
+  const fresh = (): SessionGraph => {
+    graph.reload();
+    return graph;
+  };
+  return {
+    find: (ref) => fresh().find(ref),
+    parent: (ref) => fresh().parent(ref),
+    children: (ref) => fresh().children(ref),
+    ancestors: (ref) => fresh().ancestors(ref),
+    descendants: (ref) => fresh().descendants(ref),
+    lineage: (ref) => fresh().lineage(ref),
+    list: (filter) => fresh().list(filter),
+    status: (ref) => fresh().status(ref),
+    metadata: (ref) => fresh().metadata(ref),
+    merges: (ref) => fresh().merges(ref),
+    get skipped() {
+      return fresh().skipped;
+    },
+    fork: async (parent, fromAnchor) =>
+      (await store.fork(parent, fromAnchor === undefined ? {} : { since: fromAnchor })).session,
+    setStatus: async (session, lifecycle) => {
+      await (store.setLifecycle(session, lifecycle) satisfies Awaitable<unknown>);
+    },
+  };
+}

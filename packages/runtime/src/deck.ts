@@ -1,0 +1,106 @@
+import { join } from 'node:path';
+import { openJournal } from '@tapedeck/graph/journal';
+import {
+  openTapeStore,
+  type Ref,
+  type SessionInfo,
+  type SessionInit,
+  type SessionQuery,
+  type TapeStore,
+} from '@tapedeck/tape';
+import { ulid } from 'ulid';
+import { type DeckGraph, openDeckGraph } from './deck-graph.ts';
+import type { RunEngine, RunSpec } from './engine.ts';
+import type { ToolSet } from './model.ts';
+import type { ModelSpec } from './model-spec.ts';
+import { Session } from './session.ts';
+
+/** What the sessions of a deck run with. */
+export interface DeckConfig {
+  readonly model?: ModelSpec;
+  readonly tools?: ToolSet;
+  readonly instructions?: string;
+}
+
+export interface DeckOptions extends DeckConfig {
+  /** The tape home: a directory with `tape.db` and `session_graph.jsonl`. */
+  readonly home?: string;
+  /** Instead of a home: a store of your own. */
+  readonly store?: TapeStore;
+  /** Who runs children; by default this process. */
+  readonly engine?: RunEngine;
+  /** Where keys and base URLs of named models are looked up, `process.env` say. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  readonly newId?: () => string;
+}
+
+/** What the sessions of one deck share. */
+export interface DeckParts {
+  readonly store: TapeStore;
+  readonly config: DeckConfig;
+  readonly engine: RunEngine | undefined;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly newId: () => string;
+  /** What running each started child means here, by its name. */
+  readonly jobs: Map<string, (signal: AbortSignal) => Promise<void>>;
+  /** Runs a child that an engine hands out. */
+  readonly work: (run: RunSpec, signal: AbortSignal) => Promise<void>;
+}
+
+/** A home that is open for running sessions. */
+export interface Deck extends AsyncDisposable {
+  readonly store: TapeStore;
+  readonly graph: DeckGraph;
+  /** Creates or resumes. Holds no lease. */
+  session(name: string, init?: SessionInit): Promise<Session>;
+  find(ref: Ref): Promise<Session | undefined>;
+  sessions(query?: SessionQuery): Promise<readonly SessionInfo[]>;
+}
+
+/**
+ * Opens a tape home, or wraps a store, for running sessions.
+ * @throws what `openTapeStore` throws
+ */
+export async function openDeck(options: DeckOptions): Promise<Deck> {
+  const { home, model, tools, instructions, engine, env = {}, newId = ulid } = options;
+  const file = home === undefined ? undefined : join(home, 'session_graph.jsonl');
+  const store = options.store ?? openHome(home, file);
+  const jobs: DeckParts['jobs'] = new Map();
+  const parts: DeckParts = {
+    store,
+    config: {
+      ...(model !== undefined && { model }),
+      ...(tools !== undefined && { tools }),
+      ...(instructions !== undefined && { instructions }),
+    },
+    engine,
+    env,
+    newId,
+    jobs,
+    work: async ({ id }, signal) => {
+      const job = jobs.get(id);
+      jobs.delete(id);
+      await job?.(signal);
+    },
+  };
+  await engine?.work(parts.work);
+  return {
+    store,
+    graph: openDeckGraph(store, file),
+    session: async (name, init) => new Session(parts, await store.session(name, init)),
+    find: async (ref) => {
+      const info = await store.find(ref);
+      return info === undefined ? undefined : new Session(parts, info);
+    },
+    sessions: async (query) => await store.sessions(query),
+    [Symbol.asyncDispose]: async () => {
+      await engine?.stop();
+      if (options.store === undefined) await store[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function openHome(home: string | undefined, file: string | undefined): TapeStore {
+  if (home === undefined || file === undefined) throw new TypeError('a deck needs a home or a store');
+  return openTapeStore(join(home, 'tape.db'), { journal: openJournal(file) });
+}

@@ -1,0 +1,237 @@
+import type { Merged, Point, TapeStore, Task } from '@tapedeck/tape';
+import type { Child } from './child.ts';
+import type { DeckParts } from './deck.ts';
+import { inProcessEngine } from './engine.ts';
+import { messageOf } from './errors.ts';
+import { EventLog } from './event-log.ts';
+import type { SessionEvent } from './events.ts';
+import { type ModelSpec, resolveModel } from './model-spec.ts';
+import type { RunOptions, Session } from './session.ts';
+import type { Usage } from './usage.ts';
+
+/** One piece of work for one child. */
+export interface DelegateTask {
+  /** What the child is to do. */
+  readonly task: string;
+  readonly contextSummary?: string;
+  /** The child's name; by default derived from the parent's. */
+  readonly name?: string;
+  /** The same key on the same parent is the same child. */
+  readonly key?: string;
+  readonly model?: ModelSpec;
+}
+
+export interface DelegateOptions extends Omit<RunOptions, 'signal'> {
+  /** Where what the children inherit begins. */
+  readonly since?: Point;
+  readonly fresh?: boolean;
+  /** How many children run at once (default 4). */
+  readonly concurrency?: number;
+  /** In which order results are merged: as they come, or as they were spawned. */
+  readonly order?: 'completion' | 'spawn';
+  readonly signal?: AbortSignal;
+}
+
+/** What one child came to. */
+export interface ChildOutcome {
+  readonly session: string;
+  readonly status: Task;
+  readonly merged: Merged | undefined;
+  readonly usage: Usage | undefined;
+  readonly text: string;
+  /** Why the child failed, or why its result could not be merged. */
+  readonly error?: string;
+}
+
+/** What happens in a delegation, as it happens. */
+export type ChildEvent =
+  | { readonly type: 'child-forked'; readonly session: string; readonly task: string }
+  | { readonly type: 'child-event'; readonly session: string; readonly event: SessionEvent }
+  | { readonly type: 'child-ended'; readonly session: string; readonly status: Task }
+  | { readonly type: 'child-merged'; readonly session: string; readonly merged: Merged };
+
+/**
+ * A delegation under way: iterate it for what happens, await it for what the children came to, in the order of the
+ * tasks. It goes on whether or not anyone reads. It rejects before anything is forked when a model cannot be used.
+ */
+export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readonly ChildOutcome[]> {
+  readonly #events = new EventLog<ChildEvent>();
+  readonly #controller = new AbortController();
+  readonly #children: string[] = [];
+  readonly #outcomes: Promise<readonly ChildOutcome[]>;
+
+  constructor(
+    parts: DeckParts,
+    parent: Session,
+    { tasks, options }: { tasks: readonly DelegateTask[]; options: DelegateOptions },
+  ) {
+    const signal =
+      options.signal === undefined
+        ? this.#controller.signal
+        : AbortSignal.any([this.#controller.signal, options.signal]);
+    this.#outcomes = this.#work(parts, parent, { tasks, options: { ...options, signal } }).finally(() =>
+      this.#events.close(),
+    );
+    this.#outcomes.catch(() => {});
+  }
+
+  /** The names of the children, once they are forked. */
+  get children(): readonly string[] {
+    return this.#children;
+  }
+
+  /** Stops all children that run; what they did is merged as aborted. */
+  abort(reason = 'aborted by parent'): void {
+    this.#controller.abort(new Error(reason));
+  }
+
+  then<A = readonly ChildOutcome[], B = never>(
+    fulfilled?: ((outcomes: readonly ChildOutcome[]) => A | PromiseLike<A>) | null,
+    rejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
+  ): Promise<A | B> {
+    return this.#outcomes.then(fulfilled, rejected);
+  }
+
+  async *[Symbol.asyncIterator](): AsyncIterator<ChildEvent> {
+    yield* this.#events;
+    await this.#outcomes;
+  }
+
+  async #work(
+    parts: DeckParts,
+    parent: Session,
+    {
+      tasks,
+      options,
+    }: { tasks: readonly DelegateTask[]; options: DelegateOptions & { signal: AbortSignal } },
+  ): Promise<readonly ChildOutcome[]> {
+    await checkModels(parts, { tasks, options });
+    const forked: { child: Child; task: DelegateTask }[] = [];
+    for (const task of tasks) {
+      const child = await parent.fork(forkOptions(task, options));
+      this.#children.push(child.name);
+      this.#events.push({ type: 'child-forked', session: child.name, task: task.task });
+      forked.push({ child, task });
+    }
+    const runs = await this.#runAll(parts, forked, options);
+    let before: Promise<unknown> = Promise.resolve();
+    const outcomes = forked.map(async ({ child }, i) => {
+      const turn = before;
+      const outcome = (async () => {
+        const run = await runs[i];
+        if (options.order === 'spawn') await turn;
+        return await this.#merge(child, run ?? { text: '' });
+      })();
+      before = outcome;
+      return await outcome;
+    });
+    return await Promise.all(outcomes);
+  }
+
+  /** Starts every child on an engine of its own width; each promise tells how one ended. */
+  async #runAll(
+    parts: DeckParts,
+    forked: readonly { child: Child; task: DelegateTask }[],
+    { concurrency = 4, signal, ...options }: DelegateOptions & { signal: AbortSignal },
+  ): Promise<Promise<RunEnd>[]> {
+    const engine = parts.engine ?? inProcessEngine({ concurrency });
+    if (parts.engine === undefined) await engine.work(parts.work);
+    const ends: Promise<RunEnd>[] = [];
+    for (const { child, task } of forked) {
+      const end = Promise.withResolvers<RunEnd>();
+      const model = task.model ?? options.model;
+      const runOptions = { ...runOptionsOf(options), ...(model !== undefined && { model }) };
+      parts.jobs.set(child.name, async (cancelled) =>
+        end.resolve(
+          await this.#runOne(child, { ...runOptions, signal: AbortSignal.any([signal, cancelled]) }),
+        ),
+      );
+      await engine.start({
+        id: child.name,
+        parent: child.parent,
+        depth: await depthOf(parts.store, child.name),
+      });
+      ends.push(end.promise);
+    }
+    return ends;
+  }
+
+  async #runOne(child: Child, options: RunOptions): Promise<RunEnd> {
+    try {
+      const { task } = await child.info();
+      // A child of a key that was delegated before, and came to its end then.
+      if (task !== undefined && task !== 'running') return { text: '' };
+      const run = child.run(undefined, options);
+      for await (const event of run) this.#events.push({ type: 'child-event', session: child.name, event });
+      const { text, usage, error } = await run;
+      return { text, usage, ...(error !== undefined && { error: error.message }) };
+    } catch (error) {
+      // The run could not start or not be recorded: its parent is told all the same.
+      return { text: '', error: messageOf(error), broken: true };
+    }
+  }
+
+  async #merge(child: Child, run: RunEnd): Promise<ChildOutcome> {
+    const info = await child.info();
+    const status = run.broken === true ? 'failed' : (info.task ?? 'completed');
+    this.#events.push({ type: 'child-ended', session: child.name, status });
+    const ended = { session: child.name, status, usage: run.usage, text: run.text };
+    try {
+      const merged = await child.finish(
+        run.broken === true ? { status, text: `Error: ${run.error ?? 'unknown'}`, force: true } : {},
+      );
+      this.#events.push({ type: 'child-merged', session: child.name, merged });
+      return { ...ended, merged, ...(run.error !== undefined && { error: run.error }) };
+    } catch (error) {
+      return { ...ended, merged: undefined, error: messageOf(error) };
+    }
+  }
+}
+
+interface RunEnd {
+  readonly text: string;
+  readonly usage?: Usage;
+  readonly error?: string;
+  /** The run never came to a recorded end. */
+  readonly broken?: true;
+}
+
+/** A model that cannot be used must fail before anything is forked. */
+async function checkModels(
+  { config, env, store }: DeckParts,
+  { tasks, options }: { tasks: readonly DelegateTask[]; options: DelegateOptions },
+): Promise<void> {
+  const { needModel } = await import('./model.ts');
+  for (const { task, model } of tasks) {
+    const spec = model ?? options.model ?? config.model;
+    const source = spec === undefined ? undefined : await resolveModel(spec, { env, store });
+    needModel(source?.(''), task);
+  }
+}
+
+/** How many forks lie between a session and its root. */
+async function depthOf(store: TapeStore, session: string): Promise<number> {
+  let depth = 0;
+  for (let at = await store.find(session); at?.parentId !== undefined; at = await store.find(at.parentId))
+    depth += 1;
+  return depth;
+}
+
+function forkOptions({ task, contextSummary, name, key }: DelegateTask, { since, fresh }: DelegateOptions) {
+  return {
+    intention: { nextSteps: task, ...(contextSummary !== undefined && { contextSummary }) },
+    ...(name !== undefined && { name }),
+    ...(key !== undefined && { key }),
+    ...(since !== undefined && { since }),
+    ...(fresh !== undefined && { fresh }),
+    deliver: 'merge' as const,
+  };
+}
+
+function runOptionsOf({ tools, instructions, maxSteps }: Omit<DelegateOptions, 'signal'>): RunOptions {
+  return {
+    ...(tools !== undefined && { tools }),
+    ...(instructions !== undefined && { instructions }),
+    ...(maxSteps !== undefined && { maxSteps }),
+  };
+}

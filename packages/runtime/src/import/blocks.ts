@@ -1,0 +1,100 @@
+import { isObject, type Json, type JsonObject, type Part, toolCall } from '@tapedeck/tape';
+import { text } from './records.ts';
+
+/** One block of an Anthropic message. */
+export type Block = JsonObject;
+
+/**
+ * The blocks of a record's message: a text counts as one text block. What is not an object is kept as a block
+ * without a type, which no rule knows.
+ */
+export function blocksOf(raw: JsonObject): readonly Block[] {
+  const content = isObject(raw.message) ? raw.message.content : undefined;
+  if (typeof content === 'string') return [{ type: 'text', text: content }];
+  if (!Array.isArray(content)) return [];
+  return content.map((block: Json): Block => (isObject(block) ? block : { content: block }));
+}
+
+/** Whether a message of the person's side says nothing of its own. */
+export function holdsOnlyResults({ raw }: { readonly raw: JsonObject }): boolean {
+  return blocksOf(raw).every(({ type }) => type === 'tool_result');
+}
+
+/** What a message says in words. */
+export function wordsOf(raw: JsonObject): string {
+  return blocksOf(raw)
+    .flatMap((block) => (typeof block.text === 'string' ? [block.text] : []))
+    .join('\n');
+}
+
+/** Whether a block says nothing; providers refuse an empty text. */
+export function isBlank(block: Block): boolean {
+  if (block.type === 'text') return block.text === '';
+  return block.type === 'thinking' && block.thinking === '' && text(block.signature) === undefined;
+}
+
+/** A block of a person's message as a part, or nothing for a type that is not known here. */
+export function userPart(block: Block): Part | undefined {
+  if (block.type === 'text' && typeof block.text === 'string') return { type: 'text', text: block.text };
+  if (block.type === 'image' || block.type === 'document') return filePart(block);
+  return undefined;
+}
+
+/** A block of the model's message as a part, or nothing for a type that is not known here. */
+export function assistantPart(block: Block): Part | undefined {
+  const { type } = block;
+  if (type === 'text' && typeof block.text === 'string') return { type: 'text', text: block.text };
+  if (type === 'thinking' && typeof block.thinking === 'string')
+    return reasoning(block.thinking, 'signature', block.signature);
+  if (type === 'redacted_thinking') return reasoning('', 'redactedData', block.data);
+  if (type === 'tool_use') return callPart(block);
+  if (type === 'server_tool_use' || type === 'mcp_tool_use') {
+    const call = callPart(block);
+    return call && { ...call, providerExecuted: true };
+  }
+  return undefined;
+}
+
+/**
+ * The result of a tool that the provider ran: it stays in the model's message, its content as the provider gave
+ * it. `names` gives the tool of each call of that message.
+ */
+export function providerResultPart(block: Block, names: ReadonlyMap<string, string>): Part | undefined {
+  const toolCallId = text(block.tool_use_id);
+  const toolName = toolCallId === undefined ? undefined : names.get(toolCallId);
+  if (toolName === undefined || !text(block.type)?.endsWith('_tool_result')) return undefined;
+  const output = { type: 'json', value: block.content ?? null };
+  return { type: 'tool-result', toolCallId, toolName, output };
+}
+
+/** A base64 source with its media type, as images and documents have it. */
+export function base64Of(block: Block): { mediaType: string; data: string } | undefined {
+  const source = isObject(block.source) ? block.source : {};
+  const data = text(source.data);
+  if (source.type !== 'base64' || data === undefined) return undefined;
+  const fallback = block.type === 'document' ? 'application/pdf' : 'image/png';
+  return { mediaType: text(source.media_type) ?? fallback, data };
+}
+
+function filePart(block: Block): Part | undefined {
+  const bytes = base64Of(block);
+  if (bytes) return { type: 'file', ...bytes };
+  const source = isObject(block.source) ? block.source : {};
+  const url = text(source.url);
+  if (source.type === 'url' && url !== undefined)
+    return { type: 'file', mediaType: block.type === 'document' ? 'application/pdf' : 'image', data: url };
+  const plain = source.type === 'text' ? text(source.data) : undefined;
+  return plain === undefined ? undefined : { type: 'text', text: plain };
+}
+
+/** Signatures go back to the provider byte for byte, or the next call is refused. */
+function reasoning(thought: string, field: string, value: Json | undefined): Part {
+  const part = { type: 'reasoning', text: thought };
+  return text(value) === undefined ? part : { ...part, providerOptions: { anthropic: { [field]: value } } };
+}
+
+function callPart(block: Block): Part | undefined {
+  const id = text(block.id);
+  const name = text(block.name);
+  return id === undefined || name === undefined ? undefined : toolCall(id, name, block.input ?? {});
+}

@@ -1,0 +1,36 @@
+import { type Answers, answersOf } from './answers.ts';
+import { type Message, messageOf } from './message.ts';
+import { type Path, pathOf } from './path.ts';
+import type { CodeRecord } from './records.ts';
+import { type ModelTurn, type RecordTurn, turnsOf } from './turns.ts';
+
+/** A turn of the model with its message, or a record of another sort. */
+export type SpokenTurn = (ModelTurn & { readonly message: Message }) | RecordTurn;
+
+/** What a file says, in order, and what stands beside it. */
+export interface Conversation {
+  readonly path: Path;
+  readonly turns: readonly SpokenTurn[];
+  readonly answers: Answers;
+  /** Records that are neither on the path nor part of a message on it, in file order. */
+  readonly beside: readonly CodeRecord[];
+}
+
+/** Finds the conversation among the records: path, then messages, then the results of their calls. */
+export function conversationOf(records: readonly CodeRecord[]): Conversation {
+  const path = pathOf(records);
+  const claimed = new Set<string>();
+  const turns = turnsOf(path, records).map(
+    (turn): SpokenTurn => (turn.kind === 'assistant' ? { ...turn, message: messageOf(turn, claimed) } : turn),
+  );
+  const spoken = turns.flatMap((turn) => (turn.kind === 'assistant' ? [turn] : []));
+  const calls = spoken.flatMap(({ message }) => message.calls.map(({ toolCallId }) => toolCallId));
+  const onPath = new Set(path.steps);
+  const inMessages = new Set(spoken.flatMap(({ members }) => members));
+  return {
+    path,
+    turns,
+    answers: answersOf(new Set(calls), records, onPath),
+    beside: records.filter((record) => !onPath.has(record) && !inMessages.has(record)),
+  };
+}

@@ -1,0 +1,47 @@
+import type { Draft } from '@tapedeck/tape';
+import type { Answers } from './answers.ts';
+import { holdsOnlyResults } from './blocks.ts';
+import type { Conversation, SpokenTurn } from './conversation.ts';
+import type { JsonLines } from './json-lines.ts';
+import type { TranscriptCounts } from './transcript.ts';
+
+/** What was read and how, for a reader to see whether the import is what they expect. */
+export function countsOf(
+  lines: JsonLines,
+  { path, turns, answers, beside }: Conversation,
+  drafts: readonly Draft[],
+): TranscriptCounts {
+  const count = (test: (draft: Draft) => boolean): number => drafts.filter(test).length;
+  return {
+    records: lines.records.length,
+    messages: count(({ kind }) => kind === 'message'),
+    offPath: beside.filter((record) => !answers.records.has(record)).length,
+    repaired: count(({ meta }) => meta?.source === 'repair'),
+    compactions: count(({ mark }) => mark === 'boundary'),
+    merged: turns.filter(isMerged).length,
+    reordered: movedResults(turns, answers),
+    dangling: path.dangling,
+    skipped: lines.skipped + count(({ meta }) => meta?.omittedBytes !== undefined),
+    glued: lines.glued,
+    truncated: lines.truncated,
+  };
+}
+
+function isMerged(turn: SpokenTurn): boolean {
+  return turn.kind === 'assistant' && turn.members.length > 1 && turn.message.parts.length > 0;
+}
+
+/** Results that the file has before their message, or behind the next thing said after it. */
+function movedResults(turns: readonly SpokenTurn[], answers: Answers): number {
+  let moved = 0;
+  let next = Number.POSITIVE_INFINITY;
+  for (const turn of turns.toReversed()) {
+    if (turn.kind === 'assistant')
+      moved += turn.message.calls.filter(({ toolCallId }) => {
+        const at = answers.byCall.get(toolCallId)?.record.ordinal;
+        return at !== undefined && (at < turn.at || at > next);
+      }).length;
+    if (turn.kind !== 'aside' && !(turn.kind === 'user' && holdsOnlyResults(turn.record))) next = turn.at;
+  }
+  return moved;
+}

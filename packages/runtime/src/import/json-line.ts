@@ -1,0 +1,88 @@
+import { type Json, jsonDepth, jsonDepthMax, quote } from '@tapedeck/tape';
+import type { ByteLine } from './byte-lines.ts';
+import { ImportError } from './errors.ts';
+import { objectSpans } from './object-spans.ts';
+
+/** The longest line that is read. The longest seen in real transcripts has about a million characters. */
+export const lineBytesMax: number = 64 * 1024 * 1024;
+
+/** The values of one line. */
+export interface ParsedLine {
+  readonly values: readonly Json[];
+  /** The line ends inside a record: what to say unless it is the last line. */
+  readonly cut?: ImportError;
+}
+
+/**
+ * Parses one line: one record, or several glued together, with or without the beginning of another.
+ * @throws IMPORT_BAD_JSON
+ */
+export function parseLine(line: ByteLine, file: string | undefined): ParsedLine {
+  const fault = (why: string, at: number, cause?: unknown): ImportError => {
+    const data = { ...(file !== undefined && { file }), line: line.line, offset: line.offset + at };
+    const place = `line ${line.line}, byte ${data.offset}`;
+    return new ImportError('IMPORT_BAD_JSON', `cannot import ${shown(file)}: ${place}: ${why}`, {
+      data,
+      cause,
+    });
+  };
+  if (line.bytes.length > lineBytesMax) throw fault(`the line has over ${lineBytesMax} bytes`, 0);
+  const { text, badByte } = decode(line.bytes);
+  if (badByte !== undefined && line.ended) throw fault('not UTF-8', badByte);
+  if (text.trim() === '' && badByte === undefined) return { values: [] };
+  if (jsonDepth(text) > jsonDepthMax) throw fault(`nested over ${jsonDepthMax} levels`, 0);
+
+  const parse = (from: number, to: number): Json | ImportError => {
+    const part = text.slice(from, to);
+    try {
+      return JSON.parse(part) as Json;
+    } catch (cause) {
+      const at = from + position(cause, part);
+      // The parser quotes the text, which may hold terminal control.
+      const why = (cause as Error).message.replace(/\p{C}/gu, '\ufffd');
+      return fault(why, Buffer.byteLength(text.slice(0, at)), cause);
+    }
+  };
+  // Nearly every line is one record: the scan for glued ones runs only when that fails.
+  const whole = badByte === undefined ? parse(0, text.length) : fault('not UTF-8', badByte);
+  if (!(whole instanceof ImportError)) return { values: [whole] };
+  const { spans, rest } = objectSpans(text);
+  const tail = text.slice(rest);
+  if (tail === '' && (spans.length < 2 || badByte !== undefined)) throw whole;
+  const cut = tail.startsWith('{') ? parse(rest, text.length) : undefined;
+  if (tail !== '' && !(cut instanceof ImportError))
+    throw spans.length === 0 ? whole : fault('not a JSON object', Buffer.byteLength(text.slice(0, rest)));
+  const values = spans.map(({ from, to }) => {
+    const value = parse(from, to);
+    if (value instanceof ImportError) throw value;
+    return value;
+  });
+  return { values, ...(cut instanceof ImportError && { cut }) };
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** The text of a line; of one that is not UTF-8 the part before the first bad byte, and where that is. */
+function decode(bytes: Uint8Array): { text: string; badByte?: number } {
+  try {
+    return { text: utf8.decode(bytes) };
+  } catch {
+    // A lenient decoder writes U+FFFD for what it cannot read: the bytes differ from there on.
+    const lenient = Buffer.from(Buffer.from(bytes).toString('utf8'));
+    let badByte = 0;
+    while (badByte < bytes.length && lenient[badByte] === bytes[badByte]) badByte += 1;
+    return { text: Buffer.from(bytes.subarray(0, badByte)).toString('utf8'), badByte };
+  }
+}
+
+/** Where the parser stopped in a text, as far as its message says so: it names no place for a wrong character. */
+function position(error: unknown, text: string): number {
+  const message = error instanceof Error ? error.message : '';
+  if (message.startsWith('Unexpected end')) return text.length;
+  return Number(/at position (\d+)/.exec(message)?.[1] ?? 0);
+}
+
+/** A file as a message names it. */
+export function shown(file: string | undefined): string {
+  return file === undefined ? 'the transcript' : quote(file);
+}

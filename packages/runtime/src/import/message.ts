@@ -1,0 +1,91 @@
+import { isObject, type Part } from '@tapedeck/tape';
+import { assistantPart, type Block, blocksOf, isBlank, providerResultPart } from './blocks.ts';
+import { type CodeRecord, text } from './records.ts';
+import type { ModelTurn } from './turns.ts';
+
+/** A tool call that the agent, not the provider, had to answer. */
+export interface Call {
+  readonly toolCallId: string;
+  readonly toolName: string;
+  /** The record that holds it. */
+  readonly record: CodeRecord;
+}
+
+/** The model's message of one turn. */
+export interface Message {
+  readonly parts: readonly Part[];
+  readonly calls: readonly Call[];
+  /** Whether the model said that it had finished; most records do not say. */
+  readonly stopped: boolean;
+  /** Records with a block that has no place in the message: they are kept as they are beside it. */
+  readonly rest: readonly CodeRecord[];
+}
+
+/**
+ * Puts a message together from its records. `claimed` holds the ids of all calls before it and takes its own: a
+ * second call with one id could never get a result of its own.
+ */
+export function messageOf({ members }: ModelTurn, claimed: Set<string>): Message {
+  const parts: Part[] = [];
+  const calls: Call[] = [];
+  const rest = new Set<CodeRecord>();
+  const written = new Set<string>();
+  const names = new Map<string, string>();
+  for (const record of members) {
+    const own: string[] = [];
+    for (const block of blocksOf(record.raw)) {
+      if (isBlank(block)) continue;
+      // An old copy of the message on another branch repeats its blocks; one record never repeats its own.
+      const bytes = JSON.stringify(block);
+      own.push(bytes);
+      if (written.has(bytes)) continue;
+      const part = assistantPart(block) ?? providerResultPart(block, names);
+      const call = part?.type === 'tool-call' ? idAndName(block) : undefined;
+      if (part === undefined || (call && claimed.has(call.toolCallId))) {
+        rest.add(record);
+        continue;
+      }
+      parts.push(part);
+      if (call === undefined) continue;
+      claimed.add(call.toolCallId);
+      if (part.providerExecuted === true) names.set(call.toolCallId, call.toolName);
+      else calls.push({ ...call, record });
+    }
+    for (const bytes of own) written.add(bytes);
+  }
+  const last = members.at(-1)?.raw.message;
+  const stopped = isObject(last) && text(last.stop_reason) !== undefined;
+  return { parts, calls, stopped, rest: [...rest] };
+}
+
+/** Tokens of one message. */
+export interface MessageUsage {
+  readonly input: number;
+  readonly output: number;
+  readonly cacheRead: number;
+  readonly cacheWrite: number;
+}
+
+/** The usage of a message: its records repeat it as it grew, so the greatest of each figure counts, once. */
+export function usageOf(members: readonly CodeRecord[]): MessageUsage | undefined {
+  const usages = members.flatMap(({ raw }) =>
+    isObject(raw.message) && isObject(raw.message.usage) ? [raw.message.usage] : [],
+  );
+  if (usages.length === 0) return undefined;
+  const most = (field: string): number =>
+    usages.reduce((max, usage) => {
+      const tokens = usage[field];
+      return typeof tokens === 'number' && tokens > max ? tokens : max;
+    }, 0);
+  return {
+    input: most('input_tokens'),
+    output: most('output_tokens'),
+    cacheRead: most('cache_read_input_tokens'),
+    cacheWrite: most('cache_creation_input_tokens'),
+  };
+}
+
+function idAndName(block: Block): { toolCallId: string; toolName: string } | undefined {
+  const [toolCallId, toolName] = [text(block.id), text(block.name)];
+  return toolCallId === undefined || toolName === undefined ? undefined : { toolCallId, toolName };
+}

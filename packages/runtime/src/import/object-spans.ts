@@ -1,0 +1,46 @@
+/** Where JSON objects stand in a text: each from its `{` to behind its `}`. */
+export interface ObjectSpans {
+  readonly spans: readonly { readonly from: number; readonly to: number }[];
+  /** Where what is not a whole object begins; the length of the text when nothing is left. */
+  readonly rest: number;
+}
+
+/**
+ * Finds the objects that follow one another on one line. Two writers that append at the same moment glue their
+ * records together; the braces tell them apart again, braces inside strings not counted.
+ */
+export function objectSpans(text: string): ObjectSpans {
+  const spans: { from: number; to: number }[] = [];
+  let from = skipSpace(text, 0);
+  while (text[from] === '{') {
+    const to = objectEnd(text, from);
+    if (to === undefined) break;
+    spans.push({ from, to });
+    from = skipSpace(text, to);
+  }
+  return { spans, rest: from };
+}
+
+function skipSpace(text: string, from: number): number {
+  let at = from;
+  while (at < text.length && /\s/.test(text.charAt(at))) at += 1;
+  return at;
+}
+
+function objectEnd(text: string, from: number): number | undefined {
+  let depth = 0;
+  let inString = false;
+  for (let i = from; i < text.length; i += 1) {
+    const c = text.charCodeAt(i);
+    if (inString) {
+      if (c === 92) i += 1;
+      else if (c === 34) inString = false;
+    } else if (c === 34) inString = true;
+    else if (c === 123) depth += 1;
+    else if (c === 125) {
+      depth -= 1;
+      if (depth === 0) return i + 1;
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,41 @@
+import { isObject, type Json } from '@tapedeck/tape';
+import { type Block, base64Of } from './blocks.ts';
+
+type Item =
+  | { readonly type: 'text'; readonly text: string }
+  | {
+      readonly type: 'file';
+      readonly mediaType: string;
+      readonly data: { readonly type: 'data'; readonly data: string };
+    };
+
+/** A tool's output in the AI SDK's form. */
+export type Output =
+  | { readonly type: 'text' | 'error-text'; readonly value: string }
+  | { readonly type: 'content'; readonly value: readonly Item[] };
+
+/** What an interrupted call is answered with: the file has no result for it. */
+export const interrupted: Output = { type: 'error-text', value: 'interrupted' };
+
+/**
+ * The output in a `tool_result` block: texts become one text, an error text when the tool failed; with images or
+ * documents among them they stay a list. A block of another type is kept as its JSON text, so nothing is lost.
+ */
+export function outputOf(block: Block): Output {
+  const { content } = block;
+  const type = block.is_error === true ? 'error-text' : 'text';
+  if (typeof content === 'string') return { type, value: content };
+  if (!Array.isArray(content)) return { type, value: content == null ? '' : JSON.stringify(content) };
+  const items = content.map(item);
+  const texts = items.flatMap((one) => (one.type === 'text' ? [one.text] : []));
+  return texts.length < items.length ? { type: 'content', value: items } : { type, value: texts.join('\n') };
+}
+
+function item(block: Json): Item {
+  if (!isObject(block)) return { type: 'text', text: JSON.stringify(block) };
+  if (block.type === 'text' && typeof block.text === 'string') return { type: 'text', text: block.text };
+  const file = block.type === 'image' || block.type === 'document' ? base64Of(block) : undefined;
+  return file === undefined
+    ? { type: 'text', text: JSON.stringify(block) }
+    : { type: 'file', mediaType: file.mediaType, data: { type: 'data', data: file.data } };
+}

@@ -1,0 +1,120 @@
+import type { Draft, Part } from '@tapedeck/tape';
+import type { Answers } from './answers.ts';
+import { blocksOf, isBlank, userPart } from './blocks.ts';
+import type { Conversation, SpokenTurn } from './conversation.ts';
+import {
+  asideDraft,
+  boundaryDraft,
+  errorDraft,
+  messageDraft,
+  repairDraft,
+  resultDraft,
+  userDraft,
+} from './drafts.ts';
+import { usageOf } from './message.ts';
+import type { CodeRecord } from './records.ts';
+
+type SpokenMessage = Extract<SpokenTurn, { kind: 'assistant' }>;
+
+/**
+ * The drafts of a conversation: its turns in order, each message of the model with its results right behind it,
+ * and the records beside the path before the next turn that follows them in the file.
+ */
+export function weave({ turns, answers, beside }: Conversation): { drafts: Draft[]; settled: number } {
+  const drafts: Draft[] = [];
+  const counted = new Set<string>();
+  let settled: number | undefined;
+  let compactions = 0;
+  let side = 0;
+  const catchUp = (ordinal: number): void => {
+    for (let record = beside[side]; record && record.ordinal < ordinal; record = beside[side]) {
+      drafts.push(...besideDrafts(record, answers));
+      side += 1;
+    }
+  };
+
+  for (const [i, turn] of turns.entries()) {
+    catchUp(turn.at);
+    const start = drafts.length;
+    switch (turn.kind) {
+      case 'assistant':
+        drafts.push(...modelDrafts(turn, answers, counted));
+        settled = isOver(turn, turns[i + 1]) ? undefined : start;
+        break;
+      case 'user':
+        drafts.push(...userDrafts(turn.record, answers));
+        if (drafts.slice(start).some(({ kind }) => kind === 'message')) settled = undefined;
+        break;
+      case 'boundary':
+        compactions += 1;
+        drafts.push(boundaryDraft(turn, compactions));
+        settled = start;
+        break;
+      case 'api-error':
+        drafts.push(errorDraft(turn.record));
+        settled = undefined;
+        break;
+      case 'aside':
+        drafts.push(asideDraft(turn.record));
+    }
+  }
+  catchUp(Number.POSITIVE_INFINITY);
+  return { drafts, settled: settled ?? drafts.length };
+}
+
+/** Results in the order in which they came, then the calls that got none, then what the message could not hold. */
+function modelDrafts(
+  { id, members, message }: SpokenMessage,
+  answers: Answers,
+  counted: Set<string>,
+): Draft[] {
+  const [first] = members;
+  if (first === undefined || message.parts.length === 0) return members.map((record) => asideDraft(record));
+  // A message that was cut in two by another has its usage only once.
+  const usage = id !== undefined && counted.has(id) ? undefined : usageOf(members);
+  if (id !== undefined) counted.add(id);
+  const answered = message.calls
+    .flatMap((call) => {
+      const answer = answers.byCall.get(call.toolCallId);
+      return answer ? [{ call, answer }] : [];
+    })
+    .sort((a, b) => a.answer.record.ordinal - b.answer.record.ordinal);
+  const open = message.calls.filter(({ toolCallId }) => !answers.byCall.has(toolCallId));
+  return [
+    messageDraft(first, message, usage),
+    ...answered.map(({ call, answer }) => resultDraft(call, answer)),
+    ...open.map(repairDraft),
+    ...message.rest.map((record) => asideDraft(record, `${record.key}:rest`)),
+  ];
+}
+
+/**
+ * What a person's record says besides the results it holds. A result that answers nothing, or again, and a block
+ * of an unknown type leave the record itself beside what it says.
+ */
+function userDrafts(record: CodeRecord, answers: Answers): Draft[] {
+  const parts: Part[] = [];
+  let rest = false;
+  for (const block of blocksOf(record.raw)) {
+    if (answers.blocks.has(block) || isBlank(block)) continue;
+    const part = userPart(block);
+    if (part) parts.push(part);
+    else rest = true;
+  }
+  const said = parts.length > 0 ? [userDraft(record, parts)] : [];
+  if (said.length === 0 && !answers.records.has(record)) return [asideDraft(record)];
+  return rest ? [...said, asideDraft(record, `${record.key}:rest`)] : said;
+}
+
+/** A record beside the path, unless all it holds are results of calls on the path. */
+function besideDrafts(record: CodeRecord, answers: Answers): Draft[] {
+  if (!answers.records.has(record)) return [asideDraft(record)];
+  const all = blocksOf(record.raw).every((block) => answers.blocks.has(block) || isBlank(block));
+  return all ? [] : [asideDraft(record, `${record.key}:rest`)];
+}
+
+/** Whether no later record can add to a message: the model stopped, or the end of its turn was written down. */
+function isOver({ message }: SpokenMessage, next: SpokenTurn | undefined): boolean {
+  if (message.calls.length > 0) return false;
+  return message.stopped || (next?.kind === 'aside' && next.record.type === 'system');
+}

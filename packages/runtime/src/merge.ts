@@ -1,0 +1,71 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Merged, type MergeRequest, TapeError, type TapeStore } from '@tapedeck/tape';
+import { SessionError } from './errors.ts';
+
+export interface MergeOptions extends MergeRequest {
+  /** How long to wait for a busy parent to take the merge in; by default as long as it takes. */
+  readonly waitMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+const pollMs = 50;
+
+/**
+ * Merges a child into its parent, or, while someone is writing the parent, leaves the merge in its inbox and waits
+ * until the owner has done it. Whoever waits also tries to do it, in case the owner dies (storage.md 13).
+ * @throws SESSION_MERGE_WAITING when `waitMs` is over: the merge is accepted and still to be done
+ */
+export async function mergeChild(
+  store: TapeStore,
+  child: string,
+  { waitMs = Number.POSITIVE_INFINITY, signal, ...request }: MergeOptions = {},
+): Promise<Merged> {
+  let posted: string | undefined;
+  const deadline = performance.now() + waitMs;
+  for (;;) {
+    signal?.throwIfAborted();
+    try {
+      // Once the owner has done it, merging again finds the receipt.
+      if (posted === undefined || !(await waiting(store, child, posted, request)))
+        return await store.merge(child, request);
+    } catch (error) {
+      if (!parentIsBusy(error)) throw error;
+      posted ??= (await post(store, child, request)).id;
+    }
+    if (performance.now() >= deadline)
+      throw new SessionError(
+        'SESSION_MERGE_WAITING',
+        `cannot merge '${child}' yet: its parent is being written`,
+        {
+          data: { child, queued: posted },
+        },
+      );
+    await sleep(Math.min(pollMs, Math.max(1, deadline - performance.now())), undefined, { signal });
+  }
+}
+
+/** Whether it is the parent that someone is writing, and not the child. */
+function parentIsBusy(error: unknown): boolean {
+  return error instanceof TapeError && error.code === 'TAPE_BUSY' && error.data.child === undefined;
+}
+
+async function post(store: TapeStore, child: string, request: MergeRequest): Promise<{ id: string }> {
+  const info = await store.find(child);
+  const key = `merge:${info?.id}:${info?.headHash}`;
+  return await store.post(await parentOf(store, child, request), {
+    body: { type: 'merge', draft: { ...request, child } },
+    source: 'agent',
+    key,
+  });
+}
+
+/** Whether the posted merge is still in the inbox, after trying to do it in the owner's place. */
+async function waiting(store: TapeStore, child: string, id: string, request: MergeRequest): Promise<boolean> {
+  const parent = await parentOf(store, child, request);
+  if (await store.drainOwnerless(parent)) return false;
+  return (await store.inbox(parent)).some((item) => item.id === id);
+}
+
+async function parentOf(store: TapeStore, child: string, request: MergeRequest): Promise<string> {
+  return request.into ?? (await store.find(child))?.parentId ?? child;
+}

@@ -1,0 +1,167 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ImportError, parseJsonLines, readJsonLines, readTranscript } from '@tapedeck/runtime/import';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+const values = (text: string | Uint8Array) =>
+  parseJsonLines([typeof text === 'string' ? Buffer.from(text) : text]).records.map(({ value }) => value);
+
+function failure(run: () => unknown): ImportError {
+  try {
+    run();
+  } catch (error) {
+    if (error instanceof ImportError) return error;
+    throw error;
+  }
+  throw new Error('it did not fail');
+}
+
+describe('lines', () => {
+  test('a record has its line and the byte offset of that line', () => {
+    const { records } = parseJsonLines([Buffer.from('{"a":"é"}\n\n{"b":2}\r\n{"c":3}')]);
+    expect(records.map(({ line, offset }) => [line, offset])).toEqual([
+      [1, 0],
+      [3, 12],
+      [4, 21],
+    ]);
+  });
+
+  test('chunks may end anywhere, inside a character too', () => {
+    const bytes = Buffer.from('{"a":"…\u{1f4fc}"}\n{"b":2}\n');
+    const single = [...bytes].map((byte) => Uint8Array.of(byte));
+    expect(parseJsonLines(single)).toEqual(parseJsonLines([bytes]));
+  });
+
+  test('only a newline ends a line: U+2028, U+2029 and U+0085 are text', () => {
+    const text = 'a\u2028b\u2029c\u0085d';
+    expect(values(`${JSON.stringify({ text })}\n`)).toEqual([{ text }]);
+  });
+
+  test('a line of a megabyte and more is one record', () => {
+    const text = 'x'.repeat(1_500_000);
+    const chunks = Buffer.from(`${JSON.stringify({ text })}\n{"b":2}\n`);
+    const pieces = Array.from({ length: 30 }, (_, i) => chunks.subarray(i * 65_536, (i + 1) * 65_536));
+    expect(parseJsonLines(pieces).records.map(({ value }) => value)).toEqual([{ text }, { b: 2 }]);
+  });
+
+  test('a line over 64 MiB is refused before it is whole', () => {
+    let given = 0;
+    const endless = (function* () {
+      const mebibyte = Buffer.alloc(1024 * 1024, 'x');
+      while (given < 200) {
+        given += 1;
+        yield mebibyte;
+      }
+    })();
+    expect(failure(() => parseJsonLines(endless)).code).toBe('IMPORT_BAD_JSON');
+    expect(given).toBeLessThan(70);
+  });
+
+  test.each([
+    ['two', '{"a":1}{"b":2}\n{"c":3}\n', [{ a: 1 }, { b: 2 }, { c: 3 }], 1],
+    ['three with spaces', '{"a":1} {"b":2}  {"c":3}\n', [{ a: 1 }, { b: 2 }, { c: 3 }], 1],
+    ['with braces and quotes in strings', '{"a":"}{\\"}"}{"b":"\\\\"}\n', [{ a: '}{"}' }, { b: '\\' }], 1],
+    ['the last, not finished', '{"a":1}{"b":2}{"c":', [{ a: 1 }, { b: 2 }], 1],
+  ])('records glued on one line come apart: %s', (_, text, expected, glued) => {
+    const lines = parseJsonLines([Buffer.from(text)]);
+    expect(lines.records.map(({ value }) => value)).toEqual(expected);
+    expect(lines.glued).toBe(glued);
+  });
+
+  test.each([
+    ['in a string', '{"a":1}\n{"b":"tw'],
+    ['in a character', Buffer.from('{"a":1}\n{"b":"é"}').subarray(0, 15)],
+    ['with a newline that was added later', '{"a":1}\n{"b":"tw\n'],
+    ['and blank lines behind', '{"a":1}\n{"b":\n \r\n\n'],
+  ])('a last line that ends inside a record is left out: %s', (_, text) => {
+    const lines = parseJsonLines([Buffer.from(text)]);
+    expect(lines).toMatchObject({ truncated: 1, glued: 0 });
+    expect(lines.records.map(({ value }) => value)).toEqual([{ a: 1 }]);
+  });
+
+  test('a last line without its newline is a record', () => {
+    expect(parseJsonLines([Buffer.from('{"a":1}\n{"b":2}')])).toMatchObject({ truncated: 0 });
+    expect(values('{"a":1}\n{"b":2}')).toEqual([{ a: 1 }, { b: 2 }]);
+  });
+
+  test('JSON that is not an object is no record', () => {
+    expect(parseJsonLines([Buffer.from('1\n[]\nnull\n{"a":1}\n')])).toMatchObject({ skipped: 3 });
+  });
+
+  const deep = `${'{"a":'.repeat(65)}1${'}'.repeat(65)}`;
+  test.each([
+    ['a broken line among others', '{"a":1}\n{"b" 2}\n{"c":3}\n', 2, 13],
+    ['a line with a wrong character, of which the parser tells no place', '{"a":1}\n{"b":}\n', 2, 8],
+    ['a line cut in the middle of the file', '{"a":1}\n{"b":"tw\n{"c":3}\n', 2, 16],
+    ['text', 'hello\n', 1, 0],
+    ['text without a newline', 'hello', 1, 0],
+    ['text behind a record', '{"a":1}oops\n', 1, 7],
+    ['a glued line whose end is broken', '{"a":1}{"b" 2}\n', 1, 12],
+    ['a document over several lines', '{\n  "a": 1\n}\n', 1, 1],
+    ['an array over several lines', '[\n  {"a": 1}\n]\n', 1, 1],
+    [
+      'bytes that are not UTF-8',
+      Buffer.from([...Buffer.from('{"a":1}\n{"b":"'), 0xff, ...Buffer.from('"}\n')]),
+      2,
+      14,
+    ],
+    ['a character offset that is not a byte offset', '{"é" 1}\n', 1, 6],
+    ['nesting over 64 levels', `{"a":1}\n${deep}\n`, 2, 8],
+    ['nesting that no parser would survive', `{"a":${'['.repeat(1_000_000)}`, 1, 0],
+    ['only the beginning of a record', '{"a":', 1, 5],
+  ])('is refused with its place: %s', (_, text, line, offset) => {
+    const error = failure(() => parseJsonLines([Buffer.from(text)], { file: 'x.jsonl' }));
+    expect(error.code).toBe('IMPORT_BAD_JSON');
+    expect(error.data).toEqual({ file: 'x.jsonl', line, offset });
+    expect(error.message).toContain(`'x.jsonl': line ${line}, byte ${offset}: `);
+  });
+
+  test.each(['', '\n', ' \r\n\n'])('a file without records is empty: %j', (text) => {
+    expect(failure(() => parseJsonLines([Buffer.from(text)])).code).toBe('IMPORT_EMPTY');
+  });
+});
+
+describe('files', () => {
+  let dir = '';
+  beforeAll(() => {
+    dir = mkdtempSync(join(tmpdir(), 'import-'));
+  });
+  afterAll(() => rmSync(dir, { recursive: true }));
+  const file = (name: string, text: string): string => {
+    writeFileSync(join(dir, name), text);
+    return join(dir, name);
+  };
+
+  test('are read across chunks', () => {
+    const records = Array.from({ length: 2000 }, (_, i) => ({ i, text: 'é'.repeat(i % 700) }));
+    const path = file('many.jsonl', records.map((r) => JSON.stringify(r)).join('\n'));
+    expect(readJsonLines(path).records.map(({ value }) => value)).toEqual(records);
+  });
+
+  test('that cannot be read have an error of their own', () => {
+    for (const path of [dir, join(dir, 'none.jsonl')]) {
+      const error = failure(() => readTranscript(path, { format: 'auto' }));
+      expect(error.code).toBe('IMPORT_CANNOT_READ');
+      expect(error.data).toEqual({ file: path });
+    }
+  });
+
+  test.each([
+    ['codex', '{"timestamp":"t","type":"session_meta","payload":{}}\n'],
+    [
+      'pi',
+      '{"type":"session","version":3,"id":"x"}\n{"type":"message","message":{"role":"user","content":[]}}\n',
+    ],
+    ['gemini', '{"type":"user","id":"1","content":"hi"}\n'],
+    ['one array', '[{"type":"user","message":{"content":"hi"}}]\n'],
+  ])('of another agent are no known format: %s', (name, text) => {
+    const error = failure(() => readTranscript(file(`${name}.jsonl`, text), { format: 'claude-code' }));
+    expect(error.code).toBe('IMPORT_UNKNOWN_FORMAT');
+  });
+
+  test('name their session when no record does', () => {
+    const path = file('notes.jsonl', '{"type":"user","message":{"content":"hi"}}\n');
+    expect(readTranscript(path)).toMatchObject({ format: 'claude-code', session: 'notes' });
+  });
+});
