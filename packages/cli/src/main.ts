@@ -1,1 +1,101 @@
-export {};
+import { readFileSync } from 'node:fs';
+import yargs, { type Argv } from 'yargs';
+import { exit, tell, UsageError } from './errors.ts';
+import { helpPage } from './help.ts';
+import { type Io, nodeIo, PipeClosed } from './io.ts';
+import { safe } from './output/safe.ts';
+import { type CommonOptions, makeContext, type Verb } from './verb.ts';
+import { verbs } from './verbs/index.ts';
+
+/** Runs the `tape` command and returns its exit code. */
+export async function main(argv: readonly string[], io: Io): Promise<number> {
+  const asJson = argv.includes('--json') || argv.includes('--jsonl');
+  try {
+    return await parseAndRun(argv, io);
+  } catch (error) {
+    if (error instanceof PipeClosed) return exit.done;
+    if (io.signal.aborted) {
+      io.err('Interrupted\n');
+      return exit.interrupted;
+    }
+    const { code, message, hint, data, exit: status } = tell(error);
+    if (asJson)
+      io.err(`${JSON.stringify({ error: { code, message, ...(hint !== undefined && { hint }), data } })}\n`);
+    else io.err(safe(`Error: ${message}\n${hint === undefined ? '' : `Hint: ${hint}\n`}`));
+    return status;
+  }
+}
+
+async function parseAndRun(argv: readonly string[], io: Io): Promise<number> {
+  if (argv.length === 0 || (argv.length === 1 && /^(?:--help|-h|help)$/.test(argv[0] ?? ''))) {
+    await io.out(helpPage(verbs));
+    return argv.length === 0 ? exit.usage : exit.done;
+  }
+  let status: number | undefined;
+  let printed = '';
+  const parser = verbs.reduce(
+    (y, verb) =>
+      y.command({
+        command: verb.command,
+        aliases: verb.aliases ?? [],
+        describe: verb.summary,
+        builder: (own) => describeVerb(own, verb),
+        handler: async (args) => {
+          status = await verb.run(args, makeContext(io, args as CommonOptions));
+        },
+      }),
+    withCommonOptions(io),
+  );
+  await parser.parseAsync([...argv], {}, (_error, _args, output) => {
+    printed = output;
+  });
+  if (printed !== '') await io.out(`${printed}\n`);
+  return status ?? exit.done;
+}
+
+function withCommonOptions(io: Io): Argv<CommonOptions> {
+  return yargs()
+    .scriptName('tape')
+    .locale('en')
+    .wrap(Math.min(100, io.columns))
+    .parserConfiguration({
+      'dot-notation': false,
+      'parse-positional-numbers': false,
+      'duplicate-arguments-array': false,
+    })
+    .option('home', {
+      type: 'string',
+      requiresArg: true,
+      describe: 'Tape home (default: nearest .tape, or $TAPE_HOME)',
+    })
+    .option('json', { type: 'boolean', describe: 'Print one JSON document on stdout' })
+    .option('jsonl', { type: 'boolean', describe: 'Print JSON lines on stdout' })
+    .option('quiet', { type: 'boolean', describe: 'Print the id alone, and no status' })
+    .option('color', { type: 'boolean', describe: 'Colour the output (default: on a terminal)' })
+    .version(version())
+    .help()
+    .alias('help', 'h')
+    .strict()
+    .recommendCommands()
+    .demandCommand(1)
+    .exitProcess(false)
+    .fail((message, error) => {
+      // A `fail` that returns would let yargs run the command all the same.
+      throw error ?? new UsageError(message, { hint: 'see: tape --help' });
+    });
+}
+
+function describeVerb(y: Argv<CommonOptions>, verb: Verb): Argv<CommonOptions> {
+  const detail = verb.detail === undefined ? '' : `\n\n${verb.detail}`;
+  const own = verb.options(
+    y.usage(`tape ${verb.command}\n\n${verb.summary}${detail}`),
+  ) as Argv<CommonOptions>;
+  return verb.examples.reduce((at, [command, does]) => at.example(command, does), own);
+}
+
+function version(): string {
+  const file = new URL('../package.json', import.meta.url);
+  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
+}
+
+export { type Io, nodeIo };

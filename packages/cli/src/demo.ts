@@ -1,0 +1,95 @@
+import { openDeck } from '@tapedeck/runtime';
+import { user } from '@tapedeck/tape';
+import { tool } from 'ai';
+import { z } from 'zod';
+import { homeAt, openForWriting } from './home.ts';
+import type { Io } from './io.ts';
+import { main } from './main.ts';
+
+/** Two tools over an invented project, so that the demo needs nothing of the machine it runs on. */
+const tools = {
+  commits_since: tool({
+    description: 'List the commits since a tag',
+    inputSchema: z.object({ tag: z.string() }),
+    execute: ({ tag }) => [
+      `Round invoices half to even (after ${tag})`,
+      'Print which check failed',
+      'Bump to 2.4.0',
+    ],
+  }),
+  run_test: tool({
+    description: 'Run one test by name',
+    inputSchema: z.object({ name: z.string() }),
+    execute: ({ name }) => `${name}: expected 10.13 to equal 10.12`,
+  }),
+};
+
+const tasks = [
+  { task: 'Check the changelog: compare Unreleased with the commits since 2.3.1.' },
+  { task: 'Check the tests: find out whether invoice rounding or its test is wrong.' },
+];
+
+export interface DemoOptions {
+  readonly home: string;
+  /** The files that the project ships: a transcript, and what the children's models answer. */
+  readonly transcript: string;
+  readonly answers: string;
+}
+
+/**
+ * The main job: import, anchor, delegate in parallel, merge, look, verify. Each step is the verb or the library call
+ * that a user would make, and prints what that prints.
+ */
+export async function runDemo(io: Io, options: DemoOptions): Promise<number> {
+  const { home, transcript } = options;
+  const verb = async (...argv: string[]) => {
+    await io.out(`\n$ tape ${argv.map((word) => (/[\s{]/.test(word) ? `'${word}'` : word)).join(' ')}\n`);
+    return await main([...argv, '--home', home], io);
+  };
+  const store = openForWriting(homeAt(home, io.cwd));
+  const taken = store.find('main') !== undefined;
+  store.close();
+  if (taken) {
+    io.err(`Error: cannot run the demo in '${home}': it has a session main already\n`);
+    return 4;
+  }
+  // An import names its file as the user would; where the file lies in the package is of no interest.
+  await io.out('\n$ tape import transcript.jsonl --as main\n');
+  const steps = [
+    () => main(['import', transcript, '--as', 'main', '--home', home], io),
+    () => verb('anchor', 'main', 'task-start', '--state', '{"release":"2.4.0"}'),
+    () => delegate(io, options),
+    () => verb('graph'),
+    () => verb('log', 'main', '-n', '6', '--oneline'),
+    () => verb('verify'),
+  ];
+  for (const step of steps) {
+    const status = await step();
+    if (status !== 0) return status;
+  }
+  await io.out(
+    `\nThe tapes are in ${home}. Look around with:\n` +
+      `  export TAPE_HOME=${home}\n` +
+      '  tape sessions\n  tape log main\n  tape view main\n  tape children main\n',
+  );
+  return 0;
+}
+
+/** What `tape delegate` does, with tools: a deck of one's own, in a program of one's own. */
+async function delegate(io: Io, { home, answers }: DemoOptions): Promise<number> {
+  await io.out(
+    `\n> session.delegate([${tasks.map(({ task }) => `{ task: '${task}' }`).join(', ')}], { since: 'task-start' })\n`,
+  );
+  const store = openForWriting(homeAt(home, io.cwd));
+  try {
+    store.append('main', [user('Go ahead with both, at the same time.')]);
+    await using deck = await openDeck({ store, tools, model: `script:${answers}` });
+    const session = await deck.session('main');
+    const outcomes = await session.delegate(tasks, { since: 'task-start', order: 'spawn' });
+    for (const { session, status, merged } of outcomes)
+      await io.out(`${session} ${status}, merged into main@${merged?.seq}\n`);
+    return outcomes.every(({ status }) => status === 'completed') ? 0 : 1;
+  } finally {
+    store.close();
+  }
+}

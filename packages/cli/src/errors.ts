@@ -1,0 +1,132 @@
+/** The command line was used wrongly: exit 2. */
+export class UsageError extends Error {
+  readonly code = 'CLI_USAGE';
+  readonly data: Readonly<Record<string, unknown>>;
+  readonly hint: string | undefined;
+
+  constructor(
+    message: string,
+    { data = {}, hint }: { data?: Readonly<Record<string, unknown>>; hint?: string } = {},
+  ) {
+    super(message);
+    this.data = data;
+    this.hint = hint;
+  }
+}
+
+/** Something a verb looked for is not there: exit 3. */
+export class NotFoundError extends Error {
+  readonly code = 'CLI_NOT_FOUND';
+  readonly data: Readonly<Record<string, unknown>>;
+
+  constructor(message: string, data: Readonly<Record<string, unknown>> = {}) {
+    super(message);
+    this.data = data;
+  }
+}
+
+/** Exit codes: a documented contract. */
+export const exit = {
+  done: 0,
+  failed: 1,
+  usage: 2,
+  notFound: 3,
+  conflict: 4,
+  damaged: 5,
+  accepted: 6,
+  interrupted: 130,
+} as const;
+
+const exits: Readonly<Record<string, number>> = {
+  CLI_USAGE: exit.usage,
+  CLI_NOT_FOUND: exit.notFound,
+  TAPE_NO_SESSION: exit.notFound,
+  TAPE_NO_ANCHOR: exit.notFound,
+  TAPE_NO_SEQ: exit.notFound,
+  TAPE_NO_BLOB: exit.notFound,
+  GRAPH_NO_SESSION: exit.notFound,
+  TAPE_BAD_NAME: exit.usage,
+  TAPE_BAD_ENTRY: exit.usage,
+  TAPE_BAD_POINT: exit.usage,
+  TAPE_EXISTS: exit.conflict,
+  TAPE_KEY_CONFLICT: exit.conflict,
+  TAPE_CONFLICT: exit.conflict,
+  TAPE_STALE_HEAD: exit.conflict,
+  TAPE_BUSY: exit.conflict,
+  TAPE_FENCED: exit.conflict,
+  TAPE_UNSETTLED: exit.conflict,
+  TAPE_LOCKED: exit.conflict,
+  TAPE_CORRUPT: exit.damaged,
+  TAPE_NOT_A_TAPE: exit.damaged,
+  GRAPH_DIVERGED: exit.damaged,
+  SESSION_BUSY: exit.conflict,
+  SESSION_NO_MODEL: exit.usage,
+  SESSION_NO_KEY: exit.usage,
+  SESSION_NO_FILE: exit.usage,
+  SESSION_BAD_SCRIPT: exit.usage,
+  SESSION_MERGE_WAITING: exit.accepted,
+};
+
+/** An error as the command line tells it. */
+export interface Told {
+  readonly code: string;
+  readonly message: string;
+  readonly hint?: string;
+  readonly data: Readonly<Record<string, unknown>>;
+  readonly exit: number;
+}
+
+/** What to say of anything thrown, and with which code to end. */
+export function tell(error: unknown): Told {
+  const { code, message, data } = error as { code?: unknown; message?: unknown; data?: unknown };
+  const known = typeof code === 'string' && /^(?:TAPE|GRAPH|SESSION|IMPORT|CLI)_/.test(code);
+  const facts = (known ? (data ?? {}) : {}) as Readonly<Record<string, unknown>>;
+  const told = {
+    code: known ? code : 'CLI_FAILED',
+    message: typeof message === 'string' && message !== '' ? message : String(error),
+    data: facts,
+    exit: known ? (exits[code] ?? exit.failed) : exit.failed,
+  };
+  const hint =
+    error instanceof UsageError && error.hint !== undefined ? error.hint : hintFor(told.code, facts);
+  return hint === undefined ? told : { ...told, hint };
+}
+
+/** The next command, where it is known. */
+function hintFor(code: string, data: Readonly<Record<string, unknown>>): string | undefined {
+  const near =
+    Array.isArray(data.near) && data.near.length > 0 ? data.near.map((name) => `'${name}'`).join(' or ') : '';
+  const session = typeof data.session === 'string' ? data.session : 'NAME';
+  switch (code) {
+    case 'TAPE_NO_SESSION':
+      return near === ''
+        ? 'list the sessions with: tape sessions'
+        : `did you mean ${near}? All sessions: tape sessions`;
+    case 'TAPE_NO_ANCHOR': {
+      const list = `list anchors with: tape log ${session} --kind anchor`;
+      return near === '' ? list : `did you mean ${near}? Or ${list}`;
+    }
+    case 'TAPE_NO_SEQ':
+      return `look at the last entries with: tape log ${session} -n 20`;
+    case 'TAPE_BUSY':
+    case 'SESSION_BUSY':
+      return 'wait until it is idle, or leave it in the inbox with: tape append';
+    case 'TAPE_EXISTS':
+      return 'choose another name with: --as NAME';
+    case 'TAPE_UNSETTLED':
+      return `append the missing tool results, or go on with: tape run ${session}`;
+    case 'SESSION_NO_MODEL':
+      return 'give one with: --model openai-compatible/MODEL, or --model script:FILE';
+    case 'SESSION_NO_KEY':
+      return `set it and try again: export ${String(data.variable)}=...`;
+    case 'SESSION_MERGE_WAITING':
+      return 'the merge is queued, and done when the parent is idle';
+    case 'TAPE_CORRUPT':
+    case 'TAPE_NOT_A_TAPE':
+      return 'look for what is damaged with: tape verify';
+    case 'GRAPH_DIVERGED':
+      return 'move session_graph.jsonl aside: the next command writes it anew from the database';
+    default:
+      return undefined;
+  }
+}

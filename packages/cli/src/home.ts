@@ -1,0 +1,54 @@
+import { existsSync, statSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { openJournal } from '@tapedeck/graph/journal';
+import { openTapeStore, type SqliteTapeStore } from '@tapedeck/tape';
+import { NotFoundError } from './errors.ts';
+import type { Io } from './io.ts';
+
+/** A tape home: a directory with `tape.db` and `session_graph.jsonl`. */
+export interface Home {
+  readonly dir: string;
+  readonly db: string;
+  readonly graph: string;
+}
+
+/** `--home`, else `TAPE_HOME`, else the nearest `.tape` upward, else `~/.tape`. */
+export function findHome(given: string | undefined, { env, cwd }: Pick<Io, 'env' | 'cwd'>): Home {
+  return homeAt(
+    given ?? nonEmpty(env.TAPE_HOME) ?? nearest(cwd) ?? join(nonEmpty(env.HOME) ?? homedir(), '.tape'),
+    cwd,
+  );
+}
+
+export function homeAt(dir: string, cwd: string): Home {
+  const at = resolve(cwd, dir);
+  return { dir: at, db: join(at, 'tape.db'), graph: join(at, 'session_graph.jsonl') };
+}
+
+function nearest(from: string): string | undefined {
+  for (let at = from; ; at = dirname(at)) {
+    const candidate = join(at, '.tape');
+    if (statSync(candidate, { throwIfNoEntry: false })?.isDirectory() === true) return candidate;
+    if (dirname(at) === at) return undefined;
+  }
+}
+
+function nonEmpty(text: string | undefined): string | undefined {
+  return text === undefined || text === '' ? undefined : text;
+}
+
+/** Opens a home for writing; made if it is not there. */
+export function openForWriting(home: Home): SqliteTapeStore {
+  return openTapeStore(home.db, { journal: openJournal(home.graph) });
+}
+
+/**
+ * Opens a home for reading: nothing is written, not even what a crash left to be caught up.
+ * @throws NotFoundError when there is no home yet
+ */
+export function openForReading(home: Home): SqliteTapeStore {
+  if (!existsSync(home.db))
+    throw new NotFoundError(`cannot read the tapes of '${home.dir}': there are none yet`, { home: home.dir });
+  return openTapeStore(home.db, { readonly: true });
+}

@@ -1,0 +1,49 @@
+import { once } from 'node:events';
+
+/** The command line's only window to the process it runs in. */
+export interface Io {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  /** Whether stdout is a terminal, and how wide it is. */
+  readonly isTerminal: boolean;
+  readonly columns: number;
+  readonly stdin: AsyncIterable<Uint8Array>;
+  /** Writes data; resolves when more may be written. */
+  out(text: string): Promise<void>;
+  /** Writes status, hints, progress and errors. */
+  err(text: string): void;
+  /** Aborted by Ctrl-C. */
+  readonly signal: AbortSignal;
+}
+
+/** Nobody reads stdout any more: `tape log main | head` is done, not failed. */
+export class PipeClosed extends Error {}
+
+/** The process itself. */
+export function nodeIo(): Io {
+  const { stdout, stderr, stdin } = process;
+  let closed = false;
+  stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+    closed = true;
+  });
+  stderr.on('error', () => {});
+  const interrupt = new AbortController();
+  process.once('SIGINT', () => interrupt.abort(new Error('interrupted')));
+  return {
+    env: process.env,
+    cwd: process.cwd(),
+    isTerminal: stdout.isTTY === true,
+    columns: stdout.columns ?? 80,
+    stdin,
+    out: async (text) => {
+      if (closed) throw new PipeClosed();
+      if (!stdout.write(text)) await Promise.race([once(stdout, 'drain'), once(stdout, 'close')]);
+      if (closed) throw new PipeClosed();
+    },
+    err: (text) => {
+      stderr.write(text);
+    },
+    signal: interrupt.signal,
+  };
+}

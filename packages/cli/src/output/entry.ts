@@ -1,0 +1,105 @@
+import { styleText } from 'node:util';
+import { type Entry, isBlobRef, isObject, type Json } from '@tapedeck/tape';
+import { oneLine, safe } from './safe.ts';
+
+/** An entry as `--json` and `--jsonl` give it: a documented contract. */
+export function entryJson(entry: Entry): Readonly<Record<string, unknown>> {
+  const { session, tape, seq, kind, mark, name, ref, payload, meta, at, key, hash } = entry;
+  return {
+    session,
+    tape,
+    seq,
+    kind,
+    ...(mark !== undefined && { mark }),
+    ...(name !== undefined && { name }),
+    ...(ref !== undefined && { ref }),
+    payload,
+    meta,
+    at: new Date(at).toISOString(),
+    ...(key !== undefined && { key }),
+    hash,
+  };
+}
+
+/** One entry on one line. */
+export function entryLine(entry: Entry, { color, width }: { color: boolean; width: number }): string {
+  const seq = String(entry.seq).padStart(5);
+  const label = labelOf(entry).padEnd(11);
+  const room = Math.max(20, width - seq.length - label.length - 4);
+  const mark = entry.inherited ? '↑' : ' ';
+  const text = oneLine(textOf(entry), room);
+  return color
+    ? `${styleText('yellow', seq, { validateStream: false })} ${mark} ${styleText(colorOf(entry), label, { validateStream: false })} ${text}`
+    : `${seq} ${mark} ${label} ${text}`.trimEnd();
+}
+
+function labelOf({ kind, mark, payload }: Entry): string {
+  if (kind === 'message' && isObject(payload)) return String(payload.role);
+  if (mark === 'boundary') return 'handoff';
+  return kind;
+}
+
+function colorOf({ mark, kind }: Entry): 'cyan' | 'magenta' | 'gray' {
+  if (mark !== undefined) return 'cyan';
+  return kind === 'message' ? 'magenta' : 'gray';
+}
+
+/** What an entry says, as one text. */
+export function textOf(entry: Entry): string {
+  const { kind, name, payload } = entry;
+  if (payload === null) return '(redacted)';
+  switch (kind) {
+    case 'message':
+      return isObject(payload) && Array.isArray(payload.content)
+        ? payload.content.map(partText).join(' ')
+        : '';
+    case 'tool-result':
+      return isObject(payload) ? `${String(payload.toolName)} → ${outputText(payload.output)}` : '';
+    case 'anchor':
+    case 'compaction':
+      return anchorText(name ?? '', payload);
+    case 'rewind':
+      return `to @${entry.ref}`;
+    default:
+      return `${name ?? ''} ${JSON.stringify(payload)}`.trim();
+  }
+}
+
+function anchorText(name: string, payload: Json): string {
+  const state = isObject(payload) && isObject(payload.state) ? payload.state : {};
+  return Object.keys(state).length === 0 ? `⚓ ${name}` : `⚓ ${name} ${JSON.stringify(state)}`;
+}
+
+export function partText(part: unknown): string {
+  if (!isObject(part)) return '';
+  switch (part.type) {
+    case 'text':
+      return String(part.text);
+    case 'reasoning':
+      return `(thinks: ${String(part.text)})`;
+    case 'tool-call':
+      return `${String(part.toolName)}(${JSON.stringify(part.input)})`;
+    case 'tool-result':
+      return `${String(part.toolName)} → ${outputText(part.output)}`;
+    default:
+      return isBlobRef(part.data)
+        ? `[${String(part.type)}, ${part.data.size} bytes]`
+        : `[${String(part.type)}]`;
+  }
+}
+
+function outputText(output: unknown): string {
+  if (!isObject(output)) return JSON.stringify(output ?? null);
+  const value = output.value ?? output.reason ?? null;
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+/** One entry in full, for a person. */
+export function entryPage(entry: Entry): string {
+  const { session, seq, kind, name, at, hash, tape } = entry;
+  const head = `${session}@${seq}  ${kind}${name === undefined ? '' : ` ${name}`}  ${new Date(at).toISOString()}`;
+  const meta = Object.keys(entry.meta).length === 0 ? [] : [`meta  ${JSON.stringify(entry.meta)}`];
+  const body =
+    kind === 'message' || kind === 'tool-result' ? textOf(entry) : JSON.stringify(entry.payload, null, 2);
+  return safe([head, `tape  ${tape}`, `hash  ${hash}`, ...meta, '', body].join('\n'));
+}

@@ -1,0 +1,40 @@
+import type { SessionInfo } from '@tapedeck/tape';
+
+/** A session as `--json` gives it: a documented contract. */
+export function sessionJson(info: SessionInfo): Readonly<Record<string, unknown>> {
+  return {
+    session: info.name,
+    id: info.id,
+    kind: info.kind,
+    lifecycle: info.lifecycle,
+    ...(info.task !== undefined && { task: info.task }),
+    ...(info.delivery !== undefined && { delivery: info.delivery }),
+    ...(info.parent !== undefined && { parent: info.parent, from_anchor: info.fromAnchor ?? null }),
+    ...(info.mergedAt !== undefined && { merged_at: new Date(info.mergedAt).toISOString() }),
+    ...(info.title !== undefined && { title: info.title }),
+    head: info.head,
+    updated_at: new Date(info.updatedAt).toISOString(),
+  };
+}
+
+/** Sessions as a table: aligned for a person, separated by tabs in a pipe. */
+export function sessionTable(sessions: readonly SessionInfo[], aligned: boolean): string {
+  const rows = sessions.map((s) => [
+    s.name,
+    s.kind,
+    s.delivery ?? s.task ?? s.lifecycle,
+    `@${s.head}`,
+    s.parent === undefined ? '' : `${s.parent}${s.fromAnchor === undefined ? '' : ` ⚓ ${s.fromAnchor}`}`,
+    new Date(s.updatedAt).toISOString().slice(0, 19),
+  ]);
+  if (!aligned) return rows.map((row) => row.join('\t')).join('\n');
+  const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0)));
+  return rows
+    .map((row) =>
+      row
+        .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}

@@ -1,0 +1,65 @@
+import { readFile } from 'node:fs/promises';
+import { isObject, type JsonObject, parseJson, TapeError } from '@tapedeck/tape';
+import { UsageError } from './errors.ts';
+import type { Io } from './io.ts';
+
+/** A text argument: itself, `-` for stdin, or `@FILE`. */
+export async function readText(argument: string, io: Io): Promise<string> {
+  if (argument === '-') return decode(await readAll(io.stdin), 'stdin');
+  if (!argument.startsWith('@')) return argument;
+  const file = argument.slice(1);
+  try {
+    return decode(await readFile(file), `'${file}'`);
+  } catch (cause) {
+    if (cause instanceof UsageError) throw cause;
+    throw new UsageError(`cannot read '${file}': ${(cause as Error).message}`);
+  }
+}
+
+/** A JSON object argument, such as an anchor's state. */
+export async function readState(argument: string | undefined, io: Io): Promise<JsonObject> {
+  if (argument === undefined) return {};
+  let value: unknown;
+  try {
+    value = parseJson(await readText(argument, io), '--state');
+  } catch (error) {
+    if (error instanceof TapeError) throw new UsageError(error.message);
+    throw error;
+  }
+  if (!isObject(value)) throw new UsageError('cannot read --state: it must be a JSON object');
+  return value;
+}
+
+async function readAll(stream: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of stream) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+export function decode(bytes: Uint8Array, what: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: false }).decode(bytes);
+  } catch {
+    throw new UsageError(`cannot read ${what}: it is not UTF-8`);
+  }
+}
+
+/** The lines of a stream, split on LF bytes alone: U+2028 is text. */
+export async function* readLines(
+  stream: AsyncIterable<Uint8Array>,
+): AsyncGenerator<{ number: number; bytes: Uint8Array }> {
+  let rest: Uint8Array[] = [];
+  let number = 0;
+  for await (const chunk of stream) {
+    let from = 0;
+    for (let lf = chunk.indexOf(10); lf !== -1; lf = chunk.indexOf(10, from)) {
+      number += 1;
+      yield { number, bytes: Buffer.concat([...rest, chunk.subarray(from, lf)]) };
+      rest = [];
+      from = lf + 1;
+    }
+    if (from < chunk.length) rest.push(chunk.subarray(from));
+  }
+  const last = Buffer.concat(rest);
+  if (last.length > 0) yield { number: number + 1, bytes: last };
+}

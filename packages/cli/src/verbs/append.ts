@@ -1,0 +1,179 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  type Appended,
+  type Draft,
+  isObject,
+  type Json,
+  normalise,
+  parseJson,
+  type SqliteTapeStore,
+  TapeError,
+} from '@tapedeck/tape';
+import { exit, UsageError } from '../errors.ts';
+import { decode, readLines } from '../text.ts';
+import { type Context, defineVerb, type Verb } from '../verb.ts';
+
+export const append: Verb = defineVerb({
+  command: 'append <name>',
+  group: 'Change direction',
+  summary: 'Append JSON lines from stdin, all or nothing',
+  detail:
+    'A line is {"role":"user","content":"…"} or {"kind":…,"payload":…}, with an optional "name", "meta" and "key". ' +
+    'Creates the session if there is none. While another process writes it, the lines wait in its inbox.',
+  examples: [
+    [`echo '{"role":"user","content":"hello"}' | tape append main`, 'Append one message'],
+    ['tape append main --each --jsonl < lines.jsonl', 'Commit and acknowledge every line as it arrives'],
+  ],
+  options: (y) =>
+    y
+      .positional('name', { type: 'string', demandOption: true, describe: 'Session to append to' })
+      .option('each', { type: 'boolean', describe: 'Commit every line as it arrives' })
+      .option('wait', {
+        type: 'number',
+        requiresArg: true,
+        default: 10,
+        describe: 'Seconds to wait for a busy session',
+      })
+      .option('key', {
+        type: 'string',
+        requiresArg: true,
+        describe: 'Repeating a batch of this key adds nothing',
+      }),
+  run: async ({ name, each, wait, key }, context) =>
+    await context.writing(async (store) => {
+      // Everything is read and checked before the session is made, so that bad input leaves nothing behind.
+      if (each === true) return await appendEach(store, name, context);
+      const drafts: Draft[] = [];
+      for await (const { number, bytes } of readLines(context.io.stdin))
+        drafts.push(...readDraft(bytes, number));
+      if (drafts.length === 0) throw new UsageError('cannot append: stdin has no lines');
+      ensure(store, name, context);
+      return await appendBatch(
+        store,
+        { name, drafts, key: key ?? randomUUID(), waitMs: wait * 1000 },
+        context,
+      );
+    }),
+});
+
+/** Creates the session if there is none, and says so. */
+export function ensure(store: SqliteTapeStore, name: string, { status }: Context): string {
+  const found = store.find(name);
+  if (found !== undefined) return found.name;
+  const info = store.session(name);
+  if (info.created) status(`Created session ${info.name}`);
+  return info.name;
+}
+
+async function appendEach(store: SqliteTapeStore, name: string, context: Context): Promise<number> {
+  for await (const { number, bytes } of readLines(context.io.stdin)) {
+    const drafts = readDraft(bytes, number);
+    if (drafts.length === 0) continue;
+    ensure(store, name, context);
+    const done = store.append(name, drafts);
+    const [entry] = store.read(name, { from: done.to, to: done.to });
+    await context.answer({
+      json: { seq: done.to, hash: entry?.hash ?? done.head },
+      quiet: String(done.to),
+      human: `${done.session}@${done.to}`,
+    });
+  }
+  return exit.done;
+}
+
+interface Batch {
+  readonly name: string;
+  readonly drafts: readonly Draft[];
+  readonly key: string;
+  readonly waitMs: number;
+}
+
+async function appendBatch(store: SqliteTapeStore, batch: Batch, context: Context): Promise<number> {
+  const { name, drafts, key } = batch;
+  const tell = async (done: Appended) => {
+    const { session, from, to, added, repeated } = done;
+    await context.answer({
+      json: { session, from, to, added, repeated },
+      quiet: String(to),
+      human:
+        added === 0
+          ? `${session}@${from}-${to} is there already: nothing to do`
+          : `Appended ${session}@${from === to ? from : `${from}-${to}`} (take it back with: tape rewind ${session}@${from - 1})`,
+    });
+    return exit.done;
+  };
+  try {
+    return await tell(store.append(name, drafts, { key }));
+  } catch (error) {
+    if (!(error instanceof TapeError) || error.code !== 'TAPE_BUSY') throw error;
+  }
+  const { id } = store.post(name, { body: { type: 'append', drafts }, key, source: 'cli' });
+  context.status(`${name} is being written by another process: left in its inbox`);
+  if (await drained(store, { name, id, waitMs: batch.waitMs }))
+    return await tell(store.append(name, drafts, { key }));
+  await context.answer({
+    json: { session: name, queued: id },
+    quiet: id,
+    human: `Queued for ${name} as ${id}: its owner appends it`,
+  });
+  return exit.accepted;
+}
+
+/** Waits until an item has left the inbox; whoever waits does it, should the owner be gone. */
+export async function drained(
+  store: SqliteTapeStore,
+  { name, id, waitMs }: { name: string; id: string; waitMs: number },
+): Promise<boolean> {
+  for (const deadline = performance.now() + waitMs; ; ) {
+    if (store.drainOwnerless(name) || !store.inbox(name).some((item) => item.id === id)) return true;
+    if (performance.now() >= deadline) return false;
+    await sleep(50);
+  }
+}
+
+/** The draft of one line; blank lines are none. */
+function readDraft(bytes: Uint8Array, number: number): Draft[] {
+  const what = `line ${number}`;
+  const fail = (why: string) => new UsageError(`cannot append: ${what}: ${why}`, { data: { line: number } });
+  const text = decode(bytes, what);
+  if (text.trim() === '') return [];
+  let value: unknown;
+  try {
+    value = parseJson(text, what);
+  } catch (error) {
+    throw fail((error as Error).message.replace(/^cannot read line \d+: /, ''));
+  }
+  if (!isObject(value)) throw fail('it must be a JSON object');
+  const draft = toDraft(value, fail);
+  try {
+    normalise(draft);
+  } catch (error) {
+    throw fail((error as Error).message.replace(/^cannot append: /, ''));
+  }
+  return [draft];
+}
+
+const fields = new Set(['kind', 'role', 'content', 'payload', 'key', 'name', 'meta', 'mark']);
+
+function toDraft(value: Record<string, Json>, fail: (why: string) => UsageError): Draft {
+  const unknown = Object.keys(value).find((field) => !fields.has(field));
+  if (unknown !== undefined) throw fail(`unknown field ${JSON.stringify(unknown.slice(0, 40))}`);
+  const { kind = 'message', role = 'user', content, payload, key, name, meta, mark } = value;
+  if (typeof kind !== 'string') throw fail('"kind" must be a text');
+  for (const [field, text] of [
+    ['key', key],
+    ['name', name],
+  ] as const)
+    if (text !== undefined && typeof text !== 'string') throw fail(`"${field}" must be a text`);
+  if (meta !== undefined && !isObject(meta)) throw fail('"meta" must be an object');
+  if (content === undefined && payload === undefined) throw fail('it has neither "content" nor "payload"');
+  return {
+    kind: kind as Draft['kind'],
+    payload: payload ?? (kind === 'message' ? { role, content } : content),
+    ...(typeof key === 'string' && { key }),
+    ...(typeof name === 'string' && { name }),
+    ...(isObject(meta) && { meta }),
+    ...(kind === 'anchor' && { mark: mark === 'boundary' ? 'boundary' : 'anchor' }),
+  };
+}

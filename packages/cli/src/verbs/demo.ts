@@ -1,0 +1,26 @@
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { defineVerb, type Verb } from '../verb.ts';
+
+const shipped = (name: string): string => fileURLToPath(new URL(`../../demo/${name}`, import.meta.url));
+
+export const demo: Verb = defineVerb({
+  command: 'demo',
+  group: 'Start',
+  summary: 'Show the main job in a temporary home, offline',
+  detail:
+    'Imports a transcript, anchors it, delegates two tasks to scripted models with tools, merges both, verifies.',
+  examples: [['tape demo', 'Takes about a second, and needs no key']],
+  options: (y) => y,
+  run: async ({ home: given }, { io }) => {
+    const home = given ?? (await mkdtemp(join(tmpdir(), 'tapedeck-demo-')));
+    const { runDemo } = await import('../demo.ts');
+    return await runDemo(io, {
+      home,
+      transcript: shipped('transcript.jsonl'),
+      answers: shipped('answers.json'),
+    });
+  },
+});

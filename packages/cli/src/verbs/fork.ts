@@ -1,0 +1,122 @@
+import { type Forked, type Intention, view } from '@tapedeck/tape';
+import { UsageError } from '../errors.ts';
+import { needSession, pointOf, readPlace } from '../place.ts';
+import { readText } from '../text.ts';
+import { defineVerb, type Verb } from '../verb.ts';
+
+export const fork: Verb = defineVerb({
+  command: 'fork <parent>',
+  group: 'Change direction',
+  summary: 'Start a child session from a point of another',
+  detail:
+    'PARENT[@CUT]: CUT (default: the head) ends what the child inherits, --since begins it (default: the start). ' +
+    'Nothing is copied, and the parent does not change.',
+  examples: [
+    ['tape fork main --since task-start', 'The child sees what followed task-start'],
+    ['tape fork main@42 --as fix', 'The child sees everything up to main@42'],
+  ],
+  options: (y) =>
+    y
+      .positional('parent', { type: 'string', demandOption: true, describe: 'PARENT or PARENT@CUT' })
+      .option('since', {
+        type: 'string',
+        requiresArg: true,
+        describe: 'Anchor or @SEQ where the inherited part begins',
+      })
+      .option('from', { type: 'string', requiresArg: true, describe: 'The same, for an anchor' })
+      .option('fresh', { type: 'boolean', describe: 'Inherit nothing' })
+      .option('as', { type: 'string', requiresArg: true, describe: 'Name of the child (default: derived)' })
+      .option('key', { type: 'string', requiresArg: true, describe: 'The same key is the same child' })
+      .option('next-steps', {
+        type: 'string',
+        requiresArg: true,
+        describe: 'What the child is to do (-, @FILE)',
+      })
+      .option('context-summary', {
+        type: 'string',
+        requiresArg: true,
+        describe: 'What it should know (-, @FILE)',
+      })
+      .option('on-complete', {
+        type: 'string',
+        choices: ['notify_parent'],
+        requiresArg: true,
+        describe: 'What to do when the child is done',
+      })
+      .conflicts('fresh', ['since', 'from'])
+      .conflicts('since', 'from'),
+  run: async (args, { io, writing, answer, options }) => {
+    const since = args.since ?? args.from;
+    const read = async (text: string | undefined) =>
+      text === undefined ? undefined : await readText(text, io);
+    const intention = intentionOf(
+      await read(args.nextSteps),
+      await read(args.contextSummary),
+      args.onComplete,
+    );
+    return await writing(async (store) => {
+      const { session, point } = readPlace(store, args.parent);
+      const parent = needSession(store, session).name;
+      if (args.from !== undefined && /^@?\d+$/.test(args.from))
+        throw new UsageError(
+          `cannot fork '${parent}' from ${args.from}: a position can mean where the inherited part begins or ends`,
+          {
+            hint: `say which: tape fork ${parent} --since ${args.from}, or tape fork ${parent}${args.from.startsWith('@') ? '' : '@'}${args.from}`,
+          },
+        );
+      const forked = store.fork(parent, {
+        ...(point !== undefined && { cut: point }),
+        ...(since !== undefined && { since: pointOf(since.replace(/^@(?!\d+$)/, '')) }),
+        ...(args.fresh === true && { fresh: true }),
+        ...(args.as !== undefined && { name: args.as }),
+        ...(args.key !== undefined && { key: args.key }),
+        ...(intention !== undefined && { intention }),
+      });
+      const tokens = options.quiet || options.json ? 0 : view(store.viewEntries(forked.session)).tokens;
+      await answer({ json: forkedJson(forked), quiet: forked.session, human: forkedLine(forked, tokens) });
+      return 0;
+    });
+  },
+});
+
+function intentionOf(
+  nextSteps: string | undefined,
+  contextSummary: string | undefined,
+  triggerOnComplete: string | undefined,
+): Intention | undefined {
+  if (nextSteps === undefined && contextSummary === undefined && triggerOnComplete === undefined)
+    return undefined;
+  return {
+    ...(nextSteps !== undefined && { nextSteps }),
+    ...(contextSummary !== undefined && { contextSummary }),
+    ...(triggerOnComplete !== undefined && { triggerOnComplete }),
+  };
+}
+
+function forkedJson(forked: Forked): Readonly<Record<string, unknown>> {
+  return {
+    session: forked.session,
+    tape: forked.tape,
+    parent: forked.parent,
+    from_anchor: forked.fromAnchor,
+    base: forked.base,
+    range: forked.range,
+    ...(forked.snappedFrom !== undefined && { snapped_from: forked.snappedFrom }),
+    repeated: forked.repeated,
+    ...(forked.graphLagging === true && { graph_lagging: true }),
+  };
+}
+
+function forkedLine({ session, parent, range, snappedFrom, repeated }: Forked, tokens: number): string {
+  const what =
+    range === null
+      ? `inherits nothing of ${parent}`
+      : `inherits ${parent} ${range[0]}-${range[1]} (${range[1] - range[0] + 1} entries, ~${shortCount(tokens)} tokens)`;
+  const snapped =
+    snappedFrom === undefined ? '' : `; cut back from @${snappedFrom}, where tool calls are open`;
+  return `${repeated ? 'Exists already: ' : 'Forked '}${session} ${what}${snapped}\nRun it with: tape run ${session}`;
+}
+
+function shortCount(n: number): string {
+  return n < 1000 ? String(n) : `${Math.round(n / 1000)}k`;
+}

@@ -1,0 +1,111 @@
+import {
+  drawGraph,
+  drawTree,
+  openSessionGraph,
+  type SessionGraph,
+  type SessionNode,
+  toDot,
+  toMermaid,
+} from '@tapedeck/graph';
+import { type Context, defineVerb, type Verb } from '../verb.ts';
+
+export const graph: Verb = defineVerb({
+  command: 'graph',
+  group: 'Look',
+  summary: 'Draw how sessions were forked and merged',
+  detail: 'Reads session_graph.jsonl alone.',
+  examples: [
+    ['tape graph', 'Lanes, oldest first'],
+    ['tape graph --format dot | dot -Tsvg > graph.svg', 'For Graphviz'],
+  ],
+  options: (y) =>
+    y.option('format', {
+      type: 'string',
+      requiresArg: true,
+      choices: ['lanes', 'tree', 'json', 'dot', 'mermaid'],
+      describe: 'How (default: lanes)',
+    }),
+  run: async ({ format }, context) => {
+    const { io, options, home, color } = context;
+    const lineage = openSessionGraph(home.graph);
+    warn(lineage, context);
+    switch (format ?? (options.json === true ? 'json' : 'lanes')) {
+      case 'json':
+        await io.out(`${JSON.stringify(lineage.roots().map((root) => treeJson(lineage, root)))}\n`);
+        break;
+      case 'tree':
+        await lines(context, drawTree(lineage));
+        break;
+      case 'dot':
+        await io.out(`${toDot(lineage.list())}\n`);
+        break;
+      case 'mermaid':
+        await io.out(`${toMermaid(lineage.list())}\n`);
+        break;
+      default:
+        await lines(
+          context,
+          drawGraph(lineage.list(), { color, ...(io.isTerminal && { width: io.columns }) }),
+        );
+    }
+    return 0;
+  },
+});
+
+export const lineage: Verb = defineVerb({
+  command: 'lineage <name>',
+  group: 'Look',
+  summary: 'Show where a session came from and what came from it',
+  detail: 'Reads session_graph.jsonl alone.',
+  examples: [['tape lineage main', 'The tree of main']],
+  options: (y) => y.positional('name', { type: 'string', demandOption: true, describe: 'Session' }),
+  run: async ({ name }, context) => {
+    const lineageGraph = openSessionGraph(context.home.graph);
+    warn(lineageGraph, context);
+    const [nearest] = lineageGraph.ancestors(name);
+    const top = lineageGraph.ancestors(name).at(-1) ?? nearest ?? lineageGraph.find(name);
+    if (context.options.json === true || context.options.jsonl === true) {
+      const ancestors = lineageGraph.ancestors(name).map((node) => node.session);
+      const own = lineageGraph.find(name);
+      const tree = own === undefined ? {} : treeJson(lineageGraph, own);
+      await context.io.out(`${JSON.stringify({ ...tree, ancestors })}\n`);
+    } else await lines(context, drawTree(lineageGraph, top?.id));
+    return 0;
+  },
+});
+
+/** Lines that were skipped are told: a lineage is not complete without them. */
+function warn({ skipped }: SessionGraph, { status }: Context): void {
+  const told = Object.entries(skipped).filter(([, count]) => count > 0);
+  if (told.length > 0)
+    status(`Skipped lines of the graph file: ${told.map(([why, count]) => `${count} ${why}`).join(', ')}`);
+}
+
+async function lines({ io, status }: Context, rows: readonly string[]): Promise<void> {
+  if (rows.length === 0) status('No sessions');
+  for (const row of rows) await io.out(`${row}\n`);
+}
+
+/** A session with all that came from it, nested (D005). */
+function treeJson(graph: SessionGraph, node: SessionNode): Readonly<Record<string, unknown>> {
+  return {
+    session: node.session,
+    id: node.id,
+    kind: node.kind,
+    status: node.status,
+    lifecycle: node.lifecycle,
+    ...(node.task !== undefined && { task: node.task }),
+    ...(node.delivery !== undefined && { delivery: node.delivery }),
+    ...(node.parentName !== undefined && { parent: node.parentName, from_anchor: node.fromAnchor ?? null }),
+    ...(node.range !== undefined && { range: node.range }),
+    created_at: node.createdAt,
+    merges: node.merges.map(({ type, intoName, seq, range, at }) => ({
+      type,
+      into: intoName,
+      seq,
+      range,
+      at,
+    })),
+    children: graph.children(node.id).map((child) => treeJson(graph, child)),
+  };
+}

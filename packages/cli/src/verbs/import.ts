@@ -1,0 +1,106 @@
+import { stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import {
+  type Draft,
+  nameFault,
+  note,
+  type SessionInfo,
+  type SqliteTapeStore,
+  TapeError,
+} from '@tapedeck/tape';
+import { NotFoundError, UsageError } from '../errors.ts';
+import { defineVerb, type Verb } from '../verb.ts';
+
+export const importVerb: Verb = defineVerb({
+  command: 'import <file>',
+  group: 'Start',
+  summary: 'Read a transcript of another agent as a session',
+  detail:
+    'A Claude Code transcript becomes one session: the path from its last message to the first. What is off that path is ' +
+    'kept as entries that views skip. Importing a file that has grown adds what is new.',
+  examples: [['tape import ~/.claude/projects/app/2f1c.jsonl --as main', 'One transcript as session main']],
+  options: (y) =>
+    y
+      .positional('file', { type: 'string', demandOption: true, describe: 'The transcript' })
+      .option('as', {
+        type: 'string',
+        requiresArg: true,
+        describe: "Name of the session (default: the transcript's own id)",
+      })
+      .option('format', {
+        type: 'string',
+        requiresArg: true,
+        default: 'auto',
+        choices: ['auto', 'claude-code'],
+        describe: 'What wrote it',
+      }),
+  run: async ({ file, as, format }, { io, writing, answer }) => {
+    const path = resolve(io.cwd, file);
+    if ((await stat(path).catch(() => undefined)) === undefined)
+      throw new NotFoundError(`cannot import '${file}': there is no such file`, { file });
+    const { readTranscript } = await import('@tapedeck/runtime/import');
+    const transcript = readTranscript(path, { format: format as 'auto' | 'claude-code' });
+    const name = as ?? transcript.session;
+    const fault = nameFault(name);
+    if (fault !== undefined)
+      throw new UsageError(`cannot import '${file}' as '${name}': ${fault}`, {
+        hint: 'choose a name with: --as NAME',
+      });
+    return await writing(async (store) => {
+      const origin = note('import/source', { format: transcript.format, session: transcript.session });
+      const drafts = [{ ...origin, key: 'import:source' }, ...transcript.drafts];
+      const { info, added } = storeTranscript(store, { name, title: transcript.title, drafts });
+      const { repaired, offPath, compactions, records } = transcript.counts;
+      await answer({
+        json: {
+          sessions: 1,
+          entries: added,
+          repaired,
+          derived: 0,
+          names: [info.name],
+          counts: transcript.counts,
+        },
+        quiet: info.name,
+        human:
+          added === 0
+            ? `${info.name} has all of it already: nothing to do`
+            : `Imported ${info.name}: ${added} entries from ${records} records (${offPath} off the path, ${compactions} compactions, ${repaired} calls without a result)`,
+      });
+      return 0;
+    });
+  },
+});
+
+interface Importing {
+  readonly name: string;
+  readonly title: string | undefined;
+  readonly drafts: readonly Draft[];
+}
+
+const chunkEntries = 500;
+
+/**
+ * A new session is written in chunks that nobody sees and published at once; one that was imported before gets what
+ * is new, in one batch.
+ */
+function storeTranscript(
+  store: SqliteTapeStore,
+  { name, title, drafts }: Importing,
+): { info: SessionInfo; added: number } {
+  const existing = store.find(name);
+  if (existing !== undefined) {
+    const [first] = drafts;
+    const [source] = store.read(name, { from: 2, to: 2, own: true });
+    if (source?.name !== 'import/source' || JSON.stringify(source.payload) !== JSON.stringify(first?.payload))
+      throw new TapeError('TAPE_EXISTS', `cannot import into '${name}': it is another session`, {
+        data: { session: name },
+      });
+    const { added } = store.append(name, drafts);
+    return { info: store.find(name) ?? existing, added };
+  }
+  const staged = store.stage(name, title === undefined ? {} : { title });
+  for (let i = 0; i < drafts.length; i += chunkEntries)
+    store.appendStaged(staged.id, drafts.slice(i, i + chunkEntries));
+  const [info = staged] = store.publish([staged.id]);
+  return { info, added: info.head };
+}

@@ -1,0 +1,40 @@
+import type { Verb } from '../verb.ts';
+import { anchor, handoff } from './anchor.ts';
+import { append } from './append.ts';
+import { delegate } from './delegate.ts';
+import { demo } from './demo.ts';
+import { fork } from './fork.ts';
+import { graph, lineage } from './graph.ts';
+import { importVerb } from './import.ts';
+import { init } from './init.ts';
+import { log } from './log.ts';
+import { merge } from './merge.ts';
+import { newSession } from './new.ts';
+import { run } from './run.ts';
+import { children, sessions } from './sessions.ts';
+import { show } from './show.ts';
+import { verify } from './verify.ts';
+import { view } from './view.ts';
+
+/** All verbs, in the order in which people meet them. */
+export const verbs: readonly Verb[] = [
+  init,
+  newSession,
+  importVerb,
+  run,
+  delegate,
+  demo,
+  sessions,
+  log,
+  show,
+  view,
+  children,
+  lineage,
+  graph,
+  append,
+  anchor,
+  handoff,
+  fork,
+  merge,
+  verify,
+];

@@ -1,0 +1,27 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { homeAt, openForWriting } from '../home.ts';
+import { defineVerb, type Verb } from '../verb.ts';
+
+export const init: Verb = defineVerb({
+  command: 'init [dir]',
+  group: 'Start',
+  summary: 'Create a tape home in this directory',
+  detail: 'Makes DIR/.tape, which git ignores; with --home X, X itself.',
+  examples: [['tape init', 'Keep the tapes of this directory in ./.tape']],
+  options: (y) => y.positional('dir', { type: 'string', describe: 'Where (default: here)' }),
+  run: async ({ dir, home }, { io, answer }) => {
+    const at = homeAt(home ?? join(resolve(io.cwd, dir ?? '.'), '.tape'), io.cwd);
+    const created = !existsSync(at.db);
+    mkdirSync(at.dir, { recursive: true, mode: 0o700 });
+    const ignore = join(at.dir, '.gitignore');
+    if (!existsSync(ignore)) writeFileSync(ignore, '*\n', { mode: 0o600 });
+    openForWriting(at).close();
+    await answer({
+      json: { home: at.dir, created },
+      quiet: at.dir,
+      human: created ? `Created ${at.dir}` : `${at.dir} is a tape home already: nothing to do`,
+    });
+    return 0;
+  },
+});

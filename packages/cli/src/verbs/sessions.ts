@@ -1,0 +1,53 @@
+import { existsSync } from 'node:fs';
+import { sessionJson, sessionTable } from '../output/session.ts';
+import { needSession } from '../place.ts';
+import { type Context, defineVerb, type Verb } from '../verb.ts';
+
+export const sessions: Verb = defineVerb({
+  command: 'sessions',
+  aliases: ['ls'],
+  group: 'Look',
+  summary: 'List sessions, the newest first',
+  examples: [['tape sessions --json', 'All sessions, for a program']],
+  options: (y) =>
+    y
+      .option('all', { type: 'boolean', describe: 'Also archived and ephemeral ones' })
+      .option('kind', { type: 'string', requiresArg: true, describe: 'Only this kind: session, subagent' })
+      .option('n', { type: 'number', requiresArg: true, describe: 'At most so many' }),
+  run: async ({ all, kind, n }, context) => {
+    if (!existsSync(context.home.db)) return await list(context, []);
+    return await context.reading(async (store) =>
+      list(
+        context,
+        store.sessions({
+          ...(all === true && { all }),
+          ...(kind !== undefined && { kind }),
+          ...(n !== undefined && { limit: n }),
+        }),
+      ),
+    );
+  },
+});
+
+export const children: Verb = defineVerb({
+  command: 'children <name>',
+  group: 'Look',
+  summary: 'List the sessions that were forked from one',
+  examples: [['tape children main', 'In the order in which they were forked']],
+  options: (y) => y.positional('name', { type: 'string', demandOption: true, describe: 'The parent' }),
+  run: async ({ name }, context) =>
+    await context.reading(async (store) =>
+      list(context, store.sessions({ parent: needSession(store, name).id, all: true })),
+    ),
+});
+
+async function list(context: Context, found: Parameters<typeof sessionTable>[0]): Promise<number> {
+  const { io, options } = context;
+  if (options.jsonl === true)
+    for (const info of found) await io.out(`${JSON.stringify(sessionJson(info))}\n`);
+  else if (options.json === true) await io.out(`${JSON.stringify(found.map(sessionJson))}\n`);
+  else if (options.quiet === true) for (const { name } of found) await io.out(`${name}\n`);
+  else if (found.length > 0) await io.out(`${sessionTable(found, io.isTerminal)}\n`);
+  else context.status('No sessions');
+  return 0;
+}
