@@ -67,11 +67,12 @@ export async function runDemo(io: Io, options: DemoOptions): Promise<number> {
     const status = await step();
     if (status !== 0) return status;
   }
-  await io.out(
-    `\nThe tapes are in ${home}. Look around with:\n` +
-      `  export TAPE_HOME=${home}\n` +
-      '  tape sessions\n  tape log main\n  tape view main\n  tape children main\n',
-  );
+  // `pnpm demo` runs in a checkout, where the command is not on the PATH.
+  const tape = io.env.npm_lifecycle_event === 'demo' ? 'pnpm tape' : 'tape';
+  const next = ['sessions', 'log main', 'view main', 'children main']
+    .map((verb) => `  ${tape} ${verb}\n`)
+    .join('');
+  await io.out(`\nThe tapes are in ${home}. Look around with:\n  export TAPE_HOME=${home}\n${next}`);
   return 0;
 }
 

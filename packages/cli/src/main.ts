@@ -41,6 +41,7 @@ async function parseAndRun(argv: readonly string[], io: Io): Promise<number> {
         describe: verb.summary,
         builder: (own) => describeVerb(own, verb),
         handler: async (args) => {
+          checkOnce(args, verb);
           status = await verb.run(args, makeContext(io, args as CommonOptions));
         },
       }),
@@ -53,6 +54,13 @@ async function parseAndRun(argv: readonly string[], io: Io): Promise<number> {
   return status ?? exit.done;
 }
 
+/** yargs makes a list of an option given twice; which of two homes was meant, nobody can tell. */
+function checkOnce(args: Readonly<Record<string, unknown>>, { lists = [] }: Verb): void {
+  for (const [name, value] of Object.entries(args))
+    if (name !== '_' && Array.isArray(value) && !lists.includes(name))
+      throw new UsageError(`cannot take --${name} more than once`);
+}
+
 function withCommonOptions(io: Io): Argv<CommonOptions> {
   return yargs()
     .scriptName('tape')
@@ -61,7 +69,6 @@ function withCommonOptions(io: Io): Argv<CommonOptions> {
     .parserConfiguration({
       'dot-notation': false,
       'parse-positional-numbers': false,
-      'duplicate-arguments-array': false,
     })
     .option('home', {
       type: 'string',
@@ -81,7 +88,12 @@ function withCommonOptions(io: Io): Argv<CommonOptions> {
     .exitProcess(false)
     .fail((message, error) => {
       // A `fail` that returns would let yargs run the command all the same.
-      throw error ?? new UsageError(message, { hint: 'see: tape --help' });
+      throw (
+        error ??
+        new UsageError(message.replace(/^Did you mean/, 'no such verb: did you mean'), {
+          hint: 'see: tape --help',
+        })
+      );
     });
 }
 

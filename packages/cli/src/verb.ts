@@ -39,6 +39,8 @@ interface Described {
   /** Imperative, no full stop, under 72 columns. */
   readonly summary: string;
   readonly detail?: string;
+  /** Options that may be given more than once. */
+  readonly lists?: readonly string[];
   /** Commands that work as they stand, each with what it does. */
   readonly examples: readonly (readonly [command: string, does: string])[];
 }

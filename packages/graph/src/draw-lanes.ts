@@ -1,5 +1,5 @@
 import { shown, span } from './display.ts';
-import { courseOf, type GraphEvent } from './events.ts';
+import { courseOf, type GraphEvent, type PictureMark } from './events.ts';
 import { type Lanes, lineBetween, openLane, pointOn, row } from './lanes.ts';
 import type { MergeRecord, SessionNode } from './node.ts';
 
@@ -9,6 +9,8 @@ export interface DrawOptions {
   readonly color?: boolean | undefined;
   /** Cuts rows to so many characters. */
   readonly width?: number | undefined;
+  /** Points of sessions to name. */
+  readonly marks?: readonly PictureMark[] | undefined;
 }
 
 /**
@@ -17,7 +19,7 @@ export interface DrawOptions {
  */
 export function drawGraph(nodes: Iterable<SessionNode>, options: DrawOptions = {}): string[] {
   const all = [...nodes];
-  const { events, lastUse } = courseOf(all);
+  const { events, lastUse } = courseOf(all, options.marks);
   const lanes: Lanes = [];
   const rows: string[] = [];
   for (const event of events) {
@@ -45,6 +47,11 @@ function drawEvent(
     return row(cells, startLabel(node, parent !== -1), options);
   }
   const lane = laneOf(lanes, node.id);
+  if (event.kind === 'mark') {
+    const cells = lane === -1 ? [] : pointOn(lanes, lane);
+    if (closes && lane !== -1) lanes[lane] = undefined;
+    return row(cells, shown(event.label), options);
+  }
   const cells =
     event.kind === 'end'
       ? pointOn(lanes, lane)

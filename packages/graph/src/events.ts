@@ -1,8 +1,17 @@
 import type { MergeRecord, SessionNode } from './node.ts';
 
-/** What a picture of a graph shows: where a session begins, what is merged, how one ends that is not. */
+/** A point of a session that a picture names: an anchor, say, which the graph file does not know of. */
+export interface PictureMark {
+  /** The session's ULID. */
+  readonly session: string;
+  readonly seq: number;
+  readonly label: string;
+}
+
+/** What a picture of a graph shows: where a session begins, its marks, what is merged, how one ends that is not. */
 export type GraphEvent =
   | { readonly kind: 'start'; readonly at: number; readonly node: SessionNode }
+  | { readonly kind: 'mark'; readonly at: number; readonly node: SessionNode; readonly label: string }
   | { readonly kind: 'merge'; readonly at: number; readonly node: SessionNode; readonly merge: MergeRecord }
   | { readonly kind: 'end'; readonly at: number; readonly node: SessionNode };
 
@@ -12,10 +21,11 @@ export interface Course {
   readonly lastUse: ReadonlyMap<string, number>;
 }
 
-/** Puts what the sessions tell in order. */
-export function courseOf(nodes: readonly SessionNode[]): Course {
-  const lastUse = lastUses(nodes);
-  const events = nodes.flatMap((node): GraphEvent[] => {
+/** Puts what the sessions tell, and the marks of them, in order. */
+export function courseOf(nodes: readonly SessionNode[], marks: readonly PictureMark[] = []): Course {
+  const marked = placeMarks(nodes, marks);
+  const lastUse = lastUses(nodes, marked);
+  const told = nodes.flatMap((node): GraphEvent[] => {
     const end = lastUse.get(node.id) ?? node.g;
     return [
       { kind: 'start', at: node.g, node },
@@ -25,14 +35,42 @@ export function courseOf(nodes: readonly SessionNode[]): Course {
         : [{ kind: 'end' as const, at: end, node }]),
     ];
   });
-  return { events: events.sort((a, b) => a.at - b.at), lastUse };
+  return { events: [...told, ...marked].sort((a, b) => a.at - b.at), lastUse };
+}
+
+type MarkEvent = Extract<GraphEvent, { kind: 'mark' }>;
+
+/**
+ * A mark has a position and no line in the file: it comes before the first fork or merge of its session that lies
+ * behind it, and after all lines when there is none.
+ */
+function placeMarks(nodes: readonly SessionNode[], marks: readonly PictureMark[]): MarkEvent[] {
+  const byId = new Map(nodes.map((node) => [node.id, node]));
+  const end = Math.max(0, ...nodes.map((node) => node.lastG)) + 0.25;
+  return marks
+    .toSorted((a, b) => a.seq - b.seq)
+    .flatMap(({ session, seq, label }) => {
+      const node = byId.get(session);
+      if (node === undefined) return [];
+      const behind = nodes.flatMap((other) => [
+        ...(other.parent === session && (other.base ?? 0) >= seq ? [other.g] : []),
+        ...other.merges
+          .filter((merge) => merge.into === session && (merge.seq ?? 0) > seq)
+          .map((merge) => merge.g),
+        ...(other === node
+          ? node.merges.filter((merge) => (merge.range?.[1] ?? 0) >= seq).map((merge) => merge.g)
+          : []),
+      ]);
+      const at = behind.length === 0 ? end : Math.min(...behind) - 0.25;
+      return [{ kind: 'mark' as const, at: Math.max(at, node.g + 0.125), node, label }];
+    });
 }
 
 /**
  * A lane ends with the last event that needs it. A session that ended without being merged has an event of
  * its own for that, half a step after its last line; one that is at work has no end.
  */
-function lastUses(nodes: readonly SessionNode[]): Map<string, number> {
+function lastUses(nodes: readonly SessionNode[], marked: readonly MarkEvent[]): Map<string, number> {
   const uses = new Map<string, number>();
   const use = (id: string | undefined, at: number) => {
     if (id !== undefined && at > (uses.get(id) ?? 0)) uses.set(id, at);
@@ -45,6 +83,7 @@ function lastUses(nodes: readonly SessionNode[]): Map<string, number> {
       use(merge.into, merge.g);
     }
   }
+  for (const mark of marked) use(mark.node.id, mark.at);
   for (const node of nodes) {
     const last = uses.get(node.id) ?? node.g;
     if (node.merges.at(-1)?.g === last) continue;

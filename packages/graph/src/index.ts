@@ -3,6 +3,7 @@ export { checkJournal, type JournalProblem, type JournalReport, type ProblemCode
 export { type DrawOptions, drawGraph } from './draw-lanes.ts';
 export { drawTree } from './draw-tree.ts';
 export { GraphError, type GraphErrorCode, type GraphErrorOptions } from './errors.ts';
+export type { PictureMark } from './events.ts';
 export { type Folded, fold } from './fold.ts';
 export {
   type ListFilter,

@@ -45,7 +45,7 @@ function colorOf({ mark, kind }: Entry): 'cyan' | 'magenta' | 'gray' {
 }
 
 /** What an entry says, as one text. */
-export function textOf(entry: Entry): string {
+function textOf(entry: Entry): string {
   const { kind, name, payload } = entry;
   if (payload === null) return '(redacted)';
   switch (kind) {
@@ -67,6 +67,8 @@ export function textOf(entry: Entry): string {
 
 function anchorText(name: string, payload: Json): string {
   const state = isObject(payload) && isObject(payload.state) ? payload.state : {};
+  if (name.startsWith('merge/') && Array.isArray(state.range))
+    return `⚓ ${name} ${state.range.join('-')} ${String(state.strategy)}, ${String(state.status)}`;
   return Object.keys(state).length === 0 ? `⚓ ${name}` : `⚓ ${name} ${JSON.stringify(state)}`;
 }
 

@@ -1,27 +1,19 @@
 import { drawGraph, openSessionGraph } from '@tapedeck/graph';
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import type { Context } from '../verb.ts';
-import { safe } from './safe.ts';
 
-/**
- * The lanes of one session: it and all that came from it, from the graph file, with the session's own anchors told
- * after them.
- */
-export function drawLog(store: SqliteTapeStore, { home, io, color }: Context, name: string): string[] {
+/** The lanes of one session and all that came from it, from the graph file, with their anchors from the tapes. */
+export function drawLog(store: SqliteTapeStore, { home, io, color }: Context, session: string): string[] {
   const graph = openSessionGraph(home.graph);
-  const id = store.find(name)?.id ?? name;
-  const nodes =
-    graph.find(id) === undefined
-      ? []
-      : [...graph.ancestors(id), ...graph.subtree(id).map(({ node }) => node)];
-  const rows = drawGraph(nodes, { color, ...(io.isTerminal && { width: io.columns }) });
-  const anchors = [...store.read(name, { kind: 'anchor' })].filter(
-    ({ name: anchor = '' }) => !/^(?:session|fork|merge)\/|^intention$/.test(anchor),
+  const nodes = graph.find(session) === undefined ? [] : graph.subtree(session).map(({ node }) => node);
+  const marks = nodes.flatMap(({ id }) =>
+    [...store.read(id, { kind: 'anchor', own: true })]
+      .filter(({ name = '' }) => !/^(?:session|fork|merge)\/|^intention$/.test(name))
+      .map(({ session: of, seq, name, mark }) => ({
+        session: id,
+        seq,
+        label: `⚓ ${name} at ${of}@${seq}${mark === 'boundary' ? ', handoff' : ''}`,
+      })),
   );
-  return [
-    ...rows,
-    ...anchors.map((a) =>
-      safe(`⚓ ${a.session}@${a.seq} ${a.name}${a.mark === 'boundary' ? ' (handoff)' : ''}`),
-    ),
-  ];
+  return drawGraph(nodes, { color, marks, ...(io.isTerminal && { width: io.columns }) });
 }

@@ -77,7 +77,7 @@ async function write(context: Context, { name, anchorName, draft, key, done }: W
       human:
         added === 0
           ? `${session}@${to} is there already: nothing to do`
-          : `${done} ${anchorName} at ${session}@${to} (take it back with: tape rewind ${session}@${to - 1})`,
+          : `${done} ${anchorName} at ${session}@${to}`,
     });
     return 0;
   });

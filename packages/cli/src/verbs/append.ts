@@ -99,7 +99,7 @@ async function appendBatch(store: SqliteTapeStore, batch: Batch, context: Contex
       human:
         added === 0
           ? `${session}@${from}-${to} is there already: nothing to do`
-          : `Appended ${session}@${from === to ? from : `${from}-${to}`} (take it back with: tape rewind ${session}@${from - 1})`,
+          : `Appended ${session}@${from === to ? from : `${from}-${to}`}`,
     });
     return exit.done;
   };

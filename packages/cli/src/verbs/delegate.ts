@@ -10,6 +10,7 @@ import { usageJson } from './run.ts';
 export const delegate: Verb = defineVerb({
   command: 'delegate <parent>',
   group: 'Start',
+  lists: ['task'],
   summary: 'Fork a child for each task, run them, and merge them back',
   examples: [
     [

@@ -1,12 +1,4 @@
-import {
-  drawGraph,
-  drawTree,
-  openSessionGraph,
-  type SessionGraph,
-  type SessionNode,
-  toDot,
-  toMermaid,
-} from '@tapedeck/graph';
+import type { SessionGraph, SessionNode } from '@tapedeck/graph';
 import { type Context, defineVerb, type Verb } from '../verb.ts';
 
 export const graph: Verb = defineVerb({
@@ -27,6 +19,7 @@ export const graph: Verb = defineVerb({
     }),
   run: async ({ format }, context) => {
     const { io, options, home, color } = context;
+    const { drawGraph, drawTree, openSessionGraph, toDot, toMermaid } = await import('@tapedeck/graph');
     const lineage = openSessionGraph(home.graph);
     warn(lineage, context);
     switch (format ?? (options.json === true ? 'json' : 'lanes')) {
@@ -60,16 +53,15 @@ export const lineage: Verb = defineVerb({
   examples: [['tape lineage main', 'The tree of main']],
   options: (y) => y.positional('name', { type: 'string', demandOption: true, describe: 'Session' }),
   run: async ({ name }, context) => {
+    const { drawTree, openSessionGraph } = await import('@tapedeck/graph');
     const lineageGraph = openSessionGraph(context.home.graph);
     warn(lineageGraph, context);
-    const [nearest] = lineageGraph.ancestors(name);
-    const top = lineageGraph.ancestors(name).at(-1) ?? nearest ?? lineageGraph.find(name);
+    const above = lineageGraph.ancestors(name);
     if (context.options.json === true || context.options.jsonl === true) {
-      const ancestors = lineageGraph.ancestors(name).map((node) => node.session);
       const own = lineageGraph.find(name);
       const tree = own === undefined ? {} : treeJson(lineageGraph, own);
-      await context.io.out(`${JSON.stringify({ ...tree, ancestors })}\n`);
-    } else await lines(context, drawTree(lineageGraph, top?.id));
+      await context.io.out(`${JSON.stringify({ ...tree, ancestors: above.map((node) => node.session) })}\n`);
+    } else await lines(context, drawTree(lineageGraph, above.at(-1)?.id ?? name));
     return 0;
   },
 });

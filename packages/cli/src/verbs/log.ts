@@ -49,10 +49,10 @@ export const log: Verb = defineVerb({
       .option('n', { type: 'number', requiresArg: true, describe: 'The last so many, oldest first' }),
   run: async (args, context) =>
     await context.reading(async (store) => {
-      const { name } = needSession(store, args.name);
+      const { name, id } = needSession(store, args.name);
       if (args.graph === true) {
         const { drawLog } = await import('../output/lanes.ts');
-        for (const row of drawLog(store, context, name)) await context.io.out(`${row}\n`);
+        for (const row of drawLog(store, context, id)) await context.io.out(`${row}\n`);
         return 0;
       }
       await print(find(store, name, args), args, context);

@@ -143,7 +143,7 @@ async function tellMerged(merged: Merged, context: Context): Promise<number> {
     quiet: where,
     human: repeated
       ? `${where} has it already: nothing to do`
-      : `${brought}${conflicts.length === 0 ? '' : `; both wrote ${conflicts.map((c) => c.what).join(', ')}`} (take it back with: tape rewind ${parent}@${seq - 1})`,
+      : `${brought}${conflicts.length === 0 ? '' : `; both wrote ${conflicts.map((c) => c.what).join(', ')}`}`,
   });
   return exit.done;
 }

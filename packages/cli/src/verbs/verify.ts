@@ -1,4 +1,4 @@
-import { checkJournal, readLines } from '@tapedeck/graph';
+import type { JournalReport } from '@tapedeck/graph';
 import { type Problem, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
 import { exit } from '../errors.ts';
 import type { Home } from '../home.ts';
@@ -29,7 +29,7 @@ export const verify: Verb = defineVerb({
       const ref = name === undefined ? undefined : needSession(store, name).id;
       const problems: Found[] = [
         ...verifyTapes(store, ref),
-        ...(ref === undefined ? verifyGraph(store, home) : []),
+        ...(ref === undefined ? verifyGraph(store, await readJournal(home)) : []),
       ];
       const { sessions, entries } = store.count(ref);
       const ok = problems.length === 0;
@@ -55,9 +55,13 @@ function* verifyTapes(store: SqliteTapeStore, ref: string | undefined): Iterable
   }
 }
 
+async function readJournal(home: Home): Promise<JournalReport> {
+  const { checkJournal, readLines } = await import('@tapedeck/graph');
+  return checkJournal(readLines(home.graph));
+}
+
 /** The file checked by itself, then against the database: one may lag behind, never differ. */
-function* verifyGraph(store: SqliteTapeStore, home: Home): Iterable<Found> {
-  const report = checkJournal(readLines(home.graph));
+function* verifyGraph(store: SqliteTapeStore, report: JournalReport): Iterable<Found> {
   for (const { code, line, message } of report.problems)
     yield {
       code: `graph-${code}`,
