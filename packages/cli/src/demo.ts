@@ -46,7 +46,7 @@ export async function runDemo(io: Io, options: DemoOptions): Promise<number> {
     await io.out(`\n$ tape ${argv.map((word) => (/[\s{]/.test(word) ? `'${word}'` : word)).join(' ')}\n`);
     return await main([...argv, '--home', home], io);
   };
-  const store = openForWriting(homeAt(home, io.cwd));
+  const store = openForWriting(homeAt(home, io.cwd), io);
   const taken = store.find('main') !== undefined;
   store.close();
   if (taken) {
@@ -81,7 +81,7 @@ async function delegate(io: Io, { home, answers }: DemoOptions): Promise<number>
   await io.out(
     `\n> session.delegate([${tasks.map(({ task }) => `{ task: '${task}' }`).join(', ')}], { since: 'task-start' })\n`,
   );
-  const store = openForWriting(homeAt(home, io.cwd));
+  const store = openForWriting(homeAt(home, io.cwd), io);
   try {
     store.append('main', [user('Go ahead with both, at the same time.')]);
     await using deck = await openDeck({ store, tools, model: `script:${answers}` });

@@ -112,7 +112,7 @@ function hintFor(code: string, data: Readonly<Record<string, unknown>>): string 
     case 'SESSION_BUSY':
       return 'wait until it is idle, or leave it in the inbox with: tape append';
     case 'TAPE_EXISTS':
-      return 'choose another name with: --as NAME';
+      return 'choose another name';
     case 'TAPE_UNSETTLED':
       return `append the missing tool results, or go on with: tape run ${session}`;
     case 'SESSION_NO_MODEL':
@@ -121,6 +121,10 @@ function hintFor(code: string, data: Readonly<Record<string, unknown>>): string 
       return `set it and try again: export ${String(data.variable)}=...`;
     case 'SESSION_MERGE_WAITING':
       return 'the merge is queued, and done when the parent is idle';
+    case 'TAPE_UNSAFE_PLACE':
+      return data.dir === undefined
+        ? 'choose another home with --home; TAPE_ALLOW_UNSAFE_FS=1 goes on at your risk'
+        : `close it with: chmod 700 ${String(data.dir)}`;
     case 'TAPE_CORRUPT':
     case 'TAPE_NOT_A_TAPE':
       return 'look for what is damaged with: tape verify';

@@ -39,8 +39,12 @@ function nonEmpty(text: string | undefined): string | undefined {
 }
 
 /** Opens a home for writing; made if it is not there. */
-export function openForWriting(home: Home): SqliteTapeStore {
-  return openTapeStore(home.db, { journal: openJournal(home.graph) });
+export function openForWriting(home: Home, { env, err }: Pick<Io, 'env' | 'err'>): SqliteTapeStore {
+  return openTapeStore(home.db, {
+    journal: openJournal(home.graph),
+    allowUnsafePlace: env.TAPE_ALLOW_UNSAFE_FS === '1',
+    onWarning: (text) => err(`${text}\n`),
+  });
 }
 
 /**

@@ -12,8 +12,10 @@ export interface Io {
   out(text: string): Promise<void>;
   /** Writes status, hints, progress and errors. */
   err(text: string): void;
-  /** Aborted by Ctrl-C. */
+  /** Aborted by Ctrl-C. Whoever asks for it takes over ending the process; until then Ctrl-C ends it at once. */
   readonly signal: AbortSignal;
+  /** Whether Ctrl-C was pressed while somebody had asked for the signal. */
+  readonly interrupted: boolean;
 }
 
 /** Nobody reads stdout any more: `tape log main | head` is done, not failed. */
@@ -28,8 +30,12 @@ export function nodeIo(): Io {
     closed = true;
   });
   stderr.on('error', () => {});
-  const interrupt = new AbortController();
-  process.once('SIGINT', () => interrupt.abort(new Error('interrupted')));
+  let interrupt: AbortController | undefined;
+  const listen = (): AbortController => {
+    const controller = new AbortController();
+    process.once('SIGINT', () => controller.abort(new Error('interrupted')));
+    return controller;
+  };
   return {
     env: process.env,
     cwd: process.cwd(),
@@ -44,6 +50,12 @@ export function nodeIo(): Io {
     err: (text) => {
       stderr.write(text);
     },
-    signal: interrupt.signal,
+    get signal() {
+      interrupt ??= listen();
+      return interrupt.signal;
+    },
+    get interrupted() {
+      return interrupt?.signal.aborted === true;
+    },
   };
 }

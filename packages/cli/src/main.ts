@@ -14,7 +14,7 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
     return await parseAndRun(argv, io);
   } catch (error) {
     if (error instanceof PipeClosed) return exit.done;
-    if (io.signal.aborted) {
+    if (io.interrupted) {
       io.err('Interrupted\n');
       return exit.interrupted;
     }
@@ -41,7 +41,7 @@ async function parseAndRun(argv: readonly string[], io: Io): Promise<number> {
         describe: verb.summary,
         builder: (own) => describeVerb(own, verb),
         handler: async (args) => {
-          checkOnce(args, verb);
+          checkOptions(args, verb);
           status = await verb.run(args, makeContext(io, args as CommonOptions));
         },
       }),
@@ -54,11 +54,19 @@ async function parseAndRun(argv: readonly string[], io: Io): Promise<number> {
   return status ?? exit.done;
 }
 
-/** yargs makes a list of an option given twice; which of two homes was meant, nobody can tell. */
-function checkOnce(args: Readonly<Record<string, unknown>>, { lists = [] }: Verb): void {
-  for (const [name, value] of Object.entries(args))
+/**
+ * yargs makes a list of an option given twice, and NaN of a number that is none. All numbers here count something:
+ * entries, steps, seconds.
+ */
+function checkOptions(args: Readonly<Record<string, unknown>>, { lists = [] }: Verb): void {
+  for (const [name, value] of Object.entries(args)) {
     if (name !== '_' && Array.isArray(value) && !lists.includes(name))
       throw new UsageError(`cannot take --${name} more than once`);
+    if (typeof value === 'number' && !(value >= 0 && (name === 'wait' || Number.isSafeInteger(value))))
+      throw new UsageError(
+        `cannot read ${name.length === 1 ? '-' : '--'}${name}: it must be a whole number from 0`,
+      );
+  }
 }
 
 function withCommonOptions(io: Io): Argv<CommonOptions> {

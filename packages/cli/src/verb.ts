@@ -81,7 +81,7 @@ export function makeContext(io: Io, options: CommonOptions): Context {
     home,
     color: options.color ?? (io.isTerminal && (io.env.NO_COLOR ?? '') === ''),
     reading: (act) => during(openForReading(home), act),
-    writing: (act) => during(openForWriting(home), act),
+    writing: (act) => during(openForWriting(home, io), act),
     answer: async ({ json, quiet, human }) => {
       if (options.quiet === true && quiet !== undefined) await io.out(`${quiet}\n`);
       else if (options.json === true || options.jsonl === true) await io.out(`${JSON.stringify(json)}\n`);

@@ -19,7 +19,7 @@ export class Child extends Session implements AsyncDisposable {
   readonly intention: Intention;
   readonly #parts: DeckParts;
   readonly #onUnmerged: NonNullable<ForkOptions['onUnmerged']>;
-  #settled = false;
+  #merged: Merged | undefined;
 
   constructor(
     parts: DeckParts,
@@ -41,9 +41,8 @@ export class Child extends Session implements AsyncDisposable {
 
   /** Merges the child into its parent. Again, it gives the same receipt. */
   async finish(options: MergeOptions = {}): Promise<Merged> {
-    const merged = await mergeChild(this.#parts.store, this.name, options);
-    this.#settled = true;
-    return merged;
+    this.#merged = await mergeChild(this.#parts.store, this.name, options);
+    return this.#merged;
   }
 
   /** Merges the failure: the parent learns that the child failed, and why. */
@@ -56,10 +55,20 @@ export class Child extends Session implements AsyncDisposable {
     await this.finish({ strategy: 'discard', reason });
   }
 
+  /** How this handle finished or discarded the child, if it did. */
+  get merged(): Merged | undefined {
+    return this.#merged;
+  }
+
+  /** Does what `onUnmerged` says with a child that was neither finished nor discarded. */
+  async close(error: unknown = new Error('the child was left without being finished')): Promise<void> {
+    if (this.#merged !== undefined || this.#onUnmerged === 'keep') return;
+    if (this.#onUnmerged === 'discard') await this.discard(messageOf(error));
+    else await this.fail(error);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#settled || this.#onUnmerged === 'keep') return;
-    if (this.#onUnmerged === 'discard') await this.discard('left without being finished');
-    else await this.fail(new Error('the child was left without being finished'));
+    await this.close();
   }
 }
 

@@ -10,6 +10,7 @@ import {
 } from '@tapedeck/tape';
 import { ulid } from 'ulid';
 import { type DeckGraph, openDeckGraph } from './deck-graph.ts';
+import type { RunEnd } from './delegate.ts';
 import type { RunEngine, RunSpec } from './engine.ts';
 import type { ToolSet } from './model.ts';
 import type { ModelSpec } from './model-spec.ts';
@@ -34,6 +35,12 @@ export interface DeckOptions extends DeckConfig {
   readonly newId?: () => string;
 }
 
+/** A child that was started here. */
+export interface Job {
+  readonly run: (signal: AbortSignal) => Promise<void>;
+  readonly end: Promise<RunEnd>;
+}
+
 /** What the sessions of one deck share. */
 export interface DeckParts {
   readonly store: TapeStore;
@@ -41,8 +48,8 @@ export interface DeckParts {
   readonly engine: RunEngine | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly newId: () => string;
-  /** What running each started child means here, by its name. */
-  readonly jobs: Map<string, (signal: AbortSignal) => Promise<void>>;
+  /** What running each started child means here, by its name, until it has ended. */
+  readonly jobs: Map<string, Job>;
   /** Runs a child that an engine hands out. */
   readonly work: (run: RunSpec, signal: AbortSignal) => Promise<void>;
 }
@@ -78,9 +85,7 @@ export async function openDeck(options: DeckOptions): Promise<Deck> {
     newId,
     jobs,
     work: async ({ id }, signal) => {
-      const job = jobs.get(id);
-      jobs.delete(id);
-      await job?.(signal);
+      await jobs.get(id)?.run(signal);
     },
   };
   await engine?.work(parts.work);

@@ -1,10 +1,12 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Merged, Point, TapeStore, Task } from '@tapedeck/tape';
 import type { Child } from './child.ts';
 import type { DeckParts } from './deck.ts';
 import { inProcessEngine } from './engine.ts';
-import { messageOf } from './errors.ts';
+import { messageOf, SessionError } from './errors.ts';
 import { EventLog } from './event-log.ts';
 import type { SessionEvent } from './events.ts';
+import { childIsBusy, type MergeOptions } from './merge.ts';
 import { type ModelSpec, resolveModel } from './model-spec.ts';
 import type { RunOptions, Session } from './session.ts';
 import type { Usage } from './usage.ts';
@@ -120,7 +122,7 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
       const outcome = (async () => {
         const run = await runs[i];
         if (options.order === 'spawn') await turn;
-        return await this.#merge(child, run ?? { text: '' });
+        return await this.#merge(child, run ?? { text: '' }, options.signal);
       })();
       before = outcome;
       return await outcome;
@@ -138,48 +140,58 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
     if (parts.engine === undefined) await engine.work(parts.work);
     const ends: Promise<RunEnd>[] = [];
     for (const { child, task } of forked) {
-      const end = Promise.withResolvers<RunEnd>();
+      // One child asked for twice, by its key, is started once: who asks again waits for the same end.
+      const started = parts.jobs.get(child.name);
+      if (started !== undefined) {
+        ends.push(started.end);
+        continue;
+      }
+      const { promise: end, resolve } = Promise.withResolvers<RunEnd>();
       const model = task.model ?? options.model;
       const runOptions = { ...runOptionsOf(options), ...(model !== undefined && { model }) };
-      parts.jobs.set(child.name, async (cancelled) =>
-        end.resolve(
-          await this.#runOne(child, { ...runOptions, signal: AbortSignal.any([signal, cancelled]) }),
-        ),
-      );
+      const run = async (cancelled: AbortSignal) => {
+        resolve(await this.#runOne(child, { ...runOptions, signal: AbortSignal.any([signal, cancelled]) }));
+        parts.jobs.delete(child.name);
+      };
+      parts.jobs.set(child.name, { run, end });
+      ends.push(end);
       await engine.start({
         id: child.name,
         parent: child.parent,
         depth: await depthOf(parts.store, child.name),
       });
-      ends.push(end.promise);
     }
     return ends;
   }
 
-  async #runOne(child: Child, options: RunOptions): Promise<RunEnd> {
-    try {
-      const { task } = await child.info();
-      // A child of a key that was delegated before, and came to its end then.
-      if (task !== undefined && task !== 'running') return { text: '' };
-      const run = child.run(undefined, options);
-      for await (const event of run) this.#events.push({ type: 'child-event', session: child.name, event });
-      const { text, usage, error } = await run;
-      return { text, usage, ...(error !== undefined && { error: error.message }) };
-    } catch (error) {
-      // The run could not start or not be recorded: its parent is told all the same.
-      return { text: '', error: messageOf(error), broken: true };
+  async #runOne(child: Child, options: RunOptions & { signal: AbortSignal }): Promise<RunEnd> {
+    for (;;) {
+      try {
+        const run = child.run(undefined, { ...options, unlessEnded: true });
+        for await (const event of run) this.#events.push({ type: 'child-event', session: child.name, event });
+        const { text, usage, error } = await run;
+        return { text, usage, ...(error !== undefined && { error: error.message }) };
+      } catch (error) {
+        const code = error instanceof SessionError ? error.code : undefined;
+        // A child of a key that was delegated before, and came to its end then.
+        if (code === 'SESSION_ENDED') return { text: '' };
+        // The run could not start or not be recorded: its parent is told all the same.
+        if (code !== 'SESSION_BUSY') return { text: '', error: messageOf(error), broken: true };
+        // Another process has been given the same key, and is at work on it.
+        if (options.signal.aborted) return { text: '', error: messageOf(error) };
+        await sleep(pollMs);
+      }
     }
   }
 
-  async #merge(child: Child, run: RunEnd): Promise<ChildOutcome> {
+  async #merge(child: Child, run: RunEnd, signal: AbortSignal): Promise<ChildOutcome> {
     const info = await child.info();
     const status = run.broken === true ? 'failed' : (info.task ?? 'completed');
     this.#events.push({ type: 'child-ended', session: child.name, status });
     const ended = { session: child.name, status, usage: run.usage, text: run.text };
     try {
-      const merged = await child.finish(
-        run.broken === true ? { status, text: `Error: ${run.error ?? 'unknown'}`, force: true } : {},
-      );
+      const request = { status, text: `Error: ${run.error ?? 'unknown'}`, force: true };
+      const merged = await finish(child, run.broken === true ? request : {}, signal);
       this.#events.push({ type: 'child-merged', session: child.name, merged });
       return { ...ended, merged, ...(run.error !== undefined && { error: run.error }) };
     } catch (error) {
@@ -188,12 +200,27 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
   }
 }
 
-interface RunEnd {
+/** What running a child came to. */
+export interface RunEnd {
   readonly text: string;
   readonly usage?: Usage;
   readonly error?: string;
   /** The run never came to a recorded end. */
   readonly broken?: true;
+}
+
+const pollMs = 50;
+
+/** Merges a child whose task has ended: whoever ran it elsewhere may still be about to let go of it. */
+async function finish(child: Child, request: MergeOptions, signal: AbortSignal): Promise<Merged> {
+  for (;;) {
+    try {
+      return await child.finish(request);
+    } catch (error) {
+      if (!childIsBusy(error) || signal.aborted) throw error;
+      await sleep(pollMs);
+    }
+  }
 }
 
 /** A model that cannot be used must fail before anything is forked. */

@@ -9,6 +9,7 @@ export type SessionErrorCode =
   | 'SESSION_MODEL_FAILED'
   | 'SESSION_ABORTED'
   | 'SESSION_CLOSED'
+  | 'SESSION_ENDED'
   | 'SESSION_MERGE_WAITING';
 
 /** Says what could not be done, to what, and why. */

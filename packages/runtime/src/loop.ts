@@ -6,6 +6,7 @@ import {
   isObject,
   type Meta,
   note,
+  TapeError,
   type TapeStore,
   toolResult,
   view,
@@ -24,7 +25,7 @@ import {
 } from './model.ts';
 import { toPrompt } from './prompt.ts';
 import type { Finish } from './run.ts';
-import { type Executed, executeCall, skipped } from './tools.ts';
+import { type Executed, executeCall, skipped, unstorable } from './tools.ts';
 import { addUsage, noUsage, type Usage, usageJson } from './usage.ts';
 
 /** What the loop works with. */
@@ -130,11 +131,25 @@ async function runCalls(context: LoopContext, calls: readonly AskedCall[], messa
     const { toolCallId, toolName: name } = call;
     if (signal.aborted) stopped = 'the run was aborted';
     if (stopped === undefined) emit({ type: 'tool-started', toolCallId, name });
-    const done: Executed =
+    const executed: Executed =
       stopped === undefined ? await executeCall(tools, call, { messages, signal }) : skipped(call, stopped);
+    const done = await appendResult(context, call, executed);
     if (!done.success) stopped ??= 'an earlier call of this batch failed';
-    await append(context, [{ ...done.draft, meta: { run: context.run } }]);
     emit({ type: 'tool-completed', toolCallId, name, success: done.success, output: done.output });
+  }
+}
+
+/** Appends a result. One that no entry can hold (too large, no JSON) is the tool's failure, and told as such. */
+async function appendResult(context: LoopContext, call: AskedCall, done: Executed): Promise<Executed> {
+  const meta = { run: context.run };
+  try {
+    await append(context, [{ ...done.draft, meta }]);
+    return done;
+  } catch (error) {
+    if (!(error instanceof TapeError) || error.code !== 'TAPE_BAD_ENTRY') throw error;
+    const failure = unstorable(call, error.message);
+    await append(context, [{ ...failure.draft, meta }]);
+    return failure;
   }
 }
 

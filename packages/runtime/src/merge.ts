@@ -49,6 +49,11 @@ function parentIsBusy(error: unknown): boolean {
   return error instanceof TapeError && error.code === 'TAPE_BUSY' && error.data.child === undefined;
 }
 
+/** Whether it is the child that someone is still writing. */
+export function childIsBusy(error: unknown): boolean {
+  return error instanceof TapeError && error.code === 'TAPE_BUSY' && error.data.child !== undefined;
+}
+
 async function post(store: TapeStore, child: string, request: MergeRequest): Promise<{ id: string }> {
   const info = await store.find(child);
   const key = `merge:${info?.id}:${info?.headHash}`;

@@ -1,4 +1,3 @@
-import type { LanguageModelV4 } from '@ai-sdk/provider';
 import type { Json, JsonObject, Meta, Part } from '@tapedeck/tape';
 import { isStepCount, type LanguageModel, type ModelMessage, streamText, type ToolSet } from 'ai';
 import { messageOf, SessionError } from './errors.ts';
@@ -159,4 +158,4 @@ export function needModel(model: LanguageModel | undefined, session: string): La
   });
 }
 
-export type { LanguageModel, LanguageModelV4, ModelMessage, ToolSet };
+export type { LanguageModel, ModelMessage, ToolSet };

@@ -34,6 +34,8 @@ export interface RunOptions {
   readonly instructions?: string;
   /** Model calls at most before the run is halted (default 10; K27). */
   readonly maxSteps?: number;
+  /** Rejects with SESSION_ENDED when the session's task has come to its end before, here or elsewhere. */
+  readonly unlessEnded?: boolean;
   readonly signal?: AbortSignal;
 }
 
@@ -94,15 +96,17 @@ export class Session {
   async #work(
     run: string,
     input: Input | undefined,
-    { model: spec, tools, instructions, maxSteps = stepsMax, signal }: RunOptions & { signal: AbortSignal },
+    options: RunOptions & { signal: AbortSignal },
     emit: Parameters<ConstructorParameters<typeof Run>[1]>[0]['emit'],
   ): Promise<RunResult> {
     const { store, env, config } = this.#parts;
-    const chosen = spec ?? config.model;
+    const { tools, instructions, maxSteps = stepsMax, signal } = options;
+    const chosen = options.model ?? config.model;
     const source = chosen === undefined ? undefined : await resolveModel(chosen, { env, store });
     const model = needModel(source?.(this.name), this.name);
     const held = await hold(store, this.id, processOwner(run));
     try {
+      if (options.unlessEnded === true) await this.#needUnended();
       await closeOrphans(store, this.id, held);
       await held.drain();
       const before = await this.info();
@@ -129,6 +133,15 @@ export class Session {
     } finally {
       await held.release();
     }
+  }
+
+  /** Asked under the lease, so that nobody ends the task in between. */
+  async #needUnended(): Promise<void> {
+    const { task } = await this.info();
+    if (task === undefined || task === 'running') return;
+    throw new SessionError('SESSION_ENDED', `cannot run '${this.name}' again: its task is ${task}`, {
+      data: { session: this.name, task },
+    });
   }
 
   /** The run under way in this process, if there is one. */
@@ -166,19 +179,24 @@ export class Session {
     return await forkChild(this.#parts, this.id, options);
   }
 
-  /** Forks, hands the child to `act`, and merges it when `act` returns; a throw merges the failure and is thrown on. */
+  /**
+   * Forks, hands the child to `act`, and merges it when `act` returns, unless `act` discarded it. A throw is thrown
+   * on, after what `onUnmerged` says was done.
+   */
   async withFork<T>(
     options: ForkOptions,
     act: (child: Child) => Promise<T>,
   ): Promise<{ value: T; merge: Awaited<ReturnType<Child['finish']>> }> {
-    await using child = await this.fork(options);
+    const child = await this.fork(options);
+    let value: T;
     try {
-      const value = await act(child);
-      return { value, merge: await child.finish() };
+      value = await act(child);
     } catch (error) {
-      await child.fail(error);
+      await child.close(error);
       throw error;
     }
+    const discarded = child.merged?.state === 'discarded' ? child.merged : undefined;
+    return { value, merge: discarded ?? (await child.finish()) };
   }
 
   /** Forks a child for each task, runs them, so many at a time, and merges each back. */

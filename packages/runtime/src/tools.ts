@@ -40,6 +40,11 @@ export function skipped(call: AskedCall, why: string): Executed {
   return failed(call, `Not run: ${why}.`);
 }
 
+/** The result of a call that was run, and whose own result cannot be recorded. */
+export function unstorable(call: AskedCall, why: string): Executed {
+  return failed(call, `The tool ran, and its result was lost: ${why}.`);
+}
+
 function failed(call: AskedCall, why: string): Executed {
   return { draft: toolResult(call, { type: 'error-text', value: why }), success: false, output: why };
 }

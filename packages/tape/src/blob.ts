@@ -103,10 +103,16 @@ function mapFields(object: object, change: (field: unknown, name: string) => unk
   return Object.fromEntries(mapped);
 }
 
+/** Stores bytes once. */
+export function storeBlobs(db: Db, blobs: readonly Blob[]): void {
+  for (const { hash, bytes } of blobs)
+    db.run('INSERT INTO blob (hash, bytes) VALUES (@hash, @bytes) ON CONFLICT DO NOTHING', { hash, bytes });
+}
+
 /** Stores bytes once, and notes which entry needs them. */
 export function keepBlobs(db: Db, entryId: number, blobs: readonly Blob[]): void {
-  for (const { hash, bytes } of blobs) {
-    db.run('INSERT INTO blob (hash, bytes) VALUES (@hash, @bytes) ON CONFLICT DO NOTHING', { hash, bytes });
+  storeBlobs(db, blobs);
+  for (const { hash } of blobs) {
     db.run('INSERT INTO blob_ref (hash, entry_id) VALUES (@hash, @entryId) ON CONFLICT DO NOTHING', {
       hash,
       entryId,

@@ -1,4 +1,5 @@
 import type { Entry, Seq } from './entry.ts';
+import { visible } from './interval.ts';
 import { isObject, type Json, type JsonObject } from './json.ts';
 import { readEntries } from './read.ts';
 import type { Db } from './sqlite.ts';
@@ -27,21 +28,20 @@ export function collectResult(db: Db, child: TapeRow, [from, to]: readonly [Seq,
   let last = 0;
   let complete = true;
   const usage: Record<string, number> = {};
+  const shown = [...visible(db, child, to)].reverse();
   for (const entry of readEntries(db, child, { from, to, own: true })) {
     first ??= entry.at;
     last = entry.at;
+    if (entry.kind === 'tool-result') complete &&= isObject(entry.meta.paths);
+    if (entry.kind === 'message') addUsage(usage, entry.meta.usage);
+    // What the child itself took back was done and paid for, but is not its result.
+    while (shown[0] !== undefined && entry.seq > shown[0].hi) shown.shift();
+    if (shown[0] === undefined || entry.seq <= shown[0].lo) continue;
     if (entry.kind === 'result') result = entry;
-    else if (entry.kind === 'tool-result') complete &&= isObject(entry.meta.paths);
     else if (entry.kind === 'event' && entry.name === 'run/error') failed = errorOf(entry) ?? failed;
     else if (entry.kind === 'message') {
-      addUsage(usage, entry.meta.usage);
       const text = assistantText(entry.payload);
       if (text !== '') said = { seq: entry.seq, text };
-    } else if (entry.kind === 'rewind') {
-      // What the child itself took back is not its result.
-      const to = entry.ref ?? 0;
-      if (result !== undefined && result.seq > to) result = undefined;
-      if (said !== undefined && said.seq > to) said = undefined;
     }
   }
   const unfinished = failed !== undefined && failed.seq > (said?.seq ?? 0) ? failed : undefined;

@@ -17,6 +17,7 @@ export type TapeErrorCode =
   | 'TAPE_LOCKED'
   | 'TAPE_CLOSED'
   | 'TAPE_CANNOT_OPEN'
+  | 'TAPE_UNSAFE_PLACE'
   | 'TAPE_SCHEMA_NEWER'
   | 'TAPE_NOT_A_TAPE'
   | 'TAPE_CORRUPT'

@@ -104,7 +104,7 @@ function fitAssistantPart(
   target: string | undefined,
 ): Part | undefined {
   const own = target !== undefined && (author ?? optionsOwner(part, target)) === target;
-  if (own) return isEmptyText(part) ? undefined : part;
+  if (own) return isEmptyText(part, target) ? undefined : part;
   switch (part.type) {
     case 'reasoning':
     case 'reasoning-file':
@@ -121,12 +121,12 @@ function fitAssistantPart(
 }
 
 function fitPart(part: Part, target: string | undefined): Part | undefined {
-  return isEmptyText(part) ? undefined : withOptions(part, target);
+  return isEmptyText(part, target) ? undefined : withOptions(part, target);
 }
 
 /** An empty text is refused by providers, unless it carries something for them. */
-function isEmptyText(part: Part): boolean {
-  return part.type === 'text' && part.text === '' && part.providerOptions === undefined;
+function isEmptyText(part: Part, target: string | undefined): boolean {
+  return part.type === 'text' && part.text === '' && optionsFor(part.providerOptions, target) === undefined;
 }
 
 function optionsOwner(part: Part, target: string): string | undefined {

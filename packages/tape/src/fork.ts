@@ -6,10 +6,10 @@ import { segments, settledAt } from './interval.ts';
 import { encodeJson, isObject, type JsonObject } from './json.ts';
 import { checkName, childName, derivedNameMax, quote, tapeName } from './name.ts';
 import { type Intention, recordLineage } from './outbox.ts';
-import { anchorNameAt, type Point, resolvePoint } from './point.ts';
+import { anchorNameAt, isStart, type Point, resolvePoint } from './point.ts';
 import { entryAt } from './read.ts';
 import { checkFree, insertTape } from './session.ts';
-import { type TapeRow, tapeByName } from './tapes.ts';
+import { type TapeRow, tapeById, tapeByName } from './tapes.ts';
 
 /** Part of a session: positions `(since, cut]`. By default from the start to the settled head. */
 export interface Span {
@@ -76,7 +76,7 @@ export function forkTape(writer: Writer, parent: TapeRow, request: ForkRequest):
   if (before !== undefined) return repeatFork(writer, parent, before, { spawnKey, requestHash });
 
   const cut = resolveCut(writer, parent, request);
-  const since = resolveSince(writer, parent, request, cut.base);
+  const since = resolveSince(writer, parent, request, cut);
   const name = chooseName(writer, parent, request, spawnKey);
   const child = insertTape(writer, parent.realm, ulid, {
     name,
@@ -112,7 +112,7 @@ export function forkTape(writer: Writer, parent: TapeRow, request: ForkRequest):
 }
 
 /** The receipt for a child that exists; used for a repetition too. */
-export function forked(parent: TapeRow, child: TapeRow): Forked {
+function forked(parent: TapeRow, child: TapeRow): Forked {
   return {
     session: child.name,
     id: child.ulid,
@@ -132,7 +132,7 @@ function rangeOf(child: TapeRow): [Seq, Seq] | null {
 function repeatFork(
   { db }: Writer,
   parent: TapeRow,
-  before: { name: string; request_hash: Uint8Array | null },
+  before: { id: number; name: string; request_hash: Uint8Array | null },
   { spawnKey, requestHash }: { spawnKey: string; requestHash: Buffer },
 ): Forked {
   if (before.request_hash === null || !requestHash.equals(before.request_hash))
@@ -141,9 +141,7 @@ function repeatFork(
       `cannot fork '${parent.name}' under key ${quote(spawnKey)}: child '${before.name}' has it, for another request`,
       { data: { parent: parent.name, key: spawnKey, session: before.name } },
     );
-  const child = tapeByName(db, parent.realm, before.name);
-  if (child === undefined) throw new TapeError('TAPE_CORRUPT', `cannot find child '${before.name}'`);
-  return forked(parent, child);
+  return forked(parent, tapeById(db, before.id));
 }
 
 /** What was asked, not what it resolved to: the same request repeats after the parent grew. */
@@ -186,17 +184,24 @@ interface Since {
 }
 
 /** Where the inherited part begins, and the state that stands for what lies before it (storage.md 5). */
-function resolveSince({ db }: Writer, parent: TapeRow, { since, fresh }: ForkRequest, base: Seq): Since {
+function resolveSince(
+  { db }: Writer,
+  parent: TapeRow,
+  { since, fresh }: ForkRequest,
+  { asked: cut, base }: { asked: Seq; base: Seq },
+): Since {
   if (fresh === true) return { floor: base, anchor: undefined, state: undefined };
   if (since === undefined || isStart(parent, since))
     return { floor: Math.min(parent.floor_seq, base), anchor: undefined, state: startState(db, parent) };
   const asked = resolvePoint(db, parent, since);
+  if (asked > cut)
+    throw new TapeError(
+      'TAPE_BAD_POINT',
+      `cannot fork '${parent.name}' since ${quote(String(since))}: it is at @${asked}, after the cut @${cut}`,
+      { data: { session: parent.name, since: asked, cut } },
+    );
   const anchor = anchorNameAt(db, parent, asked) ?? `@${asked}`;
   return { floor: Math.min(asked, base), anchor, state: stateAt(db, parent, asked) };
-}
-
-function isStart(parent: TapeRow, since: Point): boolean {
-  return since === 0 || since === '@0' || since === parent.floor_seq || since === `@${parent.floor_seq}`;
 }
 
 function startState(db: Writer['db'], tape: TapeRow): JsonObject | undefined {
@@ -204,7 +209,9 @@ function startState(db: Writer['db'], tape: TapeRow): JsonObject | undefined {
 }
 
 function stateAt(db: Writer['db'], tape: TapeRow, seq: Seq): JsonObject | undefined {
-  const payload = entryAt(db, tape, seq)?.payload;
+  const entry = entryAt(db, tape, seq);
+  if (entry?.mark !== 'anchor' && entry?.mark !== 'boundary') return undefined;
+  const { payload } = entry;
   return isObject(payload) && isObject(payload.state) ? payload.state : undefined;
 }
 

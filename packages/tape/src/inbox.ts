@@ -1,4 +1,5 @@
 import { type Writer, writeEntries } from './append.ts';
+import { extractBlobs, loadBlob, restoreBlobs, storeBlobs } from './blob.ts';
 import type { Draft } from './entry.ts';
 import { TapeError } from './errors.ts';
 import { encodeJson, type Json } from './json.ts';
@@ -42,7 +43,8 @@ interface InboxRow {
 export function postItem({ db, sources }: Writer, tape: TapeRow, item: InboxDraft): string {
   const id = sources.newId();
   const key = item.key ?? id;
-  const body = encodeJson(item.body, 'an inbox item');
+  const { payload, blobs } = extractBlobs(item.body);
+  const body = encodeJson(payload, 'an inbox item');
   const before = db.get<{ ulid: string; body: string }>(
     'SELECT ulid, body FROM inbox WHERE tape_id = @tape AND key = @key',
     { tape: tape.id, key },
@@ -55,6 +57,7 @@ export function postItem({ db, sources }: Writer, tape: TapeRow, item: InboxDraf
       { data: { session: tape.name, key } },
     );
   }
+  storeBlobs(db, blobs);
   db.run(
     `INSERT INTO inbox (ulid, tape_id, mode, source, key, body, queued_at)
        VALUES (@id, @tape, @mode, @source, @key, @body, @now)`,
@@ -117,9 +120,15 @@ function handle(
   realm: string,
   { tapeId, lease, item }: { tapeId: number; lease: Lease; item: InboxItem },
 ): void {
-  const { body } = item;
+  const body = restoreBlobs(item.body, (hash) => loadBlob(writer.db, hash)) as InboxBody;
   if (body.type === 'merge') {
-    if (mergeTape(writer, planMerge(writer.db, realm, body.draft), body.draft, lease) === undefined)
+    const plan = planMerge(writer.db, realm, body.draft);
+    if (plan.into.id !== tapeId)
+      throw new TapeError(
+        'TAPE_CONFLICT',
+        `cannot merge '${plan.child.name}' into '${lease.session}': its parent is '${plan.into.name}'`,
+      );
+    if (mergeTape(writer, plan, body.draft, lease) === undefined)
       throw new TapeError('TAPE_CONFLICT', `cannot merge '${body.draft.child}': it has moved`);
     return;
   }

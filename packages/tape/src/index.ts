@@ -72,11 +72,19 @@ export { type Owner, processOwner, provablyDead } from './owner.ts';
 export type { Point } from './point.ts';
 export type { StoredMessage } from './render.ts';
 export type { Rewound } from './rewind.ts';
+export type { Hit, SearchQuery } from './search.ts';
 export { type ViewPolicy, viewVersion } from './select.ts';
 export type { SessionInit } from './session.ts';
 export type { OpenOptions } from './sqlite.ts';
 export { openTapeStore, SqliteTapeStore, type StoreOptions } from './sqlite-store.ts';
-export type { AppendOptions, EntryQuery, StreamChunk, TapeStore, WriteOptions } from './store.ts';
+export type {
+  AppendOptions,
+  EntryQuery,
+  Posted,
+  StreamChunk,
+  TapeStore,
+  WriteOptions,
+} from './store.ts';
 export type { Delivery, Lifecycle, Ref, SessionInfo, SessionQuery, Task } from './tapes.ts';
 export type { Problem } from './verify.ts';
 export { estimateTokens, type View, type ViewOptions, view } from './view.ts';

@@ -41,10 +41,10 @@ export function lastMarked(
 ): { tapeId: number; seq: Seq; ref: Seq | null } | undefined {
   const found = db.get<{ tapeId: number; seq: Seq }>(
     `${chain} SELECT tape_id AS tapeId,
-       (SELECT max(seq) FROM entry e WHERE e.tape_id = seg.tape_id AND e.mark = @mark
+       (SELECT max(seq) FROM entry e WHERE e.tape_id = seg.tape_id AND e.mark = '${mark}'
          AND e.mark IN ('boundary','rewind','redaction') AND e.seq > max(base, @lo) AND e.seq <= seg.hi) AS seq
      FROM seg WHERE hi > max(base, @lo) AND seq IS NOT NULL LIMIT 1`,
-    { tape: tape.id, lo, hi, mark },
+    { tape: tape.id, lo, hi },
   );
   if (found === undefined) return undefined;
   const row = db.get<{ ref: Seq | null }>('SELECT ref FROM entry WHERE tape_id = @tapeId AND seq = @seq', {

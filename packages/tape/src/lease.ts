@@ -1,5 +1,4 @@
 import { fenced } from './append.ts';
-import type { Seq } from './entry.ts';
 import { TapeError } from './errors.ts';
 import { type Owner, provablyDead } from './owner.ts';
 import type { Db } from './sqlite.ts';
@@ -151,14 +150,4 @@ function busy(session: string, held: LeaseRow): TapeError {
   return new TapeError('TAPE_BUSY', `cannot write '${session}': ${who} is writing it`, {
     data: { session, owner: ownerOf(held), expiresAt: held.expires_at },
   });
-}
-
-/** Refuses an act that must not cut a batch of tool calls in two. */
-export function checkSettled(tape: TapeRow, act: string): Seq {
-  if (tape.settled_seq === tape.head_seq) return tape.settled_seq;
-  throw new TapeError(
-    'TAPE_UNSETTLED',
-    `cannot ${act} '${tape.name}': tool calls after ${tape.name}@${tape.settled_seq} have no result yet`,
-    { data: { session: tape.name, settled: tape.settled_seq, head: tape.head_seq } },
-  );
 }

@@ -72,6 +72,8 @@ export interface Merged extends ConflictReport {
 export interface MergePlan {
   readonly child: TapeRow;
   readonly into: TapeRow;
+  /** The last position of the target that the child goes back to. */
+  readonly base: Seq;
   readonly range: readonly [Seq, Seq];
   readonly childHead: Uint8Array;
   readonly collected: Collected;
@@ -80,11 +82,12 @@ export interface MergePlan {
 /** Reads all that a merge needs, outside its transaction, so that a long child holds no lock. */
 export function planMerge(db: Db, realm: string, draft: MergeDraft): MergePlan {
   const child = needTape(db, realm, draft.child);
-  const into = chooseTarget(db, realm, child, draft.into);
+  const { into, base } = chooseTarget(db, realm, child, draft.into);
   const to = draft.force === true ? child.settled_seq : child.head_seq;
   const from = lastMerged(db, child, into) ?? child.base_seq;
   const range = [Math.min(from + 1, to), to] as const;
-  return { child, into, range, childHead: headAt(db, child, to), collected: collectResult(db, child, range) };
+  const childHead = headAt(db, child, to);
+  return { child, into, base, range, childHead, collected: collectResult(db, child, range) };
 }
 
 /**
@@ -118,12 +121,13 @@ export function mergeTape(
   if (draft.onConflict === 'refuse' && (report.conflicts.length > 0 || !report.complete))
     throw refuse(child, into, report);
   const discard = draft.strategy === 'discard';
+  const status = statusOf(writer, child, draft);
   const { tape: after, seqs } = writeEntries(
     writer,
     into,
     [
-      mergeMark(plan, draft, { key: before.key, report, gap: into.head_seq - child.base_seq }),
-      ...mergeMessage(plan, draft),
+      mergeMark(plan, draft, { key: before.key, report, gap: into.head_seq - plan.base, status }),
+      ...mergeMessage(plan, draft, status),
     ],
     epoch,
   );
@@ -153,14 +157,20 @@ export function mergeTape(
   };
 }
 
-function chooseTarget(db: Db, realm: string, child: TapeRow, into: Ref | undefined): TapeRow {
+function chooseTarget(
+  db: Db,
+  realm: string,
+  child: TapeRow,
+  into: Ref | undefined,
+): { into: TapeRow; base: Seq } {
   const asked = into === undefined ? undefined : needTape(db, realm, into);
   let ancestor = child.parent_id === null ? undefined : tapeById(db, child.parent_id);
   if (ancestor === undefined)
     throw new TapeError('TAPE_CONFLICT', `cannot merge '${child.name}': it was not forked from any session`, {
       data: { session: child.name },
     });
-  if (asked === undefined) return ancestor;
+  let base = child.base_seq;
+  if (asked === undefined) return { into: ancestor, base };
   while (ancestor.id !== asked.id) {
     if (ancestor.parent_id === null)
       throw new TapeError(
@@ -168,9 +178,10 @@ function chooseTarget(db: Db, realm: string, child: TapeRow, into: Ref | undefin
         `cannot merge '${child.name}' into '${asked.name}': it does not descend from it`,
         { data: { session: child.name, into: asked.name } },
       );
+    base = Math.min(base, ancestor.base_seq);
     ancestor = tapeById(db, ancestor.parent_id);
   }
-  return ancestor;
+  return { into: ancestor, base };
 }
 
 /** Up to where a child has been merged into a session, by a merge that the session still sees. */
@@ -215,7 +226,8 @@ function repeatMerge(
   const { payload } = needEntry(db, into, seq);
   const state = isObject(payload) && isObject(payload.state) ? payload.state : {};
   const strategy = String(state.strategy);
-  if ((strategy === 'discard') !== (draft.strategy === 'discard')) throw delivered(child, into);
+  if ((strategy === 'discard') !== (draft.strategy === 'discard'))
+    throw delivered(child, into, strategy === 'discard' ? 'discarded' : 'merged');
   const other =
     (draft.strategy !== undefined && draft.strategy !== strategy) ||
     (draft.text !== undefined && sha256(draft.text) !== state.result_digest);
@@ -247,7 +259,7 @@ function checkMergeable({ db, sources }: Writer, child: TapeRow, into: TapeRow, 
   const fail = (code: TapeError['code'], { message, data }: ReturnType<typeof because>) =>
     new TapeError(code, message, { data });
   if (child.delivery !== null && (child.delivery === 'discarded') !== (draft.strategy === 'discard'))
-    throw fail('TAPE_CONFLICT', because(`it is ${child.delivery} already`));
+    throw delivered(child, into, child.delivery);
   if (draft.force === true) return;
   const held = liveLease(db, child.id, sources.now());
   if (held !== undefined)
@@ -264,8 +276,17 @@ function checkMergeable({ db, sources }: Writer, child: TapeRow, into: TapeRow, 
     );
 }
 
+/** What was discarded is not merged later, and the other way round (D510). */
+function delivered(child: TapeRow, into: TapeRow, how: string): TapeError {
+  return new TapeError(
+    'TAPE_CONFLICT',
+    `cannot merge '${child.name}' into '${into.name}': it is ${how} already`,
+    { data: { parent: into.name, child: child.name } },
+  );
+}
+
 /** The keys that the child wrote in the range, against what the parent and merged siblings wrote since the fork. */
-export function findConflicts(db: Db, { child, into, range, collected }: MergePlan): ConflictReport {
+export function findConflicts(db: Db, { child, into, base, range, collected }: MergePlan): ConflictReport {
   const touched = db.all<{ what: string; seq: Seq }>(
     `SELECT what, max(seq) AS seq FROM touch WHERE tape_id = @child AND wrote = 1 AND seq BETWEEN @from AND @to
        GROUP BY what`,
@@ -275,7 +296,7 @@ export function findConflicts(db: Db, { child, into, range, collected }: MergePl
     const other = db.get<{ seq: Seq; via: string | null }>(
       `SELECT seq, via FROM touch WHERE tape_id = @into AND what = @what AND wrote = 1 AND seq > @base
          AND (via IS NULL OR via <> @self) ORDER BY seq DESC LIMIT 1`,
-      { into: into.id, what, base: child.base_seq, self: child.name },
+      { into: into.id, what, base, self: child.name },
     );
     if (other === undefined) return [];
     return [{ what, child: seq, parent: other.seq, ...(other.via !== null && { via: other.via }) }];
@@ -304,23 +325,24 @@ function refuse(child: TapeRow, into: TapeRow, report: ConflictReport): TapeErro
   });
 }
 
-function statusOf(child: TapeRow, draft: MergeDraft): Task {
+function statusOf({ db, sources }: Writer, child: TapeRow, draft: MergeDraft): Task {
   if (draft.status !== undefined) return draft.status;
+  if (child.task !== 'running') return child.task ?? 'completed';
   // A child that says it is running while nobody runs it was left behind by a crash.
-  return child.task === 'running' ? 'orphaned' : (child.task ?? 'completed');
+  return liveLease(db, child.id, sources.now()) === undefined ? 'orphaned' : 'running';
 }
 
 function mergeMark(
   { child, range, childHead, collected }: MergePlan,
   draft: MergeDraft,
-  { key, report, gap }: { key: string; report: ConflictReport; gap: number },
+  { key, report, gap, status }: { key: string; report: ConflictReport; gap: number; status: Task },
 ): Draft {
   const state: JsonObject = {
     child: child.ulid,
     session: child.name,
     range,
     child_head: hex(childHead),
-    status: statusOf(child, draft),
+    status,
     strategy: draft.strategy ?? 'result',
     result_digest: sha256(draft.text ?? collected.text),
     duration_ms: collected.durationMs,
@@ -333,12 +355,16 @@ function mergeMark(
   return { kind: 'anchor', mark: 'anchor', name: `merge/${child.name}`, payload: { state }, key };
 }
 
-function mergeMessage({ child, range, childHead, collected }: MergePlan, draft: MergeDraft): Draft[] {
+function mergeMessage(
+  { child, range, childHead, collected }: MergePlan,
+  draft: MergeDraft,
+  status: Task,
+): Draft[] {
   if (draft.strategy === 'discard') return [];
   const place = { child: child.name, fromAnchor: child.from_anchor, range };
   const text = mergeBlock({
     ...place,
-    status: statusOf(child, draft),
+    status,
     childHead: hex(childHead),
     text: draft.text ?? collected.text,
     textSeq: draft.text === undefined ? collected.textSeq : undefined,

@@ -23,6 +23,11 @@ export function resolvePoint(db: Db, tape: TapeRow, point: Point): Seq {
   return resolveAnchor(db, tape, back?.[1] ?? text, Number(back?.[2] ?? 0));
 }
 
+/** Whether a point means the place before the first entry that a session has. */
+export function isStart(tape: TapeRow, point: Point): boolean {
+  return point === 0 || point === '@0' || point === tape.floor_seq || point === `@${tape.floor_seq}`;
+}
+
 function checkSeq(tape: TapeRow, seq: number): Seq {
   if (!Number.isSafeInteger(seq)) throw new TapeError('TAPE_BAD_POINT', `cannot read ${seq} as a position`);
   if (seq <= tape.floor_seq || seq > tape.head_seq) throw noSeq(tape, seq);
@@ -39,7 +44,7 @@ function resolveAnchor(db: Db, tape: TapeRow, name: string, back: number): Seq {
       { ...segment, name },
     );
     for (const { seq } of rows) {
-      const by = hiddenBy(db, tape, seq);
+      const by = isStructural(tape, name, seq) ? undefined : hiddenBy(db, tape, seq);
       if (by !== undefined) hidden ??= { seq, by };
       else if (skip > 0) skip -= 1;
       else return seq;
@@ -56,6 +61,11 @@ function resolveAnchor(db: Db, tape: TapeRow, name: string, back: number): Seq {
     );
   const why = skip < back ? `there are only ${back - skip} of that name` : 'no such anchor';
   throw new TapeError('TAPE_NO_ANCHOR', `${where}: ${why}`, { data });
+}
+
+/** A fork's own first marks: no rewind hides them (storage.md 5). */
+function isStructural(tape: TapeRow, name: string, seq: Seq): boolean {
+  return (name === 'fork/start' || name === 'intention') && seq > tape.base_seq;
 }
 
 /** The names of the anchors that a session has, each once; at most a thousand a tape of its chain. */

@@ -31,7 +31,7 @@ export interface EntryQuery {
   readonly from?: Seq;
   readonly to?: Seq;
   readonly kind?: EntryKind;
-  /** Only what the session itself wrote, nothing inherited. */
+  /** True: only what the session itself wrote; false: only what it inherited. */
   readonly own?: boolean;
   /** The last so many, still in ascending order. */
   readonly last?: number;
@@ -46,7 +46,7 @@ const pageRows = 256;
  */
 export function* readEntries(db: Db, tape: TapeRow, query: EntryQuery = {}): Generator<Entry> {
   const lo = Math.max(query.own === true ? tape.base_seq : tape.floor_seq, (query.from ?? 1) - 1);
-  const hi = Math.min(tape.head_seq, query.to ?? tape.head_seq);
+  const hi = Math.min(query.own === false ? tape.base_seq : tape.head_seq, query.to ?? tape.head_seq);
   if (query.last !== undefined) {
     yield* readLast(db, tape, { lo, hi, kind: query.kind, last: query.last });
     return;
@@ -77,18 +77,6 @@ function readLast(
       entries.push(toEntry(tape, owner, row));
   }
   return entries.reverse();
-}
-
-/** The entries of a session from a position down, newest first, for a search that stops early. */
-export function* readBack(db: Db, tape: TapeRow, { lo, hi }: { lo: Seq; hi: Seq }): Generator<Entry> {
-  for (const segment of segments(db, tape, lo, hi)) {
-    const owner = tapeOf(db, tape, segment.tapeId);
-    for (let to = segment.hi; to > segment.lo; ) {
-      const rows = page(db, { ...segment, hi: to }, undefined, 32, 'DESC');
-      for (const row of rows) yield toEntry(tape, owner, row);
-      to = (rows.at(-1)?.seq ?? segment.lo + 1) - 1;
-    }
-  }
 }
 
 function page(

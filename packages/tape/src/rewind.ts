@@ -3,7 +3,7 @@ import type { Seq } from './entry.ts';
 import { TapeError } from './errors.ts';
 import { lastMarked, settledAt, visible } from './interval.ts';
 import type { Json } from './json.ts';
-import { type Point, resolvePoint } from './point.ts';
+import { isStart, type Point, resolvePoint } from './point.ts';
 import type { TapeRow } from './tapes.ts';
 
 /** The receipt of a rewind. */
@@ -30,7 +30,7 @@ export function rewindTape(
   { to, epoch, mode }: { to: Point; epoch: number; mode?: string | undefined },
 ): Rewound {
   const { db } = writer;
-  const asked = to === 0 || to === tape.floor_seq ? tape.floor_seq : resolvePoint(db, tape, to);
+  const asked = isStart(tape, to) ? tape.floor_seq : resolvePoint(db, tape, to);
   const target = asked === tape.floor_seq ? asked : Math.max(settledAt(db, tape, asked), tape.floor_seq);
   const before = countVisible(writer, tape, tape.head_seq);
   const payload: Json = { to: target, ...(mode !== undefined && { mode }) };

@@ -33,7 +33,7 @@ export function select(all: readonly Entry[], policy: ViewPolicy): Selection {
   const start = startOf(seen, policy);
   const keep =
     start === undefined
-      ? 0
+      ? positionOf(policy)
       : policy === 'last-boundary'
         ? Math.min(start.ref ?? start.seq, start.seq)
         : start.seq;
@@ -42,7 +42,7 @@ export function select(all: readonly Entry[], policy: ViewPolicy): Selection {
   for (const entry of seen) {
     if (entry === start) reasons.set(entry.seq, { in: true, why: 'its state begins the view' });
     else if (entry.seq < keep)
-      reasons.set(entry.seq, { in: false, why: `before ${start?.name}@${start?.seq}` });
+      reasons.set(entry.seq, { in: false, why: `before ${start?.name ?? ''}@${start?.seq ?? keep}` });
     else {
       reasons.set(entry.seq, {
         in: true,
@@ -104,6 +104,11 @@ function startOf(seen: readonly Entry[], policy: ViewPolicy): Entry | undefined 
       (e.mark === 'anchor' || e.mark === 'boundary') &&
       (typeof fromAnchor === 'number' ? e.seq === fromAnchor : e.name === fromAnchor),
   );
+}
+
+/** Where a view begins that was asked for from a position with no anchor at it. */
+function positionOf(policy: ViewPolicy): Seq {
+  return typeof policy === 'object' && typeof policy.fromAnchor === 'number' ? policy.fromAnchor : 0;
 }
 
 interface Parts {

@@ -40,11 +40,12 @@ import { type Owner, processOwner } from './owner.ts';
 import { type Point, resolvePoint } from './point.ts';
 import { readEntries } from './read.ts';
 import { type Rewound, rewindTape, unrewindTape } from './rewind.ts';
+import { dropIndex, type Hit, indexChunk, type SearchQuery, searchEntries } from './search.ts';
 import type { ViewPolicy } from './select.ts';
 import { ensureSession, type SessionInit, setLifecycle, setTask } from './session.ts';
 import { type Db, type OpenOptions, openDatabase } from './sqlite.ts';
 import { appendStaged, publishTapes, stageTape } from './stage.ts';
-import type { AppendOptions, EntryQuery, StreamChunk, TapeStore, WriteOptions } from './store.ts';
+import type { AppendOptions, EntryQuery, Posted, StreamChunk, TapeStore, WriteOptions } from './store.ts';
 import {
   findTape,
   infoOf,
@@ -92,13 +93,15 @@ export class SqliteTapeStore implements TapeStore {
   readonly #writer: Writer;
   readonly #realm: string;
   readonly #journal: Journal | undefined;
+  readonly #readonly: boolean;
 
   /** @internal Use `openTapeStore`. */
-  constructor(db: unknown, { base = 'tape', journal, ...sources }: StoreOptions) {
+  constructor(db: unknown, { base = 'tape', journal, readonly = false, ...sources }: StoreOptions) {
     this.#db = db as Db;
     this.#writer = { db: this.#db, sources: systemSources(sources) };
     this.#realm = checkName(base);
     this.#journal = journal;
+    this.#readonly = readonly;
   }
 
   session(name: string, init: SessionInit = {}): SessionInfo & { readonly created: boolean } {
@@ -135,7 +138,9 @@ export class SqliteTapeStore implements TapeStore {
   ): Iterable<Entry> {
     const tape = this.#need(ref);
     const head = resolvePoint(this.#db, tape, at);
-    yield* viewEntries(this.#db, tape, { reach: this.#reach(tape, policy), head });
+    // An anchor is looked for in what the session saw then, as the view itself does.
+    const reach = this.#reach({ ...tape, head_seq: head }, policy);
+    yield* viewEntries(this.#db, tape, { reach, head });
   }
 
   append(ref: Ref, batch: readonly Draft[], { lease, key, expectHead }: AppendOptions = {}): Appended {
@@ -192,14 +197,14 @@ export class SqliteTapeStore implements TapeStore {
     drafts: readonly MergeDraft[],
     lease: Lease | undefined,
   ): Merged[] | undefined {
+    if (plans.some(({ child }) => tapeById(this.#db, child.id).head_seq !== child.head_seq)) return undefined;
     const receipts: Merged[] = [];
     for (const [i, draft] of drafts.entries()) {
       const plan = plans[i];
       // A child merged twice in one batch has moved nothing of its own: its plan still holds.
       const merged = plan === undefined ? undefined : mergeTape(this.#writer, plan, draft, lease);
-      if (merged === undefined && receipts.length === 0) return undefined;
       if (merged === undefined)
-        throw new TapeError('TAPE_CONFLICT', `cannot merge '${draft.child}': it is growing`);
+        throw new TapeError('TAPE_CONFLICT', `cannot merge '${draft.child}': the same batch merges into it`);
       receipts.push(merged);
     }
     return receipts;
@@ -224,7 +229,11 @@ export class SqliteTapeStore implements TapeStore {
   }
 
   setLifecycle(ref: Ref, lifecycle: Lifecycle): SessionInfo {
-    return this.#change(() => setLifecycle(this.#writer, this.#need(ref), lifecycle));
+    return this.#change(() => {
+      const tape = this.#need(ref);
+      if (lifecycle === 'archived') this.#epoch(tape, undefined);
+      return setLifecycle(this.#writer, tape, lifecycle);
+    });
   }
 
   setTask(ref: Ref, task: Task, { lease }: WriteOptions = {}): SessionInfo {
@@ -274,7 +283,7 @@ export class SqliteTapeStore implements TapeStore {
     return this.#db.write(() => releaseLease(this.#db, this.#need(lease.id), lease));
   }
 
-  post(ref: Ref, item: InboxDraft): { readonly id: string; readonly owner?: Owner } {
+  post(ref: Ref, item: InboxDraft): Posted {
     // Checked and keyed now: whoever drains it is not stopped by it, and appending it again is a repetition.
     const body =
       item.body.type === 'append'
@@ -282,6 +291,8 @@ export class SqliteTapeStore implements TapeStore {
         : item.body;
     return this.#db.write(() => {
       const tape = this.#need(ref);
+      const appended = body.type === 'append' ? repeatedOnly(this.#writer, tape, body.drafts) : undefined;
+      if (appended !== undefined) return { id: item.key ?? '', appended };
       const id = postItem(this.#writer, tape, { ...item, body });
       const held = liveLease(this.#db, tape.id, this.#now());
       return { id, ...(held !== undefined && { owner: ownerOf(held) }) };
@@ -350,6 +361,27 @@ export class SqliteTapeStore implements TapeStore {
 
   blob(hash: string): Uint8Array {
     return loadBlob(this.#db, hash);
+  }
+
+  search(query: SearchQuery): readonly Hit[] {
+    this.#index();
+    return this.#db.read(() => searchEntries(this.#db, this.#realm, query));
+  }
+
+  /** Throws the search index away; the next search makes it anew. */
+  dropSearchIndex(): void {
+    this.#db.write(() => dropIndex(this.#db));
+  }
+
+  /** Brings the search index up to date, in chunks; a store that cannot be written now is searched without. */
+  #index(): void {
+    if (this.#readonly) return;
+    try {
+      while (this.#db.write(() => indexChunk(this.#db)) > 0);
+    } catch (error) {
+      if (!(error instanceof TapeError) || (error.code !== 'TAPE_LOCKED' && error.code !== 'TAPE_IO'))
+        throw error;
+    }
   }
 
   *verify(ref?: Ref): Iterable<Problem> {

@@ -1,7 +1,14 @@
-import { closeSync, constants, fchmodSync, lstatSync, mkdirSync, openSync } from 'node:fs';
-import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import { TapeError } from './errors.ts';
+import {
+  cannotOpen,
+  checkFile,
+  checkSqlite,
+  machineProbe,
+  type Probe,
+  prepareDirectory,
+  prepareFile,
+} from './place.ts';
 import { applicationId, pageSize, schema, schemaVersion } from './schema.ts';
 
 /** A value that SQLite stores. */
@@ -10,8 +17,14 @@ type Params = Readonly<Record<string, SqlValue>>;
 
 export interface OpenOptions {
   /** `full` (default): what is acknowledged survives power loss; `fast`: the last moments may not. */
-  readonly durability?: 'full' | 'fast';
-  readonly readonly?: boolean;
+  readonly durability?: 'full' | 'fast' | undefined;
+  readonly readonly?: boolean | undefined;
+  /** Open on a file system where SQLite's locks may not hold (R18); the database then does without shared memory. */
+  readonly allowUnsafePlace?: boolean | undefined;
+  /** Told what opening changed beside the database: that it closed the directory to others. By default a warning of the process. */
+  readonly onWarning?: ((text: string) => void) | undefined;
+  /** What opening asks the machine. */
+  readonly probe?: Partial<Probe> | undefined;
 }
 
 /** How long a writer waits for the write lock before it gives up, in milliseconds (M3). */
@@ -30,11 +43,11 @@ export class Db {
   }
 
   get<Row>(sql: string, params: Params = {}): Row | undefined {
-    return guard(() => this.#prepare(sql).get(params) as Row | undefined);
+    return this.#try(() => this.#prepare(sql).get(params) as Row | undefined);
   }
 
   all<Row>(sql: string, params: Params = {}): Row[] {
-    return guard(() => this.#prepare(sql).all(params) as Row[]);
+    return this.#try(() => this.#prepare(sql).all(params) as Row[]);
   }
 
   /** Runs a statement and returns how many rows it changed. */
@@ -65,7 +78,7 @@ export class Db {
   }
 
   pragma(source: string): unknown {
-    return guard(() => this.#db.pragma(source, { simple: true }));
+    return this.#try(() => this.#db.pragma(source, { simple: true }));
   }
 
   exec(sql: string): void {
@@ -76,11 +89,20 @@ export class Db {
     this.#db.close();
   }
 
+  /** A read waits too: while another process makes the file new or recovers it, that one has it to itself. */
+  #try<T>(act: () => T): T {
+    return this.#db.inTransaction ? guard(act) : retry(() => guard(act));
+  }
+
+  /**
+   * A bare parameter lets the planner look at its value, and then every new value plans the statement anew, which
+   * costs up to ten times the query. Behind a plus it is an expression, planned once.
+   */
   #prepare(sql: string): Database.Statement {
     let statement = this.#statements.get(sql);
     if (statement === undefined) {
       if (!this.#db.open) throw new TapeError('TAPE_CLOSED', 'cannot use the store: it is closed');
-      statement = this.#db.prepare(sql);
+      statement = this.#db.prepare(sql.replaceAll('@', '+@'));
       this.#statements.set(sql, statement);
     }
     return statement;
@@ -91,9 +113,11 @@ export class Db {
  * Opens a tape database, and creates it where there is none (M1).
  * @throws TAPE_CANNOT_OPEN, TAPE_SCHEMA_NEWER, TAPE_NOT_A_TAPE; an existing file that is not ours is not written.
  */
-export function openDatabase(path: string, { durability = 'full', readonly = false }: OpenOptions = {}): Db {
+export function openDatabase(path: string, options: OpenOptions = {}): Db {
+  const { durability = 'full', readonly = false, allowUnsafePlace = false } = options;
   const inMemory = path === ':memory:';
-  if (!inMemory) prepareFile(path, readonly);
+  const probe = { ...machineProbe, ...options.probe };
+  if (!inMemory) preparePlace(path, probe, options);
   let raw: Database.Database;
   try {
     raw = new Database(path, { timeout: 20, readonly: readonly && !inMemory, fileMustExist: !inMemory });
@@ -102,11 +126,13 @@ export function openDatabase(path: string, { durability = 'full', readonly = fal
   }
   const db = new Db(raw);
   try {
-    const version = checkVersion(db, path);
+    checkSqlite(path, probe.sqliteVersion(db.get<{ v: string }>('SELECT sqlite_version() AS v')?.v ?? '0'));
+    // On one snapshot: another process may be making the tables between two looks.
+    const version = db.read(() => checkVersion(db, path));
     const synchronous = durability === 'full' ? 2 : 1;
     if (!readonly && !inMemory) {
       if (version === 0) db.pragma(`page_size = ${pageSize}`);
-      retry(() => guard(() => switchToWal(raw)));
+      retry(() => guard(() => switchJournal(raw, allowUnsafePlace ? 'delete' : 'wal')));
     }
     // A second open of a WAL file gets synchronous=NORMAL from the library's build: set it each time, and look.
     db.pragma(`synchronous = ${synchronous}`);
@@ -134,31 +160,6 @@ const pragmas = [
   ...(process.platform === 'darwin' ? ['fullfsync = ON', 'checkpoint_fullfsync = ON'] : []),
 ];
 
-/** Creates the file with its mode before SQLite does, which would leave it readable to all (R13). */
-function prepareFile(path: string, readonly: boolean): void {
-  try {
-    if (!readonly) {
-      mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-      const fd = openSync(
-        path,
-        constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW,
-        0o600,
-      );
-      fchmodSync(fd, 0o600);
-      closeSync(fd);
-      return;
-    }
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== 'EEXIST')
-      throw cannotOpen(path, (cause as Error).message, cause);
-  }
-  // An existing file is never opened here: closing a second descriptor would drop SQLite's locks on it.
-  const stat = lstatSync(path, { throwIfNoEntry: false });
-  if (stat === undefined) throw cannotOpen(path, 'there is no such file');
-  if (!stat.isFile()) throw cannotOpen(path, 'it is not a regular file');
-  if (stat.nlink > 1) throw cannotOpen(path, 'it has more than one hard link');
-}
-
 /** The schema version of the file, 0 when it is new. Writes nothing. */
 function checkVersion(db: Db, path: string): number {
   const version = Number(db.pragma('user_version'));
@@ -178,10 +179,28 @@ function checkVersion(db: Db, path: string): number {
   return version;
 }
 
-function switchToWal(db: Database.Database): void {
-  if (db.pragma('journal_mode', { simple: true }) === 'wal') return;
-  if (db.pragma('journal_mode = WAL', { simple: true }) !== 'wal')
-    throw new TapeError('TAPE_CANNOT_OPEN', 'cannot open the store: SQLite did not switch to WAL');
+function preparePlace(
+  path: string,
+  probe: Probe,
+  { readonly, allowUnsafePlace = false, onWarning = process.emitWarning }: OpenOptions,
+): void {
+  if (readonly === true) {
+    checkFile(path, probe);
+    return;
+  }
+  const warning = prepareDirectory(path, { probe, allowUnsafe: allowUnsafePlace });
+  if (warning !== undefined) onWarning(warning);
+  prepareFile(path, probe);
+}
+
+/** SQLite's busy handler is not used for this switch, so the caller tries again. */
+function switchJournal(db: Database.Database, mode: 'wal' | 'delete'): void {
+  if (db.pragma('journal_mode', { simple: true }) === mode) return;
+  if (db.pragma(`journal_mode = ${mode}`, { simple: true }) !== mode)
+    throw new TapeError(
+      'TAPE_CANNOT_OPEN',
+      `cannot open the store: SQLite did not switch its journal to ${mode}`,
+    );
 }
 
 /** Runs inside the write lock: of all who find the file new, one creates the tables. */
@@ -228,8 +247,4 @@ function guard<T>(act: () => T): T {
       throw new TapeError('TAPE_IO', `cannot use the database file: ${message}`, { cause: error });
     throw error;
   }
-}
-
-function cannotOpen(path: string, why: string, cause?: unknown): TapeError {
-  return new TapeError('TAPE_CANNOT_OPEN', `cannot open '${path}': ${why}`, { cause });
 }

@@ -25,7 +25,7 @@ export function stageTape(writer: Writer, realm: string, name: string, init: Ses
 }
 
 /** A staged session by its ULID. */
-export function needStaged({ db }: Writer, id: string): TapeRow {
+function needStaged({ db }: Writer, id: string): TapeRow {
   const row = db.get<{ id: number }>(`SELECT id FROM tape WHERE ulid = @id AND lifecycle = 'staging'`, {
     id,
   });
@@ -44,9 +44,17 @@ export function appendStaged(
   return writeEntries(writer, needStaged(writer, id), drafts);
 }
 
-/** Makes staged sessions visible, each with its line in the lineage, in the caller's transaction. */
+/**
+ * Makes staged sessions visible, each with its line in the lineage, in the caller's transaction. Publishing again
+ * changes nothing.
+ */
 export function publishTapes(writer: Writer, ids: readonly string[]): TapeRow[] {
   return ids.map((id) => {
+    const published = writer.db.get<{ id: number }>(
+      `SELECT id FROM tape WHERE ulid = @id AND lifecycle <> 'staging'`,
+      { id },
+    );
+    if (published !== undefined) return tapeById(writer.db, published.id);
     const staged = needStaged(writer, id);
     writer.db.run(`UPDATE tape SET lifecycle = 'active' WHERE id = @id`, { id: staged.id });
     const tape = tapeById(writer.db, staged.id);

@@ -9,6 +9,7 @@ import type { Owner } from './owner.ts';
 import type { Point } from './point.ts';
 import type { EntryQuery as RowQuery } from './read.ts';
 import type { Rewound } from './rewind.ts';
+import type { Hit, SearchQuery } from './search.ts';
 import type { ViewPolicy } from './select.ts';
 import type { SessionInit } from './session.ts';
 import type { Lifecycle, Ref, SessionInfo, SessionQuery, Task } from './tapes.ts';
@@ -36,6 +37,16 @@ export interface AppendOptions extends WriteOptions {
 export interface StreamChunk {
   readonly index: number;
   readonly chunk: Json;
+}
+
+/** What became of something posted. */
+export interface Posted {
+  /** The item's; when it is on the tape already, the key under which it was posted. */
+  readonly id: string;
+  /** Who is writing the session now, if anyone is. */
+  readonly owner?: Owner;
+  /** The receipt, when all of it is on the tape already: nothing waits then. */
+  readonly appended?: Appended;
 }
 
 /**
@@ -66,6 +77,7 @@ export interface TapeStore extends AsyncDisposable {
   checkMerge(child: Ref, request?: MergeRequest): Awaitable<ConflictReport>;
   rewind(ref: Ref, to: Point, o?: WriteOptions & { mode?: string }): Awaitable<Rewound>;
   unrewind(ref: Ref, o?: WriteOptions): Awaitable<Rewound>;
+  /** Archiving a session that someone is writing is refused. */
   setLifecycle(ref: Ref, lifecycle: Lifecycle): Awaitable<SessionInfo>;
   /** Only runs call this. */
   setTask(ref: Ref, task: Task, o?: WriteOptions): Awaitable<SessionInfo>;
@@ -76,8 +88,8 @@ export interface TapeStore extends AsyncDisposable {
   extend(lease: Lease, o?: { ttlMs?: number }): Awaitable<Lease>;
   /** False: the inbox is not empty, and the lease is still yours. */
   release(lease: Lease): Awaitable<boolean>;
-  /** Leaves something for the owner of a session; `owner` tells who is writing it now, if anyone is. */
-  post(ref: Ref, item: InboxDraft): Awaitable<{ readonly id: string; readonly owner?: Owner }>;
+  /** Leaves something for the owner of a session. */
+  post(ref: Ref, item: InboxDraft): Awaitable<Posted>;
   inbox(ref: Ref): Awaitable<readonly InboxItem[]>;
   /** Does and removes all that the inbox holds, in one transaction; returns how many items that was. */
   drain(lease: Lease): Awaitable<number>;
@@ -96,6 +108,8 @@ export interface TapeStore extends AsyncDisposable {
   publish(ids: readonly string[]): Awaitable<readonly SessionInfo[]>;
   /** The bytes behind a `BlobRef`. */
   blob(hash: string): Awaitable<Uint8Array>;
+  /** Entries that hold a text, newest first; no character of it has a meaning. */
+  search(query: SearchQuery): Awaitable<readonly Hit[]>;
   /** Damage, located; nothing when all is well. Without a session: everything. */
   verify(ref?: Ref): Iterable<Problem> | AsyncIterable<Problem>;
 }

@@ -119,7 +119,7 @@ function* verifyEntry(
   const hashes = previous.map((hash) => entryHash(tape.ulid, row, row.body_hash, hash));
   if (hashes.length === 0 || hashes.some((hash) => equal(hash, row.hash))) return [row.hash];
   yield problem('chain-broken', row.seq, `${at} does not follow from the entry before it, or was changed`);
-  return [row.hash, ...hashes];
+  return [row.hash, ...hashes.slice(-1)];
 }
 
 /** What the first own entry must chain to: the genesis of a root, or the parent's entry at the base. */

@@ -42,7 +42,7 @@ export function view(
     digest: sha256(JSON.stringify(messages)),
     tokens: estimateTokens(messages),
     from: seqs.length === 0 ? 0 : Math.min(...seqs.slice(0, 1), ...selected.slice(0, 1).map((e) => e.seq)),
-    to: all.at(-1)?.seq ?? 0,
+    to: selected.reduce((most, entry) => Math.max(most, entry.seq), start?.seq ?? 0),
     explain: () =>
       all.map((entry) => {
         const reason = reasons.get(entry.seq) ?? { in: false, why: 'not visible' };

@@ -1,5 +1,5 @@
 import type { ChildOutcome } from '@tapedeck/runtime';
-import { UsageError } from '../errors.ts';
+import { exit, UsageError } from '../errors.ts';
 import { needModelSpec } from '../model.ts';
 import { safe } from '../output/safe.ts';
 import { needSession, pointOf } from '../place.ts';
@@ -95,6 +95,7 @@ export const delegate: Verb = defineVerb({
         quiet: outcomes.map((o) => o.session).join('\n'),
         human: safe(outcomes.map(outcomeLine).join('\n')),
       });
+      if (io.interrupted) return exit.interrupted;
       return outcomes.every((o) => o.status === 'completed' && o.merged !== undefined) ? 0 : 1;
     });
   },

@@ -22,10 +22,13 @@ export const graph: Verb = defineVerb({
     const { drawGraph, drawTree, openSessionGraph, toDot, toMermaid } = await import('@tapedeck/graph');
     const lineage = openSessionGraph(home.graph);
     warn(lineage, context);
-    switch (format ?? (options.json === true ? 'json' : 'lanes')) {
-      case 'json':
-        await io.out(`${JSON.stringify(lineage.roots().map((root) => treeJson(lineage, root)))}\n`);
+    switch (format ?? (options.json === true || options.jsonl === true ? 'json' : 'lanes')) {
+      case 'json': {
+        const trees = lineage.roots().map((root) => treeJson(lineage, root));
+        if (options.jsonl === true) for (const tree of trees) await io.out(`${JSON.stringify(tree)}\n`);
+        else await io.out(`${JSON.stringify(trees)}\n`);
         break;
+      }
       case 'tree':
         await lines(context, drawTree(lineage));
         break;

@@ -36,8 +36,13 @@ export const importVerb: Verb = defineVerb({
       }),
   run: async ({ file, as, format }, { io, writing, answer }) => {
     const path = resolve(io.cwd, file);
-    if ((await stat(path).catch(() => undefined)) === undefined)
+    const found = await stat(path).catch(() => undefined);
+    if (found === undefined)
       throw new NotFoundError(`cannot import '${file}': there is no such file`, { file });
+    if (found.isDirectory())
+      throw new UsageError(`cannot import '${file}': it is a directory`, {
+        hint: 'name one transcript in it',
+      });
     const { readTranscript } = await import('@tapedeck/runtime/import');
     const transcript = readTranscript(path, { format: format as 'auto' | 'claude-code' });
     const name = as ?? transcript.session;
@@ -58,7 +63,7 @@ export const importVerb: Verb = defineVerb({
           repaired,
           derived: 0,
           names: [info.name],
-          counts: transcript.counts,
+          counts: snakeCase(transcript.counts),
         },
         quiet: info.name,
         human:
@@ -70,6 +75,15 @@ export const importVerb: Verb = defineVerb({
     });
   },
 });
+
+function snakeCase(counts: object): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(
+    Object.entries(counts).map(([name, count]) => [
+      name.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`),
+      count,
+    ]),
+  );
+}
 
 interface Importing {
   readonly name: string;
@@ -102,5 +116,5 @@ function storeTranscript(
   for (let i = 0; i < drafts.length; i += chunkEntries)
     store.appendStaged(staged.id, drafts.slice(i, i + chunkEntries));
   const [info = staged] = store.publish([staged.id]);
-  return { info, added: info.head };
+  return { info, added: info.head - 1 }; // All but the `session/start` that every session has.
 }

@@ -11,6 +11,7 @@ import { log } from './log.ts';
 import { merge } from './merge.ts';
 import { newSession } from './new.ts';
 import { run } from './run.ts';
+import { search } from './search.ts';
 import { children, sessions } from './sessions.ts';
 import { show } from './show.ts';
 import { verify } from './verify.ts';
@@ -28,6 +29,7 @@ export const verbs: readonly Verb[] = [
   log,
   show,
   view,
+  search,
   children,
   lineage,
   graph,

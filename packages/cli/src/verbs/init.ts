@@ -16,7 +16,7 @@ export const init: Verb = defineVerb({
     mkdirSync(at.dir, { recursive: true, mode: 0o700 });
     const ignore = join(at.dir, '.gitignore');
     if (!existsSync(ignore)) writeFileSync(ignore, '*\n', { mode: 0o600 });
-    openForWriting(at).close();
+    openForWriting(at, io).close();
     await answer({
       json: { home: at.dir, created },
       quiet: at.dir,

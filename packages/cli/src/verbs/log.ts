@@ -40,13 +40,14 @@ export const log: Verb = defineVerb({
         requiresArg: true,
         describe: 'message, tool-call, tool-result, anchor, event, …',
       })
-      .option('own', { type: 'boolean', describe: 'Nothing inherited' })
+      .option('own', { type: 'boolean', describe: 'Nothing inherited; --no-own: nothing else' })
       .option('graph', { type: 'boolean', describe: 'Draw its anchors, forks and merges in lanes' })
       .option('oneline', {
         type: 'boolean',
         describe: 'Cut every entry to the width of the terminal (the default there)',
       })
-      .option('n', { type: 'number', requiresArg: true, describe: 'The last so many, oldest first' }),
+      .option('n', { type: 'number', requiresArg: true, describe: 'The last so many, oldest first' })
+      .conflicts('graph', ['json', 'jsonl']),
   run: async (args, context) =>
     await context.reading(async (store) => {
       const { name, id } = needSession(store, args.name);
@@ -67,7 +68,7 @@ function* find(store: SqliteTapeStore, name: string, args: Options): Iterable<En
     ...(args.from !== undefined && { from: args.from }),
     ...(args.to !== undefined && { to: args.to }),
     ...(args.since !== undefined && { since: pointOf(args.since.replace(/^@(?!\d+$)/, '')) }),
-    ...(args.own === true && { own: true }),
+    ...(args.own !== undefined && { own: args.own }),
   };
   if (!calls) {
     const kind = args.kind === undefined ? {} : { kind: args.kind as EntryKind };

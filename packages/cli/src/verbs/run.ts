@@ -1,3 +1,5 @@
+import type { Finish, RunResult, Usage } from '@tapedeck/runtime';
+import { exit, UsageError } from '../errors.ts';
 import { needModelSpec } from '../model.ts';
 import { safe } from '../output/safe.ts';
 import { readText } from '../text.ts';
@@ -36,6 +38,7 @@ export const run: Verb = defineVerb({
   run: async ({ name, prompt, model, maxSteps }, context) => {
     const { io, options, status } = context;
     const spec = needModelSpec(model, io);
+    if (maxSteps < 1) throw new UsageError('cannot run: --max-steps must be at least 1');
     const input = prompt === undefined ? undefined : await readText(prompt, io);
     const { openDeck, resolveModel } = await import('@tapedeck/runtime');
     return await context.writing(async (store) => {
@@ -51,28 +54,31 @@ export const run: Verb = defineVerb({
           status(safe(`  ${event.name} failed: ${String(event.output)}`));
       }
       const result = await running;
-      if (asJson) {
-        const { text, finish, steps, usage, from, to } = result;
-        await io.out(
-          `${JSON.stringify({ session, run: result.run, text, finish, steps, usage: usageJson(usage), from, to })}\n`,
+      await io.out(asJson ? `${JSON.stringify(resultJson(result))}\n` : '\n');
+      if (!asJson && result.finish !== 'stop')
+        status(
+          safe(
+            result.error === undefined ? `The run ended: ${result.finish}` : `Error: ${result.error.message}`,
+          ),
         );
-      } else await io.out('\n');
-      if (result.error !== undefined) status(safe(`Error: ${result.error.message}`));
-      else if (result.finish !== 'stop') status(`The run ended: ${result.finish}`);
-      if (result.finish === 'aborted') return 130;
-      return result.finish === 'stop' || result.finish === 'length' ? 0 : 1;
+      return exitOf(result.finish);
     });
   },
 });
 
+function resultJson(result: RunResult): Readonly<Record<string, unknown>> {
+  const { session, run, text, finish, steps, usage, from, to, error } = result;
+  const failure = error === undefined ? {} : { error: { code: error.code, message: error.message } };
+  return { session, run, text, finish, steps, usage: usageJson(usage), from, to, ...failure };
+}
+
+function exitOf(finish: Finish): number {
+  if (finish === 'aborted') return exit.interrupted;
+  return finish === 'stop' || finish === 'length' ? exit.done : exit.failed;
+}
+
 /** Token counts as `--json` gives them. */
-export function usageJson(usage: {
-  readonly input: number;
-  readonly output: number;
-  readonly reasoning: number;
-  readonly cacheRead: number;
-  readonly cacheWrite: number;
-}): Readonly<Record<string, number>> {
+export function usageJson(usage: Usage): Readonly<Record<string, number>> {
   const { input, output, reasoning, cacheRead, cacheWrite } = usage;
   return { input, output, reasoning, cache_read: cacheRead, cache_write: cacheWrite };
 }

@@ -1,0 +1,60 @@
+import { type EntryKind, type Hit, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
+import { oneLine } from '../output/safe.ts';
+import { needSession } from '../place.ts';
+import { type Context, defineVerb, type Verb } from '../verb.ts';
+
+export const search: Verb = defineVerb({
+  command: 'search <text>',
+  group: 'Look',
+  summary: 'Find entries that hold a text',
+  detail:
+    'Every word must be in the entry, and the text as it is written, in upper or lower case. No character has a meaning of its own.',
+  examples: [
+    ['tape search "invoice rounding"', 'In all sessions, the newest first'],
+    ['tape search CHANGELOG.md --session main -n 5', 'In what main sees'],
+  ],
+  options: (y) =>
+    y
+      .positional('text', { type: 'string', demandOption: true, describe: 'What to find' })
+      .option('session', { type: 'string', requiresArg: true, describe: 'Only what this session sees' })
+      .option('kind', { type: 'string', requiresArg: true, describe: 'Only entries of this kind' })
+      .option('n', { type: 'number', requiresArg: true, default: 20, describe: 'At most so many' }),
+  run: async ({ text, session, kind, n }, context) =>
+    await opened(context, async (store) => {
+      const hits = store.search({
+        text,
+        limit: n,
+        ...(session !== undefined && { session: needSession(store, session).id }),
+        ...(kind !== undefined && { kind: kind as EntryKind }),
+      });
+      await print(hits, context);
+      return 0;
+    }),
+});
+
+/** For writing, so that the index is brought up to date; for reading where the home cannot be written. */
+async function opened(context: Context, act: (store: SqliteTapeStore) => Promise<number>): Promise<number> {
+  await context.reading(async () => {}); // A home that is not there is not made by looking into it.
+  try {
+    return await context.writing(act);
+  } catch (error) {
+    if (!(error instanceof TapeError) || (error.code !== 'TAPE_IO' && error.code !== 'TAPE_LOCKED'))
+      throw error;
+    return await context.reading(act);
+  }
+}
+
+async function print(hits: readonly Hit[], { io, options, status }: Context): Promise<void> {
+  const json = hits.map(({ at, ...hit }) => ({ ...hit, at: new Date(at).toISOString() }));
+  if (options.jsonl === true) for (const hit of json) await io.out(`${JSON.stringify(hit)}\n`);
+  else if (options.json === true) await io.out(`${JSON.stringify(json)}\n`);
+  else if (options.quiet === true) for (const { session, seq } of hits) await io.out(`${session}@${seq}\n`);
+  else {
+    if (hits.length === 0) status('Nothing found');
+    const width = io.isTerminal ? io.columns : 200;
+    for (const { session, seq, kind, snippet, sessions } of hits) {
+      const others = sessions.length > 1 ? ` (seen by ${sessions.length} sessions)` : '';
+      await io.out(`${session}@${seq} ${kind}${others}: ${oneLine(snippet, Math.max(40, width - 40))}\n`);
+    }
+  }
+}

@@ -1,0 +1,166 @@
+import { anchor, assistant, note, user } from '../entry.ts';
+import { all, answers, asks, type Chapter, refusal, sessionOf, textOf } from './contract.ts';
+
+/** Sessions and appends. */
+export const appendChapter: Chapter = ({ test, expect }, open) => {
+  test('a session is made once, and begins with its mark', async () => {
+    await using store = await open();
+    const made = await store.session('main', { title: 'First' });
+    expect(made).toMatchObject({ name: 'main', created: true, lifecycle: 'active', head: 1, title: 'First' });
+    expect(made.tape).toBe('tape:main');
+    const again = await store.session('main');
+    expect(again).toMatchObject({ id: made.id, created: false, head: 1 });
+    const entries = await all(store.read('main'));
+    expect(entries.map((e) => [e.seq, e.mark, e.name])).toEqual([[1, 'anchor', 'session/start']]);
+  });
+
+  test('a session is found by its name, an alias, its id and the beginning of its id', async () => {
+    await using store = await open();
+    const { id } = await store.session('main');
+    await store.alias('dm:mom', 'main', 'manual');
+    for (const ref of ['main', 'dm:mom', id, `worker:${id}`, id.slice(0, 20)])
+      expect((await store.find(ref))?.id).toBe(id);
+    expect(await store.find('other')).toBe(undefined);
+    expect((await refusal(() => store.session('dm:mom'))).code).toBe('TAPE_EXISTS');
+    expect((await refusal(() => store.alias('main', 'dm:mom', 'manual'))).code).toBe('none');
+  });
+
+  test('an unknown session is refused, with near names', async () => {
+    await using store = await open();
+    await store.session('main');
+    expect(await refusal(() => store.append('mian', [user('x')]))).toMatchObject({
+      code: 'TAPE_NO_SESSION',
+      data: { near: ['main'] },
+    });
+  });
+
+  test('a name that reads as a point of another session is refused', async () => {
+    await using store = await open();
+    await store.session('main');
+    await store.append('main', [anchor('task')]);
+    expect((await refusal(() => store.session('main@task'))).code).toBe('TAPE_EXISTS');
+    expect((await refusal(() => store.session('main@7'))).code).toBe('TAPE_EXISTS');
+    expect(await store.session('main@mom.example')).toMatchObject({ created: true });
+  });
+
+  test('positions have no gaps, and the receipt names them', async () => {
+    await using store = await open();
+    await store.session('main');
+    expect(await store.append('main', [user('a'), assistant('b')])).toMatchObject({
+      session: 'main',
+      from: 2,
+      to: 3,
+      added: 2,
+      repeated: 0,
+    });
+    const { head } = await store.append('main', [note('run/start', { n: 1 })]);
+    const entries = await all(store.read('main'));
+    expect(entries.map((e) => e.seq)).toEqual([1, 2, 3, 4]);
+    expect(entries.at(-1)?.hash).toBe(head);
+    expect((await store.find('main'))?.headHash).toBe(head);
+  });
+
+  test('parts and meta come back as they were given', async () => {
+    await using store = await open();
+    await store.session('main');
+    const parts = [
+      { type: 'reasoning', text: '', providerOptions: { anthropic: { signature: 'c2ln\ud800' } } },
+      {
+        type: 'text',
+        text: 'é \u2028 "\\" \ud83d\ude00 \udc00',
+        __proto__x: { constructor: [null, 1.5, -0.25] },
+      },
+    ];
+    await store.append('main', [assistant(parts, { model: 'm', nested: { deep: [1, { a: null }] } })]);
+    const entry = (await all(store.read('main', { last: 1 })))[0];
+    expect(entry?.payload).toEqual({ role: 'assistant', content: parts });
+    expect(entry?.meta).toEqual({ model: 'm', nested: { deep: [1, { a: null }] } });
+  });
+
+  test('a batch is all or nothing', async () => {
+    await using store = await open();
+    await store.session('main');
+    const batch = [user('fine'), { kind: 'rewind' as const, payload: {} }];
+    expect((await refusal(() => store.append('main', batch))).code).toBe('TAPE_BAD_ENTRY');
+    expect((await refusal(() => store.append('main', []))).code).toBe('TAPE_BAD_ENTRY');
+    expect((await store.find('main'))?.head).toBe(1);
+  });
+
+  test('a key makes an append a repetition', async () => {
+    await using store = await open();
+    await store.session('main');
+    const first = await store.append('main', [user('a'), assistant('b')], { key: 'turn-1' });
+    await store.append('main', [user('later')]);
+    const again = await store.append('main', [user('a'), assistant('b')], { key: 'turn-1' });
+    expect(again).toMatchObject({ from: first.from, to: first.to, added: 0, repeated: 2 });
+    expect((await store.find('main'))?.head).toBe(4);
+  });
+
+  test('a batch adds what is new of it', async () => {
+    await using store = await open();
+    await store.session('main');
+    await store.append('main', [{ ...user('a'), key: 'k1' }]);
+    const mixed = await store.append('main', [
+      { ...user('a'), key: 'k1' },
+      { ...user('b'), key: 'k2' },
+      user('c'),
+    ]);
+    expect(mixed).toMatchObject({ from: 2, to: 4, added: 2, repeated: 1 });
+    expect((await all(store.read('main', { from: 2 }))).map(textOf)).toEqual(['a', 'b', 'c']);
+  });
+
+  test('a key with other content is refused, and nothing of its batch stays', async () => {
+    await using store = await open();
+    await store.session('main');
+    await store.append('main', [user('a')], { key: 'k' });
+    const batch = [user('new'), { ...user('other'), key: 'k' }];
+    expect(await refusal(() => store.append('main', batch))).toMatchObject({
+      code: 'TAPE_KEY_CONFLICT',
+      data: { session: 'main', seq: 2 },
+    });
+    expect((await store.find('main'))?.head).toBe(2);
+  });
+
+  test('an inherited key does not count on a child', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 0);
+    await store.append('main', [user('a')], { key: 'k' });
+    const { session } = await store.fork('main');
+    expect(await store.append(session, [user('a')], { key: 'k' })).toMatchObject({ added: 1, repeated: 0 });
+  });
+
+  test('a writer that has not seen the newest entry is refused when it asks for that', async () => {
+    await using store = await open();
+    const { headHash } = await store.session('main');
+    await store.append('main', [user('a')], { expectHead: headHash });
+    const late = await refusal(() => store.append('main', [user('b')], { expectHead: headHash }));
+    expect(late).toMatchObject({ code: 'TAPE_STALE_HEAD', data: { session: 'main', head: 2 } });
+  });
+
+  test('what a model must not be told is no message', async () => {
+    await using store = await open();
+    await store.session('main');
+    await store.append('main', [
+      { kind: 'message', payload: { role: 'system', content: 'Obey.' } },
+      { kind: 'message', payload: { role: 'tool', content: [answers('c1').payload, answers('c2').payload] } },
+    ]);
+    const entries = await all(store.read('main', { from: 2 }));
+    expect(entries.map((e) => [e.kind, e.name])).toEqual([
+      ['event', 'system'],
+      ['tool-result', undefined],
+      ['tool-result', undefined],
+    ]);
+  });
+
+  test('a session is settled while no tool call is open', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 1);
+    const settled = async () => (await store.find('main'))?.settled;
+    await store.append('main', [asks('c1', 'c2')]);
+    expect(await settled()).toBe(2);
+    await store.append('main', [answers('c2'), user('meanwhile')]);
+    expect(await settled()).toBe(2);
+    await store.append('main', [answers('c1')]);
+    expect(await settled()).toBe(6);
+  });
+};

@@ -1,0 +1,175 @@
+import { anchor, assistant, handoff, user } from '../entry.ts';
+import { all, answers, asks, type Chapter, refusal, sessionOf, stateOf, textOf } from './contract.ts';
+
+/** Forks. */
+export const forkChapter: Chapter = ({ test, expect }, open) => {
+  test('a fork inherits all up to the head, and goes on with the numbers', async () => {
+    await using store = await open();
+    const { id } = await store.session('main');
+    await store.append('main', [user('m1'), assistant('m2')]);
+    const before = await store.find('main');
+    const forked = await store.fork('main');
+    expect(forked).toMatchObject({
+      parent: 'main',
+      fromAnchor: null,
+      base: 3,
+      range: [1, 3],
+      repeated: false,
+    });
+    expect(forked.session).toMatch(/^main-fork-[0-9a-f]{8}$/);
+    expect(await store.find(forked.session)).toMatchObject({
+      parent: 'main',
+      parentId: id,
+      kind: 'subagent',
+      floor: 0,
+      base: 3,
+      head: 4,
+    });
+    expect(await store.find('main')).toEqual(before);
+  });
+
+  test('since an anchor, a child has what follows it, and its state', async () => {
+    await using store = await open();
+    await store.session('main');
+    await store.append('main', [user('m1'), anchor('A', { goal: 'x' }), user('m2'), assistant('m3')]);
+    const since = await store.fork('main', { since: 'A', name: 'since' });
+    expect(since).toMatchObject({ fromAnchor: 'A', base: 5, range: [4, 5] });
+    const entries = await all(store.read('since'));
+    expect(entries.map(textOf)).toEqual(['m2', 'm3', 'anchor fork/start']);
+    expect(entries.at(-1)?.payload).toMatchObject({ state: { goal: 'x' }, range: [4, 5], from_anchor: 'A' });
+    await store.fork('main', { name: 'full' });
+    expect((await all(store.read('full', { kind: 'message' }))).map(textOf)).toEqual(['m1', 'm2', 'm3']);
+    const none = await store.fork('main', { name: 'none', fresh: true });
+    expect(none).toMatchObject({ base: 5, range: null });
+    expect((await all(store.read('none'))).map((e) => [e.seq, e.name])).toEqual([[6, 'fork/start']]);
+  });
+
+  test('a cut ends what is inherited; since it begins what is inherited', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 6);
+    expect(await store.fork('main', { since: 2, cut: 5, name: 'middle' })).toMatchObject({
+      fromAnchor: '@2',
+      range: [3, 5],
+    });
+    expect((await all(store.read('middle', { kind: 'message' }))).map(textOf)).toEqual(['m2', 'm3', 'm4']);
+    expect((await refusal(() => store.fork('main', { since: 5, cut: 3 }))).code).toBe('TAPE_BAD_POINT');
+    expect((await refusal(() => store.fork('main', { cut: 8 }))).code).toBe('TAPE_NO_SEQ');
+    const unknown = await refusal(() => store.fork('main', { since: 'nowhere' }));
+    expect(unknown.code).toBe('TAPE_NO_ANCHOR');
+  });
+
+  test('a cut where the parent itself inherits is fine', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 4);
+    await store.fork('main', { name: 'child' });
+    await store.append('child', [user('own')]);
+    const early = await store.fork('child', { cut: 3, name: 'early' });
+    expect(early).toMatchObject({ parent: 'child', base: 3, range: [1, 3] });
+    expect((await all(store.read('early'))).map((e) => [e.seq, textOf(e)])).toEqual([
+      [1, 'anchor session/start'],
+      [2, 'm1'],
+      [3, 'm2'],
+      [4, 'anchor fork/start'],
+    ]);
+  });
+
+  test('a cut inside a batch of tool calls moves back to before it', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 1);
+    await store.append('main', [asks('c1', 'c2', 'c3'), answers('c1'), answers('c2')]);
+    expect(await store.fork('main', { name: 'busy' })).toMatchObject({ base: 2, snappedFrom: 5 });
+    expect((await all(store.read('busy', { kind: 'message' }))).map(textOf)).toEqual(['m1']);
+    await store.append('main', [answers('c3'), user('next')]);
+    expect(await store.fork('main', { cut: 4, name: 'inside' })).toMatchObject({ base: 2, snappedFrom: 4 });
+    const after = await store.fork('main', { cut: 6, name: 'after' });
+    expect([after.base, after.snappedFrom]).toEqual([6, undefined]);
+  });
+
+  test('parent and child do not see what the other writes after the fork', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 2);
+    await store.fork('main', { name: 'child' });
+    await store.append('main', [user('parent only')]);
+    await store.append('child', [user('child only')]);
+    await store.rewind('main', 2);
+    expect((await all(store.read('main', { kind: 'message' }))).map(textOf)).toEqual([
+      'm1',
+      'm2',
+      'parent only',
+    ]);
+    expect((await all(store.read('child', { kind: 'message' }))).map(textOf)).toEqual([
+      'm1',
+      'm2',
+      'child only',
+    ]);
+    expect((await all(store.viewEntries('child'))).map(textOf).includes('m2')).toBe(true);
+  });
+
+  test('the same key is the same child, also after the parent grew', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 2);
+    const first = await store.fork('main', { key: 'call-7', intention: { nextSteps: 'Look.' } });
+    await store.append('main', [user('more')]);
+    const again = await store.fork('main', { key: 'call-7', intention: { nextSteps: 'Look.' } });
+    expect(again).toEqual({ ...first, repeated: true });
+    const other = await refusal(() => store.fork('main', { key: 'call-7', fresh: true }));
+    expect(other).toMatchObject({ code: 'TAPE_KEY_CONFLICT', data: { session: first.session } });
+    expect((await store.sessions({ parent: 'main' })).length).toBe(1);
+    const [a, b] = [await store.fork('main'), await store.fork('main')];
+    expect(a.session === b.session).toBe(false);
+  });
+
+  test('a chosen name is taken once', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 1);
+    await store.fork('main', { name: 'child' });
+    expect((await refusal(() => store.fork('main', { name: 'child' }))).code).toBe('TAPE_EXISTS');
+    expect((await refusal(() => store.fork('main', { name: '../x' }))).code).toBe('TAPE_BAD_NAME');
+    expect((await store.sessions({ all: true })).length).toBe(2);
+  });
+
+  test('an intention is stored as it was given, after the beginning', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 1);
+    const intention = {
+      nextSteps: 'Fix it.',
+      contextSummary: 'It broke.',
+      triggerOnComplete: 'notify_parent',
+    };
+    await store.fork('main', { name: 'child', intention });
+    const own = await all(store.read('child', { own: true }));
+    expect(own.map((e) => [e.seq, e.name, e.mark])).toEqual([
+      [3, 'fork/start', 'anchor'],
+      [4, 'intention', 'anchor'],
+    ]);
+    const state = stateOf(own[1]);
+    expect(state).toMatchObject({
+      next_steps: 'Fix it.',
+      context_summary: 'It broke.',
+      trigger_on_complete: 'notify_parent',
+    });
+    expect(state.created_at).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+  });
+
+  test('a grandchild keeps its floor, and the state that stands for what lies below', async () => {
+    await using store = await open();
+    await store.session('main');
+    await store.append('main', [user('m1'), handoff('H', { summary: 'so far' }), user('m2')]);
+    await store.fork('main', { since: 'H', name: 'child' });
+    await store.append('child', [user('c1')]);
+    expect(await store.fork('child', { name: 'grand' })).toMatchObject({ range: [4, 6] });
+    const start = (await all(store.read('grand', { own: true })))[0];
+    expect(start?.payload).toMatchObject({ state: { summary: 'so far' } });
+    expect((await refusal(() => store.fork('child', { cut: 3 }))).code).toBe('TAPE_NO_SEQ');
+  });
+
+  test('a child outlives the archiving of its parent', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 2);
+    await store.fork('main', { name: 'child' });
+    await store.setLifecycle('main', 'archived');
+    expect((await store.sessions()).map((s) => s.name)).toEqual(['child']);
+    expect((await all(store.read('child', { kind: 'message' }))).map(textOf)).toEqual(['m1', 'm2']);
+    expect((await store.find('child'))?.parent).toBe('main');
+  });
+};

@@ -1,0 +1,181 @@
+import { anchor, user } from '../entry.ts';
+import { all, answers, asks, type Chapter, refusal, sessionOf, textOf } from './contract.ts';
+
+/** Leases and the inbox. */
+export const leaseChapter: Chapter = ({ test, expect }, open) => {
+  test('one owner writes at a time; the others are told who it is, and read on', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 1);
+    const lease = await store.acquire('main', { id: 'alice', host: 'elsewhere', pid: 7 });
+    const other = { code: 'TAPE_BUSY', data: { session: 'main', owner: { id: 'alice', pid: 7 } } };
+    const acts = [
+      () => store.acquire('main', { id: 'bob' }),
+      () => store.append('main', [user('x')]),
+      () => store.append('main', [anchor('x')]),
+      () => store.rewind('main', 1),
+      () => store.setLifecycle('main', 'archived'),
+    ];
+    for (const act of acts) expect(await refusal(act)).toMatchObject(other);
+    expect(await store.append('main', [user('mine')], { lease })).toMatchObject({ added: 1 });
+    expect((await all(store.read('main'))).length).toBe(3);
+    expect((await store.fork('main')).base).toBe(3);
+    expect(await store.release(lease)).toBe(true);
+    expect((await store.acquire('main', { id: 'bob' })).owner).toBe('bob');
+  });
+
+  test('an owner that was overtaken writes nothing', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 1);
+    const late = await store.acquire('main', { id: 'late' }, { ttlMs: 0 });
+    const next = await store.acquire('main', { id: 'next' });
+    expect(next.epoch > late.epoch).toBe(true);
+    expect((await refusal(() => store.append('main', [user('x')], { lease: late }))).code).toBe(
+      'TAPE_FENCED',
+    );
+    expect((await refusal(() => store.extend(late))).code).toBe('TAPE_FENCED');
+    expect((await refusal(() => store.release(late))).code).toBe('TAPE_FENCED');
+    expect((await refusal(() => store.drain(late))).code).toBe('TAPE_FENCED');
+    expect((await store.find('main'))?.head).toBe(2);
+    expect((await store.extend(next, { ttlMs: 60_000 })).expiresAt > next.expiresAt).toBe(true);
+  });
+
+  test('an act without a lease fences an owner whose time had run out', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 1);
+    const late = await store.acquire('main', { id: 'late' }, { ttlMs: 0 });
+    await store.append('main', [user('one-shot')]);
+    expect((await refusal(() => store.append('main', [user('x')], { lease: late }))).code).toBe(
+      'TAPE_FENCED',
+    );
+  });
+
+  test('a lease given back writes nothing more', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 1);
+    const lease = await store.acquire('main', { id: 'alice' });
+    await store.release(lease);
+    expect((await refusal(() => store.append('main', [user('x')], { lease }))).code).toBe('TAPE_FENCED');
+  });
+
+  test('what is posted waits for the owner, who cannot leave before it is done', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 1);
+    const lease = await store.acquire('main', { id: 'alice' });
+    const posted = await store.post('main', {
+      body: { type: 'append', drafts: [user('hello')] },
+      source: 'cli',
+      mode: 'followup',
+    });
+    expect(posted.owner).toMatchObject({ id: 'alice' });
+    expect((await store.inbox('main')).map((item) => [item.id, item.mode])).toEqual([
+      [posted.id, 'followup'],
+    ]);
+    expect(await store.release(lease)).toBe(false);
+    expect(await store.drain(lease)).toBe(1);
+    expect(await store.inbox('main')).toEqual([]);
+    const entry = (await all(store.read('main', { last: 1 })))[0];
+    expect(textOf(entry)).toBe('hello');
+    expect(entry?.meta).toMatchObject({ source: 'cli', mode: 'followup' });
+    expect(await store.release(lease)).toBe(true);
+  });
+
+  test('posting the same key again is one item, and appends once', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 1);
+    const item = { body: { type: 'append' as const, drafts: [user('hello')] }, key: 'k' };
+    const first = await store.post('main', item);
+    expect((await store.post('main', item)).id).toBe(first.id);
+    const other = { ...item, body: { type: 'append' as const, drafts: [user('else')] } };
+    expect((await refusal(() => store.post('main', other))).code).toBe('TAPE_KEY_CONFLICT');
+    await store.drainOwnerless('main');
+    expect(await store.post('main', item)).toMatchObject({ appended: { from: 3, to: 3, repeated: 1 } });
+    expect((await refusal(() => store.post('main', other))).code).toBe('TAPE_KEY_CONFLICT');
+    expect(await store.inbox('main')).toEqual([]);
+    expect((await store.find('main'))?.head).toBe(3);
+    expect(await store.append('main', [user('hello')], { key: 'k' })).toMatchObject({
+      repeated: 1,
+      added: 0,
+    });
+  });
+
+  test('bytes that are posted arrive as they were', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 0);
+    const bytes = new Uint8Array([1, 2, 3, 250]);
+    const drafts = [user([{ type: 'file', mediaType: 'image/png', data: bytes }])];
+    await store.post('main', { body: { type: 'append', drafts } });
+    await store.drainOwnerless('main');
+    await store.append('main', drafts);
+    const [posted, appended] = await all(store.read('main', { last: 2 }));
+    expect(posted?.payload).toEqual(appended?.payload);
+    expect(JSON.stringify(posted?.payload)).toMatch(/"type":"blob"/);
+  });
+
+  test('what cannot be posted is refused at once', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 0);
+    const body = { type: 'append' as const, drafts: [{ kind: 'status' as const, payload: {} }] };
+    expect((await refusal(() => store.post('main', { body }))).code).toBe('TAPE_BAD_ENTRY');
+    const fine = { type: 'append' as const, drafts: [user('x')] };
+    expect((await refusal(() => store.post('none', { body: fine }))).code).toBe('TAPE_NO_SESSION');
+  });
+
+  test('an item that cannot be done leaves an event, and does not stop the others', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 1);
+    await store.session('other');
+    await store.fork('other', { name: 'stranger' });
+    const bodies = [
+      { type: 'merge', draft: { child: 'nobody' } },
+      { type: 'merge', draft: { child: 'stranger' } },
+      { type: 'append', drafts: [user('fine')] },
+    ] as const;
+    for (const body of bodies) await store.post('main', { body });
+    expect(await store.drainOwnerless('main')).toBe(true);
+    const entries = await all(store.read('main', { from: 3 }));
+    expect(entries.map(textOf)).toEqual(['event inbox/refused', 'event inbox/refused', 'fine']);
+    expect(entries.map((e) => (e.payload as { code?: string }).code)).toEqual([
+      'TAPE_NO_SESSION',
+      'TAPE_CONFLICT',
+      undefined,
+    ]);
+  });
+
+  test('a posted merge waits while calls are open, without keeping the owner', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 1);
+    await store.fork('main', { name: 'child' });
+    const lease = await store.acquire('main', { id: 'alice' });
+    await store.append('main', [asks('c1')], { lease });
+    await store.post('main', { body: { type: 'merge', draft: { child: 'child' } } });
+    expect(await store.drain(lease)).toBe(0);
+    expect(await store.release(lease)).toBe(true);
+    expect((await store.inbox('main')).length).toBe(1);
+    await store.append('main', [answers('c1')]);
+    expect(await store.drainOwnerless('main')).toBe(true);
+    expect(await store.inbox('main')).toEqual([]);
+    expect((await store.find('child'))?.delivery).toBe('merged');
+  });
+
+  test('only a session without an owner is drained by others', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 1);
+    const lease = await store.acquire('main', { id: 'alice' });
+    expect(await store.drainOwnerless('main')).toBe(false);
+    await store.release(lease);
+    expect(await store.drainOwnerless('main')).toBe(true);
+  });
+
+  test('a live answer is read while it lands, and settles into entries', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 1);
+    const lease = await store.acquire('main', { id: 'alice' });
+    const chunk = (index: number) => ({ index, chunk: { type: 'text-delta', text: `t${index}` } });
+    await store.saveChunks('main', 'run-1', [chunk(0), chunk(1)]);
+    await store.saveChunks('main', 'run-1', [chunk(1), chunk(2)]);
+    expect(await store.chunks('main', 'run-1')).toEqual([chunk(0), chunk(1), chunk(2)]);
+    expect(await store.chunks('main', 'run-1', 2)).toEqual([chunk(2)]);
+    expect(await store.settle('run-1', [user('t0t1t2')], { lease })).toMatchObject({ added: 1 });
+    expect(await store.chunks('main', 'run-1')).toEqual([]);
+  });
+};

@@ -1,0 +1,210 @@
+import { anchor, assistant, user } from '../entry.ts';
+import type { TapeStore } from '../store.ts';
+import { all, answers, asks, type Chapter, refusal, sessionOf, textOf } from './contract.ts';
+
+/** `main` with two messages, and a child `child` that has said "done". */
+async function childThatIsDone(store: TapeStore): Promise<void> {
+  await sessionOf(store, 'main', 2);
+  await store.fork('main', { name: 'child' });
+  await store.append('child', [user('Do it.'), assistant('done')]);
+}
+
+/** Merges and discards. */
+export const mergeChapter: Chapter = ({ test, expect }, open) => {
+  test('a merge is one mark and one message at the tail of the parent', async () => {
+    await using store = await open();
+    await childThatIsDone(store);
+    const childBefore = await all(store.read('child'));
+    const merged = await store.merge('child');
+    expect(merged).toMatchObject({
+      parent: 'main',
+      child: 'child',
+      state: 'merged',
+      seq: 4,
+      range: [4, 6],
+      repeated: false,
+      complete: true,
+      conflicts: [],
+    });
+    const [mark, message] = await all(store.read('main', { from: 4 }));
+    expect([mark?.kind, mark?.mark, mark?.name]).toEqual(['anchor', 'anchor', 'merge/child']);
+    const child = await store.find('child');
+    expect(mark?.payload).toMatchObject({
+      state: { child: child?.id, range: [4, 6], child_head: child?.headHash, strategy: 'result', gap: 0 },
+    });
+    expect(message?.payload).toMatchObject({ role: 'user' });
+    expect(message?.meta).toMatchObject({ source: 'merge', session: 'child', from: 'child:4-6' });
+    expect(textOf(message)).toMatch(/<merge-[0-9a-f]{8} [^>]*>\ndone\n<\/merge-/);
+    expect(child).toMatchObject({ delivery: 'merged', head: 6 });
+    expect(await all(store.read('child'))).toEqual(childBefore);
+  });
+
+  test('merging again gives the same receipt and writes nothing', async () => {
+    await using store = await open();
+    await childThatIsDone(store);
+    const merged = await store.merge('child');
+    await store.append('main', [user('next')]);
+    expect(await store.merge('child')).toEqual({ ...merged, repeated: true });
+    expect((await store.find('main'))?.head).toBe(6);
+    expect((await refusal(() => store.merge('child', { strategy: 'summary' }))).code).toBe('TAPE_CONFLICT');
+    expect((await refusal(() => store.merge('child', { text: 'else' }))).code).toBe('TAPE_CONFLICT');
+    expect(await store.merge('child', { text: 'done' })).toMatchObject({ repeated: true });
+  });
+
+  test('what a child adds after a merge is merged by itself', async () => {
+    await using store = await open();
+    await childThatIsDone(store);
+    await store.merge('child');
+    await store.append('child', [user('And?'), assistant('more')]);
+    expect(await store.merge('child')).toMatchObject({ range: [7, 8], repeated: false, seq: 6 });
+    expect((await all(store.read('main', { from: 7 }))).map(textOf)[0]).toMatch(/\nmore\n/);
+    expect(await store.merge('child')).toMatchObject({ range: [7, 8], repeated: true, seq: 6 });
+  });
+
+  test('a discard leaves a receipt and no message, and is no merge', async () => {
+    await using store = await open();
+    await childThatIsDone(store);
+    const discard = { strategy: 'discard', reason: 'not needed' } as const;
+    expect(await store.merge('child', discard)).toMatchObject({ state: 'discarded', seq: 4 });
+    expect((await all(store.read('main', { from: 4 }))).map((e) => e.kind)).toEqual(['anchor']);
+    expect((await store.find('child'))?.delivery).toBe('discarded');
+    expect(await store.merge('child', discard)).toMatchObject({ state: 'discarded', repeated: true });
+    expect((await refusal(() => store.merge('child'))).code).toBe('TAPE_CONFLICT');
+    expect((await store.find('main'))?.head).toBe(4);
+  });
+
+  test('what was merged is not discarded', async () => {
+    await using store = await open();
+    await childThatIsDone(store);
+    await store.merge('child');
+    expect((await refusal(() => store.merge('child', { strategy: 'discard' }))).code).toBe('TAPE_CONFLICT');
+    await store.append('child', [assistant('more')]);
+    expect((await refusal(() => store.merge('child', { strategy: 'discard' }))).code).toBe('TAPE_CONFLICT');
+  });
+
+  test('a merge that a rewind hides can be made again, and is found again after an unrewind', async () => {
+    await using store = await open();
+    await childThatIsDone(store);
+    const first = await store.merge('child');
+    await store.rewind('main', 3);
+    const second = await store.merge('child');
+    expect(second).toMatchObject({ range: first.range, repeated: false, seq: 7 });
+    expect(await store.merge('child')).toEqual({ ...second, repeated: true });
+    await store.unrewind('main');
+    expect(await store.merge('child')).toEqual({ ...first, repeated: true });
+  });
+
+  test('the result is the explicit one, else what the model said last, rewinds applied', async () => {
+    await using store = await open();
+    await childThatIsDone(store);
+    await store.append('child', [assistant('wrong')]);
+    await store.rewind('child', 6);
+    await store.merge('child');
+    expect(textOf((await all(store.read('main', { last: 1 })))[0])).toMatch(/\ndone\n/);
+    await store.result('child', { answer: 42 });
+    await store.append('child', [assistant('chatter')]);
+    await store.merge('child');
+    expect(textOf((await all(store.read('main', { last: 1 })))[0])).toMatch(/\n\{"answer":42\}\n/);
+  });
+
+  test('a long result is cut, with a pointer to the whole', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 1);
+    await store.fork('main', { name: 'child' });
+    await store.append('child', [assistant('x'.repeat(500))]);
+    await store.merge('child', { charsMax: 100 });
+    const text = textOf((await all(store.read('main', { last: 1 })))[0]);
+    expect(text).toMatch(/\nx{100}\n\[400 more characters; the whole text: tape show child@4\]\n/);
+  });
+
+  test('several children are merged all or not at all', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 2);
+    for (const name of ['one', 'two']) {
+      await store.fork('main', { name });
+      await store.append(name, [assistant(name)]);
+    }
+    await store.append('two', [asks('open')]);
+    const drafts = [{ child: 'one' }, { child: 'two' }];
+    expect((await refusal(() => store.mergeAll(drafts))).code).toBe('TAPE_UNSETTLED');
+    expect([(await store.find('main'))?.head, (await store.find('one'))?.delivery]).toEqual([3, undefined]);
+    await store.append('two', [answers('open')]);
+    expect((await store.mergeAll(drafts)).map((m) => [m.child, m.seq])).toEqual([
+      ['one', 4],
+      ['two', 6],
+    ]);
+  });
+
+  test('a child that is running is not merged, unless by force', async () => {
+    await using store = await open();
+    await childThatIsDone(store);
+    const lease = await store.acquire('child', { id: 'runner' });
+    expect((await refusal(() => store.merge('child'))).code).toBe('TAPE_BUSY');
+    await store.append('child', [asks('c1')], { lease });
+    expect(await store.merge('child', { force: true })).toMatchObject({ range: [4, 6] });
+    await store.append('child', [answers('c1'), assistant('now')], { lease });
+    await store.release(lease);
+    expect(await store.merge('child')).toMatchObject({ range: [7, 9] });
+  });
+
+  test('nothing is merged between a call and its result', async () => {
+    await using store = await open();
+    await childThatIsDone(store);
+    await store.append('main', [asks('c1')]);
+    expect((await refusal(() => store.merge('child'))).code).toBe('TAPE_UNSETTLED');
+    await store.append('main', [answers('c1')]);
+    expect((await store.merge('child')).seq).toBe(6);
+  });
+
+  test('a child is merged into its parent or an ancestor, and nothing else', async () => {
+    await using store = await open();
+    await childThatIsDone(store);
+    await store.fork('child', { name: 'grand' });
+    await store.append('grand', [assistant('deep')]);
+    await store.session('other');
+    expect((await refusal(() => store.merge('main'))).code).toBe('TAPE_CONFLICT');
+    expect((await refusal(() => store.merge('grand', { into: 'other' }))).code).toBe('TAPE_CONFLICT');
+    expect(await store.merge('grand')).toMatchObject({ parent: 'child', range: [7, 8] });
+    expect(await store.merge('grand', { into: 'main' })).toMatchObject({ parent: 'main', repeated: false });
+    await store.fork('child', { name: 'fresh', fresh: true });
+    expect(await store.merge('fresh')).toMatchObject({ parent: 'child' });
+  });
+
+  test('what parent and child both wrote since the fork is a conflict', async () => {
+    await using store = await open();
+    await store.session('main');
+    await store.append('main', [anchor('plan', { owner: 'main', summary: 'x' })]);
+    for (const name of ['one', 'two']) {
+      await store.fork('main', { name });
+      await store.append(name, [anchor('plan', { owner: name, summary: 'y', [name]: 1 })]);
+    }
+    expect(await store.checkMerge('one')).toEqual({ complete: true, conflicts: [] });
+    await store.merge('one');
+    const conflict = { what: 'state:owner', child: 4, parent: 3, via: 'one' };
+    expect((await store.checkMerge('two')).conflicts).toEqual([conflict]);
+    const refused = await refusal(() => store.merge('two', { onConflict: 'refuse' }));
+    expect(refused).toMatchObject({ code: 'TAPE_CONFLICT', data: { conflicts: [conflict] } });
+    await store.append('main', [anchor('plan', { owner: 'main' })]);
+    expect((await store.merge('two')).conflicts).toEqual([{ what: 'state:owner', child: 4, parent: 5 }]);
+  });
+
+  test('a nested fork conflicts with what its grandparent wrote since', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 1);
+    await store.fork('main', { name: 'child' });
+    await store.append('child', [user('c1'), user('c2'), user('c3')]);
+    await store.fork('child', { name: 'grand' });
+    await store.append('grand', [anchor('plan', { owner: 'grand' })]);
+    await store.append('main', [anchor('plan', { owner: 'main' })]);
+    const report = await store.checkMerge('grand', { into: 'main' });
+    expect(report.conflicts).toEqual([{ what: 'state:owner', child: 8, parent: 3 }]);
+  });
+
+  test('a merge that is told another way stays out of views', async () => {
+    await using store = await open();
+    await childThatIsDone(store);
+    await store.merge('child', { context: false });
+    const message = (await all(store.read('main', { last: 1 })))[0];
+    expect(message?.meta).toMatchObject({ source: 'merge', context: false });
+  });
+};

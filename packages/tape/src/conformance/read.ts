@@ -1,0 +1,108 @@
+import { isBlobRef } from '../blob.ts';
+import { anchor, handoff, user } from '../entry.ts';
+import { all, type Chapter, partsOf, refusal, sessionOf, textOf } from './contract.ts';
+
+/** Reads, points and verify. */
+export const readChapter: Chapter = ({ test, expect }, open) => {
+  test('a read is bounded at both ends, by kind, and by how many', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 6);
+    await store.append('main', [anchor('mark')]);
+    const seqs = async (query: object) => (await all(store.read('main', query))).map((e) => e.seq);
+    expect(await seqs({ from: 3, to: 5 })).toEqual([3, 4, 5]);
+    expect(await seqs({ kind: 'anchor' })).toEqual([1, 8]);
+    expect(await seqs({ last: 2 })).toEqual([7, 8]);
+    expect(await seqs({ last: 2, kind: 'message', to: 6 })).toEqual([5, 6]);
+    expect(await seqs({ limit: 2, from: 2 })).toEqual([2, 3]);
+    expect(await seqs({ since: 6 })).toEqual([7, 8]);
+    expect(await seqs({ since: 'mark' })).toEqual([]);
+    expect(await seqs({ from: 9 })).toEqual([]);
+    expect(await seqs({ to: 99 })).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+  });
+
+  test('a long tape is read page by page, while it grows', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 1200);
+    let count = 0;
+    for await (const entry of store.read('main')) {
+      count += 1;
+      expect(entry.seq).toBe(count);
+      if (count % 400 === 0) await store.append('main', [user('meanwhile')]);
+    }
+    expect(count).toBe(1201);
+    expect((await store.find('main'))?.head).toBe(1204);
+  });
+
+  test('a child reads through to what it inherited, and can read only its own', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 3);
+    const child = await store.fork('main', { name: 'child' });
+    await store.append('child', [user('own')]);
+    const grand = await store.fork('child', { name: 'grand' });
+    const read = await all(store.read('grand'));
+    expect(read.map((e) => [e.seq, e.tape, e.inherited])).toEqual([
+      ...[1, 2, 3, 4].map((seq) => [seq, 'tape:main', true]),
+      [5, child.tape, true],
+      [6, child.tape, true],
+      [7, grand.tape, false],
+    ]);
+    expect(read.every((e) => e.session === 'grand')).toBe(true);
+    expect((await all(store.read('grand', { own: true }))).map((e) => e.name)).toEqual(['fork/start']);
+    expect((await all(store.read('grand', { last: 3 }))).map((e) => e.seq)).toEqual([5, 6, 7]);
+  });
+
+  test('a point is the head, a position, an anchor, or one before the last of its name', async () => {
+    await using store = await open();
+    await store.session('main');
+    await store.append('main', [anchor('task'), user('a'), anchor('task'), handoff('phase/2'), user('b')]);
+    const points = { head: 6, '@3': 3, '4': 4, task: 4, 'task~1': 2, 'task~0': 4, 'phase/2': 5 };
+    for (const [point, seq] of Object.entries(points)) expect(await store.resolve('main', point)).toBe(seq);
+    expect(await store.resolve('main', 2)).toBe(2);
+    expect(await store.resolve('main', 'session/start')).toBe(1);
+  });
+
+  test('a point that is not there is refused, with near names', async () => {
+    await using store = await open();
+    await store.session('main');
+    await store.append('main', [anchor('design'), anchor('task')]);
+    const at = (point: string | number) => refusal(() => store.resolve('main', point));
+    expect(await at('desing')).toMatchObject({ code: 'TAPE_NO_ANCHOR', data: { near: ['design'] } });
+    expect((await at('design~1')).code).toBe('TAPE_NO_ANCHOR');
+    for (const seq of [0, 4, '@0', '@4', '99']) expect((await at(seq)).code).toBe('TAPE_NO_SEQ');
+    expect((await at(1.5)).code).toBe('TAPE_BAD_POINT');
+  });
+
+  test('a child has no positions at or below its floor', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 4);
+    await store.fork('main', { since: 3, name: 'child' });
+    expect((await refusal(() => store.resolve('child', 3))).code).toBe('TAPE_NO_SEQ');
+    expect(await store.resolve('child', 4)).toBe(4);
+    expect((await all(store.read('child'))).map(textOf)).toEqual(['m3', 'm4', 'anchor fork/start']);
+  });
+
+  test('bytes in a part come back as they were, through their hash', async () => {
+    await using store = await open();
+    await store.session('main');
+    const bytes = new Uint8Array([0, 255, 1, 2]);
+    await store.append('main', [user([{ type: 'file', mediaType: 'image/png', data: bytes }])]);
+    const ref = partsOf((await all(store.read('main', { last: 1 })))[0])[0]?.data;
+    expect(ref).toMatchObject({ type: 'blob', size: 4, as: 'bytes' });
+    expect([...(await store.blob(isBlobRef(ref) ? ref.hash : ''))]).toEqual([...bytes]);
+    expect((await refusal(() => store.blob('00'.repeat(32)))).code).toBe('TAPE_NO_BLOB');
+  });
+
+  test('a store that nobody altered has no problems', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 5);
+    await store.fork('main', { name: 'one', cut: 4 });
+    await store.append('one', [user('own')]);
+    // Forked where `one` itself inherits: nothing of `one` is under it.
+    await store.fork('one', { name: 'two', cut: 3 });
+    await store.fork('two', { name: 'three', fresh: true });
+    await store.merge('one');
+    await store.rewind('main', 2);
+    expect(await all(store.verify())).toEqual([]);
+    for (const name of ['main', 'one', 'two', 'three']) expect(await all(store.verify(name))).toEqual([]);
+  });
+};

@@ -1,0 +1,96 @@
+import { anchor, handoff, user } from '../entry.ts';
+import type { TapeStore } from '../store.ts';
+import { all, answers, asks, type Chapter, refusal, sessionOf, textOf } from './contract.ts';
+
+/** What a view of a session would be made of: its messages. */
+async function seen(store: TapeStore, name: string): Promise<string[]> {
+  return (await all(store.viewEntries(name))).filter((e) => e.kind === 'message').map(textOf);
+}
+
+/** Rewinds. */
+export const rewindChapter: Chapter = ({ test, expect }, open) => {
+  test('a rewind hides and an unrewind shows again; nothing is removed', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 4);
+    expect(await store.rewind('main', 3)).toMatchObject({ seq: 6, to: 3, hidden: 2, forks: [] });
+    expect(await seen(store, 'main')).toEqual(['m1', 'm2']);
+    await store.append('main', [user('instead')]);
+    expect(await seen(store, 'main')).toEqual(['m1', 'm2', 'instead']);
+    expect(await store.unrewind('main')).toMatchObject({ seq: 8, to: 5 });
+    expect(await seen(store, 'main')).toEqual(['m1', 'm2', 'm3', 'm4']);
+    await store.unrewind('main');
+    expect(await seen(store, 'main')).toEqual(['m1', 'm2', 'instead']);
+    expect((await all(store.read('main'))).map((e) => e.seq)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
+  });
+
+  test('a rewind to the start shows nothing of before', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 2);
+    expect(await store.rewind('main', '@0')).toMatchObject({ to: 0, hidden: 3 });
+    expect(await all(store.viewEntries('main'))).toEqual([]);
+    expect((await refusal(() => store.rewind('main', 5))).code).toBe('TAPE_NO_SEQ');
+    await store.session('plain');
+    expect((await refusal(() => store.unrewind('plain'))).code).toBe('TAPE_BAD_POINT');
+  });
+
+  test('a rewind into a batch of tool calls moves back to before it', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 1);
+    await store.append('main', [asks('c1'), answers('c1'), user('next')]);
+    expect(await store.rewind('main', 3)).toMatchObject({ to: 2, snappedFrom: 3 });
+    await store.append('main', [asks('c2')]);
+    expect(await store.rewind('main', 'head')).toMatchObject({ to: 6, snappedFrom: 7 });
+    expect(await store.find('main')).toMatchObject({ head: 8, settled: 8 });
+  });
+
+  test('an anchor that a rewind hides is found only by its position', async () => {
+    await using store = await open();
+    await store.session('main');
+    await store.append('main', [anchor('task'), user('a'), anchor('task')]);
+    await store.rewind('main', 3);
+    expect(await store.resolve('main', 'task')).toBe(2);
+    await store.rewind('main', 1);
+    expect(await refusal(() => store.resolve('main', 'task'))).toMatchObject({
+      code: 'TAPE_NO_ANCHOR',
+      data: { hidden: { seq: 4, by: 6 } },
+    });
+    expect(await store.resolve('main', '@4')).toBe(4);
+  });
+
+  test('a child rewinds into what it inherited, on its own tape alone', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 3);
+    await store.fork('main', { name: 'child', intention: { nextSteps: 'Go.' } });
+    await store.append('child', [user('own')]);
+    await store.rewind('child', 2);
+    expect(await seen(store, 'child')).toEqual(['m1']);
+    expect((await all(store.viewEntries('child'))).map((e) => e.name).includes('intention')).toBe(true);
+    expect(await store.resolve('child', 'intention')).toBe(6);
+    expect(await seen(store, 'main')).toEqual(['m1', 'm2', 'm3']);
+  });
+
+  test('a child keeps the rewinds and boundaries of its parent up to the cut', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 4);
+    await store.rewind('main', 3);
+    await store.append('main', [user('m5'), handoff('H', {}, { keepFrom: 3 }), user('m6')]);
+    await store.fork('main', { name: 'after' });
+    await store.fork('main', { name: 'between', cut: 7 });
+    await store.fork('main', { name: 'before', cut: 5 });
+    await store.fork('main', { name: 'clipped', since: 4 });
+    expect(await seen(store, 'after')).toEqual(['m2', 'm5', 'm6']);
+    expect(await seen(store, 'between')).toEqual(['m1', 'm2', 'm5']);
+    expect(await seen(store, 'before')).toEqual(['m1', 'm2', 'm3', 'm4']);
+    expect(await seen(store, 'clipped')).toEqual(['m5', 'm6']);
+  });
+
+  test('a rewind names the children whose fork point it hides', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 4);
+    await store.fork('main', { name: 'early', cut: 2 });
+    await store.fork('main', { name: 'late', cut: 4 });
+    await store.fork('main', { name: 'gone' });
+    await store.merge('gone', { strategy: 'discard' });
+    expect((await store.rewind('main', 3)).forks).toEqual(['late']);
+  });
+};

@@ -1,0 +1,40 @@
+import { user } from '../entry.ts';
+import { all, type Chapter, refusal, textOf } from './contract.ts';
+
+/** Imports that nobody sees before they are whole. */
+export const stageChapter: Chapter = ({ test, expect }, open) => {
+  test('a staged session is seen by nobody until it is published', async () => {
+    await using store = await open();
+    const staged = await store.stage('imported', { title: 'From afar' });
+    await store.appendStaged(staged.id, [{ ...user('m1'), key: 'line-1' }]);
+    expect(await store.find('imported')).toBe(undefined);
+    expect(await store.sessions({ all: true })).toEqual([]);
+    expect((await refusal(() => store.append('imported', [user('x')]))).code).toBe('TAPE_NO_SESSION');
+    expect((await refusal(() => store.session('imported'))).code).toBe('TAPE_EXISTS');
+    const again = await store.stage('imported');
+    expect(again.id).toBe(staged.id);
+    const resumed = [
+      { ...user('m1'), key: 'line-1' },
+      { ...user('m2'), key: 'line-2' },
+    ];
+    expect(await store.appendStaged(staged.id, resumed)).toMatchObject({ added: 1, repeated: 1 });
+    const published = await store.publish([staged.id]);
+    expect(published.map((s) => [s.name, s.title, s.head])).toEqual([['imported', 'From afar', 3]]);
+    expect((await all(store.read('imported', { from: 2 }))).map(textOf)).toEqual(['m1', 'm2']);
+    expect(await all(store.verify())).toEqual([]);
+  });
+
+  test('publishing is all or none, and again changes nothing', async () => {
+    await using store = await open();
+    const one = await store.stage('one');
+    const none = '01JD0000000000000000000ZZZ';
+    expect((await refusal(() => store.publish([one.id, none]))).code).toBe('TAPE_NO_SESSION');
+    expect(await store.find('one')).toBe(undefined);
+    await store.publish([one.id]);
+    const before = await store.find('one');
+    expect((await store.publish([one.id])).map((s) => s.id)).toEqual([one.id]);
+    expect(await store.find('one')).toEqual(before);
+    expect((await refusal(() => store.stage('one'))).code).toBe('TAPE_EXISTS');
+    expect((await refusal(() => store.appendStaged(one.id, [user('x')]))).code).toBe('TAPE_NO_SESSION');
+  });
+};

@@ -1,0 +1,267 @@
+import {
+  bodyHash,
+  checkAnchorName,
+  checkName,
+  childName,
+  encodeLine,
+  entryHash,
+  genesisHash,
+  isUlid,
+  type LineageLine,
+  lineHash,
+  nameMax,
+  sha256,
+  tapeName,
+  view,
+} from '@tapedeck/tape';
+import Database from 'better-sqlite3';
+import { describe, expect, test } from 'vitest';
+import { playScript } from '../support/script.ts';
+import { openStore, refusal } from '../support/store.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+const ulid = '01JD0000000000000000000001';
+const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
+
+describe('names', () => {
+  test('a tape is named after its session, in its base', () => {
+    expect(tapeName('tape', 'main')).toBe('tape:main');
+    expect(tapeName('bub', 's1', 1)).toBe('bub:s1');
+    expect(tapeName('tape', 'main', 2)).toBe('tape:main~2');
+  });
+
+  test('a child is named after its parent and 8 digits of the spawn key', () => {
+    const parent = { name: 'main', id: ulid };
+    expect(childName(parent, 'task-1')).toBe('main-fork-b4bbbdd4');
+    expect(childName(parent, 'clé ✓')).toBe('main-fork-3981aef6');
+    expect(childName(parent, 'task-1', 16)).toBe('main-fork-b4bbbdd483f1c15f');
+    expect(childName({ ...parent, name: 'main-fork-12345678' }, 'task-1')).toBe(
+      'main-fork-12345678-fork-b4bbbdd4',
+    );
+  });
+
+  test('a child of a long name drops the fork suffixes of its parent', () => {
+    const stem = 'x'.repeat(nameMax);
+    const parent = { name: `${stem}-fork-12345678`, id: ulid };
+    expect(childName(parent, 'task-1')).toBe(`${stem}-fork-b4bbbdd4`);
+  });
+
+  test.each([
+    'main',
+    'a',
+    '0',
+    '_',
+    'dm:gmail:mom@gmail.com',
+    'group:slack:C1:thread:9',
+    'dm:imessage:+1555',
+    'a.b-c_d@e+f%20!',
+    '%2Fetc',
+    'x'.repeat(180),
+  ])('a session can be called %j', (name) => {
+    expect(checkName(name)).toBe(name);
+  });
+
+  test.each([
+    '',
+    '../x',
+    'a/b',
+    'a\\b',
+    '/etc/passwd',
+    'a..b',
+    'a::b',
+    '.hidden',
+    '-x',
+    'trailing-',
+    'trailing.',
+    ':a',
+    'a:',
+    '@a',
+    'a@',
+    '+a',
+    'a b',
+    'a\0b',
+    'a\nb',
+    'a\u200bb',
+    'naïve',
+    'ａ',
+    '\ud800',
+    'a~2',
+    "a'; DROP TABLE tape; --",
+    'x'.repeat(181),
+    'x'.repeat(201),
+    '01ARZ3NDEKTSV4RRFFQ69G5FAV',
+  ])('a session cannot be called %j', (name) => {
+    expect(refusal(() => checkName(name)).code).toBe('TAPE_BAD_NAME');
+  });
+
+  test.each(['task', 'phase/2', 'a@b', '%20', 'v1.2', 'x'.repeat(200), 'Session', 'forked'])(
+    'an anchor can be called %j',
+    (name) => {
+      expect(checkAnchorName(name)).toBe(name);
+    },
+  );
+
+  test.each([
+    '',
+    '42',
+    'head',
+    'intention',
+    'session/start',
+    'fork/start',
+    'merge/x',
+    'inbox/refused',
+    'a..b',
+    'a::b',
+    '/a',
+    'a/',
+    'a b',
+    'a~1',
+    'a\0',
+    'x'.repeat(201),
+  ])('an anchor cannot be called %j', (name) => {
+    expect(refusal(() => checkAnchorName(name)).code).toBe('TAPE_BAD_NAME');
+  });
+
+  test.each([
+    ['01ARZ3NDEKTSV4RRFFQ69G5FAV', true],
+    ['01arz3ndektsv4rrffq69g5fav', false],
+    ['81ARZ3NDEKTSV4RRFFQ69G5FAV', false],
+    ['01ARZ3NDEKTSV4RRFFQ69G5FA', false],
+    ['01ARZ3NDEKTSV4RRFFQ69G5FAVV', false],
+    ['01ARZ3NDEKTSV4RRFFQ69G5FAI', false],
+    ['01ARZ3NDEKTSV4RRFFQ69G5FAV\n', false],
+  ])('%j is a ULID: %j', (text, is) => {
+    expect(isUlid(text)).toBe(is);
+  });
+});
+
+describe('hashes', () => {
+  const salt = Uint8Array.from({ length: 16 }, (_, i) => i);
+  const payload = '{"role":"user","content":[{"type":"text","text":"hé"}]}';
+  const plain = 'df2a82b5c0bfdcc65f86aea7caaefa3309c5f494ca69befd1bdc27502400d1e4';
+  const withMeta = '1cdac663399c9fe80f5c72db7203ff3b6d2ae1c79809430d58e6941617514213';
+  const genesis = '4d6611db922a690b780b6fac750d4486db1e1e700e050fe9c02b47a88db5615f';
+  const first = 'c2e95d8c3887b8cb794f7ed19e718da8306fed54d954313678a80adcfff5a13d';
+  const second = '05dd07e599317be45792324e1e4dc881db30e6b053fbfb95c8ff5000f5d211eb';
+
+  test('a body', () => {
+    expect(hex(bodyHash(salt, payload, null))).toBe(plain);
+    expect(hex(bodyHash(salt, payload, '{"model":"m"}'))).toBe(withMeta);
+  });
+
+  test('a chain of entries, from its beginning on', () => {
+    expect(hex(genesisHash(ulid))).toBe(genesis);
+    const none = { mark: null, name: null, ref: null, key: null };
+    const message = { ...none, seq: 2, kind: 'message', at: 1795255200000 };
+    expect(hex(entryHash(ulid, message, Buffer.from(plain, 'hex'), Buffer.from(genesis, 'hex')))).toBe(first);
+    const boundary = {
+      seq: 3,
+      kind: 'anchor',
+      mark: 'boundary',
+      name: 'phase/é',
+      ref: 2,
+      at: 1795255200001,
+      key: 'u:k"1',
+    };
+    expect(hex(entryHash(ulid, boundary, Buffer.from(withMeta, 'hex'), Buffer.from(first, 'hex')))).toBe(
+      second,
+    );
+  });
+});
+
+test('a graph line holds no byte that a line reader could stumble over', () => {
+  const line: LineageLine = {
+    v: 1,
+    g: 1,
+    event_id: ulid,
+    type: 'session',
+    session_id: 'main',
+    parent_session_id: null,
+    from_anchor: null,
+    created_at: '2026-11-21T10:00:00.000Z',
+    status: 'active',
+    at: '2026-11-21T10:00:00.000Z',
+    session: ulid,
+    parent: null,
+    tape: 'tape:main',
+    kind: 'a\n\r\u2028\u2029\u0085\u007f\ufeff\u001b\ud800é"\\',
+    prev: '0'.repeat(64),
+  };
+  const text = encodeLine(line);
+  expect(text).toBe(
+    String.raw`{"v":1,"g":1,"event_id":"01JD0000000000000000000001","type":"session","session_id":"main","parent_session_id":null,"from_anchor":null,"created_at":"2026-11-21T10:00:00.000Z","status":"active","at":"2026-11-21T10:00:00.000Z","session":"01JD0000000000000000000001","parent":null,"tape":"tape:main","kind":"a\n\r\u2028\u2029\u0085\u007f\ufeff\u001b\ud800é\"\\","prev":"0000000000000000000000000000000000000000000000000000000000000000"}`,
+  );
+  expect(JSON.parse(text)).toEqual(line);
+  expect(lineHash(text)).toBe(sha256(text));
+});
+
+/** All that a database file holds, table by table, as text. */
+function dump(path: string): Record<string, string[]> {
+  using db = Object.assign(new Database(path, { readonly: true }), {
+    [Symbol.dispose](this: { close(): void }) {
+      this.close();
+    },
+  });
+  const tables = db
+    .prepare<[], { name: string }>(`SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name`)
+    .all();
+  return Object.fromEntries(
+    tables.map(({ name }) => [
+      name,
+      db
+        .prepare(`SELECT * FROM "${name}"`)
+        .all()
+        .map((row) => JSON.stringify(row)),
+    ]),
+  );
+}
+
+interface Outcome {
+  readonly rows: Record<string, string[]>;
+  readonly lines: readonly string[];
+  readonly views: readonly string[];
+  readonly head: string | undefined;
+}
+
+/** What the same script leaves behind. */
+function outcome(): Outcome {
+  using dir = tempDir();
+  const path = dir.file('tape.db');
+  using store = openStore(path);
+  playScript(store);
+  const views = ['main', 'one', 'two'].flatMap((name) =>
+    (['last-boundary', 'full'] as const).map((policy) =>
+      JSON.stringify(
+        view(store.viewEntries(name, { policy }), { policy, target: { provider: 'anthropic' } }).messages,
+      ),
+    ),
+  );
+  const rows = dump(path);
+  const lines = (rows.lineage ?? []).map((row) => String(JSON.parse(row).line));
+  return { rows, lines, views, head: store.find('main')?.headHash };
+}
+
+test('the same script leaves the same bytes: rows, lines and views (D602)', () => {
+  const once = outcome();
+  expect(outcome()).toEqual(once);
+  expect(once.lines.map((line) => JSON.parse(line).type)).toEqual([
+    'session',
+    'fork',
+    'fork',
+    'status',
+    'merge',
+    'merge',
+    'alias',
+    'archive',
+  ]);
+  expect(once.rows.entry?.length).toBe(21);
+});
+
+test('its hashes are these, wherever and whenever it is played', () => {
+  const { head, lines, views } = outcome();
+  expect({ head, lines: sha256(lines.join('\n')), views: sha256(views.join('\n')) }).toEqual({
+    head: '2b2e90f3d0faf80eb86f0f593f54f61eb66d964e15363160017fa06bf8cfcfea',
+    lines: '25043904a5194b5b7f7597e0388ce7cf3da3e668d6e22ab3e4a0a7ddd7bbe0c5',
+    views: '8c5d6f3b344cf61b9ac7e0161ca857cbca42dbd29d6ec6cc8762f7387c33be92',
+  });
+});

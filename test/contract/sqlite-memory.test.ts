@@ -1,0 +1,5 @@
+import { tapeStoreContract } from '@tapedeck/tape/conformance';
+import { expect, test } from 'vitest';
+import { openStore } from '../support/store.ts';
+
+tapeStoreContract({ test, expect }, () => openStore());

@@ -1,0 +1,189 @@
+import { tell } from '../../packages/cli/dist/errors.js';
+import type { Verb } from '../../packages/cli/dist/verb.js';
+import { verbs } from '../../packages/cli/dist/verbs/index.js';
+import { contract, errorCodes, type JsonForm } from './json-contract.ts';
+
+/** An option or positional as a verb declares it to yargs. */
+interface Declared {
+  readonly name: string;
+  readonly positional: boolean;
+  readonly type?: string;
+  readonly describe?: string;
+  readonly choices?: readonly string[];
+  readonly default?: unknown;
+  readonly demandOption?: boolean;
+}
+
+type Declaration = Omit<Declared, 'name' | 'positional'>;
+
+/** What a verb declares, noted by an object that only looks like yargs. */
+function declarations(verb: Verb): Declared[] {
+  const noted: Declared[] = [];
+  const recorder: unknown = new Proxy(
+    {},
+    {
+      get: (_target, method: string) => (name: string, given: Declaration) => {
+        if (method === 'positional' || method === 'option')
+          noted.push({ ...given, name, positional: method === 'positional' });
+        return recorder;
+      },
+    },
+  );
+  verb.options(recorder as Parameters<Verb['options']>[0]);
+  return noted;
+}
+
+/** The name of a verb: the first word of its grammar. */
+export function nameOf({ command }: Verb): string {
+  return command.split(' ')[0] ?? command;
+}
+
+/** The whole reference, as `docs/cli.md` holds it. */
+export function cliReference(): string {
+  const groups = [...new Set(verbs.map((verb) => verb.group))];
+  return `${[
+    head,
+    ...groups.flatMap((group) => [
+      `## ${group}`,
+      ...verbs.filter((verb) => verb.group === group).map(section),
+    ]),
+    '## Errors',
+    errorsIntro,
+    table(
+      ['code', 'exit', 'meaning'],
+      Object.entries(errorCodes).map(([code, what]) => [`\`${code}\``, exitOf(code), what]),
+    ),
+  ].join('\n\n')}\n`;
+}
+
+const head = `<!-- Generated from packages/cli/src/verbs by test/docs/cli.test.ts. Write it anew with:
+     UPDATE_DOCS=1 npx vitest run --project e2e test/docs -->
+
+# The \`tape\` command
+
+\`\`\`
+tape <verb> [session[@point]] [options]
+\`\`\`
+
+From the checkout it is \`pnpm tape …\`. What the words mean is in [glossary.md](glossary.md).
+
+**Sessions and points.** A session is named by its name, an alias, its ULID, or the beginning of its ULID when that fits one
+session only. A point is \`@42\` (a position), \`@task-start\` (an anchor; of several of a name, the last), \`@task-start~1\` (the
+one before the last) or \`@head\`. Session names may contain \`@\`: the longest name that exists wins, and what follows it is the
+point.
+
+**Text arguments.** Those that say so take \`-\` for standard input and \`@FILE\` for a file's contents.
+
+**Output.** What was asked for is on stdout; status, hints and errors are on stderr. With \`--json\` stdout has one JSON document
+and nothing else. With \`--jsonl\` the verbs that list entries or sessions print one object a line, and the others the same document,
+but for \`graph\` and \`log --graph\`, which draw. New fields may be added to any object. What could steer a terminal is printed to people as an escape (\`\\u{1b}\`); JSON has it unchanged.
+
+**Models.** \`run\` and \`delegate\` take \`--model\`, else \`$TAPE_MODEL\`:
+
+| model | needs |
+| --- | --- |
+| \`openai-compatible/NAME\` | \`OPENAI_BASE_URL\` and \`OPENAI_API_KEY\` |
+| \`anthropic/NAME\`, \`openai/NAME\`, \`google/NAME\` | the AI SDK's package for it, installed beside the project, and \`ANTHROPIC_API_KEY\`, \`OPENAI_API_KEY\` or \`GOOGLE_GENERATIVE_AI_API_KEY\`; without that package, the AI Gateway |
+| anything else of the form \`PROVIDER/NAME\` | the AI Gateway: \`AI_GATEWAY_API_KEY\` |
+| \`script:FILE\` | nothing: scripted answers, offline |
+
+A script is a JSON array of answers: \`[{"text"?, "toolCalls"?: [{"name", "input", "id"?}], "delayMs"?, "usage"?: {"input"?, "output"?},
+"error"?, "when"?: {"session"?: GLOB, "text"?: PART_OF_THE_LAST_USER_MESSAGE}}]\`. A call is given the first answer that matches its
+\`when\` and that the session was not given yet; which those are is read from the tape, so it holds across processes.
+
+## Options of every verb
+
+| option | meaning |
+| --- | --- |
+| \`--home DIR\` | the tape home; else \`$TAPE_HOME\`, else the nearest \`.tape\` upward from here, else \`~/.tape\` |
+| \`--json\` | print one JSON document on stdout; errors as JSON on stderr |
+| \`--jsonl\` | print JSON lines on stdout; errors as JSON on stderr |
+| \`--quiet\` | print the id alone, and no status |
+| \`--color\`, \`--no-color\` | colour or not; by default on a terminal, unless \`$NO_COLOR\` is set |
+| \`--help\`, \`-h\` | help for any verb |
+| \`--version\` | the version |
+
+## Exit codes
+
+| code | meaning |
+| --- | --- |
+| 0 | done, or there already; also when the reader of stdout went away |
+| 1 | failed |
+| 2 | wrong usage, or a name or content that is not allowed |
+| 3 | not found |
+| 4 | busy, taken, or in conflict with what is recorded |
+| 5 | damaged |
+| 6 | accepted and durable, but not done yet |
+| 130 | interrupted |
+
+2 is also the code of \`tape\` without a verb. Every verb that opens a home can fail with 1 (it cannot be opened), 4 (its lock is
+held) or 5 (it is damaged); the lists below name what is particular to each.`;
+
+const errorsIntro = `An error is two lines on stderr at most: \`Error: …\`, and \`Hint: …\` where the next command is known. With \`--json\` or \`--jsonl\`
+it is one line:
+
+\`\`\`json
+{"error":{"code":"TAPE_NO_SESSION","message":"cannot find session 'mian': no such name, alias or id","hint":"did you mean 'main'? All sessions: tape sessions","data":{"session":"mian","near":["main"]}}}
+\`\`\`
+
+\`hint\` may be missing; \`data\` is always an object. Branch on the code or the exit code, never on the message.`;
+
+function section(verb: Verb): string {
+  const name = nameOf(verb);
+  const options = declarations(verb);
+  const also = (verb.aliases ?? []).map((alias) => ` Also \`tape ${alias}\`.`).join('');
+  const grammar = options.some(({ positional }) => !positional) ? `${verb.command} [options]` : verb.command;
+  const told = contract[name];
+  if (told === undefined) throw new Error(`test/docs/json-contract.ts does not tell of '${name}'`);
+  return [
+    `### ${name}`,
+    `\`\`\`\ntape ${grammar}\n\`\`\``,
+    `${verb.summary}.${also}${verb.detail === undefined ? '' : ` ${verb.detail}`}`,
+    ...(options.length === 0 ? [] : [table(['argument', 'meaning'], options.map(optionRow))]),
+    `\`\`\`sh\n${verb.examples.map(([command, does]) => `# ${does}\n${command}`).join('\n')}\n\`\`\``,
+    ...(told.json.length === 0 ? ['It has no JSON form.'] : told.json.map(jsonForm)),
+    `\`--quiet\` prints ${told.quiet}.`,
+    ...(told.exits.length === 0
+      ? []
+      : [`Exit codes: ${told.exits.map(([code, why]) => `${code}: ${why}`).join('; ')}.`]),
+  ].join('\n\n');
+}
+
+function optionRow({ name, positional, type, describe, choices, default: value, demandOption }: Declared) {
+  const argument = choices?.join('|') ?? argumentOf(type);
+  const shown = positional ? name : `--${name}${argument === '' ? '' : ` ${argument}`}`;
+  const more = [
+    ...(demandOption === true && !positional ? ['required'] : []),
+    ...(type === 'array' ? ['may be repeated'] : []),
+    ...(value === undefined ? [] : [`default ${String(value)}`]),
+  ];
+  return [`\`${shown}\``, `${describe ?? ''}${more.length === 0 ? '' : ` (${more.join('; ')})`}`];
+}
+
+function argumentOf(type: string | undefined): string {
+  return type === 'boolean' ? '' : type === 'number' ? 'N' : 'TEXT';
+}
+
+function jsonForm({ when, form, fields }: JsonForm): string {
+  return [
+    `JSON${when === undefined ? '' : ` (${when})`}: ${form}.`,
+    table(
+      ['field', 'type', 'meaning'],
+      fields.map(({ name, type, what, optional }) => [
+        `\`${name}\`${optional === true ? '?' : ''}`,
+        type,
+        what,
+      ]),
+    ),
+  ].join('\n\n');
+}
+
+function exitOf(code: string): string {
+  return String(tell(Object.assign(new Error(code), { code })).exit);
+}
+
+function table(header: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) =>
+    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  return [line(header), line(header.map(() => '---')), ...rows.map(line)].join('\n');
+}

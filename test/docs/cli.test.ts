@@ -1,0 +1,128 @@
+import { globSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { verbs } from '../../packages/cli/dist/verbs/index.js';
+import { tempDir } from '../support/temp-dir.ts';
+import { cliReference, nameOf } from './cli-reference.ts';
+import { contract, errorCodes, type JsonForm } from './json-contract.ts';
+import { howToUpdate, page, root, updating } from './pages.ts';
+import { tape } from './tape.ts';
+
+test('the reference is what the verbs say of themselves', () => {
+  const reference = cliReference();
+  if (updating) writeFileSync(join(root, 'docs/cli.md'), reference);
+  expect(page('docs/cli.md'), howToUpdate).toBe(reference);
+});
+
+test('the contract tells of every verb, and of no other', () => {
+  expect(Object.keys(contract).sort()).toEqual(verbs.map(nameOf).sort());
+});
+
+test('the list of error codes has every code that the sources have', () => {
+  const sources = globSync('packages/*/src/**/*.ts', { cwd: root, exclude: ['**/conformance/**'] })
+    .map((file) => readFileSync(join(root, file), 'utf8'))
+    .join('\n');
+  const used = new Set(sources.match(/(?<=')(?:TAPE|GRAPH|SESSION|IMPORT|CLI)_[A-Z_]+(?=')/g));
+  expect(Object.keys(errorCodes).sort()).toEqual([...used].sort());
+});
+
+const answers = JSON.stringify([
+  { when: { text: 'Plan it' }, text: 'First the tests.' },
+  { when: { text: 'Write the tests' }, text: 'Written.' },
+]);
+const message = '{"role":"user","content":"hello","key":"k"}\n';
+
+/** Commands that print every JSON form, in an order in which each finds what it needs. */
+const commands: readonly (readonly [verb: string, form: number, argv: readonly string[], input?: string])[] =
+  [
+    ['init', 0, ['init']],
+    ['new', 0, ['new', 'main', '--title', 'Release']],
+    ['import', 0, ['import', join(root, 'packages/cli/demo/transcript.jsonl'), '--as', 'old']],
+    ['append', 0, ['append', 'main'], message],
+    ['append', 1, ['append', 'main', '--each'], '{"content":"again"}\n'],
+    ['anchor', 0, ['anchor', 'main', 'task-start', '--state', '{"goal":"release"}']],
+    ['run', 0, ['run', 'main', 'Plan it.', '--model', 'script:answers.json']],
+    [
+      'delegate',
+      0,
+      [
+        'delegate',
+        'main',
+        '--since',
+        'task-start',
+        '--task',
+        'Write the tests.',
+        '--model',
+        'script:answers.json',
+      ],
+    ],
+    ['fork', 0, ['fork', 'main@4', '--since', 'task-start', '--as', 'fix', '--next-steps', 'Fix it.']],
+    ['merge', 1, ['merge', 'fix', '--check']],
+    ['merge', 0, ['merge', 'fix', '--result', 'Fixed.']],
+    ['handoff', 0, ['handoff', 'main', 'done', '--summary', 'All is done.']],
+    ['sessions', 0, ['sessions']],
+    ['sessions', 1, ['sessions', '--jsonl']],
+    ['children', 0, ['children', 'main']],
+    ['children', 1, ['children', 'main', '--jsonl']],
+    ['log', 0, ['log', 'main']],
+    ['log', 1, ['log', 'main', '--jsonl']],
+    ['show', 0, ['show', 'main@task-start']],
+    ['show', 1, ['show', 'main']],
+    ['view', 0, ['view', 'main', '--explain']],
+    ['search', 0, ['search', 'first the tests']],
+    ['search', 1, ['search', 'fix it', '--session', 'fix', '--jsonl']],
+    ['lineage', 0, ['lineage', 'main']],
+    ['graph', 0, ['graph']],
+    ['verify', 0, ['verify']],
+  ];
+
+/** The objects that a verb printed, in the form that the contract has for it. */
+function objectsOf(stdout: string, { form }: JsonForm): Record<string, unknown>[] {
+  if (form === 'one object a line')
+    return stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+  const document = JSON.parse(stdout) as Record<string, unknown> | Record<string, unknown>[];
+  expect(Array.isArray(document)).toBe(form === 'one array of objects');
+  return Array.isArray(document) ? document : [document];
+}
+
+/** The fields that an object lacks, and those that the contract does not tell of. */
+function differences(object: Readonly<Record<string, unknown>>, { fields }: JsonForm): string[] {
+  const told = new Set(fields.map(({ name }) => name));
+  return [
+    ...fields
+      .filter(({ name, optional }) => optional !== true && !(name in object))
+      .map(({ name }) => `no ${name}`),
+    ...Object.keys(object)
+      .filter((name) => !told.has(name))
+      .map((name) => `untold ${name}`),
+  ];
+}
+
+describe('with --json', () => {
+  test('every verb prints the fields of its contract, and no others', () => {
+    using dir = tempDir();
+    writeFileSync(dir.file('answers.json'), answers);
+    for (const [verb, form, argv, input] of commands) {
+      const told = contract[verb]?.json[form];
+      if (told === undefined) throw new Error(`no form ${form} of ${verb}`);
+      const json = argv.includes('--jsonl') ? argv : [...argv, '--json'];
+      const { status, stdout, stderr } = tape(dir.path, json, input === undefined ? {} : { input });
+      expect({ argv, status, stderr: status === 0 ? '' : stderr }).toEqual({ argv, status: 0, stderr: '' });
+      const objects = objectsOf(stdout, told);
+      expect(objects.length, argv.join(' ')).toBeGreaterThan(0);
+      for (const object of objects)
+        expect({ argv, wrong: differences(object, told) }).toEqual({ argv, wrong: [] });
+    }
+  });
+
+  test('an error is one line of JSON on stderr, and stdout is empty', () => {
+    using dir = tempDir();
+    tape(dir.path, ['new', 'main']);
+    const { status, stdout, stderr } = tape(dir.path, ['log', 'mian', '--json']);
+    expect({ status, stdout }).toEqual({ status: 3, stdout: '' });
+    expect(page('docs/cli.md')).toContain(stderr.trimEnd());
+  });
+});

@@ -1,0 +1,137 @@
+import { createHash } from 'node:crypto';
+import { openTapeStore, user } from '@tapedeck/tape';
+import Database from 'better-sqlite3';
+import { expect, test } from 'vitest';
+import { tempDir } from '../support/temp-dir.ts';
+import { codeBlocks, page, tableAfter } from './pages.ts';
+
+const format = page('docs/format.md');
+
+const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
+
+interface WorkedEntry {
+  readonly seq: number;
+  readonly kind: string;
+  readonly mark: string | null;
+  readonly name: string | null;
+  readonly ref: number | null;
+  readonly at: number;
+  readonly key: string | null;
+  readonly salt: string;
+  readonly payload: string;
+  readonly meta: string | null;
+  readonly body_hash: string;
+  readonly hash: string;
+}
+
+interface Worked {
+  readonly main: { readonly ulid: string; readonly genesis: string; readonly entries: WorkedEntry[] };
+  readonly child: { readonly ulid: string; readonly base_hash: string; readonly entries: WorkedEntry[] };
+}
+
+const [example = '{}'] = codeBlocks(format, 'json');
+const worked = JSON.parse(example) as Worked;
+const lines = (codeBlocks(format, 'jsonl')[0] ?? '').trimEnd().split('\n');
+
+/** The text that an entry's hash is of, by the page's own words. */
+function hashed(ulid: string, entry: WorkedEntry, previous: string): string {
+  const { seq, kind, mark, name, ref, at, key, body_hash } = entry;
+  return JSON.stringify(['tape.entry.v1', ulid, seq, kind, mark, name, ref, at, key, body_hash, previous]);
+}
+
+/** Checks a chain of entries from what its first one follows. */
+function checkChain(ulid: string, entries: readonly WorkedEntry[], first: string): void {
+  let previous = first;
+  for (const entry of entries) {
+    expect(entry.body_hash).toBe(sha256(`${entry.salt}${entry.payload}\n${entry.meta ?? ''}`));
+    expect(entry.hash).toBe(sha256(hashed(ulid, entry, previous)));
+    previous = entry.hash;
+  }
+}
+
+test('the hashes of the worked example follow from what the page says', () => {
+  const { main, child } = worked;
+  expect(main.genesis).toBe(sha256(JSON.stringify(['tape.genesis.v1', main.ulid])));
+  checkChain(main.ulid, main.entries, main.genesis);
+  expect(child.base_hash).toBe(main.entries.at(-1)?.hash);
+  checkChain(child.ulid, child.entries, child.base_hash);
+  const [first, second] = main.entries;
+  if (first === undefined || second === undefined) throw new Error('the example has two entries of main');
+  expect(codeBlocks(format, 'text')).toContain(`${hashed(main.ulid, second, first.hash)}\n`);
+});
+
+test('the lines of the worked example are chained', () => {
+  const [first = '{}', second = '{}'] = lines;
+  expect(JSON.parse(first).prev).toBe('0'.repeat(64));
+  expect(JSON.parse(second).prev).toBe(sha256(first));
+});
+
+interface Row {
+  readonly tape: string;
+  readonly salt: Uint8Array;
+  readonly body_hash: Uint8Array;
+  readonly hash: Uint8Array;
+}
+
+test('the store writes the worked example', () => {
+  using dir = tempDir();
+  const path = dir.file('tape.db');
+  let ids = 0;
+  let salts = 0;
+  const store = openTapeStore(path, {
+    now: () => 1795255200000,
+    newId: () => `01JD${String(++ids).padStart(22, '0')}`,
+    salt: () => new Uint8Array(16).fill(++salts),
+  });
+  store.session('main');
+  store.append('main', [user('Hello.')], { key: 'hello' });
+  store.fork('main', { name: 'child' });
+  store.close();
+
+  const db = new Database(path, { readonly: true });
+  const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
+  const rows = db
+    .prepare<[], Row>(
+      `SELECT t.name AS tape, seq, e.kind, mark, e.name, ref, at, key, salt, payload, meta, body_hash, hash
+         FROM entry e JOIN tape t ON t.id = e.tape_id ORDER BY e.id`,
+    )
+    .all()
+    .map((row) => ({
+      ...row,
+      salt: hex(row.salt),
+      body_hash: hex(row.body_hash),
+      hash: hex(row.hash),
+    }));
+  expect(rows).toEqual([
+    ...worked.main.entries.map((entry) => ({ tape: 'main', ...entry })),
+    ...worked.child.entries.map((entry) => ({ tape: 'child', ...entry })),
+  ]);
+  const recorded = db.prepare<[], { line: string }>('SELECT line FROM lineage ORDER BY g').all();
+  expect(recorded.map(({ line }) => line)).toEqual(lines);
+  db.close();
+});
+
+test('the page has every table with its columns, and every trigger', () => {
+  using dir = tempDir();
+  const path = dir.file('tape.db');
+  openTapeStore(path).close();
+  const db = new Database(path, { readonly: true });
+  const named = (type: string) =>
+    db
+      .prepare<[string], { name: string }>(
+        `SELECT name FROM sqlite_schema WHERE type = ? AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'entry_fts%'`,
+      )
+      .all(type)
+      .map(({ name }) => name);
+  const documented = [...format.matchAll(/^### Table (\w+)$/gm)].map((heading) => heading[1] ?? '');
+  expect(documented.toSorted()).toEqual(named('table').toSorted());
+  for (const table of documented) {
+    const columns = db.pragma(`table_info(${table})`) as { name: string }[];
+    expect({ table, columns: tableAfter(format, `Table ${table}`).map(([name]) => name) }).toEqual({
+      table,
+      columns: columns.map(({ name }) => name),
+    });
+  }
+  expect(tableAfter(format, 'Triggers').map(([name]) => name)).toEqual(named('trigger'));
+  db.close();
+});

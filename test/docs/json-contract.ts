@@ -1,0 +1,483 @@
+/** One field of what a verb prints with `--json`. */
+interface Field {
+  readonly name: string;
+  readonly type: string;
+  readonly what: string;
+  /** Left out where it has no meaning. */
+  readonly optional?: true;
+}
+
+/** What a verb prints with `--json`, in one of its forms. */
+export interface JsonForm {
+  /** When it is printed; the first form of a verb is its usual one. */
+  readonly when?: string;
+  readonly form: 'one object' | 'one array of objects' | 'one object a line';
+  readonly fields: readonly Field[];
+}
+
+/** What programs may rely on, beside a verb's options. */
+export interface VerbContract {
+  readonly json: readonly JsonForm[];
+  /** What `--quiet` prints. */
+  readonly quiet: string;
+  /** The exit codes beyond 0, with what each means here. */
+  readonly exits: readonly (readonly [code: number, why: string])[];
+}
+
+const field = (name: string, type: string, what: string): Field => ({ name, type, what });
+const maybe = (name: string, type: string, what: string): Field => ({ name, type, what, optional: true });
+
+const entry: readonly Field[] = [
+  field('session', 'string', 'the session that was asked'),
+  field('tape', 'string', "the tape that owns the entry: an ancestor's for an inherited one"),
+  field('seq', 'number', 'position'),
+  field('kind', 'string', 'see [format.md](format.md#entry-kinds)'),
+  maybe('mark', 'string', '`anchor`, `boundary`, `rewind` or `redaction`'),
+  maybe('name', 'string', 'name of an anchor or event'),
+  maybe('ref', 'number', 'what a rewind goes back to, or where a kept tail begins'),
+  field('payload', 'any', 'the content; null once redacted'),
+  field('meta', 'object', 'facts about the entry: run, step, model, source'),
+  field('at', 'string', 'time, ISO 8601 in UTC'),
+  maybe('key', 'string', "idempotency key; a caller's own begin with `u:`"),
+  field('hash', 'string', '64 hex digits'),
+];
+
+const session: readonly Field[] = [
+  field('session', 'string', 'name'),
+  field('id', 'string', 'ULID'),
+  field('kind', 'string', '`session` for a root, `subagent` for a fork'),
+  field('lifecycle', 'string', '`active`, `archived`, `destroyed`, `orphaned` or `purged`'),
+  maybe('task', 'string', '`running`, `completed`, `halted`, `failed`, `aborted`, `timed_out` or `orphaned`'),
+  maybe('delivery', 'string', '`merged` or `discarded`'),
+  maybe('parent', 'string', "the parent's name"),
+  maybe('from_anchor', 'string or null', 'where the inherited part begins; there with `parent`'),
+  maybe('merged_at', 'string', 'time of the last merge or discard'),
+  maybe('title', 'string', 'a title for people'),
+  field('head', 'number', 'last position'),
+  field('updated_at', 'string', 'time of the last change'),
+];
+
+const hit: readonly Field[] = [
+  field('session', 'string', 'the session that wrote the entry'),
+  field('tape', 'string', "its tape's name"),
+  field('seq', 'number', 'position'),
+  field('kind', 'string', 'see [format.md](format.md#entry-kinds)'),
+  maybe('name', 'string', 'name of an anchor or event'),
+  field('snippet', 'string', 'the text around the first place where it was found, on one line'),
+  field('sessions', 'array', 'names of the sessions that have the entry, at most a hundred'),
+  field('at', 'string', 'time, ISO 8601 in UTC'),
+];
+
+const node: readonly Field[] = [
+  field('session', 'string', 'name'),
+  field('id', 'string', 'ULID'),
+  field('kind', 'string', '`session` or `subagent`'),
+  field('status', 'string', 'delivery, else task, else lifecycle'),
+  field('lifecycle', 'string', 'as in `sessions`'),
+  maybe('task', 'string', 'as in `sessions`'),
+  maybe('delivery', 'string', 'as in `sessions`'),
+  maybe('parent', 'string', "the parent's name"),
+  maybe('from_anchor', 'string or null', 'where the inherited part begins; there with `parent`'),
+  maybe('range', '[number, number] or null', 'inherited positions, both ends included; null for none'),
+  field('created_at', 'string', 'time'),
+  field('merges', 'array', '`{type, into, seq, range, at}` of each merge or discard, oldest first'),
+  field('children', 'array', 'the same of each child, in spawn order'),
+];
+
+const anchored: readonly JsonForm[] = [
+  {
+    form: 'one object',
+    fields: [
+      field('session', 'string', 'name'),
+      field('seq', 'number', 'position of the anchor'),
+      field('name', 'string', "the anchor's name"),
+    ],
+  },
+];
+
+const usage = 'tokens: `{input, output, reasoning, cache_read, cache_write}`, which do not overlap';
+const conflict = '`{what, child, parent, via?}` of each: `state:KEY`, with the position of either side';
+const complete = 'false when a tool ran that does not declare its files, so conflicts cannot be ruled out';
+const noSession = [3, 'no such session'] as const;
+const busy = [4, 'another process is writing the session'] as const;
+
+/** The contract of each verb, by its name. `cli.test.ts` runs every verb against it. */
+export const contract: Readonly<Record<string, VerbContract>> = {
+  init: {
+    json: [
+      {
+        form: 'one object',
+        fields: [
+          field('home', 'string', 'the directory of the tape home'),
+          field('created', 'boolean', 'false when it was a tape home already'),
+        ],
+      },
+    ],
+    quiet: 'the directory',
+    exits: [
+      [1, 'the file cannot be made or opened'],
+      [5, 'there is another kind of file in its place'],
+    ],
+  },
+  new: {
+    json: [
+      {
+        form: 'one object',
+        fields: [
+          field('session', 'string', 'name'),
+          field('tape', 'string', "its tape's name"),
+          field('head', 'number', 'last position'),
+          field('created', 'boolean', 'false when the session was there already'),
+        ],
+      },
+    ],
+    quiet: 'the name',
+    exits: [
+      [2, 'the name is not allowed'],
+      [4, 'the name is an alias, or reads as a point of an existing session'],
+    ],
+  },
+  import: {
+    json: [
+      {
+        form: 'one object',
+        fields: [
+          field('sessions', 'number', 'how many sessions were imported: 1'),
+          field('entries', 'number', 'entries that were added; 0 when all were there already'),
+          field('repaired', 'number', 'tool calls without a result, answered as interrupted'),
+          field('derived', 'number', 'edges that were derived: 0'),
+          field('names', 'array', 'names of the sessions'),
+          field(
+            'counts',
+            'object',
+            '`{records, messages, offPath, repaired, compactions, merged, reordered, dangling, skipped, glued, truncated}`',
+          ),
+        ],
+      },
+    ],
+    quiet: 'the name of the session',
+    exits: [
+      [1, 'the file cannot be read, is empty, or is no transcript of a known format'],
+      [2, 'the name is not allowed'],
+      [3, 'there is no such file'],
+      [4, 'the name is taken by another session, or the file says something else than before'],
+    ],
+  },
+  run: {
+    json: [
+      {
+        form: 'one object',
+        fields: [
+          field('session', 'string', 'name'),
+          field('run', 'string', 'ULID of the run, in the meta of its entries'),
+          field('text', 'string', 'text of the last answer'),
+          field('finish', 'string', '`stop`, `length`, `halted`, `aborted` or `error`'),
+          field('steps', 'number', 'model calls'),
+          field('usage', 'object', usage),
+          field('from', 'number', 'first position of the run'),
+          field('to', 'number', 'last position of the run'),
+        ],
+      },
+    ],
+    quiet: 'the answer, without status on stderr',
+    exits: [
+      [1, 'the model failed, or the run was halted at `--max-steps`'],
+      [2, 'no model, no key for it, or a script that cannot be used'],
+      busy,
+      [130, 'interrupted; what was said so far is on the tape'],
+    ],
+  },
+  delegate: {
+    json: [
+      {
+        form: 'one object',
+        fields: [
+          field('parent', 'string', 'name'),
+          field(
+            'children',
+            'array',
+            '`{session, status, merged, seq, usage, error?}` of each, in the order of the tasks; `seq` and `usage` are null where there is none',
+          ),
+        ],
+      },
+    ],
+    quiet: "the children's names, one a line",
+    exits: [
+      [1, 'a child did not complete, or could not be merged'],
+      [2, 'no model, no key for it, or a script that cannot be used; nothing was forked'],
+      [3, 'no such session or anchor'],
+      [130, 'interrupted; what the children did is merged as aborted'],
+    ],
+  },
+  demo: {
+    json: [],
+    quiet: 'what it prints otherwise',
+    exits: [
+      [1, 'a step failed'],
+      [4, 'the home that was given has a session `main`'],
+    ],
+  },
+  sessions: {
+    json: [
+      { form: 'one array of objects', fields: session },
+      { when: 'with `--jsonl`', form: 'one object a line', fields: session },
+    ],
+    quiet: 'the names, one a line',
+    exits: [],
+  },
+  log: {
+    json: [
+      { form: 'one array of objects', fields: entry },
+      { when: 'with `--jsonl`', form: 'one object a line', fields: entry },
+    ],
+    quiet: 'the positions, one a line',
+    exits: [[3, 'no such session, anchor or position, or no tape home']],
+  },
+  show: {
+    json: [
+      { when: 'SESSION@POINT', form: 'one object', fields: entry },
+      {
+        when: 'SESSION',
+        form: 'one object',
+        fields: [
+          ...session,
+          field('tape', 'string', "the tape's name"),
+          field('base', 'number', 'last inherited position; 0 for a root'),
+          field('floor', 'number', 'inherited positions are those after it'),
+          field('settled', 'number', 'greatest position at which no tool call is open'),
+          field('hash', 'string', 'hash of the head'),
+        ],
+      },
+    ],
+    quiet: "the entry's hash, or the session's ULID",
+    exits: [[3, 'no such session, anchor or position, or no tape home']],
+  },
+  view: {
+    json: [
+      {
+        form: 'one object',
+        fields: [
+          field('messages', 'array', 'AI SDK messages; bytes are `{type: "blob", hash, size, as}`'),
+          field('digest', 'string', "SHA-256 of the messages' compact JSON"),
+          field('tokens', 'number', 'an estimate: characters divided by four'),
+          field('from', 'number', 'first position that it covers'),
+          field('to', 'number', 'last position that it covers'),
+          maybe('explain', 'array', '`{seq, in, why}` of each entry, with `--explain`'),
+        ],
+      },
+    ],
+    quiet: 'the digest',
+    exits: [
+      [2, 'no such policy'],
+      [3, 'no such session, anchor or position, or no tape home'],
+    ],
+  },
+  search: {
+    json: [
+      { form: 'one array of objects', fields: hit },
+      { when: 'with `--jsonl`', form: 'one object a line', fields: hit },
+    ],
+    quiet: '`SESSION@SEQ`, one a line',
+    exits: [[3, 'no such session, or no tape home']],
+  },
+  children: {
+    json: [
+      { form: 'one array of objects', fields: session },
+      { when: 'with `--jsonl`', form: 'one object a line', fields: session },
+    ],
+    quiet: 'the names, one a line',
+    exits: [noSession],
+  },
+  lineage: {
+    json: [
+      {
+        form: 'one object',
+        fields: [...node, field('ancestors', 'array', 'names of the sessions it came from, nearest first')],
+      },
+    ],
+    quiet: 'the tree, without status on stderr',
+    exits: [
+      [1, 'the graph file cannot be read'],
+      [3, 'the graph has no such session'],
+    ],
+  },
+  graph: {
+    json: [{ when: 'with `--json` or `--format json`', form: 'one array of objects', fields: node }],
+    quiet: 'the picture, without status on stderr',
+    exits: [[1, 'the graph file cannot be read']],
+  },
+  append: {
+    json: [
+      {
+        form: 'one object',
+        fields: [
+          field('session', 'string', 'name'),
+          field('from', 'number', 'first position of the batch, repeated entries included'),
+          field('to', 'number', 'last position of the batch'),
+          field('added', 'number', 'entries that were added'),
+          field('repeated', 'number', 'entries that were there already'),
+        ],
+      },
+      {
+        when: 'with `--each`',
+        form: 'one object a line',
+        fields: [field('seq', 'number', 'position of the line'), field('hash', 'string', "the entry's hash")],
+      },
+      {
+        when: 'exit 6',
+        form: 'one object',
+        fields: [field('session', 'string', 'name'), field('queued', 'string', 'id of the inbox item')],
+      },
+    ],
+    quiet: 'the last position, or the id of the inbox item',
+    exits: [
+      [2, 'a line is not right; nothing was appended (with `--each`: the lines before it were)'],
+      [4, 'a key was used before with other content; with `--each` also when another process writes'],
+      [6, 'still being written by another process after `--wait`: left in its inbox'],
+    ],
+  },
+  anchor: {
+    json: anchored,
+    quiet: '`SESSION@SEQ`',
+    exits: [[2, 'the name or the state is not right'], noSession, busy],
+  },
+  handoff: {
+    json: anchored,
+    quiet: '`SESSION@SEQ`',
+    exits: [[2, 'the name or the state is not right'], noSession, busy],
+  },
+  fork: {
+    json: [
+      {
+        form: 'one object',
+        fields: [
+          field('session', 'string', "the child's name"),
+          field('tape', 'string', "the child's tape"),
+          field('parent', 'string', "the parent's name"),
+          field('from_anchor', 'string or null', 'where the inherited part begins; null without `--since`'),
+          field('base', 'number', "last inherited position; the child's own follow it"),
+          field('range', '[number, number] or null', 'inherited positions, both ends included'),
+          maybe('snapped_from', 'number', 'the cut that was asked, when it lay inside a batch of tool calls'),
+          field('repeated', 'boolean', 'true when the key had made this child before'),
+          maybe('graph_lagging', 'true', 'the graph file could not be written yet'),
+        ],
+      },
+    ],
+    quiet: "the child's name",
+    exits: [
+      [2, 'the options contradict each other, or the name is not allowed'],
+      [3, 'no such session, anchor or position'],
+      [4, 'the name is taken, or the key made another child'],
+    ],
+  },
+  merge: {
+    json: [
+      {
+        form: 'one object',
+        fields: [
+          field('parent', 'string', "the parent's name"),
+          field('child', 'string', "the child's name"),
+          field('state', 'string', '`merged`, `discarded` or `queued`'),
+          field('seq', 'number or null', "position of the merge on the parent's tape; null while queued"),
+          field(
+            'range',
+            '[number, number] or null',
+            "the child's positions that it covers; null while queued",
+          ),
+          field('repeated', 'boolean', 'true when the merge was there already'),
+          field('complete', 'boolean or null', complete),
+          field('conflicts', 'array', conflict),
+          maybe('graph_lagging', 'true', 'the graph file could not be written yet'),
+        ],
+      },
+      {
+        when: 'with `--check`',
+        form: 'one object',
+        fields: [
+          field('child', 'string', "the child's name"),
+          field('complete', 'boolean', complete),
+          field('conflicts', 'array', conflict),
+        ],
+      },
+    ],
+    quiet: '`PARENT@SEQ`, or the id of the inbox item',
+    exits: [
+      noSession,
+      [
+        4,
+        'the child is running or has open calls, was merged otherwise, or conflicts with `--on-conflict refuse`',
+      ],
+      [6, 'the parent is still being written after `--wait`: left in its inbox'],
+    ],
+  },
+  verify: {
+    json: [
+      {
+        form: 'one object',
+        fields: [
+          field('ok', 'boolean', 'no problems'),
+          field('sessions', 'number', 'how many were checked'),
+          field('entries', 'number', 'how many were checked'),
+          field(
+            'problems',
+            'array',
+            '`{code, session, seq, message}` of each; the codes are in [format.md](format.md#verification)',
+          ),
+        ],
+      },
+    ],
+    quiet: '`ok` or `damaged`',
+    exits: [
+      [3, 'no such session, or no tape home'],
+      [5, 'something is wrong'],
+    ],
+  },
+};
+
+/** What each error code means. `cli.test.ts` compares the list with the code. */
+export const errorCodes: Readonly<Record<string, string>> = {
+  CLI_USAGE: 'the command line is not right',
+  CLI_NOT_FOUND: 'a file or a tape home is not there',
+  CLI_FAILED: 'anything else: an error without a code of its own',
+  TAPE_NO_SESSION: 'no session of that name, alias or id; `data.near` has the nearest names',
+  TAPE_NO_ANCHOR: 'no such anchor; `data.near` has the nearest names, `data.hidden` the rewind that hides it',
+  TAPE_NO_SEQ: 'the session has no such position',
+  TAPE_NO_BLOB: 'the bytes of that hash are not there',
+  TAPE_BAD_NAME: 'not allowed as a name',
+  TAPE_BAD_ENTRY: 'cannot be appended: no such kind, not JSON, too large, nested too deep',
+  TAPE_BAD_POINT: 'a point that makes no sense here',
+  TAPE_EXISTS: 'the name is taken',
+  TAPE_KEY_CONFLICT: 'the key was used before, with other content',
+  TAPE_CONFLICT: 'the merge contradicts what is recorded, or both sides wrote the same',
+  TAPE_STALE_HEAD: 'the session has moved on since it was read',
+  TAPE_BUSY: 'another owner is writing the session; `data.owner` names it',
+  TAPE_FENCED: 'another owner has taken the session over',
+  TAPE_UNSETTLED: 'tool calls have no result yet',
+  TAPE_LOCKED: "another process held the database's write lock for 15 seconds",
+  TAPE_CLOSED: 'the store is closed',
+  TAPE_CANNOT_OPEN: 'the file cannot be opened or made',
+  TAPE_UNSAFE_PLACE: 'the home is where locks do not hold, belongs to another user, or is open to others',
+  TAPE_SCHEMA_NEWER: 'the file was written by a newer version',
+  TAPE_NOT_A_TAPE: "the file is another program's database, or holds no tapes",
+  TAPE_CORRUPT: 'SQLite or a stored text is damaged',
+  TAPE_IO: 'the disk is full, failing or read-only',
+  GRAPH_DIVERGED: 'the graph file holds a line that the database did not write',
+  GRAPH_UNREADABLE: 'the graph file cannot be read',
+  GRAPH_IO: 'the graph file cannot be written',
+  GRAPH_NO_SESSION: 'the graph has no such session',
+  SESSION_BUSY: 'the session is being run',
+  SESSION_NO_MODEL: 'no model was given, or none of that name',
+  SESSION_NO_KEY: 'the variable with the key or address is not set; `data.variable` names it',
+  SESSION_NO_FILE: 'the script cannot be read',
+  SESSION_BAD_SCRIPT: 'the script is not right',
+  SESSION_SCRIPT_ENDED: 'the script has no answer left for the call',
+  SESSION_MODEL_FAILED: 'the model failed',
+  SESSION_ABORTED: 'the run was aborted',
+  SESSION_ENDED: 'the task of the session has come to its end before',
+  SESSION_CLOSED: 'the session is gone',
+  SESSION_MERGE_WAITING: 'the merge is in the inbox of its parent, and not done yet',
+  IMPORT_CANNOT_READ: 'the transcript cannot be read',
+  IMPORT_EMPTY: 'the transcript has no records',
+  IMPORT_BAD_JSON: 'a line is not JSON; `data.line` and `data.offset` say where',
+  IMPORT_UNKNOWN_FORMAT: 'no record is one of a known format',
+};

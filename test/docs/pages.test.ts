@@ -1,0 +1,58 @@
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { page, pages, root, tableAfter } from './pages.ts';
+
+/** The text of a page without its code, where brackets mean other things. */
+const prose = (text: string) => text.replace(/^```[\s\S]*?^```$/gm, '').replace(/`[^`\n]*`/g, '');
+
+/** The anchors that headings make, as GitHub makes them. */
+function anchors(text: string): Set<string> {
+  return new Set(
+    Array.from(prose(text.replaceAll('`', '')).matchAll(/^#+ (.+)$/gm), (heading) =>
+      (heading[1] ?? '')
+        .toLowerCase()
+        .replace(/[^\p{L}\p{N} _-]/gu, '')
+        .replaceAll(' ', '-'),
+    ),
+  );
+}
+
+/** What is wrong with a page's links. */
+function brokenLinks(path: string): string[] {
+  const links = Array.from(page(path).matchAll(/\]\(([^)\s]+)\)/g), (link) => link[1] ?? '');
+  return links.filter((link) => {
+    if (/^https?:/.test(link)) return false;
+    const [file = '', anchor] = link.split('#');
+    const target = file === '' ? path : join(dirname(path), file);
+    if (!existsSync(join(root, target))) return true;
+    return anchor !== undefined && !anchors(page(target)).has(anchor);
+  });
+}
+
+describe.each(pages())('%s', (path) => {
+  test('has no broken link', () => {
+    expect(brokenLinks(path)).toEqual([]);
+  });
+
+  test('names no path of one machine, and no registry', () => {
+    const text = page(path);
+    expect(text.match(/(?<![\w.~])\/(?:home|work|root|tmp|Users|var|opt|mnt)\/\S*/g) ?? []).toEqual([]);
+    expect(text.match(/\b(?:registry\.|npmjs|jfrog|artifactory|verdaccio|proxy\.golang)\S*/gi) ?? []).toEqual(
+      [],
+    );
+  });
+
+  test('has no tab, no trailing space, and ends with one newline', () => {
+    const text = page(path);
+    expect(text.split('\n').filter((line) => /\t| $/.test(line))).toEqual([]);
+    expect(text.endsWith('\n') && !text.endsWith('\n\n')).toBe(true);
+  });
+});
+
+test('the glossary is in order, and tells of each word once', () => {
+  const words = tableAfter(page('docs/glossary.md'), 'Glossary').map(([word = '']) =>
+    word.replaceAll('*', ''),
+  );
+  expect(words).toEqual([...new Set(words)].toSorted((a, b) => a.localeCompare(b, 'en')));
+});

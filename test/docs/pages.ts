@@ -1,0 +1,51 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** The root of the checkout. */
+export const root: string = fileURLToPath(new URL('../..', import.meta.url));
+
+/** Whether to write generated parts anew instead of comparing them: `UPDATE_DOCS=1`. */
+export const updating: boolean = process.env.UPDATE_DOCS === '1';
+
+/** What to do when a generated part is stale. */
+export const howToUpdate = 'stale: write it anew with UPDATE_DOCS=1 npx vitest run --project e2e test/docs';
+
+/** The text of a page, by its path from the root. */
+export function page(path: string): string {
+  return readFileSync(join(root, path), 'utf8');
+}
+
+/** The paths from the root of all pages that a reader may come to. */
+export function pages(): string[] {
+  const inDocs = readdirSync(join(root, 'docs'), { recursive: true, withFileTypes: true })
+    .filter((file) => file.isFile() && file.name.endsWith('.md'))
+    .map((file) => relative(root, join(file.parentPath, file.name)));
+  return ['README.md', 'ARCHITECTURE.md', ...inDocs.sort()];
+}
+
+/** The contents of the code blocks of a language, in order. */
+export function codeBlocks(text: string, language: string): string[] {
+  return Array.from(text.matchAll(/^```(\S*)\n([\s\S]*?)^```$/gm))
+    .filter((block) => block[1] === language)
+    .map((block) => block[2] ?? '');
+}
+
+/** The cells of the first table after a heading, without its header; backticks are taken off. */
+export function tableAfter(text: string, heading: string): string[][] {
+  const lines = text.split('\n');
+  const from = lines.findIndex((line) => /^#+ /.test(line) && line.includes(heading));
+  if (from === -1) throw new Error(`there is no heading '${heading}'`);
+  const first = lines.findIndex((line, i) => i > from && line.startsWith('|'));
+  const rows: string[][] = [];
+  for (const line of lines.slice(first + 2)) {
+    if (!line.startsWith('|')) break;
+    rows.push(
+      line
+        .split(/(?<!\\)\|/)
+        .slice(1, -1)
+        .map((cell) => cell.trim().replaceAll('`', '')),
+    );
+  }
+  return rows;
+}

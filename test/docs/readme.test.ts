@@ -1,0 +1,78 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { verbs } from '../../packages/cli/dist/verbs/index.js';
+import { tempDir } from '../support/temp-dir.ts';
+import { nameOf } from './cli-reference.ts';
+import { codeBlocks, howToUpdate, page, root, tableAfter, updating } from './pages.ts';
+import { plainEnv, shell } from './tape.ts';
+
+const readme = page('README.md');
+
+/** What differs from run to run: the digits of derived names, times, hashes and ids. */
+function steady(text: string): string {
+  return text
+    .replace(/(?<=-fork-)[0-9a-f]{8}/g, '########')
+    .replace(/(?<=<\/?merge-)[0-9a-f]{8}/g, '########')
+    .replace(/\b[0-9a-f]{64}\b/g, 'HASH')
+    .replace(/\b[0-7][0-9A-HJKMNP-TV-Z]{25}\b/g, 'ULID')
+    .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z?/g, 'TIME');
+}
+
+/** A console block as it reads when its commands are run, one after another. */
+function played(block: string, dir: string): string {
+  const env = { TAPE_HOME: join(dir, '.tape'), TAPE_MODEL: 'script:answers.json' };
+  return block
+    .split('\n')
+    .filter((line) => line.startsWith('$ '))
+    .map((line) => `${line}\n${shell(dir, line.slice(2), env)}`)
+    .join('');
+}
+
+test('the transcript is what the commands print', () => {
+  using dir = tempDir();
+  const [answers = ''] = codeBlocks(readme, 'json');
+  writeFileSync(dir.file('answers.json'), answers);
+  const blocks = codeBlocks(readme, 'console');
+  expect(blocks.length).toBeGreaterThan(0);
+  let text = readme;
+  for (const block of blocks) {
+    const said = played(block, dir.path);
+    if (updating && steady(block) !== steady(said)) text = text.replace(block, () => said);
+    else expect(steady(block), howToUpdate).toBe(steady(said));
+  }
+  if (text !== readme) writeFileSync(join(root, 'README.md'), text);
+});
+
+test('the library example runs offline, and prints what the page says', () => {
+  // Where the packages are found: a module is looked up from where its file is.
+  const cache = join(root, 'node_modules/.cache');
+  mkdirSync(cache, { recursive: true });
+  const dir = mkdtempSync(join(cache, 'tapedeck-docs-'));
+  try {
+    const [example = ''] = codeBlocks(readme, 'js');
+    writeFileSync(join(dir, 'example.mjs'), example);
+    const said = execFileSync(process.execPath, ['example.mjs'], {
+      cwd: dir,
+      env: plainEnv(dir),
+      encoding: 'utf8',
+    });
+    expect(steady(said)).toBe(steady(codeBlocks(readme, 'text')[0] ?? ''));
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
+});
+
+test('the two commands are there, letter for letter', () => {
+  const commands = codeBlocks(readme, 'sh').join('');
+  expect(commands).toContain(
+    'npx --yes -p node@24 -p pnpm@12 pnpm demo     # installs, builds, runs the main job\n' +
+      'npx --yes -p node@24 -p pnpm@12 pnpm test     # installs if needed, builds, passes the tests\n',
+  );
+});
+
+test('the table has every verb, in the order of the help', () => {
+  const named = tableAfter(readme, 'Verbs').map(([command = '']) => command.split(' ')[1]);
+  expect(named).toEqual(verbs.map(nameOf));
+});

@@ -1,0 +1,46 @@
+import { spawnSync } from 'node:child_process';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { root } from './pages.ts';
+
+const bin = join(root, 'packages/cli/bin/tape.js');
+
+/** An environment that has only what a test sets: no home, no model and no key of whoever runs it. */
+export function plainEnv(dir: string, more: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
+  return { PATH: process.env.PATH, HOME: dir, TZ: 'UTC', ...more };
+}
+
+/** What the built command said and how it ended. */
+export interface Ended {
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs the built command in a directory. */
+export function tape(
+  dir: string,
+  argv: readonly string[],
+  { input = '', env = {} }: { input?: string; env?: Readonly<Record<string, string>> } = {},
+): Ended {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [bin, ...argv], {
+    cwd: dir,
+    env: plainEnv(dir, env),
+    input,
+    encoding: 'utf8',
+  });
+  return { status, stdout, stderr };
+}
+
+/** Runs lines of a shell as a terminal would show them: both streams in the order in which they were written. */
+export function shell(dir: string, line: string, env: Readonly<Record<string, string>>): string {
+  const file = join(dir, '.said');
+  const fd = openSync(file, 'w+');
+  try {
+    const script = `tape() { "${process.execPath}" "${bin}" "$@"; }\n${line}`;
+    spawnSync('bash', ['-c', script], { cwd: dir, env: plainEnv(dir, env), stdio: ['ignore', fd, fd] });
+    return readFileSync(file, 'utf8');
+  } finally {
+    closeSync(fd);
+  }
+}

@@ -1,0 +1,294 @@
+import { linkSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { setImmediate } from 'node:timers/promises';
+import { type Entry, openTapeStore, processOwner, user } from '@tapedeck/tape';
+import Database from 'better-sqlite3';
+import { describe, expect, test } from 'vitest';
+import { MemoryJournal } from '../support/memory-journal.ts';
+import { rawDb } from '../support/raw-db.ts';
+import { refusal } from '../support/store.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { startWorker } from '../support/worker.ts';
+
+const textOf = ({ payload }: Entry) => /"text":"([^"]*)"/.exec(JSON.stringify(payload))?.[1];
+
+/** All seqs of a session, which must be 1, 2, 3 …, and its texts. */
+function read(path: string, name: string): (string | undefined)[] {
+  using store = openTapeStore(path);
+  const entries = [...store.read(name)];
+  expect(entries.map(({ seq }) => seq)).toEqual(entries.map((_, i) => i + 1));
+  expect([...store.verify()]).toEqual([]);
+  return entries.filter(({ kind }) => kind === 'message').map(textOf);
+}
+
+describe('several processes', () => {
+  test.each([1, 2])(
+    'open a new store at the same moment, and one makes the session (D501): round %d',
+    async () => {
+      using dir = tempDir();
+      const path = dir.file('home/tape.db');
+      const workers = await Promise.all(Array.from({ length: 8 }, () => startWorker(path, 'open')));
+      for (const worker of workers) worker.go();
+      const said = (await Promise.all(workers.map((worker) => worker.done()))).map(([fact]) => fact);
+      const ids = new Set(said.map((fact) => (fact as { id: string }).id));
+      expect(ids.size).toBe(1);
+      expect(said.filter((fact) => (fact as { created: boolean }).created).length).toBe(1);
+      expect(said.filter((fact) => (fact as { added: number }).added === 1).length).toBe(1);
+      expect(read(path, 'main')).toEqual(['first']);
+    },
+  );
+
+  test('append to tapes of their own without gaps or losses (D605)', async () => {
+    using dir = tempDir();
+    const path = dir.file('tape.db');
+    {
+      using store = openTapeStore(path);
+      store.session('one');
+      store.session('two');
+    }
+    const workers = [
+      await startWorker(path, 'append', 'one', '300'),
+      await startWorker(path, 'append', 'two', '300'),
+    ];
+    for (const worker of workers) worker.go();
+    for (const worker of workers)
+      expect(await worker.done()).toEqual(Array.from({ length: 300 }, (_, i) => i + 2));
+    for (const [i, name] of ['one', 'two'].entries())
+      expect(read(path, name)).toEqual(Array.from({ length: 300 }, (_, n) => `${workers[i]?.pid} ${n + 1}`));
+  });
+
+  test('append to one tape, each in its order, without gaps or losses', async () => {
+    using dir = tempDir();
+    const path = dir.file('tape.db');
+    {
+      using store = openTapeStore(path);
+      store.session('main');
+    }
+    const workers = [
+      await startWorker(path, 'append', 'main', '300'),
+      await startWorker(path, 'append', 'main', '300'),
+    ];
+    for (const worker of workers) worker.go();
+    const acknowledged = (await Promise.all(workers.map((worker) => worker.done()))).flat();
+    expect(new Set(acknowledged).size).toBe(600);
+    const texts = read(path, 'main');
+    expect(texts.length).toBe(600);
+    for (const { pid } of workers)
+      expect(texts.filter((text) => text?.startsWith(`${pid} `))).toEqual(
+        Array.from({ length: 300 }, (_, n) => `${pid} ${n + 1}`),
+      );
+  });
+
+  test('leave nothing in the inbox of a session that others are writing', async () => {
+    using dir = tempDir();
+    const path = dir.file('tape.db');
+    using store = openTapeStore(path);
+    store.session('main');
+    const posters = await Promise.all([1, 2].map(() => startWorker(path, 'post', 'main', '100')));
+    for (const poster of posters) poster.go();
+    const posted = Promise.all(posters.map((poster) => poster.done()));
+    let busy = true;
+    void posted.finally(() => {
+      busy = false;
+    });
+    for (let run = 0; busy; run += 1) {
+      try {
+        const lease = store.acquire('main', processOwner(`run-${run}`));
+        store.append('main', [user(`run ${run}`)], { lease });
+        await setImmediate();
+        while (!store.release(lease)) store.drain(lease);
+      } catch (error) {
+        expect(error).toMatchObject({ code: 'TAPE_BUSY' });
+      }
+      await setImmediate();
+    }
+    await posted;
+    expect(store.inbox('main')).toEqual([]);
+    const texts = read(path, 'main').filter((text) => text?.startsWith('posted'));
+    // Both posted the same hundred keys: each is there once.
+    expect(texts.sort()).toEqual(Array.from({ length: 100 }, (_, i) => `posted ${i + 1}`).sort());
+  });
+});
+
+describe('a process that is killed', () => {
+  test('is replaced at once as the owner of a session (R8)', async () => {
+    using dir = tempDir();
+    const path = dir.file('tape.db');
+    using store = openTapeStore(path);
+    store.session('main');
+    const holder = await startWorker(path, 'hold');
+    holder.go();
+    await holder.until(1);
+    expect(refusal(() => store.acquire('main', processOwner('next')))).toMatchObject({
+      code: 'TAPE_BUSY',
+      data: { owner: { id: 'holder', pid: holder.pid } },
+    });
+    expect(refusal(() => store.append('main', [user('x')])).code).toBe('TAPE_BUSY');
+    store.post('main', { body: { type: 'append', drafts: [user('waiting')] } });
+    await holder.kill();
+    const [held] = holder.said as [{ epoch: number; expiresAt: number }];
+    expect(held.expiresAt).toBeGreaterThan(Date.now());
+    // Opening drains what the dead owner left.
+    expect(read(path, 'main')).toEqual(['waiting']);
+    expect(store.acquire('main', processOwner('next')).epoch).toBeGreaterThan(held.epoch);
+  });
+
+  test.each([20, 75, 140])('loses nothing that was acknowledged to it: after %d', async (count) => {
+    using dir = tempDir();
+    const path = dir.file('tape.db');
+    {
+      using store = openTapeStore(path);
+      store.session('main');
+    }
+    const worker = await startWorker(path, 'batches', 'main', '100000');
+    worker.go();
+    await worker.until(count);
+    await worker.kill();
+    const last = Number(worker.said.at(-1));
+    expect(last).toBe(1 + 2 * worker.said.length);
+    const texts = read(path, 'main');
+    expect(texts.length).toBeGreaterThanOrEqual(last - 1);
+    // A batch is there whole or not at all.
+    expect(texts).toEqual(
+      Array.from({ length: texts.length / 2 }, (_, i) => [`q${i + 1}`, `a${i + 1}`]).flat(),
+    );
+  });
+});
+
+describe('the graph file', () => {
+  test('gets the line of a process that was killed between its commit and the file (D007)', async () => {
+    using dir = tempDir();
+    const path = dir.file('tape.db');
+    const journal = new MemoryJournal();
+    {
+      using store = openTapeStore(path, { journal });
+      store.session('main');
+    }
+    const before = journal.text;
+    const worker = await startWorker(path, 'fork and die');
+    worker.go();
+    await expect(worker.done()).rejects.toThrow(/SIGKILL/);
+    openTapeStore(path, { journal }).close();
+    expect(journal.text.startsWith(before)).toBe(true);
+    expect(journal.lines().map((line) => JSON.parse(line).type)).toEqual(['session', 'fork']);
+    const after = journal.text;
+    openTapeStore(path, { journal }).close();
+    expect(journal.text).toBe(after);
+  });
+
+  test('gets each line once, wherever its end was torn off', () => {
+    using dir = tempDir();
+    const path = dir.file('tape.db');
+    const whole = new MemoryJournal();
+    {
+      using store = openTapeStore(path, { journal: whole });
+      store.session('main');
+      for (const name of ['one', 'two', 'three']) store.fork('main', { name });
+    }
+    for (let at = 0; at <= whole.text.length; at += at < 10 || at > whole.text.length - 10 ? 1 : 23) {
+      const journal = new MemoryJournal(whole.text.slice(0, at));
+      openTapeStore(path, { journal }).close();
+      expect(journal.lines(), `torn at ${at}`).toEqual(whole.lines());
+      expect(journal.text.endsWith('\n')).toBe(true);
+      expect(journal.text.slice(0, at)).toBe(whole.text.slice(0, at));
+    }
+  });
+
+  test('that cannot be written is late, and the act is done', () => {
+    using dir = tempDir();
+    const path = dir.file('tape.db');
+    const journal = new MemoryJournal();
+    using store = openTapeStore(path, { journal });
+    store.session('main');
+    journal.failAfter = 40;
+    expect(store.fork('main', { name: 'child' })).toMatchObject({ session: 'child', graphLagging: true });
+    expect(journal.lines().length).toBe(1);
+    expect(store.fork('main', { name: 'next' })).not.toHaveProperty('graphLagging');
+    expect(journal.lines().map((line) => JSON.parse(line).g)).toEqual([1, 2, 3]);
+  });
+
+  test('that is not of this database stops the store', () => {
+    using dir = tempDir();
+    const [path, other] = [dir.file('tape.db'), dir.file('other.db')];
+    const [journal, foreign] = [new MemoryJournal(), new MemoryJournal()];
+    for (const [file, graph] of [
+      [path, journal],
+      [other, foreign],
+    ] as const) {
+      using store = openTapeStore(file, { journal: graph });
+      store.session('main');
+    }
+    const before = foreign.text;
+    expect(refusal(() => openTapeStore(path, { journal: foreign })).code).toBe('GRAPH_DIVERGED');
+    journal.text += journal.text.replace('"g":1', '"g":2');
+    expect(refusal(() => openTapeStore(path, { journal })).code).toBe('GRAPH_DIVERGED');
+    expect(foreign.text).toBe(before);
+  });
+});
+
+describe('files', () => {
+  test('are private whatever the umask is (R13)', async () => {
+    using dir = tempDir();
+    const worker = await startWorker(dir.file('home/tape.db'), 'modes');
+    worker.go();
+    expect(await worker.done()).toEqual([
+      { '.': '700', 'tape.db': '600', 'tape.db-shm': '600', 'tape.db-wal': '600' },
+    ]);
+  });
+
+  test('of a newer version are refused and left as they are (D606)', () => {
+    using dir = tempDir();
+    const path = dir.file('tape.db');
+    openTapeStore(path).close();
+    {
+      using db = rawDb(path);
+      db.exec('PRAGMA user_version = 99');
+      db.all('PRAGMA wal_checkpoint(TRUNCATE)');
+    }
+    const before = readFileSync(path);
+    for (const readonly of [false, true])
+      expect(refusal(() => openTapeStore(path, { readonly }))).toMatchObject({
+        code: 'TAPE_SCHEMA_NEWER',
+        data: { found: 99 },
+      });
+    expect(readFileSync(path).equals(before)).toBe(true);
+  });
+
+  test.each([
+    ['another program’s database', 'CREATE TABLE t (a); INSERT INTO t VALUES (1)'],
+    ['a database with another application id', 'PRAGMA application_id = 7; PRAGMA user_version = 1'],
+  ])('of %s are refused and left as they are', (_, sql) => {
+    using dir = tempDir();
+    const path = dir.file('tape.db');
+    const db = new Database(path);
+    db.exec(sql);
+    db.close();
+    const [before, mtime] = [readFileSync(path), statSync(path).mtimeMs];
+    expect(refusal(() => openTapeStore(path)).code).toBe('TAPE_NOT_A_TAPE');
+    expect(readFileSync(path).equals(before)).toBe(true);
+    expect([readdirSync(dir.path), statSync(path).mtimeMs]).toEqual([['tape.db'], mtime]);
+  });
+
+  test('that are no databases are refused and left as they are', () => {
+    using dir = tempDir();
+    const path = dir.file('tape.db');
+    const text = 'my diary, page one. '.repeat(100);
+    writeFileSync(path, text);
+    expect(['TAPE_NOT_A_TAPE', 'TAPE_CORRUPT']).toContain(refusal(() => openTapeStore(path)).code);
+    expect(readFileSync(path, 'utf8')).toBe(text);
+    expect(readdirSync(dir.path)).toEqual(['tape.db']);
+  });
+
+  test('that are links to others are refused', () => {
+    using dir = tempDir();
+    const path = dir.file('tape.db');
+    openTapeStore(path).close();
+    symlinkSync(path, dir.file('soft.db'));
+    linkSync(path, dir.file('hard.db'));
+    for (const name of ['soft.db', 'hard.db', '.'])
+      expect(refusal(() => openTapeStore(dir.file(name))).code).toBe('TAPE_CANNOT_OPEN');
+    expect(refusal(() => openTapeStore(dir.file('none.db'), { readonly: true })).code).toBe(
+      'TAPE_CANNOT_OPEN',
+    );
+    expect(readdirSync(dir.path).sort()).toEqual(['hard.db', 'soft.db', 'tape.db']);
+  });
+});

@@ -1,0 +1,144 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { constants } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { type Io, main } from '@tapedeck/cli';
+import { isObject, type Json, type JsonObject } from '@tapedeck/tape';
+
+const bin = fileURLToPath(new URL('../../packages/cli/bin/tape.js', import.meta.url));
+
+export interface CliOptions {
+  /** The tape home, as `TAPE_HOME`. */
+  readonly home?: string;
+  /** All of stdin; without it stdin is at its end. */
+  readonly stdin?: string | Uint8Array;
+  /** Beside `PATH`, and `HOME`, which is no directory. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+  /** For node itself, before the script. */
+  readonly node?: readonly string[];
+}
+
+/** What a shell user gets. */
+export interface CliResult {
+  readonly stdout: string;
+  readonly stderr: string;
+  /** As the shell has it: 128 and the signal's number for a process that a signal ended. */
+  readonly code: number;
+}
+
+/** A `tape` that is running. */
+export interface Running {
+  readonly child: ChildProcess;
+  readonly done: Promise<CliResult>;
+  /** Resolves once stdout or stderr has the text; rejects when the process ends without. */
+  until(text: string): Promise<void>;
+}
+
+/** Runs the built `tape` as a process of its own. */
+export async function tape(args: readonly string[], options: CliOptions = {}): Promise<CliResult> {
+  const { child, done } = startTape(args, options);
+  child.stdin?.end(options.stdin ?? '');
+  return await done;
+}
+
+/** Runs the command line in this process, from its sources. */
+export async function tapeHere(
+  args: readonly string[],
+  { home, stdin = '', env, cwd = process.cwd() }: Omit<CliOptions, 'node'> = {},
+): Promise<CliResult> {
+  const said = { stdout: '', stderr: '' };
+  const io: Io = {
+    env: { HOME: '/nonexistent', ...(home !== undefined && { TAPE_HOME: home }), ...env },
+    cwd,
+    isTerminal: false,
+    columns: 80,
+    stdin: (async function* () {
+      yield Buffer.from(stdin);
+    })(),
+    out: async (text) => {
+      said.stdout += text;
+    },
+    err: (text) => {
+      said.stderr += text;
+    },
+    signal: new AbortController().signal,
+    interrupted: false,
+  };
+  const code = await main(args, io);
+  return { ...said, code };
+}
+
+/** Starts `tape` with stdin open. */
+export function startTape(args: readonly string[], options: CliOptions = {}): Running {
+  const { home, env, cwd, node = [] } = options;
+  const child = spawn(process.execPath, [...node, bin, ...args], {
+    cwd,
+    env: {
+      PATH: process.env.PATH,
+      HOME: '/nonexistent',
+      ...(home !== undefined && { TAPE_HOME: home }),
+      ...env,
+    },
+  });
+  // A process that ends before it has read everything is none of stdin's business.
+  child.stdin.on('error', () => {});
+  const said = { stdout: '', stderr: '' };
+  const watchers = new Set<() => void>();
+  for (const name of ['stdout', 'stderr'] as const)
+    child[name].setEncoding('utf8').on('data', (text: string) => {
+      said[name] += text;
+      for (const look of watchers) look();
+    });
+  const done = new Promise<CliResult>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code, signal) => {
+      resolve({ ...said, code: code ?? 128 + (signal === null ? 0 : constants.signals[signal]) });
+    });
+  });
+  const until = (text: string) =>
+    new Promise<void>((resolve, reject) => {
+      const look = () => {
+        if (!said.stdout.includes(text) && !said.stderr.includes(text)) return;
+        watchers.delete(look);
+        resolve();
+      };
+      watchers.add(look);
+      look();
+      done.then(({ stderr }) => reject(new Error(`tape ended without saying ${text}: ${stderr}`)), reject);
+    });
+  return { child, done, until };
+}
+
+/** The one JSON document on stdout. */
+export function json<T = JsonObject>({ stdout, stderr, code }: CliResult): T {
+  try {
+    return JSON.parse(stdout) as T;
+  } catch (cause) {
+    throw new Error(`no JSON on stdout; exit ${code}, stderr: ${stderr}`, { cause });
+  }
+}
+
+/** The objects on the lines of stdout. */
+export function jsonLines<T = JsonObject>({ stdout }: CliResult): T[] {
+  return stdout
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as T);
+}
+
+/** An error as `--json` has it on stderr. */
+export interface CliError {
+  readonly code: string;
+  readonly message: string;
+  readonly hint?: string;
+  readonly data: JsonObject;
+}
+
+/** The error that `--json` gave: one document on stderr, and nothing on stdout. */
+export function jsonError({ stdout, stderr }: CliResult): CliError {
+  if (stdout !== '') throw new Error(`stdout is not empty: ${stdout}`);
+  const value: Json = JSON.parse(stderr);
+  if (!isObject(value) || !isObject(value.error) || Object.keys(value).length !== 1)
+    throw new Error(`not an error document: ${stderr}`);
+  return value.error as unknown as CliError;
+}

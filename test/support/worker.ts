@@ -1,0 +1,68 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+/** A running `tape-worker.ts`. */
+export interface Worker {
+  readonly pid: number;
+  /** What it has said so far. */
+  readonly said: readonly unknown[];
+  /** Lets it do its act. */
+  go(): void;
+  /** Waits until it has said so many things. */
+  until(count: number): Promise<void>;
+  kill(): Promise<void>;
+  /** Waits for its end. @throws when it failed, with what it wrote to stderr */
+  done(): Promise<readonly unknown[]>;
+}
+
+/** Starts a worker and waits until it is ready to act. */
+export async function startWorker(path: string, act: string, ...args: readonly string[]): Promise<Worker> {
+  const script = join(import.meta.dirname, 'tape-worker.ts');
+  const child = spawn(process.execPath, ['--conditions=@tapedeck/source', script, path, act, ...args], {
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  const said: unknown[] = [];
+  let errors = '';
+  child.stderr.on('data', (chunk) => {
+    errors += String(chunk);
+  });
+  const lines = createInterface({ input: child.stdout });
+  lines.on('line', (line) => said.push(JSON.parse(line)));
+  const closed = once(child, 'close');
+  const ended = () => child.exitCode !== null || child.signalCode !== null;
+  const until = async (count: number) => {
+    while (said.length < count + 1) {
+      if (ended()) throw new Error(`the worker ended early: ${errors}`);
+      await Promise.race([once(lines, 'line'), closed]);
+    }
+  };
+  await until(0);
+  return {
+    pid: pidOf(child),
+    get said() {
+      return said.slice(1);
+    },
+    go: () => {
+      child.stdin.write('go\n');
+    },
+    until,
+    kill: async () => {
+      child.kill('SIGKILL');
+      await closed;
+    },
+    done: async () => {
+      child.stdin.end();
+      await closed;
+      if (child.exitCode !== 0)
+        throw new Error(`the worker ended with ${child.exitCode ?? child.signalCode}: ${errors}`);
+      return said.slice(1);
+    },
+  };
+}
+
+function pidOf({ pid }: ChildProcess): number {
+  if (pid === undefined) throw new Error('the worker did not start');
+  return pid;
+}

@@ -1,0 +1,243 @@
+import type { ChildEvent, ScriptAnswer } from '@tapedeck/runtime';
+import { anchor, isObject, type SqliteTapeStore, user } from '@tapedeck/tape';
+import { tool } from 'ai';
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { entryLines, eventsOf, scriptedDeck } from '../support/scripted.ts';
+
+/** Answers of the letters a, b, c …: each after so many milliseconds. */
+const answers = (delays: readonly number[]): ScriptAnswer[] =>
+  delays.map((delayMs, i) => {
+    const letter = String.fromCharCode(97 + i);
+    return { text: `answer ${letter}`, delayMs, when: { text: `task ${letter}` } };
+  });
+const tasks = (count: number) =>
+  Array.from({ length: count }, (_, i) => ({
+    task: `task ${String.fromCharCode(97 + i)}`,
+    name: String.fromCharCode(97 + i),
+  }));
+/** The sessions whose merges the parent has, in order. */
+const merged = (store: SqliteTapeStore): string[] =>
+  [...store.read('main', { kind: 'anchor' })].flatMap(({ name = '' }) =>
+    name.startsWith('merge/') ? [name.slice('merge/'.length)] : [],
+  );
+
+test('results are merged as they come, and told in the order of the tasks', async () => {
+  await using home = await scriptedDeck(answers([160, 80, 0]));
+  const main = await home.deck.session('main');
+  const outcomes = await main.delegate(tasks(3));
+  expect(outcomes.map(({ session, status, text }) => [session, status, text])).toEqual([
+    ['a', 'completed', 'answer a'],
+    ['b', 'completed', 'answer b'],
+    ['c', 'completed', 'answer c'],
+  ]);
+  expect(merged(home.store)).toEqual(['c', 'b', 'a']);
+});
+
+test('or in the order in which they were spawned', async () => {
+  await using home = await scriptedDeck(answers([160, 80, 0]));
+  const main = await home.deck.session('main');
+  const outcomes = await main.delegate(tasks(3), { order: 'spawn' });
+  expect(merged(home.store)).toEqual(['a', 'b', 'c']);
+  expect(outcomes.map((o) => o.merged?.seq)).toEqual([2, 4, 6]);
+});
+
+test.each([1, 2, 4])('no more children run at once than %i', async (concurrency) => {
+  let now = 0;
+  let most = 0;
+  const work = tool({
+    inputSchema: z.object({}),
+    execute: async () => {
+      now += 1;
+      most = Math.max(most, now);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      now -= 1;
+      return 'worked';
+    },
+  });
+  await using home = await scriptedDeck([{ toolCalls: [{ name: 'work', input: {} }] }, { text: 'done' }], {
+    tools: { work },
+  });
+  const main = await home.deck.session('main');
+  const outcomes = await main.delegate(tasks(8), { concurrency });
+  expect(outcomes.every(({ status }) => status === 'completed')).toBe(true);
+  expect(most).toBe(concurrency);
+});
+
+test('events tell of every child: forked, what it does, ended, merged', async () => {
+  await using home = await scriptedDeck(answers([0, 40]));
+  const delegation = (await home.deck.session('main')).delegate(tasks(2));
+  const events = await eventsOf(delegation);
+  const line = (event: ChildEvent) =>
+    event.type === 'child-event' ? `${event.session} ${event.event.type}` : `${event.session} ${event.type}`;
+  expect(events.slice(0, 2).map(line)).toEqual(['a child-forked', 'b child-forked']);
+  for (const session of ['a', 'b'])
+    expect(events.filter((e) => e.session === session).map(line)).toEqual(
+      [
+        'child-forked',
+        'run-started',
+        'content-chunk',
+        'content-chunk',
+        'iteration-completed',
+        'session-completed',
+        'child-ended',
+        'child-merged',
+      ].map((type) => `${session} ${type}`),
+    );
+  expect(delegation.children).toEqual(['a', 'b']);
+});
+
+test('a child that fails is one merge that says so; its siblings and its parent are intact', async () => {
+  await using home = await scriptedDeck([
+    { error: 'no such page', when: { text: 'task a' } },
+    { text: 'answer b', when: { text: 'task b' } },
+  ]);
+  const main = await home.deck.session('main');
+  const [a, b] = await main.delegate(tasks(2), { order: 'spawn' });
+  expect(a).toMatchObject({ status: 'failed', error: expect.stringContaining('no such page') });
+  expect(b).toMatchObject({ status: 'completed' });
+  const tail = [...home.store.read('main')].slice(1);
+  expect(
+    tail.map(({ payload }) => isObject(payload) && isObject(payload.state) && payload.state.status),
+  ).toEqual(['failed', false, 'completed', false]);
+  expect(entryLines(tail.slice(1, 2))[0]).toMatch(/status="failed">\nError: .*no such page/);
+  expect(home.store.find('main')).toMatchObject({ head: 5, settled: 5 });
+});
+
+test('the last words of a child that failed are merged with its error', async () => {
+  const look = tool({ inputSchema: z.object({}), execute: async () => 'seen' });
+  await using home = await scriptedDeck(
+    [{ text: 'I am looking.', toolCalls: [{ name: 'look', input: {} }] }, { error: 'connection lost' }],
+    { tools: { look } },
+  );
+  const [outcome] = await (await home.deck.session('main')).delegate({ task: 'Look' });
+  expect(outcome?.status).toBe('failed');
+  const text = entryLines(home.store.read('main')).at(-1);
+  expect(text).toContain('I am looking.\n\nError: connection lost');
+});
+
+test('a child that comes to its limit is merged as halted', async () => {
+  const look = tool({ inputSchema: z.object({}), execute: async () => 'seen' });
+  await using home = await scriptedDeck(
+    [1, 2, 3].map(() => ({ toolCalls: [{ name: 'look', input: {} }] })),
+    { tools: { look } },
+  );
+  const [outcome] = await (await home.deck.session('main')).delegate({ task: 'Look' }, { maxSteps: 2 });
+  expect(outcome).toMatchObject({ status: 'halted', merged: { state: 'merged' } });
+});
+
+test('aborting a delegation ends all its children, and merges what they did', async () => {
+  await using home = await scriptedDeck(answers([0, 60_000, 60_000]));
+  const main = await home.deck.session('main');
+  const delegation = main.delegate(tasks(3), { concurrency: 2 });
+  for await (const event of delegation)
+    if (event.type === 'child-merged' && event.session === 'a') delegation.abort('enough');
+  const outcomes = await delegation;
+  expect(outcomes.map(({ session, status }) => [session, status])).toEqual([
+    ['a', 'completed'],
+    ['b', 'aborted'],
+    ['c', 'aborted'],
+  ]);
+  expect(merged(home.store).sort()).toEqual(['a', 'b', 'c']);
+});
+
+test('a task of a key that was delegated before is the same child, and nothing is run twice', async () => {
+  let runs = 0;
+  const work = tool({
+    inputSchema: z.object({}),
+    execute: async () => {
+      runs += 1;
+      return 'worked';
+    },
+  });
+  await using home = await scriptedDeck([{ toolCalls: [{ name: 'work', input: {} }] }, { text: 'done' }], {
+    tools: { work },
+  });
+  const main = await home.deck.session('main');
+  const task = { task: 'Work', key: 'monday' };
+  const [first] = await main.delegate(task);
+  const head = home.store.find('main');
+  const [again] = await main.delegate(task);
+  expect(runs).toBe(1);
+  expect(again?.session).toBe(first?.session);
+  expect(again).toMatchObject({ status: 'completed', merged: { seq: first?.merged?.seq, repeated: true } });
+  expect(home.store.find('main')).toEqual(head);
+  await expect(main.delegate({ ...task, task: 'Work more' })).rejects.toMatchObject({
+    code: 'TAPE_KEY_CONFLICT',
+  });
+});
+
+test('one key twice in one delegation is one child', async () => {
+  await using home = await scriptedDeck([{ text: 'done', delayMs: 20 }]);
+  const main = await home.deck.session('main');
+  const task = { task: 'Work', key: 'monday' };
+  for (const concurrency of [1, 4]) {
+    const outcomes = await main.delegate([task, task], { concurrency });
+    expect(new Set(outcomes.map(({ session }) => session)).size).toBe(1);
+    expect(outcomes.map(({ status }) => status)).toEqual(['completed', 'completed']);
+  }
+  expect(merged(home.store)).toHaveLength(1);
+});
+
+test('one key in two delegations at once is one child, which is run once', async () => {
+  await using home = await scriptedDeck([{ text: 'done', delayMs: 50 }]);
+  const main = await home.deck.session('main');
+  const task = { task: 'Work', key: 'monday' };
+  const outcomes = (await Promise.all([main.delegate(task), main.delegate(task)])).flat();
+  expect(outcomes.map(({ status }) => status)).toEqual(['completed', 'completed']);
+  expect(merged(home.store)).toHaveLength(1);
+  expect(entryLines(home.store.read('main')).at(-1)).toContain('done');
+});
+
+test('a model that cannot be used forks nothing', async () => {
+  await using home = await scriptedDeck(answers([0]));
+  const main = await home.deck.session('main');
+  await expect(
+    main.delegate([{ task: 'task a' }, { task: 'task b', model: 'script:/no/such/file' }]),
+  ).rejects.toMatchObject({ code: 'SESSION_NO_FILE' });
+  expect(home.store.sessions({ all: true })).toHaveLength(1);
+});
+
+test('an anchor that does not exist forks nothing', async () => {
+  await using home = await scriptedDeck(answers([0]));
+  const main = await home.deck.session('main');
+  await expect(main.delegate(tasks(2), { since: 'plan' })).rejects.toMatchObject({ code: 'TAPE_NO_ANCHOR' });
+  expect(home.store.sessions({ all: true })).toHaveLength(1);
+});
+
+test('a task may have a model of its own', async () => {
+  await using home = await scriptedDeck([{ text: 'by default' }]);
+  const other = home.script([{ text: 'by another' }]);
+  const main = await home.deck.session('main');
+  const outcomes = await main.delegate([{ task: 'task a' }, { task: 'task b', model: other }]);
+  expect(outcomes.map(({ text }) => text)).toEqual(['by default', 'by another']);
+});
+
+test('children see what followed the anchor, or nothing', async () => {
+  await using home = await scriptedDeck([{ text: 'ok' }]);
+  const main = await home.deck.session('main');
+  home.store.append('main', [user('before'), anchor('plan'), user('after')]);
+  await main.delegate({ task: 'Look', name: 'part' }, { since: 'plan' });
+  await main.delegate({ task: 'Look', name: 'fresh', contextSummary: 'All is well.' }, { fresh: true });
+  const texts = async (name: string) =>
+    JSON.stringify((await (await home.deck.session(name)).view()).messages);
+  expect(await texts('part')).toContain('after');
+  expect(await texts('part')).not.toContain('before');
+  expect(await texts('fresh')).not.toContain('after');
+  expect(await texts('fresh')).toContain('All is well.');
+});
+
+test('a delegation without tasks comes to nothing', async () => {
+  await using home = await scriptedDeck([]);
+  expect(await (await home.deck.session('main')).delegate([])).toEqual([]);
+});
+
+test('a child that nobody may write is told as failed, and the rest goes on', async () => {
+  await using home = await scriptedDeck(answers([0, 0]));
+  const main = await home.deck.session('main');
+  const child = await main.fork({ name: 'a', key: 'a', intention: { nextSteps: 'task a' } });
+  home.store.setTask('a', 'failed');
+  const outcomes = await main.delegate([{ task: 'task a', name: 'a', key: 'a' }, ...tasks(2).slice(1)]);
+  expect(outcomes.map(({ status }) => status)).toEqual(['failed', 'completed']);
+  expect(await child.finish()).toMatchObject({ repeated: true });
+});

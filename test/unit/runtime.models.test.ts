@@ -1,0 +1,171 @@
+import { writeFileSync } from 'node:fs';
+import { openDeck, parseScript, resolveModel } from '@tapedeck/runtime';
+import { expect, test } from 'vitest';
+import { entryLines, scriptedDeck } from '../support/scripted.ts';
+import { openStore } from '../support/store.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { tempHome } from '../support/temp-home.ts';
+
+test.each([
+  { spec: 'openai-compatible/m', env: {}, code: 'SESSION_NO_KEY', says: 'OPENAI_BASE_URL is not set' },
+  {
+    spec: 'openai-compatible/m',
+    env: { OPENAI_BASE_URL: 'http://127.0.0.1:1/v1' },
+    code: 'SESSION_NO_KEY',
+    says: 'OPENAI_API_KEY is not set',
+  },
+  {
+    spec: 'openai-compatible/m',
+    env: { OPENAI_BASE_URL: 'http://127.0.0.1:1/v1', OPENAI_API_KEY: '' },
+    code: 'SESSION_NO_KEY',
+    says: 'OPENAI_API_KEY is not set',
+  },
+  { spec: 'acme/m', env: {}, code: 'SESSION_NO_KEY', says: 'AI_GATEWAY_API_KEY is not set' },
+  { spec: 'gpt-oss', env: {}, code: 'SESSION_NO_MODEL', says: 'PROVIDER/MODEL or script:FILE' },
+  { spec: 'openai-compatible/', env: {}, code: 'SESSION_NO_MODEL', says: 'PROVIDER/MODEL' },
+  { spec: '/m', env: {}, code: 'SESSION_NO_MODEL', says: 'PROVIDER/MODEL' },
+  { spec: '', env: {}, code: 'SESSION_NO_MODEL', says: 'PROVIDER/MODEL' },
+  { spec: 'script:/no/such/file', env: {}, code: 'SESSION_NO_FILE', says: "'/no/such/file'" },
+  { spec: 'script:/', env: {}, code: 'SESSION_NO_FILE', says: "'/'" },
+])('model $spec cannot be used ($says), and nothing is written', async ({ spec, env, code, says }) => {
+  using store = openStore();
+  await using deck = await openDeck({ store, env });
+  const main = await deck.session('main');
+  await expect(main.run('Hi', { model: spec })).rejects.toMatchObject({
+    code,
+    message: expect.stringContaining(says),
+  });
+  await expect(main.delegate({ task: 'Do it' }, { model: spec })).rejects.toMatchObject({ code });
+  expect(entryLines(store.read('main'))).toEqual(['anchor session/start']);
+  expect(store.sessions({ all: true })).toHaveLength(1);
+  // Nobody holds the session either.
+  expect(store.acquire('main', { id: 'next' })).toMatchObject({ owner: 'next' });
+});
+
+test('a run without any model is refused before anything is written', async () => {
+  using store = openStore();
+  await using deck = await openDeck({ store });
+  const main = await deck.session('main');
+  await expect(main.run('Hi')).rejects.toMatchObject({ code: 'SESSION_NO_MODEL', data: { session: 'main' } });
+  await expect(main.delegate([{ task: 'Do it' }])).rejects.toMatchObject({ code: 'SESSION_NO_MODEL' });
+  expect(store.find('main')).toMatchObject({ head: 1 });
+});
+
+test.each([
+  ['not JSON', '[{'],
+  ['no array', '{"text":"hi"}'],
+  ['an unknown field', '[{"txt":"hi"}]'],
+  ['a text that is none', '[{"text":5}]'],
+  ['a call without a name', '[{"toolCalls":[{"input":{}}]}]'],
+  ['an unknown condition', '[{"text":"hi","when":{"model":"x"}}]'],
+  ['a negative delay', '[{"text":"hi","delayMs":-1}]'],
+])('a script with %s is refused by name', async (_, text) => {
+  using dir = tempDir();
+  writeFileSync(dir.file('answers.json'), text);
+  using store = openStore();
+  await expect(resolveModel(`script:${dir.file('answers.json')}`, { store })).rejects.toMatchObject({
+    code: 'SESSION_BAD_SCRIPT',
+    message: expect.stringContaining('answers.json'),
+  });
+  expect(() => parseScript(text, 'inline')).toThrow(expect.objectContaining({ code: 'SESSION_BAD_SCRIPT' }));
+});
+
+test('answers are given in order, each once, and a script that ran out is a typed error', async () => {
+  await using home = await scriptedDeck([{ text: 'one' }, { text: 'two' }]);
+  const main = await home.deck.session('main');
+  expect(await main.run('1')).toMatchObject({ text: 'one' });
+  expect(await main.run('2')).toMatchObject({ text: 'two' });
+  const ended = await main.run('3');
+  expect(ended).toMatchObject({ finish: 'error', error: { code: 'SESSION_SCRIPT_ENDED' } });
+  expect(ended.error?.data).toMatchObject({ session: 'main', answered: 2 });
+  // The failure is on the tape, and asking again fails again.
+  expect(await main.run()).toMatchObject({ error: { code: 'SESSION_SCRIPT_ENDED' } });
+  expect(entryLines(home.store.read('main')).slice(-2)).toEqual(['event run/error', 'event run/error']);
+});
+
+test('a script keeps no state: another process goes on where the tape says', async () => {
+  using home = tempHome();
+  const { spec } = await (async () => {
+    await using first = await scriptedDeck([]);
+    return { spec: first.script([]) };
+  })();
+  expect(spec).toMatch(/^script:/);
+  writeFileSync(
+    home.file('answers.json'),
+    JSON.stringify([{ text: 'one' }, { text: 'two' }, { text: 'three' }]),
+  );
+  const model = `script:${home.file('answers.json')}`;
+  for (const text of ['one', 'two', 'three']) {
+    await using deck = await openDeck({ home: home.path, model });
+    expect(await (await deck.session('main')).run('next')).toMatchObject({ text });
+  }
+});
+
+test('every session has its own place in a script', async () => {
+  await using home = await scriptedDeck([{ text: 'one' }, { text: 'two' }]);
+  const [a, b] = [await home.deck.session('a'), await home.deck.session('b')];
+  expect(await a.run('x')).toMatchObject({ text: 'one' });
+  expect(await b.run('x')).toMatchObject({ text: 'one' });
+  expect(await a.run('x')).toMatchObject({ text: 'two' });
+});
+
+test('a fork answers from the beginning: what it inherited was not its own to ask', async () => {
+  await using home = await scriptedDeck([{ text: 'one' }, { text: 'two' }]);
+  const main = await home.deck.session('main');
+  await main.run('x');
+  const child = await main.fork({ name: 'child' });
+  expect(await child.run('x')).toMatchObject({ text: 'one' });
+});
+
+test('an answer may be meant for a session and for a text of the last user message', async () => {
+  await using home = await scriptedDeck([
+    { text: 'for workers', when: { session: 'worker-*' } },
+    { text: 'about cats', when: { text: 'cat' } },
+    { text: 'about cats in main', when: { session: 'main', text: 'cat' } },
+    { text: 'anything' },
+  ]);
+  const main = await home.deck.session('main');
+  const worker = await home.deck.session('worker-1');
+  expect(await worker.run('a cat')).toMatchObject({ text: 'for workers' });
+  expect(await main.run('a dog')).toMatchObject({ text: 'anything' });
+  expect(await main.run('a cat')).toMatchObject({ text: 'about cats' });
+  expect(await main.run('a cat')).toMatchObject({ text: 'about cats in main' });
+  expect(await main.run('a cat')).toMatchObject({ error: { code: 'SESSION_SCRIPT_ENDED' } });
+  expect(await worker.run('a dog')).toMatchObject({ text: 'anything' });
+});
+
+test('an answer that is an error is given once, as a model that failed', async () => {
+  await using home = await scriptedDeck([{ error: 'rate limited' }, { text: 'fine' }]);
+  const main = await home.deck.session('main');
+  expect(await main.run('x')).toMatchObject({ finish: 'error', error: { code: 'SESSION_MODEL_FAILED' } });
+  expect(await main.run()).toMatchObject({ finish: 'stop', text: 'fine' });
+});
+
+test('calls without an id get one that no other call of any session has', async () => {
+  await using home = await scriptedDeck([
+    {
+      toolCalls: [
+        { name: 'a', input: {} },
+        { name: 'a', input: {} },
+      ],
+    },
+    { toolCalls: [{ name: 'a', input: {} }] },
+    { text: 'done' },
+  ]);
+  for (const name of ['one', 'two']) await (await home.deck.session(name)).run('x');
+  const ids = ['one', 'two'].flatMap((name) =>
+    [...home.store.read(name, { kind: 'tool-result' })].map(({ payload }) =>
+      JSON.stringify((payload as { toolCallId: string }).toolCallId),
+    ),
+  );
+  expect(ids).toHaveLength(6);
+  expect(new Set(ids).size).toBe(6);
+});
+
+test('the delay of an answer ends with the run', async () => {
+  await using home = await scriptedDeck([{ text: 'late', delayMs: 60_000 }]);
+  const main = await home.deck.session('main');
+  const run = main.run('x');
+  setTimeout(() => run.abort('no time'), 20);
+  expect(await run).toMatchObject({ finish: 'aborted', text: '' });
+});

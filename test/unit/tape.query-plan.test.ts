@@ -1,0 +1,155 @@
+import { statSync } from 'node:fs';
+import { anchor, assistant, type SqliteTapeStore, toolCall, toolResult, user, view } from '@tapedeck/tape';
+import Database from 'better-sqlite3';
+import { describe, expect, test, vi } from 'vitest';
+import { type RawDb, rawDb } from '../support/raw-db.ts';
+import { openStore } from '../support/store.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+/** The texts of the statements that an act runs: those that the store prepares while it does so. */
+function statementsOf(act: () => void): string[] {
+  const prepare = vi.spyOn(Database.prototype, 'prepare');
+  try {
+    act();
+    return prepare.mock.calls.map(([sql]) => sql);
+  } finally {
+    prepare.mockRestore();
+  }
+}
+
+/** How SQLite would run a statement, its parameters being anything. */
+function planOf(db: RawDb, sql: string): string[] {
+  const names = new Set([...sql.matchAll(/@(\w+)/g)].map(([, name]) => name));
+  const params = Object.fromEntries([...names].map((name) => [name, null]));
+  return db
+    .all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`, ...(names.size > 0 ? [params] : []))
+    .map(({ detail }) => detail);
+}
+
+/** Steps of a plan that read a whole table or index of facts, or sort entries. */
+function growing(db: RawDb, sql: string): string[] {
+  const sorts = /\bFROM entry\b/.test(sql) ? /TEMP B-TREE/ : /^$/;
+  return planOf(db, sql).filter(
+    (step) => /^SCAN (?:e|t|p|r|entry|tape|lineage|open_calls|touch)\b/.test(step) || sorts.test(step),
+  );
+}
+
+/** Acts that must cost the same however long the history is. Each is run once before it is looked at. */
+const acts: Readonly<Record<string, (store: SqliteTapeStore) => void>> = {
+  append: (store) => {
+    store.append('main', [user('x', { source: 'cli' })], { key: `k${store.find('main')?.head}` });
+  },
+  'append of a batch of calls': (store) => {
+    const id = `c${store.find('main')?.head}`;
+    store.append('main', [assistant([toolCall(id, 'read', {})])]);
+    store.append('main', [toolResult({ toolCallId: id, toolName: 'read' }, 'y')]);
+  },
+  anchor: (store) => {
+    store.append('main', [anchor('A', { n: 1 })]);
+  },
+  fork: (store) => {
+    store.fork('main', { intention: { nextSteps: 'Go.' } });
+  },
+  'fork since an anchor, up to a cut, by key': (store) => {
+    store.fork('main', {
+      since: 'A',
+      cut: store.find('main')?.head ?? 0,
+      key: `f${store.find('main')?.head}`,
+    });
+  },
+  merge: (store) => {
+    const { session } = store.fork('main');
+    store.append(session, [assistant('done')]);
+    store.merge(session);
+  },
+  rewind: (store) => {
+    store.rewind('main', (store.find('main')?.head ?? 1) - 1);
+  },
+  'lease, post, drain': (store) => {
+    const lease = store.acquire('main', { id: 'owner' });
+    store.post('main', { body: { type: 'append', drafts: [user('posted')] } });
+    store.drain(lease);
+    store.release(lease);
+  },
+  'view since the last boundary': (store) => {
+    expect(view(store.viewEntries('main')).messages.length).toBeGreaterThan(0);
+  },
+  'read of the last entries': (store) => {
+    expect([...store.read('main', { last: 3 })].length).toBe(3);
+  },
+};
+
+describe('no statement reads a whole table', () => {
+  test.each(Object.entries(acts))('%s', (_, act) => {
+    using dir = tempDir();
+    const path = dir.file('tape.db');
+    const statements = statementsOf(() => {
+      using store = openStore(path);
+      store.session('main');
+      store.append('main', [user('x'), anchor('A')]);
+      act(store);
+      act(store);
+    });
+    using db = rawDb(path);
+    // Inserting a tape plans a search for rows that refer to it already, which no run without a violation does.
+    db.exec('PRAGMA foreign_keys = OFF');
+    const hot = [...new Set(statements)].filter((sql) =>
+      /\b(?:entry|tape|lineage|open_calls|touch)\b/.test(sql),
+    );
+    expect(hot.length).toBeGreaterThan(2);
+    for (const sql of hot) expect(growing(db, sql), sql).toEqual([]);
+  });
+
+  test('the triggers of every insert and update neither', () => {
+    using dir = tempDir();
+    const path = dir.file('tape.db');
+    openStore(path).close();
+    using db = rawDb(path);
+    const triggers = db.all<{ sql: string }>(
+      `SELECT sql FROM sqlite_schema WHERE type = 'trigger' AND name IN
+        ('entry_insert', 'tape_insert', 'tape_update', 'lineage_insert')`,
+    );
+    expect(triggers.length).toBe(4);
+    for (const { sql } of triggers) {
+      const when = /\sWHEN\s([\s\S]*?)\sBEGIN\s/.exec(sql)?.[1] ?? '';
+      const condition = when.replace(/\b(NEW|OLD)\.(\w+)/g, '@$1_$2');
+      expect(condition).toMatch(/@NEW_/);
+      expect(growing(db, `SELECT ${condition}`), sql).toEqual([]);
+    }
+  });
+});
+
+/** How many bytes an act adds to the write-ahead log, on the average of some repetitions. */
+function walGrowth(path: string, act: () => void): number {
+  const size = () => statSync(`${path}-wal`).size;
+  const before = size();
+  const times = 8;
+  for (let i = 0; i < times; i += 1) act();
+  return (size() - before) / times;
+}
+
+test('a fork and an append write as much at 20,000 entries as at 100 (law 12)', () => {
+  using dir = tempDir();
+  const grown = (entries: number) => {
+    const path = dir.file(`${entries}.db`);
+    using store = openStore(path);
+    store.session('main');
+    const batch = Array.from({ length: 100 }, (_, i) => user(`message ${i} ${'x'.repeat(200)}`));
+    for (let n = 0; n < entries; n += 100) store.append('main', batch);
+    // An empty log: what is measured is not lost in frames that a checkpoint lets be written over.
+    using db = rawDb(path);
+    db.all('PRAGMA wal_checkpoint(TRUNCATE)');
+    store.append('main', [user('warm')]);
+    return {
+      fork: walGrowth(path, () => store.fork('main', { intention: { nextSteps: 'Go.' } })),
+      append: walGrowth(path, () => store.append('main', [user('x'.repeat(200))])),
+    };
+  };
+  const [short, long] = [grown(100), grown(20_000)];
+  expect(short.fork).toBeGreaterThan(0);
+  expect(short.append).toBeGreaterThan(0);
+  // A deeper index adds a page now and then, and no more.
+  const page = 8192;
+  expect(long.fork - short.fork).toBeLessThanOrEqual(4 * page);
+  expect(long.append - short.append).toBeLessThanOrEqual(2 * page);
+});
