@@ -81,6 +81,11 @@ describe('boundaries', () => {
     expect(view(entries)).toMatchObject({ from: 3, to: 6 });
   });
 
+  test('a tail that would begin after its boundary is none', () => {
+    const drafts = [user('1'), handoff('h', { summary: 'S' }, { keepFrom: 9 }), user('3')];
+    expect(flatten(view(entriesOf(drafts)))).toEqual([`user ${wrapped('S')}`, 'user 3']);
+  });
+
   test('a full view ignores boundaries; one from an anchor begins with its state', () => {
     using store = openMain();
     store.append('main', [user('1'), anchor('A', { goal: 'x' }), user('2'), handoff('H', { summary: 'S' })]);

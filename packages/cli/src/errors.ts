@@ -99,6 +99,7 @@ function hintFor(code: string, data: Readonly<Record<string, unknown>>): string 
   const session = typeof data.session === 'string' ? data.session : 'NAME';
   switch (code) {
     case 'TAPE_NO_SESSION':
+    case 'GRAPH_NO_SESSION':
       return near === ''
         ? 'list the sessions with: tape sessions'
         : `did you mean ${near}? All sessions: tape sessions`;

@@ -3,7 +3,7 @@ import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { openJournal } from '@tapedeck/graph/journal';
 import { openTapeStore, type SqliteTapeStore } from '@tapedeck/tape';
-import { NotFoundError } from './errors.ts';
+import { NotFoundError, UsageError } from './errors.ts';
 import type { Io } from './io.ts';
 
 /** A tape home: a directory with `tape.db` and `session_graph.jsonl`. */
@@ -15,6 +15,8 @@ export interface Home {
 
 /** `--home`, else `TAPE_HOME`, else the nearest `.tape` upward, else `~/.tape`. */
 export function findHome(given: string | undefined, { env, cwd }: Pick<Io, 'env' | 'cwd'>): Home {
+  // An unset variable in `--home "$X"` must not make a home of the directory that one happens to be in.
+  if (given === '') throw new UsageError('cannot use --home: it is empty');
   return homeAt(
     given ?? nonEmpty(env.TAPE_HOME) ?? nearest(cwd) ?? join(nonEmpty(env.HOME) ?? homedir(), '.tape'),
     cwd,
@@ -52,7 +54,14 @@ export function openForWriting(home: Home, { env, err }: Pick<Io, 'env' | 'err'>
  * @throws NotFoundError when there is no home yet
  */
 export function openForReading(home: Home): SqliteTapeStore {
-  if (!existsSync(home.db))
-    throw new NotFoundError(`cannot read the tapes of '${home.dir}': there are none yet`, { home: home.dir });
-  return openTapeStore(home.db, { readonly: true });
+  return openTapeStore(needHome(home).db, { readonly: true });
+}
+
+/**
+ * The home, if it is there: what looks for a session makes no home for it.
+ * @throws NotFoundError
+ */
+export function needHome(home: Home): Home {
+  if (existsSync(home.db)) return home;
+  throw new NotFoundError(`cannot read the tapes of '${home.dir}': there are none yet`, { home: home.dir });
 }

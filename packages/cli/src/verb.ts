@@ -1,6 +1,6 @@
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import type { ArgumentsCamelCase, Argv } from 'yargs';
-import { findHome, type Home, openForReading, openForWriting } from './home.ts';
+import { findHome, type Home, needHome, openForReading, openForWriting } from './home.ts';
 import type { Io } from './io.ts';
 
 /** Options of every verb. */
@@ -19,9 +19,12 @@ export interface Context {
   readonly home: Home;
   /** Whether to colour what a person reads. */
   readonly color: boolean;
-  /** Opens the home for as long as `act` takes. */
+  /** Opens the home for reading, for as long as `act` takes. */
   reading<T>(act: (store: SqliteTapeStore) => Promise<T>): Promise<T>;
+  /** Opens the home for writing; one that is not there is made. */
   writing<T>(act: (store: SqliteTapeStore) => Promise<T>): Promise<T>;
+  /** The same, for acts on a session that must be there: one that is not makes no home. */
+  changing<T>(act: (store: SqliteTapeStore) => Promise<T>): Promise<T>;
   /** A change that is done: JSON for programs, `quiet` (the id alone) for scripts, `human` for people. */
   answer(result: { readonly json: unknown; readonly quiet?: string; readonly human: string }): Promise<void>;
   /** One line of status on stderr, unless `--quiet`. */
@@ -80,8 +83,9 @@ export function makeContext(io: Io, options: CommonOptions): Context {
     options,
     home,
     color: options.color ?? (io.isTerminal && (io.env.NO_COLOR ?? '') === ''),
-    reading: (act) => during(openForReading(home), act),
-    writing: (act) => during(openForWriting(home, io), act),
+    reading: async (act) => during(openForReading(home), act),
+    writing: async (act) => during(openForWriting(home, io), act),
+    changing: async (act) => during(openForWriting(needHome(home), io), act),
     answer: async ({ json, quiet, human }) => {
       if (options.quiet === true && quiet !== undefined) await io.out(`${quiet}\n`);
       else if (options.json === true || options.jsonl === true) await io.out(`${JSON.stringify(json)}\n`);

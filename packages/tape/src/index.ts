@@ -70,6 +70,7 @@ export { clientCalls } from './open-calls.ts';
 export type { Intention } from './outbox.ts';
 export { type Owner, processOwner, provablyDead } from './owner.ts';
 export type { Point } from './point.ts';
+export type { Redacted } from './redact.ts';
 export type { StoredMessage } from './render.ts';
 export type { Rewound } from './rewind.ts';
 export type { Hit, SearchQuery } from './search.ts';

@@ -169,14 +169,16 @@ function addText(db: Db, table: 'entry_fts' | 'temp.fresh_fts', row: SearchRow):
   db.run(`INSERT INTO ${table} (rowid, text) VALUES (@id, @text)`, params);
 }
 
-/** Every word in quotes, so that no character of it means anything; undefined when there is no word. */
+/**
+ * Every word in quotes, so that no character of it means anything; the tokenizer of the index takes it apart, as it
+ * did with the entries. Undefined when there is no letter or digit: then only reading everything finds it.
+ */
 function matchOf(text: string): string | undefined {
-  const words = text
-    .slice(0, 200)
-    .split(/[^\p{L}\p{N}]+/u)
-    .filter((word) => word !== '')
-    .slice(0, 32);
-  return words.length === 0 ? undefined : words.map((word) => `"${word}"`).join(' ');
+  const words = text.slice(0, 200).split(/\s+/).slice(0, 32);
+  // A word that the limit cuts in two is no word of the text; without it there are fewer, never other, hits to check.
+  if (text.length > 200) words.pop();
+  if (!words.some((word) => /[\p{L}\p{N}]/u.test(word))) return undefined;
+  return words.map((word) => `"${word.replaceAll('"', '""').replaceAll('\0', ' ')}"`).join(' ');
 }
 
 /** What of an entry can be found: its name and every text in its payload, keys and references left out. */

@@ -1,4 +1,5 @@
 import { type Appended, receipt, repeatedOnly, type Writer, writeEntries } from './append.ts';
+import { backupTo } from './backup.ts';
 import { loadBlob } from './blob.ts';
 import { type Sources, systemSources } from './clock.ts';
 import { type Draft, type Entry, normalise, type Seq } from './entry.ts';
@@ -39,6 +40,7 @@ import { drainOutbox, recordLineage } from './outbox.ts';
 import { type Owner, processOwner } from './owner.ts';
 import { type Point, resolvePoint } from './point.ts';
 import { readEntries } from './read.ts';
+import { ownerOfSeq, type Redacted, redactEntry } from './redact.ts';
 import { type Rewound, rewindTape, unrewindTape } from './rewind.ts';
 import { dropIndex, type Hit, indexChunk, type SearchQuery, searchEntries } from './search.ts';
 import type { ViewPolicy } from './select.ts';
@@ -395,6 +397,34 @@ export class SqliteTapeStore implements TapeStore {
     yield* verifyLineage(this.#db);
   }
 
+  /**
+   * Erases an entry's content for good; the chain still verifies, and a redaction entry says why (R4). Acts on the
+   * tape that owns the entry, and refuses while somebody writes it. The WAL is emptied, so that no copy stays there.
+   */
+  redact(ref: Ref, point: Point, reason: string, { lease }: WriteOptions = {}): Redacted {
+    const done = this.#db.write(() => {
+      const tape = this.#need(ref);
+      const seq = resolvePoint(this.#db, tape, point);
+      const owner = ownerOfSeq(this.#writer, tape, seq);
+      return redactEntry(this.#writer, owner, { seq, reason, epoch: this.#epoch(owner, lease) });
+    });
+    this.#db.checkpoint();
+    return done;
+  }
+
+  /** Copies the whole store to a new file while it is used, and verifies the copy before it gets its name (M12). */
+  async backup(file: string): Promise<void> {
+    await backupTo(this.#db, file, function* (copy) {
+      using store = openTapeStore(copy, { readonly: true });
+      yield* store.verify();
+    });
+  }
+
+  /** Writes the WAL back into the database file; false when somebody was in the way. */
+  checkpoint(): boolean {
+    return this.#db.checkpoint();
+  }
+
   /** How many sessions and entries there are, or a session reads through. */
   count(ref?: Ref): { readonly sessions: number; readonly entries: number } {
     if (ref === undefined)
@@ -423,7 +453,12 @@ export class SqliteTapeStore implements TapeStore {
 
   /** Brings the graph file up to date and drains inboxes that nobody owns, as every opening for writing does. */
   catchUp(): void {
-    if (this.#journal !== undefined) this.#drainOutbox();
+    try {
+      if (this.#journal !== undefined) drainOutbox(this.#db, this.#journal);
+    } catch (error) {
+      // A file that cannot be written now only lags; one that holds other lines must not be written on.
+      if ((error as { code?: unknown }).code !== 'GRAPH_IO') throw error;
+    }
     for (const id of tapesWithInbox(this.#writer)) this.drainOwnerless(tapeById(this.#db, id).ulid);
   }
 
@@ -479,8 +514,8 @@ export class SqliteTapeStore implements TapeStore {
   }
 
   /**
-   * After COMMIT the act is done, whatever becomes of the graph file: a file that cannot be written now is reported
-   * and brought up to date by the next opening.
+   * After COMMIT the act is done, whatever becomes of the graph file: that it lags is reported, and the next opening
+   * brings it up to date, or stops when it holds lines that are not ours.
    */
   #drainOutbox(): { graphLagging?: true } {
     if (this.#journal === undefined) return {};
@@ -488,7 +523,8 @@ export class SqliteTapeStore implements TapeStore {
       drainOutbox(this.#db, this.#journal);
       return {};
     } catch (error) {
-      if ((error as { code?: unknown }).code === 'GRAPH_IO') return { graphLagging: true };
+      const { code } = error as { code?: unknown };
+      if (code === 'GRAPH_IO' || code === 'GRAPH_DIVERGED') return { graphLagging: true };
       throw error;
     }
   }

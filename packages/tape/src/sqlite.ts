@@ -85,6 +85,17 @@ export class Db {
     guard(() => this.#db.exec(sql));
   }
 
+  /** Writes the WAL back into the database and empties it; false when a reader or writer was in the way. */
+  checkpoint(): boolean {
+    const [row] = guard(() => this.#db.pragma('wal_checkpoint(TRUNCATE)')) as { busy: number }[];
+    return row?.busy === 0;
+  }
+
+  /** Copies the database page by page while it is used, by SQLite's own backup: a file copy would miss the WAL. */
+  async backup(file: string): Promise<void> {
+    await this.#db.backup(file);
+  }
+
   close(): void {
     this.#db.close();
   }
@@ -153,6 +164,7 @@ const pragmas = [
   'foreign_keys = ON',
   'trusted_schema = OFF',
   'cell_size_check = ON',
+  'secure_delete = ON',
   'mmap_size = 0',
   'journal_size_limit = 16777216',
   'wal_autocheckpoint = 1000',

@@ -8,6 +8,7 @@ import type { ConflictReport, MergeDraft, Merged, MergeRequest } from './merge.t
 import type { Owner } from './owner.ts';
 import type { Point } from './point.ts';
 import type { EntryQuery as RowQuery } from './read.ts';
+import type { Redacted } from './redact.ts';
 import type { Rewound } from './rewind.ts';
 import type { Hit, SearchQuery } from './search.ts';
 import type { ViewPolicy } from './select.ts';
@@ -110,6 +111,8 @@ export interface TapeStore extends AsyncDisposable {
   blob(hash: string): Awaitable<Uint8Array>;
   /** Entries that hold a text, newest first; no character of it has a meaning. */
   search(query: SearchQuery): Awaitable<readonly Hit[]>;
+  /** Erases an entry's content for good, and records that and why. */
+  redact(ref: Ref, point: Point, reason: string, o?: WriteOptions): Awaitable<Redacted>;
   /** Damage, located; nothing when all is well. Without a session: everything. */
   verify(ref?: Ref): Iterable<Problem> | AsyncIterable<Problem>;
 }

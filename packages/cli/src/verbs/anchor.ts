@@ -68,7 +68,7 @@ interface Writing {
 }
 
 async function write(context: Context, { name, anchorName, draft, key, done }: Writing): Promise<number> {
-  return await context.writing(async (store) => {
+  return await context.changing(async (store) => {
     const { name: session } = needSession(store, name);
     const { to, added } = store.append(session, [draft], { key });
     await context.answer({

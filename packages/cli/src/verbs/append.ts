@@ -6,6 +6,7 @@ import {
   isObject,
   type Json,
   normalise,
+  openTapeStore,
   parseJson,
   type SqliteTapeStore,
   TapeError,
@@ -48,6 +49,7 @@ export const append: Verb = defineVerb({
       for await (const { number, bytes } of readLines(context.io.stdin))
         drafts.push(...readDraft(bytes, number));
       if (drafts.length === 0) throw new UsageError('cannot append: stdin has no lines');
+      rehearse(store, name, drafts, key);
       ensure(store, name, context);
       return await appendBatch(
         store,
@@ -56,6 +58,17 @@ export const append: Verb = defineVerb({
       );
     }),
 });
+
+/**
+ * A session is not made for a batch that it would refuse: one that is yet to be made takes the batch in a store in
+ * memory first, which refuses for the same reasons.
+ */
+function rehearse(store: SqliteTapeStore, name: string, drafts: readonly Draft[], key?: string): void {
+  if (store.find(name) !== undefined) return;
+  using scratch = openTapeStore(':memory:');
+  scratch.session(name);
+  scratch.append(name, drafts, { key });
+}
 
 /** Creates the session if there is none, and says so. */
 export function ensure(store: SqliteTapeStore, name: string, { status }: Context): string {
@@ -70,6 +83,7 @@ async function appendEach(store: SqliteTapeStore, name: string, context: Context
   for await (const { number, bytes } of readLines(context.io.stdin)) {
     const drafts = readDraft(bytes, number);
     if (drafts.length === 0) continue;
+    rehearse(store, name, drafts);
     ensure(store, name, context);
     const done = store.append(name, drafts);
     const [entry] = store.read(name, { from: done.to, to: done.to });
@@ -136,7 +150,12 @@ export async function drained(
 function readDraft(bytes: Uint8Array, number: number): Draft[] {
   const what = `line ${number}`;
   const fail = (why: string) => new UsageError(`cannot append: ${what}: ${why}`, { data: { line: number } });
-  const text = decode(bytes, what);
+  let text: string;
+  try {
+    text = decode(bytes, what);
+  } catch {
+    throw fail('it is not UTF-8');
+  }
   if (text.trim() === '') return [];
   let value: unknown;
   try {
@@ -165,7 +184,8 @@ function toDraft(value: Record<string, Json>, fail: (why: string) => UsageError)
     ['key', key],
     ['name', name],
   ] as const)
-    if (text !== undefined && typeof text !== 'string') throw fail(`"${field}" must be a text`);
+    if (text !== undefined && (typeof text !== 'string' || text === ''))
+      throw fail(`"${field}" must be a text, and not an empty one`);
   if (meta !== undefined && !isObject(meta)) throw fail('"meta" must be an object');
   if (content === undefined && payload === undefined) throw fail('it has neither "content" nor "payload"');
   return {

@@ -62,13 +62,15 @@ export const delegate: Verb = defineVerb({
       throw new UsageError('cannot delegate: --concurrency must be a whole number from 1');
     const tasks: { task: string }[] = [];
     for (const task of args.task) tasks.push({ task: await readText(task, io) });
+    if (tasks.some(({ task }) => task.trim() === ''))
+      throw new UsageError('cannot delegate: a task is empty');
     const since = args.since ?? args.from;
     if (args.from !== undefined && /^@?\d+$/.test(args.from))
       throw new UsageError(`cannot delegate from ${args.from}: it must be an anchor`, {
         hint: `did you mean --since ${args.from}?`,
       });
     const { openDeck } = await import('@tapedeck/runtime');
-    return await context.writing(async (store) => {
+    return await context.changing(async (store) => {
       const parent = needSession(store, args.parent);
       const point = since === undefined ? undefined : pointOf(since.replace(/^@(?!\d+$)/, ''));
       if (point !== undefined) store.resolve(parent.id, point);

@@ -45,7 +45,7 @@ export const fork: Verb = defineVerb({
       })
       .conflicts('fresh', ['since', 'from'])
       .conflicts('since', 'from'),
-  run: async (args, { io, writing, answer, options }) => {
+  run: async (args, { io, changing, answer, options }) => {
     const since = args.since ?? args.from;
     const read = async (text: string | undefined) =>
       text === undefined ? undefined : await readText(text, io);
@@ -54,7 +54,7 @@ export const fork: Verb = defineVerb({
       await read(args.contextSummary),
       args.onComplete,
     );
-    return await writing(async (store) => {
+    return await changing(async (store) => {
       const { session, point } = readPlace(store, args.parent);
       const parent = needSession(store, session).name;
       if (args.from !== undefined && /^@?\d+$/.test(args.from))

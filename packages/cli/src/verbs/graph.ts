@@ -1,4 +1,5 @@
 import type { SessionGraph, SessionNode } from '@tapedeck/graph';
+import { nearNames } from '@tapedeck/tape';
 import { type Context, defineVerb, type Verb } from '../verb.ts';
 
 export const graph: Verb = defineVerb({
@@ -59,7 +60,7 @@ export const lineage: Verb = defineVerb({
     const { drawTree, openSessionGraph } = await import('@tapedeck/graph');
     const lineageGraph = openSessionGraph(context.home.graph);
     warn(lineageGraph, context);
-    const above = lineageGraph.ancestors(name);
+    const above = await ancestorsOf(lineageGraph, name);
     if (context.options.json === true || context.options.jsonl === true) {
       const own = lineageGraph.find(name);
       const tree = own === undefined ? {} : treeJson(lineageGraph, own);
@@ -68,6 +69,24 @@ export const lineage: Verb = defineVerb({
     return 0;
   },
 });
+
+/**
+ * The sessions that a session came from, nearest first.
+ * @throws GRAPH_NO_SESSION with near names
+ */
+async function ancestorsOf(graph: SessionGraph, name: string): Promise<SessionNode[]> {
+  try {
+    return graph.ancestors(name);
+  } catch (error) {
+    const { GraphError } = await import('@tapedeck/graph');
+    if (!(error instanceof GraphError)) throw error;
+    const known = graph.list().map((node) => node.session);
+    throw new GraphError(error.code, error.message, {
+      data: { ...error.data, near: nearNames(name, known) },
+      cause: error,
+    });
+  }
+}
 
 /** Lines that were skipped are told: a lineage is not complete without them. */
 function warn({ skipped }: SessionGraph, { status }: Context): void {

@@ -1,6 +1,8 @@
 import type { Verb } from '../verb.ts';
 import { anchor, handoff } from './anchor.ts';
 import { append } from './append.ts';
+import { archive } from './archive.ts';
+import { backup } from './backup.ts';
 import { delegate } from './delegate.ts';
 import { demo } from './demo.ts';
 import { fork } from './fork.ts';
@@ -10,6 +12,8 @@ import { init } from './init.ts';
 import { log } from './log.ts';
 import { merge } from './merge.ts';
 import { newSession } from './new.ts';
+import { raw } from './raw.ts';
+import { redact } from './redact.ts';
 import { run } from './run.ts';
 import { search } from './search.ts';
 import { children, sessions } from './sessions.ts';
@@ -38,5 +42,9 @@ export const verbs: readonly Verb[] = [
   handoff,
   fork,
   merge,
+  archive,
   verify,
+  backup,
+  redact,
+  raw,
 ];

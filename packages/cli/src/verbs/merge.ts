@@ -48,7 +48,7 @@ export const merge: Verb = defineVerb({
         describe: 'Seconds to wait for a busy parent; --no-wait for none',
       }),
   run: async (args, context) =>
-    await context.writing(async (store) => {
+    await context.changing(async (store) => {
       const child = needSession(store, args.child).name;
       const request: MergeRequest = {
         ...(args.into !== undefined && { into: needSession(store, args.into).name }),

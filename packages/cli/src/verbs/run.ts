@@ -2,6 +2,7 @@ import type { Finish, RunResult, Usage } from '@tapedeck/runtime';
 import { exit, UsageError } from '../errors.ts';
 import { needModelSpec } from '../model.ts';
 import { safe } from '../output/safe.ts';
+import { needSession } from '../place.ts';
 import { readText } from '../text.ts';
 import { defineVerb, type Verb } from '../verb.ts';
 import { ensure } from './append.ts';
@@ -40,10 +41,13 @@ export const run: Verb = defineVerb({
     const spec = needModelSpec(model, io);
     if (maxSteps < 1) throw new UsageError('cannot run: --max-steps must be at least 1');
     const input = prompt === undefined ? undefined : await readText(prompt, io);
+    if (input !== undefined && input.trim() === '') throw new UsageError('cannot run: the prompt is empty');
     const { openDeck, resolveModel } = await import('@tapedeck/runtime');
-    return await context.writing(async (store) => {
+    // Without a prompt there must be something to go on from.
+    const opening = input === undefined ? context.changing : context.writing;
+    return await opening(async (store) => {
       await resolveModel(spec, { env: io.env, store });
-      const session = ensure(store, name, context);
+      const session = input === undefined ? needSession(store, name).name : ensure(store, name, context);
       await using deck = await openDeck({ store, model: spec, env: io.env });
       const running = (await deck.session(session)).run(input, { maxSteps, signal: io.signal });
       const asJson = options.json === true || options.jsonl === true;

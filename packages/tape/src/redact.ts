@@ -1,0 +1,94 @@
+import { type Writer, writeEntries } from './append.ts';
+import type { Seq } from './entry.ts';
+import { TapeError } from './errors.ts';
+import { segments } from './interval.ts';
+import { noSeq } from './read.ts';
+import { type TapeRow, tapeById } from './tapes.ts';
+
+/** The receipt of a redaction. */
+export interface Redacted {
+  /** The session that owned the entry, and where it stood. */
+  readonly session: string;
+  readonly seq: Seq;
+  /** Position of the redaction entry on the owner's tape. */
+  readonly by: Seq;
+  /** It had been redacted before: nothing was written. */
+  readonly repeated: boolean;
+  /** Merges, `session@seq`, whose message may quote the entry: they stay, and are named so that somebody looks. */
+  readonly quotedBy: readonly string[];
+}
+
+/** The tape that owns a position of a session. */
+export function ownerOfSeq({ db }: Pick<Writer, 'db'>, tape: TapeRow, seq: Seq): TapeRow {
+  const [owner] = seq > tape.floor_seq && seq <= tape.head_seq ? segments(db, tape, seq - 1, seq) : [];
+  if (owner === undefined) throw noSeq(tape, seq);
+  return tapeById(db, owner.tapeId);
+}
+
+/**
+ * Erases an entry's content for good, in the caller's transaction: payload, meta and salt go, so that not even a guess
+ * can be checked against the hash; the chain still verifies. A redaction entry says that it was done, and why.
+ * Bytes that no other entry needs go too, and the search index forgets the entry (storage.md 18).
+ * @throws TAPE_BAD_ENTRY for an entry that the tape's reading depends on
+ */
+export function redactEntry(
+  writer: Writer,
+  owner: TapeRow,
+  { seq, reason, epoch }: { seq: Seq; reason: string; epoch: number },
+): Redacted {
+  const { db } = writer;
+  const entry = db.get<{ id: number; kind: string; mark: string | null; payload: string | null }>(
+    'SELECT id, kind, mark, payload FROM entry WHERE tape_id = @id AND seq = @seq',
+    { id: owner.id, seq },
+  );
+  if (entry === undefined) throw noSeq(owner, seq);
+  const quotedBy = mergesOf(writer, owner, seq);
+  const before = db.get<{ seq: Seq }>(
+    `SELECT seq FROM entry WHERE tape_id = @id AND mark = 'redaction' AND mark IN ('boundary','rewind','redaction') AND ref = @seq`,
+    { id: owner.id, seq },
+  );
+  if (before !== undefined) return { session: owner.name, seq, by: before.seq, repeated: true, quotedBy };
+  if (entry.kind === 'redaction' || entry.kind === 'rewind')
+    throw new TapeError(
+      'TAPE_BAD_ENTRY',
+      `cannot redact ${owner.name}@${seq}: a ${entry.kind} has nothing to hide`,
+    );
+  if (seq > owner.settled_seq)
+    throw new TapeError(
+      'TAPE_UNSETTLED',
+      `cannot redact ${owner.name}@${seq}: tool calls after @${owner.settled_seq} have no result yet`,
+      { data: { session: owner.name, settled: owner.settled_seq } },
+    );
+  const { tape } = writeEntries(
+    writer,
+    owner,
+    [{ kind: 'redaction', mark: 'redaction', ref: seq, payload: { seq, reason } }],
+    epoch,
+  );
+  db.run('UPDATE entry SET payload = NULL, meta = NULL, salt = NULL WHERE id = @id', { id: entry.id });
+  db.run('DELETE FROM entry_fts WHERE rowid = @id', { id: entry.id });
+  forgetBlobs(writer, entry.id);
+  return { session: owner.name, seq, by: tape.head_seq, repeated: false, quotedBy };
+}
+
+function forgetBlobs({ db }: Writer, entryId: number): void {
+  const hashes = db.all<{ hash: Uint8Array }>('SELECT hash FROM blob_ref WHERE entry_id = @entryId', {
+    entryId,
+  });
+  db.run('DELETE FROM blob_ref WHERE entry_id = @entryId', { entryId });
+  for (const { hash } of hashes)
+    db.run('DELETE FROM blob WHERE hash = @hash AND NOT EXISTS (SELECT 1 FROM blob_ref WHERE hash = @hash)', {
+      hash,
+    });
+}
+
+/** Merges that brought a range with this position to a parent. */
+function mergesOf({ db }: Writer, owner: TapeRow, seq: Seq): string[] {
+  return db
+    .all<{ name: string; seq: Seq }>(
+      `SELECT t.name, l.seq FROM lineage l JOIN tape t ON t.id = l.peer_id
+         WHERE l.tape_id = @id AND l.type = 'merge' AND l.to_seq >= @seq ORDER BY l.g`,
+      { id: owner.id, seq },
+    )
+    .map((row) => `${row.name}@${row.seq}`);
+}

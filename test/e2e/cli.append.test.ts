@@ -1,0 +1,221 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { processOwner, user } from '@tapedeck/tape';
+import { expect, test } from 'vitest';
+import { json, jsonError, jsonLines, startTape } from '../support/cli.ts';
+import { tempHome } from '../support/temp-home.ts';
+
+const say = (content: string, more: object = {}) => `${JSON.stringify({ content, ...more })}\n`;
+
+test.each([
+  ['no JSON', '{"content":"x"'],
+  ['no object', '["x"]'],
+  ['an unknown role', say('x', { role: 'robot' })],
+  ['an unknown field', say('x', { contnet: 'y' })],
+  ['an unknown kind', '{"kind":"thought","payload":{}}'],
+  ['a kind with an act of its own', '{"kind":"rewind","payload":{}}'],
+  ['neither content nor payload', '{"role":"user"}'],
+  ['a key that is no text', say('x', { key: 5 })],
+  ['an empty key', say('x', { key: '' })],
+  ['meta that is no object', say('x', { meta: [] })],
+  ['a reserved anchor', '{"kind":"anchor","name":"merge/x","payload":{"state":{}}}'],
+  ['a tool result without an id', '{"kind":"tool-result","payload":{"toolName":"x","output":1}}'],
+  ['nesting without end', `{"kind":"x-a","payload":${'['.repeat(5000)}${']'.repeat(5000)}}`],
+])('a line with %s: exit 2 with its number, nothing is stored, no session is made', async (_, line) => {
+  using home = tempHome();
+  home.session('main');
+  const before = home.contents();
+  const stdin = `${say('one')}\n${line.trimEnd()}\n${say('three')}`;
+  for (const name of ['main', 'new-one']) {
+    const result = await home.tape(['append', name, '--json'], { stdin });
+    expect(result.code).toBe(2);
+    const error = jsonError(result);
+    expect(error.message).toContain('line 3');
+    expect(error.data).toMatchObject({ line: 3 });
+  }
+  expect(home.contents()).toEqual(before);
+});
+
+test('bytes that are no UTF-8, and no lines at all: exit 2', async () => {
+  using home = tempHome();
+  home.session('main');
+  const before = home.contents();
+  const bytes = Buffer.concat([Buffer.from(say('one')), Buffer.from([0xff, 0xfe, 10])]);
+  const bad = await home.tape(['append', 'main', '--json'], { stdin: bytes });
+  expect([bad.code, jsonError(bad).data]).toEqual([2, { line: 2 }]);
+  expect(await home.tape(['append', 'main'], { stdin: '\n\n' })).toMatchObject({ code: 2, stdout: '' });
+  expect(await home.tape(['append', 'new-one'])).toMatchObject({ code: 2 });
+  expect(home.contents()).toEqual(before);
+});
+
+test('a batch that the store refuses makes no session either', async () => {
+  using home = tempHome();
+  home.session('main');
+  const before = home.contents();
+  const batches = [
+    [say('a', { key: 'k' }) + say('b', { key: 'k' }), 4],
+    [say('a', { key: 'k'.repeat(600) }), 2],
+    [say('a', { key: 'half \ud83d' }), 2],
+    [`{"kind":"event","name":"${'n'.repeat(600)}","payload":{}}\n`, 2],
+  ] as const;
+  for (const [stdin, code] of batches)
+    for (const args of [[], ['--each']])
+      if (code === 2 || args.length === 0)
+        expect(await home.tape(['append', 'new-one', ...args], { stdin })).toMatchObject({
+          code,
+          stdout: '',
+        });
+  expect(home.contents()).toEqual(before);
+});
+
+test('a tool message becomes one result for each of its calls, a system message an event', async () => {
+  using home = tempHome();
+  const lines = [
+    { role: 'system', content: 'Be nice.' },
+    { role: 'user', content: 'Go' },
+    {
+      role: 'assistant',
+      content: ['c1', 'c2'].map((toolCallId) => ({
+        type: 'tool-call',
+        toolCallId,
+        toolName: 't',
+        input: {},
+      })),
+    },
+    {
+      role: 'tool',
+      content: ['c1', 'c2'].map((toolCallId) => ({
+        type: 'tool-result',
+        toolCallId,
+        toolName: 't',
+        output: { type: 'text', value: 'ok' },
+      })),
+    },
+  ];
+  const stdin = lines.map((line) => `${JSON.stringify(line)}\n`).join('');
+  expect(json(await home.tape(['append', 'main', '--json'], { stdin }))).toMatchObject({ from: 2, to: 6 });
+  const entries = jsonLines(await home.tape(['log', 'main', '--from', '2', '--jsonl']));
+  expect(entries.map(({ kind }) => kind)).toEqual([
+    'event',
+    'message',
+    'message',
+    'tool-result',
+    'tool-result',
+  ]);
+  expect(JSON.stringify(json(await home.tape(['view', 'main', '--json'])).messages)).not.toContain(
+    'Be nice.',
+  );
+});
+
+test('text is kept as it is: line separators, lone surrogates, NUL, and a last line without an end', async () => {
+  using home = tempHome();
+  const texts = ['a\u2028b\u2029c', 'half \ud83d', 'nul \0', '\u001b[31mred', '{"not":"json"}'];
+  const stdin = texts
+    .map((text) => say(text))
+    .join('')
+    .trimEnd();
+  expect(await home.tape(['append', 'main'], { stdin })).toMatchObject({ code: 0 });
+  const entries = jsonLines<{ payload: { content: { text: string }[] } }>(
+    await home.tape(['log', 'main', '--kind', 'message', '--jsonl']),
+  );
+  expect(entries.map(({ payload }) => payload.content[0]?.text)).toEqual(texts);
+});
+
+test('--each: every line is committed and acknowledged as it arrives', async () => {
+  using home = tempHome();
+  const running = startTape(['append', 'main', '--each', '--jsonl'], { home: home.path });
+  running.child.stdin?.write(say('one'));
+  await running.until('"seq":2');
+  using store = home.open();
+  expect(store.find('main')).toMatchObject({ head: 2 });
+  running.child.stdin?.write(say('two').slice(0, 5));
+  running.child.stdin?.write(say('two').slice(5));
+  await running.until('"seq":3');
+  running.child.stdin?.end(`${say('three')}nonsense\n${say('four')}`);
+  const result = await running.done;
+  expect(result.code).toBe(2);
+  expect(result.stderr).toContain('"line":4');
+  const entries = [...store.read('main', { from: 2 })];
+  expect(jsonLines(result)).toEqual(entries.map(({ seq, hash }) => ({ seq, hash })));
+  expect(entries).toHaveLength(3);
+});
+
+test('a session that another process holds: the line waits in its inbox, and arrives', async () => {
+  using home = tempHome();
+  home.session('main');
+  using store = home.open();
+  const lease = store.acquire('main', processOwner('holder'));
+  const queued = await home.tape(['append', 'main', '--wait', '0', '--json'], { stdin: say('later') });
+  expect(queued.code).toBe(6);
+  expect(json(queued)).toEqual({ session: 'main', queued: expect.stringMatching(/^[0-9A-Z]{26}$/) });
+  expect(store.find('main')).toMatchObject({ head: 1 });
+  expect(store.inbox('main')).toHaveLength(1);
+  const waiting = home.tape(['append', 'main', '--json'], { stdin: say('soon') });
+  while (store.inbox('main').length < 2) await sleep(5);
+  store.append('main', [user('mine')], { lease });
+  store.drain(lease);
+  expect(store.release(lease)).toBe(true);
+  expect(json(await waiting)).toMatchObject({ session: 'main', from: 4, to: 4 });
+  const entries = [...store.read('main', { from: 2 })];
+  expect(JSON.stringify(entries.map(({ payload }) => payload))).toMatch(/mine.*later.*soon/);
+  expect(entries[1]?.meta).toMatchObject({ source: 'cli', mode: 'queue' });
+});
+
+test('an anchor on a session that another process holds: exit 4, and nothing is queued', async () => {
+  using home = tempHome();
+  home.session('main');
+  using store = home.open();
+  const lease = store.acquire('main', processOwner('holder'));
+  const result = await home.tape(['anchor', 'main', 'x', '--json']);
+  expect(result.code).toBe(4);
+  expect(jsonError(result)).toMatchObject({ code: 'TAPE_BUSY', data: { owner: { pid: process.pid } } });
+  expect(store.inbox('main')).toEqual([]);
+  // A busy session can be read and forked.
+  expect(await home.tape(['log', 'main'])).toMatchObject({ code: 0 });
+  expect(await home.tape(['fork', 'main'])).toMatchObject({ code: 0 });
+  store.release(lease);
+});
+
+test('a merge into a parent that another process holds: queued, then merged once', async () => {
+  using home = tempHome();
+  home.session('main');
+  using store = home.open();
+  store.fork('main', { name: 'kid' });
+  const lease = store.acquire('main', processOwner('holder'));
+  const queued = await home.tape(['merge', 'kid', '--no-wait', '--json']);
+  expect(queued.code).toBe(6);
+  expect(json(queued)).toMatchObject({
+    parent: 'main',
+    child: 'kid',
+    state: 'queued',
+    seq: null,
+    range: null,
+    repeated: false,
+  });
+  const again = await home.tape(['merge', 'kid', '--wait', '0', '--json']);
+  expect(again.code).toBe(6);
+  store.drain(lease);
+  store.release(lease);
+  expect(json(await home.tape(['merge', 'kid', '--json']))).toMatchObject({ seq: 2, repeated: true });
+  expect(store.find('main')).toMatchObject({ head: 3 });
+});
+
+test('what is left for a process that died is done by the next that opens the home', async () => {
+  using home = tempHome();
+  home.session('main');
+  {
+    using store = home.open();
+    store.acquire('main', { ...processOwner('gone'), pid: 2 ** 22 + 1, pidStart: '1' });
+    store.post('main', { body: { type: 'append', drafts: [user('Do not forget me')] } });
+  }
+  expect(await home.tape(['new', 'other'])).toMatchObject({ code: 0 });
+  expect((await home.tape(['log', 'main', '-n', '1'])).stdout).toContain('Do not forget me');
+});
+
+test('many that create one name make one session', async () => {
+  using home = tempHome();
+  const made = await Promise.all(Array.from({ length: 8 }, () => home.tape(['new', 'main', '--json'])));
+  expect(made.map(({ code }) => code)).toEqual(Array(8).fill(0));
+  expect(made.map((one) => json(one).created).filter(Boolean)).toHaveLength(1);
+  expect(home.lines()).toHaveLength(1);
+  expect(home.contents().rows).toMatchObject({ tape: 1, entry: 1, lineage: 1 });
+});

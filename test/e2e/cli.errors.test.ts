@@ -1,0 +1,358 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { anchor, user } from '@tapedeck/tape';
+import { expect, test } from 'vitest';
+import { jsonError } from '../support/cli.ts';
+import { type TempHome, tempHome } from '../support/temp-home.ts';
+
+const transcript = fileURLToPath(new URL('../../packages/cli/demo/transcript.jsonl', import.meta.url));
+
+/** Sessions `main`, with an anchor `plan`, and `kid`, its child. */
+function withMain(): TempHome {
+  const home = tempHome();
+  home.session('main', user('Hi'), anchor('plan'));
+  using store = home.open();
+  store.fork('main', { name: 'kid' });
+  return home;
+}
+
+interface Refusal {
+  readonly args: readonly string[];
+  readonly stdin?: string;
+  readonly exit: number;
+  readonly code: string;
+  /** A part of the message. */
+  readonly says?: string;
+  readonly hint?: string;
+}
+
+/** Each command is refused so, for people and for programs, and writes nothing. */
+async function refuses(home: TempHome, { args, stdin = '', exit, code, says, hint }: Refusal): Promise<void> {
+  const before = home.contents();
+  const [human, program] = await Promise.all([
+    home.tape(args, { stdin }),
+    home.tape([...args, '--json'], { stdin }),
+  ]);
+  const what = `tape ${args.join(' ')}`;
+  expect(human, what).toMatchObject({ stdout: '', code: exit });
+  expect(human.stderr, what).toMatch(/^Error: .+\n(?:Hint: .+\n)?$/);
+  expect(program.code, what).toBe(exit);
+  const error = jsonError(program);
+  expect(error.code, what).toBe(code);
+  expect(Object.keys(error).sort()).toEqual(
+    error.hint === undefined ? ['code', 'data', 'message'] : ['code', 'data', 'hint', 'message'],
+  );
+  expect(human.stderr).toContain(error.message.split('\n')[0]);
+  if (says !== undefined) expect(error.message, what).toContain(says);
+  if (hint !== undefined) expect(error.hint, what).toContain(hint);
+  expect(home.contents(), what).toEqual(before);
+}
+
+test('a session that is not there: exit 3, with the nearest name', async () => {
+  using home = withMain();
+  const model = ['--model', 'script:/dev/null'];
+  writeFileSync(home.file('answers.json'), '[]');
+  for (const args of [
+    ['log', 'mian'],
+    ['show', 'mian'],
+    ['show', 'mian@2'],
+    ['view', 'mian'],
+    ['children', 'mian'],
+    ['verify', 'mian'],
+    ['anchor', 'mian', 'x'],
+    ['handoff', 'mian', 'x'],
+    ['fork', 'mian'],
+    ['merge', 'mian'],
+    ['delegate', 'mian', '--task', 'x', ...model],
+  ])
+    await refuses(home, {
+      args,
+      exit: 3,
+      code: 'TAPE_NO_SESSION',
+      says: "'mian'",
+      hint: "did you mean 'main'?",
+    });
+  await refuses(home, { args: ['lineage', 'mian'], exit: 3, code: 'GRAPH_NO_SESSION', hint: "'main'" });
+  await refuses(home, {
+    args: ['run', 'mian', '--model', `script:${home.file('answers.json')}`],
+    exit: 3,
+    code: 'TAPE_NO_SESSION',
+  });
+  await refuses(home, { args: ['log', 'zzzzzz'], exit: 3, code: 'TAPE_NO_SESSION', hint: 'tape sessions' });
+});
+
+test('an anchor or a position that is not there: exit 3', async () => {
+  using home = withMain();
+  const script = ['--task', 'x', '--model', `script:${home.file('answers.json')}`];
+  writeFileSync(home.file('answers.json'), '[]');
+  for (const args of [
+    ['show', 'main@plam'],
+    ['log', 'main', '--since', 'plam'],
+    ['view', 'main@plam'],
+    ['view', 'main', '--policy', 'from-anchor:plam'],
+    ['fork', 'main@plam'],
+    ['fork', 'main', '--since', 'plam'],
+    ['fork', 'main', '--from', 'plam'],
+    ['delegate', 'main', '--since', 'plam', ...script],
+  ])
+    await refuses(home, {
+      args,
+      exit: 3,
+      code: 'TAPE_NO_ANCHOR',
+      says: "'plam'",
+      hint: "did you mean 'plan'?",
+    });
+  for (const args of [
+    ['show', 'main@99'],
+    ['fork', 'main@99'],
+    ['fork', 'main', '--since', '@99'],
+    ['view', 'main@0'],
+  ])
+    await refuses(home, { args, exit: 3, code: 'TAPE_NO_SEQ' });
+});
+
+test('a name that cannot be one: exit 2, and nothing is rewritten', async () => {
+  using home = withMain();
+  const long = (length: number) => 'n'.repeat(length);
+  const names = [
+    '../x',
+    'a/b',
+    'a..b',
+    'a::b',
+    '',
+    ' ',
+    'a b',
+    '.hidden',
+    'x.',
+    'a\tb',
+    'ünï',
+    '\u202emain',
+    long(181),
+    long(201),
+  ];
+  for (const name of names)
+    await refuses(home, { args: ['new', name], exit: 2, code: 'TAPE_BAD_NAME', says: 'as a session name' });
+  const line = '{"content":"x"}\n';
+  await refuses(home, { args: ['append', '../x'], stdin: line, exit: 2, code: 'TAPE_BAD_NAME' });
+  await refuses(home, { args: ['fork', 'main', '--as', '../x'], exit: 2, code: 'TAPE_BAD_NAME' });
+  await refuses(home, { args: ['fork', 'main', '--as', long(181)], exit: 2, code: 'TAPE_BAD_NAME' });
+  await refuses(home, { args: ['import', transcript, '--as', '../x'], exit: 2, code: 'CLI_USAGE' });
+  await refuses(home, { args: ['import', transcript, '--as', long(201)], exit: 2, code: 'CLI_USAGE' });
+  for (const name of ['../x', '12', 'head', 'merge/x', 'session/start', 'intention', '', long(201)])
+    await refuses(home, { args: ['anchor', 'main', name], exit: 2, code: 'TAPE_BAD_NAME' });
+});
+
+test('180 and 200 characters are the most, and not too many', async () => {
+  using home = withMain();
+  const longest = 'n'.repeat(180);
+  expect(await home.tape(['new', longest])).toMatchObject({ code: 0 });
+  expect(await home.tape(['anchor', longest, 'a'.repeat(200)])).toMatchObject({ code: 0 });
+  expect(await home.tape(['fork', longest, '--json'])).toMatchObject({ code: 0 });
+});
+
+test('a name that is taken, or means something else: exit 4', async () => {
+  using home = withMain();
+  await refuses(home, { args: ['fork', 'main', '--as', 'kid'], exit: 4, code: 'TAPE_EXISTS' });
+  await refuses(home, { args: ['fork', 'main', '--as', 'main'], exit: 4, code: 'TAPE_EXISTS' });
+  for (const name of ['main@2', 'main@plan', 'main@head']) {
+    await refuses(home, { args: ['new', name], exit: 4, code: 'TAPE_EXISTS', says: 'reads as' });
+    await refuses(home, { args: ['append', name], stdin: '{"content":"x"}', exit: 4, code: 'TAPE_EXISTS' });
+    await refuses(home, { args: ['fork', 'main', '--as', name], exit: 4, code: 'TAPE_EXISTS' });
+  }
+  await refuses(home, { args: ['import', transcript, '--as', 'kid'], exit: 4, code: 'TAPE_EXISTS' });
+  await refuses(home, { args: ['merge', 'main'], exit: 4, code: 'TAPE_CONFLICT' });
+});
+
+test('a position after --from can mean two things: exit 2 names both', async () => {
+  using home = withMain();
+  for (const at of ['@2', '2']) {
+    await refuses(home, {
+      args: ['fork', 'main', '--from', at],
+      exit: 2,
+      code: 'CLI_USAGE',
+      hint: `tape fork main --since ${at}, or tape fork main@2`,
+    });
+    writeFileSync(home.file('answers.json'), '[]');
+    await refuses(home, {
+      args: [
+        'delegate',
+        'main',
+        '--from',
+        at,
+        '--task',
+        'x',
+        '--model',
+        `script:${home.file('answers.json')}`,
+      ],
+      exit: 2,
+      code: 'CLI_USAGE',
+      hint: `--since ${at}`,
+    });
+  }
+});
+
+test('arguments that are wrong: exit 2', async () => {
+  using home = withMain();
+  const cases: readonly string[][] = [
+    ['nosuchverb'],
+    ['log'],
+    ['log', 'main', '--nosuch'],
+    ['log', 'main', 'extra'],
+    ['log', 'main', '-n', 'abc'],
+    ['log', 'main', '-n', '-3'],
+    ['log', 'main', '-n', '1.5'],
+    ['log', 'main', '--from', 'x'],
+    ['sessions', '-n', 'x'],
+    ['merge', 'kid', '--wait', 'soon'],
+    ['merge', 'kid', '--strategy', 'guess'],
+    ['graph', '--format', 'svg'],
+    ['view', 'main', '--policy', 'guess'],
+    ['fork', 'main', '--since', 'plan', '--fresh'],
+    ['fork', 'main', '--since', 'plan', '--from', 'plan'],
+    ['anchor', 'main', 'x', '--state', '{'],
+    ['anchor', 'main', 'x', '--state', '[1]'],
+    ['anchor', 'main', 'x', '--state', '@/no/such/file'],
+    ['run', 'main', ''],
+    ['run', 'main', 'hi', '--model', 'script:x', '--max-steps', '0'],
+    ['delegate', 'main'],
+    ['delegate', 'main', '--task', '', '--model', 'script:x'],
+    ['delegate', 'main', '--task', 'x', '--model', 'script:x', '--concurrency', '0'],
+    ['delegate', 'main', '--task', 'x', 'y', '--model', 'script:x'],
+    ['append', 'main', '--wait', 'soon'],
+    ['log', 'main', '--home', ''],
+  ];
+  for (const args of cases) {
+    const before = home.contents();
+    const result = await home.tape([...args, '--json'], {
+      stdin: '{"content":"x"}\n',
+      env: { TAPE_MODEL: 'script:x' },
+    });
+    expect([result.code, jsonError(result).code], args.join(' ')).toEqual([2, 'CLI_USAGE']);
+    expect(home.contents()).toEqual(before);
+  }
+});
+
+test('a model that cannot be used: exit 2 before anything is written', async () => {
+  using home = withMain();
+  const bad = [
+    { model: undefined, code: 'CLI_USAGE', says: 'no model was given' },
+    { model: 'openai-compatible/x', code: 'SESSION_NO_KEY', says: 'OPENAI_BASE_URL is not set' },
+    { model: 'acme/x', code: 'SESSION_NO_KEY', says: 'AI_GATEWAY_API_KEY is not set' },
+    { model: 'gpt', code: 'SESSION_NO_MODEL', says: 'PROVIDER/MODEL' },
+    { model: 'script:/no/such/file', code: 'SESSION_NO_FILE', says: '/no/such/file' },
+    { model: `script:${home.file('bad.json')}`, code: 'SESSION_BAD_SCRIPT', says: 'bad.json' },
+  ];
+  writeFileSync(home.file('bad.json'), '[{"txt":1}]');
+  for (const { model, code, says } of bad) {
+    const given = model === undefined ? [] : ['--model', model];
+    await refuses(home, { args: ['delegate', 'main', '--task', 'x', ...given], exit: 2, code, says });
+    await refuses(home, { args: ['run', 'new-one', 'Hi', ...given], exit: 2, code, says });
+  }
+});
+
+test('a file that is no transcript: exit 1, with the place', async () => {
+  using home = withMain();
+  const file = (name: string, text: string) => {
+    writeFileSync(home.file(name), text);
+    return home.file(name);
+  };
+  const good = '{"type":"user","uuid":"a","message":{"role":"user","content":"hé"}}\n';
+  await refuses(home, {
+    args: ['import', file('prose.jsonl', 'Dear diary,\n')],
+    exit: 1,
+    code: 'IMPORT_BAD_JSON',
+    says: 'line 1, byte 0',
+  });
+  await refuses(home, {
+    args: ['import', file('torn.jsonl', `${good}{"a":tru}\n`)],
+    exit: 1,
+    code: 'IMPORT_BAD_JSON',
+    says: `line 2, byte ${Buffer.byteLength(good) + '{"a":tru'.length}`,
+  });
+  await refuses(home, { args: ['import', file('empty.jsonl', '')], exit: 1, code: 'IMPORT_EMPTY' });
+  await refuses(home, {
+    args: ['import', file('other.jsonl', '{"a":1}\n')],
+    exit: 1,
+    code: 'IMPORT_UNKNOWN_FORMAT',
+  });
+  mkdirSync(home.file('folder'));
+  await refuses(home, { args: ['import', home.file('folder')], exit: 1, code: 'IMPORT_CANNOT_READ' });
+  await refuses(home, { args: ['import', home.file('nothing')], exit: 3, code: 'CLI_NOT_FOUND' });
+});
+
+test('a key that was used for something else: exit 4', async () => {
+  using home = withMain();
+  expect(await home.tape(['fork', 'main', '--key', 'k'])).toMatchObject({ code: 0 });
+  await refuses(home, {
+    args: ['fork', 'main', '--key', 'k', '--fresh'],
+    exit: 4,
+    code: 'TAPE_KEY_CONFLICT',
+  });
+  expect(await home.tape(['anchor', 'main', 'a', '--key', 'k'])).toMatchObject({ code: 0 });
+  await refuses(home, { args: ['anchor', 'main', 'b', '--key', 'k'], exit: 4, code: 'TAPE_KEY_CONFLICT' });
+  await refuses(home, {
+    args: ['append', 'main', '--key', 'k'],
+    stdin: '{"content":"x"}',
+    exit: 4,
+    code: 'TAPE_KEY_CONFLICT',
+  });
+});
+
+test('a key that is used again for the same: nothing is added', async () => {
+  using home = withMain();
+  const twice = [
+    { args: ['fork', 'main', '--key', 'k', '--since', 'plan'], stdin: '' },
+    { args: ['anchor', 'main', 'a', '--key', 'k1'], stdin: '' },
+    { args: ['handoff', 'main', 'b', '--key', 'k2', '--summary', 's'], stdin: '' },
+    { args: ['append', 'main', '--key', 'k3'], stdin: '{"content":"x"}\n{"content":"y"}\n' },
+    { args: ['append', 'main'], stdin: '{"content":"x","key":"k4"}\n' },
+  ];
+  for (const { args, stdin } of twice) {
+    const first = await home.tape([...args, '--quiet'], { stdin });
+    const after = home.contents();
+    const again = await home.tape([...args, '--quiet'], { stdin });
+    expect(again).toEqual({ ...first, code: 0 });
+    expect(home.contents()).toEqual(after);
+  }
+});
+
+test('a home that is not there: what looks for a session finds none, and makes none', async () => {
+  using home = tempHome();
+  const nowhere = home.file('nowhere');
+  for (const args of [
+    ['log', 'x'],
+    ['show', 'x'],
+    ['view', 'x'],
+    ['verify'],
+    ['children', 'x'],
+    ['lineage', 'x'],
+    ['fork', 'x'],
+    ['merge', 'x'],
+    ['anchor', 'x', 'y'],
+    ['handoff', 'x', 'y'],
+  ])
+    expect(await home.tape([...args, '--home', nowhere]), args.join(' ')).toMatchObject({
+      code: 3,
+      stdout: '',
+    });
+  expect(await home.tape(['sessions', '--json', '--home', nowhere])).toMatchObject({
+    code: 0,
+    stdout: '[]\n',
+  });
+  expect(await home.tape(['graph', '--home', nowhere])).toMatchObject({ code: 0, stdout: '' });
+  const { existsSync } = await import('node:fs');
+  expect(existsSync(nowhere)).toBe(false);
+});
+
+test('a database that is another program’s, or none: exit 5, untouched', async () => {
+  using home = tempHome();
+  writeFileSync(home.db, 'not a database, but a text that is long enough to be read as a header'.repeat(20));
+  const { readFileSync } = await import('node:fs');
+  const before = readFileSync(home.db);
+  for (const args of [['sessions'], ['new', 'x'], ['verify']]) {
+    const result = await home.tape([...args, '--json']);
+    expect(result.code).toBe(5);
+    expect(jsonError(result).code).toMatch(/^TAPE_(?:CORRUPT|NOT_A_TAPE)$/);
+  }
+  expect(readFileSync(home.db)).toEqual(before);
+});

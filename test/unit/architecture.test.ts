@@ -1,0 +1,165 @@
+import { globSync, readFileSync } from 'node:fs';
+import { builtinModules } from 'node:module';
+import { join, matchesGlob } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import config from '../../vitest.config.ts';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+
+interface Import {
+  readonly file: string;
+  readonly from: string;
+  /** Erased when the file is run. */
+  readonly typesOnly: boolean;
+  /** `await import(…)`: loaded only when it is needed. */
+  readonly dynamic: boolean;
+}
+
+/** Every import and re-export of the packages' sources, from their text. */
+const imports: readonly Import[] = globSync('packages/*/src/**/*.ts', { cwd: root }).flatMap((file) => {
+  const text = readFileSync(join(root, file), 'utf8');
+  const fixed = [...text.matchAll(/^(?:import|export)\s+(?:([^;'"]*?)\s+from\s+)?'([^']+)'/gms)].map(
+    ([, names = '', from = '']) => ({ file, from, typesOnly: isTypesOnly(names), dynamic: false }),
+  );
+  const dynamic = [...text.matchAll(/(?<!typeof )\bimport\('([^']+)'\)/g)].map(([, from = '']) => ({
+    file,
+    from,
+    typesOnly: false,
+    dynamic: true,
+  }));
+  return [...fixed, ...dynamic];
+});
+
+function isTypesOnly(names: string): boolean {
+  if (/^type\b/.test(names)) return true;
+  const listed = /^\{(.*)\}$/s.exec(names)?.[1]?.split(',');
+  const given = listed?.map((name) => name.trim()).filter((name) => name !== '');
+  return given?.every((name) => name.startsWith('type ')) === true;
+}
+
+const packageOf = (file: string): string => file.split('/')[1] ?? '';
+const ours = (from: string): string | undefined => /^@tapedeck\/([a-z]+)/.exec(from)?.[1];
+const external = ({ from }: Import): boolean =>
+  !from.startsWith('.') &&
+  !from.startsWith('node:') &&
+  !builtinModules.includes(from) &&
+  ours(from) === undefined;
+/** The files that load a module, each once. */
+const loading = (module: string): string[] =>
+  [...new Set(imports.filter((i) => i.from === module && !i.typesOnly).map((i) => i.file))].sort();
+
+test('the imports were found', () => {
+  expect(imports.length).toBeGreaterThan(300);
+  expect(new Set(imports.map((i) => packageOf(i.file)))).toEqual(
+    new Set(['tape', 'graph', 'runtime', 'cli']),
+  );
+  expect(imports.filter((i) => i.dynamic).length).toBeGreaterThan(5);
+});
+
+test('packages depend on each other in one direction: tape, graph, runtime, cli', () => {
+  const allowed: Record<string, readonly string[]> = {
+    tape: [],
+    graph: ['tape'],
+    runtime: ['tape', 'graph'],
+    cli: ['tape', 'graph', 'runtime'],
+  };
+  const wrong = imports.filter(({ file, from }) => {
+    const target = ours(from);
+    return target !== undefined && !allowed[packageOf(file)]?.includes(target);
+  });
+  expect(wrong).toEqual([]);
+});
+
+test('a package reaches no other through a path', () => {
+  const wrong = imports.filter(({ file, from }) => {
+    if (!from.startsWith('.')) return false;
+    const inner = join(file, '..', from).split('/').slice(0, 3).join('/');
+    return inner !== `packages/${packageOf(file)}/src`;
+  });
+  expect(wrong).toEqual([]);
+});
+
+test('the graph takes types alone from the tape, so that it needs no native module', () => {
+  const wrong = imports.filter(
+    (i) => packageOf(i.file) === 'graph' && ours(i.from) === 'tape' && !i.typesOnly,
+  );
+  expect(wrong).toEqual([]);
+});
+
+test('one file knows better-sqlite3', () => {
+  const files = new Set(imports.filter((i) => i.from.startsWith('better-sqlite3')).map((i) => i.file));
+  expect([...files]).toEqual(['packages/tape/src/sqlite.ts']);
+});
+
+test('few files load the AI SDK', () => {
+  expect(loading('ai')).toEqual([
+    'packages/cli/src/demo.ts',
+    'packages/runtime/src/model-spec.ts',
+    'packages/runtime/src/model.ts',
+  ]);
+  expect(imports.filter((i) => i.from.startsWith('@ai-sdk/') && !i.typesOnly && !i.dynamic)).toEqual([]);
+  expect(
+    imports.filter((i) => /^(?:ai|@ai-sdk\/.*)$/.test(i.from)).map((i) => packageOf(i.file)),
+  ).not.toContain('tape');
+});
+
+test('the command line loads the runtime, the AI SDK and zod only where it needs them', () => {
+  const eager = imports.filter(
+    (i) =>
+      packageOf(i.file) === 'cli' &&
+      /^(?:@tapedeck\/runtime.*|@tapedeck\/graph|ai|zod)$/.test(i.from) &&
+      !i.typesOnly &&
+      !i.dynamic,
+  );
+  const files = [...new Set(eager.map((i) => i.file))].sort();
+  expect(files).toEqual(['packages/cli/src/demo.ts', 'packages/cli/src/output/lanes.ts']);
+  // And those files are loaded where they are needed.
+  for (const file of files) {
+    const loaders = imports.filter((i) => i.from.startsWith('.') && join(i.file, '..', i.from) === file);
+    expect(loaders.length).toBeGreaterThan(0);
+    expect(loaders.filter((i) => !i.dynamic && !i.typesOnly)).toEqual([]);
+  }
+});
+
+test('every module that is imported is a dependency of its package', () => {
+  const wrong = imports.filter((i) => {
+    if (!external(i) && ours(i.from) === undefined) return false;
+    const manifest = JSON.parse(
+      readFileSync(join(root, 'packages', packageOf(i.file), 'package.json'), 'utf8'),
+    );
+    const name = i.from.startsWith('@') ? i.from.split('/').slice(0, 2).join('/') : i.from.split('/')[0];
+    const known = { ...manifest.dependencies, ...(i.typesOnly && manifest.devDependencies) };
+    return name !== undefined && known[name] === undefined;
+  });
+  expect(wrong).toEqual([]);
+});
+
+test('an index names what it gives: nothing leaves a package by accident', () => {
+  const starred = globSync('packages/*/src/**/*.ts', { cwd: root }).filter((file) =>
+    /^export\s+\*/m.test(readFileSync(join(root, file), 'utf8')),
+  );
+  expect(starred).toEqual([]);
+});
+
+test('every test file belongs to one project, so that none silently never runs', () => {
+  const projects = (config.test?.projects ?? []).flatMap((project) =>
+    typeof project === 'object' && 'test' in project ? [project.test?.include ?? []] : [],
+  );
+  expect(projects.length).toBeGreaterThan(2);
+  const files = globSync('test/**/*.{test,spec}.?(c|m)[jt]s?(x)', { cwd: root });
+  const stray = files.filter(
+    (file) => projects.filter((globs) => globs.some((glob) => matchesGlob(file, glob))).length !== 1,
+  );
+  expect(files.length).toBeGreaterThan(30);
+  expect(stray).toEqual([]);
+  expect(globSync('packages/**/*.test.ts', { cwd: root, exclude: ['**/node_modules/**'] })).toEqual([]);
+});
+
+test('tests reach the packages by their public names; only the reference is made from the verbs themselves', () => {
+  const files = globSync('test/**/*.ts', { cwd: root, exclude: ['test/docs/**'] });
+  const wrong = files.filter((file) =>
+    /from '[^']*packages\/[a-z]+\/(?:src|dist)/.test(readFileSync(join(root, file), 'utf8')),
+  );
+  expect(wrong).toEqual([]);
+});
