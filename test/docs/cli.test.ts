@@ -73,7 +73,12 @@ const commands: readonly (readonly [verb: string, form: number, argv: readonly s
     ['search', 1, ['search', 'fix it', '--session', 'fix', '--jsonl']],
     ['lineage', 0, ['lineage', 'main']],
     ['graph', 0, ['graph']],
+    ['graph', 1, ['graph', '--jsonl']],
     ['verify', 0, ['verify']],
+    ['redact', 0, ['redact', 'main@4', '--reason', 'a test']],
+    ['archive', 0, ['archive', 'fix']],
+    ['backup', 0, ['backup', 'copy.db']],
+    ['raw', 0, ['raw', 'checkpoint']],
   ];
 
 /** The objects that a verb printed, in the form that the contract has for it. */

@@ -176,6 +176,7 @@ export const contract: Readonly<Record<string, VerbContract>> = {
           field('usage', 'object', usage),
           field('from', 'number', 'first position of the run'),
           field('to', 'number', 'last position of the run'),
+          maybe('error', 'object', '`{code, message}` when the model failed'),
         ],
       },
     ],
@@ -302,7 +303,10 @@ export const contract: Readonly<Record<string, VerbContract>> = {
     ],
   },
   graph: {
-    json: [{ when: 'with `--json` or `--format json`', form: 'one array of objects', fields: node }],
+    json: [
+      { when: 'with `--json` or `--format json`', form: 'one array of objects', fields: node },
+      { when: 'with `--jsonl`', form: 'one object a line', fields: node },
+    ],
     quiet: 'the picture, without status on stderr',
     exits: [[1, 'the graph file cannot be read']],
   },
@@ -431,6 +435,64 @@ export const contract: Readonly<Record<string, VerbContract>> = {
       [3, 'no such session, or no tape home'],
       [5, 'something is wrong'],
     ],
+  },
+  archive: {
+    json: [
+      {
+        form: 'one object',
+        fields: [
+          field('session', 'string', 'name'),
+          field('lifecycle', 'string', '`archived` or `active`'),
+          field('repeated', 'boolean', 'it was so already, and nothing was written'),
+        ],
+      },
+    ],
+    quiet: 'the name',
+    exits: [[3, 'no such session'], busy],
+  },
+  backup: {
+    json: [
+      {
+        form: 'one object',
+        fields: [
+          field('file', 'string', 'the new file, as an absolute path'),
+          field('sessions', 'number', 'how many are in it'),
+          field('entries', 'number', 'how many are in it'),
+        ],
+      },
+    ],
+    quiet: 'the file',
+    exits: [
+      [1, 'the file cannot be written'],
+      [3, 'no tape home'],
+      [4, 'there is a file of that name'],
+      [5, 'the copy does not verify'],
+    ],
+  },
+  redact: {
+    json: [
+      {
+        form: 'one object',
+        fields: [
+          field('session', 'string', 'the session that owned the entry'),
+          field('seq', 'number', 'position of what was erased'),
+          field('by', 'number', 'position of the redaction entry'),
+          field('repeated', 'boolean', 'it was redacted before, and nothing was written'),
+          field('quoted_by', 'array', 'merges, `SESSION@SEQ`, whose message may quote it'),
+        ],
+      },
+    ],
+    quiet: '`SESSION@SEQ` of the redaction entry',
+    exits: [
+      [2, 'no entry was named, or one that cannot be redacted'],
+      [3, 'no such session, anchor or position'],
+      [4, 'the owner is being written, or tool calls are open there'],
+    ],
+  },
+  raw: {
+    json: [{ form: 'one object', fields: [field('checkpoint', 'boolean', 'the log is empty now')] }],
+    quiet: '`done` or `busy`',
+    exits: [[4, 'somebody is reading or writing']],
   },
 };
 

@@ -1,0 +1,193 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { anchor, assistant, openTapeStore, user } from '@tapedeck/tape';
+import { expect, test } from 'vitest';
+import { json, jsonLines, tape } from '../support/cli.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { tempHome } from '../support/temp-home.ts';
+
+const bin = fileURLToPath(new URL('../../packages/cli/bin/tape.js', import.meta.url));
+const mode = (path: string): number => statSync(path).mode & 0o777;
+
+test('names with @: the longest name wins, and the point is what follows it', async () => {
+  using home = tempHome();
+  const mom = 'dm:gmail:mom@gmail.com';
+  home.session(mom, anchor('plan'), user('Hi mom'));
+  expect(json(await home.tape(['show', mom, '--json']))).toMatchObject({ session: mom, head: 3 });
+  for (const [point, seq] of [
+    ['3', 3],
+    ['plan', 2],
+    ['head', 3],
+  ] as const)
+    expect(json(await home.tape(['show', `${mom}@${point}`, '--json']))).toMatchObject({ session: mom, seq });
+  expect(json(await home.tape(['fork', `${mom}@plan`, '--json']))).toMatchObject({ parent: mom, base: 2 });
+  expect(json(await home.tape(['view', `${mom}@2`, '--json']))).toMatchObject({ to: 2 });
+  const appended = await home.tape(['append', mom, '--json'], { stdin: '{"content":"x"}\n' });
+  expect(json(appended)).toMatchObject({ session: mom, from: 4 });
+  // A shorter name beside it takes nothing away.
+  home.session('dm:gmail:mom');
+  expect(json(await home.tape(['show', `${mom}@3`, '--json']))).toMatchObject({ session: mom, seq: 3 });
+  expect(json(await home.tape(['show', 'dm:gmail:mom@1', '--json']))).toMatchObject({
+    session: 'dm:gmail:mom',
+  });
+  expect(json(await home.tape(['log', mom, '-n', '1', '--json']))).toMatchObject([{ tape: `tape:${mom}` }]);
+});
+
+test('a session answers to its id, and to the beginning of it', async () => {
+  using home = tempHome();
+  home.session('main');
+  const { id } = json(await home.tape(['show', 'main', '--json']));
+  for (const ref of [String(id), String(id).slice(0, 20)])
+    expect(json(await home.tape(['show', `${ref}@1`, '--json']))).toMatchObject({ session: 'main' });
+});
+
+test('the anchor before the last of its name', async () => {
+  using home = tempHome();
+  home.session('main', anchor('plan', { n: 1 }), anchor('plan', { n: 2 }));
+  expect(json(await home.tape(['show', 'main@plan', '--json']))).toMatchObject({ seq: 3 });
+  expect(json(await home.tape(['show', 'main@plan~1', '--json']))).toMatchObject({ seq: 2 });
+  expect(await home.tape(['show', 'main@plan~2'])).toMatchObject({ code: 3 });
+});
+
+test('the home: --home, else TAPE_HOME, else the nearest .tape upward, else ~/.tape', async () => {
+  using dir = tempDir();
+  const [a, b, person, project] = ['a', 'b', 'person', 'project'].map((name) => dir.file(name));
+  mkdirSync(`${project}/deep/er`, { recursive: true });
+  const sessions = async (options: { args?: string[]; env?: Record<string, string>; cwd?: string }) => {
+    const { args = [], env = {}, cwd = dir.path } = options;
+    return (await tape(['sessions', '--quiet', ...args], { env: { HOME: String(person), ...env }, cwd }))
+      .stdout;
+  };
+  const make = (name: string, options: Parameters<typeof tape>[1], ...args: string[]) =>
+    tape(['new', name, ...args], {
+      cwd: dir.path,
+      ...options,
+      env: { HOME: String(person), ...options?.env },
+    });
+  await make('in-a', {}, '--home', String(a));
+  await make('in-b', { env: { TAPE_HOME: String(b) } });
+  await make('in-person', {});
+  expect(await tape(['init', String(project)], { cwd: dir.path })).toMatchObject({ code: 0 });
+  await make('in-project', { cwd: `${project}/deep/er` });
+  expect(await sessions({ args: ['--home', 'a'] })).toBe('in-a\n');
+  expect(await sessions({ env: { TAPE_HOME: String(b) } })).toBe('in-b\n');
+  expect(await sessions({ args: ['--home', 'a'], env: { TAPE_HOME: String(b) } })).toBe('in-a\n');
+  expect(await sessions({})).toBe('in-person\n');
+  expect(await sessions({ cwd: `${project}/deep` })).toBe('in-project\n');
+  expect(await sessions({ cwd: `${project}/deep`, env: { TAPE_HOME: '' } })).toBe('in-project\n');
+  expect(existsSync(`${person}/.tape/tape.db`)).toBe(true);
+});
+
+test('init: a home that git ignores, and that nobody else can read', async () => {
+  using dir = tempDir();
+  const made = json(await tape(['init', '--json'], { cwd: dir.path }));
+  const home = dir.file('.tape');
+  expect(made).toEqual({ home, created: true });
+  expect(readFileSync(`${home}/.gitignore`, 'utf8')).toBe('*\n');
+  expect(json(await tape(['init', '--json'], { cwd: dir.path }))).toEqual({ home, created: false });
+  await tape(['new', 'main'], { cwd: dir.path });
+  expect(mode(home)).toBe(0o700);
+  for (const name of ['tape.db', 'session_graph.jsonl']) expect(mode(`${home}/${name}`)).toBe(0o600);
+  const other = await tape(['init', '--home', dir.file('x'), '--quiet'], { cwd: dir.path });
+  expect(other).toMatchObject({ code: 0, stdout: `${dir.file('x')}\n` });
+  expect(existsSync(`${dir.file('x')}/tape.db`)).toBe(true);
+});
+
+test('what could steer a terminal never reaches one', async () => {
+  using home = tempHome();
+  const nasty = '\u001b]0;gotcha\u0007\u001b[2J\u009b31m\rover\u202edesrever\u200b\u0000 end';
+  home.session('main', user(nasty), assistant(nasty), anchor('plan', { summary: nasty, [nasty]: nasty }));
+  const { writeFileSync } = await import('node:fs');
+  writeFileSync(home.file('answers.json'), JSON.stringify([{ text: nasty }, { error: nasty }]));
+  const model = ['--model', `script:${home.file('answers.json')}`];
+  const commands = [
+    ['log', 'main'],
+    ['log', 'main', '--oneline'],
+    ['log', 'main', '--graph'],
+    ['show', 'main@2'],
+    ['show', 'main@plan'],
+    ['show', nasty.replaceAll('\0', '')],
+    ['view', 'main'],
+    ['view', 'main', '--explain'],
+    ['new', nasty.replaceAll('\0', '')],
+    ['log', 'main', `--${nasty.replaceAll('\0', '')}`],
+    ['run', 'main', 'Hi', ...model],
+    ['run', 'main', 'Hi', ...model],
+    ['fork', 'main', '--as', 'kid', '--next-steps', nasty.replaceAll('\0', '')],
+    ['delegate', 'main', '--task', 'x', '--order', 'spawn', '--task', 'y', ...model],
+    ['merge', 'kid'],
+    ['lineage', 'main'],
+    ['graph', '--format', 'tree'],
+    ['sessions'],
+  ];
+  for (const args of commands) {
+    const { stdout, stderr } = await home.tape(args);
+    expect(stdout + stderr, args[0]).not.toMatch(/(?!\n|\t)[\p{Cc}\p{Cf}]/u);
+    expect(stdout + stderr, args[0]).not.toBe('');
+  }
+  // For programs the text is as it was, as JSON.
+  const [entry] = jsonLines<{ payload: { content: { text: string }[] } }>(
+    await home.tape(['log', 'main', '--from', '2', '--to', '2', '--jsonl']),
+  );
+  expect(entry?.payload.content[0]?.text).toBe(nasty);
+});
+
+test('tape log | head: who stops reading ends it well', async () => {
+  using home = tempHome();
+  home.session('main', ...Array.from({ length: 3000 }, (_, i) => user(`line ${i} ${'x'.repeat(200)}`)));
+  const pipeline = `"$1" "$2" log main --home "$3" | head -1; exit "\${PIPESTATUS[0]}"`;
+  const result = spawnSync('bash', ['-c', pipeline, 'bash', process.execPath, bin, home.path], {
+    encoding: 'utf8',
+  });
+  expect(result.stderr).toBe('');
+  expect(result.stdout.split('\n')).toHaveLength(2);
+  expect(result.status).toBe(0);
+});
+
+test('a verb that reads nothing does not wait for stdin', async () => {
+  using home = tempHome();
+  home.session('main');
+  const { startTape } = await import('../support/cli.ts');
+  const running = startTape(['log', 'main'], { home: home.path });
+  expect(await running.done).toMatchObject({ code: 0 });
+});
+
+test('a reader changes nothing, not even in a home that it may not write', async () => {
+  using home = tempHome();
+  home.session('main', user('Hi'));
+  const before = readFileSync(home.db);
+  for (const args of [['log', 'main'], ['sessions'], ['verify'], ['graph'], ['view', 'main']])
+    expect(await home.tape(args)).toMatchObject({ code: 0 });
+  expect(readFileSync(home.db)).toEqual(before);
+});
+
+test('the last lines of a long tape come without a look at the rest, and without the AI SDK', async () => {
+  using home = tempHome();
+  {
+    using store = openTapeStore(home.db, { durability: 'fast' });
+    store.session('main');
+    for (let i = 0; i < 100; i += 1)
+      store.append(
+        'main',
+        Array.from({ length: 1000 }, (_, n) => user(`entry ${i * 1000 + n}`)),
+      );
+  }
+  const hook = `import { registerHooks } from 'node:module';
+    registerHooks({ resolve(specifier, context, next) {
+      const resolved = next(specifier, context);
+      if (!specifier.startsWith('node:')) process.stderr.write('loads ' + resolved.url + '\\n');
+      return resolved;
+    } });`;
+  const node = ['--import', `data:text/javascript,${encodeURIComponent(hook)}`];
+  const at = performance.now();
+  const result = await home.tape(['log', 'main', '-n', '20', '--jsonl'], { node });
+  expect(performance.now() - at).toBeLessThan(5000);
+  expect(jsonLines(result).map(({ seq }) => seq)).toEqual(Array.from({ length: 20 }, (_, i) => 99_982 + i));
+  const loaded = result.stderr.split('\n').filter((line) => line.startsWith('loads '));
+  expect(loaded.some((line) => line.includes('better-sqlite3'))).toBe(true);
+  expect(
+    loaded.filter((line) => /node_modules\/(?:\.pnpm\/)?(?:ai|zod|@ai-sdk[^/]*)[@/]/.test(line)),
+  ).toEqual([]);
+  expect(loaded.filter((line) => line.includes('packages/runtime/'))).toEqual([]);
+});

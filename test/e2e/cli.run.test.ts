@@ -1,0 +1,269 @@
+import { writeFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { anchor, user } from '@tapedeck/tape';
+import { expect, test } from 'vitest';
+import { json, jsonError, jsonLines, startTape } from '../support/cli.ts';
+import { lastUserText, startProvider } from '../support/provider.ts';
+import { entryLines } from '../support/scripted.ts';
+import { type TempHome, tempHome } from '../support/temp-home.ts';
+
+function script(home: TempHome, ...answers: readonly object[]): string {
+  writeFileSync(home.file('answers.json'), JSON.stringify(answers));
+  return `script:${home.file('answers.json')}`;
+}
+
+const linesOf = (home: TempHome, name: string): string[] => {
+  using store = home.open();
+  return entryLines(store.read(name));
+};
+
+test('run: the answer is on stdout, everything else on stderr', async () => {
+  using home = tempHome();
+  const model = script(
+    home,
+    { text: 'Let me see.\n', toolCalls: [{ name: 'none', input: {} }] },
+    { text: 'All good.', usage: { input: 5, output: 3 } },
+    { text: 'Again.' },
+  );
+  const first = await home.tape(['run', 'main', 'How is it?', '--model', model]);
+  expect(first.code).toBe(0);
+  expect(first.stdout).toBe('Let me see.\nAll good.\n');
+  expect(first.stderr).toMatch(/^Created session main\n→ none\n {2}none failed: .+\n$/);
+  const second = await home.tape(['run', 'main', '-', '--json'], {
+    stdin: 'And now?',
+    env: { TAPE_MODEL: model },
+  });
+  expect(second.stderr).toBe('');
+  expect(json(second)).toEqual({
+    session: 'main',
+    run: expect.stringMatching(/^[0-9A-Z]{26}$/),
+    text: 'Again.',
+    finish: 'stop',
+    steps: 1,
+    usage: { input: 0, output: 0, reasoning: 0, cache_read: 0, cache_write: 0 },
+    from: 6,
+    to: 7,
+  });
+});
+
+test('run: without a prompt it goes on from the tail, and a prompt may be a file', async () => {
+  using home = tempHome();
+  const model = script(
+    home,
+    { text: 'one', when: { text: 'appended' } },
+    { text: 'two', when: { text: 'from a file' } },
+  );
+  home.session('main', user('appended'));
+  expect(await home.tape(['run', 'main', '--model', model])).toMatchObject({ stdout: 'one\n', code: 0 });
+  writeFileSync(home.file('prompt.txt'), 'from a file');
+  const prompt = `@${home.file('prompt.txt')}`;
+  expect(await home.tape(['run', 'main', prompt, '--model', model])).toMatchObject({
+    stdout: 'two\n',
+    code: 0,
+  });
+});
+
+test.each([
+  { name: 'a model that fails', answers: [{ error: 'no luck' }], finish: 'error', says: 'no luck' },
+  { name: 'a script that is over', answers: [], finish: 'error', says: 'no answer of the script is left' },
+  {
+    name: 'too many steps',
+    answers: [{ toolCalls: [{ name: 'none', input: {} }] }],
+    finish: 'halted',
+    says: 'halted',
+  },
+])('run: $name is exit 1, and on the tape', async ({ answers, finish, says }) => {
+  using home = tempHome();
+  const model = script(home, ...answers);
+  const args = ['run', 'main', 'Hi', '--model', model, '--max-steps', '1'];
+  const result = await home.tape([...args, '--json']);
+  expect(result.code).toBe(1);
+  expect(json(result)).toMatchObject({ session: 'main', finish });
+  const human = await home.tape(['run', 'other', 'Hi', '--model', model, '--max-steps', '1']);
+  expect(human).toMatchObject({ code: 1, stderr: expect.stringContaining(says) });
+  expect(linesOf(home, 'main').at(-1)).toMatch(/^event run\//);
+});
+
+test('run: over HTTP, with the key and address of the environment', async () => {
+  using home = tempHome();
+  await using provider = await startProvider((request) => ({ text: ['You said: ', lastUserText(request)] }));
+  const model = ['--model', 'openai-compatible/test-model'];
+  const result = await home.tape(['run', 'main', 'Hi', ...model], { env: provider.env });
+  expect(result).toMatchObject({ stdout: 'You said: Hi\n', code: 0 });
+  const wrong = { ...provider.env, OPENAI_API_KEY: 'wrong' };
+  const refused = await home.tape(['run', 'main', 'Hi', ...model], { env: wrong });
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('API key') });
+  expect(refused.stderr).not.toContain('wrong\n');
+});
+
+test('run: Ctrl-C ends it with 130, keeps what was said, and leaves a tape that is whole', async () => {
+  using home = tempHome();
+  await using provider = await startProvider(() => ({ text: ['I am ', 'thinking '], hang: true }));
+  const args = ['run', 'main', 'Hi', '--model', 'openai-compatible/test-model'];
+  const running = startTape(args, { home: home.path, env: provider.env });
+  await running.until('thinking');
+  running.child.kill('SIGINT');
+  expect(await running.done).toMatchObject({ code: 130, stdout: 'I am thinking \n' });
+  expect(linesOf(home, 'main').slice(1)).toEqual([
+    'user: Hi',
+    'assistant: I am thinking',
+    'event run/aborted',
+  ]);
+  expect(await home.tape(['verify'])).toMatchObject({ code: 0 });
+  // Nobody holds the session: the next run begins at once.
+  expect(await home.tape(['run', 'main', 'On', '--model', script(home, { text: 'Yes.' })])).toMatchObject({
+    code: 0,
+  });
+});
+
+test('delegate: Ctrl-C ends its children, merges them as aborted, and exits 130', async () => {
+  using home = tempHome();
+  home.session('main');
+  const model = script(home, { text: 'never', delayMs: 60_000 });
+  const args = ['delegate', 'main', '--task', 'a', '--task', 'b', '--model', model, '--json'];
+  const running = startTape(args, { home: home.path });
+  await running.until('Forked main-fork');
+  await sleep(300);
+  running.child.kill('SIGINT');
+  const result = await running.done;
+  expect(result.code).toBe(130);
+  expect(json(result)).toMatchObject({
+    children: [
+      { status: 'aborted', merged: true },
+      { status: 'aborted', merged: true },
+    ],
+  });
+  expect(await home.tape(['verify'])).toMatchObject({ code: 0 });
+});
+
+test('append and merge: Ctrl-C while they wait ends them at once', async () => {
+  using home = tempHome();
+  home.session('main');
+  using store = home.open();
+  store.fork('main', { name: 'kid' });
+  const lease = store.acquire('main', { id: 'holder', pid: process.pid });
+  const reading = startTape(['append', 'main'], { home: home.path });
+  const waiting = startTape(['merge', 'kid', '--wait', '60'], { home: home.path });
+  await waiting.until('left in its inbox');
+  await sleep(200);
+  for (const running of [reading, waiting]) running.child.kill('SIGINT');
+  expect(await reading.done).toMatchObject({ code: 130, stdout: '' });
+  expect(await waiting.done).toMatchObject({ code: 130, stdout: '' });
+  store.release(lease);
+});
+
+test('run: a session that another process runs is exit 4, and names that process', async () => {
+  using home = tempHome();
+  const slow = script(home, { text: 'slow', delayMs: 60_000 });
+  const running = startTape(['run', 'main', 'Hi', '--model', slow], { home: home.path });
+  await running.until('Created session main');
+  using store = home.open();
+  while (store.find('main')?.head !== 2) await sleep(5);
+  const second = await home.tape(['run', 'main', 'Me too', '--model', slow, '--json']);
+  expect(second.code).toBe(4);
+  expect(jsonError(second)).toMatchObject({
+    code: 'SESSION_BUSY',
+    data: { owner: { pid: running.child.pid } },
+  });
+  running.child.kill('SIGKILL');
+  await running.done;
+  expect(linesOf(home, 'main').slice(1)).toEqual(['user: Hi']);
+});
+
+test('delegate: forks, runs and merges each task, and tells of it', async () => {
+  using home = tempHome();
+  home.session('main', anchor('plan'), user('Go ahead'));
+  const model = script(
+    home,
+    { text: 'Docs are fine.', when: { text: 'docs' }, usage: { input: 9, output: 4 } },
+    { text: 'Tests are red.', when: { text: 'tests' } },
+  );
+  const args = [
+    'delegate',
+    'main',
+    '--since',
+    'plan',
+    '--task',
+    'Check the docs',
+    '--task',
+    '-',
+    '--model',
+    model,
+  ];
+  const result = await home.tape([...args, '--order', 'spawn', '--json'], { stdin: 'Check the tests' });
+  expect(result.code).toBe(0);
+  const usage = { input: 9, output: 4, reasoning: 0, cache_read: 0, cache_write: 0 };
+  expect(json(result)).toEqual({
+    parent: 'main',
+    children: [
+      { session: expect.stringMatching(/^main-fork-/), status: 'completed', merged: true, seq: 4, usage },
+      {
+        session: expect.stringMatching(/^main-fork-/),
+        status: 'completed',
+        merged: true,
+        seq: 6,
+        usage: { ...usage, input: 0, output: 0 },
+      },
+    ],
+  });
+  expect(result.stderr).toMatch(/^Forked main-fork-\w+\nForked main-fork-\w+\n/);
+  expect(linesOf(home, 'main').slice(3)).toEqual([
+    expect.stringMatching(/^anchor merge\/main-fork-/),
+    expect.stringContaining('Docs are fine.'),
+    expect.stringMatching(/^anchor merge\/main-fork-/),
+    expect.stringContaining('Tests are red.'),
+  ]);
+  const tree = json<object[]>(await home.tape(['children', 'main', '--json']));
+  expect(tree).toMatchObject([
+    { task: 'completed', delivery: 'merged', from_anchor: 'plan' },
+    { task: 'completed', delivery: 'merged', from_anchor: 'plan' },
+  ]);
+});
+
+test('delegate: one child that fails is exit 1, and the others are merged', async () => {
+  using home = tempHome();
+  home.session('main');
+  const model = script(
+    home,
+    { error: 'no luck', when: { text: 'one' } },
+    { text: 'fine', when: { text: 'two' } },
+  );
+  const result = await home.tape([
+    'delegate',
+    'main',
+    '--task',
+    'one',
+    '--task',
+    'two',
+    '--model',
+    model,
+    '--json',
+  ]);
+  expect(result.code).toBe(1);
+  expect(json(result)).toMatchObject({
+    children: [
+      { status: 'failed', merged: true },
+      { status: 'completed', merged: true },
+    ],
+  });
+  const quiet = await home.tape(['delegate', 'main', '--task', 'two', '--model', model, '--quiet']);
+  expect(quiet).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/^main-fork-\w{8}\n$/) });
+});
+
+test('what was delegated and killed half-way can be looked at, merged by hand, and verified', async () => {
+  using home = tempHome();
+  home.session('main');
+  const model = script(home, { text: 'never', delayMs: 60_000 });
+  const running = startTape(['delegate', 'main', '--task', 'a', '--model', model], { home: home.path });
+  await running.until('Forked');
+  using store = home.open();
+  while (store.sessions({ parent: 'main', all: true })[0]?.task !== 'running') await sleep(5);
+  running.child.kill('SIGKILL');
+  await running.done;
+  const [child] = json<{ session: string }[]>(await home.tape(['children', 'main', '--json']));
+  const merged = await home.tape(['merge', child?.session ?? '', '--json']);
+  expect(json(merged)).toMatchObject({ state: 'merged', seq: 2 });
+  const [mark] = jsonLines(await home.tape(['log', 'main', '--from', '2', '--to', '2', '--jsonl']));
+  expect(mark?.payload).toMatchObject({ state: { status: 'orphaned' } });
+  expect(await home.tape(['verify'])).toMatchObject({ code: 0 });
+});
