@@ -145,6 +145,15 @@ test('a name that cannot be one: exit 2, and nothing is rewritten', async () => 
     await refuses(home, { args: ['anchor', 'main', name], exit: 2, code: 'TAPE_BAD_NAME' });
 });
 
+test('a name with NUL, which no shell can pass on, is refused as well', async () => {
+  using home = withMain();
+  const before = home.contents();
+  const refused = { code: 2, stdout: '', stderr: expect.stringContaining('\\u{0}') };
+  expect(await tapeHere(['new', 'a\0b'], { home: home.path })).toMatchObject(refused);
+  expect(await tapeHere(['anchor', 'main', 'a\0b'], { home: home.path })).toMatchObject(refused);
+  expect(home.contents()).toEqual(before);
+});
+
 test('180 and 200 characters are the most, and not too many', async () => {
   using home = withMain();
   const longest = 'n'.repeat(180);

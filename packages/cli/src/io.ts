@@ -21,6 +21,15 @@ export interface Io {
 /** Nobody reads stdout any more: `tape log main | head` is done, not failed. */
 export class PipeClosed extends Error {}
 
+/** Resolves when a stream takes more, or will never take more: who listens for its errors is told of those. */
+async function drained(stream: NodeJS.WriteStream): Promise<void> {
+  const over = new AbortController();
+  const { signal } = over;
+  const event = (name: string) => once(stream, name, { signal }).catch(() => {});
+  await Promise.race([event('drain'), event('close')]);
+  over.abort();
+}
+
 /** The process itself. */
 export function nodeIo(): Io {
   const { stdout, stderr, stdin } = process;
@@ -44,7 +53,7 @@ export function nodeIo(): Io {
     stdin,
     out: async (text) => {
       if (closed) throw new PipeClosed();
-      if (!stdout.write(text)) await Promise.race([once(stdout, 'drain'), once(stdout, 'close')]);
+      if (!stdout.write(text)) await drained(stdout);
       if (closed) throw new PipeClosed();
     },
     err: (text) => {

@@ -4,6 +4,7 @@ import { exit, tell, UsageError } from './errors.ts';
 import { helpPage } from './help.ts';
 import { type Io, nodeIo, PipeClosed } from './io.ts';
 import { safe } from './output/safe.ts';
+import { stdinWord } from './text.ts';
 import { type CommonOptions, makeContext, type Verb } from './verb.ts';
 import { verbs } from './verbs/index.ts';
 
@@ -47,7 +48,9 @@ async function parseAndRun(argv: readonly string[], io: Io): Promise<number> {
       }),
     withCommonOptions(io),
   );
-  await parser.parseAsync([...argv], {}, (_error, _args, output) => {
+  // yargs takes a lone dash for an option without a name, or drops it.
+  const words = argv.map((word) => (word === '-' ? stdinWord : word));
+  await parser.parseAsync(words, {}, (_error, _args, output) => {
     printed = output;
   });
   if (printed !== '') await io.out(`${printed}\n`);
@@ -96,12 +99,11 @@ function withCommonOptions(io: Io): Argv<CommonOptions> {
     .exitProcess(false)
     .fail((message, error) => {
       // A `fail` that returns would let yargs run the command all the same.
-      throw (
-        error ??
-        new UsageError(message.replace(/^Did you mean/, 'no such verb: did you mean'), {
-          hint: 'see: tape --help',
-        })
-      );
+      // What it throws itself, a YError, is about the command line as well; other errors are the verb's.
+      if (error !== undefined && error !== null && error.name !== 'YError') throw error;
+      throw new UsageError(message.replace(/^Did you mean/, 'no such verb: did you mean'), {
+        hint: 'see: tape --help',
+      });
     });
 }
 

@@ -3,9 +3,12 @@ import { isObject, type JsonObject, parseJson, TapeError } from '@tapedeck/tape'
 import { UsageError } from './errors.ts';
 import type { Io } from './io.ts';
 
+/** What `-` is read as; a file of that name is `@./-`. */
+export const stdinWord = '@-';
+
 /** A text argument: itself, `-` for stdin, or `@FILE`. */
 export async function readText(argument: string, io: Io): Promise<string> {
-  if (argument === '-') return decode(await readAll(io.stdin), 'stdin');
+  if (argument === stdinWord) return decode(await readAll(io.stdin), 'stdin');
   if (!argument.startsWith('@')) return argument;
   const file = argument.slice(1);
   try {

@@ -9,7 +9,7 @@ export interface RunSpec {
   readonly parent?: string;
 }
 
-/** Who runs children. Results are read from their tapes, never from the engine (design section 3). */
+/** Who runs children. Results are read from their tapes, never from the engine. */
 export interface RunEngine {
   start(run: RunSpec): Promise<void>;
   work(handler: (run: RunSpec, signal: AbortSignal) => Promise<void>): Promise<void>;

@@ -12,7 +12,7 @@ const pollMs = 50;
 
 /**
  * Merges a child into its parent, or, while someone is writing the parent, leaves the merge in its inbox and waits
- * until the owner has done it. Whoever waits also tries to do it, in case the owner dies (storage.md 13).
+ * until the owner has done it. Whoever waits also tries to do it, in case the owner dies.
  * @throws SESSION_MERGE_WAITING when `waitMs` is over: the merge is accepted and still to be done
  */
 export async function mergeChild(

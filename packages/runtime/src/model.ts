@@ -51,7 +51,7 @@ export class ModelFailure extends Error {
 
 /**
  * Asks a model once. Tools go as definitions without `execute`: the SDK runs nothing and records nothing, the loop
- * does both (design section 6).
+ * does both.
  * @throws ModelFailure; the signal's reason when it is aborted
  */
 export async function callModel(call: ModelCall): Promise<Answer> {

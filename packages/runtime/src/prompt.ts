@@ -3,7 +3,7 @@ import type { ModelMessage } from './model.ts';
 
 /**
  * A view's messages as the AI SDK takes them: bytes put back, and texts well-formed, since providers refuse a lone
- * surrogate that the tape keeps as it was (storage.md 7).
+ * surrogate that the tape keeps as it was.
  */
 export async function toPrompt(
   messages: readonly StoredMessage[],

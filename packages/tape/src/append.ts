@@ -36,7 +36,7 @@ interface Written {
 /**
  * Writes drafts at the end of a tape, inside the caller's transaction. `epoch` is the one to write under; the
  * tape's row is compared and set with the epoch and head that were read, so a writer that was overtaken changes
- * nothing (storage.md 12). A draft whose key is on the tape already is a repetition and adds nothing.
+ * nothing. A draft whose key is on the tape already is a repetition and adds nothing.
  * @throws TAPE_FENCED, TAPE_KEY_CONFLICT, TAPE_BAD_ENTRY
  */
 export function writeEntries(
@@ -118,7 +118,7 @@ function insertEntry(
   return hash;
 }
 
-/** The position that holds a key already, when kind, name and payload agree (storage.md 8). */
+/** The position that holds a key already, when kind, name and payload agree. */
 function findRepeated(db: Db, tape: TapeRow, draft: Draft, key: string, payload: string): Seq | undefined {
   const row = db.get<{ seq: Seq; kind: string; name: string | null; payload: string | null }>(
     'SELECT seq, kind, name, payload FROM entry WHERE tape_id = @tape AND key = @key',

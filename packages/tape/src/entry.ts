@@ -9,7 +9,7 @@ export type Awaitable<T> = T | PromiseLike<T>;
 export type Seq = number;
 
 /**
- * The kinds of facts (storage.md 22). `x-…` is for others: views skip it. `docs/format.md` tabulates the
+ * The kinds of facts. `x-…` is for others: views skip it. `docs/format.md` tabulates the
  * payload of each.
  */
 export type EntryKind =

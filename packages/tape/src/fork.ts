@@ -53,7 +53,7 @@ export interface Forked {
 
 /**
  * Makes a child by reference: a tape row, its `fork/start` mark, its intention and its line in the lineage, in
- * the caller's transaction. The parent's tape is only read, so a busy parent can be forked (storage.md 2-5).
+ * the caller's transaction. The parent's tape is only read, so a busy parent can be forked.
  * @throws TAPE_NO_ANCHOR, TAPE_NO_SEQ, TAPE_BAD_NAME, TAPE_EXISTS, TAPE_KEY_CONFLICT
  */
 export function forkTape(writer: Writer, parent: TapeRow, request: ForkRequest): Forked {
@@ -183,7 +183,7 @@ interface Since {
   readonly state: JsonObject | undefined;
 }
 
-/** Where the inherited part begins, and the state that stands for what lies before it (storage.md 5). */
+/** Where the inherited part begins, and the state that stands for what lies before it. */
 function resolveSince(
   { db }: Writer,
   parent: TapeRow,

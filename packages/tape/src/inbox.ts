@@ -4,7 +4,8 @@ import type { Draft } from './entry.ts';
 import { TapeError } from './errors.ts';
 import { encodeJson, type Json } from './json.ts';
 import type { Lease } from './lease.ts';
-import { type MergeDraft, mergeTape, planMerge } from './merge.ts';
+import { mergeTape } from './merge.ts';
+import { type MergeDraft, planMerge } from './merge-plan.ts';
 import { quote } from './name.ts';
 import { type TapeRow, tapeById } from './tapes.ts';
 

@@ -2,6 +2,7 @@ export type { Appended } from './append.ts';
 export { type BlobRef, blobHashes, isBlobRef, restoreBlobs } from './blob.ts';
 export type { Sources } from './clock.ts';
 export { assistantText } from './collect.ts';
+export type { Conflict, ConflictReport } from './conflicts.ts';
 export {
   type Awaitable,
   anchor,
@@ -45,15 +46,9 @@ export {
   type LineIntention,
   lineHash,
 } from './lineage-line.ts';
-export type {
-  Conflict,
-  ConflictReport,
-  MergeDraft,
-  Merged,
-  MergeRequest,
-  MergeStrategy,
-} from './merge.ts';
+export type { Merged } from './merge.ts';
 export { mergeCharsMax } from './merge-block.ts';
+export type { MergeDraft, MergeRequest, MergeStrategy } from './merge-plan.ts';
 export {
   checkAnchorName,
   checkName,

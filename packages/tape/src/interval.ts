@@ -17,7 +17,7 @@ export interface Interval {
 
 type Place = Pick<TapeRow, 'id' | 'floor_seq'>;
 
-/** The chain of tapes under a session: a position belongs to the first tape whose base is below it (storage.md 3). */
+/** The chain of tapes under a session: a position belongs to the first tape whose base is below it. */
 const chain = `WITH RECURSIVE seg(tape_id, parent_id, base, hi) AS (
   SELECT id, parent_id, base_seq, @hi FROM tape WHERE id = @tape
   UNION ALL
@@ -55,7 +55,7 @@ export function lastMarked(
 
 /**
  * The intervals that a reader of `(floor, head]` sees, newest first: `E(h) = E(to) ++ (r, h]` for the last
- * rewind r (storage.md 6). Lazy: a view that ends at a boundary asks for few.
+ * rewind r. Lazy: a view that ends at a boundary asks for few.
  */
 export function* visible(db: Db, tape: Place, head: Seq): Generator<Interval> {
   const floor = tape.floor_seq;

@@ -52,7 +52,7 @@ export function parseJson(text: string, what = 'text'): Json {
 
 /**
  * The compact JSON text of a value, as it is stored and hashed. Lone surrogates become escapes, so every
- * string comes back as it was (storage.md 7).
+ * string comes back as it was.
  * @throws TAPE_BAD_ENTRY when the value has no JSON form, is too large, or is nested too deep.
  */
 export function encodeJson(value: unknown, what = 'value'): string {

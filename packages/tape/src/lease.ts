@@ -101,7 +101,7 @@ export function extendLease(
 
 /**
  * Gives the lease back, unless the inbox holds something that can be done: then it is still the caller's, who drains and tries
- * again. The check and the release are one act, so nothing posted in between is stranded (storage.md 13). The
+ * again. The check and the release are one act, so nothing posted in between is stranded. The
  * epoch moves on, so that a lease given back can never write again.
  */
 export function releaseLease(db: Db, tape: TapeRow, lease: Lease): boolean {

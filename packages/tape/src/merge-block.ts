@@ -21,7 +21,7 @@ export const mergeCharsMax = 16_000;
 
 /**
  * The message of a merge: a labelled block that quotes the child. Its tag carries 8 digits of the child's head,
- * which covers the text itself, so no text can close the block (design section 5, R14).
+ * which covers the text itself, so no text can close the block (R14).
  */
 export function mergeBlock(block: MergeBlock): string {
   const { child, range, status } = block;

@@ -1,58 +1,16 @@
 import { type Writer, writeEntries } from './append.ts';
-import { type Collected, collectResult } from './collect.ts';
+import { type Conflict, type ConflictReport, findConflicts, touchMerged } from './conflicts.ts';
 import type { Draft, Seq } from './entry.ts';
 import { TapeError } from './errors.ts';
 import { hex, sha256 } from './hash.ts';
-import { hiddenBy, segments } from './interval.ts';
+import { hiddenBy } from './interval.ts';
 import { isObject, type Json, type JsonObject } from './json.ts';
 import { type Lease, liveLease, ownerOf, writeEpoch } from './lease.ts';
 import { mergeBlock, mergeSource } from './merge-block.ts';
+import type { MergeDraft, MergePlan } from './merge-plan.ts';
 import { recordLineage } from './outbox.ts';
 import { needEntry } from './read.ts';
-import type { Db } from './sqlite.ts';
-import { needTape, type Ref, type TapeRow, type Task, tapeById } from './tapes.ts';
-
-/** How a child's work becomes a message; the text of any but `result` and `discard` is made by the caller. */
-export type MergeStrategy = 'result' | 'summary' | 'structured' | 'pick' | 'discard';
-
-/** A merge as it is asked for. */
-export interface MergeDraft extends MergeRequest {
-  readonly child: Ref;
-}
-
-export interface MergeRequest {
-  /** Where to; by default the child's parent, else one of its ancestors. */
-  readonly into?: Ref;
-  readonly strategy?: MergeStrategy;
-  /** The result to merge, instead of what the child's tape says. */
-  readonly text?: string;
-  /** How the child ended, instead of what its tape says. */
-  readonly status?: Task;
-  readonly reason?: string;
-  /** False keeps the message out of views, when the parent learns the result another way. */
-  readonly context?: boolean;
-  readonly onConflict?: 'report' | 'refuse';
-  /** Merge a child that is still running, up to its settled point. */
-  readonly force?: boolean;
-  readonly charsMax?: number;
-}
-
-/** Both sides wrote the same thing since the fork. */
-export interface Conflict {
-  /** `state:key` of an anchor's state, or `file:path`. */
-  readonly what: string;
-  readonly child: Seq;
-  /** Position on the parent's tape of its own write, or of the sibling's merge that brought it. */
-  readonly parent: Seq;
-  /** The sibling, when it was one. */
-  readonly via?: string;
-}
-
-export interface ConflictReport {
-  /** False when a tool ran that does not declare what it writes. */
-  readonly complete: boolean;
-  readonly conflicts: readonly Conflict[];
-}
+import { type TapeRow, type Task, tapeById } from './tapes.ts';
 
 /** The receipt of a merge. */
 export interface Merged extends ConflictReport {
@@ -67,32 +25,9 @@ export interface Merged extends ConflictReport {
   readonly repeated: boolean;
   readonly graphLagging?: true;
 }
-
-/** What reading the child gave, and the head for which it holds. */
-export interface MergePlan {
-  readonly child: TapeRow;
-  readonly into: TapeRow;
-  /** The last position of the target that the child goes back to. */
-  readonly base: Seq;
-  readonly range: readonly [Seq, Seq];
-  readonly childHead: Uint8Array;
-  readonly collected: Collected;
-}
-
-/** Reads all that a merge needs, outside its transaction, so that a long child holds no lock. */
-export function planMerge(db: Db, realm: string, draft: MergeDraft): MergePlan {
-  const child = needTape(db, realm, draft.child);
-  const { into, base } = chooseTarget(db, realm, child, draft.into);
-  const to = draft.force === true ? child.settled_seq : child.head_seq;
-  const from = lastMerged(db, child, into) ?? child.base_seq;
-  const range = [Math.min(from + 1, to), to] as const;
-  const childHead = headAt(db, child, to);
-  return { child, into, base, range, childHead, collected: collectResult(db, child, range) };
-}
-
 /**
  * Writes a merge at the end of the parent's tape: the mark `merge/{child}` and one message, with the line in the
- * lineage; on the child nothing (storage.md 9). Runs in the caller's transaction; `undefined` when the child has
+ * lineage; on the child nothing. Runs in the caller's transaction; `undefined` when the child has
  * moved since the plan was made.
  * @throws TAPE_BUSY, TAPE_UNSETTLED, TAPE_CONFLICT, TAPE_KEY_CONFLICT, TAPE_FENCED
  */
@@ -156,54 +91,6 @@ export function mergeTape(
     ...report,
   };
 }
-
-function chooseTarget(
-  db: Db,
-  realm: string,
-  child: TapeRow,
-  into: Ref | undefined,
-): { into: TapeRow; base: Seq } {
-  const asked = into === undefined ? undefined : needTape(db, realm, into);
-  let ancestor = child.parent_id === null ? undefined : tapeById(db, child.parent_id);
-  if (ancestor === undefined)
-    throw new TapeError('TAPE_CONFLICT', `cannot merge '${child.name}': it was not forked from any session`, {
-      data: { session: child.name },
-    });
-  let base = child.base_seq;
-  if (asked === undefined) return { into: ancestor, base };
-  while (ancestor.id !== asked.id) {
-    if (ancestor.parent_id === null)
-      throw new TapeError(
-        'TAPE_CONFLICT',
-        `cannot merge '${child.name}' into '${asked.name}': it does not descend from it`,
-        { data: { session: child.name, into: asked.name } },
-      );
-    base = Math.min(base, ancestor.base_seq);
-    ancestor = tapeById(db, ancestor.parent_id);
-  }
-  return { into: ancestor, base };
-}
-
-/** Up to where a child has been merged into a session, by a merge that the session still sees. */
-function lastMerged(db: Db, child: TapeRow, into: TapeRow): Seq | undefined {
-  const merges = db.all<{ seq: Seq; to_seq: Seq }>(
-    `SELECT seq, to_seq FROM lineage WHERE tape_id = @child AND type = 'merge' AND peer_id = @into ORDER BY g DESC`,
-    { child: child.id, into: into.id },
-  );
-  return merges.find(({ seq, to_seq }) => to_seq < child.head_seq && hiddenBy(db, into, seq) === undefined)
-    ?.to_seq;
-}
-
-function headAt(db: Db, child: TapeRow, seq: Seq): Uint8Array {
-  if (seq === child.head_seq) return child.head_hash;
-  const [owner] = segments(db, child, seq - 1, seq);
-  const row = db.get<{ hash: Uint8Array }>('SELECT hash FROM entry WHERE tape_id = @tape AND seq = @seq', {
-    tape: owner?.tapeId ?? child.id,
-    seq,
-  });
-  return row?.hash ?? child.base_hash;
-}
-
 /** The key to write under, and the position of the same merge if the parent still sees it. */
 function visibleMerge({ db }: Writer, into: TapeRow, key: string): { key: string; receipt?: Seq } {
   let candidate = key;
@@ -284,37 +171,6 @@ function delivered(child: TapeRow, into: TapeRow, how: string): TapeError {
     { data: { parent: into.name, child: child.name } },
   );
 }
-
-/** The keys that the child wrote in the range, against what the parent and merged siblings wrote since the fork. */
-export function findConflicts(db: Db, { child, into, base, range, collected }: MergePlan): ConflictReport {
-  const touched = db.all<{ what: string; seq: Seq }>(
-    `SELECT what, max(seq) AS seq FROM touch WHERE tape_id = @child AND wrote = 1 AND seq BETWEEN @from AND @to
-       GROUP BY what`,
-    { child: child.id, from: range[0], to: range[1] },
-  );
-  const conflicts = touched.flatMap(({ what, seq }) => {
-    const other = db.get<{ seq: Seq; via: string | null }>(
-      `SELECT seq, via FROM touch WHERE tape_id = @into AND what = @what AND wrote = 1 AND seq > @base
-         AND (via IS NULL OR via <> @self) ORDER BY seq DESC LIMIT 1`,
-      { into: into.id, what, base, self: child.name },
-    );
-    if (other === undefined) return [];
-    return [{ what, child: seq, parent: other.seq, ...(other.via !== null && { via: other.via }) }];
-  });
-  return { complete: collected.complete, conflicts };
-}
-
-/** A merge brings what its child wrote: the next sibling and the parent's own merge see it at this position. */
-function touchMerged(db: Db, { child, into, range }: MergePlan, seq: Seq): void {
-  db.run(
-    `INSERT INTO touch (tape_id, what, seq, wrote, via)
-       SELECT @into, what, @seq, max(wrote), @via FROM touch
-         WHERE tape_id = @child AND seq BETWEEN @from AND @to GROUP BY what
-       ON CONFLICT DO NOTHING`,
-    { into: into.id, seq, via: child.name, child: child.id, from: range[0], to: range[1] },
-  );
-}
-
 function refuse(child: TapeRow, into: TapeRow, report: ConflictReport): TapeError {
   const why =
     report.conflicts.length > 0

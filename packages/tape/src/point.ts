@@ -63,7 +63,7 @@ function resolveAnchor(db: Db, tape: TapeRow, name: string, back: number): Seq {
   throw new TapeError('TAPE_NO_ANCHOR', `${where}: ${why}`, { data });
 }
 
-/** A fork's own first marks: no rewind hides them (storage.md 5). */
+/** A fork's own first marks: no rewind hides them. */
 function isStructural(tape: TapeRow, name: string, seq: Seq): boolean {
   return (name === 'fork/start' || name === 'intention') && seq > tape.base_seq;
 }

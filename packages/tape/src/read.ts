@@ -42,7 +42,7 @@ const pageRows = 256;
 
 /**
  * The entries of a session in order, a page at a time: no statement stays open between pages, so a slow reader
- * never holds up a writer (storage.md 21).
+ * never holds up a writer.
  */
 export function* readEntries(db: Db, tape: TapeRow, query: EntryQuery = {}): Generator<Entry> {
   const lo = Math.max(query.own === true ? tape.base_seq : tape.floor_seq, (query.from ?? 1) - 1);

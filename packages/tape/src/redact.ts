@@ -28,7 +28,7 @@ export function ownerOfSeq({ db }: Pick<Writer, 'db'>, tape: TapeRow, seq: Seq):
 /**
  * Erases an entry's content for good, in the caller's transaction: payload, meta and salt go, so that not even a guess
  * can be checked against the hash; the chain still verifies. A redaction entry says that it was done, and why.
- * Bytes that no other entry needs go too, and the search index forgets the entry (storage.md 18).
+ * Bytes that no other entry needs go too, and the search index forgets the entry.
  * @throws TAPE_BAD_ENTRY for an entry that the tape's reading depends on
  */
 export function redactEntry(

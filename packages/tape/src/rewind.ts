@@ -22,7 +22,7 @@ export interface Rewound {
 
 /**
  * Appends "read as if the tape ended at `to`", moved back to a settled point. Rewinding again, also back past a
- * rewind, is just another entry (storage.md 6).
+ * rewind, is just another entry.
  */
 export function rewindTape(
   writer: Writer,

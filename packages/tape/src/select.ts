@@ -19,7 +19,7 @@ export interface Selection {
 }
 
 /**
- * Applies rewinds, then boundaries, to the entries of a session (storage.md 5 and 6). Pure; given all entries or
+ * Applies rewinds, then boundaries, to the entries of a session. Pure; given all entries or
  * only those that `viewEntries` reads, it selects the same.
  */
 export function select(all: readonly Entry[], policy: ViewPolicy): Selection {

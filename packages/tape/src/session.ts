@@ -133,7 +133,7 @@ export function setLifecycle(writer: Writer, tape: TapeRow, lifecycle: Lifecycle
   return setState(writer, tape, 'lifecycle', lifecycle, lifecycle === 'archived' ? 'archive' : 'status');
 }
 
-/** Sets how a child's run stands, with a line in the lineage. Only runs do this (storage.md 11). */
+/** Sets how a child's run stands, with a line in the lineage. Only runs do this. */
 export function setTask(writer: Writer, tape: TapeRow, task: Task): TapeRow {
   return setState(writer, tape, 'task', task, 'status');
 }

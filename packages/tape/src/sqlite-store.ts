@@ -1,19 +1,11 @@
 import { type Appended, receipt, repeatedOnly, type Writer, writeEntries } from './append.ts';
 import { backupTo } from './backup.ts';
-import { loadBlob } from './blob.ts';
 import { type Sources, systemSources } from './clock.ts';
-import { type Draft, type Entry, normalise, type Seq } from './entry.ts';
+import { type Draft, normalise } from './entry.ts';
 import { TapeError } from './errors.ts';
 import { type Forked, type ForkRequest, forkTape } from './fork.ts';
 import { hex } from './hash.ts';
-import {
-  drainInbox,
-  type InboxDraft,
-  type InboxItem,
-  inboxItems,
-  postItem,
-  tapesWithInbox,
-} from './inbox.ts';
+import { drainInbox, type InboxDraft, postItem, tapesWithInbox } from './inbox.ts';
 import { encodeJson, type Json } from './json.ts';
 import {
   acquireLease,
@@ -25,45 +17,31 @@ import {
   writeEpoch,
 } from './lease.ts';
 import type { Journal } from './lineage-line.ts';
-import {
-  type ConflictReport,
-  findConflicts,
-  type MergeDraft,
-  type Merged,
-  type MergePlan,
-  type MergeRequest,
-  mergeTape,
-  planMerge,
-} from './merge.ts';
+import { type Merged, mergeTape } from './merge.ts';
+import { type MergeDraft, type MergePlan, type MergeRequest, planMerge } from './merge-plan.ts';
 import { checkName } from './name.ts';
 import { drainOutbox, recordLineage } from './outbox.ts';
 import { type Owner, processOwner } from './owner.ts';
 import { type Point, resolvePoint } from './point.ts';
-import { readEntries } from './read.ts';
 import { ownerOfSeq, type Redacted, redactEntry } from './redact.ts';
 import { type Rewound, rewindTape, unrewindTape } from './rewind.ts';
 import { dropIndex, type Hit, indexChunk, type SearchQuery, searchEntries } from './search.ts';
-import type { ViewPolicy } from './select.ts';
 import { ensureSession, type SessionInit, setLifecycle, setTask } from './session.ts';
 import { type Db, type OpenOptions, openDatabase } from './sqlite.ts';
+import { SqliteTapeReader } from './sqlite-reader.ts';
 import { appendStaged, publishTapes, stageTape } from './stage.ts';
-import type { AppendOptions, EntryQuery, Posted, StreamChunk, TapeStore, WriteOptions } from './store.ts';
+import type { AppendOptions, Posted, StreamChunk, TapeStore, WriteOptions } from './store.ts';
 import {
   findTape,
   infoOf,
   type Lifecycle,
-  listTapes,
-  needTape,
   type Ref,
   type SessionInfo,
-  type SessionQuery,
   type TapeRow,
   type Task,
   tapeById,
   tapeByName,
 } from './tapes.ts';
-import { type Problem, tapesToVerify, verifyLineage, verifyTape } from './verify.ts';
-import { type Reach, viewEntries } from './view-source.ts';
 
 export interface StoreOptions extends OpenOptions, Partial<Sources> {
   /** First part of tape names: `tape` gives `tape:main`. */
@@ -90,66 +68,33 @@ export function openTapeStore(path: string, o: StoreOptions = {}): SqliteTapeSto
 }
 
 /** The tapes of one SQLite file. Synchronous: every method returns its value, and COMMIT is the acknowledgement. */
-export class SqliteTapeStore implements TapeStore {
-  readonly #db: Db;
+export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
   readonly #writer: Writer;
-  readonly #realm: string;
   readonly #journal: Journal | undefined;
   readonly #readonly: boolean;
 
   /** @internal Use `openTapeStore`. */
   constructor(db: unknown, { base = 'tape', journal, readonly = false, ...sources }: StoreOptions) {
-    this.#db = db as Db;
-    this.#writer = { db: this.#db, sources: systemSources(sources) };
-    this.#realm = checkName(base);
+    super(db as Db, checkName(base));
+    this.#writer = { db: this.db, sources: systemSources(sources) };
     this.#journal = journal;
     this.#readonly = readonly;
   }
 
   session(name: string, init: SessionInit = {}): SessionInfo & { readonly created: boolean } {
-    const existing = tapeByName(this.#db, this.#realm, name);
+    const existing = tapeByName(this.db, this.realm, name);
     if (existing !== undefined && existing.lifecycle !== 'staging')
       return { ...infoOf(existing), created: false };
-    const { tape, created } = this.#db.write(() => ensureSession(this.#writer, this.#realm, name, init));
+    const { tape, created } = this.db.write(() => ensureSession(this.#writer, this.realm, name, init));
     if (created) this.#drainOutbox();
     return { ...infoOf(tape), created };
-  }
-
-  find(ref: Ref): SessionInfo | undefined {
-    const tape = findTape(this.#db, this.#realm, ref);
-    return tape === undefined ? undefined : infoOf(tape);
-  }
-
-  sessions(query: SessionQuery = {}): readonly SessionInfo[] {
-    return listTapes(this.#db, this.#realm, query).map(infoOf);
-  }
-
-  resolve(ref: Ref, point: Point): Seq {
-    return resolvePoint(this.#db, this.#need(ref), point);
-  }
-
-  *read(ref: Ref, { since, ...query }: EntryQuery = {}): Iterable<Entry> {
-    const tape = this.#need(ref);
-    const after = since === undefined ? 0 : resolvePoint(this.#db, tape, since);
-    yield* readEntries(this.#db, tape, { ...query, from: Math.max(query.from ?? 1, after + 1) });
-  }
-
-  *viewEntries(
-    ref: Ref,
-    { policy = 'last-boundary', at = 'head' }: { policy?: ViewPolicy; at?: Point } = {},
-  ): Iterable<Entry> {
-    const tape = this.#need(ref);
-    const head = resolvePoint(this.#db, tape, at);
-    // An anchor is looked for in what the session saw then, as the view itself does.
-    const reach = this.#reach({ ...tape, head_seq: head }, policy);
-    yield* viewEntries(this.#db, tape, { reach, head });
   }
 
   append(ref: Ref, batch: readonly Draft[], { lease, key, expectHead }: AppendOptions = {}): Appended {
     const drafts = keyed(batch.flatMap(normalise), key);
     if (drafts.length === 0) throw new TapeError('TAPE_BAD_ENTRY', 'cannot append: the batch is empty');
-    return this.#db.write(() => {
-      const tape = this.#need(ref);
+    return this.db.write(() => {
+      const tape = this.need(ref);
       const before = repeatedOnly(this.#writer, tape, drafts);
       if (before !== undefined) return before;
       const epoch = this.#epoch(tape, lease);
@@ -166,15 +111,15 @@ export class SqliteTapeStore implements TapeStore {
   }
 
   result(ref: Ref, value: Json, { lease }: WriteOptions = {}): Appended {
-    return this.#db.write(() => {
-      const tape = this.#need(ref);
+    return this.db.write(() => {
+      const tape = this.need(ref);
       const drafts: Draft[] = [{ kind: 'result', payload: { value } }];
       return receipt(writeEntries(this.#writer, tape, drafts, this.#epoch(tape, lease)));
     });
   }
 
   fork(parent: Ref, request: ForkRequest = {}): Forked {
-    const forked = this.#db.write(() => forkTape(this.#writer, this.#need(parent), request));
+    const forked = this.db.write(() => forkTape(this.#writer, this.need(parent), request));
     return { ...forked, ...this.#drainOutbox() };
   }
 
@@ -186,8 +131,8 @@ export class SqliteTapeStore implements TapeStore {
 
   mergeAll(drafts: readonly MergeDraft[], { lease }: WriteOptions = {}): readonly Merged[] {
     for (;;) {
-      const plans = drafts.map((draft) => planMerge(this.#db, this.#realm, draft));
-      const merged = this.#db.write(() => this.#mergePlanned(plans, drafts, lease));
+      const plans = drafts.map((draft) => planMerge(this.db, this.realm, draft));
+      const merged = this.db.write(() => this.#mergePlanned(plans, drafts, lease));
       if (merged === undefined) continue; // A child grew while it was read.
       const lagging = this.#drainOutbox();
       return merged.map((receipt) => ({ ...receipt, ...lagging }));
@@ -199,7 +144,7 @@ export class SqliteTapeStore implements TapeStore {
     drafts: readonly MergeDraft[],
     lease: Lease | undefined,
   ): Merged[] | undefined {
-    if (plans.some(({ child }) => tapeById(this.#db, child.id).head_seq !== child.head_seq)) return undefined;
+    if (plans.some(({ child }) => tapeById(this.db, child.id).head_seq !== child.head_seq)) return undefined;
     const receipts: Merged[] = [];
     for (const [i, draft] of drafts.entries()) {
       const plan = plans[i];
@@ -212,27 +157,23 @@ export class SqliteTapeStore implements TapeStore {
     return receipts;
   }
 
-  checkMerge(child: Ref, request: MergeRequest = {}): ConflictReport {
-    return findConflicts(this.#db, planMerge(this.#db, this.#realm, { ...request, child }));
-  }
-
   rewind(ref: Ref, to: Point, { lease, mode }: WriteOptions & { mode?: string } = {}): Rewound {
-    return this.#db.write(() => {
-      const tape = this.#need(ref);
+    return this.db.write(() => {
+      const tape = this.need(ref);
       return rewindTape(this.#writer, tape, { to, epoch: this.#epoch(tape, lease), mode });
     });
   }
 
   unrewind(ref: Ref, { lease }: WriteOptions = {}): Rewound {
-    return this.#db.write(() => {
-      const tape = this.#need(ref);
+    return this.db.write(() => {
+      const tape = this.need(ref);
       return unrewindTape(this.#writer, tape, this.#epoch(tape, lease));
     });
   }
 
   setLifecycle(ref: Ref, lifecycle: Lifecycle): SessionInfo {
     return this.#change(() => {
-      const tape = this.#need(ref);
+      const tape = this.need(ref);
       if (lifecycle === 'archived') this.#epoch(tape, undefined);
       return setLifecycle(this.#writer, tape, lifecycle);
     });
@@ -240,7 +181,7 @@ export class SqliteTapeStore implements TapeStore {
 
   setTask(ref: Ref, task: Task, { lease }: WriteOptions = {}): SessionInfo {
     return this.#change(() => {
-      const tape = this.#need(ref);
+      const tape = this.need(ref);
       this.#epoch(tape, lease);
       return setTask(this.#writer, tape, task);
     });
@@ -248,9 +189,9 @@ export class SqliteTapeStore implements TapeStore {
 
   alias(alias: string, ref: Ref, reason: string): SessionInfo {
     return this.#change(() => {
-      const tape = this.#need(ref);
+      const tape = this.need(ref);
       checkName(alias);
-      const taken = findTape(this.#db, this.#realm, alias);
+      const taken = findTape(this.db, this.realm, alias);
       if (taken?.id === tape.id) return tape;
       if (taken !== undefined)
         throw new TapeError(
@@ -261,7 +202,7 @@ export class SqliteTapeStore implements TapeStore {
           },
         );
       const g = recordLineage(this.#writer, tape, { type: 'alias', alias });
-      this.#db.run('INSERT INTO alias (alias, tape_id, reason, g) VALUES (@alias, @tape, @reason, @g)', {
+      this.db.run('INSERT INTO alias (alias, tape_id, reason, g) VALUES (@alias, @tape, @reason, @g)', {
         alias,
         tape: tape.id,
         reason,
@@ -272,17 +213,15 @@ export class SqliteTapeStore implements TapeStore {
   }
 
   acquire(ref: Ref, owner: Owner, { ttlMs }: { ttlMs?: number } = {}): Lease {
-    return this.#db.write(() => acquireLease(this.#db, this.#need(ref), { owner, now: this.#now(), ttlMs }));
+    return this.db.write(() => acquireLease(this.db, this.need(ref), { owner, now: this.#now(), ttlMs }));
   }
 
   extend(lease: Lease, { ttlMs }: { ttlMs?: number } = {}): Lease {
-    return this.#db.write(() =>
-      extendLease(this.#db, this.#need(lease.id), { lease, now: this.#now(), ttlMs }),
-    );
+    return this.db.write(() => extendLease(this.db, this.need(lease.id), { lease, now: this.#now(), ttlMs }));
   }
 
   release(lease: Lease): boolean {
-    return this.#db.write(() => releaseLease(this.#db, this.#need(lease.id), lease));
+    return this.db.write(() => releaseLease(this.db, this.need(lease.id), lease));
   }
 
   post(ref: Ref, item: InboxDraft): Posted {
@@ -291,55 +230,42 @@ export class SqliteTapeStore implements TapeStore {
       item.body.type === 'append'
         ? { ...item.body, drafts: keyed(item.body.drafts.flatMap(normalise), item.key) }
         : item.body;
-    return this.#db.write(() => {
-      const tape = this.#need(ref);
+    return this.db.write(() => {
+      const tape = this.need(ref);
       const appended = body.type === 'append' ? repeatedOnly(this.#writer, tape, body.drafts) : undefined;
       if (appended !== undefined) return { id: item.key ?? '', appended };
       const id = postItem(this.#writer, tape, { ...item, body });
-      const held = liveLease(this.#db, tape.id, this.#now());
+      const held = liveLease(this.db, tape.id, this.#now());
       return { id, ...(held !== undefined && { owner: ownerOf(held) }) };
     });
   }
 
-  inbox(ref: Ref): readonly InboxItem[] {
-    return inboxItems(this.#writer, this.#need(ref));
-  }
-
   drain(lease: Lease): number {
-    const count = this.#db.write(() => {
-      const tape = this.#need(lease.id);
+    const count = this.db.write(() => {
+      const tape = this.need(lease.id);
       this.#epoch(tape, lease);
-      return drainInbox(this.#writer, this.#realm, tape.id, lease);
+      return drainInbox(this.#writer, this.realm, tape.id, lease);
     });
     if (count > 0) this.#drainOutbox();
     return count;
   }
 
   saveChunks(ref: Ref, run: string, chunks: readonly StreamChunk[]): void {
-    this.#db.write(() => {
-      const tape = this.#need(ref).id;
+    this.db.write(() => {
+      const tape = this.need(ref).id;
       for (const { index, chunk } of chunks)
-        this.#db.run(
+        this.db.run(
           'INSERT INTO stream_chunk (tape_id, run, idx, chunk) VALUES (@tape, @run, @index, @chunk) ON CONFLICT DO NOTHING',
           { tape, run, index, chunk: encodeJson(chunk, 'a chunk') },
         );
     });
   }
 
-  chunks(ref: Ref, run: string, from = 0): readonly StreamChunk[] {
-    return this.#db
-      .all<{ idx: number; chunk: string }>(
-        'SELECT idx, chunk FROM stream_chunk WHERE tape_id = @tape AND run = @run AND idx >= @from ORDER BY idx',
-        { tape: this.#need(ref).id, run, from },
-      )
-      .map(({ idx, chunk }) => ({ index: idx, chunk: JSON.parse(chunk) as Json }));
-  }
-
   settle(run: string, batch: readonly Draft[], { lease }: { readonly lease: Lease }): Appended {
-    return this.#db.write(() => {
+    return this.db.write(() => {
       const appended = this.append(lease.id, batch, { lease });
-      this.#db.run('DELETE FROM stream_chunk WHERE tape_id = @tape AND run = @run', {
-        tape: this.#need(lease.id).id,
+      this.db.run('DELETE FROM stream_chunk WHERE tape_id = @tape AND run = @run', {
+        tape: this.need(lease.id).id,
         run,
       });
       return appended;
@@ -347,54 +273,39 @@ export class SqliteTapeStore implements TapeStore {
   }
 
   stage(name: string, init: SessionInit = {}): SessionInfo {
-    return infoOf(this.#db.write(() => stageTape(this.#writer, this.#realm, name, init)));
+    return infoOf(this.db.write(() => stageTape(this.#writer, this.realm, name, init)));
   }
 
   appendStaged(id: string, batch: readonly Draft[]): Appended {
     const drafts = keyed(batch.flatMap(normalise), undefined);
-    return this.#db.write(() => receipt(appendStaged(this.#writer, id, drafts)));
+    return this.db.write(() => receipt(appendStaged(this.#writer, id, drafts)));
   }
 
   publish(ids: readonly string[]): readonly SessionInfo[] {
-    const tapes = this.#db.write(() => publishTapes(this.#writer, ids));
+    const tapes = this.db.write(() => publishTapes(this.#writer, ids));
     this.#drainOutbox();
     return tapes.map(infoOf);
   }
 
-  blob(hash: string): Uint8Array {
-    return loadBlob(this.#db, hash);
-  }
-
   search(query: SearchQuery): readonly Hit[] {
     this.#index();
-    return this.#db.read(() => searchEntries(this.#db, this.#realm, query));
+    return this.db.read(() => searchEntries(this.db, this.realm, query));
   }
 
   /** Throws the search index away; the next search makes it anew. */
   dropSearchIndex(): void {
-    this.#db.write(() => dropIndex(this.#db));
+    this.db.write(() => dropIndex(this.db));
   }
 
   /** Brings the search index up to date, in chunks; a store that cannot be written now is searched without. */
   #index(): void {
     if (this.#readonly) return;
     try {
-      while (this.#db.write(() => indexChunk(this.#db)) > 0);
+      while (this.db.write(() => indexChunk(this.db)) > 0);
     } catch (error) {
       if (!(error instanceof TapeError) || (error.code !== 'TAPE_LOCKED' && error.code !== 'TAPE_IO'))
         throw error;
     }
-  }
-
-  *verify(ref?: Ref): Iterable<Problem> {
-    if (ref !== undefined) {
-      for (const { tape, to } of tapesToVerify(this.#db, this.#need(ref)))
-        yield* verifyTape(this.#db, tape, to);
-      return;
-    }
-    for (const { id } of this.#db.all<{ id: number }>('SELECT id FROM tape ORDER BY id'))
-      yield* verifyTape(this.#db, tapeById(this.#db, id));
-    yield* verifyLineage(this.#db);
   }
 
   /**
@@ -402,19 +313,19 @@ export class SqliteTapeStore implements TapeStore {
    * tape that owns the entry, and refuses while somebody writes it. The WAL is emptied, so that no copy stays there.
    */
   redact(ref: Ref, point: Point, reason: string, { lease }: WriteOptions = {}): Redacted {
-    const done = this.#db.write(() => {
-      const tape = this.#need(ref);
-      const seq = resolvePoint(this.#db, tape, point);
+    const done = this.db.write(() => {
+      const tape = this.need(ref);
+      const seq = resolvePoint(this.db, tape, point);
       const owner = ownerOfSeq(this.#writer, tape, seq);
       return redactEntry(this.#writer, owner, { seq, reason, epoch: this.#epoch(owner, lease) });
     });
-    this.#db.checkpoint();
+    this.db.checkpoint();
     return done;
   }
 
   /** Copies the whole store to a new file while it is used, and verifies the copy before it gets its name (M12). */
   async backup(file: string): Promise<void> {
-    await backupTo(this.#db, file, function* (copy) {
+    await backupTo(this.db, file, function* (copy) {
       using store = openTapeStore(copy, { readonly: true });
       yield* store.verify();
     });
@@ -422,76 +333,34 @@ export class SqliteTapeStore implements TapeStore {
 
   /** Writes the WAL back into the database file; false when somebody was in the way. */
   checkpoint(): boolean {
-    return this.#db.checkpoint();
-  }
-
-  /** How many sessions and entries there are, or a session reads through. */
-  count(ref?: Ref): { readonly sessions: number; readonly entries: number } {
-    if (ref === undefined)
-      return (
-        this.#db.get<{ sessions: number; entries: number }>(
-          `SELECT count(*) AS sessions, coalesce(sum(head_seq - base_seq), 0) AS entries FROM tape WHERE lifecycle <> 'staging'`,
-        ) ?? { sessions: 0, entries: 0 }
-      );
-    let sessions = 0;
-    let entries = 0;
-    for (const { tape, to } of tapesToVerify(this.#db, this.#need(ref))) {
-      sessions += 1;
-      entries += Math.max(0, to - tape.base_seq);
-    }
-    return { sessions, entries };
-  }
-
-  /** Hash (hex) of a line of the lineage, the newest by default: what the graph file's line must have. */
-  lineageHash(g?: number): { readonly g: number; readonly hash: string } | undefined {
-    const row = this.#db.get<{ g: number; hash: Uint8Array }>(
-      'SELECT g, hash FROM lineage WHERE g = coalesce(@g, (SELECT max(g) FROM lineage))',
-      { g: g ?? null },
-    );
-    return row === undefined ? undefined : { g: row.g, hash: hex(row.hash) };
+    return this.db.checkpoint();
   }
 
   /** Brings the graph file up to date and drains inboxes that nobody owns, as every opening for writing does. */
   catchUp(): void {
     try {
-      if (this.#journal !== undefined) drainOutbox(this.#db, this.#journal);
+      if (this.#journal !== undefined) drainOutbox(this.db, this.#journal);
     } catch (error) {
       // A file that cannot be written now only lags; one that holds other lines must not be written on.
       if ((error as { code?: unknown }).code !== 'GRAPH_IO') throw error;
     }
-    for (const id of tapesWithInbox(this.#writer)) this.drainOwnerless(tapeById(this.#db, id).ulid);
+    for (const id of tapesWithInbox(this.#writer)) this.drainOwnerless(tapeById(this.db, id).ulid);
   }
 
   /** Does what the inbox of a session holds, if nobody is writing the session; false when somebody is. */
   drainOwnerless(ref: Ref): boolean {
-    const done = this.#db.write(() => {
-      const tape = this.#need(ref);
-      if (liveLease(this.#db, tape.id, this.#now()) !== undefined) return false;
-      const lease = acquireLease(this.#db, tape, {
+    const done = this.db.write(() => {
+      const tape = this.need(ref);
+      if (liveLease(this.db, tape.id, this.#now()) !== undefined) return false;
+      const lease = acquireLease(this.db, tape, {
         owner: processOwner(this.#writer.sources.newId()),
         now: this.#now(),
       });
-      drainInbox(this.#writer, this.#realm, tape.id, lease);
-      return releaseLease(this.#db, this.#need(ref), lease);
+      drainInbox(this.#writer, this.realm, tape.id, lease);
+      return releaseLease(this.db, this.need(ref), lease);
     });
     if (done) this.#drainOutbox();
     return done;
-  }
-
-  close(): void {
-    this.#db.close();
-  }
-
-  [Symbol.dispose](): void {
-    this.close();
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.close();
-  }
-
-  #need(ref: Ref): TapeRow {
-    return needTape(this.#db, this.#realm, ref);
   }
 
   #now(): number {
@@ -499,16 +368,11 @@ export class SqliteTapeStore implements TapeStore {
   }
 
   #epoch(tape: TapeRow, lease: Lease | undefined): number {
-    return writeEpoch(this.#db, tape, { lease, now: this.#now() });
-  }
-
-  #reach(tape: TapeRow, policy: ViewPolicy): Reach {
-    if (typeof policy === 'string') return policy;
-    return { from: resolvePoint(this.#db, tape, policy.fromAnchor) };
+    return writeEpoch(this.db, tape, { lease, now: this.#now() });
   }
 
   #change(act: () => TapeRow): SessionInfo {
-    const tape = this.#db.write(act);
+    const tape = this.db.write(act);
     this.#drainOutbox();
     return infoOf(tape);
   }
@@ -520,7 +384,7 @@ export class SqliteTapeStore implements TapeStore {
   #drainOutbox(): { graphLagging?: true } {
     if (this.#journal === undefined) return {};
     try {
-      drainOutbox(this.#db, this.#journal);
+      drainOutbox(this.db, this.#journal);
       return {};
     } catch (error) {
       const { code } = error as { code?: unknown };

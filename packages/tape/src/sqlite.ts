@@ -38,8 +38,9 @@ export class Db {
   readonly #db: Database.Database;
   readonly #statements = new Map<string, Database.Statement>();
 
-  constructor(db: Database.Database) {
-    this.#db = db;
+  /** Takes better-sqlite3's handle; typed so that the package's declarations do not need its types. */
+  constructor(db: unknown) {
+    this.#db = db as Database.Database;
   }
 
   get<Row>(sql: string, params: Params = {}): Row | undefined {

@@ -8,7 +8,7 @@ import { type TapeRow, tapeById, tapeByName } from './tapes.ts';
 
 /**
  * A staged session is written in as many transactions as its size asks for and seen by nobody, until one last
- * transaction publishes it with its lineage: an import is all there or not there (storage.md 16). Staging the same
+ * transaction publishes it with its lineage: an import is all there or not there. Staging the same
  * name again goes on where a crash left off, since its entries have keys.
  * @throws TAPE_BAD_NAME, TAPE_EXISTS
  */

@@ -1,10 +1,12 @@
 import type { Appended } from './append.ts';
+import type { ConflictReport } from './conflicts.ts';
 import type { Awaitable, Draft, Entry, Seq } from './entry.ts';
 import type { Forked, ForkRequest } from './fork.ts';
 import type { InboxDraft, InboxItem } from './inbox.ts';
 import type { Json } from './json.ts';
 import type { Lease } from './lease.ts';
-import type { ConflictReport, MergeDraft, Merged, MergeRequest } from './merge.ts';
+import type { Merged } from './merge.ts';
+import type { MergeDraft, MergeRequest } from './merge-plan.ts';
 import type { Owner } from './owner.ts';
 import type { Point } from './point.ts';
 import type { EntryQuery as RowQuery } from './read.ts';

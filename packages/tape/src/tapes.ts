@@ -167,7 +167,7 @@ export function infoOf(row: TapeRow): SessionInfo {
   };
 }
 
-/** What the graph shows of a session: delivery, else task, else lifecycle (storage.md 11). */
+/** What the graph shows of a session: delivery, else task, else lifecycle. */
 export function graphStatus(row: Pick<TapeRow, 'delivery' | 'task' | 'lifecycle'>): string {
   return row.delivery ?? row.task ?? row.lifecycle;
 }

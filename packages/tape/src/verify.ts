@@ -37,7 +37,7 @@ export function* tapesToVerify(db: Db, tape: TapeRow): Generator<{ tape: TapeRow
 
 /**
  * Recomputes one tape's own hash chain from the stored bytes, and its links to its parent and to its own row
- * (storage.md 19). Damage is reported once, where it is; checking goes on behind it.
+ *. Damage is reported once, where it is; checking goes on behind it.
  */
 export function* verifyTape(db: Db, tape: TapeRow, to: Seq = tape.head_seq): Generator<Problem> {
   const problem = (code: Problem['code'], seq: Seq | null, message: string): Problem => ({

@@ -9,7 +9,7 @@ export type Reach = 'full' | 'last-boundary' | { readonly from: Seq };
 
 /**
  * The entries that `view` needs, in order and no others, so that reading the current view costs the same however
- * long the history is (storage.md, read algorithm).
+ * long the history is.
  */
 export function* viewEntries(
   db: Db,
@@ -44,7 +44,7 @@ function reachSpans(db: Db, tape: TapeRow, { reach, head }: { reach: Reach; head
   return spans;
 }
 
-/** A fork's own `fork/start` and `intention`: no rewind or boundary hides them (storage.md 5). */
+/** A fork's own `fork/start` and `intention`: no rewind or boundary hides them. */
 function structuralEntries(db: Db, tape: TapeRow, head: Seq): Entry[] {
   if (tape.parent_id === null) return [];
   const to = Math.min(tape.base_seq + 2, head);

@@ -1,0 +1,144 @@
+import { loadBlob } from './blob.ts';
+import { type ConflictReport, findConflicts } from './conflicts.ts';
+import type { Entry, Seq } from './entry.ts';
+import { hex } from './hash.ts';
+import { type InboxItem, inboxItems } from './inbox.ts';
+import type { Json } from './json.ts';
+import { type MergeRequest, planMerge } from './merge-plan.ts';
+import { type Point, resolvePoint } from './point.ts';
+import { readEntries } from './read.ts';
+import type { ViewPolicy } from './select.ts';
+import type { Db } from './sqlite.ts';
+import type { EntryQuery, StreamChunk } from './store.ts';
+import {
+  findTape,
+  infoOf,
+  listTapes,
+  needTape,
+  type Ref,
+  type SessionInfo,
+  type SessionQuery,
+  type TapeRow,
+  tapeById,
+} from './tapes.ts';
+import { type Problem, tapesToVerify, verifyLineage, verifyTape } from './verify.ts';
+import { type Reach, viewEntries } from './view-source.ts';
+
+/** The reading half of a store: nothing here changes what is on a tape. */
+export class SqliteTapeReader {
+  protected readonly db: Db;
+  protected readonly realm: string;
+
+  protected constructor(db: Db, realm: string) {
+    this.db = db;
+    this.realm = realm;
+  }
+
+  find(ref: Ref): SessionInfo | undefined {
+    const tape = findTape(this.db, this.realm, ref);
+    return tape === undefined ? undefined : infoOf(tape);
+  }
+
+  sessions(query: SessionQuery = {}): readonly SessionInfo[] {
+    return listTapes(this.db, this.realm, query).map(infoOf);
+  }
+
+  resolve(ref: Ref, point: Point): Seq {
+    return resolvePoint(this.db, this.need(ref), point);
+  }
+
+  *read(ref: Ref, { since, ...query }: EntryQuery = {}): Iterable<Entry> {
+    const tape = this.need(ref);
+    const after = since === undefined ? 0 : resolvePoint(this.db, tape, since);
+    yield* readEntries(this.db, tape, { ...query, from: Math.max(query.from ?? 1, after + 1) });
+  }
+
+  *viewEntries(
+    ref: Ref,
+    { policy = 'last-boundary', at = 'head' }: { policy?: ViewPolicy; at?: Point } = {},
+  ): Iterable<Entry> {
+    const tape = this.need(ref);
+    const head = resolvePoint(this.db, tape, at);
+    // An anchor is looked for in what the session saw then, as the view itself does.
+    const reach = this.#reach({ ...tape, head_seq: head }, policy);
+    yield* viewEntries(this.db, tape, { reach, head });
+  }
+
+  checkMerge(child: Ref, request: MergeRequest = {}): ConflictReport {
+    return findConflicts(this.db, planMerge(this.db, this.realm, { ...request, child }));
+  }
+
+  inbox(ref: Ref): readonly InboxItem[] {
+    return inboxItems({ db: this.db }, this.need(ref));
+  }
+
+  chunks(ref: Ref, run: string, from = 0): readonly StreamChunk[] {
+    return this.db
+      .all<{ idx: number; chunk: string }>(
+        'SELECT idx, chunk FROM stream_chunk WHERE tape_id = @tape AND run = @run AND idx >= @from ORDER BY idx',
+        { tape: this.need(ref).id, run, from },
+      )
+      .map(({ idx, chunk }) => ({ index: idx, chunk: JSON.parse(chunk) as Json }));
+  }
+
+  blob(hash: string): Uint8Array {
+    return loadBlob(this.db, hash);
+  }
+
+  *verify(ref?: Ref): Iterable<Problem> {
+    if (ref !== undefined) {
+      for (const { tape, to } of tapesToVerify(this.db, this.need(ref))) yield* verifyTape(this.db, tape, to);
+      return;
+    }
+    for (const { id } of this.db.all<{ id: number }>('SELECT id FROM tape ORDER BY id'))
+      yield* verifyTape(this.db, tapeById(this.db, id));
+    yield* verifyLineage(this.db);
+  }
+
+  /** How many sessions and entries there are, or a session reads through. */
+  count(ref?: Ref): { readonly sessions: number; readonly entries: number } {
+    if (ref === undefined)
+      return (
+        this.db.get<{ sessions: number; entries: number }>(
+          `SELECT count(*) AS sessions, coalesce(sum(head_seq - base_seq), 0) AS entries FROM tape WHERE lifecycle <> 'staging'`,
+        ) ?? { sessions: 0, entries: 0 }
+      );
+    let sessions = 0;
+    let entries = 0;
+    for (const { tape, to } of tapesToVerify(this.db, this.need(ref))) {
+      sessions += 1;
+      entries += Math.max(0, to - tape.base_seq);
+    }
+    return { sessions, entries };
+  }
+
+  /** Hash (hex) of a line of the lineage, the newest by default: what the graph file's line must have. */
+  lineageHash(g?: number): { readonly g: number; readonly hash: string } | undefined {
+    const row = this.db.get<{ g: number; hash: Uint8Array }>(
+      'SELECT g, hash FROM lineage WHERE g = coalesce(@g, (SELECT max(g) FROM lineage))',
+      { g: g ?? null },
+    );
+    return row === undefined ? undefined : { g: row.g, hash: hex(row.hash) };
+  }
+
+  close(): void {
+    this.db.close();
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.close();
+  }
+
+  protected need(ref: Ref): TapeRow {
+    return needTape(this.db, this.realm, ref);
+  }
+
+  #reach(tape: TapeRow, policy: ViewPolicy): Reach {
+    if (typeof policy === 'string') return policy;
+    return { from: resolvePoint(this.db, tape, policy.fromAnchor) };
+  }
+}
