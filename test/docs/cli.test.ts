@@ -75,6 +75,7 @@ const commands: readonly (readonly [verb: string, form: number, argv: readonly s
     ['graph', 0, ['graph']],
     ['graph', 1, ['graph', '--jsonl']],
     ['verify', 0, ['verify']],
+    ['doctor', 0, ['doctor', '--fix']],
     ['redact', 0, ['redact', 'main@4', '--reason', 'a test']],
     ['archive', 0, ['archive', 'fix']],
     ['backup', 0, ['backup', 'copy.db']],

@@ -436,6 +436,30 @@ export const contract: Readonly<Record<string, VerbContract>> = {
       [5, 'something is wrong'],
     ],
   },
+  doctor: {
+    json: [
+      {
+        form: 'one object',
+        fields: [
+          field('ok', 'boolean', 'no problems are left'),
+          field('sessions', 'number', 'how many were checked'),
+          field('entries', 'number', 'how many were checked'),
+          field('problems', 'array', '`{code, session, seq, message}` of each damage, as of `verify`'),
+          field(
+            'findings',
+            'array',
+            '`{code, session, message, fixable}` of what is left over or open to others',
+          ),
+          field('fixed', 'array', 'what `--fix` mended, as texts'),
+        ],
+      },
+    ],
+    quiet: '`ok` or `damaged`',
+    exits: [
+      [3, 'no tape home'],
+      [5, 'damage is left'],
+    ],
+  },
   archive: {
     json: [
       {

@@ -23,7 +23,7 @@ function withMain(): TempHome {
   return home;
 }
 
-test('new: creates a session once, and says what it is', async () => {
+test.concurrent('new: creates a session once, and says what it is', async () => {
   using home = tempHome();
   const created = { session: 'main', tape: 'tape:main', head: 1 };
   expect(json(await home.tape(['new', 'main', '--json']))).toEqual({ ...created, created: true });
@@ -33,7 +33,7 @@ test('new: creates a session once, and says what it is', async () => {
   expect(home.lines()).toHaveLength(1);
 });
 
-test('append: one line or many, as positions', async () => {
+test.concurrent('append: one line or many, as positions', async () => {
   using home = tempHome();
   const lines = '{"role":"user","content":"Hi"}\n{"kind":"event","name":"deploy","payload":{"ok":true}}\n';
   const first = await home.tape(['append', 'main', '--json'], { stdin: lines });
@@ -43,7 +43,7 @@ test('append: one line or many, as positions', async () => {
   expect(quiet).toEqual({ stdout: '5\n', stderr: '', code: 0 });
 });
 
-test('anchor and handoff: name a point', async () => {
+test.concurrent('anchor and handoff: name a point', async () => {
   using home = withMain();
   const marked = await home.tape(['anchor', 'main', 'done', '--state', '{"pages":12}', '--json']);
   expect(json(marked)).toEqual({ session: 'main', seq: 7, name: 'done' });
@@ -57,7 +57,7 @@ test('anchor and handoff: name a point', async () => {
   expect(JSON.stringify(view.messages)).not.toContain('How many?');
 });
 
-test('fork: tells what the child inherits', async () => {
+test.concurrent('fork: tells what the child inherits', async () => {
   using home = withMain();
   const whole = json(await home.tape(['fork', 'main', '--json']));
   expect(whole).toEqual({
@@ -86,7 +86,7 @@ test('fork: tells what the child inherits', async () => {
   expect(cut).toMatchObject({ base: 3, range: [1, 3], snapped_from: 4 });
 });
 
-test('fork: a person reads what it comes to', async () => {
+test.concurrent('fork: a person reads what it comes to', async () => {
   using home = withMain();
   const { stdout, stderr } = await home.tape(['fork', 'main', '--since', 'task', '--as', 'kid']);
   expect(stdout).toMatch(/^Forked kid inherits main 4-6 \(3 entries, ~\d+ tokens\)\n/);
@@ -96,7 +96,7 @@ test('fork: a person reads what it comes to', async () => {
   );
 });
 
-test('merge: a receipt, the same one again, and a check that writes nothing', async () => {
+test.concurrent('merge: a receipt, the same one again, and a check that writes nothing', async () => {
   using home = withMain();
   await home.tape(['fork', 'main', '--since', 'task', '--as', 'kid']);
   await home.tape(['append', 'kid'], { stdin: '{"role":"assistant","content":"Thirteen."}\n' });
@@ -121,7 +121,7 @@ test('merge: a receipt, the same one again, and a check that writes nothing', as
   expect(home.contents()).toEqual(after);
 });
 
-test('merge: a result of one’s own, and a discard', async () => {
+test.concurrent('merge: a result of one’s own, and a discard', async () => {
   using home = withMain();
   for (const name of ['kid', 'left']) await home.tape(['fork', 'main', '--as', name]);
   expect(await home.tape(['merge', 'kid', '--result', '-'], { stdin: 'It is 13.' })).toMatchObject({
@@ -135,7 +135,7 @@ test('merge: a result of one’s own, and a discard', async () => {
   expect(await home.tape(['merge', 'left'])).toMatchObject({ code: 4 });
 });
 
-test('merge: both sides wrote one state key', async () => {
+test.concurrent('merge: both sides wrote one state key', async () => {
   using home = withMain();
   await home.tape(['fork', 'main', '--as', 'kid']);
   await home.tape(['anchor', 'kid', 'k', '--state', '{"goal":"a"}']);
@@ -150,7 +150,7 @@ test('merge: both sides wrote one state key', async () => {
   expect(json(await home.tape(['merge', 'kid', '--json']))).toMatchObject({ state: 'merged', conflicts });
 });
 
-test('log: entries as JSON lines, one document, or lines for people', async () => {
+test.concurrent('log: entries as JSON lines, one document, or lines for people', async () => {
   using home = withMain();
   const entries = jsonLines(await home.tape(['log', 'main', '--jsonl']));
   expect(entries.map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5, 6]);
@@ -179,7 +179,7 @@ test('log: entries as JSON lines, one document, or lines for people', async () =
   expect(human.stdout).toContain('How many?');
 });
 
-test('log: what is inherited says so, and can be left out', async () => {
+test.concurrent('log: what is inherited says so, and can be left out', async () => {
   using home = withMain();
   await home.tape(['fork', 'main', '--as', 'kid']);
   const own = jsonLines(await home.tape(['log', 'kid', '--own', '--jsonl']));
@@ -190,7 +190,7 @@ test('log: what is inherited says so, and can be left out', async () => {
   expect((await home.tape(['log', 'kid', '-n', '2'])).stdout).toMatch(/^ {4}6 ↑ .*\n {4}7 {3}/);
 });
 
-test('view: messages, their digest, and why each entry is in or out', async () => {
+test.concurrent('view: messages, their digest, and why each entry is in or out', async () => {
   using home = withMain();
   const view = json(await home.tape(['view', 'main', '--json']));
   expect(view).toEqual({
@@ -210,7 +210,7 @@ test('view: messages, their digest, and why each entry is in or out', async () =
   expect(JSON.stringify(fromAnchor.messages)).not.toContain('How many?');
 });
 
-test('sessions and children: arrays with the documented fields', async () => {
+test.concurrent('sessions and children: arrays with the documented fields', async () => {
   using home = withMain();
   await home.tape(['fork', 'main', '--since', 'task', '--as', 'kid']);
   await home.tape(['merge', 'kid']);
@@ -242,7 +242,7 @@ test('sessions and children: arrays with the documented fields', async () => {
   expect(json(await home.tape(['children', 'kid', '--json']))).toEqual([]);
 });
 
-test('lineage and graph: who came from where', async () => {
+test.concurrent('lineage and graph: who came from where', async () => {
   using home = withMain();
   await home.tape(['fork', 'main', '--since', 'task', '--as', 'kid']);
   await home.tape(['fork', 'kid', '--as', 'grandkid']);
@@ -261,7 +261,7 @@ test('lineage and graph: who came from where', async () => {
   expect((await home.tape(['log', 'main', '--graph'])).stdout).toContain('kid');
 });
 
-test('show: one entry, or what is known of a session', async () => {
+test.concurrent('show: one entry, or what is known of a session', async () => {
   using home = withMain();
   expect(json(await home.tape(['show', 'main@6', '--json']))).toMatchObject({
     seq: 6,
@@ -275,7 +275,7 @@ test('show: one entry, or what is known of a session', async () => {
   expect((await home.tape(['show', 'main@6'])).stdout).toContain('Twelve.');
 });
 
-test('verify: clean, and damage in the graph file', async () => {
+test.concurrent('verify: clean, and damage in the graph file', async () => {
   using home = withMain();
   await home.tape(['fork', 'main', '--as', 'kid']);
   expect(json(await home.tape(['verify', '--json']))).toEqual({
@@ -293,7 +293,7 @@ test('verify: clean, and damage in the graph file', async () => {
   expect(json(damaged)).toMatchObject({ ok: false, problems: [{ code: expect.any(String), seq: null }] });
 });
 
-test('import: a transcript once, under its own name or another', async () => {
+test.concurrent('import: a transcript once, under its own name or another', async () => {
   using home = tempHome();
   const first = json(await home.tape(['import', transcript, '--as', 'main', '--json']));
   expect(first).toMatchObject({ sessions: 1, entries: 16, repaired: 0, derived: 0 });
@@ -305,7 +305,7 @@ test('import: a transcript once, under its own name or another', async () => {
   expect(own.stdout).toMatch(/^[0-9a-f-]{36}\n$/);
 });
 
-test('demo: does the main job offline, in about a second', async () => {
+test.concurrent('demo: does the main job offline, in about a second', async () => {
   using home = tempHome();
   const first = await home.tape(['demo', '--home', home.path]);
   expect(first).toMatchObject({ code: 0, stderr: '' });
@@ -314,7 +314,7 @@ test('demo: does the main job offline, in about a second', async () => {
   expect(await home.tape(['demo', '--home', home.path])).toMatchObject({ code: 4 });
 });
 
-test('help: of the whole, and of each verb', async () => {
+test.concurrent('help: of the whole, and of each verb', async () => {
   const home = tempHome();
   using _ = home;
   const help = await home.tape(['--help']);

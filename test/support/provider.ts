@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isObject, type Json, type JsonObject } from '@tapedeck/tape';
 
 /** A chat message as the server was sent it. */
-export interface ChatMessage extends JsonObject {
+interface ChatMessage extends JsonObject {
   readonly role: string;
 }
 
@@ -14,7 +14,7 @@ export interface ChatRequest extends JsonObject {
   readonly messages: readonly ChatMessage[];
 }
 
-export interface ChatCall {
+interface ChatCall {
   readonly id?: string;
   readonly name: string;
   /** A text is sent as it is, JSON or not. */

@@ -24,12 +24,12 @@ export interface TempHome extends Disposable {
   lines(): GraphLine[];
 }
 
-export interface Contents {
+interface Contents {
   readonly rows: Readonly<Record<string, number>>;
   readonly graph: string;
 }
 
-export type GraphLine = Readonly<Record<string, unknown>>;
+type GraphLine = Readonly<Record<string, unknown>>;
 
 export function tempHome(): TempHome {
   const dir = tempDir();

@@ -260,7 +260,7 @@ test('a run that needs more steps than it may have is halted, with all results o
 });
 
 test('one session is run once at a time, by whatever handle', async () => {
-  await using home = await scriptedDeck([{ text: 'First.', delayMs: 50 }, { text: 'Second.' }]);
+  await using home = await scriptedDeck([{ text: 'First.', delayMs: 500 }, { text: 'Second.' }]);
   const main = await home.deck.session('main');
   const first = main.run('One');
   expect(main.attach()).toBe(first);

@@ -36,7 +36,7 @@ export interface DeckOptions extends DeckConfig {
 }
 
 /** A child that was started here. */
-export interface Job {
+interface Job {
   readonly run: (signal: AbortSignal) => Promise<void>;
   readonly end: Promise<RunEnd>;
 }

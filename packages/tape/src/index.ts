@@ -3,6 +3,7 @@ export { type BlobRef, blobHashes, isBlobRef, restoreBlobs } from './blob.ts';
 export type { Sources } from './clock.ts';
 export { assistantText } from './collect.ts';
 export type { Conflict, ConflictReport } from './conflicts.ts';
+export type { Finding } from './doctor.ts';
 export {
   type Awaitable,
   anchor,

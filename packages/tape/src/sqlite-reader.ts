@@ -1,5 +1,6 @@
 import { loadBlob } from './blob.ts';
 import { type ConflictReport, findConflicts } from './conflicts.ts';
+import { databaseFaults } from './doctor.ts';
 import type { Entry, Seq } from './entry.ts';
 import { hex } from './hash.ts';
 import { type InboxItem, inboxItems } from './inbox.ts';
@@ -83,6 +84,12 @@ export class SqliteTapeReader {
 
   blob(hash: string): Uint8Array {
     return loadBlob(this.db, hash);
+  }
+
+  /** What SQLite itself finds wrong with the file: pages, indexes, references. Reads all of it. */
+  *verifyDatabase(): Iterable<Problem> {
+    for (const message of databaseFaults(this.db))
+      yield { code: 'database-damaged', session: null, seq: null, message };
   }
 
   *verify(ref?: Ref): Iterable<Problem> {

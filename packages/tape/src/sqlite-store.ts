@@ -1,6 +1,7 @@
 import { type Appended, receipt, repeatedOnly, type Writer, writeEntries } from './append.ts';
 import { backupTo } from './backup.ts';
 import { type Sources, systemSources } from './clock.ts';
+import { examine, type Finding, rebuildBatches } from './doctor.ts';
 import { type Draft, normalise } from './entry.ts';
 import { TapeError } from './errors.ts';
 import { type Forked, type ForkRequest, forkTape } from './fork.ts';
@@ -329,6 +330,21 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
       using store = openTapeStore(copy, { readonly: true });
       yield* store.verify();
     });
+  }
+
+  /** What is left over or out of step, and no damage. Writes nothing. */
+  *examine(): Iterable<Finding> {
+    yield* examine(this.db, this.#writer.sources);
+  }
+
+  /** Mends what `examine` found and can be made anew; entries and lineage are never touched. */
+  mend({ code, session, fixable }: Finding): void {
+    if (!fixable) return;
+    if (code === 'search-ahead') this.dropSearchIndex();
+    if (session === null) return;
+    if (code === 'open-calls-differ') this.db.write(() => rebuildBatches(this.db, this.need(session)));
+    // Taking the lease over and giving it back drains the inbox and leaves no lease.
+    else if (code === 'stale-lease' || code === 'inbox-waiting') this.drainOwnerless(session);
   }
 
   /** Writes the WAL back into the database file; false when somebody was in the way. */

@@ -5,6 +5,7 @@ import { archive } from './archive.ts';
 import { backup } from './backup.ts';
 import { delegate } from './delegate.ts';
 import { demo } from './demo.ts';
+import { doctor } from './doctor.ts';
 import { fork } from './fork.ts';
 import { graph, lineage } from './graph.ts';
 import { importVerb } from './import.ts';
@@ -44,6 +45,7 @@ export const verbs: readonly Verb[] = [
   merge,
   archive,
   verify,
+  doctor,
   backup,
   redact,
   raw,

@@ -1,0 +1,134 @@
+import { chmodSync, existsSync, lstatSync, readdirSync, renameSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Finding } from '@tapedeck/tape';
+import { exit, NotFoundError } from '../errors.ts';
+import type { Home } from '../home.ts';
+import { type Found, readJournal, verifyGraph, verifyTapes } from '../problems.ts';
+import { type Context, defineVerb, type Verb } from '../verb.ts';
+
+export const doctor: Verb = defineVerb({
+  command: 'doctor',
+  group: 'Trust',
+  summary: 'Examine a tape home, and mend what can be made anew',
+  detail:
+    'Everything that verify checks, the database file itself, and what is left over: leases of dead processes, waiting inboxes, ' +
+    'files that others can read. --fix makes projections anew and never touches an entry; a graph file that differs is put aside, not removed.',
+  examples: [
+    ['tape doctor', 'Look, and change nothing'],
+    ['tape doctor --fix', 'Mend what can be mended'],
+  ],
+  options: (y) => y.option('fix', { type: 'boolean', describe: 'Mend what can be made anew' }),
+  run: async ({ fix }, context) => {
+    const { home, answer } = context;
+    if (!existsSync(home.db))
+      throw new NotFoundError(`cannot examine '${home.dir}': there are no tapes yet`, { home: home.dir });
+    const before = await look(context);
+    const fixed = fix === true ? await mend(context, before) : [];
+    const { problems, left, files, sessions, entries } = fixed.length === 0 ? before : await look(context);
+    const ok = problems.length === 0;
+    const findings = [...left, ...files.map(({ path: _, ...finding }) => finding)];
+    const told = [
+      ...fixed.map((text) => `fixed: ${text}`),
+      ...problems.map((p) => `${p.code}: ${p.message}`),
+      ...findings.map((f) => `${f.code}: ${f.message}`),
+    ];
+    await answer({
+      json: { ok, sessions, entries, problems, findings, fixed },
+      quiet: ok ? 'ok' : 'damaged',
+      human: [
+        ...told,
+        `${ok ? 'ok' : `${problems.length} problems`}: ${sessions} sessions, ${entries} entries`,
+      ].join('\n'),
+    });
+    return ok ? exit.done : exit.damaged;
+  },
+});
+
+interface Looked {
+  readonly problems: readonly Found[];
+  /** What the store has left over, and what is amiss with the files beside it. */
+  readonly left: readonly Finding[];
+  readonly files: readonly FileFinding[];
+  readonly sessions: number;
+  readonly entries: number;
+}
+
+interface FileFinding {
+  readonly code: 'open-to-others' | 'unknown-file' | 'graph-behind';
+  readonly session: null;
+  readonly path: string;
+  readonly message: string;
+  readonly fixable: boolean;
+}
+
+async function look({ home, reading }: Context): Promise<Looked> {
+  return await reading(async (store) => {
+    const report = await readJournal(home);
+    const newest = store.lineageHash()?.g ?? 0;
+    const behind: FileFinding[] =
+      report.g < newest
+        ? [
+            {
+              code: 'graph-behind',
+              session: null,
+              path: home.graph,
+              message: `session_graph.jsonl ends at line ${report.g} of ${newest}: the next command that writes goes on with it`,
+              fixable: true,
+            },
+          ]
+        : [];
+    return {
+      problems: [...store.verifyDatabase(), ...verifyTapes(store, undefined), ...verifyGraph(store, report)],
+      left: [...store.examine()],
+      files: [...behind, ...examineFiles(home)],
+      ...store.count(),
+    };
+  });
+}
+
+const known = /^(?:tape\.db(?:-wal|-shm|-journal)?|session_graph\.jsonl(?:\.aside-.+)?|\.gitignore)$/;
+
+function* examineFiles(home: Home): Generator<FileFinding> {
+  for (const name of ['.', ...readdirSync(home.dir)]) {
+    const path = join(home.dir, name);
+    if (name !== '.' && !known.test(name))
+      yield {
+        code: 'unknown-file',
+        session: null,
+        path,
+        message: `'${path}' is not a file of a tape home`,
+        fixable: false,
+      };
+    else if ((lstatSync(path).mode & 0o077) !== 0)
+      yield {
+        code: 'open-to-others',
+        session: null,
+        path,
+        message: `others can read '${path}'`,
+        fixable: true,
+      };
+  }
+}
+
+/** Mends, and tells what. A graph file that differs is evidence: it is put aside whole before it is written anew. */
+async function mend({ home, writing }: Context, { problems, left, files }: Looked): Promise<string[]> {
+  const fixed: string[] = [];
+  if (problems.some(({ code }) => code.startsWith('graph-'))) {
+    const aside = `${home.graph}.aside-${new Date().toISOString().replaceAll(':', '')}`;
+    renameSync(home.graph, aside);
+    fixed.push(`put the graph file aside as '${aside}' and wrote it anew from the database`);
+  }
+  for (const { code, path, message } of files) {
+    if (code === 'open-to-others' && existsSync(path))
+      chmodSync(path, lstatSync(path).isDirectory() ? 0o700 : 0o600);
+    if (code !== 'unknown-file') fixed.push(message);
+  }
+  // Opening for writing brings the graph file up to date by itself.
+  await writing(async (store) => {
+    for (const finding of left) {
+      store.mend(finding);
+      if (finding.fixable) fixed.push(finding.message);
+    }
+  });
+  return fixed;
+}

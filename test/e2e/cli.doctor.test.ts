@@ -1,0 +1,123 @@
+import { appendFileSync, chmodSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { assistant, processOwner, toolCall, user } from '@tapedeck/tape';
+import Database from 'better-sqlite3';
+import { describe, expect, test } from 'vitest';
+import { type TempHome, tempHome } from '../support/temp-home.ts';
+
+const examined = async (home: TempHome, ...options: string[]) => {
+  const { stdout, code } = await home.tape(['doctor', '--json', ...options]);
+  return {
+    code,
+    ...(JSON.parse(stdout) as {
+      ok: boolean;
+      problems: { code: string }[];
+      findings: { code: string }[];
+      fixed: string[];
+    }),
+  };
+};
+
+function homeWithFork(): TempHome {
+  const home = tempHome();
+  using store = home.open();
+  store.session('main');
+  store.append('main', [user('hello')]);
+  store.fork('main', { name: 'child' });
+  return home;
+}
+
+describe('tape doctor', () => {
+  test('finds nothing in a home as it should be, and changes nothing', async () => {
+    using home = homeWithFork();
+    const before = home.contents();
+    expect(await examined(home)).toMatchObject({ code: 0, ok: true, problems: [], findings: [] });
+    expect(home.contents()).toEqual(before);
+  });
+
+  test.each([
+    ['a forged line', (home: TempHome) => appendFileSync(home.graph, '{"v":1,"g":3,"type":"fork"}\n')],
+    ['a changed line', (home: TempHome) => rewrite(home, (text) => text.replace('"child"', '"thief"'))],
+    ['a missing line', (home: TempHome) => rewrite(home, (text) => text.slice(text.indexOf('\n') + 1))],
+  ])('puts a graph file with %s aside, whole, and writes it anew byte for byte', async (_what, damage) => {
+    using home = homeWithFork();
+    const right = home.contents().graph;
+    damage(home);
+    const wrong = home.contents().graph;
+    expect(await examined(home)).toMatchObject({ code: 5, ok: false });
+    expect(home.contents().graph).toBe(wrong);
+    expect(await examined(home, '--fix')).toMatchObject({ code: 0, ok: true });
+    expect(home.contents().graph).toBe(right);
+    const aside = readdirSync(home.path).filter((name) => name.includes('.aside-'));
+    expect(aside.map((name) => readFileSync(home.file(name), 'utf8'))).toEqual([wrong]);
+  });
+
+  test('writes a graph file that is gone anew', async () => {
+    using home = homeWithFork();
+    const right = home.contents().graph;
+    rmSync(home.graph);
+    expect((await examined(home)).findings.map(({ code }) => code)).toEqual(['graph-behind']);
+    expect(await examined(home, '--fix')).toMatchObject({ code: 0, findings: [] });
+    expect(home.contents().graph).toBe(right);
+  });
+
+  test('takes back the lease of a dead process, and does what its inbox holds', async () => {
+    using home = homeWithFork();
+    {
+      using store = home.open();
+      store.acquire('main', { ...processOwner('gone'), pid: 2 ** 22 - 1, pidStart: '1' });
+    }
+    const raw = new Database(home.db);
+    raw
+      .prepare(
+        `INSERT INTO inbox (ulid, tape_id, mode, source, key, body, queued_at) SELECT '01JD0000000000000000000099', id, 'queue', 'test', 'k', ?, 0 FROM tape WHERE name = 'main'`,
+      )
+      .run(JSON.stringify({ type: 'append', drafts: [user('left behind')] }));
+    raw.close();
+    expect((await examined(home)).findings.map(({ code }) => code)).toContain('stale-lease');
+    expect(await examined(home, '--fix')).toMatchObject({ code: 0, findings: [] });
+    using store = home.open();
+    expect([...store.read('main', { kind: 'message' })]).toHaveLength(2);
+    expect(store.inbox('main')).toEqual([]);
+  });
+
+  test('makes the notes on open calls anew', async () => {
+    using home = homeWithFork();
+    {
+      using store = home.open();
+      store.append('main', [assistant([toolCall('c1', 'read', {})])]);
+    }
+    const raw = new Database(home.db);
+    const rows = () => raw.prepare('SELECT from_seq, to_seq, calls FROM open_calls').all();
+    const right = rows();
+    raw.exec('DELETE FROM open_calls');
+    expect((await examined(home)).findings.map(({ code }) => code)).toEqual(['open-calls-differ']);
+    expect(await examined(home, '--fix')).toMatchObject({ code: 0, findings: [] });
+    expect(rows()).toEqual(right);
+    raw.close();
+  });
+
+  test('closes files that others can read', async () => {
+    using home = homeWithFork();
+    chmodSync(home.graph, 0o644);
+    expect((await examined(home)).findings.map(({ code }) => code)).toEqual(['open-to-others']);
+    expect(await examined(home, '--fix')).toMatchObject({ code: 0, findings: [] });
+    expect(statSync(home.graph).mode & 0o777).toBe(0o600);
+  });
+
+  test('tells damage of entries, which nothing mends', async () => {
+    using home = homeWithFork();
+    const raw = new Database(home.db);
+    raw.exec('DROP TRIGGER entry_update');
+    raw.exec(`UPDATE entry SET payload = replace(payload, 'hello', 'hullo') WHERE seq = 2`);
+    raw.close();
+    const found = { code: 5, ok: false, problems: [{ code: 'entry-changed', session: 'main', seq: 2 }] };
+    expect(await examined(home)).toMatchObject(found);
+    expect(await examined(home, '--fix')).toMatchObject(found);
+  });
+});
+
+function rewrite(home: TempHome, change: (text: string) => string): void {
+  const text = change(readFileSync(home.graph, 'utf8'));
+  rmSync(home.graph);
+  appendFileSync(home.graph, text, { mode: 0o600 });
+}
