@@ -1,8 +1,8 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { anchor, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
-import { jsonError, tapeHere } from '../support/cli.ts';
+import { jsonError } from '../support/cli.ts';
 import { type TempHome, tempHome } from '../support/temp-home.ts';
 
 const transcript = fileURLToPath(new URL('../../packages/cli/demo/transcript.jsonl', import.meta.url));
@@ -34,7 +34,7 @@ const seen = new Set<string>();
  */
 async function refuses(home: TempHome, { args, stdin = '', exit, code, says, hint }: Refusal): Promise<void> {
   const before = home.contents();
-  const here = (words: readonly string[]) => tapeHere(words, { home: home.path, stdin });
+  const here = (words: readonly string[]) => home.here(words, { stdin });
   const first = !seen.has(code);
   seen.add(code);
   const human = await here(args);
@@ -54,7 +54,7 @@ async function refuses(home: TempHome, { args, stdin = '', exit, code, says, hin
   expect(home.contents(), what).toEqual(before);
 }
 
-test.concurrent('a session that is not there: exit 3, with the nearest name', async () => {
+test('a session that is not there: exit 3, with the nearest name', async () => {
   using home = withMain();
   const model = ['--model', 'script:/dev/null'];
   writeFileSync(home.file('answers.json'), '[]');
@@ -87,7 +87,7 @@ test.concurrent('a session that is not there: exit 3, with the nearest name', as
   await refuses(home, { args: ['log', 'zzzzzz'], exit: 3, code: 'TAPE_NO_SESSION', hint: 'tape sessions' });
 });
 
-test.concurrent('an anchor or a position that is not there: exit 3', async () => {
+test('an anchor or a position that is not there: exit 3', async () => {
   using home = withMain();
   const script = ['--task', 'x', '--model', `script:${home.file('answers.json')}`];
   writeFileSync(home.file('answers.json'), '[]');
@@ -117,7 +117,7 @@ test.concurrent('an anchor or a position that is not there: exit 3', async () =>
     await refuses(home, { args, exit: 3, code: 'TAPE_NO_SEQ' });
 });
 
-test.concurrent('a name that cannot be one: exit 2, and nothing is rewritten', async () => {
+test('a name that cannot be one: exit 2, and nothing is rewritten', async () => {
   using home = withMain();
   const long = (length: number) => 'n'.repeat(length);
   const names = [
@@ -148,16 +148,16 @@ test.concurrent('a name that cannot be one: exit 2, and nothing is rewritten', a
     await refuses(home, { args: ['anchor', 'main', name], exit: 2, code: 'TAPE_BAD_NAME' });
 });
 
-test.concurrent('a name with NUL, which no shell can pass on, is refused as well', async () => {
+test('a name with NUL, which no shell can pass on, is refused as well', async () => {
   using home = withMain();
   const before = home.contents();
   const refused = { code: 2, stdout: '', stderr: expect.stringContaining('\\u{0}') };
-  expect(await tapeHere(['new', 'a\0b'], { home: home.path })).toMatchObject(refused);
-  expect(await tapeHere(['anchor', 'main', 'a\0b'], { home: home.path })).toMatchObject(refused);
+  expect(await home.here(['new', 'a\0b'])).toMatchObject(refused);
+  expect(await home.here(['anchor', 'main', 'a\0b'])).toMatchObject(refused);
   expect(home.contents()).toEqual(before);
 });
 
-test.concurrent('180 and 200 characters are the most, and not too many', async () => {
+test('180 and 200 characters are the most, and not too many', async () => {
   using home = withMain();
   const longest = 'n'.repeat(180);
   expect(await home.tape(['new', longest])).toMatchObject({ code: 0 });
@@ -165,7 +165,7 @@ test.concurrent('180 and 200 characters are the most, and not too many', async (
   expect(await home.tape(['fork', longest, '--json'])).toMatchObject({ code: 0 });
 });
 
-test.concurrent('a name that is taken, or means something else: exit 4', async () => {
+test('a name that is taken, or means something else: exit 4', async () => {
   using home = withMain();
   await refuses(home, { args: ['fork', 'main', '--as', 'kid'], exit: 4, code: 'TAPE_EXISTS' });
   await refuses(home, { args: ['fork', 'main', '--as', 'main'], exit: 4, code: 'TAPE_EXISTS' });
@@ -178,7 +178,7 @@ test.concurrent('a name that is taken, or means something else: exit 4', async (
   await refuses(home, { args: ['merge', 'main'], exit: 4, code: 'TAPE_CONFLICT' });
 });
 
-test.concurrent('a position after --from can mean two things: exit 2 names both', async () => {
+test('a position after --from can mean two things: exit 2 names both', async () => {
   using home = withMain();
   for (const at of ['@2', '2']) {
     await refuses(home, {
@@ -206,7 +206,7 @@ test.concurrent('a position after --from can mean two things: exit 2 names both'
   }
 });
 
-test.concurrent('arguments that are wrong: exit 2', async () => {
+test('arguments that are wrong: exit 2', async () => {
   using home = withMain();
   const cases: readonly string[][] = [
     ['nosuchverb'],
@@ -239,17 +239,13 @@ test.concurrent('arguments that are wrong: exit 2', async () => {
   for (const args of cases) {
     const before = home.contents();
     const stdin = '{"content":"x"}\n';
-    const result = await tapeHere([...args, '--json'], {
-      home: home.path,
-      stdin,
-      env: { TAPE_MODEL: 'script:x' },
-    });
+    const result = await home.here([...args, '--json'], { stdin, env: { TAPE_MODEL: 'script:x' } });
     expect([result.code, jsonError(result).code], args.join(' ')).toEqual([2, 'CLI_USAGE']);
     expect(home.contents()).toEqual(before);
   }
 });
 
-test.concurrent('a model that cannot be used: exit 2 before anything is written', async () => {
+test('a model that cannot be used: exit 2 before anything is written', async () => {
   using home = withMain();
   const bad = [
     { model: undefined, code: 'CLI_USAGE', says: 'no model was given' },
@@ -267,7 +263,7 @@ test.concurrent('a model that cannot be used: exit 2 before anything is written'
   }
 });
 
-test.concurrent('a file that is no transcript: exit 1, with the place', async () => {
+test('a file that is no transcript: exit 1, with the place', async () => {
   using home = withMain();
   const file = (name: string, text: string) => {
     writeFileSync(home.file(name), text);
@@ -297,7 +293,7 @@ test.concurrent('a file that is no transcript: exit 1, with the place', async ()
   await refuses(home, { args: ['import', home.file('nothing')], exit: 3, code: 'CLI_NOT_FOUND' });
 });
 
-test.concurrent('a key that was used for something else: exit 4', async () => {
+test('a key that was used for something else: exit 4', async () => {
   using home = withMain();
   expect(await home.tape(['fork', 'main', '--key', 'k'])).toMatchObject({ code: 0 });
   await refuses(home, {
@@ -315,7 +311,7 @@ test.concurrent('a key that was used for something else: exit 4', async () => {
   });
 });
 
-test.concurrent('a key that is used again for the same: nothing is added', async () => {
+test('a key that is used again for the same: nothing is added', async () => {
   using home = withMain();
   const twice = [
     { args: ['fork', 'main', '--key', 'k', '--since', 'plan'], stdin: '' },
@@ -333,7 +329,7 @@ test.concurrent('a key that is used again for the same: nothing is added', async
   }
 });
 
-test.concurrent('a home that is not there: what looks for a session finds none, and makes none', async () => {
+test('a home that is not there: what looks for a session finds none, and makes none', async () => {
   using home = tempHome();
   const nowhere = home.file('nowhere');
   for (const args of [
@@ -357,14 +353,12 @@ test.concurrent('a home that is not there: what looks for a session finds none, 
     stdout: '[]\n',
   });
   expect(await home.tape(['graph', '--home', nowhere])).toMatchObject({ code: 0, stdout: '' });
-  const { existsSync } = await import('node:fs');
   expect(existsSync(nowhere)).toBe(false);
 });
 
-test.concurrent('a database that is another program’s, or none: exit 5, untouched', async () => {
+test('a database that is another program’s, or none: exit 5, untouched', async () => {
   using home = tempHome();
   writeFileSync(home.db, 'not a database, but a text that is long enough to be read as a header'.repeat(20));
-  const { readFileSync } = await import('node:fs');
   const before = readFileSync(home.db);
   for (const args of [['sessions'], ['new', 'x'], ['verify']]) {
     const result = await home.tape([...args, '--json']);

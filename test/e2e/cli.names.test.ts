@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { anchor, assistant, openTapeStore, user } from '@tapedeck/tape';
 import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
-import { json, jsonLines, tape } from '../support/cli.ts';
+import { json, jsonLines, startTape, tape } from '../support/cli.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { tempHome } from '../support/temp-home.ts';
 
@@ -99,7 +99,6 @@ test('what could steer a terminal never reaches one', async () => {
   using home = tempHome();
   const nasty = '\u001b]0;gotcha\u0007\u001b[2J\u009b31m\rover\u202edesrever\u200b\u0000 end';
   home.session('main', user(nasty), assistant(nasty), anchor('plan', { summary: nasty, [nasty]: nasty }));
-  const { writeFileSync } = await import('node:fs');
   writeFileSync(home.file('answers.json'), JSON.stringify([{ text: nasty }, { error: nasty }]));
   const model = ['--model', `script:${home.file('answers.json')}`];
   const commands = [
@@ -149,7 +148,6 @@ test('tape log | head: who stops reading ends it well', async () => {
 test('a verb that reads nothing does not wait for stdin', async () => {
   using home = tempHome();
   home.session('main');
-  const { startTape } = await import('../support/cli.ts');
   const running = startTape(['log', 'main'], { home: home.path });
   expect(await running.done).toMatchObject({ code: 0 });
 });

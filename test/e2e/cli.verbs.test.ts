@@ -1,9 +1,11 @@
+import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { anchor, assistant, toolCall, toolResult, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { json, jsonLines } from '../support/cli.ts';
 import { type TempHome, tempHome } from '../support/temp-home.ts';
 
+// In each test the first command is a process of its own, as a shell has it; the others run in this one.
 const transcript = fileURLToPath(new URL('../../packages/cli/demo/transcript.jsonl', import.meta.url));
 const hash = expect.stringMatching(/^[0-9a-f]{64}$/);
 const ulid = expect.stringMatching(/^[0-9A-HJKMNP-TV-Z]{26}$/);
@@ -23,41 +25,41 @@ function withMain(): TempHome {
   return home;
 }
 
-test.concurrent('new: creates a session once, and says what it is', async () => {
+test('new: creates a session once, and says what it is', async () => {
   using home = tempHome();
   const created = { session: 'main', tape: 'tape:main', head: 1 };
   expect(json(await home.tape(['new', 'main', '--json']))).toEqual({ ...created, created: true });
-  expect(json(await home.tape(['new', 'main', '--json']))).toEqual({ ...created, created: false });
-  expect(await home.tape(['new', 'main', '--quiet'])).toEqual({ stdout: 'main\n', stderr: '', code: 0 });
-  expect(await home.tape(['new', 'main'])).toMatchObject({ code: 0, stderr: '' });
+  expect(json(await home.here(['new', 'main', '--json']))).toEqual({ ...created, created: false });
+  expect(await home.here(['new', 'main', '--quiet'])).toEqual({ stdout: 'main\n', stderr: '', code: 0 });
+  expect(await home.here(['new', 'main'])).toMatchObject({ code: 0, stderr: '' });
   expect(home.lines()).toHaveLength(1);
 });
 
-test.concurrent('append: one line or many, as positions', async () => {
+test('append: one line or many, as positions', async () => {
   using home = tempHome();
   const lines = '{"role":"user","content":"Hi"}\n{"kind":"event","name":"deploy","payload":{"ok":true}}\n';
   const first = await home.tape(['append', 'main', '--json'], { stdin: lines });
   expect(json(first)).toMatchObject({ session: 'main', from: 2, to: 3 });
   expect(first.stderr).toBe('Created session main\n');
-  const quiet = await home.tape(['append', 'main', '--quiet'], { stdin: lines });
+  const quiet = await home.here(['append', 'main', '--quiet'], { stdin: lines });
   expect(quiet).toEqual({ stdout: '5\n', stderr: '', code: 0 });
 });
 
-test.concurrent('anchor and handoff: name a point', async () => {
+test('anchor and handoff: name a point', async () => {
   using home = withMain();
   const marked = await home.tape(['anchor', 'main', 'done', '--state', '{"pages":12}', '--json']);
   expect(json(marked)).toEqual({ session: 'main', seq: 7, name: 'done' });
-  const handed = await home.tape(['handoff', 'main', 'next', '--summary', 'Twelve pages.', '--json']);
+  const handed = await home.here(['handoff', 'main', 'next', '--summary', 'Twelve pages.', '--json']);
   expect(json(handed)).toEqual({ session: 'main', seq: 8, name: 'next' });
-  expect((await home.tape(['anchor', 'main', 'more', '--quiet'])).stdout).toBe('main@9\n');
-  const shown = json(await home.tape(['show', 'main@done', '--json']));
+  expect((await home.here(['anchor', 'main', 'more', '--quiet'])).stdout).toBe('main@9\n');
+  const shown = json(await home.here(['show', 'main@done', '--json']));
   expect(shown).toMatchObject({ seq: 7, kind: 'anchor', payload: { state: { pages: 12 } } });
-  const view = json(await home.tape(['view', 'main', '--json']));
+  const view = json(await home.here(['view', 'main', '--json']));
   expect(JSON.stringify(view.messages)).toContain('Twelve pages.');
   expect(JSON.stringify(view.messages)).not.toContain('How many?');
 });
 
-test.concurrent('fork: tells what the child inherits', async () => {
+test('fork: tells what the child inherits', async () => {
   using home = withMain();
   const whole = json(await home.tape(['fork', 'main', '--json']));
   expect(whole).toEqual({
@@ -70,41 +72,41 @@ test.concurrent('fork: tells what the child inherits', async () => {
     repeated: false,
   });
   const since = ['fork', 'main', '--since', 'task', '--as', 'kid', '--next-steps', 'Count again', '--json'];
-  expect(json(await home.tape(since))).toMatchObject({ session: 'kid', from_anchor: 'task', range: [4, 6] });
-  expect(json(await home.tape(['fork', 'main', '--from', 'task', '--json']))).toMatchObject({
+  expect(json(await home.here(since))).toMatchObject({ session: 'kid', from_anchor: 'task', range: [4, 6] });
+  expect(json(await home.here(['fork', 'main', '--from', 'task', '--json']))).toMatchObject({
     range: [4, 6],
   });
-  expect(json(await home.tape(['fork', 'main', '--since', '@2', '--json']))).toMatchObject({
+  expect(json(await home.here(['fork', 'main', '--since', '@2', '--json']))).toMatchObject({
     from_anchor: '@2',
     range: [3, 6],
   });
-  expect(json(await home.tape(['fork', 'main@task', '--json']))).toMatchObject({ base: 3, range: [1, 3] });
-  const fresh = json(await home.tape(['fork', 'main', '--fresh', '--json']));
+  expect(json(await home.here(['fork', 'main@task', '--json']))).toMatchObject({ base: 3, range: [1, 3] });
+  const fresh = json(await home.here(['fork', 'main', '--fresh', '--json']));
   expect(fresh).toMatchObject({ range: null, from_anchor: null });
   // Between a call and its result nothing can be cut.
-  const cut = json(await home.tape(['fork', 'main@4', '--json']));
+  const cut = json(await home.here(['fork', 'main@4', '--json']));
   expect(cut).toMatchObject({ base: 3, range: [1, 3], snapped_from: 4 });
 });
 
-test.concurrent('fork: a person reads what it comes to', async () => {
+test('fork: a person reads what it comes to', async () => {
   using home = withMain();
   const { stdout, stderr } = await home.tape(['fork', 'main', '--since', 'task', '--as', 'kid']);
   expect(stdout).toMatch(/^Forked kid inherits main 4-6 \(3 entries, ~\d+ tokens\)\n/);
   expect(stderr).toBe('');
-  expect((await home.tape(['fork', 'main', '--fresh', '--quiet'])).stdout).toMatch(
+  expect((await home.here(['fork', 'main', '--fresh', '--quiet'])).stdout).toMatch(
     /^main-fork-[0-9a-f]{8}\n$/,
   );
 });
 
-test.concurrent('merge: a receipt, the same one again, and a check that writes nothing', async () => {
+test('merge: a receipt, the same one again, and a check that writes nothing', async () => {
   using home = withMain();
   await home.tape(['fork', 'main', '--since', 'task', '--as', 'kid']);
-  await home.tape(['append', 'kid'], { stdin: '{"role":"assistant","content":"Thirteen."}\n' });
+  await home.here(['append', 'kid'], { stdin: '{"role":"assistant","content":"Thirteen."}\n' });
   const before = home.contents();
-  const check = json(await home.tape(['merge', 'kid', '--check', '--json']));
+  const check = json(await home.here(['merge', 'kid', '--check', '--json']));
   expect(check).toMatchObject({ complete: true, conflicts: [] });
   expect(home.contents()).toEqual(before);
-  const merged = json(await home.tape(['merge', 'kid', '--json']));
+  const merged = json(await home.here(['merge', 'kid', '--json']));
   expect(merged).toEqual({
     parent: 'main',
     child: 'kid',
@@ -116,41 +118,41 @@ test.concurrent('merge: a receipt, the same one again, and a check that writes n
     conflicts: [],
   });
   const after = home.contents();
-  expect(json(await home.tape(['merge', 'kid', '--json']))).toEqual({ ...merged, repeated: true });
-  expect(await home.tape(['merge', 'kid', '--quiet'])).toEqual({ stdout: 'main@7\n', stderr: '', code: 0 });
+  expect(json(await home.here(['merge', 'kid', '--json']))).toEqual({ ...merged, repeated: true });
+  expect(await home.here(['merge', 'kid', '--quiet'])).toEqual({ stdout: 'main@7\n', stderr: '', code: 0 });
   expect(home.contents()).toEqual(after);
 });
 
-test.concurrent('merge: a result of one’s own, and a discard', async () => {
+test('merge: a result of one’s own, and a discard', async () => {
   using home = withMain();
   for (const name of ['kid', 'left']) await home.tape(['fork', 'main', '--as', name]);
-  expect(await home.tape(['merge', 'kid', '--result', '-'], { stdin: 'It is 13.' })).toMatchObject({
+  expect(await home.here(['merge', 'kid', '--result', '-'], { stdin: 'It is 13.' })).toMatchObject({
     code: 0,
   });
-  const [message] = jsonLines(await home.tape(['log', 'main', '-n', '1', '--jsonl']));
+  const [message] = jsonLines(await home.here(['log', 'main', '-n', '1', '--jsonl']));
   expect(JSON.stringify(message?.payload)).toContain('It is 13.');
-  expect(await home.tape(['merge', 'kid', '--result', 'It is 14.', '--json'])).toMatchObject({ code: 4 });
-  const discarded = json(await home.tape(['merge', 'left', '--strategy', 'discard', '--json']));
+  expect(await home.here(['merge', 'kid', '--result', 'It is 14.', '--json'])).toMatchObject({ code: 4 });
+  const discarded = json(await home.here(['merge', 'left', '--strategy', 'discard', '--json']));
   expect(discarded).toMatchObject({ state: 'discarded', seq: 9 });
-  expect(await home.tape(['merge', 'left'])).toMatchObject({ code: 4 });
+  expect(await home.here(['merge', 'left'])).toMatchObject({ code: 4 });
 });
 
-test.concurrent('merge: both sides wrote one state key', async () => {
+test('merge: both sides wrote one state key', async () => {
   using home = withMain();
   await home.tape(['fork', 'main', '--as', 'kid']);
-  await home.tape(['anchor', 'kid', 'k', '--state', '{"goal":"a"}']);
-  await home.tape(['anchor', 'main', 'm', '--state', '{"goal":"b"}']);
+  await home.here(['anchor', 'kid', 'k', '--state', '{"goal":"a"}']);
+  await home.here(['anchor', 'main', 'm', '--state', '{"goal":"b"}']);
   const conflicts = [{ what: 'state:goal', child: 8, parent: 7 }];
   const before = home.contents();
-  const check = await home.tape(['merge', 'kid', '--check', '--on-conflict', 'refuse', '--json']);
+  const check = await home.here(['merge', 'kid', '--check', '--on-conflict', 'refuse', '--json']);
   expect(check.code).toBe(4);
   expect(json(check)).toMatchObject({ conflicts });
-  expect(await home.tape(['merge', 'kid', '--on-conflict', 'refuse'])).toMatchObject({ code: 4, stdout: '' });
+  expect(await home.here(['merge', 'kid', '--on-conflict', 'refuse'])).toMatchObject({ code: 4, stdout: '' });
   expect(home.contents()).toEqual(before);
-  expect(json(await home.tape(['merge', 'kid', '--json']))).toMatchObject({ state: 'merged', conflicts });
+  expect(json(await home.here(['merge', 'kid', '--json']))).toMatchObject({ state: 'merged', conflicts });
 });
 
-test.concurrent('log: entries as JSON lines, one document, or lines for people', async () => {
+test('log: entries as JSON lines, one document, or lines for people', async () => {
   using home = withMain();
   const entries = jsonLines(await home.tape(['log', 'main', '--jsonl']));
   expect(entries.map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5, 6]);
@@ -165,32 +167,32 @@ test.concurrent('log: entries as JSON lines, one document, or lines for people',
     hash,
   });
   expect(entries[2]).toMatchObject({ kind: 'anchor', mark: 'anchor', name: 'task' });
-  expect(json(await home.tape(['log', 'main', '--json']))).toEqual(entries);
+  expect(json(await home.here(['log', 'main', '--json']))).toEqual(entries);
   const seqs = async (...args: string[]) =>
-    (await home.tape(['log', 'main', '--quiet', ...args])).stdout.split('\n');
+    (await home.here(['log', 'main', '--quiet', ...args])).stdout.split('\n');
   expect(await seqs('-n', '2')).toEqual(['5', '6', '']);
   expect(await seqs('--from', '2', '--to', '3')).toEqual(['2', '3', '']);
   expect(await seqs('--since', 'task')).toEqual(['4', '5', '6', '']);
   expect(await seqs('--since', '@task', '-n', '1')).toEqual(['6', '']);
   expect(await seqs('--kind', 'tool-call')).toEqual(['4', '']);
   expect(await seqs('--kind', 'message', '-n', '2')).toEqual(['4', '6', '']);
-  const human = await home.tape(['log', 'main', '--oneline']);
+  const human = await home.here(['log', 'main', '--oneline']);
   expect(human.stdout.split('\n')).toHaveLength(7);
   expect(human.stdout).toContain('How many?');
 });
 
-test.concurrent('log: what is inherited says so, and can be left out', async () => {
+test('log: what is inherited says so, and can be left out', async () => {
   using home = withMain();
   await home.tape(['fork', 'main', '--as', 'kid']);
-  const own = jsonLines(await home.tape(['log', 'kid', '--own', '--jsonl']));
+  const own = jsonLines(await home.here(['log', 'kid', '--own', '--jsonl']));
   expect(own.map(({ seq, tape }) => [seq, tape])).toEqual([[7, 'tape:kid']]);
-  const all = jsonLines(await home.tape(['log', 'kid', '--jsonl']));
+  const all = jsonLines(await home.here(['log', 'kid', '--jsonl']));
   expect(all.map(({ session }) => session)).toEqual(Array(7).fill('kid'));
   expect(all.map(({ tape }) => tape)).toEqual([...Array(6).fill('tape:main'), 'tape:kid']);
-  expect((await home.tape(['log', 'kid', '-n', '2'])).stdout).toMatch(/^ {4}6 ↑ .*\n {4}7 {3}/);
+  expect((await home.here(['log', 'kid', '-n', '2'])).stdout).toMatch(/^ {4}6 ↑ .*\n {4}7 {3}/);
 });
 
-test.concurrent('view: messages, their digest, and why each entry is in or out', async () => {
+test('view: messages, their digest, and why each entry is in or out', async () => {
   using home = withMain();
   const view = json(await home.tape(['view', 'main', '--json']));
   expect(view).toEqual({
@@ -200,20 +202,20 @@ test.concurrent('view: messages, their digest, and why each entry is in or out',
     from: 1,
     to: 6,
   });
-  const explained = json<{ explain: object[] }>(await home.tape(['view', 'main', '--explain', '--json']));
+  const explained = json<{ explain: object[] }>(await home.here(['view', 'main', '--explain', '--json']));
   expect(explained).toMatchObject({ digest: view.digest });
   expect(explained.explain).toHaveLength(6);
   expect(explained.explain[1]).toEqual({ seq: 2, in: true, why: expect.any(String) });
-  expect((await home.tape(['view', 'main', '--quiet'])).stdout).toBe(`${view.digest}\n`);
-  expect(json(await home.tape(['view', 'main@2', '--json']))).toMatchObject({ to: 2 });
-  const fromAnchor = json(await home.tape(['view', 'main', '--policy', 'from-anchor:task', '--json']));
+  expect((await home.here(['view', 'main', '--quiet'])).stdout).toBe(`${view.digest}\n`);
+  expect(json(await home.here(['view', 'main@2', '--json']))).toMatchObject({ to: 2 });
+  const fromAnchor = json(await home.here(['view', 'main', '--policy', 'from-anchor:task', '--json']));
   expect(JSON.stringify(fromAnchor.messages)).not.toContain('How many?');
 });
 
-test.concurrent('sessions and children: arrays with the documented fields', async () => {
+test('sessions and children: arrays with the documented fields', async () => {
   using home = withMain();
   await home.tape(['fork', 'main', '--since', 'task', '--as', 'kid']);
-  await home.tape(['merge', 'kid']);
+  await home.here(['merge', 'kid']);
   const kid = {
     session: 'kid',
     id: ulid,
@@ -226,8 +228,8 @@ test.concurrent('sessions and children: arrays with the documented fields', asyn
     head: 7,
     updated_at: date,
   };
-  expect(json(await home.tape(['children', 'main', '--json']))).toEqual([kid]);
-  const all = json<object[]>(await home.tape(['sessions', '--json']));
+  expect(json(await home.here(['children', 'main', '--json']))).toEqual([kid]);
+  const all = json<object[]>(await home.here(['sessions', '--json']));
   expect(all).toContainEqual(kid);
   expect(all).toContainEqual({
     session: 'main',
@@ -237,99 +239,97 @@ test.concurrent('sessions and children: arrays with the documented fields', asyn
     head: 8,
     updated_at: date,
   });
-  expect(jsonLines(await home.tape(['ls', '--jsonl']))).toEqual(all);
-  expect((await home.tape(['sessions', '--quiet', '-n', '1'])).stdout.split('\n')).toHaveLength(2);
-  expect(json(await home.tape(['children', 'kid', '--json']))).toEqual([]);
+  expect(jsonLines(await home.here(['ls', '--jsonl']))).toEqual(all);
+  expect((await home.here(['sessions', '--quiet', '-n', '1'])).stdout.split('\n')).toHaveLength(2);
+  expect(json(await home.here(['children', 'kid', '--json']))).toEqual([]);
 });
 
-test.concurrent('lineage and graph: who came from where', async () => {
+test('lineage and graph: who came from where', async () => {
   using home = withMain();
   await home.tape(['fork', 'main', '--since', 'task', '--as', 'kid']);
-  await home.tape(['fork', 'kid', '--as', 'grandkid']);
-  expect(json(await home.tape(['lineage', 'kid', '--json']))).toMatchObject({
+  await home.here(['fork', 'kid', '--as', 'grandkid']);
+  expect(json(await home.here(['lineage', 'kid', '--json']))).toMatchObject({
     session: 'kid',
     parent: 'main',
     from_anchor: 'task',
     ancestors: ['main'],
     children: [{ session: 'grandkid', parent: 'kid' }],
   });
-  expect(json(await home.tape(['graph', '--format', 'json']))).toMatchObject([
+  expect(json(await home.here(['graph', '--format', 'json']))).toMatchObject([
     { session: 'main', children: [{ session: 'kid', children: [{ session: 'grandkid' }] }] },
   ]);
   for (const format of ['lanes', 'tree', 'dot', 'mermaid'])
-    expect((await home.tape(['graph', '--format', format])).stdout).toContain('grandkid');
-  expect((await home.tape(['log', 'main', '--graph'])).stdout).toContain('kid');
+    expect((await home.here(['graph', '--format', format])).stdout).toContain('grandkid');
+  expect((await home.here(['log', 'main', '--graph'])).stdout).toContain('kid');
 });
 
-test.concurrent('show: one entry, or what is known of a session', async () => {
+test('show: one entry, or what is known of a session', async () => {
   using home = withMain();
   expect(json(await home.tape(['show', 'main@6', '--json']))).toMatchObject({
     seq: 6,
     kind: 'message',
     hash,
   });
-  expect(json(await home.tape(['show', 'main@head', '--json']))).toMatchObject({ seq: 6 });
-  const info = json(await home.tape(['show', 'main', '--json']));
+  expect(json(await home.here(['show', 'main@head', '--json']))).toMatchObject({ seq: 6 });
+  const info = json(await home.here(['show', 'main', '--json']));
   expect(info).toMatchObject({ session: 'main', id: ulid, tape: 'tape:main', head: 6, base: 0, hash });
-  expect(json(await home.tape(['show', String(info.id), '--json']))).toMatchObject({ session: 'main' });
-  expect((await home.tape(['show', 'main@6'])).stdout).toContain('Twelve.');
+  expect(json(await home.here(['show', String(info.id), '--json']))).toMatchObject({ session: 'main' });
+  expect((await home.here(['show', 'main@6'])).stdout).toContain('Twelve.');
 });
 
-test.concurrent('verify: clean, and damage in the graph file', async () => {
+test('verify: clean, and damage in the graph file', async () => {
   using home = withMain();
   await home.tape(['fork', 'main', '--as', 'kid']);
-  expect(json(await home.tape(['verify', '--json']))).toEqual({
+  expect(json(await home.here(['verify', '--json']))).toEqual({
     ok: true,
     sessions: 2,
     entries: 7,
     problems: [],
   });
-  expect(json(await home.tape(['verify', 'kid', '--json']))).toMatchObject({ ok: true, sessions: 2 });
-  expect(await home.tape(['verify', '--quiet'])).toEqual({ stdout: 'ok\n', stderr: '', code: 0 });
-  const { writeFileSync } = await import('node:fs');
+  expect(json(await home.here(['verify', 'kid', '--json']))).toMatchObject({ ok: true, sessions: 2 });
+  expect(await home.here(['verify', '--quiet'])).toEqual({ stdout: 'ok\n', stderr: '', code: 0 });
   writeFileSync(home.graph, home.contents().graph.replace('"session_id":"kid"', '"session_id":"kit"'));
-  const damaged = await home.tape(['verify', '--json']);
+  const damaged = await home.here(['verify', '--json']);
   expect(damaged.code).toBe(5);
   expect(json(damaged)).toMatchObject({ ok: false, problems: [{ code: expect.any(String), seq: null }] });
 });
 
-test.concurrent('import: a transcript once, under its own name or another', async () => {
+test('import: a transcript once, under its own name or another', async () => {
   using home = tempHome();
   const first = json(await home.tape(['import', transcript, '--as', 'main', '--json']));
   expect(first).toMatchObject({ sessions: 1, entries: 16, repaired: 0, derived: 0 });
-  expect(json(await home.tape(['import', transcript, '--as', 'main', '--json']))).toMatchObject({
+  expect(json(await home.here(['import', transcript, '--as', 'main', '--json']))).toMatchObject({
     entries: 0,
   });
-  const own = await home.tape(['import', transcript, '--quiet']);
+  const own = await home.here(['import', transcript, '--quiet']);
   expect(own).toMatchObject({ code: 0, stderr: '' });
   expect(own.stdout).toMatch(/^[0-9a-f-]{36}\n$/);
 });
 
-test.concurrent('demo: does the main job offline, in about a second', async () => {
+test('demo: does the main job offline, in about a second', async () => {
   using home = tempHome();
   const first = await home.tape(['demo', '--home', home.path]);
   expect(first).toMatchObject({ code: 0, stderr: '' });
   expect(first.stdout).toMatch(/completed, merged into main@\d+\n.*completed, merged into main@\d+\n/);
   expect(first.stdout).toContain('every hash as recorded');
-  expect(await home.tape(['demo', '--home', home.path])).toMatchObject({ code: 4 });
+  expect(await home.here(['demo', '--home', home.path])).toMatchObject({ code: 4 });
 });
 
-test.concurrent('help: of the whole, and of each verb', async () => {
-  const home = tempHome();
-  using _ = home;
+test('help: of the whole, and of each verb', async () => {
+  using home = tempHome();
   const help = await home.tape(['--help']);
   expect(help).toMatchObject({ code: 0, stderr: '' });
   const verbs = [...help.stdout.matchAll(/^ {2}([a-z]+) {2,}/gm)].map(([, verb = '']) => verb);
   expect(verbs.length).toBeGreaterThan(15);
-  const pages = await Promise.all(verbs.map((verb) => home.tape([verb, '--help'])));
+  const pages = await Promise.all(verbs.map((verb) => home.here([verb, '--help'])));
   for (const page of pages) {
     expect(page.code).toBe(0);
     expect(page.stdout).toMatch(/^tape [a-z]+/);
     expect(page.stdout).toContain('Examples:');
   }
-  expect(await home.tape(['--version'])).toMatchObject({
+  expect(await home.here(['--version'])).toMatchObject({
     code: 0,
     stdout: expect.stringMatching(/^\d+\.\d+/),
   });
-  expect(await home.tape([])).toMatchObject({ code: 2 });
+  expect(await home.here([])).toMatchObject({ code: 2 });
 });

@@ -7,7 +7,7 @@ import { tool } from 'ai';
 import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { json, tapeHere } from '../support/cli.ts';
+import { json } from '../support/cli.ts';
 import { type ChatAnswer, isAfterTools, lastUserText, startProvider } from '../support/provider.ts';
 import { type TempHome, tempHome } from '../support/temp-home.ts';
 
@@ -54,13 +54,19 @@ function answerTo(request: Parameters<Parameters<typeof startProvider>[0]>[0]): 
 
 describe.each([
   { file: 'the demo’s transcript', path: shipped },
-  { file: 'entire-small-fork.jsonl', path: `${samples}entire-small-fork.jsonl` },
-  { file: 'entire-orphan-tooluse.jsonl', path: `${samples}entire-orphan-tooluse.jsonl` },
-])('the main job on $file (needs $path)', ({ path }) => {
+  {
+    file: 'entire-small-fork.jsonl (skipped unless ../shared/samples is there)',
+    path: `${samples}entire-small-fork.jsonl`,
+  },
+  {
+    file: 'entire-orphan-tooluse.jsonl (skipped unless ../shared/samples is there)',
+    path: `${samples}entire-orphan-tooluse.jsonl`,
+  },
+])('the main job on $file', ({ path }) => {
   test.skipIf(!existsSync(path))('delegates in parallel, merges once each, and proves it', async () => {
     using home = tempHome();
     await using provider = await startProvider(answerTo);
-    const here = (...args: string[]) => tapeHere(args, { home: home.path });
+    const here = (...args: string[]) => home.here(args);
 
     const imported = json(await here('import', path, '--as', 'main', '--json'));
     expect(imported).toMatchObject({ sessions: 1, names: ['main'] });
@@ -195,7 +201,7 @@ function checkGraph(home: TempHome, outcomes: readonly ChildOutcome[], before: n
 async function checkRepeat(home: TempHome, outcomes: readonly ChildOutcome[]): Promise<void> {
   const bytes = fileDigests(home);
   for (const { session, merged } of outcomes) {
-    const again = await tapeHere(['merge', session, '--json'], { home: home.path });
+    const again = await home.here(['merge', session, '--json']);
     expect(json(again)).toMatchObject({ state: 'merged', seq: merged?.seq, repeated: true });
   }
   expect(fileDigests(home)).toEqual(bytes);
@@ -247,7 +253,7 @@ async function checkDamage(home: TempHome, session: string): Promise<void> {
   const text = damaged?.payload ?? '';
   const at = text.lastIndexOf('e');
   rewrite(`${text.slice(0, at)}E${text.slice(at + 1)}`);
-  const found = await tapeHere(['verify', '--json'], { home: home.path });
+  const found = await home.here(['verify', '--json']);
   expect(found.code).toBe(5);
   expect(json(found)).toMatchObject({
     ok: false,
@@ -255,5 +261,5 @@ async function checkDamage(home: TempHome, session: string): Promise<void> {
   });
   rewrite(text);
   db.close();
-  expect(await tapeHere(['verify', '--json'], { home: home.path })).toMatchObject({ code: 0 });
+  expect(await home.here(['verify', '--json'])).toMatchObject({ code: 0 });
 }
