@@ -33,10 +33,9 @@ async function drained(stream: NodeJS.WriteStream): Promise<void> {
 /** The process itself. */
 export function nodeIo(): Io {
   const { stdout, stderr, stdin } = process;
-  let closed = false;
+  let failure: Error | undefined;
   stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
-    closed = true;
+    failure = error.code === 'EPIPE' ? new PipeClosed() : error;
   });
   stderr.on('error', () => {});
   let interrupt: AbortController | undefined;
@@ -52,9 +51,9 @@ export function nodeIo(): Io {
     columns: stdout.columns ?? 80,
     stdin,
     out: async (text) => {
-      if (closed) throw new PipeClosed();
+      if (failure !== undefined) throw failure;
       if (!stdout.write(text)) await drained(stdout);
-      if (closed) throw new PipeClosed();
+      if (failure !== undefined) throw failure;
     },
     err: (text) => {
       stderr.write(text);

@@ -27,7 +27,12 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
   }
 }
 
+/** The options that `--no-` turns off; yargs would take it before any other and set a text to false. */
+const negatable = /^--no-(?:wait|color|own)$/;
+
 async function parseAndRun(argv: readonly string[], io: Io): Promise<number> {
+  const negated = argv.find((word) => word.startsWith('--no-') && !negatable.test(word));
+  if (negated !== undefined) throw new UsageError(`cannot take ${negated}: there is no such option`);
   if (argv.length === 0 || (argv.length === 1 && /^(?:--help|-h|help)$/.test(argv[0] ?? ''))) {
     await io.out(helpPage(verbs));
     return argv.length === 0 ? exit.usage : exit.done;

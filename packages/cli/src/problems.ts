@@ -1,5 +1,5 @@
 import type { JournalReport } from '@tapedeck/graph';
-import { type Problem, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
+import type { Problem, SqliteTapeStore } from '@tapedeck/tape';
 import type { Home } from './home.ts';
 
 /** One thing that is wrong, as `--json` gives it. */
@@ -10,25 +10,32 @@ export interface Found {
   readonly message: string;
 }
 
-/** Damage to tapes, or to one session and all it inherits. */
+/** Damage to tapes, or to one session and all it inherits. Whatever stops the check is damage too. */
 export function* verifyTapes(store: SqliteTapeStore, ref: string | undefined): Iterable<Found> {
   try {
     for (const problem of store.verify(ref)) yield problem satisfies Problem;
   } catch (error) {
-    // A page that SQLite itself cannot read is damage to tell, not a reason to stop without a report.
-    if (!(error instanceof TapeError) || error.code !== 'TAPE_CORRUPT') throw error;
-    const { session = null, seq = null } = error.data as { session?: string; seq?: number };
-    yield { code: 'database-damaged', session, seq, message: error.message };
+    yield { code: 'database-damaged', session: null, seq: null, message: (error as Error).message };
   }
 }
 
-export async function readJournal(home: Home): Promise<JournalReport> {
+/** Damage to the graph file. */
+export async function verifyGraph(
+  store: SqliteTapeStore,
+  home: Home,
+): Promise<{ problems: Found[]; g: number }> {
   const { checkJournal, readLines } = await import('@tapedeck/graph');
-  return checkJournal(readLines(home.graph));
+  try {
+    const report = checkJournal(readLines(home.graph));
+    return { problems: [...compareGraph(store, report)], g: report.g };
+  } catch (error) {
+    const { message } = error as Error;
+    return { problems: [{ code: 'graph-unreadable', session: null, seq: null, message }], g: 0 };
+  }
 }
 
 /** The file checked by itself, then against the database: one may lag behind, never differ. */
-export function* verifyGraph(store: SqliteTapeStore, report: JournalReport): Iterable<Found> {
+function* compareGraph(store: SqliteTapeStore, report: JournalReport): Iterable<Found> {
   for (const { code, line, message } of report.problems)
     yield {
       code: `graph-${code}`,

@@ -2,6 +2,7 @@ import type { SqliteTapeStore } from '@tapedeck/tape';
 import type { ArgumentsCamelCase, Argv } from 'yargs';
 import { findHome, type Home, needHome, openForReading, openForWriting } from './home.ts';
 import type { Io } from './io.ts';
+import { safe } from './output/safe.ts';
 
 /** Options of every verb. */
 export interface CommonOptions {
@@ -89,10 +90,10 @@ export function makeContext(io: Io, options: CommonOptions): Context {
     answer: async ({ json, quiet, human }) => {
       if (options.quiet === true && quiet !== undefined) await io.out(`${quiet}\n`);
       else if (options.json === true || options.jsonl === true) await io.out(`${JSON.stringify(json)}\n`);
-      else await io.out(`${human}\n`);
+      else await io.out(`${safe(human)}\n`);
     },
     status: (text) => {
-      if (options.quiet !== true) io.err(`${text}\n`);
+      if (options.quiet !== true) io.err(`${safe(text)}\n`);
     },
   };
 }

@@ -17,7 +17,7 @@ import { type Child, type ForkOptions, forkChild } from './child.ts';
 import type { DeckParts } from './deck.ts';
 import { type DelegateOptions, type DelegateTask, Delegation } from './delegate.ts';
 import { SessionError } from './errors.ts';
-import { hold } from './hold.ts';
+import { type Hold, hold } from './hold.ts';
 import { closeOrphans, runLoop } from './loop.ts';
 import { type MergeOptions, mergeChild } from './merge.ts';
 import { needModel, type ToolSet } from './model.ts';
@@ -130,8 +130,21 @@ export class Session {
       if (before.parent !== undefined)
         await store.setTask(this.id, taskOf[result.finish], { lease: held.lease });
       return { run, session: this.name, from: before.head + 1, to: after.head, ...result };
+    } catch (error) {
+      // What could not be recorded ends the run (law 11); the parent of a child must not wait for it.
+      await this.#markFailed(held);
+      throw error;
     } finally {
       await held.release();
+    }
+  }
+
+  async #markFailed(held: Hold): Promise<void> {
+    try {
+      const info = await this.info();
+      if (info.task === 'running') await this.#parts.store.setTask(this.id, 'failed', { lease: held.lease });
+    } catch {
+      // The store itself fails: the error that is on its way says so.
     }
   }
 

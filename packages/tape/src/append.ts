@@ -1,6 +1,6 @@
 import { type Blob, extractBlobs, keepBlobs } from './blob.ts';
 import type { Sources } from './clock.ts';
-import type { Draft, Seq } from './entry.ts';
+import { type Draft, normalise, type Seq } from './entry.ts';
 import { TapeError } from './errors.ts';
 import { bodyHash, entryHash, hex } from './hash.ts';
 import { encodeJson, isObject, type Json } from './json.ts';
@@ -147,6 +147,19 @@ function touchState(db: Db, tapeId: number, seq: Seq, draft: Draft): void {
       'INSERT INTO touch (tape_id, what, seq, wrote) VALUES (@tapeId, @what, @seq, 1) ON CONFLICT DO NOTHING',
       { tapeId, what: `state:${key}`, seq },
     );
+  }
+}
+
+/**
+ * Checks, without a store, all of a draft that can be checked: kind and payload, sizes, nesting, key and name.
+ * @throws TAPE_BAD_ENTRY
+ */
+export function checkDraft(draft: Draft): void {
+  for (const { kind, payload, meta, name, key } of normalise(draft)) {
+    encodeJson(extractBlobs(payload).payload, `a ${kind} entry`);
+    if (meta !== undefined) encodeJson(meta, 'meta');
+    checkText(name, 'name');
+    checkText(key, 'key');
   }
 }
 

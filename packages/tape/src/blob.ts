@@ -17,6 +17,22 @@ export interface Blob {
   readonly bytes: Uint8Array;
 }
 
+/** Keeps a caller's own value that looks like one of our references from being taken for one (law 10). */
+interface Literal {
+  readonly type: 'blob';
+  readonly as: 'json';
+  readonly value: unknown;
+}
+
+function isLiteral(value: unknown): value is Literal {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    (value as Partial<Literal>).type === 'blob' &&
+    (value as Partial<Literal>).as === 'json'
+  );
+}
+
 /** Whether a value stands for bytes kept elsewhere. */
 export function isBlobRef(value: unknown): value is BlobRef {
   if (typeof value !== 'object' || value === null) return false;
@@ -51,6 +67,7 @@ function mapBytes(value: unknown, keep: Keep, depth: number): unknown {
   if (value instanceof ArrayBuffer) return keep(new Uint8Array(value), 'bytes');
   if (Array.isArray(value)) return mapArray(value, (item) => mapBytes(item, keep, depth + 1));
   if ('toJSON' in value) return value;
+  if (isBlobRef(value) || isLiteral(value)) return { type: 'blob', as: 'json', value } satisfies Literal;
   const media = typeof (value as { mediaType?: unknown }).mediaType === 'string';
   return mapFields(value, (field, name) => {
     if (media && (name === 'data' || name === 'image')) {
@@ -76,6 +93,7 @@ function base64Bytes(value: unknown, keep: Keep): BlobRef | undefined {
  */
 export function restoreBlobs(payload: unknown, load: (hash: string) => Uint8Array): unknown {
   if (typeof payload !== 'object' || payload === null || payload instanceof Uint8Array) return payload;
+  if (isLiteral(payload)) return payload.value;
   if (isBlobRef(payload)) {
     const bytes = load(payload.hash);
     return payload.as === 'bytes' ? bytes : Buffer.from(bytes).toString('base64');
@@ -87,6 +105,7 @@ export function restoreBlobs(payload: unknown, load: (hash: string) => Uint8Arra
 /** The hashes of the bytes that a payload refers to. */
 export function blobHashes(payload: unknown): string[] {
   if (typeof payload !== 'object' || payload === null) return [];
+  if (isLiteral(payload)) return [];
   if (isBlobRef(payload)) return [payload.hash];
   return Object.values(payload).flatMap(blobHashes);
 }

@@ -96,7 +96,7 @@ function sameBatches(db: Db, tape: TapeRow): boolean {
   for (const { seq, was, now } of batchSteps(db, tape)) {
     const from = (now ?? was)?.from ?? seq;
     const to = now === undefined ? seq - 1 : null;
-    found.set(from, { from_seq: from, to_seq: to, calls: JSON.stringify([...(now?.calls ?? [])]) });
+    found.set(from, { from_seq: from, to_seq: to, calls: JSON.stringify(now?.calls ?? []) });
   }
   return JSON.stringify(noted) === JSON.stringify([...found.values()]);
 }

@@ -223,7 +223,7 @@ function chooseName(
 ): string {
   if (request.name !== undefined) {
     checkName(request.name);
-    if (tapeByName(db, parent.realm, request.name) !== undefined)
+    if (isTaken(db, parent.realm, request.name))
       throw new TapeError('TAPE_EXISTS', `cannot fork into ${quote(request.name)}: the name is taken`, {
         data: { session: request.name },
       });
@@ -232,9 +232,15 @@ function chooseName(
   }
   for (let digits = 8; digits <= 64; digits += 4) {
     const name = childName({ name: parent.name, id: parent.ulid }, spawnKey, digits);
-    if (name.length <= derivedNameMax && tapeByName(db, parent.realm, name) === undefined) return name;
+    if (name.length <= derivedNameMax && !isTaken(db, parent.realm, name)) return name;
   }
   throw new TapeError('TAPE_EXISTS', `cannot name a child of '${parent.name}': all names are taken`);
+}
+
+/** An import that was not finished holds no name. */
+function isTaken(db: Writer['db'], realm: string, name: string): boolean {
+  const tape = tapeByName(db, realm, name);
+  return tape !== undefined && tape.lifecycle !== 'staging';
 }
 
 function startMark(parent: TapeRow, child: TapeRow, state: JsonObject | undefined): Draft {

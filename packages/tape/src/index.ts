@@ -1,4 +1,4 @@
-export type { Appended } from './append.ts';
+export { type Appended, checkDraft } from './append.ts';
 export { type BlobRef, blobHashes, isBlobRef, restoreBlobs } from './blob.ts';
 export type { Sources } from './clock.ts';
 export { assistantText } from './collect.ts';
@@ -74,6 +74,7 @@ export { type ViewPolicy, viewVersion } from './select.ts';
 export type { SessionInit } from './session.ts';
 export type { OpenOptions } from './sqlite.ts';
 export { openTapeStore, SqliteTapeStore, type StoreOptions } from './sqlite-store.ts';
+export type { StageInit } from './stage.ts';
 export type {
   AppendOptions,
   EntryQuery,

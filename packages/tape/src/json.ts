@@ -44,10 +44,20 @@ export function parseJson(text: string, what = 'text'): Json {
   if (jsonDepth(text) > jsonDepthMax)
     throw new TapeError('TAPE_BAD_ENTRY', `cannot read ${what}: nested over ${jsonDepthMax} levels`);
   try {
-    return JSON.parse(text) as Json;
+    return JSON.parse(text, exactNumber) as Json;
   } catch (cause) {
+    if (cause instanceof TapeError) throw new TapeError(cause.code, `cannot read ${what}: ${cause.message}`);
     throw new TapeError('TAPE_BAD_ENTRY', `cannot read ${what}: ${(cause as Error).message}`, { cause });
   }
+}
+
+/** Refuses a number that would be stored as another: `JSON.parse` rounds without a word. */
+function exactNumber(_key: string, value: unknown, context?: { readonly source?: string }): unknown {
+  if (typeof value !== 'number' || context?.source === undefined) return value;
+  const integer = /^-?\d+$/.test(context.source);
+  if (!Number.isFinite(value) || (integer && !Number.isSafeInteger(value)))
+    throw new TapeError('TAPE_BAD_ENTRY', `the number ${context.source.slice(0, 40)} cannot be kept exactly`);
+  return value;
 }
 
 /**

@@ -8,7 +8,7 @@ import type { Db } from './sqlite.ts';
  */
 export interface OpenBatch {
   readonly from: Seq;
-  readonly calls: ReadonlySet<string>;
+  readonly calls: readonly string[];
 }
 
 /** The calls of a message that this side has to run: those that the provider ran itself are done. */
@@ -33,12 +33,14 @@ export function nextBatch(
   if (entry.kind === 'message') {
     const asked = clientCalls(entry.payload);
     if (asked.length === 0) return open;
-    return { from: open?.from ?? entry.seq - 1, calls: new Set([...(open?.calls ?? []), ...asked]) };
+    return { from: open?.from ?? entry.seq - 1, calls: [...(open?.calls ?? []), ...asked] };
   }
   if (entry.kind !== 'tool-result' || open === undefined || !isObject(entry.payload)) return open;
-  const calls = new Set(open.calls);
-  calls.delete(String(entry.payload.toolCallId));
-  return calls.size === 0 ? undefined : { from: open.from, calls };
+  // Some servers give two calls of one answer the same id: each result answers one of them.
+  const answered = open.calls.indexOf(String(entry.payload.toolCallId));
+  if (answered === -1) return open;
+  const calls = open.calls.toSpliced(answered, 1);
+  return calls.length === 0 ? undefined : { from: open.from, calls };
 }
 
 /** The batch that is open at a tape's head. */
@@ -48,7 +50,7 @@ export function loadBatch(db: Db, tapeId: number): OpenBatch | undefined {
     { tapeId },
   );
   if (row === undefined || row.to_seq !== null) return undefined;
-  return { from: row.from_seq, calls: new Set(JSON.parse(row.calls) as string[]) };
+  return { from: row.from_seq, calls: JSON.parse(row.calls) as string[] };
 }
 
 /** Records what an entry at `seq` did to the batch. The rows can be rebuilt from the entries. */
@@ -63,6 +65,6 @@ export function saveBatch(
   db.run(
     `INSERT INTO open_calls (tape_id, from_seq, to_seq, calls) VALUES (@tapeId, @from, @to, @calls)
        ON CONFLICT DO UPDATE SET to_seq = @to, calls = @calls`,
-    { tapeId, from, to: now === undefined ? seq - 1 : null, calls: JSON.stringify([...(now?.calls ?? [])]) },
+    { tapeId, from, to: now === undefined ? seq - 1 : null, calls: JSON.stringify(now?.calls ?? []) },
   );
 }

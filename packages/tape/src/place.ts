@@ -55,7 +55,8 @@ export function prepareDirectory(
   { probe, allowUnsafe }: { probe: Probe; allowUnsafe: boolean },
 ): string | undefined {
   const dir = dirname(file);
-  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  // The umask takes bits from the mode, and may take the owner's own.
+  if (mkdirSync(dir, { recursive: true, mode: 0o700 }) !== undefined) chmodSync(dir, 0o700);
   const stat = lstatSync(dir);
   if (!stat.isDirectory()) throw cannotOpen(file, `'${dir}' is not a directory`);
   checkOwner(file, dir, { stat, probe });

@@ -114,6 +114,18 @@ CREATE TRIGGER tape_update BEFORE UPDATE ON tape WHEN
 CREATE TRIGGER tape_delete BEFORE DELETE ON tape
   BEGIN SELECT RAISE(ABORT, 'tapes are append-only: none is ever deleted'); END;
 
+CREATE TRIGGER blob_update BEFORE UPDATE ON blob
+  BEGIN SELECT RAISE(ABORT, 'bytes are append-only: none is ever changed'); END;
+CREATE TRIGGER blob_delete BEFORE DELETE ON blob WHEN EXISTS (SELECT 1 FROM blob_ref WHERE hash = OLD.hash)
+  BEGIN SELECT RAISE(ABORT, 'bytes are append-only: an entry needs them'); END;
+CREATE TRIGGER blob_insert BEFORE INSERT ON blob WHEN EXISTS (SELECT 1 FROM blob WHERE hash = NEW.hash AND bytes <> NEW.bytes)
+  BEGIN SELECT RAISE(ABORT, 'bytes are append-only: none is ever replaced'); END;
+CREATE TRIGGER blob_ref_update BEFORE UPDATE ON blob_ref
+  BEGIN SELECT RAISE(ABORT, 'references to bytes are append-only'); END;
+CREATE TRIGGER blob_ref_delete BEFORE DELETE ON blob_ref WHEN
+  EXISTS (SELECT 1 FROM entry WHERE id = OLD.entry_id AND payload IS NOT NULL)
+  BEGIN SELECT RAISE(ABORT, 'references to bytes are append-only: only a redaction may drop one'); END;
+
 CREATE TRIGGER lineage_insert BEFORE INSERT ON lineage WHEN
   NEW.g IS NOT (SELECT coalesce(max(g), 0) + 1 FROM lineage)
   OR EXISTS (SELECT 1 FROM lineage WHERE event_id = NEW.event_id)

@@ -32,14 +32,15 @@ interface Identity {
   readonly spawnCall?: string | undefined;
 }
 
-/** Inserts a tape that is empty but for what it inherits. */
+/** Inserts a tape that is empty but for what it inherits; where a name was used before, as its next incarnation. */
 export function insertTape({ db, sources }: Writer, realm: string, ulid: string, tape: Identity): TapeRow {
   const now = sources.now();
   const id = db.insert(
     `INSERT INTO tape (ulid, realm, name, incarnation, kind, parent_id, spawn_key, request_hash, from_seq, from_anchor,
          floor_seq, base_seq, base_hash, head_seq, head_hash, settled_seq, lifecycle, title, ephemeral, deliver,
          spawn_call, created_at, updated_at)
-       VALUES (@ulid, @realm, @name, 1, @kind, @parent, @spawnKey, @requestHash, @fromSeq, @fromAnchor,
+       VALUES (@ulid, @realm, @name,
+         (SELECT coalesce(max(incarnation), 0) + 1 FROM tape WHERE realm = @realm AND name = @name), @kind, @parent, @spawnKey, @requestHash, @fromSeq, @fromAnchor,
          @floor, @base, @baseHash, @base, @baseHash, @base, @lifecycle, @title, @ephemeral, @deliver,
          @spawnCall, @now, @now)`,
     {
@@ -103,9 +104,8 @@ export function ensureSession(
 ): { tape: TapeRow; created: boolean } {
   checkName(name);
   const existing = tapeByName(writer.db, realm, name);
-  if (existing?.lifecycle === 'staging')
-    throw new TapeError('TAPE_EXISTS', `cannot create ${quote(name)}: it is being imported`);
-  if (existing !== undefined) return { tape: existing, created: false };
+  // An import that was not finished holds no name: what is made now is the next incarnation.
+  if (existing !== undefined && existing.lifecycle !== 'staging') return { tape: existing, created: false };
   checkFree(writer, realm, name);
   const tape = createRoot(writer, realm, name, init);
   recordLineage(writer, tape, { type: 'session', childHead: tape.head_hash });

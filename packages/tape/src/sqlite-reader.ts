@@ -22,7 +22,8 @@ import {
   type TapeRow,
   tapeById,
 } from './tapes.ts';
-import { type Problem, tapesToVerify, verifyLineage, verifyTape } from './verify.ts';
+import { type Problem, tapesToVerify, verifyTape } from './verify.ts';
+import { verifyLineage, verifyRow } from './verify-lineage.ts';
 import { type Reach, viewEntries } from './view-source.ts';
 
 /** The reading half of a store: nothing here changes what is on a tape. */
@@ -94,12 +95,15 @@ export class SqliteTapeReader {
 
   *verify(ref?: Ref): Iterable<Problem> {
     if (ref !== undefined) {
-      for (const { tape, to } of tapesToVerify(this.db, this.need(ref))) yield* verifyTape(this.db, tape, to);
+      for (const { tape, to } of tapesToVerify(this.db, this.need(ref)))
+        yield* guarded(tape.name, verifyTape(this.db, tape, to));
       return;
     }
-    for (const { id } of this.db.all<{ id: number }>('SELECT id FROM tape ORDER BY id'))
-      yield* verifyTape(this.db, tapeById(this.db, id));
-    yield* verifyLineage(this.db);
+    for (const { id, name } of this.db.all<{ id: number; name: string }>(
+      'SELECT id, name FROM tape ORDER BY id',
+    ))
+      yield* guarded(name, verifyById(this.db, id));
+    yield* guarded(null, verifyLineage(this.db));
   }
 
   /** How many sessions and entries there are, or a session reads through. */
@@ -147,5 +151,22 @@ export class SqliteTapeReader {
   #reach(tape: TapeRow, policy: ViewPolicy): Reach {
     if (typeof policy === 'string') return policy;
     return { from: resolvePoint(this.db, tape, policy.fromAnchor) };
+  }
+}
+
+function* verifyById(db: Db, id: number): Generator<Problem> {
+  const tape = tapeById(db, id);
+  yield* verifyTape(db, tape);
+  yield* verifyRow(db, tape);
+}
+
+/** What cannot even be read is damage, of the session that was being read, and no reason to leave others unchecked. */
+function* guarded(session: string | null, problems: Iterable<Problem>): Generator<Problem> {
+  try {
+    yield* problems;
+  } catch (error) {
+    const { data } = error as { data?: { seq?: unknown } };
+    const seq = typeof data?.seq === 'number' ? data.seq : null;
+    yield { code: 'database-damaged', session, seq, message: (error as Error).message };
   }
 }

@@ -30,7 +30,7 @@ import { dropIndex, type Hit, indexChunk, type SearchQuery, searchEntries } from
 import { ensureSession, type SessionInit, setLifecycle, setTask } from './session.ts';
 import { type Db, type OpenOptions, openDatabase } from './sqlite.ts';
 import { SqliteTapeReader } from './sqlite-reader.ts';
-import { appendStaged, publishTapes, stageTape } from './stage.ts';
+import { appendStaged, publishTapes, type StageInit, stageTape } from './stage.ts';
 import type { AppendOptions, Posted, StreamChunk, TapeStore, WriteOptions } from './store.ts';
 import {
   findTape,
@@ -273,7 +273,7 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
     });
   }
 
-  stage(name: string, init: SessionInit = {}): SessionInfo {
+  stage(name: string, init: StageInit = {}): SessionInfo {
     return infoOf(this.db.write(() => stageTape(this.#writer, this.realm, name, init)));
   }
 
@@ -302,7 +302,7 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
   #index(): void {
     if (this.#readonly) return;
     try {
-      while (this.db.write(() => indexChunk(this.db)) > 0);
+      while (this.db.tryWrite(() => indexChunk(this.db)) > 0);
     } catch (error) {
       if (!(error instanceof TapeError) || (error.code !== 'TAPE_LOCKED' && error.code !== 'TAPE_IO'))
         throw error;
@@ -372,8 +372,10 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
         owner: processOwner(this.#writer.sources.newId()),
         now: this.#now(),
       });
-      drainInbox(this.#writer, this.realm, tape.id, lease);
-      return releaseLease(this.db, this.need(ref), lease);
+      // What the drain appends can settle the tape, and then merges can be done that had to wait.
+      do drainInbox(this.#writer, this.realm, tape.id, lease);
+      while (!releaseLease(this.db, this.need(ref), lease));
+      return true;
     });
     if (done) this.#drainOutbox();
     return done;

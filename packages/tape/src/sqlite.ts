@@ -61,6 +61,11 @@ export class Db {
     return guard(() => Number(this.#prepare(sql).run(params).lastInsertRowid));
   }
 
+  /** As `write`, but gives up at once when somebody else holds the write lock. */
+  tryWrite<T>(act: () => T): T {
+    return guard(() => this.#db.transaction(act).immediate());
+  }
+
   /** Runs `act` in one immediate transaction: all of it or none. `act` does no I/O and awaits nothing. */
   write<T>(act: () => T): T {
     if (this.#db.inTransaction) return act();
@@ -151,9 +156,10 @@ export function openDatabase(path: string, options: OpenOptions = {}): Db {
     for (const pragma of pragmas) db.pragma(pragma);
     if (db.pragma('synchronous') !== synchronous)
       throw cannotOpen(path, 'SQLite did not take the synchronous setting');
-    if (!readonly) db.write(() => migrate(db, path));
-    else if (version === 0)
-      throw new TapeError('TAPE_NOT_A_TAPE', `cannot read '${path}': it holds no tapes`);
+    // Opening what is as it should be takes no lock.
+    if (version === schemaVersion) return db;
+    if (readonly) throw new TapeError('TAPE_NOT_A_TAPE', `cannot read '${path}': it holds no tapes`);
+    db.write(() => migrate(db, path));
     return db;
   } catch (error) {
     raw.close();

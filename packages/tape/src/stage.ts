@@ -6,22 +6,37 @@ import { recordLineage } from './outbox.ts';
 import { checkFree, createRoot, type SessionInit } from './session.ts';
 import { type TapeRow, tapeById, tapeByName } from './tapes.ts';
 
+/** What a staged session is made with. */
+export interface StageInit extends SessionInit {
+  /** The keys of all that is to be imported: what an earlier import left under the name is taken up only if it fits. */
+  readonly keys?: readonly string[];
+}
+
 /**
  * A staged session is written in as many transactions as its size asks for and seen by nobody, until one last
  * transaction publishes it with its lineage: an import is all there or not there. Staging the same
  * name again goes on where a crash left off, since its entries have keys.
  * @throws TAPE_BAD_NAME, TAPE_EXISTS
  */
-export function stageTape(writer: Writer, realm: string, name: string, init: SessionInit = {}): TapeRow {
+export function stageTape(writer: Writer, realm: string, name: string, init: StageInit = {}): TapeRow {
   checkName(name);
   const existing = tapeByName(writer.db, realm, name);
-  if (existing?.lifecycle === 'staging') return existing;
-  if (existing !== undefined)
+  if (existing?.lifecycle === 'staging' && isBegunBy(writer, existing, init.keys)) return existing;
+  if (existing !== undefined && existing.lifecycle !== 'staging')
     throw new TapeError('TAPE_EXISTS', `cannot import into ${quote(name)}: the session exists`, {
       data: { session: name },
     });
   checkFree(writer, realm, name);
   return createRoot(writer, realm, name, { ...init, lifecycle: 'staging' });
+}
+
+/** Whether all that a staged tape holds is of the import at hand; one that something else left is let lie. */
+function isBegunBy({ db }: Writer, staged: TapeRow, keys: readonly string[] | undefined): boolean {
+  if (keys === undefined) return true;
+  const known = new Set(keys.map((key) => `u:${key}`));
+  return db
+    .all<{ key: string }>('SELECT key FROM entry WHERE tape_id = @id AND key IS NOT NULL', { id: staged.id })
+    .every(({ key }) => known.has(key));
 }
 
 /** A staged session by its ULID. */
@@ -56,6 +71,14 @@ export function publishTapes(writer: Writer, ids: readonly string[]): TapeRow[] 
     );
     if (published !== undefined) return tapeById(writer.db, published.id);
     const staged = needStaged(writer, id);
+    if (tapeByName(writer.db, staged.realm, staged.name)?.id !== staged.id)
+      throw new TapeError(
+        'TAPE_EXISTS',
+        `cannot publish ${quote(staged.name)}: the name was taken meanwhile`,
+        {
+          data: { session: staged.name },
+        },
+      );
     writer.db.run(`UPDATE tape SET lifecycle = 'active' WHERE id = @id`, { id: staged.id });
     const tape = tapeById(writer.db, staged.id);
     recordLineage(writer, tape, { type: 'session', childHead: tape.head_hash });

@@ -15,6 +15,7 @@ import type { Rewound } from './rewind.ts';
 import type { Hit, SearchQuery } from './search.ts';
 import type { ViewPolicy } from './select.ts';
 import type { SessionInit } from './session.ts';
+import type { StageInit } from './stage.ts';
 import type { Lifecycle, Ref, SessionInfo, SessionQuery, Task } from './tapes.ts';
 import type { Problem } from './verify.ts';
 
@@ -104,7 +105,7 @@ export interface TapeStore extends AsyncDisposable {
   /** Appends what a live answer came to and drops its chunks, in one transaction. */
   settle(run: string, batch: readonly Draft[], o: { readonly lease: Lease }): Awaitable<Appended>;
   /** Makes a session that nobody sees until it is published; the same name goes on with it. */
-  stage(name: string, init?: SessionInit): Awaitable<SessionInfo>;
+  stage(name: string, init?: StageInit): Awaitable<SessionInfo>;
   /** Appends to a staged session. */
   appendStaged(id: string, batch: readonly Draft[]): Awaitable<Appended>;
   /** Makes staged sessions visible, with their lineage, all or none. */

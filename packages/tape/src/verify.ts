@@ -1,7 +1,7 @@
+import { blobHashes } from './blob.ts';
 import type { Seq } from './entry.ts';
-import { bodyHash, entryHash, genesisHash, hex } from './hash.ts';
+import { bodyHash, entryHash, genesisHash, sha256 } from './hash.ts';
 import { segments } from './interval.ts';
-import { firstPrev, lineHash } from './lineage-line.ts';
 import type { EntryRow } from './read.ts';
 import type { Db } from './sqlite.ts';
 import { type TapeRow, tapeById } from './tapes.ts';
@@ -15,6 +15,8 @@ export interface Problem {
     | 'head-wrong'
     | 'base-wrong'
     | 'body-erased'
+    | 'row-changed'
+    | 'blob-changed'
     | 'lineage-broken'
     | 'database-damaged';
   readonly session: string | null;
@@ -36,8 +38,8 @@ export function* tapesToVerify(db: Db, tape: TapeRow): Generator<{ tape: TapeRow
 }
 
 /**
- * Recomputes one tape's own hash chain from the stored bytes, and its links to its parent and to its own row
- *. Damage is reported once, where it is; checking goes on behind it.
+ * Recomputes one tape's own hash chain from the stored bytes, and its links to its parent and to its own row.
+ * Damage is reported once, where it is; checking goes on behind it.
  */
 export function* verifyTape(db: Db, tape: TapeRow, to: Seq = tape.head_seq): Generator<Problem> {
   const problem = (code: Problem['code'], seq: Seq | null, message: string): Problem => ({
@@ -115,11 +117,26 @@ function* verifyEntry(
   } else if (!equal(bodyHash(row.salt, row.payload, row.meta), row.body_hash)) {
     yield problem('entry-changed', row.seq, `the body of ${at} is not what was written`);
     return [row.hash];
-  }
+  } else
+    yield* verifyBlobs(db, row.payload, (why) =>
+      problem('blob-changed', row.seq, `the bytes of ${at} ${why}`),
+    );
   const hashes = previous.map((hash) => entryHash(tape.ulid, row, row.body_hash, hash));
   if (hashes.length === 0 || hashes.some((hash) => equal(hash, row.hash))) return [row.hash];
   yield problem('chain-broken', row.seq, `${at} does not follow from the entry before it, or was changed`);
   return [row.hash, ...hashes.slice(-1)];
+}
+
+/** The bytes that a body refers to are named in it by their hash, so they are as safe as it is. */
+function* verifyBlobs(db: Db, payload: string, problem: (why: string) => Problem): Generator<Problem> {
+  if (!payload.includes('"type":"blob"')) return;
+  for (const hexHash of blobHashes(JSON.parse(payload))) {
+    const row = db.get<{ bytes: Uint8Array }>('SELECT bytes FROM blob WHERE hash = @hash', {
+      hash: Buffer.from(hexHash, 'hex'),
+    });
+    if (row === undefined) yield problem(`are missing: ${hexHash}`);
+    else if (sha256(row.bytes) !== hexHash) yield problem(`are not what was written: ${hexHash}`);
+  }
 }
 
 /** What the first own entry must chain to: the genesis of a root, or the parent's entry at the base. */
@@ -132,37 +149,6 @@ function baseHash(db: Db, tape: TapeRow): Uint8Array | undefined {
     tape: owner.tapeId,
     seq: tape.base_seq,
   })?.hash;
-}
-
-/** Checks the lineage's own chain. */
-export function* verifyLineage(db: Db): Generator<Problem> {
-  const problem = (code: Problem['code'], message: string): Problem => ({
-    code,
-    session: null,
-    seq: null,
-    message,
-  });
-  let prevs = [firstPrev];
-  let expected = 1;
-  for (let after = 0; ; ) {
-    const rows = db.all<{ g: number; line: string; hash: Uint8Array }>(
-      'SELECT g, line, hash FROM lineage WHERE g > @after ORDER BY g LIMIT @limit',
-      { after, limit: pageRows },
-    );
-    for (const { g, line, hash } of rows) {
-      const hashed = lineHash(line);
-      if (g !== expected) yield problem('lineage-broken', `lineage line ${expected} is missing`);
-      else if (hashed !== hex(hash) || !prevs.some((prev) => line.includes(`"prev":"${prev}"`)))
-        yield problem(
-          'lineage-broken',
-          `lineage line ${g} does not follow from the line before it, or was changed`,
-        );
-      prevs = [hashed, hex(hash)];
-      expected = g + 1;
-    }
-    if (rows.length < pageRows) break;
-    after = rows.at(-1)?.g ?? after;
-  }
 }
 
 function equal(a: Uint8Array, b: Uint8Array): boolean {

@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type Appended,
+  checkDraft,
   type Draft,
   isObject,
   type Json,
-  normalise,
   openTapeStore,
   parseJson,
   type SqliteTapeStore,
@@ -124,8 +124,11 @@ async function appendBatch(store: SqliteTapeStore, batch: Batch, context: Contex
   }
   const { id } = store.post(name, { body: { type: 'append', drafts }, key, source: 'cli' });
   context.status(`${name} is being written by another process: left in its inbox`);
-  if (await drained(store, { name, id, waitMs: batch.waitMs }))
-    return await tell(store.append(name, drafts, { key }));
+  if (await drained(store, { name, id, waitMs: batch.waitMs })) {
+    // Appending it again finds what the owner has appended in the meantime, for us.
+    const done = store.append(name, drafts, { key });
+    return await tell({ ...done, added: done.repeated, repeated: 0 });
+  }
   await context.answer({
     json: { session: name, queued: id },
     quiet: id,
@@ -140,7 +143,8 @@ export async function drained(
   { name, id, waitMs }: { name: string; id: string; waitMs: number },
 ): Promise<boolean> {
   for (const deadline = performance.now() + waitMs; ; ) {
-    if (store.drainOwnerless(name) || !store.inbox(name).some((item) => item.id === id)) return true;
+    store.drainOwnerless(name);
+    if (!store.inbox(name).some((item) => item.id === id)) return true;
     if (performance.now() >= deadline) return false;
     await sleep(50);
   }
@@ -166,9 +170,9 @@ function readDraft(bytes: Uint8Array, number: number): Draft[] {
   if (!isObject(value)) throw fail('it must be a JSON object');
   const draft = toDraft(value, fail);
   try {
-    normalise(draft);
+    checkDraft(draft);
   } catch (error) {
-    throw fail((error as Error).message.replace(/^cannot append: /, ''));
+    throw fail((error as Error).message.replace(/^cannot (?:append|store)(?: [^:]*)?: /, ''));
   }
   return [draft];
 }
@@ -188,9 +192,12 @@ function toDraft(value: Record<string, Json>, fail: (why: string) => UsageError)
       throw fail(`"${field}" must be a text, and not an empty one`);
   if (meta !== undefined && !isObject(meta)) throw fail('"meta" must be an object');
   if (content === undefined && payload === undefined) throw fail('it has neither "content" nor "payload"');
+  if (content !== undefined && payload !== undefined) throw fail('it has both "content" and "payload"');
+  if (mark !== undefined && (kind !== 'anchor' || (mark !== 'anchor' && mark !== 'boundary')))
+    throw fail('"mark" is for anchors: "anchor" or "boundary"');
   return {
     kind: kind as Draft['kind'],
-    payload: payload ?? (kind === 'message' ? { role, content } : content),
+    payload: 'payload' in value ? payload : kind === 'message' ? { role, content } : content,
     ...(typeof key === 'string' && { key }),
     ...(typeof name === 'string' && { name }),
     ...(isObject(meta) && { meta }),

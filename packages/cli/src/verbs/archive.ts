@@ -13,8 +13,8 @@ export const archive: Verb = defineVerb({
     y
       .positional('name', { type: 'string', demandOption: true, describe: 'Session' })
       .option('undo', { type: 'boolean', describe: 'Make it active again' }),
-  run: async ({ name, undo }, { writing, answer }) =>
-    await writing(async (store) => {
+  run: async ({ name, undo }, { changing, answer }) =>
+    await changing(async (store) => {
       const wanted = undo === true ? 'active' : 'archived';
       const before = needSession(store, name);
       const info = store.setLifecycle(before.id, wanted);

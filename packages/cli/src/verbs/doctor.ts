@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Finding } from '@tapedeck/tape';
 import { exit, NotFoundError } from '../errors.ts';
 import type { Home } from '../home.ts';
-import { type Found, readJournal, verifyGraph, verifyTapes } from '../problems.ts';
+import { type Found, verifyGraph, verifyTapes } from '../problems.ts';
 import { type Context, defineVerb, type Verb } from '../verb.ts';
 
 export const doctor: Verb = defineVerb({
@@ -63,22 +63,22 @@ interface FileFinding {
 
 async function look({ home, reading }: Context): Promise<Looked> {
   return await reading(async (store) => {
-    const report = await readJournal(home);
+    const graph = await verifyGraph(store, home);
     const newest = store.lineageHash()?.g ?? 0;
     const behind: FileFinding[] =
-      report.g < newest
+      graph.g < newest
         ? [
             {
               code: 'graph-behind',
               session: null,
               path: home.graph,
-              message: `session_graph.jsonl ends at line ${report.g} of ${newest}: the next command that writes goes on with it`,
+              message: `session_graph.jsonl ends at line ${graph.g} of ${newest}: the next command that writes goes on with it`,
               fixable: true,
             },
           ]
         : [];
     return {
-      problems: [...store.verifyDatabase(), ...verifyTapes(store, undefined), ...verifyGraph(store, report)],
+      problems: [...store.verifyDatabase(), ...verifyTapes(store, undefined), ...graph.problems],
       left: [...store.examine()],
       files: [...behind, ...examineFiles(home)],
       ...store.count(),

@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import {
+  checkDraft,
   type Draft,
   nameFault,
   note,
@@ -51,6 +52,7 @@ export const importVerb: Verb = defineVerb({
       throw new UsageError(`cannot import '${file}' as '${name}': ${fault}`, {
         hint: 'choose a name with: --as NAME',
       });
+    for (const draft of transcript.drafts) checkDraft(draft);
     return await writing(async (store) => {
       const origin = note('import/source', { format: transcript.format, session: transcript.session });
       const drafts = [{ ...origin, key: 'import:source' }, ...transcript.drafts];
@@ -109,12 +111,34 @@ function storeTranscript(
       throw new TapeError('TAPE_EXISTS', `cannot import into '${name}': it is another session`, {
         data: { session: name },
       });
+    checkGrown(store, name, drafts);
     const { added } = store.append(name, drafts);
     return { info: store.find(name) ?? existing, added };
   }
-  const staged = store.stage(name, title === undefined ? {} : { title });
+  const keys = drafts.flatMap(({ key }) => key ?? []);
+  const staged = store.stage(name, { keys, ...(title !== undefined && { title }) });
   for (let i = 0; i < drafts.length; i += chunkEntries)
     store.appendStaged(staged.id, drafts.slice(i, i + chunkEntries));
   const [info = staged] = store.publish([staged.id]);
   return { info, added: info.head - 1 }; // All but the `session/start` that every session has.
+}
+
+/**
+ * A transcript may only have grown: one that went on from an earlier record has left entries behind that it does not
+ * hold any more, and both in one session would be a conversation that nobody had.
+ */
+function checkGrown(store: SqliteTapeStore, name: string, drafts: readonly Draft[]): void {
+  const keys = new Set(drafts.map(({ key }) => `u:${key}`));
+  for (const { key, seq } of store.read(name, { own: true })) {
+    // The answer of a call that had none yet is made by the import, and not made again once there is a real one.
+    if (key === undefined || !key.startsWith('u:cc:') || key.endsWith(':interrupted') || keys.has(key))
+      continue;
+    throw new TapeError(
+      'TAPE_CONFLICT',
+      `cannot import into '${name}': ${name}@${seq} is not in the transcript any more`,
+      {
+        data: { session: name, seq },
+      },
+    );
+  }
 }

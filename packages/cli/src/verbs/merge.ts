@@ -103,7 +103,7 @@ async function mergeOrQueue(
   });
   context.status(`${parent} is being written by another process: left in its inbox`);
   if (await drained(store, { name: parent, id, waitMs }))
-    return await tellMerged(store.merge(child, request), context);
+    return await tellMerged({ ...store.merge(child, request), repeated: false }, context);
   await context.answer({
     json: {
       parent,

@@ -20,9 +20,9 @@ export const redact: Verb = defineVerb({
         demandOption: true,
         describe: 'Why (-, @FILE); it stays readable',
       }),
-  run: async ({ place, reason }, { io, writing, answer }) => {
+  run: async ({ place, reason }, { io, changing, answer }) => {
     const why = await readText(reason, io);
-    return await writing(async (store) => {
+    return await changing(async (store) => {
       const { session, point } = readPlace(store, place);
       const { id } = needSession(store, session);
       if (point === undefined)

@@ -32,14 +32,15 @@ export const search: Verb = defineVerb({
     }),
 });
 
+const unwritable = new Set(['TAPE_IO', 'TAPE_LOCKED', 'GRAPH_DIVERGED']);
+
 /** For writing, so that the index is brought up to date; for reading where the home cannot be written. */
 async function opened(context: Context, act: (store: SqliteTapeStore) => Promise<number>): Promise<number> {
   await context.reading(async () => {}); // A home that is not there is not made by looking into it.
   try {
     return await context.writing(act);
   } catch (error) {
-    if (!(error instanceof TapeError) || (error.code !== 'TAPE_IO' && error.code !== 'TAPE_LOCKED'))
-      throw error;
+    if (!(error instanceof TapeError) || !unwritable.has(error.code)) throw error;
     return await context.reading(act);
   }
 }

@@ -1,6 +1,6 @@
 import { exit } from '../errors.ts';
 import { needSession } from '../place.ts';
-import { type Found, readJournal, verifyGraph, verifyTapes } from '../problems.ts';
+import { type Found, verifyGraph, verifyTapes } from '../problems.ts';
 import { defineVerb, type Verb } from '../verb.ts';
 
 export const verify: Verb = defineVerb({
@@ -20,7 +20,7 @@ export const verify: Verb = defineVerb({
       const ref = name === undefined ? undefined : needSession(store, name).id;
       const problems: Found[] = [
         ...verifyTapes(store, ref),
-        ...(ref === undefined ? verifyGraph(store, await readJournal(home)) : []),
+        ...(ref === undefined ? (await verifyGraph(store, home)).problems : []),
       ];
       const { sessions, entries } = store.count(ref);
       const ok = problems.length === 0;

@@ -10,7 +10,6 @@ export const stageChapter: Chapter = ({ test, expect }, open) => {
     expect(await store.find('imported')).toBe(undefined);
     expect(await store.sessions({ all: true })).toEqual([]);
     expect((await refusal(() => store.append('imported', [user('x')]))).code).toBe('TAPE_NO_SESSION');
-    expect((await refusal(() => store.session('imported'))).code).toBe('TAPE_EXISTS');
     const again = await store.stage('imported');
     expect(again.id).toBe(staged.id);
     const resumed = [
@@ -21,6 +20,20 @@ export const stageChapter: Chapter = ({ test, expect }, open) => {
     const published = await store.publish([staged.id]);
     expect(published.map((s) => [s.name, s.title, s.head])).toEqual([['imported', 'From afar', 3]]);
     expect((await all(store.read('imported', { from: 2 }))).map(textOf)).toEqual(['m1', 'm2']);
+    expect(await all(store.verify())).toEqual([]);
+  });
+
+  test('an import that was not finished holds no name, and is taken up only by its own like', async () => {
+    await using store = await open();
+    const left = await store.stage('name', { keys: ['a', 'b'] });
+    await store.appendStaged(left.id, [{ ...user('m1'), key: 'a' }]);
+    expect((await store.stage('name', { keys: ['a', 'b', 'c'] })).id).toBe(left.id);
+    const other = await store.stage('name', { keys: ['x'] });
+    expect(other.id === left.id).toBe(false);
+    const made = await store.session('name');
+    expect(made.created).toBe(true);
+    expect((await refusal(() => store.publish([other.id]))).code).toBe('TAPE_EXISTS');
+    expect((await store.find('name'))?.id).toBe(made.id);
     expect(await all(store.verify())).toEqual([]);
   });
 
