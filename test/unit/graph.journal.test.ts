@@ -187,7 +187,7 @@ describe('the tail', () => {
       using dir = tempDir();
       const path = join(dir.path, 'g.jsonl');
       for (const more of [-1, 0, 1]) {
-        const head = '{"g":5,"x":"';
+        const head = `{"g":5,"prev":"${last.hash}","x":"`;
         const line = `${head}${'x'.repeat(size + more - head.length - 2)}"}`;
         writeFileSync(path, `${good}${line}\n`);
         using journal = openJournal(path);
@@ -196,6 +196,14 @@ describe('the tail', () => {
       }
     },
   );
+
+  test('is no place to go on from when it does not follow from the record before it', () => {
+    using dir = tempDir();
+    const path = join(dir.path, 'g.jsonl');
+    writeFileSync(path, `${good}${all[0]}\n`);
+    using journal = openJournal(path);
+    expect(all.map(lineHash)).not.toContain(journal.tail().hash);
+  });
 
   test('has the hash of the bytes as they are, so that a changed file differs from the store', () => {
     using dir = tempDir();

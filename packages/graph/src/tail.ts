@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { readSync } from 'node:fs';
-import { firstPrev, readLink } from './chain.ts';
+import { firstPrev, type Link, lineHash, readLink } from './chain.ts';
 import { lineBytesMax } from './lines.ts';
 
 /** Where a graph file ends: its last record's number and hash, and whether a fragment follows its last LF. */
@@ -14,19 +14,26 @@ const blockBytes = 64 * 1024;
 const lf = 0x0a;
 
 /**
- * Finds the end of a file, reading backwards and no further than the last record. Fragments that were sealed
+ * Finds the end of a file, reading backwards and no further than the last two records. Fragments that were sealed
  * after a crash are passed over. A record that lacks only its LF counts, and is torn: the LF that seals it
- * completes it, so writing it again would make two.
+ * completes it, so writing it again would make two. A record that does not follow from the one before it, an old line
+ * put at the end say, gets a hash that no store has recorded: its place is not one to go on from.
  */
 export function findTail(fd: number, size: number): Tail {
   let torn = false;
+  let last: Link | undefined;
   for (const { start, end } of spansFromEnd(fd, size)) {
     if (end === size && start < end) torn = true;
     const text = textOf(fd, start, end);
     const linked = text === undefined ? undefined : readLink(text);
-    if (linked?.kind === 'record') return { g: linked.link.g, hash: linked.link.hash, torn };
+    if (linked?.kind !== 'record') continue;
+    if (last !== undefined) {
+      const follows = last.prev === linked.link.hash;
+      return { g: last.g, hash: follows ? last.hash : lineHash(linked.link.hash + last.hash), torn };
+    }
+    last = linked.link;
   }
-  return { g: 0, hash: firstPrev, torn };
+  return last === undefined ? { g: 0, hash: firstPrev, torn } : { g: last.g, hash: last.hash, torn };
 }
 
 /** The lines' bytes without their LFs, last line first; what follows the last LF comes first of all. */
