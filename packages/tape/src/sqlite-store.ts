@@ -314,7 +314,7 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
    * tape that owns the entry, and refuses while somebody writes it. The WAL is emptied, so that no copy stays there.
    */
   redact(ref: Ref, point: Point, reason: string, { lease }: WriteOptions = {}): Redacted {
-    const done = this.db.write(() => {
+    const done = this.db.writeAndWipe(() => {
       const tape = this.need(ref);
       const seq = resolvePoint(this.db, tape, point);
       const owner = ownerOfSeq(this.#writer, tape, seq);

@@ -83,6 +83,16 @@ export class Db {
     return guard(() => this.#db.transaction(act)());
   }
 
+  /** As `write`, and what is freed is overwritten with zeros: elsewhere that costs, and nothing secret is freed. */
+  writeAndWipe<T>(act: () => T): T {
+    this.pragma('secure_delete = ON');
+    try {
+      return this.write(act);
+    } finally {
+      this.pragma('secure_delete = OFF');
+    }
+  }
+
   pragma(source: string): unknown {
     return this.#try(() => this.#db.pragma(source, { simple: true }));
   }
@@ -171,7 +181,6 @@ const pragmas = [
   'foreign_keys = ON',
   'trusted_schema = OFF',
   'cell_size_check = ON',
-  'secure_delete = ON',
   'mmap_size = 0',
   'journal_size_limit = 16777216',
   'wal_autocheckpoint = 1000',
