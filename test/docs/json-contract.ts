@@ -150,7 +150,7 @@ export const contract: Readonly<Record<string, VerbContract>> = {
           field(
             'counts',
             'object',
-            '`{records, messages, offPath, repaired, compactions, merged, reordered, dangling, skipped, glued, truncated}`',
+            '`{records, messages, off_path, repaired, compactions, merged, reordered, dangling, skipped, glued, truncated}`',
           ),
         ],
       },
@@ -502,7 +502,11 @@ export const contract: Readonly<Record<string, VerbContract>> = {
           field('seq', 'number', 'position of what was erased'),
           field('by', 'number', 'position of the redaction entry'),
           field('repeated', 'boolean', 'it was redacted before, and nothing was written'),
-          field('quoted_by', 'array', 'merges, `SESSION@SEQ`, whose message may quote it'),
+          field(
+            'quoted_by',
+            'array',
+            'what may hold it still: merges and forks as `SESSION@SEQ`, a line of the graph file as `session_graph.jsonl:LINE`',
+          ),
         ],
       },
     ],

@@ -68,7 +68,9 @@ export async function runDemo(io: Io, options: DemoOptions): Promise<number> {
     if (status !== 0) return status;
   }
   // `pnpm demo` runs in a checkout, where the command is not on the PATH.
-  const tape = io.env.npm_lifecycle_event === 'demo' ? 'pnpm tape' : 'tape';
+  const fromCheckout = /^(?:demo|tape)$/.test(io.env.npm_lifecycle_event ?? '');
+  const pnpm = (io.env.PATH ?? '').includes('/_npx/') ? 'npx --yes -p node@24 -p pnpm@12 pnpm' : 'pnpm';
+  const tape = fromCheckout ? `${pnpm} tape` : 'tape';
   const next = ['sessions', 'log main', 'view main', 'children main']
     .map((verb) => `  ${tape} ${verb}\n`)
     .join('');

@@ -83,7 +83,10 @@ export function tell(error: unknown): Told {
   const facts = (known ? (data ?? {}) : {}) as Readonly<Record<string, unknown>>;
   const told = {
     code: known ? code : 'CLI_FAILED',
-    message: typeof message === 'string' && message !== '' ? message : String(error),
+    message: (typeof message === 'string' && message !== '' ? message : String(error)).replace(
+      /\s*\n\s*/g,
+      ' ',
+    ),
     data: facts,
     exit: known ? (exits[code] ?? exit.failed) : exit.failed,
   };

@@ -8,11 +8,11 @@ export const stdinWord = '@-';
 
 /** A text argument: itself, `-` for stdin, or `@FILE`. */
 export async function readText(argument: string, io: Io): Promise<string> {
-  if (argument === stdinWord) return decode(await readAll(io.stdin), 'stdin');
+  if (argument === stdinWord) return withoutLastLf(decode(await readAll(io.stdin), 'stdin'));
   if (!argument.startsWith('@')) return argument;
   const file = argument.slice(1);
   try {
-    return decode(await readFile(file), `'${file}'`);
+    return withoutLastLf(decode(await readFile(file), `'${file}'`));
   } catch (cause) {
     if (cause instanceof UsageError) throw cause;
     throw new UsageError(`cannot read '${file}': ${(cause as Error).message}`);
@@ -31,6 +31,11 @@ export async function readState(argument: string | undefined, io: Io): Promise<J
   }
   if (!isObject(value)) throw new UsageError('cannot read --state: it must be a JSON object');
   return value;
+}
+
+/** The line end that files and `echo` end with is not part of what is said. */
+function withoutLastLf(text: string): string {
+  return text.replace(/\r?\n$/, '');
 }
 
 async function readAll(stream: AsyncIterable<Uint8Array>): Promise<Uint8Array> {

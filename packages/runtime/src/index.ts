@@ -12,7 +12,13 @@ export { inProcessEngine, type RunEngine, type RunSpec } from './engine.ts';
 export { SessionError, type SessionErrorCode } from './errors.ts';
 export type { SessionEvent } from './events.ts';
 export type { MergeOptions } from './merge.ts';
-export { type ModelSettings, type ModelSource, type ModelSpec, resolveModel } from './model-spec.ts';
+export {
+  checkModel,
+  type ModelSettings,
+  type ModelSource,
+  type ModelSpec,
+  resolveModel,
+} from './model-spec.ts';
 export { type Finish, Run, type RunResult } from './run.ts';
 export { parseScript, readScript, type ScriptAnswer, type ScriptContext, scriptModel } from './script.ts';
 export { type Input, type Mark, type RunOptions, Session } from './session.ts';

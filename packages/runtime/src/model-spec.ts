@@ -32,6 +32,19 @@ export async function resolveModel(
   return () => model;
 }
 
+/**
+ * Finds out whether a model spec can be used, without a store.
+ * @throws what `resolveModel` throws
+ */
+export async function checkModel(
+  spec: ModelSpec,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<void> {
+  if (typeof spec !== 'string') return;
+  if (spec.startsWith('script:')) await readScript(spec.slice('script:'.length));
+  else await namedModel(spec, env);
+}
+
 async function namedModel(
   spec: string,
   env: Readonly<Record<string, string | undefined>>,
@@ -59,7 +72,14 @@ async function namedModel(
     const create = installed[known.create];
     if (typeof create === 'function') return create({ apiKey })(name);
   }
-  const apiKey = need(env, 'AI_GATEWAY_API_KEY', spec);
+  const apiKey = env.AI_GATEWAY_API_KEY ?? '';
+  if (apiKey === '' && known !== undefined)
+    throw new SessionError(
+      'SESSION_NO_KEY',
+      `cannot use model '${spec}': ${known.package} is not installed, and AI_GATEWAY_API_KEY is not set`,
+      { data: { model: spec, variable: 'AI_GATEWAY_API_KEY', package: known.package } },
+    );
+  need(env, 'AI_GATEWAY_API_KEY', spec);
   const { createGateway } = await import('ai');
   return createGateway({ apiKey })(spec);
 }

@@ -14,7 +14,11 @@ export interface Redacted {
   readonly by: Seq;
   /** It had been redacted before: nothing was written. */
   readonly repeated: boolean;
-  /** Merges, `session@seq`, whose message may quote the entry: they stay, and are named so that somebody looks. */
+  /**
+   * What may hold the content still: merges that quote it and forks that carry an anchor's state, as `session@seq`, and
+   * the line of the graph file that has the beginning of an intention, as `session_graph.jsonl:line`. They are named, so
+   * that somebody looks.
+   */
   readonly quotedBy: readonly string[];
 }
 
@@ -37,12 +41,12 @@ export function redactEntry(
   { seq, reason, epoch }: { seq: Seq; reason: string; epoch: number },
 ): Redacted {
   const { db } = writer;
-  const entry = db.get<{ id: number; kind: string; mark: string | null; payload: string | null }>(
-    'SELECT id, kind, mark, payload FROM entry WHERE tape_id = @id AND seq = @seq',
+  const entry = db.get<{ id: number; kind: string; name: string | null }>(
+    'SELECT id, kind, name FROM entry WHERE tape_id = @id AND seq = @seq',
     { id: owner.id, seq },
   );
   if (entry === undefined) throw noSeq(owner, seq);
-  const quotedBy = mergesOf(writer, owner, seq);
+  const quotedBy = [...mergesOf(writer, owner, seq), ...copiesOf(writer, owner, { seq, name: entry.name })];
   const before = db.get<{ seq: Seq }>(
     `SELECT seq FROM entry WHERE tape_id = @id AND mark = 'redaction' AND mark IN ('boundary','rewind','redaction') AND ref = @seq`,
     { id: owner.id, seq },
@@ -91,4 +95,28 @@ function mergesOf({ db }: Writer, owner: TapeRow, seq: Seq): string[] {
       { id: owner.id, seq },
     )
     .map((row) => `${row.name}@${row.seq}`);
+}
+
+/** A fork from an anchor carries its state, and the line of a fork the beginning of its intention. */
+function copiesOf(
+  { db }: Writer,
+  owner: TapeRow,
+  { seq, name }: { seq: Seq; name: string | null },
+): string[] {
+  const forks = db.all<{ name: string; base_seq: Seq }>(
+    `WITH RECURSIVE below(id) AS (
+       SELECT @owner UNION SELECT c.id FROM below b JOIN tape c ON c.parent_id = b.id)
+     SELECT name, base_seq FROM below JOIN tape USING (id) WHERE from_seq = @seq AND from_anchor IS NOT NULL ORDER BY id`,
+    { owner: owner.id, seq },
+  );
+  const lines =
+    name === 'intention'
+      ? db.all<{ g: number }>(`SELECT g FROM lineage WHERE tape_id = @owner AND type = 'fork'`, {
+          owner: owner.id,
+        })
+      : [];
+  return [
+    ...forks.map((fork) => `${fork.name}@${fork.base_seq + 1}`),
+    ...lines.map(({ g }) => `session_graph.jsonl:${g}`),
+  ];
 }

@@ -6,7 +6,7 @@ export const backup: Verb = defineVerb({
   group: 'Trust',
   summary: 'Copy all tapes to one file, while they are used',
   detail:
-    'The copy is verified before it gets its name, and no existing file is replaced. The graph file is made from it when it is opened.',
+    'The copy is verified before it gets its name, and no existing file is replaced. To restore it, copy it to HOME/tape.db of a new home: the first command that writes makes the graph file.',
   examples: [['tape backup ~/tapes-friday.db', 'A whole, verified copy']],
   options: (y) => y.positional('file', { type: 'string', demandOption: true, describe: 'The new file' }),
   run: async ({ file }, { io, reading, answer }) =>

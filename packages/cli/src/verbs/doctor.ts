@@ -37,7 +37,7 @@ export const doctor: Verb = defineVerb({
       quiet: ok ? 'ok' : 'damaged',
       human: [
         ...told,
-        `${ok ? 'ok' : `${problems.length} problems`}: ${sessions} sessions, ${entries} entries`,
+        `${ok ? 'ok' : problems.length === 1 ? '1 problem' : `${problems.length} problems`}: ${sessions} sessions, ${entries} entries`,
       ].join('\n'),
     });
     return ok ? exit.done : exit.damaged;

@@ -41,7 +41,7 @@ export const fork: Verb = defineVerb({
         type: 'string',
         choices: ['notify_parent'],
         requiresArg: true,
-        describe: 'What to do when the child is done',
+        describe: 'Recorded in the intention: what to do when the child is done',
       })
       .conflicts('fresh', ['since', 'from'])
       .conflicts('since', 'from'),

@@ -35,7 +35,7 @@ export const importVerb: Verb = defineVerb({
         choices: ['auto', 'claude-code'],
         describe: 'What wrote it',
       }),
-  run: async ({ file, as, format }, { io, writing, answer }) => {
+  run: async ({ file, as, format }, { io, writing, answer, status }) => {
     const path = resolve(io.cwd, file);
     const found = await stat(path).catch(() => undefined);
     if (found === undefined)
@@ -57,6 +57,11 @@ export const importVerb: Verb = defineVerb({
       const origin = note('import/source', { format: transcript.format, session: transcript.session });
       const drafts = [{ ...origin, key: 'import:source' }, ...transcript.drafts];
       const { info, added } = storeTranscript(store, { name, title: transcript.title, drafts });
+      const late = answeredLate(store, info.name, drafts);
+      if (late > 0)
+        status(
+          `${late} calls had no result when they were imported and were answered "interrupted": views keep that answer`,
+        );
       const { repaired, offPath, compactions, records } = transcript.counts;
       await answer({
         json: {
@@ -141,4 +146,13 @@ function checkGrown(store: SqliteTapeStore, name: string, drafts: readonly Draft
       },
     );
   }
+}
+
+/** How many calls the import answered "interrupted" whose real results have come since. */
+function answeredLate(store: SqliteTapeStore, name: string, drafts: readonly Draft[]): number {
+  const keys = new Set(drafts.map(({ key }) => `u:${key}`));
+  let late = 0;
+  for (const { key } of store.read(name, { own: true, kind: 'tool-result' }))
+    if (key?.endsWith(':interrupted') === true && !keys.has(key)) late += 1;
+  return late;
 }

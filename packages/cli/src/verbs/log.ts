@@ -1,4 +1,5 @@
 import { clientCalls, type Entry, type EntryKind, type SqliteTapeStore } from '@tapedeck/tape';
+import { UsageError } from '../errors.ts';
 import { entryJson, entryLine } from '../output/entry.ts';
 import { needSession, pointOf } from '../place.ts';
 import { type Context, defineVerb, type Verb } from '../verb.ts';
@@ -48,8 +49,12 @@ export const log: Verb = defineVerb({
       })
       .option('n', { type: 'number', requiresArg: true, describe: 'The last so many, oldest first' })
       .conflicts('graph', ['json', 'jsonl']),
-  run: async (args, context) =>
-    await context.reading(async (store) => {
+  run: async (args, context) => {
+    if (args.kind !== undefined && !kinds.has(args.kind) && !/^x-[a-z0-9-]+$/.test(args.kind))
+      throw new UsageError(
+        `cannot list entries of kind '${args.kind}': it must be ${[...kinds].join(', ')} or x-…`,
+      );
+    return await context.reading(async (store) => {
       const { name, id } = needSession(store, args.name);
       if (args.graph === true) {
         const { drawLog } = await import('../output/lanes.ts');
@@ -58,8 +63,23 @@ export const log: Verb = defineVerb({
       }
       await print(find(store, name, args), args, context);
       return 0;
-    }),
+    });
+  },
 });
+
+const kinds: ReadonlySet<string> = new Set([
+  'message',
+  'tool-call',
+  'tool-result',
+  'anchor',
+  'compaction',
+  'rewind',
+  'redaction',
+  'result',
+  'status',
+  'event',
+  'ui',
+]);
 
 /** A tool call has no entry of its own: it is a part of its assistant message. */
 function* find(store: SqliteTapeStore, name: string, args: Options): Iterable<Entry> {

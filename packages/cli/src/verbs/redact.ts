@@ -9,7 +9,8 @@ export const redact: Verb = defineVerb({
   summary: 'Erase what one entry says, for good, and record why',
   detail:
     'The entry stays as a place in the chain, which still verifies; its content, and bytes that nothing else needs, are gone ' +
-    'from the database, its log and the search index. Backups and exports made before still have it.',
+    "from the database, its log and the search index. Merges that quote it, forks that carry an anchor's state, and the " +
+    'beginning of an intention in the graph file stay, and are named. Backups made before still have it.',
   examples: [['tape redact main@42 --reason "a key was pasted"', 'Erase main@42']],
   options: (y) =>
     y
@@ -30,7 +31,7 @@ export const redact: Verb = defineVerb({
           hint: `say which: tape redact ${session}@SEQ`,
         });
       const { session: owner, seq, by, repeated, quotedBy } = store.redact(id, point, why);
-      const quoted = quotedBy.length === 0 ? '' : `; merges that may quote it: ${quotedBy.join(', ')}`;
+      const quoted = quotedBy.length === 0 ? '' : `; what may hold it still: ${quotedBy.join(', ')}`;
       await answer({
         json: { session: owner, seq, by, repeated, quoted_by: quotedBy },
         quiet: `${owner}@${by}`,

@@ -42,23 +42,32 @@ export const run: Verb = defineVerb({
     if (maxSteps < 1) throw new UsageError('cannot run: --max-steps must be at least 1');
     const input = prompt === undefined ? undefined : await readText(prompt, io);
     if (input !== undefined && input.trim() === '') throw new UsageError('cannot run: the prompt is empty');
-    const { openDeck, resolveModel } = await import('@tapedeck/runtime');
+    const { checkModel, openDeck } = await import('@tapedeck/runtime');
+    await checkModel(spec, io.env);
     // Without a prompt there must be something to go on from.
     const opening = input === undefined ? context.changing : context.writing;
     return await opening(async (store) => {
-      await resolveModel(spec, { env: io.env, store });
       const session = input === undefined ? needSession(store, name).name : ensure(store, name, context);
       await using deck = await openDeck({ store, model: spec, env: io.env });
       const running = (await deck.session(session)).run(input, { maxSteps, signal: io.signal });
       const asJson = options.json === true || options.jsonl === true;
+      let open = false;
       for await (const event of running) {
-        if (event.type === 'content-chunk' && !asJson) await io.out(safe(event.text));
-        else if (event.type === 'tool-started') status(`→ ${event.name}`);
+        if (event.type === 'content-chunk' && !asJson) {
+          await io.out(safe(event.text));
+          open = !event.text.endsWith('\n');
+        } else if (event.type === 'iteration-completed' && open) {
+          // Each answer of a run is a text of its own.
+          await io.out('\n');
+          open = false;
+        }
+        if (event.type === 'tool-started') status(`→ ${event.name}`);
         else if (event.type === 'tool-completed' && !event.success)
           status(safe(`  ${event.name} failed: ${String(event.output)}`));
       }
       const result = await running;
-      await io.out(asJson ? `${JSON.stringify(resultJson(result))}\n` : '\n');
+      if (asJson) await io.out(`${JSON.stringify(resultJson(result))}\n`);
+      else if (open) await io.out('\n');
       if (!asJson && result.finish !== 'stop')
         status(
           safe(

@@ -29,7 +29,10 @@ export const verify: Verb = defineVerb({
         quiet: ok ? 'ok' : 'damaged',
         human: ok
           ? `ok: ${sessions} sessions, ${entries} entries, every hash as recorded`
-          : [...problems.map((p) => `${p.code}: ${p.message}`), `${problems.length} problems`].join('\n'),
+          : [
+              ...problems.map((p) => `${p.code}: ${p.message}`),
+              problems.length === 1 ? '1 problem' : `${problems.length} problems`,
+            ].join('\n'),
       });
       return ok ? exit.done : exit.damaged;
     }),
