@@ -1,0 +1,25 @@
+import { existsSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { tempHome } from '../support/temp-home.ts';
+
+test('redact names what may hold the content still: forks that carry a state, lines of the graph file', async () => {
+  using home = tempHome();
+  home.session('main');
+  const run = async (...args: string[]) =>
+    JSON.parse((await home.tape([...args, '--json'])).stdout) as Record<string, unknown>;
+  await run('anchor', 'main', 'start', '--state', '{"token":"hunter2"}');
+  await run('fork', 'main', '--since', 'start', '--as', 'child', '--next-steps', 'Log in with hunter2');
+  expect(await run('redact', 'main@start', '--reason', 'leak')).toMatchObject({ quoted_by: ['child@3'] });
+  expect(await run('redact', 'child@intention', '--reason', 'leak')).toMatchObject({
+    quoted_by: ['session_graph.jsonl:2'],
+  });
+  expect(await run('redact', 'child@fork/start', '--reason', 'leak')).toMatchObject({ quoted_by: [] });
+  expect(await run('verify')).toMatchObject({ ok: true });
+});
+
+test('a model that cannot be used leaves no home behind', async () => {
+  using home = tempHome();
+  const { code, stdout } = await home.tape(['run', 'main', 'hi', '--model', 'script:/nonexistent.json']);
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  expect(existsSync(home.db)).toBe(false);
+});
