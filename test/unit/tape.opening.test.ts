@@ -1,0 +1,100 @@
+import {
+  chmodSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { openTapeStore, type StoreOptions } from '@tapedeck/tape';
+import { describe, expect, test } from 'vitest';
+import { refusal } from '../support/store.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+type Probe = NonNullable<StoreOptions['probe']>;
+
+describe('opening refuses a place that is not safe, and makes nothing there', () => {
+  test.each<[string, Probe, string]>([
+    ['an SQLite that may lose data', { sqliteVersion: () => '3.51.2' }, 'TAPE_CANNOT_OPEN'],
+    ['NFS', { fileSystem: () => 0x6969 }, 'TAPE_UNSAFE_PLACE'],
+    ['CIFS, whose number has the sign bit', { fileSystem: () => 0xff534d42 | 0 }, 'TAPE_UNSAFE_PLACE'],
+    ['a directory of another user', { uid: () => 4242 }, 'TAPE_UNSAFE_PLACE'],
+  ])('%s', (_what, probe, code) => {
+    using dir = tempDir();
+    const home = join(dir.path, 'home');
+    expect(refusal(() => openTapeStore(join(home, 'tape.db'), { probe })).code).toBe(code);
+    expect(readdirSync(home).filter((name) => statSync(join(home, name)).size > 0)).toEqual([]);
+  });
+
+  test('a symbolic link, a hard link, a directory or a fifo of that name', () => {
+    using dir = tempDir();
+    writeFileSync(dir.file('target'), '', { mode: 0o600 });
+    symlinkSync(dir.file('target'), dir.file('link.db'));
+    symlinkSync(dir.file('nowhere'), dir.file('dangling.db'));
+    linkSync(dir.file('target'), dir.file('hard.db'));
+    mkdirSync(dir.file('folder.db'));
+    for (const name of ['link.db', 'dangling.db', 'hard.db', 'folder.db'])
+      expect(refusal(() => openTapeStore(dir.file(name))).code, name).toBe('TAPE_CANNOT_OPEN');
+    expect(existsSync(dir.file('nowhere'))).toBe(false);
+  });
+
+  test('a link in the place of the log', () => {
+    using dir = tempDir();
+    openTapeStore(dir.file('tape.db')).close();
+    writeFileSync(dir.file('target'), '');
+    symlinkSync(dir.file('target'), dir.file('tape.db-wal'));
+    expect(refusal(() => openTapeStore(dir.file('tape.db'))).code).toBe('TAPE_CANNOT_OPEN');
+  });
+
+  test('a directory that others can enter and that holds other things', () => {
+    using dir = tempDir();
+    writeFileSync(dir.file('notes.txt'), 'mine');
+    chmodSync(dir.path, 0o755);
+    const error = refusal(() => openTapeStore(dir.file('tape.db')));
+    expect(error).toMatchObject({ code: 'TAPE_UNSAFE_PLACE', data: { dir: dir.path, mode: '755' } });
+    expect(readdirSync(dir.path)).toEqual(['notes.txt']);
+    expect(statSync(dir.path).mode & 0o777).toBe(0o755);
+  });
+});
+
+describe('opening', () => {
+  test('closes an empty directory to others, and says so', () => {
+    using dir = tempDir();
+    chmodSync(dir.path, 0o755);
+    const said: string[] = [];
+    openTapeStore(dir.file('tape.db'), { onWarning: (text) => said.push(text) }).close();
+    expect(said).toEqual([`closed '${dir.path}' to others (mode 700)`]);
+    expect(statSync(dir.path).mode & 0o777).toBe(0o700);
+  });
+
+  test('on an unsafe file system goes on when it is told to, without shared memory', () => {
+    using dir = tempDir();
+    using store = openTapeStore(dir.file('tape.db'), {
+      probe: { fileSystem: () => 0x6969 },
+      allowUnsafePlace: true,
+    });
+    store.session('main');
+    expect(readdirSync(dir.path).filter((name) => /-(?:wal|shm)$/.test(name))).toEqual([]);
+  });
+
+  test.each([0o000, 0o022, 0o077, 0o777])(
+    'makes files of mode 600 and directories of mode 700 at umask %o',
+    (umask) => {
+      using dir = tempDir();
+      const home = join(dir.path, 'home');
+      const before = process.umask(umask);
+      try {
+        using store = openTapeStore(join(home, 'tape.db'));
+        store.session('main');
+        expect(statSync(home).mode & 0o777).toBe(0o700);
+        for (const name of readdirSync(home))
+          expect(statSync(join(home, name)).mode & 0o777, name).toBe(0o600);
+      } finally {
+        process.umask(before);
+      }
+    },
+  );
+});
