@@ -562,7 +562,6 @@ export const errorCodes: Readonly<Record<string, string>> = {
   SESSION_BAD_SCRIPT: 'the script is not right',
   SESSION_SCRIPT_ENDED: 'the script has no answer left for the call',
   SESSION_MODEL_FAILED: 'the model failed',
-  SESSION_ABORTED: 'the run was aborted',
   SESSION_ENDED: 'the task of the session has come to its end before',
   SESSION_CLOSED: 'the session is gone',
   SESSION_MERGE_WAITING: 'the merge is in the inbox of its parent, and not done yet',

@@ -1,0 +1,153 @@
+import { mkdirSync, rmSync } from 'node:fs';
+import { anchor, assistant, processOwner, toolCall, toolResult, user } from '@tapedeck/tape';
+import Database from 'better-sqlite3';
+import { expect, test } from 'vitest';
+import { type TempHome, tempHome } from '../support/temp-home.ts';
+
+const change = (home: TempHome, sql: string) => {
+  const raw = new Database(home.db);
+  raw.exec(sql);
+  raw.close();
+};
+
+test('verify tells damage of entries also when the graph file cannot be read', async () => {
+  using home = tempHome();
+  home.session('main', user('hello'));
+  change(
+    home,
+    `DROP TRIGGER entry_update; UPDATE entry SET payload = replace(payload, 'hello', 'hellp') WHERE seq = 2`,
+  );
+  rmSync(home.graph);
+  mkdirSync(home.graph);
+  const { stdout, code } = await home.tape(['verify', '--json']);
+  const { problems } = JSON.parse(stdout) as {
+    problems: { code: string; session: string | null; seq: number | null }[];
+  };
+  expect(code).toBe(5);
+  expect(problems.map((p) => [p.code, p.session, p.seq])).toEqual([
+    ['entry-changed', 'main', 2],
+    ['graph-unreadable', null, null],
+  ]);
+});
+
+test('verify of a session that cannot be read leaves none of the others unchecked', async () => {
+  using home = tempHome();
+  home.session('first', user('hello'));
+  home.session('second', user('hello'));
+  change(
+    home,
+    `DROP TRIGGER entry_update;
+     UPDATE entry SET payload = 'no JSON, "type":"blob"', body_hash = hash WHERE seq = 2 AND tape_id = 1;
+     UPDATE entry SET payload = replace(payload, 'hello', 'hellp') WHERE seq = 2 AND tape_id = 2`,
+  );
+  const { stdout, code } = await home.tape(['verify', '--json']);
+  const { problems } = JSON.parse(stdout) as { problems: { session: string; seq: number }[] };
+  expect(code).toBe(5);
+  expect(problems.map((p) => [p.session, p.seq])).toEqual([
+    ['first', 2],
+    ['second', 2],
+  ]);
+});
+
+test('two calls of one id keep the batch open until both have a result', () => {
+  using home = tempHome();
+  using store = home.open();
+  store.session('main');
+  store.append('main', [assistant([toolCall('same', 'read', {}), toolCall('same', 'read', {})])]);
+  const result = toolResult({ toolCallId: 'same', toolName: 'read' }, 'text');
+  store.append('main', [result]);
+  expect(store.find('main')?.settled).toBe(1);
+  expect(store.fork('main', { name: 'child' })).toMatchObject({ base: 1, snappedFrom: 3 });
+  store.append('main', [result]);
+  expect(store.find('main')?.settled).toBe(4);
+});
+
+test('no title, state key or tool name steers the terminal', async () => {
+  using home = tempHome();
+  const nasty = '\u001b]0;owned\u0007\u202e';
+  {
+    using store = home.open();
+    store.session('main', { title: nasty });
+    store.fork('main', { name: 'child' });
+    for (const session of ['main', 'child']) store.append(session, [anchor('a', { [nasty]: 1 })]);
+  }
+  for (const args of [
+    ['show', 'main'],
+    ['merge', 'child', '--check'],
+    ['merge', 'child'],
+  ]) {
+    const { stdout, stderr, code } = await home.tape(args);
+    expect(code, args.join(' ')).toBe(0);
+    expect(stdout + stderr, args.join(' ')).not.toMatch(/[\u001b\u0007\u202e]/);
+  }
+});
+
+test.each(['--no-key', '--no-since', '--no-model', '--no-n', '--no-such'])(
+  '%s is wrong usage',
+  async (option) => {
+    using home = tempHome();
+    home.session('main');
+    const before = home.contents();
+    expect(await home.tape(['fork', 'main', option])).toMatchObject({ code: 2, stdout: '' });
+    expect(home.contents()).toEqual(before);
+  },
+);
+
+test('what can be told of a draft is told with its line: names, keys, numbers, fields', async () => {
+  using home = tempHome();
+  home.session('main');
+  const before = home.contents();
+  const good = '{"content":"good"}';
+  for (const line of [
+    '{"content":"a","key":"k\\u0000"}',
+    '{"kind":"event","name":"\\ud83d","payload":1}',
+    '{"kind":"event","name":"n","payload":9007199254740993}',
+    '{"kind":"event","name":"n","payload":1e400}',
+    '{"content":"a","mark":"boundary"}',
+    '{"content":"a","payload":{"role":"user","content":"b"}}',
+  ]) {
+    const { stderr, code } = await home.tape(['append', 'main', '--json'], { stdin: `${good}\n${line}\n` });
+    expect(code, line).toBe(2);
+    expect(JSON.parse(stderr), line).toMatchObject({ error: { data: { line: 2 } } });
+  }
+  expect(home.contents()).toEqual(before);
+  const nothing = await home.tape(['append', 'main'], {
+    stdin: '{"kind":"event","name":"n","payload":null}\n',
+  });
+  expect(nothing.code).toBe(0);
+});
+
+test('a merge that has to wait for open calls of a dead owner is queued, not refused', async () => {
+  using home = tempHome();
+  {
+    using store = home.open();
+    store.session('main');
+    store.fork('main', { name: 'child' });
+    const lease = store.acquire('main', processOwner('holder'));
+    store.append('main', [assistant([toolCall('c1', 'read', {})])], { lease });
+    const merging = home.tape(['merge', 'child', '--result', 'done', '--json', '--wait', '2']);
+    while (store.inbox('main').length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+    change(home, 'UPDATE lease SET pid = 4194303');
+    const { stdout, code } = await merging;
+    expect(code).toBe(6);
+    expect(JSON.parse(stdout)).toMatchObject({ state: 'queued', seq: null });
+  }
+});
+
+test('log shows what was inherited alone, and the lanes name anchors where they are', async () => {
+  using home = tempHome();
+  home.session('main', user('one'), anchor('start'), user('two'));
+  await home.tape(['fork', 'main', '--as', 'child']);
+  const seqs = async (...options: string[]) =>
+    (await home.tape(['log', 'child', '--quiet', ...options])).stdout.trim().split('\n').map(Number);
+  expect(await seqs('--no-own')).toEqual([1, 2, 3, 4]);
+  expect(await seqs('--own')).toEqual([5]);
+  expect((await home.tape(['log', 'main', '--graph'])).stdout.split('\n')).toEqual([
+    '○  main',
+    '○  ⚓ start at main@3',
+    '├─╮  child [subagent] from main 1-4',
+    '│ ○  child active',
+    '○  main active',
+    '',
+  ]);
+});
