@@ -1,5 +1,6 @@
 import { parseJsonLines, readClaudeCode, type Transcript } from '@tapedeck/runtime/import';
 import { type Draft, isObject, type JsonObject, normalise } from '@tapedeck/tape';
+import { expect } from 'vitest';
 
 type Block = JsonObject;
 interface Link {
@@ -103,4 +104,11 @@ function callsIn(payload: unknown): unknown[] {
   return (Array.isArray(content) ? content : [])
     .filter((part) => isObject(part) && part.type === 'tool-call' && part.providerExecuted !== true)
     .map((part) => (isObject(part) ? part.toolCallId : undefined));
+}
+
+/** Imports records, and asserts that what comes of them is a valid history. */
+export function read(records: readonly unknown[]): Transcript & { readonly lines: string[] } {
+  const transcript = imported(jsonl(records));
+  expect(faults(transcript.drafts)).toEqual([]);
+  return { ...transcript, lines: outline(transcript.drafts) };
 }

@@ -1,22 +1,7 @@
 import { modelMessageSchema } from 'ai';
 import { describe, expect, test } from 'vitest';
-import {
-  calls,
-  faults,
-  imported,
-  jsonl,
-  model,
-  outline,
-  person,
-  returns,
-  says,
-} from '../support/transcript.ts';
+import { calls, model, outline, person, read, returns, says } from '../support/transcript.ts';
 
-const read = (records: readonly unknown[]) => {
-  const transcript = imported(jsonl(records));
-  expect(faults(transcript.drafts)).toEqual([]);
-  return { ...transcript, lines: outline(transcript.drafts) };
-};
 const contentOf = (draft: { payload: unknown } | undefined) =>
   (draft?.payload as { content?: unknown } | undefined)?.content;
 const outputOf = (draft: { payload: unknown } | undefined) =>

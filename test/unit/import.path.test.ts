@@ -1,21 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import {
-  calls,
-  faults,
-  imported,
-  jsonl,
-  model,
-  outline,
-  person,
-  returns,
-  says,
-} from '../support/transcript.ts';
+import { calls, model, person, read, returns, says } from '../support/transcript.ts';
 
-const read = (records: readonly unknown[]) => {
-  const transcript = imported(jsonl(records));
-  expect(faults(transcript.drafts)).toEqual([]);
-  return { ...transcript, lines: outline(transcript.drafts) };
-};
 const progress = (uuid: string, parent: string, more = {}) => ({
   type: 'progress',
   uuid,

@@ -3,19 +3,14 @@ import {
   calls,
   faults,
   imported,
-  jsonl,
   model,
   outline,
   person,
+  read,
   returns,
   says,
 } from '../support/transcript.ts';
 
-const read = (records: readonly unknown[]) => {
-  const transcript = imported(jsonl(records));
-  expect(faults(transcript.drafts)).toEqual([]);
-  return { ...transcript, lines: outline(transcript.drafts) };
-};
 const asks = (...ids: string[]) =>
   model(
     { uuid: 'a1', id: 'm' },
