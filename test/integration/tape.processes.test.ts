@@ -1,4 +1,12 @@
-import { linkSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import { type Entry, openTapeStore, processOwner, user } from '@tapedeck/tape';
 import Database from 'better-sqlite3';
@@ -284,11 +292,12 @@ describe('files', () => {
     openTapeStore(path).close();
     symlinkSync(path, dir.file('soft.db'));
     linkSync(path, dir.file('hard.db'));
-    for (const name of ['soft.db', 'hard.db', '.'])
+    mkdirSync(dir.file('directory.db'));
+    for (const name of ['soft.db', 'hard.db', 'directory.db'])
       expect(refusal(() => openTapeStore(dir.file(name))).code).toBe('TAPE_CANNOT_OPEN');
     expect(refusal(() => openTapeStore(dir.file('none.db'), { readonly: true })).code).toBe(
       'TAPE_CANNOT_OPEN',
     );
-    expect(readdirSync(dir.path).sort()).toEqual(['hard.db', 'soft.db', 'tape.db']);
+    expect(readdirSync(dir.path).sort()).toEqual(['directory.db', 'hard.db', 'soft.db', 'tape.db']);
   });
 });

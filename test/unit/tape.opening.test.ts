@@ -70,6 +70,20 @@ describe('opening', () => {
     expect(statSync(dir.path).mode & 0o777).toBe(0o700);
   });
 
+  test('never closes a directory that is made to be shared', () => {
+    using dir = tempDir();
+    for (const name of ['empty', 'used']) mkdirSync(dir.file(name));
+    writeFileSync(dir.file('used/tape.db'), '');
+    for (const name of ['empty', 'used']) {
+      chmodSync(dir.file(name), 0o1777);
+      expect(refusal(() => openTapeStore(dir.file(`${name}/tape.db`)))).toMatchObject({
+        code: 'TAPE_UNSAFE_PLACE',
+        data: { sharedDir: dir.file(name) },
+      });
+      expect(statSync(dir.file(name)).mode & 0o7777).toBe(0o1777);
+    }
+  });
+
   test('on an unsafe file system goes on when it is told to, without shared memory', () => {
     using dir = tempDir();
     using store = openTapeStore(dir.file('tape.db'), {

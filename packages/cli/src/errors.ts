@@ -126,9 +126,14 @@ function hintFor(code: string, data: Readonly<Record<string, unknown>>): string 
     case 'SESSION_MERGE_WAITING':
       return 'the merge is queued, and done when the parent is idle';
     case 'TAPE_UNSAFE_PLACE':
+      if (data.sharedDir !== undefined) return 'choose a directory of your own with --home';
       return data.dir === undefined
         ? 'choose another home with --home; TAPE_ALLOW_UNSAFE_FS=1 goes on at your risk'
         : `close it with: chmod 700 ${String(data.dir)}`;
+    case 'TAPE_LOCKED':
+      return 'continue or end the process that is named, and try again';
+    case 'TAPE_SCHEMA_OLDER':
+      return 'bring it up to date, and keep a copy of what it was, with: tape raw checkpoint';
     case 'TAPE_CORRUPT':
     case 'TAPE_NOT_A_TAPE':
       return 'look for what is damaged with: tape verify';

@@ -22,6 +22,7 @@ export function helpPage(verbs: readonly Verb[]): string {
     '  --jsonl     Print JSON lines on stdout',
     '  --quiet     Print the id alone, and no status',
     '  --no-color  Print without colours, as in a pipe',
+    '  --durability fast  Do not wait for the disk: a power cut may lose the last moments',
     '  --help      Show help for any verb',
     '',
     'Examples',

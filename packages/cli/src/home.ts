@@ -41,8 +41,14 @@ function nonEmpty(text: string | undefined): string | undefined {
 }
 
 /** Opens a home for writing; made if it is not there. */
-export function openForWriting(home: Home, { env, err }: Pick<Io, 'env' | 'err'>): SqliteTapeStore {
+export function openForWriting(
+  home: Home,
+  { env, err }: Pick<Io, 'env' | 'err'>,
+  { durability }: { durability?: 'full' | 'fast' | undefined } = {},
+): SqliteTapeStore {
+  if (durability === 'fast') err('Durability fast: a power cut may lose the last moments\n');
   return openTapeStore(home.db, {
+    durability,
     journal: openJournal(home.graph),
     allowUnsafePlace: env.TAPE_ALLOW_UNSAFE_FS === '1',
     onWarning: (text) => err(`${text}\n`),

@@ -95,6 +95,12 @@ function withCommonOptions(io: Io): Argv<CommonOptions> {
     .option('jsonl', { type: 'boolean', describe: 'Print JSON lines on stdout' })
     .option('quiet', { type: 'boolean', describe: 'Print the id alone, and no status' })
     .option('color', { type: 'boolean', describe: 'Colour the output (default: on a terminal)' })
+    .option('durability', {
+      type: 'string',
+      requiresArg: true,
+      choices: ['full', 'fast'] as const,
+      describe: 'fast: a power cut may lose the last moments (default: full)',
+    })
     .version(version())
     .help()
     .alias('help', 'h')

@@ -11,6 +11,7 @@ export interface CommonOptions {
   readonly jsonl?: boolean | undefined;
   readonly quiet?: boolean | undefined;
   readonly color?: boolean | undefined;
+  readonly durability?: 'full' | 'fast' | undefined;
 }
 
 /** What a verb works with. */
@@ -85,8 +86,8 @@ export function makeContext(io: Io, options: CommonOptions): Context {
     home,
     color: options.color ?? (io.isTerminal && (io.env.NO_COLOR ?? '') === ''),
     reading: async (act) => during(openForReading(home), act),
-    writing: async (act) => during(openForWriting(home, io), act),
-    changing: async (act) => during(openForWriting(needHome(home), io), act),
+    writing: async (act) => during(openForWriting(home, io, options), act),
+    changing: async (act) => during(openForWriting(needHome(home), io, options), act),
     answer: async ({ json, quiet, human }) => {
       if (options.quiet === true && quiet !== undefined) await io.out(`${quiet}\n`);
       else if (options.json === true || options.jsonl === true) await io.out(`${JSON.stringify(json)}\n`);

@@ -1,8 +1,6 @@
-import { randomBytes } from 'node:crypto';
-import { closeSync, fsyncSync, linkSync, openSync, rmSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { dropDraft, keepDraft, newDraft } from './draft-file.ts';
 import { TapeError } from './errors.ts';
-import { cannotOpen, machineProbe, prepareFile } from './place.ts';
+import { cannotOpen } from './place.ts';
 import type { Db } from './sqlite.ts';
 
 /**
@@ -15,38 +13,20 @@ export async function backupTo(
   file: string,
   check: (copy: string) => Iterable<{ readonly message: string }>,
 ): Promise<void> {
-  const draft = `${file}.${randomBytes(6).toString('hex')}.part`;
+  let draft: string | undefined;
   try {
-    prepareFile(draft, machineProbe);
+    draft = newDraft(file);
     await db.backup(draft);
     for (const problem of check(draft))
       throw new TapeError(
         'TAPE_CORRUPT',
         `cannot back up to '${file}': the copy does not verify: ${problem.message}`,
       );
-    sync(draft);
-    // A link, unlike a rename, does not replace what is there.
-    linkSync(draft, file);
-    sync(dirname(file));
+    keepDraft(draft, file);
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (code === 'EEXIST')
-      throw new TapeError('TAPE_EXISTS', `cannot back up to '${file}': there is a file of that name`, {
-        cause: error,
-      });
     if (error instanceof TapeError) throw error;
-    throw cannotOpen(file, message, error);
+    throw cannotOpen(file, (error as Error).message, error);
   } finally {
-    for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(`${draft}${suffix}`, { force: true });
-  }
-}
-
-/** The copy is closed by now, so opening it here drops nobody's locks. */
-function sync(path: string): void {
-  const fd = openSync(path, 'r');
-  try {
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
+    if (draft !== undefined) dropDraft(draft);
   }
 }

@@ -19,6 +19,7 @@ export type TapeErrorCode =
   | 'TAPE_CANNOT_OPEN'
   | 'TAPE_UNSAFE_PLACE'
   | 'TAPE_SCHEMA_NEWER'
+  | 'TAPE_SCHEMA_OLDER'
   | 'TAPE_NOT_A_TAPE'
   | 'TAPE_CORRUPT'
   | 'TAPE_IO'

@@ -63,6 +63,7 @@ export {
   tapeName,
 } from './name.ts';
 export { clientCalls } from './open-calls.ts';
+export type { OpenOptions } from './open-database.ts';
 export type { Intention } from './outbox.ts';
 export { type Owner, processOwner, provablyDead } from './owner.ts';
 export type { Point } from './point.ts';
@@ -72,7 +73,6 @@ export type { Rewound } from './rewind.ts';
 export type { Hit, SearchQuery } from './search.ts';
 export { type ViewPolicy, viewVersion } from './select.ts';
 export type { SessionInit } from './session.ts';
-export type { OpenOptions } from './sqlite.ts';
 export { openTapeStore, SqliteTapeStore, type StoreOptions } from './sqlite-store.ts';
 export type { StageInit } from './stage.ts';
 export type {

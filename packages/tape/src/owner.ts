@@ -37,6 +37,14 @@ export function provablyDead(owner: Omit<Owner, 'id'>): boolean {
   return owner.pidStart !== undefined && start !== undefined && start !== owner.pidStart;
 }
 
+/** What the owner's process is doing, as far as this machine can tell: `stopped` is one that waits for SIGCONT. */
+export function stateOf(owner: Omit<Owner, 'id'>): 'running' | 'stopped' | 'ended' | 'unknown' {
+  if (owner.pid === undefined || owner.host !== hostname()) return 'unknown';
+  if (provablyDead(owner)) return 'ended';
+  const letter = statOf(owner.pid)?.[0];
+  return letter === 'T' || letter === 't' ? 'stopped' : 'running';
+}
+
 function exists(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -48,10 +56,15 @@ function exists(pid: number): boolean {
 
 /** Start time of a process (field 22 of /proc/PID/stat), where the system has it. A zombie counts as ended. */
 function startOf(pid: number): string | undefined {
+  const fields = statOf(pid);
+  return fields?.[0] === 'Z' || fields?.[0] === 'X' ? 'ended' : fields?.[19];
+}
+
+/** The fields of /proc/PID/stat from the state on. */
+function statOf(pid: number): string[] | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return fields[0] === 'Z' || fields[0] === 'X' ? 'ended' : fields[19];
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   } catch {
     return undefined;
   }

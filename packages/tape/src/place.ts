@@ -70,17 +70,20 @@ export function prepareDirectory(
       },
     );
   if ((stat.mode & 0o077) === 0) return undefined;
-  const strangers = readdirSync(dir).filter((name) => !ours.test(name));
-  if (strangers.length > 0 && !readdirSync(dir).includes(basename(file)))
+  const names = readdirSync(dir);
+  // A directory with the sticky bit is made to be shared: closing it would break what others do there.
+  const shared = (stat.mode & 0o1000) !== 0;
+  const holdsTapes = names.includes(basename(file)) && lstatSync(file).isFile();
+  if (shared || (!holdsTapes && names.some((name) => !ours.test(name))))
     throw new TapeError('TAPE_UNSAFE_PLACE', `cannot open '${file}': others can enter '${dir}'`, {
-      data: { file, dir, mode: (stat.mode & 0o777).toString(8) },
+      data: { file, ...(shared ? { sharedDir: dir } : { dir, mode: (stat.mode & 0o777).toString(8) }) },
     });
   chmodSync(dir, 0o700);
   return `closed '${dir}' to others (mode 700)`;
 }
 
 /** What a tape home may hold of its own. */
-const ours = /^(?:tape\.db(?:-wal|-shm|-journal)?|session_graph\.jsonl|\.gitignore)$/;
+const ours = /^(?:tape\.db(?:-wal|-shm|-journal|\.schema-\d+(?:\.\d+)?)?|session_graph\.jsonl|\.gitignore)$/;
 
 /**
  * Creates a database file with its mode before SQLite does, which would leave it readable to all; `-wal` and `-shm`

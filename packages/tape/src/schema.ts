@@ -6,12 +6,15 @@ export const schemaVersion = 1;
 
 export const pageSize = 8192;
 
-/**
- * The tables of a tape home, as they are created today. Append-only is held by the file: the triggers stop
- * every statement that would change or remove a fact, `INSERT OR REPLACE` too, whatever
- * `recursive_triggers` says (R4). `docs/format.md` explains each column.
- */
-export const schema = `
+/** Which client-side calls are open since where; schema 0 did without. */
+export const openCallsTable = `
+CREATE TABLE open_calls (
+  tape_id INTEGER NOT NULL REFERENCES tape(id), from_seq INTEGER NOT NULL, to_seq INTEGER, calls TEXT NOT NULL,
+  PRIMARY KEY (tape_id, from_seq)) STRICT, WITHOUT ROWID;
+`;
+
+/** The tables of a tape home, as they are created today. `docs/format.md` explains each column. */
+export const tables: string = `
 CREATE TABLE home (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 
 CREATE TABLE tape (
@@ -44,10 +47,7 @@ CREATE UNIQUE INDEX entry_key ON entry (tape_id, key) WHERE key IS NOT NULL;
 CREATE INDEX entry_turn ON entry (tape_id, mark, seq, ref) WHERE mark IN ('boundary','rewind','redaction');
 CREATE INDEX entry_name ON entry (tape_id, name, seq) WHERE name IS NOT NULL;
 
-CREATE TABLE open_calls (
-  tape_id INTEGER NOT NULL REFERENCES tape(id), from_seq INTEGER NOT NULL, to_seq INTEGER, calls TEXT NOT NULL,
-  PRIMARY KEY (tape_id, from_seq)) STRICT, WITHOUT ROWID;
-
+${openCallsTable}
 CREATE TABLE lineage (
   g INTEGER PRIMARY KEY, event_id TEXT NOT NULL UNIQUE, type TEXT NOT NULL,
   tape_id INTEGER NOT NULL REFERENCES tape(id), peer_id INTEGER REFERENCES tape(id),
@@ -75,7 +75,13 @@ CREATE TABLE stream_chunk (
   tape_id INTEGER NOT NULL, run TEXT NOT NULL, idx INTEGER NOT NULL, chunk TEXT NOT NULL,
   PRIMARY KEY (tape_id, run, idx)) STRICT;
 CREATE VIRTUAL TABLE entry_fts USING fts5(text, content='', contentless_delete=1);
+`;
 
+/**
+ * Append-only is held by the file: these stop every statement that would change or remove a fact, `INSERT OR
+ * REPLACE` too, whatever `recursive_triggers` says (R4).
+ */
+export const triggers = `
 CREATE TRIGGER entry_insert BEFORE INSERT ON entry WHEN
   NEW.seq IS NOT (SELECT coalesce((SELECT max(seq) FROM entry WHERE tape_id = NEW.tape_id), base_seq) + 1
     FROM tape WHERE id = NEW.tape_id)

@@ -21,6 +21,7 @@ import type { Journal } from './lineage-line.ts';
 import { type Merged, mergeTape } from './merge.ts';
 import { type MergeDraft, type MergePlan, type MergeRequest, planMerge } from './merge-plan.ts';
 import { checkName } from './name.ts';
+import { type OpenOptions, openDatabase } from './open-database.ts';
 import { drainOutbox, recordLineage } from './outbox.ts';
 import { type Owner, processOwner } from './owner.ts';
 import { type Point, resolvePoint } from './point.ts';
@@ -28,7 +29,7 @@ import { ownerOfSeq, type Redacted, redactEntry } from './redact.ts';
 import { type Rewound, rewindTape, unrewindTape } from './rewind.ts';
 import { dropIndex, type Hit, indexChunk, type SearchQuery, searchEntries } from './search.ts';
 import { ensureSession, type SessionInit, setLifecycle, setTask } from './session.ts';
-import { type Db, type OpenOptions, openDatabase } from './sqlite.ts';
+import type { Db } from './sqlite.ts';
 import { SqliteTapeReader } from './sqlite-reader.ts';
 import { appendStaged, publishTapes, type StageInit, stageTape } from './stage.ts';
 import type { AppendOptions, Posted, StreamChunk, TapeStore, WriteOptions } from './store.ts';
@@ -406,11 +407,14 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
       return {};
     } catch (error) {
       const { code } = error as { code?: unknown };
-      if (code === 'GRAPH_IO' || code === 'GRAPH_DIVERGED') return { graphLagging: true };
+      if (laggingCodes.has(code)) return { graphLagging: true };
       throw error;
     }
   }
 }
+
+/** What keeps the graph file from being written without undoing the act. */
+const laggingCodes = new Set<unknown>(['GRAPH_IO', 'GRAPH_DIVERGED', 'TAPE_LOCKED', 'TAPE_IO']);
 
 /** Keys of a batch: a caller's own are kept apart from ours by their prefix. */
 function keyed(drafts: readonly Draft[], key: string | undefined): Draft[] {

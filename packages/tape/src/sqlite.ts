@@ -1,34 +1,11 @@
 import Database from 'better-sqlite3';
 import { TapeError } from './errors.ts';
-import {
-  cannotOpen,
-  checkFile,
-  checkSqlite,
-  machineProbe,
-  type Probe,
-  prepareDirectory,
-  prepareFile,
-} from './place.ts';
-import { applicationId, pageSize, schema, schemaVersion } from './schema.ts';
+import { lockWaitDefault, type NamedLease, retryLocked, stillLocked } from './lock-wait.ts';
+import { cannotOpen } from './place.ts';
 
 /** A value that SQLite stores. */
 export type SqlValue = string | number | null | Uint8Array;
 type Params = Readonly<Record<string, SqlValue>>;
-
-export interface OpenOptions {
-  /** `full` (default): what is acknowledged survives power loss; `fast`: the last moments may not. */
-  readonly durability?: 'full' | 'fast' | undefined;
-  readonly readonly?: boolean | undefined;
-  /** Open on a file system where SQLite's locks may not hold (R18); the database then does without shared memory. */
-  readonly allowUnsafePlace?: boolean | undefined;
-  /** Told what opening changed beside the database: that it closed the directory to others. By default a warning of the process. */
-  readonly onWarning?: ((text: string) => void) | undefined;
-  /** What opening asks the machine. */
-  readonly probe?: Partial<Probe> | undefined;
-}
-
-/** How long a writer waits for the write lock before it gives up, in milliseconds (M3). */
-const lockDeadlineMs = 15_000;
 
 /**
  * One connection. The only file that knows better-sqlite3: statements are prepared once per text, every
@@ -37,10 +14,24 @@ const lockDeadlineMs = 15_000;
 export class Db {
   readonly #db: Database.Database;
   readonly #statements = new Map<string, Database.Statement>();
+  readonly #waitMs: number;
 
-  /** Takes better-sqlite3's handle; typed so that the package's declarations do not need its types. */
-  constructor(db: unknown) {
-    this.#db = db as Database.Database;
+  /** Opens a file, which must be there, or `:memory:`. `lockWaitMs` is how long an act waits for a lock. */
+  constructor(
+    path: string,
+    { readonly = false, lockWaitMs = lockWaitDefault }: { readonly?: boolean; lockWaitMs?: number } = {},
+  ) {
+    const inMemory = path === ':memory:';
+    this.#waitMs = lockWaitMs;
+    try {
+      this.#db = new Database(path, {
+        timeout: 20,
+        readonly: readonly && !inMemory,
+        fileMustExist: !inMemory,
+      });
+    } catch (cause) {
+      throw cannotOpen(path, (cause as Error).message, cause);
+    }
   }
 
   get<Row>(sql: string, params: Params = {}): Row | undefined {
@@ -69,13 +60,13 @@ export class Db {
   /** Runs `act` in one immediate transaction: all of it or none. `act` does no I/O and awaits nothing. */
   write<T>(act: () => T): T {
     if (this.#db.inTransaction) return act();
-    return retry(() => guard(() => this.#db.transaction(act).immediate()));
+    return this.#retry(() => guard(() => this.#db.transaction(act).immediate()));
   }
 
   /** Runs `act` on one snapshot of the file. */
   read<T>(act: () => T): T {
     if (this.#db.inTransaction) return act();
-    return retry(() => guard(() => this.#db.transaction(act).deferred()));
+    return this.#retry(() => guard(() => this.#db.transaction(act).deferred()));
   }
 
   /** Runs `act` inside the transaction under way so that its failure undoes only what it did itself. */
@@ -107,6 +98,21 @@ export class Db {
     return row?.busy === 0;
   }
 
+  /** Switches the journal; SQLite's busy handler is not used for this, so it is tried again. */
+  switchJournal(mode: 'wal' | 'delete'): void {
+    if (this.pragma('journal_mode') === mode) return;
+    if (this.pragma(`journal_mode = ${mode}`) !== mode)
+      throw new TapeError(
+        'TAPE_CANNOT_OPEN',
+        `cannot open the store: SQLite did not switch its journal to ${mode}`,
+      );
+  }
+
+  /** A number that changes when another connection has committed; reading it costs no lock. */
+  dataVersion(): number {
+    return Number(this.pragma('data_version'));
+  }
+
   /** Copies the database page by page while it is used, by SQLite's own backup: a file copy would miss the WAL. */
   async backup(file: string): Promise<void> {
     await this.#db.backup(file);
@@ -118,7 +124,27 @@ export class Db {
 
   /** A read waits too: while another process makes the file new or recovers it, that one has it to itself. */
   #try<T>(act: () => T): T {
-    return this.#db.inTransaction ? guard(act) : retry(() => guard(act));
+    return this.#db.inTransaction ? guard(act) : this.#retry(() => guard(act));
+  }
+
+  #retry<T>(act: () => T): T {
+    try {
+      return retryLocked(act, { waitMs: this.#waitMs });
+    } catch (error) {
+      if (!(error instanceof TapeError) || error.code !== 'TAPE_LOCKED') throw error;
+      throw stillLocked(error, this.#leases());
+    }
+  }
+
+  /** Who is writing what, as far as it can be read now: a reader is not kept out by the lock. */
+  #leases(): NamedLease[] {
+    try {
+      const sql =
+        'SELECT l.*, t.name FROM lease l JOIN tape t ON t.id = l.tape_id ORDER BY l.expires_at DESC';
+      return this.#db.prepare<[], NamedLease>(sql).all();
+    } catch {
+      return [];
+    }
   }
 
   /**
@@ -135,128 +161,6 @@ export class Db {
     return statement;
   }
 }
-
-/**
- * Opens a tape database, and creates it where there is none (M1).
- * @throws TAPE_CANNOT_OPEN, TAPE_SCHEMA_NEWER, TAPE_NOT_A_TAPE; an existing file that is not ours is not written.
- */
-export function openDatabase(path: string, options: OpenOptions = {}): Db {
-  const { durability = 'full', readonly = false, allowUnsafePlace = false } = options;
-  const inMemory = path === ':memory:';
-  const probe = { ...machineProbe, ...options.probe };
-  if (!inMemory) preparePlace(path, probe, options);
-  let raw: Database.Database;
-  try {
-    raw = new Database(path, { timeout: 20, readonly: readonly && !inMemory, fileMustExist: !inMemory });
-  } catch (cause) {
-    throw cannotOpen(path, (cause as Error).message, cause);
-  }
-  const db = new Db(raw);
-  try {
-    checkSqlite(path, probe.sqliteVersion(db.get<{ v: string }>('SELECT sqlite_version() AS v')?.v ?? '0'));
-    // On one snapshot: another process may be making the tables between two looks.
-    const version = db.read(() => checkVersion(db, path));
-    const synchronous = durability === 'full' ? 2 : 1;
-    if (!readonly && !inMemory) {
-      if (version === 0) db.pragma(`page_size = ${pageSize}`);
-      retry(() => guard(() => switchJournal(raw, allowUnsafePlace ? 'delete' : 'wal')));
-    }
-    // A second open of a WAL file gets synchronous=NORMAL from the library's build: set it each time, and look.
-    db.pragma(`synchronous = ${synchronous}`);
-    for (const pragma of pragmas) db.pragma(pragma);
-    if (db.pragma('synchronous') !== synchronous)
-      throw cannotOpen(path, 'SQLite did not take the synchronous setting');
-    // Opening what is as it should be takes no lock.
-    if (version === schemaVersion) return db;
-    if (readonly) throw new TapeError('TAPE_NOT_A_TAPE', `cannot read '${path}': it holds no tapes`);
-    db.write(() => migrate(db, path));
-    return db;
-  } catch (error) {
-    raw.close();
-    throw error;
-  }
-}
-
-const pragmas = [
-  'foreign_keys = ON',
-  'trusted_schema = OFF',
-  'cell_size_check = ON',
-  'mmap_size = 0',
-  'journal_size_limit = 16777216',
-  'wal_autocheckpoint = 1000',
-  'temp_store = MEMORY',
-  ...(process.platform === 'darwin' ? ['fullfsync = ON', 'checkpoint_fullfsync = ON'] : []),
-];
-
-/** The schema version of the file, 0 when it is new. Writes nothing. */
-function checkVersion(db: Db, path: string): number {
-  const version = Number(db.pragma('user_version'));
-  const application = Number(db.pragma('application_id'));
-  if (application === 0 && version === 0) {
-    if (db.get('SELECT 1 FROM sqlite_schema LIMIT 1') === undefined) return 0;
-    throw new TapeError('TAPE_NOT_A_TAPE', `cannot open '${path}': it is another program's database`);
-  }
-  if (application !== applicationId)
-    throw new TapeError('TAPE_NOT_A_TAPE', `cannot open '${path}': it is another program's database`);
-  if (version > schemaVersion)
-    throw new TapeError(
-      'TAPE_SCHEMA_NEWER',
-      `cannot open '${path}': it is at schema ${version}, and this build knows ${schemaVersion}`,
-      { data: { found: version, known: schemaVersion } },
-    );
-  return version;
-}
-
-function preparePlace(
-  path: string,
-  probe: Probe,
-  { readonly, allowUnsafePlace = false, onWarning = process.emitWarning }: OpenOptions,
-): void {
-  if (readonly === true) {
-    checkFile(path, probe);
-    return;
-  }
-  const warning = prepareDirectory(path, { probe, allowUnsafe: allowUnsafePlace });
-  if (warning !== undefined) onWarning(warning);
-  prepareFile(path, probe);
-}
-
-/** SQLite's busy handler is not used for this switch, so the caller tries again. */
-function switchJournal(db: Database.Database, mode: 'wal' | 'delete'): void {
-  if (db.pragma('journal_mode', { simple: true }) === mode) return;
-  if (db.pragma(`journal_mode = ${mode}`, { simple: true }) !== mode)
-    throw new TapeError(
-      'TAPE_CANNOT_OPEN',
-      `cannot open the store: SQLite did not switch its journal to ${mode}`,
-    );
-}
-
-/** Runs inside the write lock: of all who find the file new, one creates the tables. */
-function migrate(db: Db, path: string): void {
-  if (checkVersion(db, path) === schemaVersion) return;
-  db.exec(schema);
-  db.pragma(`application_id = ${applicationId}`);
-  db.pragma(`user_version = ${schemaVersion}`);
-}
-
-/**
- * SQLite's own busy handler backs off to 100 ms and starves a second tight writer; short waits with jitter
- * share the lock evenly.
- */
-function retry<T>(act: () => T): T {
-  const deadline = performance.now() + lockDeadlineMs;
-  for (;;) {
-    try {
-      return act();
-    } catch (error) {
-      if (!(error instanceof TapeError) || error.code !== 'TAPE_LOCKED' || performance.now() > deadline)
-        throw error;
-      Atomics.wait(waiting, 0, 0, Math.random() * 2);
-    }
-  }
-}
-
-const waiting = new Int32Array(new SharedArrayBuffer(4));
 
 /** Turns SQLite's errors into ours; all others pass. */
 function guard<T>(act: () => T): T {

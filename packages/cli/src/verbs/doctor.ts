@@ -86,7 +86,8 @@ async function look({ home, reading }: Context): Promise<Looked> {
   });
 }
 
-const known = /^(?:tape\.db(?:-wal|-shm|-journal)?|session_graph\.jsonl(?:\.aside-.+)?|\.gitignore)$/;
+const known =
+  /^(?:tape\.db(?:-wal|-shm|-journal|\.schema-\d+(?:\.\d+)?)?|session_graph\.jsonl(?:\.aside-.+)?|\.gitignore)$/;
 
 function* examineFiles(home: Home): Generator<FileFinding> {
   for (const name of ['.', ...readdirSync(home.dir)]) {

@@ -1,0 +1,76 @@
+import { existsSync } from 'node:fs';
+import { rebuildBatches } from './doctor.ts';
+import { dropDraft, keepDraft, newDraft } from './draft-file.ts';
+import { TapeError } from './errors.ts';
+import { applicationId, openCallsTable, schemaVersion, tables, triggers } from './schema.ts';
+import { Db } from './sqlite.ts';
+import type { TapeRow } from './tapes.ts';
+
+/**
+ * The schema version of a file, or that it is new. Writes nothing (M1).
+ * @throws TAPE_NOT_A_TAPE, TAPE_SCHEMA_NEWER
+ */
+export function versionOf(db: Db, path: string): number | 'new' {
+  const version = Number(db.pragma('user_version'));
+  const application = Number(db.pragma('application_id'));
+  if (application === 0 && version === 0 && db.get('SELECT 1 FROM sqlite_schema LIMIT 1') === undefined)
+    return 'new';
+  if (application !== applicationId)
+    throw new TapeError('TAPE_NOT_A_TAPE', `cannot open '${path}': it is another program's database`);
+  if (version > schemaVersion)
+    throw new TapeError(
+      'TAPE_SCHEMA_NEWER',
+      `cannot open '${path}': it is at schema ${version}, and this build knows ${schemaVersion}`,
+      { data: { found: version, known: schemaVersion } },
+    );
+  return version;
+}
+
+/**
+ * Makes the tables of a new file, or brings an older one up to date, in one immediate transaction that looks at the
+ * version again: of all processes that find it old, one changes it (R16). Before that it is copied to
+ * `tape.db.schema-N`; the lock is held meanwhile, so the copy is what was changed, and nothing less.
+ */
+export function migrate(db: Db, path: string): void {
+  db.write(() => {
+    const version = versionOf(db, path);
+    if (version === schemaVersion) return;
+    if (version === 'new') db.exec(tables + triggers);
+    else {
+      copyBefore(path, version);
+      for (let step = version; step < schemaVersion; step += 1) steps[step]?.(db);
+    }
+    db.pragma(`application_id = ${applicationId}`);
+    db.pragma(`user_version = ${schemaVersion}`);
+  });
+}
+
+/** What turns each older schema into the next. Entries are never touched. */
+const steps: Readonly<Record<number, (db: Db) => void>> = {
+  // Open calls were found by reading a tape's end, and nothing kept bytes from being replaced.
+  0: (db) => {
+    for (const { name } of db.all<{ name: string }>(`SELECT name FROM sqlite_schema WHERE type = 'trigger'`))
+      db.exec(`DROP TRIGGER "${name}"`);
+    db.exec(openCallsTable + triggers);
+    for (const tape of db.all<TapeRow>('SELECT * FROM tape')) rebuildBatches(db, tape);
+  },
+};
+
+/** A copy under its own name, whole or not there; a name that is taken holds what an earlier try copied. */
+function copyBefore(path: string, version: number): void {
+  if (path === ':memory:') return;
+  let file = `${path}.schema-${version}`;
+  for (let n = 2; existsSync(file); n += 1) file = `${path}.schema-${version}.${n}`;
+  const draft = newDraft(file);
+  try {
+    const source = new Db(path, { readonly: true });
+    try {
+      source.run('VACUUM INTO @draft', { draft });
+    } finally {
+      source.close();
+    }
+    keepDraft(draft, file);
+  } finally {
+    dropDraft(draft);
+  }
+}

@@ -1,0 +1,96 @@
+import { TapeError } from './errors.ts';
+import { migrate, versionOf } from './migrate.ts';
+import {
+  cannotOpen,
+  checkFile,
+  checkSqlite,
+  machineProbe,
+  type Probe,
+  prepareDirectory,
+  prepareFile,
+} from './place.ts';
+import { pageSize, schemaVersion } from './schema.ts';
+import { Db } from './sqlite.ts';
+
+export interface OpenOptions {
+  /** `full` (default): what is acknowledged survives power loss; `fast`: the last moments may not. */
+  readonly durability?: 'full' | 'fast' | undefined;
+  readonly readonly?: boolean | undefined;
+  /** How long an act waits, holding the thread, while another process holds the lock, in milliseconds (default 15,000). */
+  readonly lockWaitMs?: number | undefined;
+  /** Open on a file system where SQLite's locks may not hold (R18); the database then does without shared memory. */
+  readonly allowUnsafePlace?: boolean | undefined;
+  /** Told what opening changed beside the database: that it closed the directory to others. By default a warning of the process. */
+  readonly onWarning?: ((text: string) => void) | undefined;
+  /** What opening asks the machine. */
+  readonly probe?: Partial<Probe> | undefined;
+}
+
+/**
+ * Opens a tape database, and creates it where there is none (M1).
+ * @throws TAPE_CANNOT_OPEN, TAPE_SCHEMA_NEWER, TAPE_SCHEMA_OLDER when it is only to be read, TAPE_NOT_A_TAPE; an existing file that is not ours is not written.
+ */
+export function openDatabase(path: string, options: OpenOptions = {}): Db {
+  const { durability = 'full', readonly = false, allowUnsafePlace = false, lockWaitMs } = options;
+  const inMemory = path === ':memory:';
+  const probe = { ...machineProbe, ...options.probe };
+  if (!inMemory) preparePlace(path, probe, options);
+  const db = new Db(path, { readonly, ...(lockWaitMs !== undefined && { lockWaitMs }) });
+  try {
+    checkSqlite(path, probe.sqliteVersion(db.get<{ v: string }>('SELECT sqlite_version() AS v')?.v ?? '0'));
+    // On one snapshot: another process may be making the tables between two looks.
+    const version = db.read(() => versionOf(db, path));
+    const synchronous = durability === 'full' ? 2 : 1;
+    if (!readonly && !inMemory) {
+      if (version === 'new') db.pragma(`page_size = ${pageSize}`);
+      db.switchJournal(allowUnsafePlace ? 'delete' : 'wal');
+    }
+    // A second open of a WAL file gets synchronous=NORMAL from the library's build: set it each time, and look.
+    db.pragma(`synchronous = ${synchronous}`);
+    for (const pragma of pragmas) db.pragma(pragma);
+    if (db.pragma('synchronous') !== synchronous)
+      throw cannotOpen(path, 'SQLite did not take the synchronous setting');
+    // Opening what is as it should be takes no lock.
+    if (version === schemaVersion) return db;
+    if (readonly) throw notReadable(path, version);
+    migrate(db, path);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+const pragmas = [
+  'foreign_keys = ON',
+  'trusted_schema = OFF',
+  'cell_size_check = ON',
+  'mmap_size = 0',
+  'journal_size_limit = 16777216',
+  'wal_autocheckpoint = 1000',
+  'temp_store = MEMORY',
+  ...(process.platform === 'darwin' ? ['fullfsync = ON', 'checkpoint_fullfsync = ON'] : []),
+];
+
+function notReadable(path: string, version: number | 'new'): TapeError {
+  if (version === 'new') return new TapeError('TAPE_NOT_A_TAPE', `cannot read '${path}': it holds no tapes`);
+  return new TapeError(
+    'TAPE_SCHEMA_OLDER',
+    `cannot read '${path}': it is at schema ${version}, and this build reads ${schemaVersion}; opening it for writing brings it up to date`,
+    { data: { found: version, known: schemaVersion } },
+  );
+}
+
+function preparePlace(
+  path: string,
+  probe: Probe,
+  { readonly, allowUnsafePlace = false, onWarning = process.emitWarning }: OpenOptions,
+): void {
+  if (readonly === true) {
+    checkFile(path, probe);
+    return;
+  }
+  const warning = prepareDirectory(path, { probe, allowUnsafe: allowUnsafePlace });
+  if (warning !== undefined) onWarning(warning);
+  prepareFile(path, probe);
+}

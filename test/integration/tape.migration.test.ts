@@ -1,0 +1,95 @@
+import { copyFileSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { assistant, openTapeStore, toolCall, toolResult, user } from '@tapedeck/tape';
+import { describe, expect, test } from 'vitest';
+import { facts, rawDb } from '../support/raw-db.ts';
+import { toSchema0 } from '../support/schema-0.ts';
+import { refusal } from '../support/store.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { tempHome } from '../support/temp-home.ts';
+import { startWorker } from '../support/worker.ts';
+
+/** A home of schema 0 with a fork, a merge, and a call that is open. */
+function oldHome(path: string): void {
+  {
+    using store = openTapeStore(path);
+    store.session('main');
+    store.append('main', [user('one'), assistant('two')]);
+    store.fork('main', { name: 'child' });
+    store.append('child', [assistant('done')]);
+    store.merge('child');
+    store.append('main', [assistant([toolCall('c1', 'read', {}), toolCall('c2', 'read', {})])]);
+    store.append('main', [toolResult({ toolCallId: 'c1', toolName: 'read' }, 'of c1')]);
+  }
+  toSchema0(path);
+}
+
+function factsOf(path: string): string {
+  using db = rawDb(path);
+  return facts(db);
+}
+
+describe('a home of an older schema', () => {
+  test('is brought up to date without touching a fact, and is kept as it was beside it (R16)', () => {
+    using dir = tempDir();
+    const path = dir.file('tape.db');
+    oldHome(path);
+    const before = factsOf(path);
+    {
+      using store = openTapeStore(path);
+      expect([...store.verify()]).toEqual([]);
+      expect([...store.examine()]).toEqual([]);
+      // The notes on open calls are there again: one is still open, and its result settles the tape.
+      expect(store.fork('main', { name: 'later' }).base).toBe(store.find('main')?.settled);
+    }
+    const copy = `${path}.schema-0`;
+    expect(statSync(copy).mode & 0o777).toBe(0o600);
+    expect(factsOf(copy)).toBe(before);
+    {
+      using db = rawDb(copy);
+      expect(db.all('PRAGMA user_version')).toEqual([{ user_version: 0 }]);
+    }
+    expect(readdirSync(dir.path).sort()).toEqual(['tape.db', 'tape.db.schema-0']);
+    using store = openTapeStore(path);
+    store.append('main', [toolResult({ toolCallId: 'c2', toolName: 'read' }, 'of c2')]);
+    expect(store.find('main')).toMatchObject({ settled: store.find('main')?.head });
+  });
+
+  test('is not read as if it were new, and nothing is written by reading', async () => {
+    using home = tempHome();
+    oldHome(home.db);
+    const before = readFileSync(home.db);
+    expect(refusal(() => openTapeStore(home.db, { readonly: true }))).toMatchObject({
+      code: 'TAPE_SCHEMA_OLDER',
+      data: { found: 0 },
+    });
+    const log = await home.here(['log', 'main']);
+    expect([log.code, log.stderr]).toEqual([1, expect.stringContaining('tape raw checkpoint')]);
+    expect(readFileSync(home.db).equals(before)).toBe(true);
+    expect((await home.here(['raw', 'checkpoint'])).code).toBe(0);
+    expect((await home.here(['log', 'main', '--oneline'])).code).toBe(0);
+    expect((await home.here(['doctor'])).code).toBe(0);
+  });
+
+  test('is changed once, by one of sixteen processes that open it at the same moment', async () => {
+    using dir = tempDir();
+    const path = dir.file('tape.db');
+    oldHome(path);
+    const workers = await Promise.all(Array.from({ length: 16 }, () => startWorker(path, 'open')));
+    for (const worker of workers) worker.go();
+    const said = (await Promise.all(workers.map((worker) => worker.done()))).flat();
+    expect(said.filter((fact) => (fact as { created: boolean }).created)).toEqual([]);
+    expect(readdirSync(dir.path).filter((name) => name.includes('schema'))).toEqual(['tape.db.schema-0']);
+    using store = openTapeStore(path);
+    expect([...store.verify()]).toEqual([]);
+  });
+
+  test('that was killed before it was changed is changed by the next, with a copy of its own', () => {
+    using dir = tempDir();
+    const path = dir.file('tape.db');
+    oldHome(path);
+    copyFileSync(path, `${path}.schema-0`);
+    openTapeStore(path).close();
+    expect(readdirSync(dir.path).sort()).toEqual(['tape.db', 'tape.db.schema-0', 'tape.db.schema-0.2']);
+    expect(factsOf(`${path}.schema-0.2`)).toBe(factsOf(`${path}.schema-0`));
+  });
+});
