@@ -23,7 +23,7 @@ const merged = (store: SqliteTapeStore): string[] =>
   );
 
 test('results are merged as they come, and told in the order of the tasks', async () => {
-  await using home = await scriptedDeck(answers([160, 80, 0]));
+  await using home = await scriptedDeck(answers([900, 450, 0]));
   const main = await home.deck.session('main');
   const outcomes = await main.delegate(tasks(3));
   expect(outcomes.map(({ session, status, text }) => [session, status, text])).toEqual([

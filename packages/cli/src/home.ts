@@ -2,7 +2,7 @@ import { existsSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { openJournal } from '@tapedeck/graph/journal';
-import { openTapeStore, type SqliteTapeStore } from '@tapedeck/tape';
+import { openTapeStore, type SqliteTapeStore, type StoreOptions } from '@tapedeck/tape';
 import { NotFoundError, UsageError } from './errors.ts';
 import type { Io } from './io.ts';
 
@@ -44,7 +44,7 @@ function nonEmpty(text: string | undefined): string | undefined {
 export function openForWriting(
   home: Home,
   { env, err }: Pick<Io, 'env' | 'err'>,
-  { durability }: { durability?: 'full' | 'fast' | undefined } = {},
+  { durability }: Pick<StoreOptions, 'durability'> = {},
 ): SqliteTapeStore {
   if (durability === 'fast') err('Durability fast: a power cut may lose the last moments\n');
   return openTapeStore(home.db, {

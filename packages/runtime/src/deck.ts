@@ -14,6 +14,7 @@ import type { RunEnd } from './delegate.ts';
 import type { RunEngine, RunSpec } from './engine.ts';
 import type { ToolSet } from './model.ts';
 import type { ModelSpec } from './model-spec.ts';
+import { patientStore } from './patient-store.ts';
 import { Session } from './session.ts';
 
 /** What the sessions of a deck run with. */
@@ -74,7 +75,7 @@ export async function openDeck(options: DeckOptions): Promise<Deck> {
   const store = options.store ?? openHome(home, file);
   const jobs: DeckParts['jobs'] = new Map();
   const parts: DeckParts = {
-    store,
+    store: patientStore(store),
     config: {
       ...(model !== undefined && { model }),
       ...(tools !== undefined && { tools }),
@@ -91,13 +92,13 @@ export async function openDeck(options: DeckOptions): Promise<Deck> {
   await engine?.work(parts.work);
   return {
     store,
-    graph: openDeckGraph(store, file),
-    session: async (name, init) => new Session(parts, await store.session(name, init)),
+    graph: openDeckGraph(parts.store, file),
+    session: async (name, init) => new Session(parts, await parts.store.session(name, init)),
     find: async (ref) => {
-      const info = await store.find(ref);
+      const info = await parts.store.find(ref);
       return info === undefined ? undefined : new Session(parts, info);
     },
-    sessions: async (query) => await store.sessions(query),
+    sessions: async (query) => await parts.store.sessions(query),
     [Symbol.asyncDispose]: async () => {
       await engine?.stop();
       if (options.store === undefined) await store[Symbol.asyncDispose]();
@@ -107,5 +108,5 @@ export async function openDeck(options: DeckOptions): Promise<Deck> {
 
 function openHome(home: string | undefined, file: string | undefined): TapeStore {
   if (home === undefined || file === undefined) throw new TypeError('a deck needs a home or a store');
-  return openTapeStore(join(home, 'tape.db'), { journal: openJournal(file) });
+  return openTapeStore(join(home, 'tape.db'), { journal: openJournal(file), lockWaitMs: 0 });
 }

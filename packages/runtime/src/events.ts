@@ -8,6 +8,8 @@ import type { Usage } from './usage.ts';
  */
 export type SessionEvent =
   | { readonly type: 'run-started'; readonly run: string; readonly session: string }
+  /** Somebody left something for this session: it is done at the next settled point. */
+  | { readonly type: 'inbox-waiting'; readonly items: number }
   | { readonly type: 'content-chunk'; readonly text: string }
   | { readonly type: 'reasoning-chunk'; readonly text: string }
   | {

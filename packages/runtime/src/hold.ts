@@ -13,11 +13,18 @@ export interface Hold {
   release(): Promise<void>;
 }
 
+/** How often an owner looks whether somebody else has written, in milliseconds. */
+const pollMs = 100;
+
 /**
- * Takes a session's lease.
+ * Takes a session's lease. `onWaiting` is told how many items wait in the inbox, each time that there are more.
  * @throws SESSION_BUSY when someone else is writing it
  */
-export async function hold(store: TapeStore, ref: string, owner: Owner): Promise<Hold> {
+export async function hold(
+  store: TapeStore,
+  ref: string,
+  { owner, onWaiting }: { owner: Owner; onWaiting?: ((items: number) => void) | undefined },
+): Promise<Hold> {
   let lease = await acquire(store, ref, owner);
   const lost = new AbortController();
   // The beat also runs while a model call is awaited, and does not keep a process alive by itself.
@@ -31,6 +38,22 @@ export async function hold(store: TapeStore, ref: string, owner: Owner): Promise
       if (error instanceof TapeError && error.code === 'TAPE_FENCED') lost.abort(error);
     }
   };
+  let seen = await store.changes();
+  let waiting = 0;
+  const look = async () => {
+    const now = await store.changes();
+    if (now === seen) return;
+    seen = now;
+    if (!(await store.holds(lease)))
+      lost.abort(
+        new TapeError('TAPE_FENCED', `cannot write '${lease.session}': another owner has taken it over`),
+      );
+    const items = (await store.inbox(lease.id)).length;
+    if (items > waiting) onWaiting?.(items);
+    waiting = items;
+  };
+  // A look that fails says nothing: the next write tells whether the session is still ours.
+  const poll = setInterval(() => void look().catch(() => {}), pollMs).unref();
   return {
     get lease() {
       return lease;
@@ -41,6 +64,7 @@ export async function hold(store: TapeStore, ref: string, owner: Owner): Promise
     },
     release: async () => {
       clearInterval(beat);
+      clearInterval(poll);
       if (lost.signal.aborted) return;
       while (!(await store.release(lease))) await store.drain(lease);
     },

@@ -104,7 +104,10 @@ export class Session {
     const chosen = options.model ?? config.model;
     const source = chosen === undefined ? undefined : await resolveModel(chosen, { env, store });
     const model = needModel(source?.(this.name), this.name);
-    const held = await hold(store, this.id, processOwner(run));
+    const held = await hold(store, this.id, {
+      owner: processOwner(run),
+      onWaiting: (items) => emit({ type: 'inbox-waiting', items }),
+    });
     try {
       if (options.unlessEnded === true) await this.#needUnended();
       await closeOrphans(store, this.id, held);

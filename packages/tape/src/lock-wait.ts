@@ -9,7 +9,7 @@ export const lockWaitDefault = 15_000;
  * Does an act again, after a short wait of random length, while somebody else holds the write lock. SQLite's own busy
  * handler backs off to 100 ms and starves a second tight writer; this shares the lock evenly.
  */
-export function retryLocked<T>(act: () => T, { waitMs }: { readonly waitMs: number }): T {
+export function retryLocked<T>(act: () => T, waitMs: number): T {
   const deadline = performance.now() + waitMs;
   for (;;) {
     try {

@@ -16,8 +16,6 @@ export interface OpenOptions {
   /** `full` (default): what is acknowledged survives power loss; `fast`: the last moments may not. */
   readonly durability?: 'full' | 'fast' | undefined;
   readonly readonly?: boolean | undefined;
-  /** How long an act waits, holding the thread, while another process holds the lock, in milliseconds (default 15,000). */
-  readonly lockWaitMs?: number | undefined;
   /** Open on a file system where SQLite's locks may not hold (R18); the database then does without shared memory. */
   readonly allowUnsafePlace?: boolean | undefined;
   /** Told what opening changed beside the database: that it closed the directory to others. By default a warning of the process. */
@@ -31,11 +29,11 @@ export interface OpenOptions {
  * @throws TAPE_CANNOT_OPEN, TAPE_SCHEMA_NEWER, TAPE_SCHEMA_OLDER when it is only to be read, TAPE_NOT_A_TAPE; an existing file that is not ours is not written.
  */
 export function openDatabase(path: string, options: OpenOptions = {}): Db {
-  const { durability = 'full', readonly = false, allowUnsafePlace = false, lockWaitMs } = options;
+  const { durability = 'full', readonly = false, allowUnsafePlace = false } = options;
   const inMemory = path === ':memory:';
   const probe = { ...machineProbe, ...options.probe };
   if (!inMemory) preparePlace(path, probe, options);
-  const db = new Db(path, { readonly, ...(lockWaitMs !== undefined && { lockWaitMs }) });
+  const db = new Db(path, { readonly });
   try {
     checkSqlite(path, probe.sqliteVersion(db.get<{ v: string }>('SELECT sqlite_version() AS v')?.v ?? '0'));
     // On one snapshot: another process may be making the tables between two looks.

@@ -18,6 +18,7 @@ import {
   writeEpoch,
 } from './lease.ts';
 import type { Journal } from './lineage-line.ts';
+import { pause } from './lock-wait.ts';
 import { type Merged, mergeTape } from './merge.ts';
 import { type MergeDraft, type MergePlan, type MergeRequest, planMerge } from './merge-plan.ts';
 import { checkName } from './name.ts';
@@ -50,6 +51,11 @@ export interface StoreOptions extends OpenOptions, Partial<Sources> {
   readonly base?: string;
   /** Where the lineage is written as `session_graph.jsonl`; without one it waits in the database. */
   readonly journal?: Journal;
+  /**
+   * How long an act waits for the write lock of another process, holding the thread, in milliseconds (default 15,000).
+   * With 0 it gives up after 20 ms, for callers that try again on a timer. Opening waits its time in any case.
+   */
+  readonly lockWaitMs?: number;
 }
 
 /**
@@ -62,6 +68,7 @@ export function openTapeStore(path: string, o: StoreOptions = {}): SqliteTapeSto
   try {
     const store = new SqliteTapeStore(db, o);
     if (o.readonly !== true) store.catchUp();
+    if (o.lockWaitMs !== undefined) store.lockWaitMs = o.lockWaitMs;
     return store;
   } catch (error) {
     db.close();
@@ -81,6 +88,15 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
     this.#writer = { db: this.db, sources: systemSources(sources) };
     this.#journal = journal;
     this.#readonly = readonly;
+  }
+
+  /** See `StoreOptions.lockWaitMs`. It can be set at any time. */
+  get lockWaitMs(): number {
+    return this.db.lockWaitMs;
+  }
+
+  set lockWaitMs(ms: number) {
+    this.db.lockWaitMs = ms;
   }
 
   session(name: string, init: SessionInit = {}): SessionInfo & { readonly created: boolean } {
@@ -222,6 +238,14 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
     return this.db.write(() => extendLease(this.db, this.need(lease.id), { lease, now: this.#now(), ttlMs }));
   }
 
+  holds(lease: Lease): boolean {
+    return this.need(lease.id).epoch === lease.epoch;
+  }
+
+  changes(): number {
+    return this.db.dataVersion();
+  }
+
   release(lease: Lease): boolean {
     return this.db.write(() => releaseLease(this.db, this.need(lease.id), lease));
   }
@@ -303,7 +327,8 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
   #index(): void {
     if (this.#readonly) return;
     try {
-      while (this.db.tryWrite(() => indexChunk(this.db)) > 0);
+      // Between two chunks the others get their turn.
+      while (this.db.tryWrite(() => indexChunk(this.db)) > 0) pause(2);
     } catch (error) {
       if (!(error instanceof TapeError) || (error.code !== 'TAPE_LOCKED' && error.code !== 'TAPE_IO'))
         throw error;

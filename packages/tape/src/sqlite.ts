@@ -14,15 +14,12 @@ type Params = Readonly<Record<string, SqlValue>>;
 export class Db {
   readonly #db: Database.Database;
   readonly #statements = new Map<string, Database.Statement>();
-  readonly #waitMs: number;
+  /** How long an act waits for a lock, holding the thread, in milliseconds. */
+  lockWaitMs: number = lockWaitDefault;
 
-  /** Opens a file, which must be there, or `:memory:`. `lockWaitMs` is how long an act waits for a lock. */
-  constructor(
-    path: string,
-    { readonly = false, lockWaitMs = lockWaitDefault }: { readonly?: boolean; lockWaitMs?: number } = {},
-  ) {
+  /** Opens a file, which must be there, or `:memory:`. */
+  constructor(path: string, { readonly = false }: { readonly?: boolean } = {}) {
     const inMemory = path === ':memory:';
-    this.#waitMs = lockWaitMs;
     try {
       this.#db = new Database(path, {
         timeout: 20,
@@ -129,7 +126,7 @@ export class Db {
 
   #retry<T>(act: () => T): T {
     try {
-      return retryLocked(act, { waitMs: this.#waitMs });
+      return retryLocked(act, this.lockWaitMs);
     } catch (error) {
       if (!(error instanceof TapeError) || error.code !== 'TAPE_LOCKED') throw error;
       throw stillLocked(error, this.#leases());

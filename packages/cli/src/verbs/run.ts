@@ -48,6 +48,8 @@ export const run: Verb = defineVerb({
     const opening = input === undefined ? context.changing : context.writing;
     return await opening(async (store) => {
       const session = input === undefined ? needSession(store, name).name : ensure(store, name, context);
+      // The deck waits for locks on timers, so that the stream goes on.
+      store.lockWaitMs = 0;
       await using deck = await openDeck({ store, model: spec, env: io.env });
       const running = (await deck.session(session)).run(input, { maxSteps, signal: io.signal });
       const asJson = options.json === true || options.jsonl === true;
@@ -61,6 +63,7 @@ export const run: Verb = defineVerb({
           await io.out('\n');
           open = false;
         }
+        if (event.type === 'inbox-waiting') status(`${event.items} waiting in the inbox of ${session}`);
         if (event.type === 'tool-started') status(`→ ${event.name}`);
         else if (event.type === 'tool-completed' && !event.success)
           status(safe(`  ${event.name} failed: ${String(event.output)}`));
