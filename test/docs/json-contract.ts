@@ -238,6 +238,18 @@ export const contract: Readonly<Record<string, VerbContract>> = {
     json: [
       { when: 'SESSION@POINT', form: 'one object', fields: entry },
       {
+        when: '--output',
+        form: 'one object',
+        fields: [
+          field('session', 'string', 'the session asked'),
+          field('seq', 'number', 'position of the entry'),
+          field('size', 'number', 'bytes of the whole output'),
+          field('from', 'number', 'first byte of `text`'),
+          field('to', 'number', 'the byte after its last'),
+          field('text', 'string', 'the output, or those bytes of it'),
+        ],
+      },
+      {
         when: 'SESSION',
         form: 'one object',
         fields: [

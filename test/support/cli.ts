@@ -56,7 +56,7 @@ export async function tapeHere(
       yield Buffer.from(stdin);
     })(),
     out: async (text) => {
-      said.stdout += text;
+      said.stdout += typeof text === 'string' ? text : Buffer.from(text).toString('utf8');
     },
     err: (text) => {
       said.stderr += text;

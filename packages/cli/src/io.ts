@@ -9,7 +9,7 @@ export interface Io {
   readonly columns: number;
   readonly stdin: AsyncIterable<Uint8Array>;
   /** Writes data; resolves when more may be written. */
-  out(text: string): Promise<void>;
+  out(text: string | Uint8Array): Promise<void>;
   /** Writes status, hints, progress and errors. */
   err(text: string): void;
   /** Aborted by Ctrl-C. Whoever asks for it takes over ending the process; until then Ctrl-C ends it at once. */

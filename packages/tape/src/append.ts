@@ -6,6 +6,7 @@ import { bodyHash, entryHash, hex } from './hash.ts';
 import { encodeJson, isObject, type Json } from './json.ts';
 import { quote } from './name.ts';
 import { loadBatch, nextBatch, saveBatch } from './open-calls.ts';
+import { spillOutput } from './spill.ts';
 import type { Db } from './sqlite.ts';
 import type { TapeRow } from './tapes.ts';
 
@@ -52,8 +53,7 @@ export function writeEntries(
   let settled = tape.settled_seq;
   let batch = settled < seq ? loadBatch(db, tape.id) : undefined;
   for (const draft of drafts) {
-    const { payload: value, blobs } = extractBlobs(draft.payload);
-    const payload = encodeJson(value, `a ${draft.kind} entry`);
+    const { value, payload, blobs } = encodeDraft(draft);
     const repeated = draft.key === undefined ? undefined : findRepeated(db, tape, draft, draft.key, payload);
     if (repeated !== undefined) {
       seqs.push(repeated);
@@ -79,6 +79,18 @@ export function writeEntries(
     seqs,
     added: seq - tape.head_seq,
   };
+}
+
+/** A draft's payload as it is stored: as a value, as text, and the bytes that are kept beside it. */
+function encodeDraft({ kind, payload }: Draft): {
+  readonly value: unknown;
+  readonly payload: string;
+  readonly blobs: readonly Blob[];
+} {
+  const taken = extractBlobs(payload);
+  const { payload: value, blobs } =
+    kind === 'tool-result' ? spillOutput(taken.payload) : { payload: taken.payload, blobs: [] };
+  return { value, payload: encodeJson(value, `a ${kind} entry`), blobs: [...taken.blobs, ...blobs] };
 }
 
 interface NewEntry {
@@ -155,8 +167,9 @@ function touchState(db: Db, tapeId: number, seq: Seq, draft: Draft): void {
  * @throws TAPE_BAD_ENTRY
  */
 export function checkDraft(draft: Draft): void {
-  for (const { kind, payload, meta, name, key } of normalise(draft)) {
-    encodeJson(extractBlobs(payload).payload, `a ${kind} entry`);
+  for (const normal of normalise(draft)) {
+    const { meta, name, key } = normal;
+    encodeDraft(normal);
     if (meta !== undefined) encodeJson(meta, 'meta');
     checkText(name, 'name');
     checkText(key, 'key');
@@ -198,7 +211,7 @@ export function repeatedOnly({ db }: Writer, tape: TapeRow, drafts: readonly Dra
   const seqs: Seq[] = [];
   for (const draft of drafts) {
     if (draft.key === undefined) return undefined;
-    const payload = encodeJson(extractBlobs(draft.payload).payload, `a ${draft.kind} entry`);
+    const { payload } = encodeDraft(draft);
     const seq = findRepeated(db, tape, draft, draft.key, payload);
     if (seq === undefined) return undefined;
     seqs.push(seq);

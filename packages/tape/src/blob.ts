@@ -12,6 +12,16 @@ export interface BlobRef {
   readonly as: 'bytes' | 'base64';
 }
 
+/** Stands where a large text or value stood: its bytes are kept once, and it shows how they begin. */
+export interface TextRef {
+  readonly type: 'blob';
+  readonly hash: string;
+  readonly size: number;
+  /** `text`: the bytes are the text; `value`: they are the JSON of the value. */
+  readonly as: 'text' | 'value';
+  readonly preview: string;
+}
+
 export interface Blob {
   readonly hash: Buffer;
   readonly bytes: Uint8Array;
@@ -34,15 +44,27 @@ function isLiteral(value: unknown): value is Literal {
 }
 
 /** Whether a value stands for bytes kept elsewhere. */
-export function isBlobRef(value: unknown): value is BlobRef {
+export function isBlobRef(value: unknown): value is BlobRef | TextRef {
   if (typeof value !== 'object' || value === null) return false;
-  const { type, hash, as } = value as Partial<BlobRef>;
-  return (
-    type === 'blob' &&
-    typeof hash === 'string' &&
-    /^[0-9a-f]{64}$/.test(hash) &&
-    (as === 'bytes' || as === 'base64')
-  );
+  const { type, hash, as } = value as Partial<BlobRef | TextRef>;
+  return type === 'blob' && typeof hash === 'string' && /^[0-9a-f]{64}$/.test(hash) && forms.has(as ?? '');
+}
+
+const forms: ReadonlySet<string> = new Set(['bytes', 'base64', 'text', 'value']);
+
+/** Whether a value stands for a large text or value. */
+export function isTextRef(value: unknown): value is TextRef {
+  return isBlobRef(value) && (value.as === 'text' || value.as === 'value');
+}
+
+/** The most bytes that are kept as one (R15). */
+export const blobBytesMax: number = 64 * 1024 * 1024;
+
+/** @throws TAPE_BAD_ENTRY when there are too many bytes. */
+export function blobOf(bytes: Uint8Array): Blob {
+  if (bytes.byteLength > blobBytesMax)
+    throw new TapeError('TAPE_BAD_ENTRY', `cannot store ${bytes.byteLength} bytes: over ${blobBytesMax}`);
+  return { hash: hash('sha256', bytes, 'buffer'), bytes };
 }
 
 /**
@@ -52,9 +74,9 @@ export function isBlobRef(value: unknown): value is BlobRef {
 export function extractBlobs(payload: unknown): { payload: unknown; blobs: readonly Blob[] } {
   const blobs: Blob[] = [];
   const keep = (bytes: Uint8Array, as: BlobRef['as']): BlobRef => {
-    const digest = hash('sha256', bytes, 'buffer');
-    blobs.push({ hash: digest, bytes });
-    return { type: 'blob', hash: hex(digest), size: bytes.byteLength, as };
+    const blob = blobOf(bytes);
+    blobs.push(blob);
+    return { type: 'blob', hash: hex(blob.hash), size: bytes.byteLength, as };
   };
   return { payload: mapBytes(payload, keep, 0), blobs };
 }
@@ -96,11 +118,18 @@ export function restoreBlobs(payload: unknown, load: (hash: string) => Uint8Arra
   if (isLiteral(payload)) return payload.value;
   if (isBlobRef(payload)) {
     const bytes = load(payload.hash);
-    return payload.as === 'bytes' ? bytes : Buffer.from(bytes).toString('base64');
+    return restored[payload.as](bytes);
   }
   if (Array.isArray(payload)) return mapArray(payload, (item) => restoreBlobs(item, load));
   return mapFields(payload, (field) => restoreBlobs(field, load));
 }
+
+const restored = {
+  bytes: (bytes) => bytes,
+  base64: (bytes) => Buffer.from(bytes).toString('base64'),
+  text: (bytes) => Buffer.from(bytes).toString('utf8'),
+  value: (bytes) => JSON.parse(Buffer.from(bytes).toString('utf8')),
+} satisfies Record<(BlobRef | TextRef)['as'], (bytes: Uint8Array) => unknown>;
 
 /** The hashes of the bytes that a payload refers to. */
 export function blobHashes(payload: unknown): string[] {
@@ -137,6 +166,27 @@ export function keepBlobs(db: Db, entryId: number, blobs: readonly Blob[]): void
       entryId,
     });
   }
+}
+
+/**
+ * Some bytes of a hash: `from` up to, not including, `to`. Not checked against the hash, which is that of all of them.
+ * @throws TAPE_NO_BLOB
+ */
+export function loadBlobRange(
+  db: Db,
+  hexHash: string,
+  { from = 0, to = Number.MAX_SAFE_INTEGER }: { readonly from?: number; readonly to?: number },
+): Uint8Array {
+  const row = db.get<{ bytes: Uint8Array }>(
+    'SELECT substr(bytes, @from + 1, @length) AS bytes FROM blob WHERE hash = @key',
+    {
+      key: Buffer.from(hexHash, 'hex'),
+      from: Math.max(0, from),
+      length: Math.max(0, to - Math.max(0, from)),
+    },
+  );
+  if (row === undefined) throw new TapeError('TAPE_NO_BLOB', `cannot find the bytes ${hexHash}`);
+  return row.bytes;
 }
 
 /**

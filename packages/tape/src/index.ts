@@ -1,5 +1,13 @@
 export { type Appended, checkDraft } from './append.ts';
-export { type BlobRef, blobHashes, isBlobRef, restoreBlobs } from './blob.ts';
+export {
+  type BlobRef,
+  blobBytesMax,
+  blobHashes,
+  isBlobRef,
+  isTextRef,
+  restoreBlobs,
+  type TextRef,
+} from './blob.ts';
 export type { Sources } from './clock.ts';
 export { assistantText } from './collect.ts';
 export type { Conflict, ConflictReport } from './conflicts.ts';

@@ -1,5 +1,7 @@
+import { isTextRef } from './blob.ts';
 import type { Entry, Part } from './entry.ts';
 import { isObject, type Json, type JsonObject } from './json.ts';
+import { previewText } from './spill.ts';
 
 /** A message as a view gives it: an AI SDK `ModelMessage` whose bytes are still references (`BlobRef`). */
 export interface StoredMessage {
@@ -25,12 +27,28 @@ export function renderEntry(entry: Entry): Rendered | undefined {
     const message = { role, content, ...(options !== undefined && { providerOptions: options }) } as const;
     return { type: 'message', message, provider };
   }
-  if (kind === 'tool-result') return { type: 'result', part: payload as unknown as Part, provider };
+  if (kind === 'tool-result')
+    return { type: 'result', part: previewed(payload as unknown as Part), provider };
   if (kind === 'anchor' && entry.name === 'intention') {
     const text = renderIntention(isObject(payload.state) ? payload.state : {});
     return text === '' ? undefined : { type: 'message', message: userText(text), provider };
   }
   return undefined;
+}
+
+/** A large output is shown by its beginning: whoever needs the rest reads it by its hash. */
+function previewed(part: Part): Part {
+  if (!isObject(part.output)) return part;
+  const { type, value } = part.output;
+  if (isTextRef(value)) {
+    const shown = String(type).startsWith('error') ? 'error-text' : 'text';
+    return { ...part, output: { ...part.output, type: shown, value: previewText(value) } };
+  }
+  if (!Array.isArray(value) || !value.some((item) => isObject(item) && isTextRef(item.text))) return part;
+  const items = value.map((item) =>
+    isObject(item) && isTextRef(item.text) ? { ...item, text: previewText(item.text) } : item,
+  );
+  return { ...part, output: { ...part.output, value: items } };
 }
 
 /**

@@ -1,3 +1,4 @@
+import { isTextRef, loadBlob, restoreBlobs } from './blob.ts';
 import type { EntryKind, Seq } from './entry.ts';
 import { segments } from './interval.ts';
 import { isObject, type Json } from './json.ts';
@@ -59,7 +60,7 @@ export function searchEntries(db: Db, realm: string, query: SearchQuery): Hit[] 
   for (const row of candidates(db, text)) {
     if (query.kind !== undefined && row.kind !== query.kind) continue;
     if (among !== undefined && !sees(db, among, row)) continue;
-    const said = row.payload === null ? '' : searchText(row.name, JSON.parse(row.payload) as Json);
+    const said = row.payload === null ? '' : searchText(db, row.name, JSON.parse(row.payload) as Json);
     const found = literal.exec(said);
     if (found === null) continue;
     const owner = tapeById(db, row.tape_id);
@@ -164,7 +165,7 @@ function addText(db: Db, table: 'entry_fts' | 'temp.fresh_fts', row: SearchRow):
   if (row.payload === null) return;
   const params: Record<string, SqlValue> = {
     id: row.id,
-    text: searchText(row.name, JSON.parse(row.payload) as Json),
+    text: searchText(db, row.name, JSON.parse(row.payload) as Json),
   };
   db.run(`INSERT INTO ${table} (rowid, text) VALUES (@id, @text)`, params);
 }
@@ -181,18 +182,27 @@ function matchOf(text: string): string | undefined {
   return words.map((word) => `"${word.replaceAll('"', '""').replaceAll('\0', ' ')}"`).join(' ');
 }
 
-/** What of an entry can be found: its name and every text in its payload, keys and references left out. */
-function searchText(name: string | null, payload: Json): string {
-  return [...(name === null ? [] : [name]), ...textsOf(payload, 0)].join('\n');
+/** What of an entry can be found: its name and every text in its payload, keys, files and images left out. */
+function searchText(db: Db, name: string | null, payload: Json): string {
+  const load = (hash: string) => loadBlob(db, hash);
+  return [...(name === null ? [] : [name]), ...textsOf(payload, { load, depth: 0 })].join('\n');
 }
 
-function textsOf(value: Json, depth: number): string[] {
+interface Within {
+  readonly load: (hash: string) => Uint8Array;
+  readonly depth: number;
+}
+
+function textsOf(value: Json, { load, depth }: Within): string[] {
   if (typeof value === 'string') return [value];
   if (typeof value !== 'object' || value === null || depth > 64) return [];
-  if (Array.isArray(value)) return value.flatMap((item) => textsOf(item, depth + 1));
+  const inside = { load, depth: depth + 1 };
+  if (Array.isArray(value)) return value.flatMap((item) => textsOf(item, inside));
+  // A large output is found by all of it, not by its preview alone.
+  if (isTextRef(value)) return textsOf(restoreBlobs(value, load) as Json, inside);
   if (isObject(value) && value.type === 'blob') return [];
   return Object.entries(value).flatMap(([key, field]) =>
-    key === 'type' || key === 'role' || key === 'toolCallId' ? [] : textsOf(field as Json, depth + 1),
+    key === 'type' || key === 'role' || key === 'toolCallId' ? [] : textsOf(field as Json, inside),
   );
 }
 

@@ -1,4 +1,4 @@
-import { loadBlob } from './blob.ts';
+import { loadBlob, loadBlobRange } from './blob.ts';
 import { type ConflictReport, findConflicts } from './conflicts.ts';
 import { databaseFaults } from './doctor.ts';
 import type { Entry, Seq } from './entry.ts';
@@ -83,8 +83,8 @@ export class SqliteTapeReader {
       .map(({ idx, chunk }) => ({ index: idx, chunk: JSON.parse(chunk) as Json }));
   }
 
-  blob(hash: string): Uint8Array {
-    return loadBlob(this.db, hash);
+  blob(hash: string, range?: { readonly from?: number; readonly to?: number }): Uint8Array {
+    return range === undefined ? loadBlob(this.db, hash) : loadBlobRange(this.db, hash, range);
   }
 
   /** What SQLite itself finds wrong with the file: pages, indexes, references. Reads all of it. */

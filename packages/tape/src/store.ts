@@ -114,8 +114,8 @@ export interface TapeStore extends AsyncDisposable {
   appendStaged(id: string, batch: readonly Draft[]): Awaitable<Appended>;
   /** Makes staged sessions visible, with their lineage, all or none. */
   publish(ids: readonly string[]): Awaitable<readonly SessionInfo[]>;
-  /** The bytes behind a `BlobRef`. */
-  blob(hash: string): Awaitable<Uint8Array>;
+  /** The bytes behind a `BlobRef`, all of them or those from byte `from` up to, not including, byte `to`. */
+  blob(hash: string, range?: { readonly from?: number; readonly to?: number }): Awaitable<Uint8Array>;
   /** Entries that hold a text, newest first; no character of it has a meaning. */
   search(query: SearchQuery): Awaitable<readonly Hit[]>;
   /** Erases an entry's content for good, and records that and why. */

@@ -1,5 +1,5 @@
 import { styleText } from 'node:util';
-import { type Entry, isBlobRef, isObject, type Json } from '@tapedeck/tape';
+import { type Entry, isBlobRef, isObject, isTextRef, type Json } from '@tapedeck/tape';
 import { oneLine, safe } from './safe.ts';
 
 /** An entry as `--json` and `--jsonl` give it: a documented contract. */
@@ -93,6 +93,7 @@ export function partText(part: unknown): string {
 function outputText(output: unknown): string {
   if (!isObject(output)) return JSON.stringify(output ?? null);
   const value = output.value ?? output.reason ?? null;
+  if (isTextRef(value)) return `${value.preview}… (${value.size} bytes in all)`;
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
