@@ -1,12 +1,12 @@
-import { type Blob, extractBlobs, keepBlobs } from './blob.ts';
+import { keepBlobs } from './blob.ts';
 import type { Sources } from './clock.ts';
-import { type Draft, normalise, type Seq } from './entry.ts';
+import { type Encoded, encodeDraft } from './encode.ts';
+import type { Draft, Seq } from './entry.ts';
 import { TapeError } from './errors.ts';
 import { bodyHash, entryHash, hex } from './hash.ts';
-import { encodeJson, isObject, type Json } from './json.ts';
+import { isObject } from './json.ts';
 import { quote } from './name.ts';
 import { loadBatch, nextBatch, saveBatch } from './open-calls.ts';
-import { spillOutput } from './spill.ts';
 import type { Db } from './sqlite.ts';
 import type { TapeRow } from './tapes.ts';
 
@@ -41,27 +41,40 @@ interface Written {
  * @throws TAPE_FENCED, TAPE_KEY_CONFLICT, TAPE_BAD_ENTRY
  */
 export function writeEntries(
-  { db, sources }: Writer,
+  writer: Writer,
   tape: TapeRow,
   drafts: readonly Draft[],
   epoch: number = tape.epoch,
 ): Written {
+  const encoded = drafts.map(encodeDraft);
+  return writeEncoded(writer, tape, encoded, { epoch, repeated: repetitions(writer, tape, encoded) });
+}
+
+/** As `writeEntries`, of drafts that are encoded, with the positions of those whose keys were found on the tape. */
+export function writeEncoded(
+  { db, sources }: Writer,
+  tape: TapeRow,
+  drafts: readonly Encoded[],
+  { epoch, repeated }: { readonly epoch: number; readonly repeated: readonly (Seq | undefined)[] },
+): Written {
   const at = sources.now();
   const seqs: Seq[] = [];
+  const keys = new Set<string>();
   let seq = tape.head_seq;
   let head = tape.head_hash;
   let settled = tape.settled_seq;
   let batch = settled < seq ? loadBatch(db, tape.id) : undefined;
-  for (const draft of drafts) {
-    const { value, payload, blobs } = encodeDraft(draft);
-    const repeated = draft.key === undefined ? undefined : findRepeated(db, tape, draft, draft.key, payload);
-    if (repeated !== undefined) {
-      seqs.push(repeated);
+  for (const [i, draft] of drafts.entries()) {
+    // A key can come twice in one batch: then the first of them is on the tape by now.
+    const before = draft.key !== null && keys.has(draft.key) ? findRepeated(db, tape, draft) : repeated[i];
+    if (before !== undefined) {
+      seqs.push(before);
       continue;
     }
+    if (draft.key !== null) keys.add(draft.key);
     seq += 1;
-    head = insertEntry({ db, sources }, tape, { draft, seq, at, epoch, payload, previous: head, blobs });
-    const next = nextBatch(batch, { seq, kind: draft.kind, payload: value });
+    head = insertEntry({ db, sources }, tape, { draft, seq, at, epoch, previous: head });
+    const next = nextBatch(batch, { seq, kind: draft.kind, payload: draft.value });
     saveBatch(db, tape.id, seq, { was: batch, now: next });
     batch = next;
     if (batch === undefined) settled = seq;
@@ -81,45 +94,23 @@ export function writeEntries(
   };
 }
 
-/** A draft's payload as it is stored: as a value, as text, and the bytes that are kept beside it. */
-function encodeDraft({ kind, payload }: Draft): {
-  readonly value: unknown;
-  readonly payload: string;
-  readonly blobs: readonly Blob[];
-} {
-  const taken = extractBlobs(payload);
-  const { payload: value, blobs } =
-    kind === 'tool-result' ? spillOutput(taken.payload) : { payload: taken.payload, blobs: [] };
-  return { value, payload: encodeJson(value, `a ${kind} entry`), blobs: [...taken.blobs, ...blobs] };
-}
-
 interface NewEntry {
-  readonly draft: Draft;
+  readonly draft: Encoded;
   readonly seq: Seq;
   readonly at: number;
   readonly epoch: number;
-  readonly payload: string;
   readonly previous: Uint8Array;
-  readonly blobs: readonly Blob[];
 }
 
 function insertEntry(
   { db, sources }: Writer,
   tape: TapeRow,
-  { draft, seq, at, epoch, payload, previous, blobs }: NewEntry,
+  { draft, seq, at, epoch, previous }: NewEntry,
 ): Buffer {
-  const meta = draft.meta === undefined || isEmpty(draft.meta) ? null : encodeJson(draft.meta, 'meta');
+  const { kind, mark, name, ref, key, meta, payload, blobs } = draft;
   const salt = sources.salt();
   const body = bodyHash(salt, payload, meta);
-  const link = {
-    seq,
-    kind: draft.kind,
-    mark: draft.mark ?? null,
-    name: checkText(draft.name, 'name'),
-    ref: draft.ref ?? null,
-    at,
-    key: checkText(draft.key, 'key'),
-  };
+  const link = { seq, kind, mark, name, ref, at, key };
   const hash = entryHash(tape.ulid, link, body, previous);
   const id = db.insert(
     `INSERT INTO entry (tape_id, seq, kind, mark, name, ref, at, key, epoch, salt, body_hash, hash, meta, payload)
@@ -130,67 +121,41 @@ function insertEntry(
   return hash;
 }
 
-/** The position that holds a key already, when kind, name and payload agree. */
-function findRepeated(db: Db, tape: TapeRow, draft: Draft, key: string, payload: string): Seq | undefined {
+/** For each draft the position that holds its key already, when kind, name and payload agree. */
+export function repetitions(
+  { db }: Writer,
+  tape: TapeRow,
+  drafts: readonly Encoded[],
+): readonly (Seq | undefined)[] {
+  return drafts.map((draft) => (draft.key === null ? undefined : findRepeated(db, tape, draft)));
+}
+
+function findRepeated(db: Db, tape: TapeRow, { key, kind, name, payload }: Encoded): Seq | undefined {
   const row = db.get<{ seq: Seq; kind: string; name: string | null; payload: string | null }>(
     'SELECT seq, kind, name, payload FROM entry WHERE tape_id = @tape AND key = @key',
     { tape: tape.id, key },
   );
   if (row === undefined) return undefined;
-  const same =
-    row.kind === draft.kind &&
-    row.name === (draft.name ?? null) &&
-    (row.payload === null || row.payload === payload);
+  const same = row.kind === kind && row.name === name && (row.payload === null || row.payload === payload);
   if (same) return row.seq;
   throw new TapeError(
     'TAPE_KEY_CONFLICT',
-    `cannot append to '${tape.name}' under key ${quote(key.replace(/^u:/, ''))}: ${tape.name}@${row.seq} has it, with other content`,
+    `cannot append to '${tape.name}' under key ${quote(key?.replace(/^u:/, '') ?? '')}: ${tape.name}@${row.seq} has it, with other content`,
     { data: { session: tape.name, key, seq: row.seq } },
   );
 }
 
 /** Notes which keys of an anchor's state were written where, so that a merge finds conflicts in one seek a key. */
-function touchState(db: Db, tapeId: number, seq: Seq, draft: Draft): void {
-  if (draft.kind !== 'anchor' || !isObject(draft.payload) || !isObject(draft.payload.state)) return;
-  if (draft.name === undefined || /^(?:session|fork|merge)\/|^intention$/.test(draft.name)) return;
-  for (const key of Object.keys(draft.payload.state)) {
+function touchState(db: Db, tapeId: number, seq: Seq, { kind, name, value }: Encoded): void {
+  if (kind !== 'anchor' || !isObject(value) || !isObject(value.state)) return;
+  if (name === null || /^(?:session|fork|merge)\/|^intention$/.test(name)) return;
+  for (const key of Object.keys(value.state)) {
     if (key === 'summary') continue;
     db.run(
       'INSERT INTO touch (tape_id, what, seq, wrote) VALUES (@tapeId, @what, @seq, 1) ON CONFLICT DO NOTHING',
       { tapeId, what: `state:${key}`, seq },
     );
   }
-}
-
-/**
- * Checks, without a store, all of a draft that can be checked: kind and payload, sizes, nesting, key and name.
- * @throws TAPE_BAD_ENTRY
- */
-export function checkDraft(draft: Draft): void {
-  for (const normal of normalise(draft)) {
-    const { meta, name, key } = normal;
-    encodeDraft(normal);
-    if (meta !== undefined) encodeJson(meta, 'meta');
-    checkText(name, 'name');
-    checkText(key, 'key');
-  }
-}
-
-const textMax = 512;
-
-/** Names and keys are hashed as JSON and stored as text: a lone surrogate would not come back as it was. */
-function checkText(text: string | undefined, what: string): string | null {
-  if (text === undefined) return null;
-  if (text.length === 0 || text.length > textMax)
-    throw new TapeError('TAPE_BAD_ENTRY', `cannot append: a ${what} must have 1 to ${textMax} characters`);
-  if (!text.isWellFormed() || text.includes('\0'))
-    throw new TapeError('TAPE_BAD_ENTRY', `cannot append: a ${what} must be well-formed text without NUL`);
-  return text;
-}
-
-function isEmpty(object: { readonly [key: string]: Json }): boolean {
-  for (const _ in object) return false;
-  return true;
 }
 
 export function fenced(session: string): TapeError {
@@ -207,14 +172,7 @@ export function receipt({ tape, seqs, added }: Written): Appended {
 }
 
 /** The receipt of a batch that is on the tape already, which needs no right to write. */
-export function repeatedOnly({ db }: Writer, tape: TapeRow, drafts: readonly Draft[]): Appended | undefined {
-  const seqs: Seq[] = [];
-  for (const draft of drafts) {
-    if (draft.key === undefined) return undefined;
-    const { payload } = encodeDraft(draft);
-    const seq = findRepeated(db, tape, draft, draft.key, payload);
-    if (seq === undefined) return undefined;
-    seqs.push(seq);
-  }
-  return receipt({ tape, seqs, added: 0 });
+export function repeatedOnly(tape: TapeRow, repeated: readonly (Seq | undefined)[]): Appended | undefined {
+  const seqs = repeated.filter((seq) => seq !== undefined);
+  return seqs.length === repeated.length ? receipt({ tape, seqs, added: 0 }) : undefined;
 }

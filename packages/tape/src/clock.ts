@@ -15,5 +15,18 @@ export interface Sources {
 export function systemSources(given: Partial<Sources>): Sources {
   const now = given.now ?? Date.now;
   const ulid = monotonicFactory();
-  return { now, newId: given.newId ?? (() => ulid(now())), salt: given.salt ?? (() => randomBytes(16)) };
+  return { now, newId: given.newId ?? (() => ulid(now())), salt: given.salt ?? pooledSalts() };
+}
+
+const saltBytes = 16;
+
+/** Asking for randomness costs ten times what 16 bytes of it do, so it is asked for 256 salts at once. */
+function pooledSalts(): () => Uint8Array {
+  let pool = new Uint8Array();
+  return () => {
+    if (pool.length === 0) pool = randomBytes(saltBytes * 256);
+    const salt = pool.slice(0, saltBytes);
+    pool = pool.subarray(saltBytes);
+    return salt;
+  };
 }

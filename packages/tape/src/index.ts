@@ -1,4 +1,4 @@
-export { type Appended, checkDraft } from './append.ts';
+export type { Appended } from './append.ts';
 export {
   type BlobRef,
   blobBytesMax,
@@ -12,6 +12,7 @@ export type { Sources } from './clock.ts';
 export { assistantText } from './collect.ts';
 export type { Conflict, ConflictReport } from './conflicts.ts';
 export type { Finding } from './doctor.ts';
+export { checkDraft } from './encode.ts';
 export {
   type Awaitable,
   anchor,

@@ -12,6 +12,23 @@ export const entryBytesMax: number = 16 * 1024 * 1024;
 /** How deep arrays and objects of an entry may nest (R15). */
 export const jsonDepthMax = 64;
 
+/** Whether a text has so few brackets that it cannot be nested too deep: then it need not be looked through. */
+function cannotBeDeep(text: string): boolean {
+  let brackets = 0;
+  for (const bracket of ['{', '[']) {
+    for (let at = text.indexOf(bracket); at !== -1; at = text.indexOf(bracket, at + 1)) {
+      brackets += 1;
+      if (brackets > jsonDepthMax) return false;
+    }
+  }
+  return true;
+}
+
+/** Whether a JSON text is nested deeper than an entry may be (R15). */
+export function isTooDeep(text: string): boolean {
+  return !cannotBeDeep(text) && jsonDepth(text) > jsonDepthMax;
+}
+
 /**
  * The depth of a JSON text, found without parsing it: a parser or a serialiser of a text nested too deep
  * runs out of stack. Counts brackets outside strings; says nothing about validity.
@@ -41,7 +58,7 @@ export function jsonDepth(text: string): number {
 export function parseJson(text: string, what = 'text'): Json {
   if (Buffer.byteLength(text) > entryBytesMax)
     throw new TapeError('TAPE_BAD_ENTRY', `cannot read ${what}: over ${entryBytesMax} bytes`);
-  if (jsonDepth(text) > jsonDepthMax)
+  if (isTooDeep(text))
     throw new TapeError('TAPE_BAD_ENTRY', `cannot read ${what}: nested over ${jsonDepthMax} levels`);
   try {
     return JSON.parse(text, exactNumber) as Json;
@@ -75,7 +92,7 @@ export function encodeJson(value: unknown, what = 'value'): string {
   if (text === undefined) throw new TapeError('TAPE_BAD_ENTRY', `cannot store ${what}: it has no JSON form`);
   if (Buffer.byteLength(text) > entryBytesMax)
     throw new TapeError('TAPE_BAD_ENTRY', `cannot store ${what}: over ${entryBytesMax} bytes`);
-  if (jsonDepth(text) > jsonDepthMax)
+  if (isTooDeep(text))
     throw new TapeError('TAPE_BAD_ENTRY', `cannot store ${what}: nested over ${jsonDepthMax} levels`);
   return text;
 }

@@ -1,12 +1,12 @@
 import { type Blob, blobOf, type TextRef } from './blob.ts';
 import { TapeError } from './errors.ts';
-import { isObject, jsonDepth, jsonDepthMax } from './json.ts';
+import { isObject, isTooDeep, jsonDepthMax } from './json.ts';
 
 /** A tool's output above so many bytes of JSON is kept beside its entry, which has a preview (M9). */
-export const spillBytes: number = 256 * 1024;
+const spillBytes: number = 256 * 1024;
 
 /** How much of an output kept elsewhere its entry shows, in characters. */
-export const previewChars = 16_384;
+const previewChars = 16_384;
 
 /**
  * Takes large texts and values out of a tool result's payload: readers of the tape then page through kilobytes,
@@ -30,7 +30,7 @@ function spill(value: unknown, blobs: Blob[]): unknown {
   if (value === undefined || (typeof value === 'string' && value.length * 3 <= spillBytes)) return value;
   const json = JSON.stringify(value);
   if (Buffer.byteLength(json) <= spillBytes || json.includes('{"type":"blob"')) return value;
-  if (jsonDepth(json) > jsonDepthMax)
+  if (isTooDeep(json))
     throw new TapeError('TAPE_BAD_ENTRY', `cannot store a tool result: nested over ${jsonDepthMax} levels`);
   // A lone surrogate has no bytes of its own: such a text is kept as its JSON, where it is an escape.
   const plain = typeof value === 'string' && value.isWellFormed();

@@ -1,7 +1,16 @@
-import { type Appended, receipt, repeatedOnly, type Writer, writeEntries } from './append.ts';
+import {
+  type Appended,
+  receipt,
+  repeatedOnly,
+  repetitions,
+  type Writer,
+  writeEncoded,
+  writeEntries,
+} from './append.ts';
 import { backupTo } from './backup.ts';
 import { type Sources, systemSources } from './clock.ts';
 import { examine, type Finding, rebuildBatches } from './doctor.ts';
+import { encodeDraft } from './encode.ts';
 import { type Draft, normalise } from './entry.ts';
 import { TapeError } from './errors.ts';
 import { type Forked, type ForkRequest, forkTape } from './fork.ts';
@@ -109,11 +118,13 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
   }
 
   append(ref: Ref, batch: readonly Draft[], { lease, key, expectHead }: AppendOptions = {}): Appended {
-    const drafts = keyed(batch.flatMap(normalise), key);
+    // Encoded before the lock is taken: it is the larger part of the work.
+    const drafts = keyed(batch.flatMap(normalise), key).map(encodeDraft);
     if (drafts.length === 0) throw new TapeError('TAPE_BAD_ENTRY', 'cannot append: the batch is empty');
     return this.db.write(() => {
       const tape = this.need(ref);
-      const before = repeatedOnly(this.#writer, tape, drafts);
+      const repeated = repetitions(this.#writer, tape, drafts);
+      const before = repeatedOnly(tape, repeated);
       if (before !== undefined) return before;
       const epoch = this.#epoch(tape, lease);
       if (expectHead !== undefined && expectHead !== hex(tape.head_hash))
@@ -124,7 +135,7 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
             data: { session: tape.name, head: tape.head_seq },
           },
         );
-      return receipt(writeEntries(this.#writer, tape, drafts, epoch));
+      return receipt(writeEncoded(this.#writer, tape, drafts, { epoch, repeated }));
     });
   }
 
@@ -258,7 +269,10 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
         : item.body;
     return this.db.write(() => {
       const tape = this.need(ref);
-      const appended = body.type === 'append' ? repeatedOnly(this.#writer, tape, body.drafts) : undefined;
+      const appended =
+        body.type === 'append'
+          ? repeatedOnly(tape, repetitions(this.#writer, tape, body.drafts.map(encodeDraft)))
+          : undefined;
       if (appended !== undefined) return { id: item.key ?? '', appended };
       const id = postItem(this.#writer, tape, { ...item, body });
       const held = liveLease(this.db, tape.id, this.#now());

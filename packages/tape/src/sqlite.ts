@@ -14,6 +14,8 @@ type Params = Readonly<Record<string, SqlValue>>;
 export class Db {
   readonly #db: Database.Database;
   readonly #statements = new Map<string, Database.Statement>();
+  /** Runs an act in a transaction, or in a savepoint of the one under way; made once, since making one costs 5 µs. */
+  readonly #transaction: Database.Transaction<(act: () => unknown) => unknown>;
   /** How long an act waits for a lock, holding the thread, in milliseconds. */
   lockWaitMs: number = lockWaitDefault;
 
@@ -29,6 +31,7 @@ export class Db {
     } catch (cause) {
       throw cannotOpen(path, (cause as Error).message, cause);
     }
+    this.#transaction = this.#db.transaction((act: () => unknown) => act());
   }
 
   get<Row>(sql: string, params: Params = {}): Row | undefined {
@@ -51,24 +54,24 @@ export class Db {
 
   /** As `write`, but gives up at once when somebody else holds the write lock. */
   tryWrite<T>(act: () => T): T {
-    return guard(() => this.#db.transaction(act).immediate());
+    return guard(() => this.#transaction.immediate(act) as T);
   }
 
   /** Runs `act` in one immediate transaction: all of it or none. `act` does no I/O and awaits nothing. */
   write<T>(act: () => T): T {
     if (this.#db.inTransaction) return act();
-    return this.#retry(() => guard(() => this.#db.transaction(act).immediate()));
+    return this.#retry(() => guard(() => this.#transaction.immediate(act) as T));
   }
 
   /** Runs `act` on one snapshot of the file. */
   read<T>(act: () => T): T {
     if (this.#db.inTransaction) return act();
-    return this.#retry(() => guard(() => this.#db.transaction(act).deferred()));
+    return this.#retry(() => guard(() => this.#transaction.deferred(act) as T));
   }
 
   /** Runs `act` inside the transaction under way so that its failure undoes only what it did itself. */
   savepoint<T>(act: () => T): T {
-    return guard(() => this.#db.transaction(act)());
+    return guard(() => this.#transaction(act) as T);
   }
 
   /** As `write`, and what is freed is overwritten with zeros: elsewhere that costs, and nothing secret is freed. */
