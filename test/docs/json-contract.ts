@@ -448,6 +448,28 @@ export const contract: Readonly<Record<string, VerbContract>> = {
       [5, 'something is wrong'],
     ],
   },
+  recover: {
+    json: [
+      {
+        form: 'one object',
+        fields: [
+          field('resumed', 'array', 'names of the children that went on, to an end'),
+          field('aborted', 'array', 'names of the children that `--abort` ended'),
+          field('merged', 'array', 'names of the children that are merged now'),
+          field(
+            'busy',
+            'array',
+            'names of those that another process is running, or whose parent is being written',
+          ),
+        ],
+      },
+    ],
+    quiet: 'the names of the merged children, one per line',
+    exits: [
+      [2, 'a child has to go on, and no model was given'],
+      [6, 'some were left to others'],
+    ],
+  },
   doctor: {
     json: [
       {

@@ -120,7 +120,9 @@ function hintFor(code: string, data: Readonly<Record<string, unknown>>): string 
     case 'TAPE_UNSETTLED':
       return `append the missing tool results, or go on with: tape run ${session}`;
     case 'SESSION_NO_MODEL':
-      return 'give one with: --model openai-compatible/MODEL, or --model script:FILE';
+      return data.abortable === true
+        ? 'go on with: tape recover --model SPEC, or end them with: tape recover --abort'
+        : 'give one with: --model openai-compatible/MODEL, or --model script:FILE';
     case 'SESSION_NO_KEY':
       return `set it and try again: export ${String(data.variable)}=...`;
     case 'SESSION_MERGE_WAITING':

@@ -15,6 +15,7 @@ import type { RunEngine, RunSpec } from './engine.ts';
 import type { ToolSet } from './model.ts';
 import type { ModelSpec } from './model-spec.ts';
 import { patientStore } from './patient-store.ts';
+import type { RecoverOptions, RecoveryReport } from './recover.ts';
 import { Session } from './session.ts';
 
 /** What the sessions of a deck run with. */
@@ -63,6 +64,8 @@ export interface Deck extends AsyncDisposable {
   session(name: string, init?: SessionInit): Promise<Session>;
   find(ref: Ref): Promise<Session | undefined>;
   sessions(query?: SessionQuery): Promise<readonly SessionInfo[]>;
+  /** Takes care of delegated children whose process was killed: see `recover`. */
+  recover(options?: RecoverOptions): Promise<RecoveryReport>;
 }
 
 /**
@@ -99,6 +102,7 @@ export async function openDeck(options: DeckOptions): Promise<Deck> {
       return info === undefined ? undefined : new Session(parts, info);
     },
     sessions: async (query) => await parts.store.sessions(query),
+    recover: async (o) => await (await import('./recover.ts')).recover(parts, o),
     [Symbol.asyncDispose]: async () => {
       await engine?.stop();
       if (options.store === undefined) await store[Symbol.asyncDispose]();

@@ -27,6 +27,8 @@ export interface SessionInfo {
   /** Where the inherited part begins, as it was asked: an anchor's name or `@seq`. */
   readonly fromAnchor?: string;
   readonly mergedAt?: number;
+  /** How its result is to come back, of a session that was forked to be delegated to: `merge` say. */
+  readonly deliver?: string;
   readonly title?: string;
   readonly ephemeral: boolean;
   /** Inherited positions are `(floor, base]`, own ones `(base, head]`. */
@@ -155,6 +157,7 @@ export function infoOf(row: TapeRow): SessionInfo {
     ...(row.parent_ulid !== null && { parentId: row.parent_ulid }),
     ...(row.from_anchor !== null && { fromAnchor: row.from_anchor }),
     ...(row.merged_at !== null && { mergedAt: row.merged_at }),
+    ...(row.deliver !== null && { deliver: row.deliver }),
     ...(row.title !== null && { title: row.title }),
     ephemeral: row.ephemeral === 1,
     floor: row.floor_seq,

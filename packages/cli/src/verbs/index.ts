@@ -14,6 +14,7 @@ import { log } from './log.ts';
 import { merge } from './merge.ts';
 import { newSession } from './new.ts';
 import { raw } from './raw.ts';
+import { recover } from './recover.ts';
 import { redact } from './redact.ts';
 import { run } from './run.ts';
 import { search } from './search.ts';
@@ -46,6 +47,7 @@ export const verbs: readonly Verb[] = [
   archive,
   verify,
   doctor,
+  recover,
   backup,
   redact,
   raw,

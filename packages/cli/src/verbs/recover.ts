@@ -1,0 +1,63 @@
+import { exit } from '../errors.ts';
+import { safe } from '../output/safe.ts';
+import { needSession } from '../place.ts';
+import { defineVerb, type Verb } from '../verb.ts';
+
+export const recover: Verb = defineVerb({
+  command: 'recover [name]',
+  group: 'Trust',
+  summary: 'Go on with delegated children whose process was killed, and merge them',
+  detail:
+    'Each child goes on from its last recorded step: no recorded answer is asked for again, and no call that may have been run is ' +
+    'run again. Children that have ended are merged. Those that another process is running are left to it.',
+  examples: [
+    ['tape recover --model openai-compatible/gpt-oss', 'Go on with all that was interrupted'],
+    ['tape recover main --abort', 'End the children of main; main is told that they were aborted'],
+  ],
+  options: (y) =>
+    y
+      .positional('name', { type: 'string', describe: 'Only this session and what was forked below it' })
+      .option('abort', { type: 'boolean', describe: 'End them instead of going on' })
+      .option('model', {
+        type: 'string',
+        requiresArg: true,
+        describe: 'PROVIDER/MODEL or script:FILE (default: $TAPE_MODEL)',
+      })
+      .option('wait', {
+        type: 'number',
+        default: 10,
+        describe: 'Seconds to wait for a busy parent; --no-wait for none',
+      }),
+  run: async ({ name, abort, model, wait }, context) => {
+    const { io, answer } = context;
+    const spec = model ?? io.env.TAPE_MODEL ?? '';
+    const { openDeck } = await import('@tapedeck/runtime');
+    return await context.changing(async (store) => {
+      const session = name === undefined ? undefined : needSession(store, name).name;
+      // The deck waits for locks on timers, so that the streams go on.
+      store.lockWaitMs = 0;
+      await using deck = await openDeck({ store, env: io.env, ...(spec !== '' && { model: spec }) });
+      const report = await deck.recover({
+        ...(session !== undefined && { session }),
+        ...(abort === true && { abort: true }),
+        waitMs: typeof wait === 'number' ? wait * 1000 : 0,
+        signal: io.signal,
+      });
+      const { resumed, aborted, merged, busy } = report;
+      const line = (what: string, names: readonly string[]) =>
+        names.length === 0 ? [] : [`${what} ${names.join(', ')}`];
+      const lines = [
+        ...line('Went on with', resumed),
+        ...line('Aborted', aborted),
+        ...line('Merged', merged),
+        ...line('Left to others:', busy),
+      ];
+      await answer({
+        json: { resumed, aborted, merged, busy },
+        quiet: merged.join('\n'),
+        human: safe(lines.length === 0 ? 'Nothing to recover' : lines.join('\n')),
+      });
+      return busy.length === 0 ? exit.done : exit.accepted;
+    });
+  },
+});

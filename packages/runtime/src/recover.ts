@@ -1,0 +1,158 @@
+import { type Entry, note, processOwner, type SessionInfo, type TapeStore, type Task } from '@tapedeck/tape';
+import { Child } from './child.ts';
+import type { DeckParts } from './deck.ts';
+import { SessionError } from './errors.ts';
+import { hold } from './hold.ts';
+import { closeOrphans } from './loop.ts';
+import { needModel } from './model.ts';
+import { resolveModel } from './model-spec.ts';
+
+export interface RecoverOptions {
+  /** Only the children, grandchildren and so on of this session, and itself. */
+  readonly session?: string;
+  /** End unfinished children instead of going on with them; their parents are told that they were aborted. */
+  readonly abort?: boolean;
+  /** How long to wait for a parent that is being written to take a merge in, in milliseconds (default 10,000). */
+  readonly waitMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+/** What became of delegated children, by name. */
+export interface RecoveryReport {
+  /** Went on from their last recorded step, to an end. */
+  readonly resumed: readonly string[];
+  readonly aborted: readonly string[];
+  /** Merged into their parents, those that had ended before too. */
+  readonly merged: readonly string[];
+  /** Somebody else is running them, or writes their parent and has their merge in its inbox. */
+  readonly busy: readonly string[];
+}
+
+/**
+ * Takes care of delegated children that nobody runs any more, because the process that did was killed: each is gone on
+ * with, or aborted, and each that has ended is merged into its parent, once (R11). Children come before their parents. An
+ * answer that is recorded is never asked for again, and a call that may have been run is not run again.
+ * @throws SESSION_NO_MODEL, before anything is changed, when a child must go on and there is no model
+ */
+export async function recover(parts: DeckParts, options: RecoverOptions = {}): Promise<RecoveryReport> {
+  const { store, config, env } = parts;
+  const left = await leftBehind(store, options.session);
+  const spec = config.model;
+  if (options.abort !== true && (await anyUnfinished(store, left))) {
+    if (spec === undefined)
+      throw new SessionError(
+        'SESSION_NO_MODEL',
+        'cannot go on with unfinished children: no model was given',
+        {
+          data: { abortable: true },
+        },
+      );
+    needModel((await resolveModel(spec, { env, store }))(''), left[0]?.name ?? '');
+  }
+  const report = { resumed: [], aborted: [], merged: [], busy: [] } as Record<keyof RecoveryReport, string[]>;
+  for (const info of left) {
+    options.signal?.throwIfAborted();
+    const child = new Child(parts, info, { onUnmerged: 'keep' });
+    try {
+      const what = await end(parts, child, options);
+      if (what !== undefined) report[what].push(info.name);
+      await child.finish({
+        waitMs: options.waitMs ?? 10_000,
+        ...(options.signal !== undefined && { signal: options.signal }),
+      });
+      report.merged.push(info.name);
+    } catch (error) {
+      const { code, data } = error as { code?: unknown; data?: { child?: unknown } };
+      const busy = code === 'SESSION_BUSY' || code === 'SESSION_MERGE_WAITING';
+      if (!busy && !(code === 'TAPE_BUSY' && data?.child !== undefined)) throw error;
+      report.busy.push(info.name);
+    }
+  }
+  return report;
+}
+
+/** Delegated children that are not merged yet, the deepest first. */
+async function leftBehind(store: TapeStore, session: string | undefined): Promise<readonly SessionInfo[]> {
+  const all = await store.sessions({ all: true });
+  const byId = new Map(all.map((info) => [info.id, info]));
+  const lineOf = (info: SessionInfo): readonly string[] => {
+    const line: string[] = [];
+    for (let at: SessionInfo | undefined = info; at !== undefined; at = byId.get(at.parentId ?? ''))
+      line.push(at.id);
+    return line;
+  };
+  // Resolving, unlike finding, throws when there is no such session.
+  if (session !== undefined) await store.resolve(session, 'head');
+  const root = session === undefined ? undefined : (await store.find(session))?.id;
+  return all
+    .filter(
+      (info) => info.deliver !== undefined && info.delivery === undefined && info.lifecycle === 'active',
+    )
+    .map((info) => ({ info, line: lineOf(info) }))
+    .filter(({ line }) => root === undefined || line.includes(root))
+    .sort((a, b) => b.line.length - a.line.length || a.info.createdAt - b.info.createdAt)
+    .map(({ info }) => info);
+}
+
+async function anyUnfinished(store: TapeStore, infos: readonly SessionInfo[]): Promise<boolean> {
+  for (const info of infos)
+    if (isUnfinished(info) && (await endOnTape(store, info)) === undefined) return true;
+  return false;
+}
+
+const isUnfinished = ({ task }: SessionInfo): boolean => task === undefined || task === 'running';
+
+/** Brings a child to its end, if it has not come to it. */
+async function end(
+  { store, newId }: DeckParts,
+  child: Child,
+  { abort = false, signal }: RecoverOptions,
+): Promise<'resumed' | 'aborted' | undefined> {
+  const info = await child.info();
+  if (!isUnfinished(info)) return undefined;
+  const reached = await endOnTape(store, info);
+  if (reached === undefined && !abort) {
+    try {
+      await child.run(undefined, { unlessEnded: true, ...(signal !== undefined && { signal }) });
+      return 'resumed';
+    } catch (error) {
+      // Whoever ran it has come to its end in the meantime.
+      if ((error as { code?: unknown }).code === 'SESSION_ENDED') return undefined;
+      throw error;
+    }
+  }
+  const held = await hold(store, child.id, { owner: processOwner(newId()) });
+  try {
+    await closeOrphans(store, child.id, held);
+    // What the tape says of its end was true before anyone asked for another.
+    if (reached === undefined)
+      await store.append(child.id, [note('run/aborted', { reason: 'aborted by recovery' })], {
+        lease: held.lease,
+      });
+    await store.setTask(child.id, reached ?? 'aborted', { lease: held.lease });
+  } finally {
+    await held.release();
+  }
+  return reached === undefined ? 'aborted' : undefined;
+}
+
+/**
+ * The end that a child's own entries show, when its process died before it could record the task: asking its model again
+ * would double an answer.
+ */
+async function endOnTape(store: TapeStore, info: SessionInfo): Promise<Task | undefined> {
+  if (info.settled !== info.head) return undefined;
+  let last: Entry | undefined;
+  for await (const entry of store.read(info.id, { last: 1 })) last = entry;
+  if (last === undefined || last.inherited) return undefined;
+  if (last.kind === 'event') return endNotes[last.name ?? ''];
+  const answered =
+    last.kind === 'message' && (last.payload as { role?: unknown } | null)?.role === 'assistant';
+  return answered && last.meta.run !== undefined ? 'completed' : undefined;
+}
+
+const endNotes: Readonly<Record<string, Task>> = {
+  'run/aborted': 'aborted',
+  'run/halted': 'halted',
+  'run/error': 'failed',
+};

@@ -1,0 +1,147 @@
+import { writeFileSync } from 'node:fs';
+import { openDeck, type RecoveryReport } from '@tapedeck/runtime';
+import { expect, test } from 'vitest';
+import { type Process, startProcess } from '../support/process.ts';
+import { entryLines } from '../support/scripted.ts';
+import { type TempHome, tempHome } from '../support/temp-home.ts';
+
+/** Delegates one task for each name, with a tool that says it has begun and never comes to an end. */
+const delegator = `
+  import { openDeck } from '@tapedeck/runtime';
+  import { tool } from 'ai';
+  import { z } from 'zod';
+  const [home, model, ...names] = process.argv.slice(1);
+  const stall = tool({
+    inputSchema: z.object({}),
+    execute: async () => {
+      console.log('stalled');
+      await new Promise((resolve) => setTimeout(resolve, 600_000));
+    },
+  });
+  await using deck = await openDeck({ home, model, tools: { stall } });
+  const main = await deck.session('main');
+  const delegation = main.delegate(names.map((name) => ({ task: 'task ' + name, name })), { concurrency: 2 });
+  for await (const event of delegation) console.log(event.type, event.session);
+`;
+
+/** Child \`a\` is done, \`b\` hangs in a tool, \`c\` hangs in its model, \`d\` was not started. */
+const answers = [
+  { text: 'A is done.', when: { session: 'a' } },
+  { toolCalls: [{ name: 'stall', input: {} }], when: { session: 'b' } },
+  { text: 'B goes on.', when: { session: 'b' } },
+  { text: 'too late', delayMs: 600_000, when: { session: 'c' } },
+];
+
+const later = [
+  ...answers.slice(0, 3),
+  { text: 'C is done.', when: { session: 'c' } },
+  { text: 'D is done.', when: { session: 'd' } },
+];
+
+function script(home: TempHome, given: readonly object[]): string {
+  writeFileSync(home.file('answers.json'), JSON.stringify(given));
+  return `script:${home.file('answers.json')}`;
+}
+
+/** A home whose orchestrator was killed with children in every state. */
+async function interrupted(home: TempHome): Promise<void> {
+  await using running: Process = startProcess(
+    delegator,
+    home.path,
+    script(home, answers),
+    'a',
+    'b',
+    'c',
+    'd',
+  );
+  await running.said('child-merged a');
+  await running.said('stalled');
+  // The third is running once its model has been asked.
+  using store = home.open();
+  while (store.find('c')?.task !== 'running') await new Promise((resolve) => setTimeout(resolve, 5));
+  await running.kill();
+}
+
+const merges = (home: TempHome): string[] => {
+  using store = home.open();
+  return entryLines(store.read('main', { kind: 'anchor' })).filter((line) => line.includes('merge/'));
+};
+
+const report = (json: string): RecoveryReport => JSON.parse(json) as RecoveryReport;
+
+test('children of a process that was killed are gone on with, and each is merged once (R11)', async () => {
+  using home = tempHome();
+  await interrupted(home);
+  expect(merges(home)).toEqual(['anchor merge/a']);
+  const model = script(home, later);
+  const done = await home.here(['recover', '--model', model, '--json']);
+  expect([done.code, report(done.stdout)]).toEqual([
+    0,
+    { resumed: ['b', 'c', 'd'], aborted: [], merged: ['b', 'c', 'd'], busy: [] },
+  ]);
+  expect(merges(home).sort()).toEqual(['a', 'b', 'c', 'd'].map((name) => `anchor merge/${name}`));
+  using store = home.open();
+  // The recorded answer of b is not asked for again, and its tool is not run again.
+  expect(entryLines(store.read('b', { own: true })).slice(2)).toEqual([
+    expect.stringMatching(/^assistant: \[stall /),
+    expect.stringContaining('error-text Outcome unknown'),
+    'assistant: B goes on.',
+  ]);
+  expect(['a', 'b', 'c', 'd'].map((name) => store.find(name)?.task)).toEqual(Array(4).fill('completed'));
+  expect([...store.verify()]).toEqual([]);
+  const again = await home.here(['recover', '--json']);
+  expect(report(again.stdout)).toEqual({ resumed: [], aborted: [], merged: [], busy: [] });
+});
+
+test('without a model nothing is changed, and --abort ends them and tells their parent', async () => {
+  using home = tempHome();
+  await interrupted(home);
+  const before = home.contents();
+  const refused = await home.here(['recover']);
+  expect(refused).toMatchObject({ code: 2, stdout: '' });
+  expect(refused.stderr).toContain('--abort');
+  expect(home.contents()).toEqual(before);
+  const done = await home.here(['recover', 'main', '--abort', '--json']);
+  expect(report(done.stdout)).toEqual({
+    resumed: [],
+    aborted: ['b', 'c', 'd'],
+    merged: ['b', 'c', 'd'],
+    busy: [],
+  });
+  using store = home.open();
+  expect(['b', 'c', 'd'].map((name) => store.find(name)?.task)).toEqual(Array(3).fill('aborted'));
+  expect(store.find('b')).toMatchObject({ settled: store.find('b')?.head, delivery: 'merged' });
+  expect(home.lines().filter(({ type }) => type === 'merge').length).toBe(4);
+  expect([...store.verify()]).toEqual([]);
+});
+
+test('an answer that was recorded before the end of its task was is not asked for again', async () => {
+  using home = tempHome();
+  await using deck = await openDeck({ home: home.path, model: script(home, [{ text: 'Done.' }]) });
+  const main = await deck.session('main');
+  const child = await main.fork({ name: 'a', deliver: 'merge', intention: { nextSteps: 'task a' } });
+  await child.run();
+  using store = home.open();
+  store.setTask('a', 'running');
+  expect(await deck.recover()).toEqual({ resumed: [], aborted: [], merged: ['a'], busy: [] });
+  expect(store.find('a')).toMatchObject({ task: 'completed', delivery: 'merged' });
+  expect(entryLines(store.read('a', { own: true })).filter((line) => line.startsWith('assistant'))).toEqual([
+    'assistant: Done.',
+  ]);
+});
+
+test('two recoveries at once double nothing, and what is run by a live process is left to it', async () => {
+  using home = tempHome();
+  await interrupted(home);
+  const model = script(home, later);
+  const both = await Promise.all([1, 2].map(() => home.tape(['recover', '--model', model, '--json'])));
+  for (const { code } of both) expect([0, 6]).toContain(code);
+  expect(merges(home).sort()).toEqual(['a', 'b', 'c', 'd'].map((name) => `anchor merge/${name}`));
+  using store = home.open();
+  for (const name of ['b', 'c', 'd'])
+    expect(
+      entryLines(store.read(name, { own: true })).filter((line) => /^assistant: \w/.test(line)),
+    ).toHaveLength(1);
+  const { stdout } = await home.here(['recover', '--model', model, '--json']);
+  expect(report(stdout).resumed).toEqual([]);
+});
