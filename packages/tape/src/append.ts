@@ -1,5 +1,6 @@
 import { type Blob, extractBlobs, keepBlobs } from './blob.ts';
 import type { Sources } from './clock.ts';
+import { crashPoint } from './crash-point.ts';
 import { type Draft, normalise, type Seq } from './entry.ts';
 import { TapeError } from './errors.ts';
 import { bodyHash, entryHash, hex } from './hash.ts';
@@ -61,11 +62,14 @@ export function writeEntries(
     }
     seq += 1;
     head = insertEntry({ db, sources }, tape, { draft, seq, at, epoch, payload, previous: head, blobs });
+    crashPoint('append/entry');
     const next = nextBatch(batch, { seq, kind: draft.kind, payload: value });
     saveBatch(db, tape.id, seq, { was: batch, now: next });
+    crashPoint('append/calls');
     batch = next;
     if (batch === undefined) settled = seq;
     touchState(db, tape.id, seq, draft);
+    crashPoint('append/state');
     seqs.push(seq);
   }
   const moved = db.run(
@@ -74,6 +78,7 @@ export function writeEntries(
     { id: tape.id, seq, head, settled, epoch, at, was: tape.epoch, from: tape.head_seq },
   );
   if (moved === 0) throw fenced(tape.name);
+  crashPoint('append/head');
   return {
     tape: { ...tape, head_seq: seq, head_hash: head, settled_seq: settled, epoch, updated_at: at },
     seqs,

@@ -1,4 +1,5 @@
 import Database from 'better-sqlite3';
+import { crashPoint } from './crash-point.ts';
 import { TapeError } from './errors.ts';
 import {
   cannotOpen,
@@ -69,7 +70,14 @@ export class Db {
   /** Runs `act` in one immediate transaction: all of it or none. `act` does no I/O and awaits nothing. */
   write<T>(act: () => T): T {
     if (this.#db.inTransaction) return act();
-    return retry(() => guard(() => this.#db.transaction(act).immediate()));
+    const done = () => {
+      const result = act();
+      crashPoint('commit/before');
+      return result;
+    };
+    const result = retry(() => guard(() => this.#db.transaction(done).immediate()));
+    crashPoint('commit/after');
+    return result;
   }
 
   /** Runs `act` on one snapshot of the file. */
