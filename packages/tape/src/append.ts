@@ -1,5 +1,6 @@
 import { keepBlobs } from './blob.ts';
 import type { Sources } from './clock.ts';
+import { crashPoint } from './crash-point.ts';
 import { type Encoded, encodeDraft } from './encode.ts';
 import type { Draft, Seq } from './entry.ts';
 import { TapeError } from './errors.ts';
@@ -74,11 +75,14 @@ export function writeEncoded(
     if (draft.key !== null) keys.add(draft.key);
     seq += 1;
     head = insertEntry({ db, sources }, tape, { draft, seq, at, epoch, previous: head });
+    crashPoint('append/entry');
     const next = nextBatch(batch, { seq, kind: draft.kind, payload: draft.value });
     saveBatch(db, tape.id, seq, { was: batch, now: next });
+    crashPoint('append/calls');
     batch = next;
     if (batch === undefined) settled = seq;
     touchState(db, tape.id, seq, draft);
+    crashPoint('append/state');
     seqs.push(seq);
   }
   const moved = db.run(
@@ -87,6 +91,7 @@ export function writeEncoded(
     { id: tape.id, seq, head, settled, epoch, at, was: tape.epoch, from: tape.head_seq },
   );
   if (moved === 0) throw fenced(tape.name);
+  crashPoint('append/head');
   return {
     tape: { ...tape, head_seq: seq, head_hash: head, settled_seq: settled, epoch, updated_at: at },
     seqs,

@@ -1,4 +1,5 @@
 import { type Writer, writeEntries } from './append.ts';
+import { crashPoint } from './crash-point.ts';
 import type { Draft, Seq } from './entry.ts';
 import { TapeError } from './errors.ts';
 import { sha256 } from './hash.ts';
@@ -92,11 +93,13 @@ export function forkTape(writer: Writer, parent: TapeRow, request: ForkRequest):
     deliver: request.deliver,
     spawnCall: request.spawnCall,
   });
+  crashPoint('fork/tape');
   const range = rangeOf(child);
   const { tape } = writeEntries(writer, child, [
     startMark(parent, child, since.state),
     ...intentionMark(request.intention, sources.now()),
   ]);
+  crashPoint('fork/entries');
   recordLineage(writer, tape, {
     type: 'fork',
     range,
@@ -104,6 +107,7 @@ export function forkTape(writer: Writer, parent: TapeRow, request: ForkRequest):
     childHead: tape.head_hash,
     ...(request.intention !== undefined && { intention: request.intention }),
   });
+  crashPoint('fork/lineage');
   return {
     ...forked(parent, tape),
     ...(cut.asked !== cut.base && !request.fresh && { snappedFrom: cut.asked }),

@@ -1,5 +1,6 @@
 import { type Writer, writeEntries } from './append.ts';
 import { extractBlobs, loadBlob, restoreBlobs, storeBlobs } from './blob.ts';
+import { crashPoint } from './crash-point.ts';
 import type { Draft } from './entry.ts';
 import { TapeError } from './errors.ts';
 import { encodeJson, type Json } from './json.ts';
@@ -72,6 +73,7 @@ export function postItem({ db, sources }: Writer, tape: TapeRow, item: InboxDraf
       now: sources.now(),
     },
   );
+  crashPoint('inbox/posted');
   return id;
 }
 
@@ -110,7 +112,9 @@ export function drainInbox(writer: Writer, realm: string, tapeId: number, lease:
       if (!(error instanceof TapeError) || error.code === 'TAPE_FENCED') throw error;
       writeEntries(writer, tapeById(writer.db, tapeId), [refusal(item, error)], lease.epoch);
     }
+    crashPoint('inbox/handled');
     writer.db.run('DELETE FROM inbox WHERE ulid = @id', { id: item.id });
+    crashPoint('inbox/removed');
     taken += 1;
   }
   return taken;

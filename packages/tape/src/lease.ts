@@ -1,4 +1,5 @@
 import { fenced } from './append.ts';
+import { crashPoint } from './crash-point.ts';
 import { TapeError } from './errors.ts';
 import { type Owner, provablyDead } from './owner.ts';
 import type { Db } from './sqlite.ts';
@@ -62,6 +63,7 @@ export function acquireLease(
   const epoch = tape.epoch + 1;
   const expiresAt = now + ttlMs;
   db.run('UPDATE tape SET epoch = @epoch WHERE id = @id', { epoch, id: tape.id });
+  crashPoint('lease/epoch');
   db.run(
     `INSERT INTO lease (tape_id, owner, epoch, pid, pid_start, boot_id, host, expires_at)
        VALUES (@id, @owner, @epoch, @pid, @start, @boot, @host, @expiresAt)
@@ -78,6 +80,7 @@ export function acquireLease(
       host: owner.host ?? null,
     },
   );
+  crashPoint('lease/row');
   return { session: tape.name, id: tape.ulid, owner: owner.id, epoch, expiresAt };
 }
 
@@ -108,7 +111,9 @@ export function releaseLease(db: Db, tape: TapeRow, lease: Lease): boolean {
   if (tape.epoch !== lease.epoch) throw fenced(tape.name);
   if (inboxWaits(db, tape)) return false;
   db.run('DELETE FROM lease WHERE tape_id = @id AND owner = @owner', { id: tape.id, owner: lease.owner });
+  crashPoint('lease/row-gone');
   db.run('UPDATE tape SET epoch = epoch + 1 WHERE id = @id', { id: tape.id });
+  crashPoint('lease/epoch-moved');
   return true;
 }
 

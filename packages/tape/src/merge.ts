@@ -1,5 +1,6 @@
 import { type Writer, writeEntries } from './append.ts';
 import { type Conflict, type ConflictReport, findConflicts, touchMerged } from './conflicts.ts';
+import { crashPoint } from './crash-point.ts';
 import type { Draft, Seq } from './entry.ts';
 import { TapeError } from './errors.ts';
 import { hex, sha256 } from './hash.ts';
@@ -67,12 +68,15 @@ export function mergeTape(
     epoch,
   );
   const seq = seqs[0] ?? after.head_seq;
+  crashPoint('merge/entries');
   touchMerged(db, plan, seq);
+  crashPoint('merge/touches');
   db.run('UPDATE tape SET delivery = @delivery, merged_at = @now, updated_at = @now WHERE id = @id', {
     id: child.id,
     delivery: discard ? 'discarded' : 'merged',
     now: sources.now(),
   });
+  crashPoint('merge/delivery');
   recordLineage(writer, tapeById(db, child.id), {
     type: discard ? 'discard' : 'merge',
     into: after,
@@ -81,6 +85,7 @@ export function mergeTape(
     parentHead: after.head_hash,
     childHead: plan.childHead,
   });
+  crashPoint('merge/lineage');
   return {
     parent: into.name,
     child: child.name,

@@ -1,4 +1,5 @@
 import type { Writer } from './append.ts';
+import { crashPoint } from './crash-point.ts';
 import type { Seq } from './entry.ts';
 import { TapeError } from './errors.ts';
 import { hex, sha256 } from './hash.ts';
@@ -92,6 +93,7 @@ export function recordLineage({ db, sources }: Writer, tape: TapeRow, event: Lin
       hash: Buffer.from(lineHash(text), 'hex'),
     },
   );
+  crashPoint('lineage/row');
   return g;
 }
 
@@ -117,6 +119,7 @@ export function drainOutbox(db: Db, journal: Journal): void {
   const seen = journal.tail();
   if (seen.g === waiting && !seen.torn && matches(db, seen)) return;
   db.write(() => {
+    crashPoint('outbox/locked');
     const tail = journal.tail();
     if (!matches(db, tail))
       throw new TapeError(
@@ -129,7 +132,11 @@ export function drainOutbox(db: Db, journal: Journal): void {
         'SELECT g, line FROM lineage WHERE g > @after ORDER BY g LIMIT 1000',
         { after },
       );
-      if (rows.length > 0 || (tail.torn && after === tail.g)) journal.append(rows.map((row) => row.line));
+      if (rows.length > 0 || (tail.torn && after === tail.g)) {
+        crashPoint('outbox/before-append');
+        journal.append(rows.map((row) => row.line));
+        crashPoint('outbox/appended');
+      }
       if (rows.length < 1000) return;
       after = rows.at(-1)?.g ?? after;
     }

@@ -1,4 +1,5 @@
 import { type Writer, writeEntries } from './append.ts';
+import { crashPoint } from './crash-point.ts';
 import type { Seq } from './entry.ts';
 import { TapeError } from './errors.ts';
 import { segments } from './interval.ts';
@@ -69,9 +70,13 @@ export function redactEntry(
     [{ kind: 'redaction', mark: 'redaction', ref: seq, payload: { seq, reason } }],
     epoch,
   );
+  crashPoint('redact/entry');
   db.run('UPDATE entry SET payload = NULL, meta = NULL, salt = NULL WHERE id = @id', { id: entry.id });
+  crashPoint('redact/body');
   db.run('DELETE FROM entry_fts WHERE rowid = @id', { id: entry.id });
+  crashPoint('redact/index');
   forgetBlobs(writer, entry.id);
+  crashPoint('redact/bytes');
   return { session: owner.name, seq, by: tape.head_seq, repeated: false, quotedBy };
 }
 

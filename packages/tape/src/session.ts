@@ -1,4 +1,5 @@
 import { type Writer, writeEntries } from './append.ts';
+import { crashPoint } from './crash-point.ts';
 import type { Draft } from './entry.ts';
 import { TapeError } from './errors.ts';
 import { genesisHash } from './hash.ts';
@@ -89,7 +90,10 @@ export function createRoot(
     ephemeral,
     ...(lifecycle !== undefined && { lifecycle }),
   });
-  return writeEntries(writer, tape, [sessionStart]).tape;
+  crashPoint('session/tape');
+  const written = writeEntries(writer, tape, [sessionStart]);
+  crashPoint('session/entries');
+  return written.tape;
 }
 
 /**
@@ -109,6 +113,7 @@ export function ensureSession(
   checkFree(writer, realm, name);
   const tape = createRoot(writer, realm, name, init);
   recordLineage(writer, tape, { type: 'session', childHead: tape.head_hash });
+  crashPoint('session/lineage');
   return { tape, created: true };
 }
 
@@ -151,7 +156,9 @@ function setState(
     value,
     now: writer.sources.now(),
   });
+  crashPoint('status/row');
   const changed = tapeById(writer.db, tape.id);
   recordLineage(writer, changed, { type, childHead: changed.head_hash });
+  crashPoint('status/lineage');
   return changed;
 }

@@ -9,6 +9,7 @@ import {
 } from './append.ts';
 import { backupTo } from './backup.ts';
 import { type Sources, systemSources } from './clock.ts';
+import { crashPoint } from './crash-point.ts';
 import { examine, type Finding, rebuildBatches } from './doctor.ts';
 import { encodeDraft } from './encode.ts';
 import { type Draft, normalise } from './entry.ts';
@@ -231,12 +232,14 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
           },
         );
       const g = recordLineage(this.#writer, tape, { type: 'alias', alias });
+      crashPoint('alias/lineage');
       this.db.run('INSERT INTO alias (alias, tape_id, reason, g) VALUES (@alias, @tape, @reason, @g)', {
         alias,
         tape: tape.id,
         reason,
         g,
       });
+      crashPoint('alias/row');
       return tape;
     });
   }
@@ -304,6 +307,7 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
   settle(run: string, batch: readonly Draft[], { lease }: { readonly lease: Lease }): Appended {
     return this.db.write(() => {
       const appended = this.append(lease.id, batch, { lease });
+      crashPoint('settle/appended');
       this.db.run('DELETE FROM stream_chunk WHERE tape_id = @tape AND run = @run', {
         tape: this.need(lease.id).id,
         run,
@@ -360,6 +364,7 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
       const owner = ownerOfSeq(this.#writer, tape, seq);
       return redactEntry(this.#writer, owner, { seq, reason, epoch: this.#epoch(owner, lease) });
     });
+    crashPoint('redact/before-checkpoint');
     this.db.checkpoint();
     return done;
   }
@@ -394,13 +399,16 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
 
   /** Brings the graph file up to date and drains inboxes that nobody owns, as every opening for writing does. */
   catchUp(): void {
+    crashPoint('open/before-outbox');
     try {
       if (this.#journal !== undefined) drainOutbox(this.db, this.#journal);
     } catch (error) {
       // A file that cannot be written now only lags; one that holds other lines must not be written on.
       if ((error as { code?: unknown }).code !== 'GRAPH_IO') throw error;
     }
+    crashPoint('open/before-inboxes');
     for (const id of tapesWithInbox(this.#writer)) this.drainOwnerless(tapeById(this.db, id).ulid);
+    crashPoint('open/done');
   }
 
   /** Does what the inbox of a session holds, if nobody is writing the session; false when somebody is. */
@@ -412,9 +420,13 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
         owner: processOwner(this.#writer.sources.newId()),
         now: this.#now(),
       });
+      crashPoint('inbox/ownerless-leased');
       // What the drain appends can settle the tape, and then merges can be done that had to wait.
-      do drainInbox(this.#writer, this.realm, tape.id, lease);
-      while (!releaseLease(this.db, this.need(ref), lease));
+      do {
+        drainInbox(this.#writer, this.realm, tape.id, lease);
+        crashPoint('inbox/ownerless-drained');
+      } while (!releaseLease(this.db, this.need(ref), lease));
+      crashPoint('inbox/ownerless-released');
       return true;
     });
     if (done) this.#drainOutbox();

@@ -1,4 +1,5 @@
 import Database from 'better-sqlite3';
+import { crashPoint } from './crash-point.ts';
 import { TapeError } from './errors.ts';
 import { lockWaitDefault, type NamedLease, retryLocked, stillLocked } from './lock-wait.ts';
 import { cannotOpen } from './place.ts';
@@ -14,8 +15,9 @@ type Params = Readonly<Record<string, SqlValue>>;
 export class Db {
   readonly #db: Database.Database;
   readonly #statements = new Map<string, Database.Statement>();
-  /** Runs an act in a transaction, or in a savepoint of the one under way; made once, since making one costs 5 µs. */
+  /** Run an act in a transaction, and in a savepoint of the one under way; made once, since making one costs 5 µs. */
   readonly #transaction: Database.Transaction<(act: () => unknown) => unknown>;
+  readonly #savepoint: Database.Transaction<(act: () => unknown) => unknown>;
   /** How long an act waits for a lock, holding the thread, in milliseconds. */
   lockWaitMs: number = lockWaitDefault;
 
@@ -31,7 +33,12 @@ export class Db {
     } catch (cause) {
       throw cannotOpen(path, (cause as Error).message, cause);
     }
-    this.#transaction = this.#db.transaction((act: () => unknown) => act());
+    this.#savepoint = this.#db.transaction((act: () => unknown) => act());
+    this.#transaction = this.#db.transaction((act: () => unknown) => {
+      const result = act();
+      crashPoint('commit/before');
+      return result;
+    });
   }
 
   get<Row>(sql: string, params: Params = {}): Row | undefined {
@@ -60,18 +67,20 @@ export class Db {
   /** Runs `act` in one immediate transaction: all of it or none. `act` does no I/O and awaits nothing. */
   write<T>(act: () => T): T {
     if (this.#db.inTransaction) return act();
-    return this.#retry(() => guard(() => this.#transaction.immediate(act) as T));
+    const result = this.#retry(() => guard(() => this.#transaction.immediate(act) as T));
+    crashPoint('commit/after');
+    return result;
   }
 
   /** Runs `act` on one snapshot of the file. */
   read<T>(act: () => T): T {
     if (this.#db.inTransaction) return act();
-    return this.#retry(() => guard(() => this.#transaction.deferred(act) as T));
+    return this.#retry(() => guard(() => this.#savepoint.deferred(act) as T));
   }
 
   /** Runs `act` inside the transaction under way so that its failure undoes only what it did itself. */
   savepoint<T>(act: () => T): T {
-    return guard(() => this.#transaction(act) as T);
+    return guard(() => this.#savepoint(act) as T);
   }
 
   /** As `write`, and what is freed is overwritten with zeros: elsewhere that costs, and nothing secret is freed. */

@@ -1,4 +1,5 @@
 import { type Writer, writeEntries } from './append.ts';
+import { crashPoint } from './crash-point.ts';
 import type { Draft } from './entry.ts';
 import { TapeError } from './errors.ts';
 import { checkName, quote } from './name.ts';
@@ -80,8 +81,10 @@ export function publishTapes(writer: Writer, ids: readonly string[]): TapeRow[] 
         },
       );
     writer.db.run(`UPDATE tape SET lifecycle = 'active' WHERE id = @id`, { id: staged.id });
+    crashPoint('publish/visible');
     const tape = tapeById(writer.db, staged.id);
     recordLineage(writer, tape, { type: 'session', childHead: tape.head_hash });
+    crashPoint('publish/lineage');
     return tape;
   });
 }

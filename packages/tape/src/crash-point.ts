@@ -1,0 +1,69 @@
+/**
+ * The places where a test may stop the store as a crash would, in the order in which the acts pass them. Each
+ * stands after the part of an act that it names, but for those whose name says otherwise; tests assert that
+ * every one of them is passed, so that the list cannot rot.
+ */
+export const crashPoints = [
+  'append/entry',
+  'append/calls',
+  'append/state',
+  'append/head',
+  'session/tape',
+  'session/entries',
+  'session/lineage',
+  'fork/tape',
+  'fork/entries',
+  'fork/lineage',
+  'merge/entries',
+  'merge/touches',
+  'merge/delivery',
+  'merge/lineage',
+  'status/row',
+  'status/lineage',
+  'alias/lineage',
+  'alias/row',
+  'lineage/row',
+  'publish/visible',
+  'publish/lineage',
+  'redact/entry',
+  'redact/body',
+  'redact/index',
+  'redact/bytes',
+  'redact/before-checkpoint',
+  'lease/epoch',
+  'lease/row',
+  'lease/row-gone',
+  'lease/epoch-moved',
+  'inbox/posted',
+  'inbox/handled',
+  'inbox/removed',
+  'inbox/ownerless-leased',
+  'inbox/ownerless-drained',
+  'inbox/ownerless-released',
+  'settle/appended',
+  'commit/before',
+  'commit/after',
+  'outbox/locked',
+  'outbox/before-append',
+  'outbox/appended',
+  'open/before-outbox',
+  'open/before-inboxes',
+  'open/done',
+] as const;
+
+export type CrashPoint = (typeof crashPoints)[number];
+
+let hook: ((point: CrashPoint) => void) | undefined;
+
+/** Tells whoever listens that a place was reached. Nobody does in production: then it does nothing. */
+export function crashPoint(point: CrashPoint): void {
+  hook?.(point);
+}
+
+/**
+ * Listens to all stores of this process until it is called with nothing. What the listener throws leaves the act as
+ * an error of its own would: a transaction under way is rolled back, what was committed stays.
+ */
+export function onCrashPoint(listener: ((point: CrashPoint) => void) | undefined): void {
+  hook = listener;
+}

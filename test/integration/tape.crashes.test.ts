@@ -1,0 +1,65 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { openJournal } from '@tapedeck/graph/journal';
+import { openTapeStore } from '@tapedeck/tape';
+import { crashPoints } from '@tapedeck/tape/crash-point';
+import { expect, test } from 'vitest';
+import { crashRound, warmUp } from '../support/crash-round.ts';
+import { journalPoints } from '../support/journal-points.ts';
+import { rawDb } from '../support/raw-db.ts';
+import { faultsAfterRecovery } from '../support/recovered.ts';
+import { seeded } from '../support/seeded.ts';
+import { sized } from '../support/soak.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { tempHome } from '../support/temp-home.ts';
+
+const rounds = sized(60, 1_000);
+const seed = Number(process.env.TAPEDECK_SEED ?? 20261121);
+const points: readonly string[] = [...crashPoints, ...journalPoints];
+
+const linesOf = (log: string): string[] => readFileSync(log, 'utf8').split('\n');
+
+/**
+ * Where a round's workers die: the points at which the fewest died so far, or, every fifth round, at a moment that has
+ * nothing to do with a point.
+ */
+function deathsOf(round: number, log: readonly string[]): string[] {
+  const workers = round % 10 === 9 ? 6 : 2;
+  if (round % 5 === 4) return Array.from({ length: workers }, () => 'outside');
+  return points
+    .map((point) => ({ point, deaths: log.filter((line) => line === `died ${point}`).length }))
+    .sort((a, b) => a.deaths - b.deaths)
+    .slice(0, workers)
+    .map(({ point }) => point);
+}
+
+test(
+  'whoever is killed wherever, nothing acknowledged is lost or doubled, and nothing is left half done (R1, R2, R5, R6)',
+  async () => {
+    using shared = tempDir();
+    const [cache, log] = [shared.file('cache'), shared.file('points')];
+    writeFileSync(log, '');
+    {
+      using home = tempHome();
+      await warmUp({ home, points: log, random: seeded(seed), cache });
+    }
+    let acknowledged = 0;
+    for (let round = 0; round < rounds; round += 1) {
+      using home = tempHome();
+      const random = seeded(seed + round);
+      const deaths = deathsOf(round, linesOf(log));
+      const acks = await crashRound({ home, points: log, random, deaths, cache });
+      acknowledged += acks.length;
+      using journal = openJournal(home.graph);
+      using store = openTapeStore(home.db, { journal });
+      using db = rawDb(home.db);
+      const faults = faultsAfterRecovery({ store, db, graph: home.graph }, acks);
+      expect(faults, `round ${round} of TAPEDECK_SEED=${seed}, deaths: ${deaths.join(', ')}`).toEqual([]);
+    }
+    const lines = linesOf(log);
+    const never = (what: string) => points.filter((point) => !lines.includes(`${what} ${point}`));
+    expect(never('passed'), 'points that no process passed').toEqual([]);
+    expect(never('died'), 'points at which no process was killed').toEqual([]);
+    expect(acknowledged).toBeGreaterThan(rounds * 20);
+  },
+  sized(300_000, 6 * 3_600_000),
+);

@@ -1,0 +1,175 @@
+import {
+  type Appended,
+  type Draft,
+  type Forked,
+  isObject,
+  type Lease,
+  type Merged,
+  type Redacted,
+  type Seq,
+  type SqliteTapeStore,
+  type Task,
+} from '@tapedeck/tape';
+import { refusal } from './store.ts';
+
+/** What a store acknowledged, with all that is needed to ask for it again. It can be written as JSON. */
+export type Acknowledged =
+  | { act: 'session'; name: string; id: string }
+  | { act: 'append'; session: string; key: string; drafts: readonly Draft[]; receipt: Appended }
+  | { act: 'post'; session: string; key: string; drafts: readonly Draft[] }
+  | { act: 'post-merge'; parent: string; child: string }
+  | { act: 'fork'; parent: string; key: string; receipt: Forked }
+  | { act: 'merge'; child: string; receipt: Merged }
+  /** A merge of a child that goes on afterwards, or that a rewind may hide. */
+  | { act: 'delivery'; parent: string; child: string; seq: Seq }
+  /** A merge that was asked of the owner of the parent, who may refuse it. */
+  | { act: 'request'; parent: string; child: string; id: string }
+  | { act: 'import'; name: string; id: string; drafts: readonly Draft[] }
+  | { act: 'redact'; session: string; receipt: Redacted }
+  /** A redaction of what others may quote afterwards. */
+  | { act: 'redaction'; session: string; seq: Seq; by: Seq }
+  | { act: 'task'; session: string; task: Task }
+  | { act: 'archive'; session: string }
+  | { act: 'alias'; alias: string; session: string }
+  | { act: 'settle'; session: string; run: string; seq: Seq }
+  | { act: 'lease'; lease: Lease };
+
+/** What was found, and what had to be found. */
+type Pair = readonly [unknown, unknown];
+
+type Of<A extends Acknowledged['act']> = Extract<Acknowledged, { act: A }>;
+type Checks = {
+  readonly [A in Acknowledged['act']]: (store: SqliteTapeStore, ack: Of<A>) => readonly unknown[];
+};
+
+const checks: Checks = {
+  session: (store, { name, id }) => [
+    [store.find(name)?.id, id],
+    [store.session(name).created, false],
+  ],
+  append: (store, { session, key, drafts, receipt }) => [
+    ...inPlace(store, session, drafts, receipt.from),
+    ...once(store, session, { key, drafts }),
+    ...again(store.append(session, drafts, { key }), receipt, drafts),
+  ],
+  post: (store, { session, key, drafts }) => [
+    [store.inbox(session).length, 0],
+    [store.post(session, { body: { type: 'append', drafts }, key }).appended?.repeated, drafts.length],
+    ...once(store, session, { key, drafts }),
+  ],
+  'post-merge': (store, { parent, child }) => [
+    [store.find(child)?.delivery, 'merged'],
+    [merges(store, parent, child).length, 1],
+  ],
+  fork: (store, { parent, key, receipt }) => {
+    const { repeated, ...same } = store.fork(parent, { key });
+    return [
+      [repeated, true],
+      [
+        [same.session, same.id, same.base, same.range],
+        [receipt.session, receipt.id, receipt.base, receipt.range],
+      ],
+      [store.sessions({ parent, all: true }).filter(({ id }) => id === receipt.id).length, 1],
+    ];
+  },
+  merge: (store, { child, receipt }) => [
+    [merges(store, receipt.parent, child), [receipt.seq]],
+    [store.merge(child, {}), { ...receipt, repeated: true }],
+  ],
+  delivery: (store, { parent, child, seq }) => [
+    [merges(store, parent, child).filter((at) => at === seq), [seq]],
+  ],
+  request: (store, { parent, child, id }) => [
+    [store.inbox(parent).length, 0],
+    [store.find(child)?.delivery !== undefined || refused(store, parent).includes(id), true],
+  ],
+  import: (store, { name, id, drafts }) => [
+    [store.find(name)?.id, id],
+    [[...store.read(name)].slice(1).map(({ payload }) => payload), drafts.map(({ payload }) => payload)],
+  ],
+  redact: (store, { session, receipt }) => [
+    [[...store.read(session, { from: receipt.seq, to: receipt.seq })].map(({ payload }) => payload), [null]],
+    [store.redact(session, receipt.seq, 'again'), { ...receipt, repeated: true }],
+  ],
+  redaction: (store, { session, seq, by }) => [
+    [[...store.read(session, { from: seq, to: seq })].map(({ payload }) => payload), [null]],
+    [store.redact(session, seq, 'again').by, by],
+  ],
+  task: (store, { session, task }) => [[store.find(session)?.task, task]],
+  archive: (store, { session }) => [[store.find(session)?.lifecycle, 'archived']],
+  alias: (store, { alias, session }) => [[store.find(alias)?.name, session]],
+  settle: (store, { session, run, seq }) => [
+    [store.chunks(session, run), []],
+    [[...store.read(session, { from: seq, to: seq })].length, 1],
+  ],
+  // It was given back, or its owner was found dead and another took it over: either way it writes no more.
+  lease: (store, { lease }) => [
+    [
+      refusal(() => store.append(lease.id, [{ kind: 'event', name: 'late', payload: {} }], { lease })).code,
+      'TAPE_FENCED',
+    ],
+    [refusal(() => store.extend(lease)).code, 'TAPE_FENCED'],
+    [refusal(() => store.release(lease)).code, 'TAPE_FENCED'],
+  ],
+};
+
+/** What is wrong with something that was acknowledged: it must be there once, and asking again must change nothing. */
+export function lostOrDoubled(store: SqliteTapeStore, ack: Acknowledged): string[] {
+  try {
+    const check = checks[ack.act] as (store: SqliteTapeStore, ack: Acknowledged) => readonly Pair[];
+    return check(store, ack).flatMap(([found, expected]) =>
+      JSON.stringify(found) === JSON.stringify(expected)
+        ? []
+        : [`${JSON.stringify(ack)}: found ${JSON.stringify(found)}, not ${JSON.stringify(expected)}`],
+    );
+  } catch (error) {
+    return [`${JSON.stringify(ack)}: ${String(error)}`];
+  }
+}
+
+/** The receipt of a repetition: the same positions, and nothing added. */
+function again(repeated: Appended, { from, to }: Appended, { length }: readonly Draft[]): Pair[] {
+  return [
+    [
+      [repeated.from, repeated.to, repeated.added, repeated.repeated],
+      [from, to, 0, length],
+    ],
+  ];
+}
+
+/** The entries of a batch stand in their places. What was redacted since counts as it was. */
+function inPlace(store: SqliteTapeStore, session: string, drafts: readonly Draft[], from: Seq): Pair[] {
+  const there = [...store.read(session, { from, to: from + drafts.length - 1 })];
+  return [
+    [there.map(({ payload }, i) => payload ?? drafts[i]?.payload), drafts.map(({ payload }) => payload)],
+  ];
+}
+
+/** Each draft stands on a session's own tape once: its content, which no other has, or its key if it was redacted. */
+function once(
+  store: SqliteTapeStore,
+  session: string,
+  { key, drafts }: { key: string; drafts: readonly Draft[] },
+): Pair[] {
+  const own = [...store.read(session, { own: true })];
+  return drafts.map(({ payload }, i) => {
+    const text = JSON.stringify(payload);
+    const entryKey = i === 0 ? `u:${key}` : `u:${key}#${i + 1}`;
+    const there = own.filter((entry) =>
+      entry.payload === null ? entry.key === entryKey : JSON.stringify(entry.payload) === text,
+    );
+    return [there.length, 1];
+  });
+}
+
+function merges(store: SqliteTapeStore, parent: string, child: string): Seq[] {
+  return [...store.read(parent, { kind: 'anchor', own: true })]
+    .filter(({ name }) => name === `merge/${child}`)
+    .map(({ seq }) => seq);
+}
+
+function refused(store: SqliteTapeStore, session: string): unknown[] {
+  return [...store.read(session, { kind: 'event', own: true })]
+    .filter(({ name }) => name === 'inbox/refused')
+    .map(({ payload }) => (isObject(payload) ? payload.id : undefined));
+}

@@ -1,0 +1,121 @@
+import {
+  anchor,
+  assistant,
+  type Draft,
+  processOwner,
+  type SqliteTapeStore,
+  toolCall,
+  toolResult,
+  user,
+} from '@tapedeck/tape';
+import type { Acknowledged } from './acknowledged.ts';
+
+/** One act of a worker: what it acts on, a key that no other act has, and whom to tell. */
+export interface Acting {
+  readonly store: SqliteTapeStore;
+  readonly session: string;
+  readonly key: string;
+  readonly say: (ack: Acknowledged) => void;
+}
+
+/** Everything that a store can be asked to change. Each act does all that it needs by itself. */
+export const crashActs: Readonly<Record<string, (acting: Acting) => void>> = {
+  append: (acting) => append(acting, acting.session, [user(acting.key)]),
+  batch: (acting) => append(acting, acting.session, batchOf(acting.key)),
+  mark: (acting) => append(acting, acting.session, [anchor('mark', { [acting.key]: true })]),
+  redact: ({ store, session, key, say }) => {
+    const bytes = new TextEncoder().encode(key);
+    const { to } = store.append(session, [user([{ type: 'image', image: bytes }])], { key });
+    say({ act: 'redact', session, receipt: store.redact(session, to, 'a test') });
+  },
+  root: ({ store, key, say }) => {
+    const { name, id } = store.session(`root-${key}`);
+    say({ act: 'session', name, id });
+  },
+  fork: (acting) => {
+    fork(acting);
+  },
+  merge: (acting) => {
+    const child = fork(acting);
+    append({ ...acting, key: `${acting.key}-work` }, child, [assistant(`${acting.key} is done`)]);
+    acting.say({ act: 'merge', child, receipt: acting.store.merge(child) });
+  },
+  status: (acting) => {
+    const { store, say } = acting;
+    const session = fork(acting);
+    store.setTask(session, 'completed');
+    say({ act: 'task', session, task: 'completed' });
+    store.setLifecycle(session, 'archived');
+    say({ act: 'archive', session });
+  },
+  alias: (acting) => {
+    const { store, key, say } = acting;
+    const session = fork(acting);
+    store.alias(`alias-${key}`, session, 'a test');
+    say({ act: 'alias', alias: `alias-${key}`, session });
+  },
+  post: ({ store, session, key, say }) => {
+    const drafts = batchOf(key);
+    const { owner } = store.post(session, { body: { type: 'append', drafts }, key });
+    say({ act: 'post', session, key, drafts });
+    if (owner === undefined) store.drainOwnerless(session);
+  },
+  'post a merge': (acting) => {
+    const { store, session, key, say } = acting;
+    const child = fork(acting);
+    append({ ...acting, key: `${key}-work` }, child, [assistant(`${key} is done`)]);
+    const { owner } = store.post(session, { body: { type: 'merge', draft: { child } }, key });
+    say({ act: 'post-merge', parent: session, child });
+    if (owner === undefined) store.drainOwnerless(session);
+  },
+  import: ({ store, key, say }) => {
+    const name = `import-${key}`;
+    const { id, drafts } = importAll(store, name);
+    say({ act: 'import', name, id, drafts });
+  },
+  lease: ({ store, session, key, say }) => {
+    const lease = store.acquire(session, processOwner(key));
+    say({ act: 'lease', lease });
+    const drafts = [user(`${key} live`)];
+    store.saveChunks(session, key, [{ index: 0, chunk: 'live' }]);
+    say({ act: 'settle', session, run: key, seq: store.settle(key, drafts, { lease }).to });
+    const posted = [user(`${key} posted`)];
+    store.post(session, { body: { type: 'append', drafts: posted }, key: `${key}-posted` });
+    say({ act: 'post', session, key: `${key}-posted`, drafts: posted });
+    store.extend(lease);
+    while (!store.release(lease)) store.drain(lease);
+  },
+};
+
+/** Imports as `tape import` does: what a crash left of it is gone on with. */
+export function importAll(store: SqliteTapeStore, name: string): { id: string; drafts: readonly Draft[] } {
+  const drafts = Array.from({ length: 4 }, (_, i) => ({
+    ...user(`${name} ${i}`, { of: 4 }),
+    key: i === 0 ? name : `${name}#${i + 1}`,
+  }));
+  const { id } = store.stage(name, { keys: drafts.map(({ key }) => key) });
+  for (const half of [drafts.slice(0, 2), drafts.slice(2)]) store.appendStaged(id, half);
+  store.publish([id]);
+  return { id, drafts };
+}
+
+/** Calls and their results: entries that must be there together. */
+function batchOf(key: string): Draft[] {
+  const call = { toolCallId: key, toolName: 'read' };
+  const meta = { of: 3 };
+  return [
+    user(`${key} asks`, meta),
+    assistant([toolCall(key, 'read', {})], meta),
+    toolResult(call, `of ${key}`, meta),
+  ];
+}
+
+function append({ store, key, say }: Acting, session: string, drafts: readonly Draft[]): void {
+  say({ act: 'append', session, key, drafts, receipt: store.append(session, drafts, { key }) });
+}
+
+function fork({ store, session, key, say }: Acting): string {
+  const receipt = store.fork(session, { key });
+  say({ act: 'fork', parent: session, key, receipt });
+  return receipt.session;
+}

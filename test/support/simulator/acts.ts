@@ -1,0 +1,115 @@
+import { isObject, type Lease, type SqliteTapeStore, user } from '@tapedeck/tape';
+import { appends } from './appends.ts';
+import { append, attempt, drainOwnerless, merge, post, write } from './requests.ts';
+import type { Runtime } from './runtime.ts';
+import type { Scene, World } from './world.ts';
+
+type Act = (scene: Scene) => void;
+
+const sessionsMax = 12;
+const leaseTtlMs = 30_000;
+
+const acts: Readonly<Record<string, Act>> = {
+  rewind: (scene) => {
+    const { store, session, lease, world } = scene;
+    const { floor, head } = store.find(session) ?? { floor: 0, head: 1 };
+    const to = floor + 1 + world.random.below(head - floor);
+    write(scene, () => store.rewind(session, to, { lease }));
+  },
+  unrewind: (scene) => write(scene, () => scene.store.unrewind(scene.session, { lease: scene.lease })),
+  fork: ({ world, store, session, key }) => {
+    if (store.sessions({ all: true }).length >= sessionsMax) return;
+    attempt(world, store, (under) => [
+      { act: 'fork', parent: session, key, receipt: under.fork(session, { key }) },
+    ]);
+  },
+  merge,
+  redact: (scene) => {
+    const { world, store, session, key, lease } = scene;
+    const said = [...store.read(session, { own: true, kind: 'message' })].filter(
+      ({ payload, meta }) => isObject(payload) && payload.role === 'user' && meta.of === undefined,
+    );
+    if (said.length === 0) return;
+    const { seq } = world.random.of(said);
+    write(scene, () => {
+      const receipt = store.redact(session, seq, key, { lease });
+      world.acks.push({ act: 'redaction', session, seq, by: receipt.by });
+    });
+  },
+  archive: ({ store, session }) => {
+    store.setLifecycle(session, 'archived');
+  },
+  post,
+  'post a merge': ({ world, store, session, key }) => {
+    const children = store.sessions({ parent: session, all: true });
+    if (children.length === 0) return;
+    const child = world.random.of(children).name;
+    const { id, owner } = store.post(session, { body: { type: 'merge', draft: { child } }, key });
+    world.acks.push({ act: 'request', parent: session, child, id });
+    if (owner === undefined) drainOwnerless(world, store, session);
+  },
+  drain: ({ store, lease }) => {
+    if (lease !== undefined) store.drain(lease);
+  },
+  acquire: ({ world, runtime, store, session, key }) => {
+    const lease = store.acquire(session, { id: `${runtime.name} ${key}` }, { ttlMs: leaseTtlMs });
+    world.faults.push(...world.leases.taken(lease));
+    runtime.leases.set(session, lease);
+  },
+  extend: ({ world, runtime, store, lease }) => {
+    if (lease === undefined) return;
+    const over = world.leases.isOver(lease);
+    const extended = store.extend(lease, { ttlMs: leaseTtlMs });
+    if (over) world.faults.push(`a lease that was over was extended: ${JSON.stringify(lease)}`);
+    world.leases.extended(extended);
+    runtime.leases.set(lease.session, extended);
+  },
+  release: ({ world, runtime, store, lease }) => {
+    if (lease === undefined) return;
+    for (let i = 0; i < 3; i += 1) {
+      if (store.release(lease)) {
+        world.leases.over([lease]);
+        runtime.leases.delete(lease.session);
+        return;
+      }
+      store.drain(lease);
+    }
+    world.faults.push(`the lease of '${lease.session}' could not be given back after three drains`);
+  },
+  /** Whoever lost his lease goes on as if he had it. */
+  late: ({ world, store, key }) => {
+    const over: Lease[] = world.leases.all.filter((lease) => world.leases.isOver(lease));
+    if (over.length === 0) return;
+    const lease = world.random.of(over);
+    store.append(lease.id, [user(`${key} late`)], { lease });
+    world.faults.push(`a lease that was over wrote: ${JSON.stringify(lease)}`);
+  },
+  'ask again': ({ world, store }) => {
+    const request = world.cutOff.shift();
+    if (request !== undefined) attempt(world, store, request);
+  },
+  ...Object.fromEntries(
+    Object.entries(appends).map(([name, drafts]): [string, Act] => [
+      name,
+      (scene) => append(scene, drafts(scene)),
+    ]),
+  ),
+};
+
+/** These are done more often than the others. */
+const often = ['append', 'results', 'fork', 'merge', 'merge', 'post', 'acquire', 'ask again'];
+const names = [...Object.keys(acts), ...often];
+
+/** One act of a runtime that is up, on a session of its choice. */
+export function chooseAct(world: World, runtime: Runtime): { name: string; act: () => void } {
+  const { store, leases } = runtime;
+  const name = world.random.of(names);
+  const { name: session, id } = world.random.of(sessionsOf(store));
+  const lease = leases.get(session);
+  const scene: Scene = { world, runtime, store, session, id, lease, key: world.key() };
+  return { name: `${name} ${session}`, act: () => acts[name]?.(scene) };
+}
+
+function sessionsOf(store: SqliteTapeStore): readonly { name: string; id: string }[] {
+  return store.sessions({ all: true });
+}

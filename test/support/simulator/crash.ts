@@ -1,0 +1,7 @@
+/** A simulated end of a process: thrown where it ends, and caught by nobody but the simulator. */
+export class Crash extends Error {
+  constructor(point: string) {
+    super(point);
+    this.name = 'Crash';
+  }
+}

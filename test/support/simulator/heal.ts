@@ -1,0 +1,81 @@
+import type { SqliteTapeStore } from '@tapedeck/tape';
+import { lostOrDoubled } from '../acknowledged.ts';
+import { graphDifferences } from '../graph-agrees.ts';
+import { halves } from '../halves.ts';
+import { facts, type RawDb } from '../raw-db.ts';
+import { refusal } from '../store.ts';
+import { results } from './appends.ts';
+import { attempt } from './requests.ts';
+import type { World } from './world.ts';
+
+/** Rounds of healing after which all must be well. */
+const roundsMax = 3;
+
+/**
+ * Faults stop, time passes, every process starts anew. Says what is wrong then: after so few rounds all must be done that
+ * was asked, every session must be free, and nothing that was acknowledged may be lost.
+ */
+export function faultsAfterHealing(world: World, db: RawDb): string[] {
+  world.graph.heal();
+  const last = Math.max(0, ...world.leases.all.map(({ expiresAt }) => expiresAt));
+  world.clock.advance(Math.max(0, last - world.clock.now()) + 3_600_000);
+  for (const runtime of world.runtimes) runtime.start();
+  const faults: string[] = [];
+  let left: string[] = [];
+  for (let round = 0; round < roundsMax; round += 1) {
+    for (const { store } of world.runtimes) left = settle(world, store);
+    if (left.length === 0) break;
+  }
+  faults.push(...left.map((what) => `after ${roundsMax} rounds of healing: ${what}`));
+  for (const { store } of world.runtimes) faults.push(...faultsOf(world, store, db));
+  const before = facts(db);
+  const [first] = world.runtimes;
+  if (first !== undefined) faults.push(...world.acks.flatMap((ack) => lostOrDoubled(first.store, ack)));
+  if (facts(db) !== before) faults.push('asking for what was done already changed something');
+  return faults;
+}
+
+/** Does what waits, and takes every session once; returns what still waits. */
+function settle(world: World, store: SqliteTapeStore): string[] {
+  for (const request of world.cutOff.splice(0)) world.run(first(world), () => attempt(world, store, request));
+  const left: string[] = [];
+  for (const { name, id } of store.sessions({ all: true })) {
+    const lease = store.acquire(name, { id: `healing ${world.key()}` });
+    world.faults.push(...world.leases.taken(lease));
+    const open = results(store, name, world.key());
+    if (open.length > 0) store.append(name, open, { lease });
+    store.drain(lease);
+    if (store.release(lease)) world.leases.over([lease]);
+    else left.push(`'${name}' cannot be given back`);
+    if (store.inbox(id).length > 0) left.push(`the inbox of '${name}' is not empty`);
+    if (store.find(id)?.settled !== store.find(id)?.head) left.push(`'${name}' has open calls`);
+  }
+  for (const finding of store.examine()) store.mend(finding);
+  return left;
+}
+
+/** What one process finds wrong with the healed store. */
+function faultsOf(world: World, store: SqliteTapeStore, db: RawDb): string[] {
+  const faults = [
+    ...[...store.verify()].map(({ code, message }) => `${code}: ${message}`),
+    ...[...store.examine()].map(({ code, message }) => `${code}: ${message}`),
+    ...halves(db),
+    ...graphDifferences(world.graph.text, db),
+  ];
+  for (const lease of world.leases.all)
+    for (const act of [
+      () => store.append(lease.id, [{ kind: 'event', name: 'late', payload: {} }], { lease }),
+      () => store.drain(lease),
+      () => store.extend(lease),
+      () => store.release(lease),
+    ]) {
+      const { code } = refusal(act);
+      if (code !== 'TAPE_FENCED') faults.push(`an owner of '${lease.session}' that lost it got ${code}`);
+    }
+  return faults;
+}
+
+function first({ runtimes: [runtime] }: World) {
+  if (runtime === undefined) throw new TypeError('a world has runtimes');
+  return runtime;
+}
