@@ -37,8 +37,15 @@ export async function backupTo(
     if (error instanceof TapeError) throw error;
     throw cannotOpen(file, message, error);
   } finally {
-    for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(`${draft}${suffix}`, { force: true });
+    for (const suffix of ['', '-wal', '-shm', '-journal']) removeDraft(`${draft}${suffix}`);
   }
+}
+
+/** A draft that cannot be removed is left: it does no harm, and the backup is whole, or failed for a reason of its own. */
+function removeDraft(path: string): void {
+  try {
+    rmSync(path, { force: true });
+  } catch {}
 }
 
 /** The copy is closed by now, so opening it here drops nobody's locks. */

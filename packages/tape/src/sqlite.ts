@@ -144,7 +144,7 @@ export function openDatabase(path: string, options: OpenOptions = {}): Db {
   const { durability = 'full', readonly = false, allowUnsafePlace = false } = options;
   const inMemory = path === ':memory:';
   const probe = { ...machineProbe, ...options.probe };
-  if (!inMemory) preparePlace(path, probe, options);
+  if (!inMemory) typed(path, () => preparePlace(path, probe, options));
   let raw: Database.Database;
   try {
     raw = new Database(path, { timeout: 20, readonly: readonly && !inMemory, fileMustExist: !inMemory });
@@ -205,6 +205,16 @@ function checkVersion(db: Db, path: string): number {
       { data: { found: version, known: schemaVersion } },
     );
   return version;
+}
+
+/** What the file system refuses comes out as an error of ours, as what SQLite refuses does. */
+function typed(path: string, act: () => void): void {
+  try {
+    act();
+  } catch (cause) {
+    if (cause instanceof TapeError) throw cause;
+    throw cannotOpen(path, (cause as Error).message, cause);
+  }
 }
 
 function preparePlace(
