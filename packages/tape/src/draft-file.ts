@@ -27,9 +27,15 @@ export function keepDraft(draft: string, file: string): void {
   sync(dirname(file));
 }
 
-/** Removes a draft, and what SQLite left beside it. */
+/** Removes a draft, and what SQLite left beside it. One that cannot be removed is left: it does no harm. */
 export function dropDraft(draft: string): void {
-  for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(`${draft}${suffix}`, { force: true });
+  for (const suffix of ['', '-wal', '-shm', '-journal']) {
+    try {
+      rmSync(`${draft}${suffix}`, { force: true });
+    } catch {
+      // The file is whole under its name, or the act failed for a reason of its own.
+    }
+  }
 }
 
 /** No connection has the draft open by now, so opening it here drops nobody's locks. */

@@ -32,7 +32,7 @@ export function openDatabase(path: string, options: OpenOptions = {}): Db {
   const { durability = 'full', readonly = false, allowUnsafePlace = false } = options;
   const inMemory = path === ':memory:';
   const probe = { ...machineProbe, ...options.probe };
-  if (!inMemory) preparePlace(path, probe, options);
+  if (!inMemory) typed(path, () => preparePlace(path, probe, options));
   const db = new Db(path, { readonly });
   try {
     checkSqlite(path, probe.sqliteVersion(db.get<{ v: string }>('SELECT sqlite_version() AS v')?.v ?? '0'));
@@ -77,6 +77,16 @@ function notReadable(path: string, version: number | 'new'): TapeError {
     `cannot read '${path}': it is at schema ${version}, and this build reads ${schemaVersion}; opening it for writing brings it up to date`,
     { data: { found: version, known: schemaVersion } },
   );
+}
+
+/** What the file system refuses comes out as an error of ours, as what SQLite refuses does. */
+function typed(path: string, act: () => void): void {
+  try {
+    act();
+  } catch (cause) {
+    if (cause instanceof TapeError) throw cause;
+    throw cannotOpen(path, (cause as Error).message, cause);
+  }
 }
 
 function preparePlace(

@@ -3,6 +3,7 @@ import {
   closeSync,
   constants,
   fchmodSync,
+  fsyncSync,
   lstatSync,
   mkdirSync,
   openSync,
@@ -10,7 +11,7 @@ import {
   type Stats,
   statfsSync,
 } from 'node:fs';
-import { basename, dirname } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { TapeError } from './errors.ts';
 
 /** What opening asks the machine; injected where a test needs a machine that is not there. */
@@ -55,8 +56,11 @@ export function prepareDirectory(
   { probe, allowUnsafe }: { probe: Probe; allowUnsafe: boolean },
 ): string | undefined {
   const dir = dirname(file);
-  // The umask takes bits from the mode, and may take the owner's own.
-  if (mkdirSync(dir, { recursive: true, mode: 0o700 }) !== undefined) chmodSync(dir, 0o700);
+  const made = mkdirSync(dir, { recursive: true, mode: 0o700 });
+  if (made !== undefined) {
+    chmodSync(dir, 0o700); // The umask takes bits from the mode, and may take the owner's own.
+    syncParents(dir, made);
+  }
   const stat = lstatSync(dir);
   if (!stat.isDirectory()) throw cannotOpen(file, `'${dir}' is not a directory`);
   checkOwner(file, dir, { stat, probe });
@@ -82,6 +86,20 @@ export function prepareDirectory(
   return `closed '${dir}' to others (mode 700)`;
 }
 
+/** A directory is on disk once the one that holds it is; SQLite sees to what is in it. */
+function syncParents(dir: string, made: string): void {
+  const first = resolve(made);
+  for (let at = resolve(dir); ; at = dirname(at)) {
+    const fd = openSync(dirname(at), 'r');
+    try {
+      fsyncSync(fd);
+    } finally {
+      closeSync(fd);
+    }
+    if (at === first || at === dirname(at)) return;
+  }
+}
+
 /** What a tape home may hold of its own. */
 const ours = /^(?:tape\.db(?:-wal|-shm|-journal|\.schema-\d+(?:\.\d+)?)?|session_graph\.jsonl|\.gitignore)$/;
 
@@ -103,7 +121,10 @@ export function prepareFile(file: string, probe: Probe): void {
   }
 }
 
-/** An existing file is never opened here: closing a second descriptor would drop SQLite's locks on it. */
+/**
+ * An existing file is never opened here: closing a second descriptor would drop SQLite's locks on it. A second name is
+ * refused, since a database that is used under two names has two logs; a draft's is not, which nobody uses.
+ */
 export function checkFile(file: string, probe: Probe): void {
   for (const path of [file, `${file}-wal`, `${file}-shm`]) {
     const stat = lstatSync(path, { throwIfNoEntry: false });
@@ -112,9 +133,20 @@ export function checkFile(file: string, probe: Probe): void {
       continue;
     }
     if (!stat.isFile()) throw cannotOpen(file, `'${path}' is not a regular file`);
-    if (stat.nlink > 1) throw cannotOpen(file, `'${path}' has more than one hard link`);
+    if (stat.nlink > 1 && stat.nlink > 1 + draftNames(path, stat))
+      throw cannotOpen(file, `'${path}' has more than one hard link`);
     checkOwner(file, path, { stat, probe });
   }
+}
+
+/** How many names a file has from drafts: a backup that was killed after it got its name has still both. */
+function draftNames(path: string, { ino, dev }: Stats): number {
+  const dir = dirname(path);
+  return readdirSync(dir).filter((name) => {
+    if (!name.startsWith(`${basename(path)}.`) || !name.endsWith('.part')) return false;
+    const draft = lstatSync(join(dir, name), { throwIfNoEntry: false });
+    return draft?.ino === ino && draft.dev === dev;
+  }).length;
 }
 
 function checkOwner(file: string, path: string, { stat, probe }: { stat: Stats; probe: Probe }): void {

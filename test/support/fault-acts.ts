@@ -1,0 +1,151 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { openJournal } from '@tapedeck/graph/journal';
+import { assistant, openTapeStore, type SqliteTapeStore, type StoreOptions, user } from '@tapedeck/tape';
+
+/** The files of a home under fault. */
+export interface FaultPlace {
+  readonly dir: string;
+  readonly db: string;
+  readonly graph: string;
+  /** Where the backup goes. */
+  readonly copy: string;
+  /** Looked at by the worker when it is ready: what it does before that is not its act. */
+  readonly marker: string;
+}
+
+export function faultPlace(dir: string): FaultPlace {
+  const home = join(dir, 'home');
+  return {
+    dir: home,
+    db: join(home, 'tape.db'),
+    graph: join(home, 'session_graph.jsonl'),
+    copy: join(dir, 'copies', 'copy.db'),
+    marker: join(dir, 'marker'),
+  };
+}
+
+export function openFaultStore({ db, graph }: FaultPlace, o: StoreOptions = {}): SqliteTapeStore {
+  return openTapeStore(db, { journal: openJournal(graph), ...o });
+}
+
+/** One thing that is asked of a store. It can be asked again, by whoever comes after a crash, and has one effect. */
+export interface FaultAct {
+  readonly name: string;
+  readonly does: (store: SqliteTapeStore, place: FaultPlace) => unknown;
+}
+
+export interface Workload {
+  /** Makes the home that the acts begin with. */
+  readonly prepare: (place: FaultPlace) => void;
+  /** Whether opening is an act too. */
+  readonly opens: boolean;
+  readonly acts: readonly FaultAct[];
+  /** What of the opening is all there or not there, where it does several things: which of them a fact belongs to. */
+  readonly pieceOf?: (fact: string) => string;
+}
+
+// The names hold no digits, so that numbers can be left out where effects are compared.
+const words = ['alpha', 'beta', 'gamma'];
+
+/** A session with a few turns, and two children that have come to something. */
+function prepareHome(place: FaultPlace): void {
+  using store = openFaultStore(place);
+  store.session('main');
+  store.append('main', [user('question'), assistant('answer')]);
+  for (const name of ['ada', 'ben']) {
+    store.fork('main', { name, intention: { nextSteps: `work of ${name}` } });
+    store.append(name, [user(`task of ${name}`), assistant(`result of ${name} ${'x'.repeat(3000)}`)]);
+  }
+}
+
+/** The graph file ends in the middle of its last line, and things wait that nobody was there to do. */
+function prepareBehind(place: FaultPlace): void {
+  prepareHome(place);
+  {
+    using store = openFaultStore(place);
+    store.session('other');
+    for (const word of words)
+      store.post('main', { key: word, body: { type: 'append', drafts: [user(`${word} waited`)] } });
+    store.post('main', { key: 'merge-ada', body: { type: 'merge', draft: { child: 'ada' } } });
+    store.post('other', { key: 'late', body: { type: 'append', drafts: [user('late waited')] } });
+  }
+  const lines = readFileSync(place.graph, 'utf8').split('\n');
+  writeFileSync(place.graph, `${lines[0]}\n${lines[1]?.slice(0, 40)}`);
+}
+
+const append = (word: string): FaultAct => ({
+  name: word,
+  does: (store) =>
+    store.append('main', [user(`${word} asks`), assistant(`${word} answers ${'y'.repeat(5000)}`)], {
+      key: word,
+    }),
+});
+
+export const workloads: Readonly<Record<string, Workload>> = {
+  create: {
+    prepare: () => {},
+    opens: true,
+    acts: [{ name: 'new', does: (store) => store.session('main') }, append('alpha')],
+  },
+  append: { prepare: prepareHome, opens: false, acts: words.map(append) },
+  fork: {
+    prepare: prepareHome,
+    opens: false,
+    acts: words.map((name) => ({
+      name,
+      does: (store) => store.fork('main', { name, key: name, intention: { nextSteps: `do ${name}` } }),
+    })),
+  },
+  merge: {
+    prepare: prepareHome,
+    opens: false,
+    acts: ['ada', 'ben'].map((name) => ({ name, does: (store) => store.merge(name) })),
+  },
+  import: {
+    prepare: prepareHome,
+    opens: false,
+    acts: words.slice(0, 2).map((name) => ({ name, does: (store) => importChunks(store, `import-${name}`) })),
+  },
+  backup: {
+    prepare: prepareHome,
+    opens: false,
+    acts: [
+      {
+        name: 'copy',
+        does: async (store, { copy }) => {
+          if (!existsSync(copy)) await store.backup(copy);
+        },
+      },
+      append('alpha'),
+    ],
+  },
+  drain: {
+    prepare: prepareBehind,
+    opens: true,
+    acts: [append('delta')],
+    pieceOf: (fact) => (fact.includes('delta') ? 'delta' : fact.includes('other') ? 'other' : 'main'),
+  },
+  checkpoint: {
+    prepare: prepareHome,
+    opens: false,
+    acts: [
+      append('alpha'),
+      { name: 'checkpoint', does: (store) => store.checkpoint() },
+      append('beta'),
+      { name: 'again', does: (store) => store.checkpoint() },
+    ],
+  },
+};
+
+/** As the command line imports: in chunks that nobody sees, published at once. */
+function importChunks(store: SqliteTapeStore, name: string): unknown {
+  if (store.find(name) !== undefined) return 'there';
+  const { id } = store.stage(name, { title: 'imported' });
+  for (const word of words)
+    store.appendStaged(id, [
+      { ...user(`${word} asked`), key: `${word}-q` },
+      { ...assistant(`${word} answered ${'z'.repeat(4000)}`), key: `${word}-a` },
+    ]);
+  return store.publish([id]);
+}

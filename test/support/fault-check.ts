@@ -1,0 +1,149 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { checkJournal, readLines } from '@tapedeck/graph';
+import { openTapeStore, type SqliteTapeStore } from '@tapedeck/tape';
+import { type FaultPlace, openFaultStore, type Workload } from './fault-acts.ts';
+import { rawDb } from './raw-db.ts';
+
+/** What each act of a workload adds to a home, and what is there when all are done. */
+export interface Expected {
+  readonly effects: ReadonlyMap<string, readonly string[]>;
+  readonly all: readonly string[];
+}
+
+/** What a worker said of an act. */
+export interface Said {
+  readonly act: string;
+  readonly graphLagging?: boolean;
+  readonly error?: { readonly name: string; readonly code?: unknown; readonly message: string };
+}
+
+/** Does a workload without faults on a home that was prepared for it, and notes what each act adds. */
+export async function expectedOf(workload: Workload, place: FaultPlace): Promise<Expected> {
+  const effects = new Map<string, readonly string[]>();
+  let before = existsSync(place.db) ? stateAt(place) : [];
+  const note = (act: string) => {
+    const after = stateAt(place);
+    effects.set(act, without(after, before));
+    before = after;
+  };
+  using store = openFaultStore(place);
+  note('open');
+  for (const { name, does } of workload.acts) {
+    await does(store, place);
+    note(name);
+  }
+  return { effects, all: before };
+}
+
+/**
+ * What is wrong with a home that a worker left, as a process finds it that comes after: acknowledged acts that are not
+ * there, acts that are there in part, damage, a graph file that is not the lineage. Then everything is asked for again,
+ * and must be there once.
+ */
+export async function faultsAfter(
+  workload: Workload,
+  place: FaultPlace,
+  { expected, said }: { expected: Expected; said: readonly Said[] },
+): Promise<string[]> {
+  using store = openFaultStore(place);
+  const found = [...damage(store, place)];
+  const there = stateOf(store, place);
+  for (const [act, effect] of expected.effects) {
+    const acknowledged = said.some((fact) => fact.act === act && fact.error === undefined);
+    for (const [piece, lines] of Map.groupBy(effect, workload.pieceOf ?? (() => act))) {
+      const missing = without(lines, there);
+      if (acknowledged && missing.length > 0)
+        found.push(`acknowledged ${piece} is not there: ${missing.join(' | ')}`);
+      else if (missing.length > 0 && missing.length < lines.length)
+        found.push(`half of ${piece} is there, but not: ${missing.join(' | ')}`);
+    }
+  }
+  if (existsSync(place.copy)) found.push(...copyFaults(place));
+  else if (said.some(({ act, error }) => act === 'copy' && error === undefined))
+    found.push('the acknowledged copy is not there');
+  for (const { does } of workload.acts) await does(store, place);
+  const after = stateOf(store, place);
+  const [lost, extra] = [without(expected.all, after), without(after, expected.all)];
+  if (lost.length > 0) found.push(`asked for again, still not there: ${lost.join(' | ')}`);
+  if (extra.length > 0) found.push(`there twice, or from nowhere: ${extra.join(' | ')}`);
+  found.push(...damage(store, place));
+  return found;
+}
+
+/** Damage of the store, and a graph file that is not the lineage, fragments that were sealed apart. */
+function* damage(store: SqliteTapeStore, place: FaultPlace): Generator<string> {
+  for (const { message } of [...store.verifyDatabase(), ...store.verify()]) yield `damaged: ${message}`;
+  const recorded = lineage(place);
+  if (recorded.length === 0) return;
+  if (!existsSync(place.graph)) {
+    yield 'there is no graph file';
+    return;
+  }
+  for (const { message } of checkJournal(readLines(place.graph)).problems) yield `graph file: ${message}`;
+  const text = readFileSync(place.graph, 'utf8');
+  if (!text.endsWith('\n')) yield 'the graph file ends within a line';
+  const records = text.split('\n').filter((line) => line !== '' && !isFragment(line));
+  if (JSON.stringify(records) !== JSON.stringify(recorded))
+    yield `the graph file has ${records.length} records that are not the ${recorded.length} of the database`;
+}
+
+function isFragment(line: string): boolean {
+  try {
+    JSON.parse(line);
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+function lineage(place: FaultPlace): string[] {
+  using db = rawDb(place.db);
+  return db.all<{ line: string }>('SELECT line FROM lineage ORDER BY g').map(({ line }) => line);
+}
+
+function copyFaults({ copy }: FaultPlace): string[] {
+  using store = openTapeStore(copy, { readonly: true });
+  return [...store.verifyDatabase(), ...store.verify()].map(({ message }) => `copy: ${message}`);
+}
+
+/** Drafts of backups that were left behind. */
+export function draftsLeft({ copy }: FaultPlace): string[] {
+  return readdirSync(dirname(copy)).filter((name) => name.includes('.part'));
+}
+
+function stateAt(place: FaultPlace): string[] {
+  using store = openTapeStore(place.db, { readonly: true });
+  return stateOf(store, place);
+}
+
+/** All that was said and done, one fact a line, without what differs from run to run: ids, hashes, times, positions. */
+function stateOf(store: SqliteTapeStore, place: FaultPlace): string[] {
+  const facts: string[] = [];
+  for (const { name, parent, lifecycle, delivery } of store.sessions()) {
+    facts.push(`session ${name} of ${parent} ${lifecycle} ${delivery ?? ''}`);
+    for (const { kind, mark, name: title, payload } of store.read(name, { own: true }))
+      facts.push(plain(`${name}: ${kind} ${mark ?? ''} ${title ?? ''} ${JSON.stringify(payload)}`));
+    for (const { key } of store.inbox(name)) facts.push(`waiting for ${name}: ${key}`);
+  }
+  for (const line of lineage(place)) {
+    const { type, session_id } = JSON.parse(line) as { type: string; session_id: string };
+    facts.push(`line ${type} ${session_id}`);
+  }
+  return facts.sort();
+}
+
+function plain(text: string): string {
+  return text.replace(/[0-9A-HJKMNP-TV-Z]{26}|[0-9a-f]{64}|\d+/g, '#').replace(/(\w)\1{20,}/g, '$1…');
+}
+
+/** What is left of a list when each of some others is taken out once. */
+function without(list: readonly string[], others: readonly string[]): string[] {
+  const counts = new Map<string, number>();
+  for (const other of others) counts.set(other, (counts.get(other) ?? 0) + 1);
+  return list.filter((line) => {
+    const count = counts.get(line) ?? 0;
+    counts.set(line, count - 1);
+    return count <= 0;
+  });
+}

@@ -1,0 +1,45 @@
+import crypto from 'node:crypto';
+import { existsSync, writeSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
+import { faultPlace, openFaultStore, workloads } from './fault-acts.ts';
+
+/**
+ * A process of its own that does a workload: `fault-worker.ts DIR WORKLOAD [fast]`. It writes a line of JSON for each
+ * act that was acknowledged to it or refused, and goes on after a refusal as a program that runs long would.
+ */
+const [dir = '', name = '', durability = 'full'] = process.argv.slice(2);
+
+const place = faultPlace(dir);
+const workload = workloads[name];
+if (workload === undefined) throw new Error(`there is no workload ${name}`);
+
+// The draft of a backup has six random bytes in its name: fixed, so that it can be watched.
+const { randomBytes } = crypto;
+Object.assign(crypto, { randomBytes: (size: number) => (size === 6 ? Buffer.alloc(6) : randomBytes(size)) });
+syncBuiltinESMExports();
+
+const say = (fact: unknown) => {
+  writeSync(1, `${JSON.stringify(fact)}\n`);
+};
+
+async function attempt<T>(act: string, does: () => T): Promise<Awaited<T> | undefined> {
+  try {
+    const fact = await does();
+    const { graphLagging = false } = (fact ?? {}) as { graphLagging?: boolean };
+    say({ act, graphLagging });
+    return fact;
+  } catch (error) {
+    const { name, code, message } = error as Error & { code?: unknown };
+    say({ act, error: { name, code, message } });
+    return undefined;
+  }
+}
+
+const open = () => openFaultStore(place, { durability: durability === 'fast' ? 'fast' : 'full' });
+if (workload.opens) existsSync(place.marker);
+const store = workload.opens ? await attempt('open', open) : open();
+if (!workload.opens) existsSync(place.marker);
+if (store !== undefined) {
+  for (const act of workload.acts) await attempt(act.name, () => act.does(store, place));
+  await attempt('close', () => store.close());
+}
