@@ -55,8 +55,12 @@ export function prepareDirectory(
   { probe, allowUnsafe }: { probe: Probe; allowUnsafe: boolean },
 ): string | undefined {
   const dir = dirname(file);
-  // The umask takes bits from the mode, and may take the owner's own.
-  if (mkdirSync(dir, { recursive: true, mode: 0o700 }) !== undefined) chmodSync(dir, 0o700);
+  try {
+    // The umask takes bits from the mode, and may take the owner's own.
+    if (mkdirSync(dir, { recursive: true, mode: 0o700 }) !== undefined) chmodSync(dir, 0o700);
+  } catch (cause) {
+    throw cannotOpen(file, (cause as Error).message, cause);
+  }
   const stat = lstatSync(dir);
   if (!stat.isDirectory()) throw cannotOpen(file, `'${dir}' is not a directory`);
   checkOwner(file, dir, { stat, probe });
@@ -70,8 +74,13 @@ export function prepareDirectory(
       },
     );
   if ((stat.mode & 0o077) === 0) return undefined;
-  const strangers = readdirSync(dir).filter((name) => !ours.test(name));
-  if (strangers.length > 0 && !readdirSync(dir).includes(basename(file)))
+  const names = readdirSync(dir);
+  const ownName = names.includes(basename(file));
+  // What is there under that name must be a file of ours before anything is changed for its sake.
+  if (ownName) checkFile(file, probe);
+  // A directory with the sticky bit, as /tmp, is for others on purpose: closing it would shut them out.
+  const shared = (stat.mode & 0o1000) !== 0;
+  if (shared || (!ownName && names.some((name) => !ours.test(name))))
     throw new TapeError('TAPE_UNSAFE_PLACE', `cannot open '${file}': others can enter '${dir}'`, {
       data: { file, dir, mode: (stat.mode & 0o777).toString(8) },
     });
