@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { TapeError } from './errors.ts';
 import {
@@ -145,12 +146,8 @@ export function openDatabase(path: string, options: OpenOptions = {}): Db {
   const inMemory = path === ':memory:';
   const probe = { ...machineProbe, ...options.probe };
   if (!inMemory) preparePlace(path, probe, options);
-  let raw: Database.Database;
-  try {
-    raw = new Database(path, { timeout: 20, readonly: readonly && !inMemory, fileMustExist: !inMemory });
-  } catch (cause) {
-    throw cannotOpen(path, (cause as Error).message, cause);
-  }
+  if (!inMemory && !readonly && existsSync(`${path}-wal`)) checkBeforeWriting(path);
+  const raw = connect(path, { readonly: readonly && !inMemory, fileMustExist: !inMemory });
   const db = new Db(raw);
   try {
     checkSqlite(path, probe.sqliteVersion(db.get<{ v: string }>('SELECT sqlite_version() AS v')?.v ?? '0'));
@@ -177,6 +174,28 @@ export function openDatabase(path: string, options: OpenOptions = {}): Db {
   }
 }
 
+function connect(
+  path: string,
+  options: { readonly readonly: boolean; readonly fileMustExist: boolean },
+): Database.Database {
+  try {
+    return new Database(path, { timeout: 20, ...options });
+  } catch (cause) {
+    throw cannotOpen(path, (cause as Error).message, cause);
+  }
+}
+
+/** A connection that closes last writes a log that a crash left back into its file: one that cannot write asks first whose it is. */
+function checkBeforeWriting(path: string): void {
+  const raw = connect(path, { readonly: true, fileMustExist: true });
+  try {
+    const db = new Db(raw);
+    db.read(() => checkVersion(db, path));
+  } finally {
+    raw.close();
+  }
+}
+
 const pragmas = [
   'foreign_keys = ON',
   'trusted_schema = OFF',
@@ -198,6 +217,8 @@ function checkVersion(db: Db, path: string): number {
   }
   if (application !== applicationId)
     throw new TapeError('TAPE_NOT_A_TAPE', `cannot open '${path}': it is another program's database`);
+  if (version < 1)
+    throw new TapeError('TAPE_CORRUPT', `cannot open '${path}': there is no schema ${version}`);
   if (version > schemaVersion)
     throw new TapeError(
       'TAPE_SCHEMA_NEWER',
@@ -269,7 +290,9 @@ function guard<T>(act: () => T): T {
       throw new TapeError('TAPE_LOCKED', 'cannot write: another process holds the write lock', {
         cause: error,
       });
-    if (code.startsWith('SQLITE_CORRUPT') || code.startsWith('SQLITE_NOTADB'))
+    // The statements are ours, so a table that is not there is one that the file has lost.
+    const lost = code === 'SQLITE_ERROR' && /^no such (?:table|column)/.test(message);
+    if (lost || code.startsWith('SQLITE_CORRUPT') || code.startsWith('SQLITE_NOTADB'))
       throw new TapeError('TAPE_CORRUPT', `cannot read the database: ${message}`, { cause: error });
     if (/^SQLITE_(?:FULL|IOERR|READONLY|CANTOPEN|PERM)/.test(code))
       throw new TapeError('TAPE_IO', `cannot use the database file: ${message}`, { cause: error });
