@@ -83,6 +83,22 @@ describe('a home of an older schema', () => {
     expect([...store.verify()]).toEqual([]);
   });
 
+  test('that is not what its version says is left as it was', () => {
+    using dir = tempDir();
+    const path = dir.file('tape.db');
+    openTapeStore(path).close();
+    {
+      using db = rawDb(path);
+      db.exec('PRAGMA user_version = 0');
+    }
+    const before = factsOf(path);
+    const error = refusal(() => openTapeStore(path));
+    expect([error.code, error.message]).toEqual(['TAPE_CORRUPT', expect.stringContaining('open_calls')]);
+    expect(factsOf(path)).toBe(before);
+    using db = rawDb(path);
+    expect(db.all('PRAGMA user_version')).toEqual([{ user_version: 0 }]);
+  });
+
   test('that was killed before it was changed is changed by the next, with a copy of its own', () => {
     using dir = tempDir();
     const path = dir.file('tape.db');

@@ -7,13 +7,15 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { setImmediate } from 'node:timers/promises';
+import { checkJournal, readLines } from '@tapedeck/graph';
 import { type Entry, openTapeStore, processOwner, user } from '@tapedeck/tape';
 import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import { MemoryJournal } from '../support/memory-journal.ts';
 import { rawDb } from '../support/raw-db.ts';
+import { sized } from '../support/soak.ts';
 import { refusal } from '../support/store.ts';
+import { startStores } from '../support/store-process.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { startWorker } from '../support/worker.ts';
 
@@ -29,20 +31,29 @@ function read(path: string, name: string): (string | undefined)[] {
 }
 
 describe('several processes', () => {
-  test.each([1, 2])(
-    'open a new store at the same moment, and one makes the session (D501): round %d',
+  test(
+    'open a home that is not there at the same moment, and one makes the session (D501, T9)',
     async () => {
-      using dir = tempDir();
-      const path = dir.file('home/tape.db');
-      const workers = await Promise.all(Array.from({ length: 8 }, () => startWorker(path, 'open')));
-      for (const worker of workers) worker.go();
-      const said = (await Promise.all(workers.map((worker) => worker.done()))).map(([fact]) => fact);
-      const ids = new Set(said.map((fact) => (fact as { id: string }).id));
-      expect(ids.size).toBe(1);
-      expect(said.filter((fact) => (fact as { created: boolean }).created).length).toBe(1);
-      expect(said.filter((fact) => (fact as { added: number }).added === 1).length).toBe(1);
-      expect(read(path, 'main')).toEqual(['first']);
+      await using workers = await startStores(sized(16, 32));
+      for (let round = 1; round <= sized(10, 100); round += 1) {
+        using dir = tempDir();
+        const [path, graph] = [dir.file('home/tape.db'), dir.file('home/session_graph.jsonl')];
+        // Every other round finds a directory, and a database that nothing is in yet.
+        if (round % 2 === 0) mkdirSync(dir.file('home'), { mode: 0o700 });
+        if (round % 4 === 0) writeFileSync(path, '', { mode: 0o600 });
+        const said = await Promise.all(
+          workers.map((worker) =>
+            worker.ask<{ created: boolean; id: string; added: number }>('first', { path, graph }),
+          ),
+        );
+        expect(new Set(said.map(({ id }) => id)).size, `round ${round}`).toBe(1);
+        expect(said.filter(({ created }) => created).length).toBe(1);
+        expect(said.filter(({ added }) => added === 1).length).toBe(1);
+        expect(read(path, 'main')).toEqual(['first']);
+        expect(checkJournal(readLines(graph))).toMatchObject({ records: 1, fragments: 0, torn: false });
+      }
     },
+    sized(60_000, 900_000),
   );
 
   test('append to tapes of their own without gaps or losses (D605)', async () => {
@@ -86,35 +97,45 @@ describe('several processes', () => {
       );
   });
 
-  test('leave nothing in the inbox of a session that others are writing', async () => {
-    using dir = tempDir();
-    const path = dir.file('tape.db');
-    using store = openTapeStore(path);
-    store.session('main');
-    const posters = await Promise.all([1, 2].map(() => startWorker(path, 'post', 'main', '100')));
-    for (const poster of posters) poster.go();
-    const posted = Promise.all(posters.map((poster) => poster.done()));
-    let busy = true;
-    void posted.finally(() => {
-      busy = false;
-    });
-    for (let run = 0; busy; run += 1) {
-      try {
-        const lease = store.acquire('main', processOwner(`run-${run}`));
-        store.append('main', [user(`run ${run}`)], { lease });
-        await setImmediate();
-        while (!store.release(lease)) store.drain(lease);
-      } catch (error) {
-        expect(error).toMatchObject({ code: 'TAPE_BUSY' });
-      }
-      await setImmediate();
-    }
-    await posted;
-    expect(store.inbox('main')).toEqual([]);
-    const texts = read(path, 'main').filter((text) => text?.startsWith('posted'));
-    // Both posted the same hundred keys: each is there once.
-    expect(texts.sort()).toEqual(Array.from({ length: 100 }, (_, i) => `posted ${i + 1}`).sort());
-  });
+  test(
+    'that post to a session while its owners come and go: nothing is stranded, nothing is there twice',
+    async () => {
+      using dir = tempDir();
+      const path = dir.file('tape.db');
+      openTapeStore(path).session('main');
+      await using workers = await startStores(4);
+      const [one, two, ...owners] = workers;
+      for (const worker of workers) await worker.ask('open', { path });
+      // In all 10,000 posts, each its own race with a release; the shared keys are posted by both.
+      const each = sized(4_000, 16_000);
+      const shared = sized(1_000, 4_000);
+      const posting = [one, two].map(async (poster, i) => {
+        await poster?.ask('post', { session: 'main', prefix: `only ${i + 1}: `, count: each });
+        await poster?.ask('post', { session: 'main', prefix: 'both: ', count: shared });
+      });
+      let busy = true;
+      const holding = owners.map(async (owner) => {
+        const epochs: number[] = [];
+        while (busy) epochs.push(...(await owner.ask<number[]>('hold', { session: 'main', count: 50 })));
+        return epochs;
+      });
+      await Promise.all(posting).finally(() => {
+        busy = false;
+      });
+      const epochs = (await Promise.all(holding)).flat();
+      expect(new Set(epochs).size).toBe(epochs.length);
+      using store = openTapeStore(path, { readonly: true });
+      expect(store.inbox('main')).toEqual([]);
+      const texts = read(path, 'main').filter((text) => !text?.startsWith('run '));
+      const expected = (prefix: string, count: number) =>
+        Array.from({ length: count }, (_, n) => `${prefix}${n + 1}`);
+      for (const prefix of ['only 1: ', 'only 2: '])
+        expect(texts.filter((text) => text?.startsWith(prefix))).toEqual(expected(prefix, each));
+      expect(texts.filter((text) => text?.startsWith('both: '))).toEqual(expected('both: ', shared));
+      expect(texts.length).toBe(2 * each + shared);
+    },
+    sized(120_000, 900_000),
+  );
 });
 
 describe('a process that is killed', () => {

@@ -1,4 +1,4 @@
-import { mkdtempDisposableSync } from 'node:fs';
+import { existsSync, mkdtempDisposableSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -10,7 +10,16 @@ export interface TempDir extends Disposable {
 }
 
 export function tempDir(): TempDir {
-  const made = mkdtempDisposableSync(join(tmpdir(), 'tapedeck-'));
+  return dirIn(tmpdir());
+}
+
+/** The same in memory where the system has such a place: for thousands of files of which no disk is asked anything. */
+export function memoryDir(): TempDir {
+  return dirIn(existsSync('/dev/shm') ? '/dev/shm' : tmpdir());
+}
+
+function dirIn(place: string): TempDir {
+  const made = mkdtempDisposableSync(join(place, 'tapedeck-'));
   return {
     path: made.path,
     file: (name) => join(made.path, name),

@@ -15,17 +15,6 @@ export interface Finding {
   readonly fixable: boolean;
 }
 
-/** What SQLite itself says of the file: pages, indexes and references. Reads all of it. */
-export function databaseFaults(db: Db): string[] {
-  const integrity = db
-    .all<{ integrity_check: string }>('PRAGMA integrity_check(100)')
-    .map((row) => row.integrity_check);
-  const references = db
-    .all<{ table: string; rowid: number; parent: string }>('PRAGMA foreign_key_check')
-    .map(({ table, rowid, parent }) => `row ${rowid} of ${table} refers to nothing in ${parent}`);
-  return [...integrity.filter((line) => line !== 'ok'), ...references];
-}
-
 /** What is left over or out of step. Writes nothing. */
 export function* examine(db: Db, sources: Sources): Generator<Finding> {
   const now = sources.now();

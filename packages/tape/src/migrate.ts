@@ -17,6 +17,8 @@ export function versionOf(db: Db, path: string): number | 'new' {
     return 'new';
   if (application !== applicationId)
     throw new TapeError('TAPE_NOT_A_TAPE', `cannot open '${path}': it is another program's database`);
+  if (version < 0)
+    throw new TapeError('TAPE_CORRUPT', `cannot open '${path}': there is no schema ${version}`);
   if (version > schemaVersion)
     throw new TapeError(
       'TAPE_SCHEMA_NEWER',
@@ -38,11 +40,25 @@ export function migrate(db: Db, path: string): void {
     if (version === 'new') db.exec(tables + triggers);
     else {
       copyBefore(path, version);
-      for (let step = version; step < schemaVersion; step += 1) steps[step]?.(db);
+      upgrade(db, path, version);
     }
     db.pragma(`application_id = ${applicationId}`);
     db.pragma(`user_version = ${schemaVersion}`);
   });
+}
+
+/** @throws TAPE_CORRUPT when the file is not what its version says; the transaction leaves it as it was. */
+function upgrade(db: Db, path: string, version: number): void {
+  try {
+    for (let step = version; step < schemaVersion; step += 1) steps[step]?.(db);
+  } catch (cause) {
+    if (cause instanceof TapeError) throw cause;
+    throw new TapeError(
+      'TAPE_CORRUPT',
+      `cannot bring '${path}' from schema ${version} to ${schemaVersion}: ${(cause as Error).message}`,
+      { cause },
+    );
+  }
 }
 
 /** What turns each older schema into the next. Entries are never touched. */

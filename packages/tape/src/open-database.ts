@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { TapeError } from './errors.ts';
 import { migrate, versionOf } from './migrate.ts';
 import {
@@ -33,6 +34,7 @@ export function openDatabase(path: string, options: OpenOptions = {}): Db {
   const inMemory = path === ':memory:';
   const probe = { ...machineProbe, ...options.probe };
   if (!inMemory) typed(path, () => preparePlace(path, probe, options));
+  if (!inMemory && !readonly && existsSync(`${path}-wal`)) checkBeforeWriting(path);
   const db = new Db(path, { readonly });
   try {
     checkSqlite(path, probe.sqliteVersion(db.get<{ v: string }>('SELECT sqlite_version() AS v')?.v ?? '0'));
@@ -56,6 +58,16 @@ export function openDatabase(path: string, options: OpenOptions = {}): Db {
   } catch (error) {
     db.close();
     throw error;
+  }
+}
+
+/** A connection that closes last writes a log that a crash left back into its file: one that cannot write asks first whose it is. */
+function checkBeforeWriting(path: string): void {
+  const db = new Db(path, { readonly: true });
+  try {
+    db.read(() => versionOf(db, path));
+  } finally {
+    db.close();
   }
 }
 

@@ -75,10 +75,12 @@ export function prepareDirectory(
     );
   if ((stat.mode & 0o077) === 0) return undefined;
   const names = readdirSync(dir);
-  // A directory with the sticky bit is made to be shared: closing it would break what others do there.
+  const ownName = names.includes(basename(file));
+  // What is there under that name must be a file of ours before anything is changed for its sake.
+  if (ownName) checkFile(file, probe);
+  // A directory with the sticky bit, as /tmp, is for others on purpose: closing it would shut them out.
   const shared = (stat.mode & 0o1000) !== 0;
-  const holdsTapes = names.includes(basename(file)) && lstatSync(file).isFile();
-  if (shared || (!holdsTapes && names.some((name) => !ours.test(name))))
+  if (shared || (!ownName && names.some((name) => !ours.test(name))))
     throw new TapeError('TAPE_UNSAFE_PLACE', `cannot open '${file}': others can enter '${dir}'`, {
       data: { file, ...(shared ? { sharedDir: dir } : { dir, mode: (stat.mode & 0o777).toString(8) }) },
     });

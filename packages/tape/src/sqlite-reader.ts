@@ -1,6 +1,6 @@
 import { loadBlob, loadBlobRange } from './blob.ts';
 import { type ConflictReport, findConflicts } from './conflicts.ts';
-import { databaseFaults } from './doctor.ts';
+import { databaseFaults } from './database-faults.ts';
 import type { Entry, Seq } from './entry.ts';
 import { hex } from './hash.ts';
 import { type InboxItem, inboxItems } from './inbox.ts';

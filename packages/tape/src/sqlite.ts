@@ -182,7 +182,9 @@ function guard<T>(act: () => T): T {
       throw new TapeError('TAPE_LOCKED', 'cannot write: another process holds the write lock', {
         cause: error,
       });
-    if (code.startsWith('SQLITE_CORRUPT') || code.startsWith('SQLITE_NOTADB'))
+    // The statements are ours, so a table that is not there is one that the file has lost.
+    const lost = code === 'SQLITE_ERROR' && /^no such (?:table|column)/.test(message);
+    if (lost || code.startsWith('SQLITE_CORRUPT') || code.startsWith('SQLITE_NOTADB'))
       throw new TapeError('TAPE_CORRUPT', `cannot read the database: ${message}`, { cause: error });
     if (/^SQLITE_(?:FULL|IOERR|READONLY|CANTOPEN|PERM)/.test(code))
       throw new TapeError('TAPE_IO', `cannot use the database file: ${message}`, { cause: error });

@@ -1,0 +1,299 @@
+import { spawn } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import {
+  anchor,
+  type Lease,
+  leaseTtlMs,
+  type Owner,
+  openTapeStore,
+  processOwner,
+  type SqliteTapeStore,
+  user,
+} from '@tapedeck/tape';
+import { describe, expect, test } from 'vitest';
+import { sized } from '../support/soak.ts';
+import { refusal } from '../support/store.ts';
+import { startStore, startStores } from '../support/store-process.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+const start = Date.UTC(2026, 10, 21, 10);
+const hour = 3_600_000;
+
+/** Two stores of one file, as two programs have them, each with a clock that is set by hand. */
+interface Pair extends Disposable {
+  readonly path: string;
+  readonly one: SqliteTapeStore;
+  readonly two: SqliteTapeStore;
+  readonly time: { one: number; two: number };
+}
+
+function pair(): Pair {
+  const dir = tempDir();
+  const path = dir.file('tape.db');
+  const time = { one: start, two: start };
+  const one = openTapeStore(path, { durability: 'fast', now: () => time.one });
+  const two = openTapeStore(path, { durability: 'fast', now: () => time.two });
+  one.session('main');
+  one.session('other');
+  one.append('main', [user('first')]);
+  one.fork('main', { name: 'child' });
+  return {
+    path,
+    one,
+    two,
+    time,
+    [Symbol.dispose]: () => {
+      one.close();
+      two.close();
+      dir[Symbol.dispose]();
+    },
+  };
+}
+
+/** Where it is not, nobody knows when a process started: its number alone tells whether it is there. */
+const proc = existsSync('/proc/self/stat');
+
+/** A process of this machine that is there and is not this one. */
+const alive: Owner = { ...processOwner('alive'), pid: process.ppid, pidStart: startOf(process.ppid) };
+const gone = 2 ** 22 - 1;
+
+function startOf(pid: number): string {
+  if (!proc) return '';
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
+}
+
+describe('a lease keeps its session (T10)', () => {
+  test.each<[string, Owner]>([
+    ['of a process that is there', alive],
+    ['of this process', processOwner('self')],
+    ['of a process whose start nobody knows', { id: 'x', pid: process.ppid, host: hostname() }],
+    [
+      'of a process that is gone, on another boot of this host',
+      { ...alive, pid: gone, bootId: 'another boot' },
+    ],
+    ['of a process that is gone, on another host', { ...alive, pid: gone, host: 'another-host' }],
+    ['of an owner that is no process', { id: 'x' }],
+    ['of a process that is gone, on no host that is told', { id: 'x', pid: gone }],
+  ])('%s, until the moment that it expires', (_, owner) => {
+    using both = pair();
+    const lease = both.one.acquire('main', owner, { ttlMs: 1000 });
+    expect(lease.expiresAt).toBe(start + 1000);
+    for (const later of [0, 1, 999]) {
+      both.time.two = start + later;
+      const held = { code: 'TAPE_BUSY', data: { owner: { id: owner.id }, expiresAt: start + 1000 } };
+      expect(refusal(() => both.two.acquire('main', { id: 'next' }))).toMatchObject(held);
+      expect(refusal(() => both.two.append('main', [user('x')]))).toMatchObject(held);
+      expect(both.two.drainOwnerless('main')).toBe(false);
+    }
+    both.time.two = start + 1000;
+    expect(both.two.acquire('main', { id: 'next' }).epoch).toBeGreaterThan(lease.epoch);
+    expect(refusal(() => both.one.append('main', [user('x')], { lease })).code).toBe('TAPE_FENCED');
+  });
+
+  test.each<[string, Owner]>([
+    ['that is gone', { ...alive, pid: gone }],
+    ['that is gone, and whose start nobody knows', { id: 'x', pid: gone, host: hostname() }],
+    ...(proc
+      ? ([
+          ['whose number another process has now', { ...alive, pidStart: '1' }],
+          ['whose number this process has now', { ...processOwner('x'), pidStart: '1' }],
+        ] as [string, Owner][])
+      : []),
+  ])('but not that of a process %s: it is replaced at once', (_, owner) => {
+    using both = pair();
+    const lease = both.one.acquire('main', owner);
+    expect(both.two.acquire('main', { id: 'next' }).epoch).toBeGreaterThan(lease.epoch);
+    expect(refusal(() => both.one.extend(lease)).code).toBe('TAPE_FENCED');
+  });
+
+  test.skipIf(!proc)(
+    'but not that of a process that has ended and that nobody has waited for (needs /proc)',
+    async () => {
+      // The shell leaves a child that is over, and becomes a program that never asks for it.
+      const parent = spawn('sh', ['-c', 'sleep 0 & echo $!; exec sleep 60'], {
+        stdio: ['ignore', 'pipe', 'ignore'],
+      });
+      try {
+        const pid = Number(await new Promise((resolve) => parent.stdout.once('data', resolve)));
+        const state = () => readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.[0];
+        while (state() !== 'Z') await new Promise((resolve) => setTimeout(resolve, 5));
+        using both = pair();
+        both.one.acquire('main', { ...processOwner('zombie'), pid, pidStart: startOf(pid) });
+        expect(both.two.acquire('main', { id: 'next' }).owner).toBe('next');
+      } finally {
+        parent.kill('SIGKILL');
+      }
+    },
+  );
+
+  test('and no other: another session is free, and cannot be written under it', () => {
+    using both = pair();
+    const lease = both.one.acquire('main', alive);
+    expect(both.two.append('other', [user('x')]).added).toBe(1);
+    const other = both.two.acquire('other', alive);
+    expect(() => both.one.append('other', [user('x')], { lease })).toThrow(/a lease on 'main'/);
+    expect(() => both.two.append('main', [user('x')], { lease: other })).toThrow(/a lease on 'other'/);
+    expect(both.one.append('main', [user('x')], { lease }).added).toBe(1);
+  });
+
+  test('as long as its heartbeat extends it, and no write does', () => {
+    using both = pair();
+    let lease = both.one.acquire('main', alive);
+    for (let beat = 1; beat <= 5; beat += 1) {
+      both.time.one = both.time.two = start + beat * 10_000;
+      lease = both.one.extend(lease);
+      expect(lease.expiresAt).toBe(both.time.one + leaseTtlMs);
+    }
+    both.time.two = lease.expiresAt - 1;
+    both.one.append('main', [user('x')], { lease });
+    expect(refusal(() => both.two.acquire('main', { id: 'next' })).code).toBe('TAPE_BUSY');
+    both.time.two = lease.expiresAt;
+    expect(both.two.acquire('main', { id: 'next' }).owner).toBe('next');
+  });
+});
+
+describe('clocks that differ', () => {
+  test('an hour ahead: the session is taken over, and the owner writes nothing more', () => {
+    using both = pair();
+    const lease = both.one.acquire('main', alive);
+    both.time.two = start + hour;
+    both.two.acquire('main', { id: 'next' });
+    expect(refusal(() => both.one.append('main', [user('x')], { lease })).code).toBe('TAPE_FENCED');
+  });
+
+  test('an hour behind: the owner keeps it for that hour and no longer, and both write in one order', () => {
+    using both = pair();
+    const lease = both.one.acquire('main', alive);
+    both.time.two = start - hour;
+    expect(refusal(() => both.two.acquire('main', { id: 'next' })).code).toBe('TAPE_BUSY');
+    both.time.two = lease.expiresAt;
+    const next = both.two.acquire('main', { id: 'next' });
+    both.time.two = start - hour;
+    expect(both.two.append('main', [user('x')], { lease: next }).to).toBe(3);
+    expect([...both.two.verify()]).toEqual([]);
+  });
+
+  test('set back under an owner: it goes on, and gives back what it holds', () => {
+    using both = pair();
+    const lease = both.one.acquire('main', alive);
+    both.time.one = start - hour;
+    expect(both.one.append('main', [user('x')], { lease }).added).toBe(1);
+    expect(both.one.extend(lease).expiresAt).toBe(start - hour + leaseTtlMs);
+    expect(both.one.release(lease)).toBe(true);
+    expect(both.two.acquire('main', { id: 'next' }).owner).toBe('next');
+  });
+});
+
+/** Everything that writes a session under a lease. */
+const underLease: Readonly<Record<string, (store: SqliteTapeStore, lease: Lease) => unknown>> = {
+  append: (store, lease) => store.append('main', [user('x')], { lease }),
+  'append of an anchor': (store, lease) => store.append('main', [anchor('x')], { lease }),
+  result: (store, lease) => store.result('main', 'x', { lease }),
+  merge: (store, lease) => store.merge('child', { text: 'x' }, { lease }),
+  mergeAll: (store, lease) => store.mergeAll([{ child: 'child', text: 'x' }], { lease }),
+  rewind: (store, lease) => store.rewind('main', 1, { lease }),
+  setTask: (store, lease) => store.setTask('main', 'running', { lease }),
+  redact: (store, lease) => store.redact('main', 2, 'x', { lease }),
+  settle: (store, lease) => store.settle('run', [user('x')], { lease }),
+  drain: (store, lease) => store.drain(lease),
+  extend: (store, lease) => store.extend(lease),
+  release: (store, lease) => store.release(lease),
+};
+
+describe('an owner that was overtaken is kept out for ever', () => {
+  test.each(Object.entries(underLease))('%s', (_, act) => {
+    using both = pair();
+    const lease = both.one.acquire('main', alive, { ttlMs: 1 });
+    both.time.two = start + 1;
+    let next = both.two.acquire('main', { id: 'next' }, { ttlMs: 1 });
+    for (let round = 0; round < 3; round += 1) {
+      const before = both.two.find('main');
+      expect(refusal(() => act(both.one, lease)).code).toBe('TAPE_FENCED');
+      expect(both.two.find('main')).toEqual(before);
+      // Neither when its own number comes up again in another life, nor when nobody holds the session.
+      expect(both.two.release(next)).toBe(true);
+      expect(refusal(() => act(both.one, lease)).code).toBe('TAPE_FENCED');
+      next = both.two.acquire('main', alive, { ttlMs: 1 });
+    }
+    expect(both.two.append('main', [user('mine')], { lease: next }).added).toBe(1);
+    expect([...both.two.verify()]).toEqual([]);
+  });
+
+  test.each<[string, (store: SqliteTapeStore) => unknown]>([
+    ['append', (store) => store.append('main', [user('x')])],
+    ['result', (store) => store.result('main', 'x')],
+    ['merge', (store) => store.merge('child', { text: 'x' })],
+    ['rewind', (store) => store.rewind('main', 1)],
+    ['redact', (store) => store.redact('main', 2, 'x')],
+    ['drainOwnerless', (store) => store.drainOwnerless('main')],
+  ])('by one %s without a lease, once its time is over, and not before', (_, act) => {
+    using both = pair();
+    const lease = both.one.acquire('main', alive, { ttlMs: 1000 });
+    try {
+      expect(act(both.two)).toBe(false);
+    } catch (error) {
+      expect(error).toMatchObject({ code: 'TAPE_BUSY' });
+    }
+    expect(both.one.append('main', [user('mine')], { lease }).added).toBe(1);
+    both.time.two = start + 1000;
+    act(both.two);
+    // A merge that was just done is a repetition, which needs no right to write.
+    for (const name of ['append', 'rewind', 'settle', 'drain', 'extend', 'release'])
+      expect(refusal(() => underLease[name]?.(both.one, lease)).code, name).toBe('TAPE_FENCED');
+  });
+});
+
+describe('with real processes', () => {
+  test('one that is stopped past its time and goes on finds itself replaced', async () => {
+    using both = pair();
+    await using worker = await startStore();
+    await worker.ask('open', { path: both.path });
+    const lease = await worker.ask<Lease>('acquire', { session: 'main', ttlMs: 30_000 });
+    worker.signal('SIGSTOP');
+    both.time.two = lease.expiresAt - 1;
+    expect(refusal(() => both.two.acquire('main', alive)).code).toBe('TAPE_BUSY');
+    both.time.two = lease.expiresAt;
+    const next = both.two.acquire('main', alive);
+    const pending = worker.call('append', 'main', [user('late')], { lease });
+    both.two.append('main', [user('next')], { lease: next });
+    worker.signal('SIGCONT');
+    await expect(pending).rejects.toMatchObject({ code: 'TAPE_FENCED' });
+    await expect(worker.call('extend', lease)).rejects.toMatchObject({ code: 'TAPE_FENCED' });
+    await expect(worker.call('append', 'main', [user('one-shot')])).rejects.toMatchObject({
+      code: 'TAPE_BUSY',
+    });
+    expect(both.two.find('main')?.head).toBe(3);
+  });
+
+  test('one that is killed is replaced at once, whatever its heartbeat said', async () => {
+    using both = pair();
+    await using worker = await startStore();
+    await worker.ask('open', { path: both.path });
+    const lease = await worker.ask<Lease>('acquire', { session: 'main', ttlMs: 24 * hour });
+    both.time.two = Date.now();
+    expect(refusal(() => both.two.acquire('main', alive)).code).toBe('TAPE_BUSY');
+    await worker.kill();
+    expect(both.two.acquire('main', alive).epoch).toBe(lease.epoch + 1);
+  });
+
+  test('that take and give back one session in turn never write into each other’s runs', async () => {
+    using both = pair();
+    await using workers = await startStores(3);
+    for (const worker of workers) await worker.ask('open', { path: both.path });
+    const count = sized(150, 5_000);
+    const epochs = await Promise.all(
+      workers.map((worker) => worker.ask<number[]>('hold', { session: 'main', count, entries: 3 })),
+    );
+    expect(new Set(epochs.flat()).size).toBe(3 * count);
+    for (const own of epochs) expect(own).toEqual(own.toSorted((a, b) => a - b));
+    const runs = [...both.two.read('main', { from: 3 })].map(
+      ({ payload }) => /run (\S+) (\d)/.exec(JSON.stringify(payload))?.slice(1) ?? [],
+    );
+    expect(runs.length).toBe(3 * 3 * count);
+    for (let at = 0; at < runs.length; at += 3)
+      expect(runs.slice(at, at + 3)).toEqual(['1', '2', '3'].map((n) => [runs[at]?.[0], n]));
+    expect([...both.two.verify()]).toEqual([]);
+  });
+});

@@ -1,0 +1,306 @@
+import { execFileSync } from 'node:child_process';
+import {
+  appendFileSync,
+  chmodSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer } from 'node:net';
+import { checkJournal, GraphError, openJournal, openSessionGraph, readLines } from '@tapedeck/graph';
+import { anchor, type Journal, type SqliteTapeStore, TapeError, user } from '@tapedeck/tape';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { sized } from '../support/soak.ts';
+import { openStore } from '../support/store.ts';
+import { memoryDir, type TempDir, tempDir } from '../support/temp-dir.ts';
+import { faults } from './graph.support/faults.ts';
+
+/** A store of twelve acts of lineage, of every kind and the same in every run. */
+function twelve(journal: Journal): SqliteTapeStore {
+  const store = openStore(':memory:', { journal });
+  store.session('main');
+  store.append('main', [user('hello'), anchor('start')]);
+  store.fork('main', { name: 'a', intention: { nextSteps: 'x'.repeat(300) } });
+  store.fork('main', { name: 'b', since: 'start' });
+  store.append('a', [user('done')]);
+  store.setTask('a', 'completed');
+  store.merge('a');
+  store.fork('b', { name: 'c' });
+  store.merge('c', { strategy: 'discard' });
+  store.alias('other', 'b', 'asked');
+  store.session('second');
+  store.setLifecycle('second', 'archived');
+  store.fork('a', { name: 'd' });
+  store.fork('main', { name: 'e' });
+  return store;
+}
+
+const bytesOf = (lines: readonly string[]) => Buffer.from(lines.map((line) => `${line}\n`).join(''));
+
+/** The twelve lines. */
+function writtenLines(): string[] {
+  using dir = tempDir();
+  using _store = twelve(openJournal(dir.file('g.jsonl')));
+  return readFileSync(dir.file('g.jsonl'), 'utf8').split('\n').slice(0, -1);
+}
+
+const lines = writtenLines();
+
+/** Opening for writing, which brings the file up to date. */
+function catchUp(store: SqliteTapeStore): string {
+  try {
+    store.catchUp();
+    return 'done';
+  } catch (error) {
+    if (error instanceof TapeError) return error.code;
+    throw error;
+  }
+}
+
+/** What a program sees that reads the file without the store. */
+function read(path: string) {
+  openSessionGraph(path).list();
+  return checkJournal(readLines(path));
+}
+
+test('there are twelve lines to spoil, and two stores write the same', () => {
+  expect(lines).toHaveLength(12);
+  expect(writtenLines()).toEqual(lines);
+});
+
+describe('a graph file with (T12)', () => {
+  test.each(faults)('$what', ({ spoil, named = [], opening }) => {
+    using dir = tempDir();
+    const path = dir.file('g.jsonl');
+    using store = twelve(openJournal(path));
+    writeFileSync(path, spoil(lines));
+    const before = readFileSync(path);
+    expect(read(path).problems.map(({ code, line }) => `${code} ${line}`)).toEqual(named);
+    expect(catchUp(store)).toBe(opening === 'diverged' ? 'GRAPH_DIVERGED' : 'done');
+    const after = readFileSync(path);
+    expect(after.subarray(0, before.length).equals(before)).toBe(true);
+    const added = after.subarray(before.length).toString('utf8');
+    if (opening === 'same' || opening === 'diverged') expect(added).toBe('');
+    else {
+      expect(added.startsWith('\n')).toBe(opening === 'sealed');
+      const whole = after.toString('utf8').split('\n');
+      expect(whole.filter((line) => lines.includes(line))).toEqual(lines);
+    }
+    // The next act is done whatever the file is, and tells when the file has not got it.
+    const forked = store.fork('main', { name: 'next' });
+    expect(forked.graphLagging).toBe(opening === 'diverged' ? true : undefined);
+    const last = readFileSync(path);
+    expect(last.subarray(0, after.length).equals(after)).toBe(true);
+    expect(last.subarray(after.length).toString('utf8').split('\n').length).toBe(
+      opening === 'diverged' ? 1 : 2,
+    );
+    read(path);
+  });
+
+  test('any byte of its last three lines as its last: the fragment stays, and every line is there once', () => {
+    using dir = memoryDir();
+    const path = dir.file('g.jsonl');
+    using store = twelve(openJournal(path));
+    const all = bytesOf(lines);
+    for (let size = bytesOf(lines.slice(0, 9)).length; size < all.length; size += 1) {
+      writeFileSync(path, all.subarray(0, size));
+      store.catchUp();
+      const after = readFileSync(path);
+      expect(after.subarray(0, size).equals(all.subarray(0, size)), `at ${size}`).toBe(true);
+      const text = after.toString('utf8');
+      expect(
+        text.split('\n').filter((line) => lines.includes(line)),
+        `at ${size}`,
+      ).toEqual(lines);
+      const fragment = all.subarray(all.lastIndexOf(10, size - 1) + 1, size).toString('utf8');
+      const sealed = fragment === '' || lines.includes(fragment) ? [] : [fragment];
+      expect(
+        text.split('\n').filter((line) => line !== '' && !lines.includes(line)),
+        `at ${size}`,
+      ).toEqual(sealed);
+    }
+  });
+
+  test('a line of 100 MB before the last, and one as its end', () => {
+    using dir = tempDir();
+    const path = dir.file('g.jsonl');
+    using store = twelve(openJournal(path));
+    const huge = sized(100, 1_000) * 1_000_000;
+    const head = bytesOf(lines.slice(0, 11)).length;
+    truncateSync(path, head);
+    truncateSync(path, head + huge);
+    appendFileSync(path, `\n${lines[11]}\n`);
+    expect(read(path)).toMatchObject({ records: 12, fragments: 1, problems: [] });
+    expect(catchUp(store)).toBe('done');
+    truncateSync(path, head + huge);
+    expect(read(path)).toMatchObject({ records: 11, torn: true, problems: [] });
+    expect(catchUp(store)).toBe('done');
+    expect(read(path)).toMatchObject({ records: 12, fragments: 1, torn: false, problems: [] });
+  });
+});
+
+describe('a graph file that is gone or behind is written anew, byte for byte', () => {
+  test.each(Array.from({ length: 13 }, (_, n) => n))('%i lines are left', (n) => {
+    using dir = tempDir();
+    const path = dir.file('g.jsonl');
+    using store = twelve(openJournal(path));
+    rmSync(path);
+    if (n > 0) writeFileSync(path, bytesOf(lines.slice(0, n)), { mode: 0o600 });
+    store.catchUp();
+    expect(readFileSync(path).equals(bytesOf(lines))).toBe(true);
+  });
+});
+
+describe('a graph file that cannot be written: acts are done, and say that it lags', () => {
+  const refused = async (make: (path: string, dir: TempDir) => unknown, mend: (path: string) => void) => {
+    using dir = tempDir();
+    mkdirSync(dir.file('home'), { mode: 0o700 });
+    const path = dir.file('home/g.jsonl');
+    using store = twelve(openJournal(path));
+    const made = await make(path, dir);
+    try {
+      expect(store.fork('main', { name: 'x' })).toMatchObject({ session: 'x', graphLagging: true });
+      expect(catchUp(store)).toBe('done');
+      try {
+        read(path);
+      } catch (error) {
+        expect(error).toBeInstanceOf(GraphError);
+      }
+      expect(store.find('x')?.name).toBe('x');
+    } finally {
+      mend(path);
+      if (made instanceof Object && 'close' in made) (made as { close(): void }).close();
+    }
+    expect(store.fork('main', { name: 'y' })).not.toHaveProperty('graphLagging');
+    expect(read(path)).toMatchObject({ records: 14, problems: [] });
+  };
+  const remove = (path: string) => rmSync(path, { recursive: true });
+
+  test('a directory', () =>
+    refused((path) => {
+      rmSync(path);
+      mkdirSync(path);
+    }, remove));
+  test('a FIFO', () =>
+    refused((path) => {
+      rmSync(path);
+      execFileSync('mkfifo', [path]);
+    }, remove));
+  test('a socket', () =>
+    refused(async (path) => {
+      rmSync(path);
+      const server = createServer().listen(path);
+      await new Promise((resolve) => server.once('listening', resolve));
+      return server;
+    }, remove));
+  test('a link', () =>
+    refused((path, dir) => {
+      rmSync(path);
+      writeFileSync(dir.file('victim'), '');
+      symlinkSync(dir.file('victim'), path);
+    }, remove));
+  // For root, permissions do not count.
+  const user = process.getuid?.() !== 0;
+  test.skipIf(!user)('a file that may only be read (needs a user that is not root)', () =>
+    refused(
+      (path) => chmodSync(path, 0o400),
+      (path) => chmodSync(path, 0o600),
+    ),
+  );
+  test.skipIf(!user)('a directory that may only be read (needs a user that is not root)', () =>
+    refused(
+      (path) => {
+        rmSync(path);
+        chmodSync(`${path}/..`, 0o500);
+      },
+      (path) => chmodSync(`${path}/..`, 0o700),
+    ),
+  );
+});
+
+/** What a fuzzer does to bytes: a run of them changed, taken out, doubled, moved, or put in. */
+const mutation = fc.record({
+  kind: fc.constantFrom('change', 'remove', 'double', 'move', 'insert', 'cut', 'zero'),
+  at: fc.double({ min: 0, max: 1, noNaN: true }),
+  to: fc.double({ min: 0, max: 1, noNaN: true }),
+  length: fc.oneof(fc.integer({ min: 1, max: 8 }), fc.integer({ min: 1, max: 2000 })),
+  whole: fc.boolean(),
+  bytes: fc.oneof(
+    fc.uint8Array({ minLength: 1, maxLength: 6 }),
+    fc.constantFrom('\n', '\r\n', '\0', '}', '{"v":1').map((text) => Buffer.from(text)),
+  ),
+});
+
+type Mutation = typeof mutation extends fc.Arbitrary<infer T> ? T : never;
+
+function mutate(bytes: Buffer, { kind, at, to, length, whole, bytes: other }: Mutation): Buffer {
+  // Whole lines as often as any place in them.
+  const place = (where: number) => {
+    const exact = Math.floor(where * bytes.length);
+    return whole ? bytes.indexOf(10, exact) + 1 : exact;
+  };
+  const from = place(at);
+  const end = whole ? bytes.indexOf(10, from) + 1 || bytes.length : Math.min(bytes.length, from + length);
+  const [before, run, after] = [bytes.subarray(0, from), bytes.subarray(from, end), bytes.subarray(end)];
+  switch (kind) {
+    case 'change':
+      return Buffer.concat([before, run.map((byte) => byte ^ (other[0] ?? 1)), after]);
+    case 'zero':
+      return Buffer.concat([before, Buffer.alloc(run.length), after]);
+    case 'remove':
+      return Buffer.concat([before, after]);
+    case 'double':
+      return Buffer.concat([before, run, run, after]);
+    case 'insert':
+      return Buffer.concat([before, other, run, after]);
+    case 'cut':
+      return Buffer.from(before);
+    default: {
+      const rest = Buffer.concat([before, after]);
+      const there = Math.min(rest.length, place(to));
+      return Buffer.concat([rest.subarray(0, there), run, rest.subarray(there)]);
+    }
+  }
+}
+
+test(
+  'whatever is done to its bytes: readers read on, old bytes stay, and what is wrong is named',
+  () => {
+    using dir = memoryDir();
+    const path = dir.file('g.jsonl');
+    // One store for all: only the file is another one each time.
+    let journal = openJournal(path);
+    using store = twelve({ tail: () => journal.tail(), append: (added) => journal.append(added) });
+    const all = bytesOf(lines);
+    fc.assert(
+      fc.property(fc.array(mutation, { minLength: 1, maxLength: 3 }), (mutations) => {
+        const before = mutations.reduce(mutate, all);
+        writeFileSync(path, before);
+        const { problems, g, hash } = read(path);
+        journal.close();
+        journal = openJournal(path);
+        const came = catchUp(store);
+        const after = readFileSync(path);
+        expect(after.subarray(0, before.length).equals(before)).toBe(true);
+        if (came !== 'done') {
+          expect(came).toBe('GRAPH_DIVERGED');
+          expect(after.length).toBe(before.length);
+          const differs = g > 0 && hash !== store.lineageHash(g)?.hash;
+          expect(problems.length > 0 || differs).toBe(true);
+          return;
+        }
+        // Opened, and nothing named: then every line is there, in order and once.
+        if (read(path).problems.length > 0) return;
+        const whole = after.toString('utf8').split('\n');
+        expect(whole.filter((line) => lines.includes(line))).toEqual(lines);
+        expect(read(path)).toMatchObject({ records: 12, g: 12, torn: false });
+      }),
+      { numRuns: sized(5_000, 200_000) },
+    );
+  },
+  sized(60_000, 1_800_000),
+);

@@ -1,0 +1,182 @@
+import {
+  type Draft,
+  type Entry,
+  entryBytesMax,
+  type Json,
+  openTapeStore,
+  restoreBlobs,
+  type SqliteTapeStore,
+} from '@tapedeck/tape';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { anyJson, anyText, nested } from '../support/arbitrary-json.ts';
+import { hashedPayloads } from '../support/format-hash.ts';
+import { rawDb } from '../support/raw-db.ts';
+import { sized } from '../support/soak.ts';
+import { openStore, refusal } from '../support/store.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+const any = (payload: unknown, more: Partial<Draft> = {}): Draft => ({ kind: 'x-any', payload, ...more });
+
+/** What a reader gets, with the bytes that stand elsewhere put back, as text: it tells 1 from "1", and keeps the order. */
+const textOf = (store: SqliteTapeStore, { payload }: Entry) =>
+  JSON.stringify(restoreBlobs(payload, (hash) => store.blob(hash)));
+
+const last = (store: SqliteTapeStore, count: number) => [...store.read('main', { last: count })];
+
+describe('what is appended comes back as it was', () => {
+  test('any JSON, with any key and any text in it', () => {
+    using store = openStore();
+    store.session('main');
+    fc.assert(
+      fc.property(fc.array(anyJson, { minLength: 1, maxLength: 4 }), (payloads) => {
+        store.append(
+          'main',
+          payloads.map((payload) => any(payload)),
+        );
+        const read = last(store, payloads.length).map((entry) => textOf(store, entry));
+        expect(read).toEqual(payloads.map((payload) => JSON.stringify(payload)));
+      }),
+      { numRuns: sized(800, 20_000) },
+    );
+    expect([...store.verify()]).toEqual([]);
+  });
+
+  test('any text, in messages, meta, event names and keys, or names and keys are refused', () => {
+    using store = openStore();
+    store.session('main');
+    fc.assert(
+      fc.property(anyText, anyText, (text, name) => {
+        const draft: Draft = { kind: 'event', name, payload: text, meta: { [text]: text }, key: name };
+        const before = store.find('main')?.head;
+        let at: number;
+        try {
+          at = store.append('main', [draft]).to;
+        } catch (error) {
+          expect(error).toMatchObject({ code: expect.stringMatching(/^TAPE_(?:BAD_ENTRY|KEY_CONFLICT)$/) });
+          expect(store.find('main')?.head).toBe(before);
+          return;
+        }
+        const [entry] = store.read('main', { from: at, to: at });
+        expect(entry).toMatchObject({ name, payload: text, key: `u:${name}` });
+        expect(Object.entries(entry?.meta ?? {})).toEqual([[text, text]]);
+      }),
+      { numRuns: sized(300, 4_000) },
+    );
+    expect([...store.verify()]).toEqual([]);
+  });
+
+  test('and what is stored is what is hashed, also in a backup', async () => {
+    using dir = tempDir();
+    const sample = fc.sample(anyJson, { numRuns: sized(600, 20_000), seed: 20_261_121 });
+    using store = openTapeStore(dir.file('tape.db'), { durability: 'fast' });
+    store.session('main');
+    for (let at = 0; at < sample.length; at += 100)
+      store.append(
+        'main',
+        sample.slice(at, at + 100).map((payload) => any(payload)),
+      );
+    await store.backup(dir.file('copy.db'));
+    using copy = openTapeStore(dir.file('copy.db'), { readonly: true });
+    const given = sample.map((payload) => JSON.stringify(payload));
+    for (const [file, of] of [
+      ['tape.db', store],
+      ['copy.db', copy],
+    ] as const) {
+      using raw = rawDb(dir.file(file));
+      const stored = hashedPayloads(raw, 'main').slice(1);
+      const read = [...of.read('main', { from: 2 })];
+      expect(read.map(({ payload }) => JSON.stringify(payload))).toEqual(stored);
+      expect(read.map((entry) => textOf(of, entry))).toEqual(given);
+      expect([...of.verify()]).toEqual([]);
+    }
+  });
+
+  test('bytes of any length, as bytes and as base64', () => {
+    using store = openStore();
+    store.session('main');
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 400 }), (bytes) => {
+        const data = Buffer.from(bytes).toString('base64');
+        const parts = [
+          { mediaType: 'a/b', data },
+          { mediaType: 'a/b', data: bytes },
+        ];
+        store.append('main', [any(parts)]);
+        const [entry] = last(store, 1);
+        const [text, binary] = restoreBlobs(entry?.payload ?? null, (hash) =>
+          store.blob(hash),
+        ) as typeof parts;
+        expect(text?.data).toBe(data);
+        expect(Buffer.from(binary?.data as Uint8Array).equals(bytes)).toBe(true);
+      }),
+      { numRuns: sized(200, 4_000) },
+    );
+    expect([...store.verify()]).toEqual([]);
+  });
+});
+
+describe('a limit', () => {
+  test.each<[string, (levels: number) => Draft]>([
+    ['payload', (levels) => any(nested(levels))],
+    ['meta', (levels) => any(1, { meta: { a: nested(levels - 1) } })],
+  ])('on nesting is exact: 64 levels of %s', (_, draft) => {
+    using store = openStore();
+    store.session('main');
+    store.append('main', [draft(64)]);
+    expect(refusal(() => store.append('main', [draft(65)])).code).toBe('TAPE_BAD_ENTRY');
+    expect(refusal(() => store.append('main', [draft(200_000)])).code).toBe('TAPE_BAD_ENTRY');
+    const [entry] = last(store, 1);
+    const { payload, meta } = draft(64);
+    expect(JSON.stringify([entry?.payload, entry?.meta])).toBe(JSON.stringify([payload, meta ?? {}]));
+    expect(store.find('main')?.head).toBe(2);
+  });
+
+  test.each([
+    ['x', 1],
+    ['é', 2],
+    ['\u2028', 3],
+    ['\ud800', 6],
+    ['\0', 6],
+    ['😀', 4],
+  ])('on size is exact, in bytes as they are stored: %j', (unit, size) => {
+    using dir = tempDir();
+    const path = dir.file('tape.db');
+    const room = entryBytesMax - 2;
+    const fits = unit.repeat(Math.floor(room / size)) + 'x'.repeat(room % size);
+    {
+      using store = openTapeStore(path, { durability: 'fast' });
+      store.session('main');
+      expect(refusal(() => store.append('main', [any(`${fits}x`)])).code).toBe('TAPE_BAD_ENTRY');
+      expect(refusal(() => store.append('main', [any(1), any(`${fits}x`)])).code).toBe('TAPE_BAD_ENTRY');
+      store.append('main', [any(fits)]);
+      const [entry] = last(store, 1);
+      expect(entry?.seq).toBe(2);
+      expect(entry?.payload === fits).toBe(true);
+      expect([...store.verify('main')]).toEqual([]);
+    }
+    using raw = rawDb(path);
+    const [, payload = ''] = hashedPayloads(raw, 'main');
+    expect(Buffer.byteLength(payload)).toBe(entryBytesMax);
+  });
+
+  test.each<[string, unknown]>([
+    ['undefined', undefined],
+    ['a function', () => 1],
+    ['a symbol', Symbol('x')],
+    ['a big integer', 1n],
+    [
+      'a circle',
+      (() => {
+        const a: Json[] = [];
+        a.push(a);
+        return a;
+      })(),
+    ],
+  ])('on what JSON can hold: %s is refused', (_, payload) => {
+    using store = openStore();
+    store.session('main');
+    expect(refusal(() => store.append('main', [any(payload)])).code).toBe('TAPE_BAD_ENTRY');
+    expect(store.find('main')?.head).toBe(1);
+  });
+});
