@@ -1,0 +1,51 @@
+import type { Goal, Row, Unit } from './topic.ts';
+
+const header = ['work', 'against', 'ratio', 'goal', 'median', 'limit'] as const;
+
+/** The rows of all topics as a table for a terminal, or for a page. */
+export function table(rows: readonly Row[], { markdown }: { markdown: boolean }): string {
+  const cells = rows.map((row) => [
+    row.work,
+    row.against,
+    figure(row.ratio),
+    row.goal === undefined ? '' : `${goalText(row.goal)}${isMet(row, row.goal) ? '' : ' !'}`,
+    quantity(row.ours, row.unit),
+    quantity(row.limit, row.unit),
+  ]);
+  if (markdown)
+    return [[...header], header.map(() => '---'), ...cells]
+      .map((line) => `| ${line.join(' | ')} |`)
+      .join('\n');
+  const widths = header.map((name, i) =>
+    Math.max(name.length, ...cells.map((line) => (line[i] ?? '').length)),
+  );
+  return [[...header], ...cells]
+    .map((line) =>
+      line
+        .map((cell, i) => (i < 2 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0)))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
+function isMet({ ratio }: Row, goal: Goal): boolean {
+  return 'most' in goal ? ratio <= goal.most : ratio >= goal.least;
+}
+
+function goalText(goal: Goal): string {
+  return 'most' in goal ? `≤ ${goal.most}` : `≥ ${goal.least}`;
+}
+
+function quantity(value: number, unit: Unit): string {
+  if (unit === 'bytes') return value >= 10_000 ? `${figure(value / 1024)} KB` : `${figure(value)} bytes`;
+  return unit === 'share' ? figure(value) : `${figure(value)} ${unit}`;
+}
+
+/** Three digits that matter. */
+function figure(value: number): string {
+  if (!Number.isFinite(value)) return String(value);
+  const digits = Math.max(0, 2 - Math.floor(Math.log10(Math.max(Math.abs(value), 0.01))));
+  const text = value.toFixed(Math.min(digits, 3));
+  return value >= 1000 ? Math.round(value).toLocaleString('en') : text;
+}
