@@ -3,12 +3,30 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { append } from './append.ts';
+import { cli } from './cli.ts';
+import { disk } from './disk.ts';
 import { fork } from './fork.ts';
+import { memory } from './memory.ts';
+import { open } from './open.ts';
+import { processes } from './processes.ts';
 import { read } from './read.ts';
+import { search } from './search.ts';
 import { table } from './table.ts';
 import type { Bench, Row, Topic } from './topic.ts';
+import { verify } from './verify.ts';
 
-const topics: Readonly<Record<string, Topic>> = { append, fork, read };
+const topics: Readonly<Record<string, Topic>> = {
+  append,
+  fork,
+  read,
+  open,
+  verify,
+  disk,
+  search,
+  memory,
+  processes,
+  cli,
+};
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
