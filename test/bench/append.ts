@@ -4,6 +4,7 @@ import { strippedLayout } from './layout.ts';
 import { type Effort, measure, type Sample, type Work } from './measure.ts';
 import { bytesOf, payloads, take } from './payload.ts';
 import { rawTable, type Synchronous } from './raw.ts';
+import { grouped } from './table.ts';
 import { type Bench, compared, type Row } from './topic.ts';
 
 /** Appends against a bare insert of the same bytes: one at a time, without waiting for the disk, and many at once. */
@@ -125,7 +126,7 @@ function batches(bench: Bench): Row[] {
   const promised = samples.raw.map((each, i) => each + 2.5 * (samples.hash[i] ?? Number.NaN));
   const row = (limit: Sample, against: string, goal?: number) =>
     compared(perEntry(samples.store), perEntry(limit), {
-      work: `append in batches of ${count}, an entry`,
+      work: `append in batches of ${grouped(count)}, an entry`,
       against,
       unit: 'µs',
       ...(goal !== undefined && { goal: { most: goal } }),

@@ -3,6 +3,7 @@ import { openTapeStore } from '@tapedeck/tape';
 import { payloads, take } from './payload.ts';
 import { rawHandle } from './raw.ts';
 import { longSize, tapeOf } from './stores.ts';
+import { grouped } from './table.ts';
 import { type Bench, counted, type Row } from './topic.ts';
 
 /** Bytes on disk, without the search index: what an entry takes, and what a fork adds. */
@@ -11,7 +12,7 @@ export function disk(bench: Bench): Row[] {
   const { file, payload } = bytesIn(tapeOf(bench, entries));
   return [
     counted(file / entries, payload / entries, {
-      work: `bytes on disk an entry, of ${entries}`,
+      work: `bytes on disk an entry, of ${grouped(entries)}`,
       against: 'bytes of its payload',
       unit: 'bytes',
       goal: { most: 1.35 },
@@ -30,8 +31,8 @@ function forks(bench: Bench): Row[] {
   for (let i = 0; i < count; i += 1) store.fork('main', { intention: { nextSteps: 'Check the changelog.' } });
   return [
     counted((bytesIn(path).file - before.file) / count, before.payload, {
-      work: `bytes on disk a fork, of ${count}`,
-      against: `a copy of the ${inherited} payloads that it inherits`,
+      work: `bytes on disk a fork, of ${grouped(count)}`,
+      against: `a copy of the ${grouped(inherited)} payloads that it inherits`,
       unit: 'bytes',
     }),
   ];

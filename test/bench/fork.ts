@@ -5,6 +5,7 @@ import { assistant, openTapeStore, type SqliteTapeStore, user } from '@tapedeck/
 import { measure, type Work } from './measure.ts';
 import { rawTable } from './raw.ts';
 import { graphOf, longSize, sizes, tapeOf } from './stores.ts';
+import { grouped } from './table.ts';
 import { type Bench, compared, counted, type Row } from './topic.ts';
 
 const walBudget = 64 * 1024;
@@ -29,15 +30,15 @@ function flat(bench: Bench): Row[] {
   return [
     ...longer.map((entries) =>
       compared(samples[entries] ?? [], base, {
-        work: `fork at ${entries} entries`,
-        against: `fork at ${shortest} entries`,
+        work: `fork at ${grouped(entries)} entries`,
+        against: `fork at ${grouped(shortest)} entries`,
         unit: 'µs',
         goal: { most: 1.2 },
       }),
     ),
     ...open.stores.map(({ entries, path, store }) =>
       counted(walOfFork(path, store), walBudget, {
-        work: `write-ahead log of a fork at ${entries} entries`,
+        work: `write-ahead log of a fork at ${grouped(entries)} entries`,
         against: 'a budget of 64 KB',
         unit: 'bytes',
         goal: { most: 1 },
@@ -102,14 +103,14 @@ function merges(bench: Bench): Row[] {
   );
   return [
     compared(samples.long, samples.append, {
-      work: `durable merge at ${long.entries} entries`,
+      work: `durable merge at ${grouped(long.entries)} entries`,
       against: 'durable append of two entries',
       unit: 'µs',
       goal: { most: 3 },
     }),
     compared(samples.long, samples.short, {
-      work: `durable merge at ${long.entries} entries`,
-      against: `durable merge at ${short.entries} entries`,
+      work: `durable merge at ${grouped(long.entries)} entries`,
+      against: `durable merge at ${grouped(short.entries)} entries`,
       unit: 'µs',
       goal: { most: 1.2 },
     }),

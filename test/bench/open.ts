@@ -2,6 +2,7 @@ import { openTapeStore } from '@tapedeck/tape';
 import { numberOf } from './child.ts';
 import { gather } from './measure.ts';
 import { endWithTail, sizes, tapeOf } from './stores.ts';
+import { grouped } from './table.ts';
 import { type Bench, compared, type Row } from './topic.ts';
 
 /** Says how many microseconds opening and the last view took, the modules being loaded. */
@@ -44,7 +45,7 @@ export async function open(bench: Bench): Promise<Row[]> {
   return [
     ...tapes.map(({ entries }) =>
       compared(samples[`ours ${entries}`] ?? [], samples[`raw ${entries}`] ?? [], {
-        work: `cold open and last view of ${entries} entries`,
+        work: `cold open and last view of ${grouped(entries)} entries`,
         against: 'raw open, SELECT of the same rows and JSON.parse',
         unit: 'ms',
         goal: { most: 2 },
@@ -52,8 +53,8 @@ export async function open(bench: Bench): Promise<Row[]> {
     ),
     ...longer.slice(-1).map((entries) =>
       compared(samples[`ours ${entries}`] ?? [], samples[`ours ${shortest}`] ?? [], {
-        work: `cold open and last view of ${entries} entries`,
-        against: `the same of ${shortest} entries`,
+        work: `cold open and last view of ${grouped(entries)} entries`,
+        against: `the same of ${grouped(shortest)} entries`,
         unit: 'ms',
         goal: { most: 1.2 },
       }),

@@ -5,6 +5,7 @@ import { measure } from './measure.ts';
 import { payloads, take } from './payload.ts';
 import { rawHandle } from './raw.ts';
 import { endWithTail, longSize, manySessions, sizes, tapeOf } from './stores.ts';
+import { grouped } from './table.ts';
 import { type Bench, compared, type Row } from './topic.ts';
 
 /** Reading what is there: the last view, all of a history, a history in pieces, and the list of sessions. */
@@ -34,15 +35,15 @@ function views(bench: Bench): Row[] {
   return [
     ...open.map(({ entries }) =>
       compared(samples[`view ${entries}`] ?? [], samples[`raw ${entries}`] ?? [], {
-        work: `last view of ${entries} entries, store open`,
+        work: `last view of ${grouped(entries)} entries, store open`,
         against: 'raw SELECT of the same rows and JSON.parse',
         unit: 'µs',
       }),
     ),
     ...longer.slice(-1).map((entries) =>
       compared(samples[`view ${entries}`] ?? [], samples[`view ${shortest}`] ?? [], {
-        work: `last view of ${entries} entries, store open`,
-        against: `last view of ${shortest} entries`,
+        work: `last view of ${grouped(entries)} entries, store open`,
+        against: `last view of ${grouped(shortest)} entries`,
         unit: 'µs',
         goal: { most: 1.2 },
       }),
@@ -87,7 +88,7 @@ function whole(bench: Bench): Row[] {
   );
   return [
     compared(samples.store, samples.raw, {
-      work: `read of all ${entries} entries, one by one`,
+      work: `read of all ${grouped(entries)} entries, one by one`,
       against: 'raw SELECT of the payloads and JSON.parse',
       unit: 'ms',
       goal: { most: 1.15 },
@@ -127,7 +128,7 @@ function chain(bench: Bench): Row[] {
   );
   return [
     compared(samples.chain, samples.flat, {
-      work: `read of ${count} entries through ${levels} forks`,
+      work: `read of ${grouped(count)} entries through ${grouped(levels)} forks`,
       against: 'the same entries on one tape',
       unit: 'ms',
       goal: { most: 1.25 },
@@ -149,7 +150,7 @@ function list(bench: Bench): Row[] {
   );
   return [
     compared(samples.store, samples.raw, {
-      work: `list of ${count} sessions`,
+      work: `list of ${grouped(count)} sessions`,
       against: 'raw SELECT of the same rows',
       unit: 'ms',
       goal: { most: 1.5 },

@@ -4,6 +4,7 @@ import { openTapeStore, type SqliteTapeStore } from '@tapedeck/tape';
 import { measure, median, type Work } from './measure.ts';
 import { bytesOf, needle, payloads, take } from './payload.ts';
 import { longSize, tapeOf } from './stores.ts';
+import { grouped } from './table.ts';
 import { type Bench, compared, counted, type Row } from './topic.ts';
 
 /** At least so many times as fast as the scan. */
@@ -29,7 +30,7 @@ export function search(bench: Bench): Row[] {
   );
   const row = (sample: readonly number[], what: string) =>
     compared(sample, samples.scan, {
-      work: `search of ${entries} entries for ${what}`,
+      work: `search of ${grouped(entries)} entries for ${what}`,
       against: 'byte scan of the same entries as JSONL',
       unit: 'ms',
       goal: { most: 1 / faster },

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Draft, handoff, openTapeStore, type SqliteTapeStore } from '@tapedeck/tape';
 import { payloads, smallPayloads, take } from './payload.ts';
+import { grouped } from './table.ts';
 import type { Bench } from './topic.ts';
 
 /** From so many entries on a history is made of small entries: with those of the usual size it takes minutes. */
@@ -27,7 +28,7 @@ export function tapeOf(bench: Bench, entries: number): string {
   const next = entries >= smallFrom ? smallPayloads() : payloads();
   for (let left = entries; left > 0; left -= 1000) store.append('main', take(next, Math.min(1000, left)));
   store.checkpoint();
-  bench.say(`made ${entries} entries in ${((performance.now() - start) / 1000).toFixed(1)} s`);
+  bench.say(`made ${grouped(entries)} entries in ${((performance.now() - start) / 1000).toFixed(1)} s`);
   return path;
 }
 
@@ -46,7 +47,7 @@ export function manySessions(bench: Bench): string {
 }
 
 /** How many entries the current view of `main` has, beside its boundary. */
-export const tailEntries = 50;
+const tailEntries = 50;
 
 /** Ends `main` with a boundary and the same entries after it, whatever was there before. Returns the boundary's position. */
 export function endWithTail(store: SqliteTapeStore): number {

@@ -45,7 +45,11 @@ function quantity(value: number, unit: Unit): string {
 /** Three digits that matter. */
 function figure(value: number): string {
   if (!Number.isFinite(value)) return String(value);
-  const digits = Math.max(0, 2 - Math.floor(Math.log10(Math.max(Math.abs(value), 0.01))));
-  const text = value.toFixed(Math.min(digits, 3));
-  return value >= 1000 ? Math.round(value).toLocaleString('en') : text;
+  const digits = 2 - Math.floor(Math.log10(Math.max(Math.abs(value), 0.01)));
+  return value >= 1000 ? grouped(Math.round(value)) : value.toFixed(Math.min(Math.max(digits, 0), 3));
+}
+
+/** A count as it is read: 100,000. */
+export function grouped(count: number): string {
+  return count.toLocaleString('en');
 }

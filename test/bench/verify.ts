@@ -2,6 +2,7 @@ import { openTapeStore, sha256 } from '@tapedeck/tape';
 import { measure } from './measure.ts';
 import { rawHandle } from './raw.ts';
 import { longSize, tapeOf } from './stores.ts';
+import { grouped } from './table.ts';
 import { type Bench, compared, type Row } from './topic.ts';
 
 /** Verifying a chain, against hashing the same payloads. */
@@ -30,7 +31,7 @@ export function verify(bench: Bench): Row[] {
     },
     { rounds: bench.size(5, 3), times: 1 },
   );
-  const work = `verify of ${entries} entries`;
+  const work = `verify of ${grouped(entries)} entries`;
   return [
     compared(samples.store, samples.hash, {
       work,
