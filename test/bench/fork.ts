@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { openJournal } from '@tapedeck/graph/journal';
 import { assistant, openTapeStore, type SqliteTapeStore, user } from '@tapedeck/tape';
 import { measure, type Work } from './measure.ts';
-import { rawTable } from './raw.ts';
+import { rawHandle, rawTable } from './raw.ts';
 import { graphOf, longSize, sizes, tapeOf } from './stores.ts';
 import { grouped } from './table.ts';
 import { type Bench, compared, counted, type Row } from './topic.ts';
@@ -13,7 +13,7 @@ const request = { intention: { nextSteps: 'Check the changelog.' } };
 
 /** Forks and merges, which must cost the same however long the history is. */
 export function fork(bench: Bench): Row[] {
-  return [...flat(bench), ...durable(bench), ...merges(bench)];
+  return [...flat(bench), ...copied(bench), ...durable(bench), ...merges(bench)];
 }
 
 /** Without waiting for the disk, so that nothing hides what grows. */
@@ -54,6 +54,33 @@ function walOfFork(path: string, store: SqliteTapeStore): number {
   const times = 8;
   for (let i = 0; i < times; i += 1) store.fork('main', request);
   return (statSync(`${path}-wal`).size - before) / times;
+}
+
+/** What a fork would be without references: the parent's rows once more, in another file, and nothing else. */
+function copied(bench: Bench): Row[] {
+  const entries = longSize(bench);
+  const path = tapeOf(bench, entries);
+  using stack = new DisposableStack();
+  const store = stack.use(openTapeStore(path, { durability: 'fast' }));
+  const db = stack.adopt(rawHandle(join(bench.dir, 'copied.db'), 'NORMAL'), (handle) => handle.close());
+  db.prepare('ATTACH ? AS parent').run(path);
+  db.exec('CREATE TABLE copied AS SELECT * FROM parent.entry LIMIT 0');
+  const copy = db.prepare('INSERT INTO copied SELECT * FROM parent.entry WHERE tape_id = 1');
+  const samples = measure(
+    {
+      copy: { prepare: () => db.exec('DELETE FROM copied'), act: () => copy.run() },
+      fork: { act: () => store.fork('main', request) },
+    },
+    { rounds: bench.size(5, 3), times: 1 },
+  );
+  return [
+    compared(samples.fork, samples.copy, {
+      work: `fork at ${grouped(entries)} entries`,
+      against: 'raw copy of its rows',
+      unit: 'ms',
+      goal: { most: 0.001 },
+    }),
+  ];
 }
 
 /** A fork waits for the disk twice: for the database and for the graph file. */

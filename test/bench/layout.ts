@@ -1,4 +1,4 @@
-import { bodyHash, encodeJson, entryHash, openTapeStore } from '@tapedeck/tape';
+import { bodyHash, entryHash, openTapeStore } from '@tapedeck/tape';
 import type Database from 'better-sqlite3';
 import { rawHandle, type Synchronous } from './raw.ts';
 
@@ -41,7 +41,7 @@ export function strippedLayout(path: string, synchronous: Synchronous, kept: Kep
   let head: Buffer = none;
   const append = db.transaction((payload: unknown) => {
     const at = Date.now();
-    const text = kept.chain ? encodeJson(payload) : JSON.stringify(payload);
+    const text = JSON.stringify(payload);
     seq += 1;
     const body = kept.chain ? bodyHash(salt, text, null) : none;
     const link = { seq, kind: 'message', mark: null, name: null, ref: null, at, key: null };

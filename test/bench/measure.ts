@@ -1,4 +1,4 @@
-import { seeded } from './payload.ts';
+import { seeded } from './random.ts';
 
 /** Something to be measured. `prepare` is not timed. */
 export interface Work {

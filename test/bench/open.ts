@@ -39,7 +39,7 @@ export async function open(bench: Bench): Promise<Row[]> {
         [`raw ${entries}`, () => numberOf(rawView, path, from)],
       ]),
     ),
-    bench.size(15, 2),
+    bench.size(15, 1),
   );
   const [shortest = 0, ...longer] = tapes.map(({ entries }) => entries);
   return [

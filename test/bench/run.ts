@@ -22,12 +22,12 @@ import { verify } from './verify.ts';
  */
 const topics: Readonly<Record<string, Topic>> = {
   append,
-  fork,
   read,
   open,
   verify,
   disk,
   search,
+  fork,
   memory,
   processes,
   cli,

@@ -1,7 +1,7 @@
 import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { openTapeStore, type SqliteTapeStore } from '@tapedeck/tape';
-import { measure, median, type Work } from './measure.ts';
+import { measure, median, type Sample, type Work } from './measure.ts';
 import { bytesOf, needle, payloads, take } from './payload.ts';
 import { longSize, tapeOf } from './stores.ts';
 import { grouped } from './table.ts';
@@ -39,10 +39,28 @@ export function search(bench: Bench): Row[] {
     row(samples.rare, 'a rare word'),
     row(samples.phrase, 'two common words'),
     row(samples.none, 'what is not there'),
+    ...seenByMany(bench, store, samples.rare),
     counted(indexing, batchAppend(bench), {
       work: 'indexing an entry, by the first search after it',
       against: "appending it in a batch, durability 'fast'",
       unit: 'µs',
+    }),
+  ];
+}
+
+/** A hit names the sessions that see it: forks of a session must not make searching it slow. */
+function seenByMany(bench: Bench, store: SqliteTapeStore, before: Sample): Row[] {
+  const forks = bench.size(1000, 20);
+  for (let i = 0; i < forks; i += 1) store.fork('main');
+  const { after } = measure(
+    { after: { act: () => store.search({ text: needle }) } },
+    { rounds: before.length, times: bench.size(2, 1) },
+  );
+  return [
+    compared(after, before, {
+      work: `search for a rare word that ${grouped(forks)} forks see too`,
+      against: 'the same without the forks',
+      unit: 'ms',
     }),
   ];
 }

@@ -42,11 +42,10 @@ function quantity(value: number, unit: Unit): string {
   return unit === 'share' ? figure(value) : `${figure(value)} ${unit}`;
 }
 
-/** Three digits that matter. */
+/** Three digits that matter, two of a small number. */
 function figure(value: number): string {
-  if (!Number.isFinite(value)) return String(value);
-  const digits = 2 - Math.floor(Math.log10(Math.max(Math.abs(value), 0.01)));
-  return value >= 1000 ? grouped(Math.round(value)) : value.toFixed(Math.min(Math.max(digits, 0), 3));
+  if (value >= 999.5) return grouped(Math.round(value));
+  return value < 0.1 ? String(Number(value.toPrecision(2))) : value.toPrecision(3);
 }
 
 /** A count as it is read: 100,000. */

@@ -28,7 +28,7 @@ test('the bench prints a ratio for each row, and leaves no files (sizes are too 
   using dir = tempDir();
   using work = tempDir();
   const file = dir.file('rows.json');
-  const topics = ['append', 'fork', 'read', 'verify', 'disk', 'search'];
+  const topics = ['append', 'fork', 'read', 'open', 'verify', 'disk', 'search'];
   const { stdout, code } = await bench(work.path, ...topics, '--quick', '--json', file);
   expect(code).toBe(0);
   const rows = JSON.parse(readFileSync(file, 'utf8')) as Row[];
@@ -52,6 +52,7 @@ test('the bench prints a ratio for each row, and leaves no files (sizes are too 
     /^read of all/m,
     /through \d+ forks$/m,
     /^list of/m,
+    /^cold open and last view/m,
     /^verify of/m,
     /^bytes on disk an entry/m,
     /^bytes on disk a fork/m,
