@@ -3,9 +3,9 @@ import { defineConfig } from 'vitest/config';
 /** The tests run the packages' sources; only the e2e tests run the build. */
 const conditions = ['@tapedeck/source'];
 
-function project(name: string, more: { testTimeout?: number; bench?: string[]; include?: string[] } = {}) {
-  const { bench = [], include = [`test/${name}/**/*.test.ts`], ...rest } = more;
-  return { extends: true as const, test: { name, include, benchmark: { include: bench }, ...rest } };
+function project(name: string, more: { testTimeout?: number; include?: string[] } = {}) {
+  const { include = [`test/${name}/**/*.test.ts`], ...rest } = more;
+  return { extends: true as const, test: { name, include, ...rest } };
 }
 
 export default defineConfig({
@@ -15,7 +15,6 @@ export default defineConfig({
     projects: [
       project('unit', {
         include: ['test/unit/**/*.test.ts', 'test/contract/**/*.test.ts'],
-        bench: ['test/bench/**/*.bench.ts'],
         testTimeout: 60_000,
       }),
       project('integration', { testTimeout: 60_000 }),

@@ -74,8 +74,70 @@ const acts: Readonly<Record<string, (store: SqliteTapeStore) => void>> = {
   'view since the last boundary': (store) => {
     expect(view(store.viewEntries('main')).messages.length).toBeGreaterThan(0);
   },
+  'views of another policy, and as the session stood': (store) => {
+    expect([...store.viewEntries('main', { policy: { fromAnchor: 'A' } })].length).toBeGreaterThan(0);
+    expect([...store.viewEntries('main', { policy: 'full' })].length).toBeGreaterThan(0);
+    expect([...store.viewEntries('main', { at: 2 })].length).toBeGreaterThan(0);
+  },
   'read of the last entries': (store) => {
     expect([...store.read('main', { last: 3 })].length).toBe(3);
+  },
+  'read of a kind, of a range and of what is inherited': (store) => {
+    const { session } = store.fork('main');
+    expect([...store.read(session, { kind: 'message', last: 1 })].length).toBe(1);
+    expect([...store.read(session, { from: 2, limit: 1 })].length).toBe(1);
+    expect([...store.read(session, { own: false })].length).toBeGreaterThan(0);
+  },
+  'merge of a state that the parent and another child changed too': (store) => {
+    const [one, two] = [store.fork('main').session, store.fork('main').session];
+    for (const session of [one, two, 'main']) store.append(session, [anchor('state', { goal: session })]);
+    store.merge(one);
+    expect(store.checkMerge(two).conflicts.length).toBeGreaterThan(0);
+    store.mergeAll([{ child: two }]);
+  },
+  'un-rewind': (store) => {
+    store.rewind('main', (store.find('main')?.head ?? 1) - 1);
+    store.unrewind('main');
+  },
+  'sessions by every sort of name, made, renamed and listed by parent': (store) => {
+    const { session, id } = store.fork('main');
+    store.alias(`also-${session}`, session, 'a shorter name');
+    for (const ref of [session, id, `worker:${id}`, `${session}~1`, `also-${session}`])
+      expect(store.find(ref)?.id).toBe(id);
+    // Ids that are counted share their beginnings.
+    expect(store.find(id.slice(0, 24))).toBeUndefined();
+    expect(store.sessions({ parent: 'main' }).length).toBeGreaterThan(0);
+    store.session(`beside-${session}`);
+    store.setTask(session, 'completed');
+    store.setLifecycle(session, 'archived');
+  },
+  'chunks of an answer, and what they come to': (store) => {
+    const lease = store.acquire('main', { id: 'owner' });
+    store.saveChunks('main', 'run', [{ index: 0, chunk: 'so' }]);
+    expect(store.chunks('main', 'run').length).toBe(1);
+    store.settle('run', [assistant('so far')], { lease });
+    store.release(lease);
+  },
+  'import: staged, then published': (store) => {
+    const { id } = store.stage(`import-${store.sessions({ all: true }).length}`);
+    store.appendStaged(id, [user('x')]);
+    store.publish([id]);
+  },
+  redaction: (store) => {
+    store.append('main', [user('secret')]);
+    store.redact('main', 'head', 'a secret');
+  },
+  'search through the index, and what follows it': (store) => {
+    store.append('main', [user('needle')]);
+    expect(store.search({ text: 'needle', session: 'main' }).length).toBeGreaterThan(0);
+  },
+  verification: (store) => {
+    expect([...store.verify('main')]).toEqual([]);
+  },
+  'catching up, as every opening does': (store) => {
+    store.post('main', { body: { type: 'append', drafts: [user('left')] } });
+    store.catchUp();
+    expect(store.inbox('main')).toEqual([]);
   },
 };
 

@@ -1,0 +1,145 @@
+import { join } from 'node:path';
+import { type Draft, encodeJson, openTapeStore, sha256 } from '@tapedeck/tape';
+import { strippedLayout } from './layout.ts';
+import { type Effort, measure, type Sample, type Work } from './measure.ts';
+import { bytesOf, payloads, take } from './payload.ts';
+import { rawTable, type Synchronous } from './raw.ts';
+import { grouped } from './table.ts';
+import { type Bench, compared, type Row } from './topic.ts';
+
+/** Appends against a bare insert of the same bytes: one at a time, without waiting for the disk, and many at once. */
+export function append(bench: Bench): Row[] {
+  return [...single(bench, 'FULL'), ...single(bench, 'NORMAL'), ...calls(bench), ...batches(bench)];
+}
+
+const titles = { FULL: 'durable append', NORMAL: "append, durability 'fast'" } as const;
+const goals = { FULL: 1.25, NORMAL: 2 } as const;
+
+function single(bench: Bench, synchronous: Synchronous): Row[] {
+  const file = (name: string) => join(bench.dir, `append-${synchronous}-${name}.db`);
+  using raw = rawTable(file('raw'), synchronous);
+  using bare = strippedLayout(file('bare'), synchronous, { indexes: false, triggers: false, chain: false });
+  using indexed = strippedLayout(file('indexed'), synchronous, {
+    indexes: true,
+    triggers: false,
+    chain: false,
+  });
+  using guarded = strippedLayout(file('guarded'), synchronous, {
+    indexes: true,
+    triggers: true,
+    chain: false,
+  });
+  using chained = strippedLayout(file('chained'), synchronous, {
+    indexes: true,
+    triggers: true,
+    chain: true,
+  });
+  using store = openTapeStore(file('tape'), { durability: synchronous === 'FULL' ? 'full' : 'fast' });
+  store.session('main');
+  const effort: Effort = { rounds: bench.size(40, 3), times: bench.size(100, 5) };
+  const drafts = take(payloads(), effort.times);
+  const texts = drafts.map(bytesOf);
+  const each = (act: (draft: Draft) => unknown): Work => ({ act: (i) => act(at(drafts, i)) });
+  const samples = measure(
+    {
+      raw: { act: (i) => raw.insert(at(texts, i)) },
+      bare: each((draft) => bare.append(draft.payload)),
+      indexed: each((draft) => indexed.append(draft.payload)),
+      guarded: each((draft) => guarded.append(draft.payload)),
+      chained: each((draft) => chained.append(draft.payload)),
+      keyed: { act: (i) => store.append('main', [at(drafts, i)], { key: `${performance.now()}-${i}` }) },
+      store: each((draft) => store.append('main', [draft])),
+    },
+    effort,
+  );
+  const title = titles[synchronous];
+  const row = (ours: Sample, limit: Sample, work: string, against: string, goal?: number) =>
+    compared(ours, limit, { work, against, unit: 'µs', ...(goal !== undefined && { goal: { most: goal } }) });
+  const limit = `raw insert, synchronous=${synchronous}`;
+  return [
+    row(samples.store, samples.raw, title, limit, goals[synchronous]),
+    row(samples.keyed, samples.raw, `${title}, with a key`, limit),
+    row(samples.bare, samples.raw, `${title}: entry and head alone`, limit),
+    row(samples.indexed, samples.bare, `${title}: with the indexes`, 'without them'),
+    row(samples.guarded, samples.indexed, `${title}: with the triggers`, 'without them'),
+    row(samples.chained, samples.guarded, `${title}: with the hash chain`, 'without it'),
+    row(samples.store, samples.chained, `${title}: with all else that the store does`, 'without it'),
+  ];
+}
+
+/** A call and its result are two appends, and what is open is noted beside them. */
+function calls(bench: Bench): Row[] {
+  using raw = rawTable(join(bench.dir, 'calls-raw.db'), 'FULL');
+  using store = openTapeStore(join(bench.dir, 'calls.db'));
+  store.session('main');
+  const [text] = take(payloads(), 1).map(bytesOf);
+  const asked = (id: string): Draft => ({
+    kind: 'message',
+    payload: {
+      role: 'assistant',
+      content: [{ type: 'tool-call', toolCallId: id, toolName: 'read', input: { path: 'README.md' } }],
+    },
+  });
+  const answered = (id: string): Draft => ({
+    kind: 'tool-result',
+    payload: { type: 'tool-result', toolCallId: id, toolName: 'read', output: { type: 'text', value: text } },
+  });
+  const texts = [asked('c'), answered('c')].map(bytesOf);
+  const samples = measure(
+    {
+      raw: { act: () => texts.forEach((each) => void raw.insert(each)) },
+      store: {
+        act: (i) => {
+          store.append('main', [asked(`c${i}`)]);
+          store.append('main', [answered(`c${i}`)]);
+        },
+      },
+    },
+    { rounds: bench.size(40, 3), times: bench.size(10, 2) },
+  );
+  return [
+    compared(samples.store, samples.raw, {
+      work: 'durable appends of a tool call and its result',
+      against: 'two raw inserts, synchronous=FULL',
+      unit: 'µs',
+    }),
+  ];
+}
+
+function batches(bench: Bench): Row[] {
+  using raw = rawTable(join(bench.dir, 'batch-raw.db'), 'FULL');
+  using store = openTapeStore(join(bench.dir, 'batch.db'));
+  store.session('main');
+  const count = bench.size(1000, 50);
+  const drafts = take(payloads(), count);
+  const texts = drafts.map(bytesOf);
+  const perEntry = (sample: Sample) => sample.map((each) => each / count);
+  const samples = measure(
+    {
+      raw: { act: () => raw.insertAll(texts) },
+      hash: { act: () => texts.forEach((text) => void sha256(text)) },
+      encode: { act: () => drafts.forEach((draft) => void encodeJson(draft.payload)) },
+      store: { act: () => store.append('main', drafts) },
+    },
+    { rounds: bench.size(20, 3), times: 1 },
+  );
+  const promised = samples.raw.map((each, i) => each + 2.5 * (samples.hash[i] ?? Number.NaN));
+  const row = (limit: Sample, against: string, goal?: number) =>
+    compared(perEntry(samples.store), perEntry(limit), {
+      work: `append in batches of ${grouped(count)}, an entry`,
+      against,
+      unit: 'µs',
+      ...(goal !== undefined && { goal: { most: goal } }),
+    });
+  return [
+    row(promised, 'raw inserts + 2.5 × hashing the bytes', 1),
+    row(samples.raw, `raw inserts in one transaction`),
+    row(samples.encode, 'encoding and checking the JSON alone'),
+  ];
+}
+
+function at<T>(items: readonly T[], i: number): T {
+  const item = items[i];
+  if (item === undefined) throw new RangeError(`there is no item ${i}`);
+  return item;
+}

@@ -1,0 +1,75 @@
+import { seeded } from './random.ts';
+
+/** Something to be measured. `prepare` is not timed. */
+export interface Work {
+  readonly prepare?: (times: number) => void;
+  readonly act: (i: number) => unknown;
+}
+
+/** Microseconds an act, one number for each round. */
+export type Sample = readonly number[];
+
+export interface Effort {
+  readonly rounds: number;
+  /** How often each work is done in a round. */
+  readonly times: number;
+}
+
+/**
+ * Measures several works in one run: each round does every work in turn, so that a disk or a machine that is slow for
+ * a while is slow for all of them. The order is another one in every round, because what one work leaves behind for
+ * the disk slows down the next. The first rounds warm up and do not count.
+ */
+export function measure<Name extends string>(
+  works: Readonly<Record<Name, Work>>,
+  { rounds, times }: Effort,
+): Readonly<Record<Name, Sample>> {
+  const names = Object.keys(works) as Name[];
+  const samples = Object.fromEntries(names.map((name) => [name, [] as number[]])) as Record<Name, number[]>;
+  const warmUp = Math.ceil(rounds / 5);
+  const random = seeded(1);
+  for (let round = -warmUp; round < rounds; round += 1)
+    for (const name of shuffled(names, random)) {
+      const { prepare, act } = works[name];
+      prepare?.(times);
+      const start = performance.now();
+      for (let i = 0; i < times; i += 1) act(i);
+      const spent = performance.now() - start;
+      if (round >= 0) samples[name].push((spent * 1000) / times);
+    }
+  return samples;
+}
+
+/** As `measure`, for acts that tell their own number: what a process of its own took, or how much memory it had. */
+export async function gather<Name extends string>(
+  acts: Readonly<Record<Name, () => Promise<number>>>,
+  rounds: number,
+): Promise<Readonly<Record<Name, Sample>>> {
+  const names = Object.keys(acts) as Name[];
+  const samples = Object.fromEntries(names.map((name) => [name, [] as number[]])) as Record<Name, number[]>;
+  const random = seeded(1);
+  for (let round = -1; round < rounds; round += 1)
+    for (const name of shuffled(names, random)) {
+      const value = await acts[name]();
+      if (round >= 0) samples[name].push(value);
+    }
+  return samples;
+}
+
+function shuffled<T>(items: readonly T[], random: () => number): T[] {
+  return items
+    .map((item) => ({ item, at: random() }))
+    .toSorted((a, b) => a.at - b.at)
+    .map(({ item }) => item);
+}
+
+export function median(sample: Sample): number {
+  const sorted = sample.toSorted((a, b) => a - b);
+  const middle = sorted.length / 2;
+  return ((sorted[Math.floor(middle)] ?? Number.NaN) + (sorted[Math.ceil(middle) - 1] ?? Number.NaN)) / 2;
+}
+
+/** The median of the rounds' ratios: what slowed a whole round down cancels out. */
+export function ratioOf(ours: Sample, limit: Sample): number {
+  return median(ours.map((value, round) => value / (limit[round] ?? Number.NaN)));
+}

@@ -1,0 +1,74 @@
+import { openTapeStore } from '@tapedeck/tape';
+import { numberOf } from './child.ts';
+import { gather } from './measure.ts';
+import { endWithTail, longSize, manySessions, tapeOf } from './stores.ts';
+import { grouped } from './table.ts';
+import { type Bench, compared, type Row } from './topic.ts';
+
+/**
+ * Says the greatest memory that the process ever had, in MB. Linux counts in `maxRSS` what the parent had when it
+ * started the child; `VmHWM` begins with the child's own program.
+ */
+const sayPeak = `
+  const { existsSync, readFileSync } = await import('node:fs');
+  const status = '/proc/self/status';
+  const peak = existsSync(status) ? /VmHWM:\\s+(\\d+)/.exec(readFileSync(status, 'utf8'))?.[1] : undefined;
+  console.log(Number(peak ?? process.resourceUsage().maxRSS) / 1024);`;
+
+const ours = (act: string) => `
+  import { openTapeStore, view } from '@tapedeck/tape';
+  const store = openTapeStore(process.argv[1], { durability: 'fast' });
+  ${act}
+  store.close();
+  ${sayPeak}`;
+
+const bare = `
+  import Database from 'better-sqlite3';
+  const db = new Database(process.argv[1]);
+  db.prepare('SELECT count(*) FROM tape').get();
+  db.close();
+  ${sayPeak}`;
+
+/** What a streamed read may need at most, in MB. */
+const budget = 100;
+
+/** Peak memory, each of a process of its own. */
+export async function memory(bench: Bench): Promise<Row[]> {
+  const entries = longSize(bench);
+  const [long, many] = [tapeOf(bench, entries), manySessions(bench)];
+  {
+    using store = openTapeStore(long, { durability: 'fast' });
+    endWithTail(store);
+  }
+  const samples = await gather(
+    {
+      bare: () => numberOf(bare, long),
+      view: () => numberOf(ours(`view(store.viewEntries('main'));`), long),
+      fork: () => numberOf(ours(`store.fork('main');`), long),
+      list: () => numberOf(ours('store.sessions();'), many),
+      stream: () => numberOf(ours(`for (const entry of store.read('main')) entry.seq;`), long),
+    },
+    bench.size(5, 1),
+  );
+  const row = (sample: readonly number[], work: string) =>
+    compared(sample, samples.bare, {
+      work: `peak memory: ${work}`,
+      against: 'a bare process that opens the database',
+      unit: 'MB',
+    });
+  return [
+    row(samples.view, `last view of ${grouped(entries)} entries`),
+    row(samples.fork, `fork at ${grouped(entries)} entries`),
+    row(samples.list, 'list of all sessions'),
+    compared(
+      samples.stream,
+      samples.stream.map(() => budget),
+      {
+        work: `peak memory: read of ${grouped(entries)} entries, one by one`,
+        against: `a budget of ${budget} MB`,
+        unit: 'MB',
+        goal: { most: 1 },
+      },
+    ),
+  ];
+}

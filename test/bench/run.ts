@@ -1,0 +1,76 @@
+import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { append } from './append.ts';
+import { cli } from './cli.ts';
+import { disk } from './disk.ts';
+import { fork } from './fork.ts';
+import { memory } from './memory.ts';
+import { open } from './open.ts';
+import { processes } from './processes.ts';
+import { read } from './read.ts';
+import { search } from './search.ts';
+import { table } from './table.ts';
+import type { Bench, Row, Topic } from './topic.ts';
+import { verify } from './verify.ts';
+
+/**
+ * Prints how the store compares with its physical limits: `run.ts [TOPIC …] [--quick] [--markdown] [--json FILE]`. Nothing
+ * fails because a machine is slow; a goal that is missed is marked.
+ */
+const topics: Readonly<Record<string, Topic>> = {
+  append,
+  read,
+  open,
+  verify,
+  disk,
+  search,
+  fork,
+  memory,
+  processes,
+  cli,
+};
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    quick: { type: 'boolean', default: false },
+    markdown: { type: 'boolean', default: false },
+    json: { type: 'string' },
+  },
+});
+const unknown = positionals.filter((name) => topics[name] === undefined);
+if (unknown.length > 0) {
+  process.stderr.write(
+    `There is no topic ${unknown.join(', ')}; there are ${Object.keys(topics).join(', ')}\n`,
+  );
+  process.exit(2);
+}
+
+using dir = mkdtempDisposableSync(join(tmpdir(), 'tapedeck-bench-'));
+// A topic is not interrupted; what it made goes away after it.
+let interrupted = false;
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.on(signal, () => {
+    interrupted = true;
+  });
+const bench: Bench = {
+  dir: dir.path,
+  size: (full, quick) => (values.quick ? quick : full),
+  say: (text) => process.stderr.write(`${text}\n`),
+};
+const rows: Row[] = [];
+for (const [name, topic] of Object.entries(topics)) {
+  if (positionals.length > 0 && !positionals.includes(name)) continue;
+  const start = performance.now();
+  rows.push(...(await topic(bench)));
+  bench.say(`${name}: ${((performance.now() - start) / 1000).toFixed(1)} s`);
+  // Signals are seen when the event loop turns.
+  await setImmediate();
+  if (interrupted) break;
+}
+if (interrupted) process.exitCode = 130;
+if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(rows, null, 2)}\n`);
+process.stdout.write(`${table(rows, { markdown: values.markdown })}\n`);

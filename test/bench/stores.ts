@@ -1,0 +1,64 @@
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { type Draft, handoff, openTapeStore, type SqliteTapeStore } from '@tapedeck/tape';
+import { payloads, smallPayloads, take } from './payload.ts';
+import { grouped } from './table.ts';
+import type { Bench } from './topic.ts';
+
+/** From so many entries on a history is made of small entries: with those of the usual size it takes minutes. */
+const smallFrom = 1_000_000;
+
+/** The sizes of history at which a cost must be the same. */
+export function sizes(bench: Bench): readonly number[] {
+  return bench.size([1000, 10_000, 100_000, 1_000_000], [100, 400]);
+}
+
+/** How many entries there are where one long history will do. */
+export function longSize(bench: Bench): number {
+  return bench.size(100_000, 400);
+}
+
+/** The database of a home with one session `main` of so many entries, made when it is first asked for. */
+export function tapeOf(bench: Bench, entries: number): string {
+  const path = join(bench.dir, `home-${entries}`, 'tape.db');
+  if (existsSync(path)) return path;
+  const start = performance.now();
+  using store = openTapeStore(path, { durability: 'fast' });
+  store.session('main');
+  const next = entries >= smallFrom ? smallPayloads() : payloads();
+  for (let left = entries; left > 0; left -= 1000) store.append('main', take(next, Math.min(1000, left)));
+  store.checkpoint();
+  bench.say(`made ${grouped(entries)} entries in ${((performance.now() - start) / 1000).toFixed(1)} s`);
+  return path;
+}
+
+/** The database of a home with many sessions, a hundredth of them roots and the others their children. */
+export function manySessions(bench: Bench): string {
+  const count = bench.size(10_000, 200);
+  const path = join(bench.dir, 'home-many', 'tape.db');
+  if (existsSync(path)) return path;
+  using store = openTapeStore(path, { durability: 'fast' });
+  for (let root = 0; root < count / 100; root += 1) {
+    store.session(`root-${root}`);
+    for (let child = 1; child < 100; child += 1) store.fork(`root-${root}`);
+  }
+  store.checkpoint();
+  return path;
+}
+
+/** How many entries the current view of `main` has, beside its boundary. */
+const tailEntries = 50;
+
+/** Ends `main` with a boundary and the same entries after it, whatever was there before. Returns the boundary's position. */
+export function endWithTail(store: SqliteTapeStore): number {
+  const tail: Draft[] = [
+    handoff('tail', { summary: 'What went before.' }),
+    ...take(payloads(2), tailEntries),
+  ];
+  return store.append('main', tail).from;
+}
+
+/** The graph file beside a database. */
+export function graphOf(path: string): string {
+  return join(dirname(path), 'session_graph.jsonl');
+}

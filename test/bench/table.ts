@@ -1,0 +1,54 @@
+import type { Goal, Row, Unit } from './topic.ts';
+
+const header = ['work', 'against', 'ratio', 'goal', 'median', 'limit'] as const;
+
+/** The rows of all topics as a table for a terminal, or for a page. */
+export function table(rows: readonly Row[], { markdown }: { markdown: boolean }): string {
+  const cells = rows.map((row) => [
+    row.work,
+    row.against,
+    figure(row.ratio),
+    row.goal === undefined ? '' : `${goalText(row.goal)}${isMet(row, row.goal) ? '' : ' !'}`,
+    quantity(row.ours, row.unit),
+    quantity(row.limit, row.unit),
+  ]);
+  if (markdown)
+    return [[...header], header.map(() => '---'), ...cells]
+      .map((line) => `| ${line.join(' | ')} |`)
+      .join('\n');
+  const widths = header.map((name, i) =>
+    Math.max(name.length, ...cells.map((line) => (line[i] ?? '').length)),
+  );
+  return [[...header], ...cells]
+    .map((line) =>
+      line
+        .map((cell, i) => (i < 2 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0)))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
+function isMet({ ratio }: Row, goal: Goal): boolean {
+  return 'most' in goal ? ratio <= goal.most : ratio >= goal.least;
+}
+
+function goalText(goal: Goal): string {
+  return 'most' in goal ? `≤ ${goal.most}` : `≥ ${goal.least}`;
+}
+
+function quantity(value: number, unit: Unit): string {
+  if (unit === 'bytes') return value >= 10_000 ? `${figure(value / 1024)} KB` : `${figure(value)} bytes`;
+  return unit === 'share' ? figure(value) : `${figure(value)} ${unit}`;
+}
+
+/** Three digits that matter, two of a small number. */
+function figure(value: number): string {
+  if (value >= 999.5) return grouped(Math.round(value));
+  return value < 0.1 ? String(Number(value.toPrecision(2))) : value.toPrecision(3);
+}
+
+/** A count as it is read: 100,000. */
+export function grouped(count: number): string {
+  return count.toLocaleString('en');
+}

@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest';
+import { measure, ratioOf } from '../bench/measure.ts';
+import { bytesOf, payloads, take } from '../bench/payload.ts';
+import { table } from '../bench/table.ts';
+import { counted } from '../bench/topic.ts';
+
+test('what slows a whole round down does not change a ratio', () => {
+  expect(ratioOf([2, 20, 2], [1, 10, 1])).toBe(2);
+  // Nor does one bad moment of one of the two.
+  expect(ratioOf([2, 20, 2], [1, 1, 1])).toBe(2);
+});
+
+test('every work is done equally often in every round, and is prepared before', () => {
+  const done: string[] = [];
+  const samples = measure(
+    {
+      a: { act: (i) => done.push(`a${i}`) },
+      b: { prepare: (times) => done.push(`b for ${times}`), act: (i) => done.push(`b${i}`) },
+    },
+    { rounds: 5, times: 2 },
+  );
+  expect(samples.a.length).toBe(5);
+  expect(samples.b.length).toBe(5);
+  // One round more than was asked for warms up.
+  for (const act of ['a0', 'a1', 'b for 2', 'b0', 'b1'])
+    expect(done.filter((each) => each === act).length, act).toBe(6);
+  expect(done.join(' ')).toMatch(/b for 2 b0 b1/);
+});
+
+test('a goal that is missed is marked, whichever side it is on', () => {
+  const row = (ours: number, goal: { most: number } | { least: number }) =>
+    counted(ours, 100, { work: 'w', against: 'a', unit: 'ms', goal });
+  const lines = table([row(110, { most: 1.2 }), row(130, { most: 1.2 }), row(80, { least: 0.9 })], {
+    markdown: true,
+  }).split('\n');
+  expect(lines.slice(2)).toEqual([
+    '| w | a | 1.10 | ≤ 1.2 | 110 ms | 100 ms |',
+    '| w | a | 1.30 | ≤ 1.2 ! | 130 ms | 100 ms |',
+    '| w | a | 0.800 | ≥ 0.9 ! | 80.0 ms | 100 ms |',
+  ]);
+});
+
+test('the entries that are measured are the same in every run, and as large as they are said to be', () => {
+  const texts = take(payloads(), 5000).map(bytesOf);
+  expect(texts).toEqual(take(payloads(), 5000).map(bytesOf));
+  const lengths = texts.map((text) => text.length);
+  expect(lengths.reduce((sum, length) => sum + length, 0) / lengths.length).toSatisfy(
+    (mean: number) => mean > 1200 && mean < 1500,
+  );
+  expect(lengths.filter((length) => length > 10_000).length).toSatisfy((n: number) => n > 50 && n < 150);
+});
