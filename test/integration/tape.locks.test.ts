@@ -1,0 +1,53 @@
+import { openTapeStore, processOwner, user } from '@tapedeck/tape';
+import { expect, test } from 'vitest';
+import { holdLock } from '../support/lock-holder.ts';
+import { refusal } from '../support/store.ts';
+import { tempHome } from '../support/temp-home.ts';
+
+test('an act that never gets the lock says who is writing, and what that process is doing (M3)', async () => {
+  using home = tempHome();
+  home.session('main');
+  using store = openTapeStore(home.db, { lockWaitMs: 0 });
+  store.acquire('main', processOwner('orchestrator'));
+  await using _holder = await holdLock(home.db, 60_000);
+  const error = refusal(() => store.session('other'));
+  expect(error).toMatchObject({
+    code: 'TAPE_LOCKED',
+    data: { holders: [{ session: 'main', owner: 'orchestrator', pid: process.pid, state: 'running' }] },
+  });
+  expect(error.message).toContain(`process ${process.pid}`);
+});
+
+test('an act reads nothing before it has the lock, so that nothing it read can have changed (M3)', async () => {
+  using home = tempHome();
+  home.session('main');
+  let asked = 0;
+  using store = openTapeStore(home.db, {
+    lockWaitMs: 0,
+    now: () => {
+      asked += 1;
+      return Date.now();
+    },
+  });
+  const acts = [
+    () => store.append('main', [user('x')]),
+    () => store.acquire('main', processOwner('me')),
+    () => store.fork('main'),
+    () => store.drainOwnerless('main'),
+  ];
+  await using _holder = await holdLock(home.db, 60_000);
+  asked = 0;
+  for (const act of acts) expect(refusal(act).code).toBe('TAPE_LOCKED');
+  expect(asked).toBe(0);
+});
+
+test('readers are not kept out by the lock, nor by a writer that is stopped inside its transaction (R8)', async () => {
+  using home = tempHome();
+  home.session('main', user('hello'));
+  await using holder = await holdLock(home.db, 60_000);
+  holder.child.kill('SIGSTOP');
+  using store = openTapeStore(home.db, { readonly: true });
+  expect([...store.read('main')].length).toBe(2);
+  expect(store.search({ text: 'hello' }).length).toBe(1);
+  expect([...store.verify()]).toEqual([]);
+});

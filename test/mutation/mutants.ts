@@ -1,0 +1,191 @@
+/** A known bug of such stores, put back in, and the test that must not let it pass (T31). */
+export interface Mutant {
+  readonly name: string;
+  readonly file: string;
+  /** Occurs once in the file. */
+  readonly find: string;
+  readonly replace: string;
+  /** A test file that fails with the bug in. */
+  readonly test: string;
+  /** Only tests of these names, where the rest of the file takes long. */
+  readonly only?: string;
+}
+
+const tape = (name: string): string => `packages/tape/src/${name}.ts`;
+const graph = (name: string): string => `packages/graph/src/${name}.ts`;
+const runtime = (name: string): string => `packages/runtime/src/${name}.ts`;
+
+export const mutants: readonly Mutant[] = [
+  {
+    name: 'what is acknowledged as durable is not synced',
+    file: tape('open-database'),
+    find: "const synchronous = durability === 'full' ? 2 : 1;",
+    replace: 'const synchronous = 1;',
+    test: 'test/integration/faults.sync-order.test.ts',
+  },
+  {
+    name: 'a graph line is acknowledged before it is synced',
+    file: graph('journal'),
+    find: '      fdatasyncSync(fd);\n',
+    replace: '',
+    test: 'test/integration/faults.sync-order.test.ts',
+  },
+  {
+    name: 'the graph line is written before the commit',
+    file: tape('sqlite-store'),
+    find: 'const forked = this.db.write(() => forkTape(this.#writer, this.need(parent), request));',
+    replace: `const forked = this.db.write(() => {
+      const made = forkTape(this.#writer, this.need(parent), request);
+      this.#drainOutbox();
+      return made;
+    });`,
+    test: 'test/integration/tape.crashes.test.ts',
+  },
+  {
+    name: 'a torn tail is not sealed, so the next line is glued to it',
+    file: graph('journal'),
+    find: "(now.tail.torn ? '\\n' : '') + ",
+    replace: '',
+    test: 'test/unit/graph.journal.test.ts',
+  },
+  {
+    name: 'a short write counts as a whole one',
+    file: graph('journal'),
+    find: 'done += n;',
+    replace: 'done = bytes.length;',
+    test: 'test/unit/graph.journal-faults.test.ts',
+  },
+  {
+    name: 'a failed graph line is told as a failed act',
+    file: tape('sqlite-store'),
+    find: 'if (laggingCodes.has(code)) return { graphLagging: true };',
+    replace: '',
+    test: 'test/integration/runtime.locks.test.ts',
+  },
+  {
+    name: 'opening does not bring the graph file up to date',
+    file: tape('sqlite-store'),
+    find: 'if (this.#journal !== undefined) drainOutbox(this.db, this.#journal);',
+    replace: '',
+    test: 'test/integration/tape.processes.test.ts',
+    only: 'killed between its commit and the file',
+  },
+  {
+    name: 'an owner that was superseded may go on writing',
+    file: tape('lease'),
+    find: '    if (tape.epoch !== lease.epoch) throw fenced(tape.name);\n    return tape.epoch;',
+    replace: '    return tape.epoch;',
+    test: 'test/contract/sqlite-memory.test.ts',
+  },
+  {
+    name: 'a process number that was used again counts as the same process',
+    file: tape('owner'),
+    find: 'return owner.pidStart !== undefined && start !== undefined && start !== owner.pidStart;',
+    replace: 'return false;',
+    test: 'test/integration/tape.leases.test.ts',
+  },
+  {
+    name: 'a lease is given back while the inbox holds something',
+    file: tape('lease'),
+    find: '  if (inboxWaits(db, tape)) return false;\n',
+    replace: '',
+    test: 'test/contract/sqlite-memory.test.ts',
+  },
+  {
+    name: 'opening leaves inboxes that nobody owns as they are',
+    file: tape('sqlite-store'),
+    find: 'for (const id of tapesWithInbox(this.#writer))',
+    replace: 'for (const id of [] as number[])',
+    test: 'test/integration/tape.crashes.test.ts',
+  },
+  {
+    name: 'a transaction that reads first takes the lock only when it writes',
+    file: tape('sqlite'),
+    find: 'const result = this.#retry(() => guard(() => this.#transaction.immediate(act) as T));',
+    replace: 'const result = this.#retry(() => guard(() => this.#transaction.deferred(act) as T));',
+    test: 'test/integration/tape.locks.test.ts',
+  },
+  {
+    name: 'nobody waits for a lock',
+    file: tape('lock-wait'),
+    find: 'const deadline = performance.now() + waitMs;',
+    replace: 'const deadline = performance.now();',
+    test: 'test/integration/tape.processes.test.ts',
+    only: 'append to',
+  },
+  {
+    name: 'the tables are made without looking again under the lock',
+    file: tape('migrate'),
+    find: '  db.write(() => {\n    const version = versionOf(db, path);',
+    replace: '  const version = versionOf(db, path);\n  db.write(() => {',
+    test: 'test/integration/tape.processes.test.ts',
+    only: 'D501',
+  },
+  {
+    name: 'a merge is keyed by something that changes when it is tried again',
+    file: tape('merge'),
+    find: 'hex(plan.childHead)}`;',
+    replace: 'sources.newId()}`;',
+    test: 'test/contract/sqlite-memory.test.ts',
+  },
+  {
+    name: 'a fork may cut between a call and its result',
+    file: tape('fork'),
+    find: 'const base = asked === parent.head_seq ? parent.settled_seq : settledAt(db, parent, asked);',
+    replace: 'const base = settledAt(db, parent, asked) === asked ? asked : asked;',
+    test: 'test/contract/sqlite-memory.test.ts',
+  },
+  {
+    name: 'files can be read by others',
+    file: tape('place'),
+    find: '    fchmodSync(fd, 0o600);',
+    replace: '    fchmodSync(fd, 0o644);',
+    test: 'test/unit/tape.opening.test.ts',
+  },
+  {
+    name: 'an existing database is opened beside SQLite, which drops its locks',
+    file: tape('place'),
+    find: "    if ((cause as NodeJS.ErrnoException).code !== 'EEXIST')",
+    replace:
+      "    closeSync(openSync(file, 'r'));\n    if ((cause as NodeJS.ErrnoException).code !== 'EEXIST')",
+    test: 'test/unit/architecture.test.ts',
+  },
+  {
+    name: 'a search is read as a query language',
+    file: tape('search'),
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is a text of the source.
+    find: "`\"${word.replaceAll('\"', '\"\"').replaceAll('\\0', ' ')}\"`",
+    replace: 'word',
+    test: 'test/unit/tape.search.test.ts',
+  },
+  {
+    name: 'a changed body verifies',
+    file: tape('verify'),
+    find: '!equal(bodyHash(row.salt, row.payload, row.meta), row.body_hash)',
+    replace: 'row.payload.length === 0',
+    test: 'test/unit/tape.verify.test.ts',
+  },
+  {
+    name: 'lines of a transcript are split at U+2028',
+    file: runtime('import/byte-lines'),
+    find: 'chunk.indexOf(0x0a); to',
+    replace:
+      "[chunk.indexOf(0x0a), chunk.indexOf('\\u2028')].filter((at) => at !== -1).sort((a, b) => a - b)[0] ?? -1; to",
+    test: 'test/unit/import.lines.test.ts',
+  },
+  {
+    name: 'a lone surrogate is sent to a provider',
+    file: runtime('prompt'),
+    find: 'return value.isWellFormed() ? value : value.toWellFormed();',
+    replace: 'return value;',
+    test: 'test/unit/runtime.answers.test.ts',
+  },
+  {
+    name: 'a call that a crash left open is run again',
+    file: runtime('session'),
+    find: '      await closeOrphans(store, this.id, held);\n',
+    replace: '',
+    test: 'test/integration/runtime.processes.test.ts',
+    only: 'killed in a tool',
+  },
+];
