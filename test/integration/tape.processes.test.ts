@@ -321,3 +321,14 @@ describe('files', () => {
     expect(readdirSync(dir.path).sort()).toEqual(['hard.db', 'soft.db', 'tape.db']);
   });
 });
+
+test('eight processes whose clocks all stand at one millisecond make eight thousand different ids (T29)', async () => {
+  using dir = tempDir();
+  const path = dir.file('tape.db');
+  openTapeStore(path).session('main');
+  await using workers = await startStores(8);
+  const ids = await Promise.all(workers.map((worker) => worker.ask<string[]>('ids', { path, count: 1_000 })));
+  expect(new Set(ids.flat()).size).toBe(8_000);
+  using store = openTapeStore(path, { readonly: true });
+  expect(new Set(store.inbox('main').map(({ id }) => id))).toEqual(new Set(ids.flat()));
+});

@@ -1,5 +1,6 @@
+import { existsSync, readdirSync } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { openJournal } from '@tapedeck/graph/journal';
 import {
   type Lease,
@@ -113,7 +114,75 @@ const acts: Readonly<Record<string, (args: Args) => unknown>> = {
       (_, n) => home.post('main', { body: { type: 'append', drafts: [user(`${process.pid} ${n}`)] } }).id,
     );
   },
-  descriptors: async () => (await import('node:fs')).readdirSync('/proc/self/fd').length,
+  /** Until a time: appends to each session in turn, and tells every acknowledgement and the longest wait. */
+  write: async ({ sessions, until, pauseMs = 0 }) => {
+    const acknowledged: { session: string; seq: number; key: string }[] = [];
+    let worstMs = 0;
+    for (let n = 1; Date.now() < number(until); n += 1)
+      for (const session of sessions as string[]) {
+        const key = `${process.pid}-${n}-${session}`;
+        const start = performance.now();
+        const { to } = store().append(session, [user(key)], { key });
+        worstMs = Math.max(worstMs, performance.now() - start);
+        acknowledged.push({ session, seq: to, key });
+        await sleep(number(pauseMs));
+      }
+    return { acknowledged, worstMs };
+  },
+  /** Until a time: batches as an import writes them. */
+  bulk: async ({ session, until }) => {
+    const acknowledged: { session: string; seq: number; key: string }[] = [];
+    let worstMs = 0;
+    for (let n = 1; Date.now() < number(until); n += 1) {
+      const drafts = Array.from({ length: 200 }, (_, i) =>
+        user(`${process.pid}-bulk-${n}${i === 0 ? '' : `#${i + 1}`}`),
+      );
+      const key = `${process.pid}-bulk-${n}`;
+      const start = performance.now();
+      const { from, to } = store().append(text(session), drafts, { key });
+      worstMs = Math.max(worstMs, performance.now() - start);
+      for (let seq = from; seq <= to; seq += 1)
+        acknowledged.push({
+          session: text(session),
+          seq,
+          key: seq === from ? key : `${key}#${seq - from + 1}`,
+        });
+      await sleep(2);
+    }
+    return { acknowledged, worstMs };
+  },
+  /** Until a time: reads each session, which must be what it was before and more, with no gap. Counts the open files at both ends. */
+  watch: async ({ path, sessions, until }) => {
+    const files = () => (existsSync('/proc/self/fd') ? readdirSync('/proc/self/fd').length : 0);
+    const heads = new Map<string, string>();
+    let [reads, first] = [0, 0];
+    while (Date.now() < number(until)) {
+      using reader = openTapeStore(text(path), { readonly: true });
+      if (reads === 0) first = files();
+      for (const session of sessions as string[]) {
+        const { head = 0 } = reader.find(session) ?? {};
+        const entries = [...reader.read(session, { last: 50 })];
+        const newest = entries.at(-1)?.seq ?? 0;
+        if (newest < head) throw new Error(`${session} went back from ${head} to ${newest}`);
+        const [old] = heads.get(session)?.split(' ') ?? [];
+        if (old !== undefined) {
+          const at = Number(old);
+          const again = [...reader.read(session, { from: at, to: at })][0];
+          if (`${at} ${again?.hash}` !== heads.get(session))
+            throw new Error(`${session}@${at} is another entry now`);
+        }
+        entries.forEach((entry, i) => {
+          if (entry.seq !== newest - entries.length + 1 + i)
+            throw new Error(`a gap in ${session} before ${entry.seq}`);
+        });
+        heads.set(session, `${newest} ${entries.at(-1)?.hash}`);
+      }
+      reads += 1;
+      if (Date.now() >= number(until)) return { reads, grown: files() - first };
+      await sleep(5);
+    }
+    return { reads, grown: 0 };
+  },
 };
 
 const answer = (value: unknown) => process.stdout.write(`${JSON.stringify(value)}\n`);
