@@ -1,5 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { checkJournal, openJournal, readLines } from '@tapedeck/graph';
 import { openTapeStore, type SqliteTapeStore } from '@tapedeck/tape';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sized, soak } from '../support/soak.ts';
@@ -64,13 +65,14 @@ test.each([
     const path = dir.file('tape.db');
     const sessions = ['shared', 'second'];
     {
-      using store = openTapeStore(path);
+      using store = openTapeStore(path, { journal: openJournal(dir.file('session_graph.jsonl')) });
       for (const session of [...sessions, 'bulk']) store.session(session);
     }
     const workers = started.slice(0, writers + 3);
     const [bulk, one, two, ...others] = workers;
+    const graph = dir.file('session_graph.jsonl');
     for (const worker of [bulk, ...others])
-      await worker?.ask('open', { path, durability: soak ? 'full' : 'fast' });
+      await worker?.ask('open', { path, graph, durability: soak ? 'full' : 'fast' });
     const until = Date.now() + forMs;
     const reading = [one, two].map((reader) =>
       reader?.ask<{ reads: number; grown: number }>('watch', {
@@ -91,6 +93,16 @@ test.each([
     using store = openTapeStore(path, { readonly: true });
     const entries = [...sessions, 'bulk'].map((session) => checkHistory(store, session, written));
     expect([...store.verify()]).toEqual([]);
+    // The writers forked too: each line is in the graph file, once and in order.
+    const lineage = store.lineageHash();
+    expect(lineage?.g).toBe(store.sessions({ all: true }).length);
+    expect(checkJournal(readLines(graph))).toEqual({
+      records: lineage?.g,
+      ...lineage,
+      fragments: 0,
+      torn: false,
+      problems: [],
+    });
     for (const { acknowledged } of written) expect(acknowledged.length).toBeGreaterThan(0);
     for (const reader of watched) {
       expect(reader?.reads).toBeGreaterThan(0);

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { existsSync, readdirSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
@@ -60,7 +61,8 @@ const acts: Readonly<Record<string, (args: Args) => unknown>> = {
   acquire: ({ session, ttlMs }) =>
     store().acquire(text(session), processOwner(`p${process.pid}`), { ttlMs: number(ttlMs) }),
   /** Opens a home that may not be there yet, and makes its session with one entry. */
-  first: ({ path, graph }) => {
+  first: ({ path, graph, at }) => {
+    while (Date.now() < number(at)); // All begin in the same millisecond: a message would reach them one by one.
     using home = openTapeStore(text(path), { journal: openJournal(text(graph)) });
     const { created, id } = home.session('main');
     return { created, id, added: home.append('main', [user('first')], { key: 'first' }).added };
@@ -79,32 +81,35 @@ const acts: Readonly<Record<string, (args: Args) => unknown>> = {
     }
     return { seqs, worstMs };
   },
-  /** Posts under keys `{prefix}{n}`; whoever finds no owner does it himself, unless somebody else is quicker. */
+  /**
+   * Posts under keys `{prefix}{n}`, and tells who owned the session then. Whoever finds no owner does it himself, unless
+   * somebody else is quicker.
+   */
   post: async ({ session, prefix, count }) => {
+    const owners: [key: string, owner: string][] = [];
     for (let n = 1; n <= number(count); n += 1) {
-      const drafts = [user(`${text(prefix)}${n}`)];
-      const posted = store().post(text(session), {
-        body: { type: 'append', drafts },
-        key: `${text(prefix)}${n}`,
-      });
-      if (posted.owner === undefined && posted.appended === undefined) store().drainOwnerless(text(session));
+      const key = `${text(prefix)}${n}`;
+      const posted = store().post(text(session), { body: { type: 'append', drafts: [user(key)] }, key });
+      if (posted.owner !== undefined) owners.push([key, posted.owner.id]);
+      else if (posted.appended === undefined) store().drainOwnerless(text(session));
       if (n % 16 === 0) await setImmediate();
     }
+    return owners;
   },
   /** Takes the session so many times, writes a run under the lease and gives it back when its inbox lets it go. */
   hold: async ({ session, count, entries = 2 }) => {
-    const epochs: number[] = [];
+    const held: [owner: string, epoch: number][] = [];
     for (let n = 1; n <= number(count); n += 1) {
       const lease: Lease = await untilFree(() =>
-        store().acquire(text(session), processOwner(`${process.pid}-${n}`)),
+        store().acquire(text(session), processOwner(`${process.pid}-${randomUUID()}`)),
       );
-      epochs.push(lease.epoch);
+      held.push([lease.owner, lease.epoch]);
       for (let i = 1; i <= number(entries); i += 1)
-        store().append(text(session), [user(`run ${process.pid}-${n} ${i}`)], { lease });
+        store().append(text(session), [user(`run ${lease.owner} ${i}`)], { lease });
       await setImmediate();
       while (!store().release(lease)) store().drain(lease);
     }
-    return epochs;
+    return held;
   },
   /** New ids within one millisecond of a clock that stands still. */
   ids: ({ path, count }) => {
@@ -125,6 +130,7 @@ const acts: Readonly<Record<string, (args: Args) => unknown>> = {
         const { to } = store().append(session, [user(key)], { key });
         worstMs = Math.max(worstMs, performance.now() - start);
         acknowledged.push({ session, seq: to, key });
+        if (n % 5 === 0) store().fork(session, { key });
         await sleep(number(pauseMs));
       }
     return { acknowledged, worstMs };
