@@ -7,6 +7,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { setTimeout } from 'node:timers/promises';
 import { checkJournal, readLines } from '@tapedeck/graph';
 import { type Entry, openTapeStore, processOwner, user } from '@tapedeck/tape';
 import Database from 'better-sqlite3';
@@ -55,6 +56,23 @@ describe('several processes', () => {
     },
     sized(60_000, 900_000),
   );
+
+  test('open a new home while another one is looking at it: they wait until it has gone (T9)', async () => {
+    using dir = tempDir();
+    const [path, graph] = [dir.file('tape.db'), dir.file('session_graph.jsonl')];
+    writeFileSync(path, '', { mode: 0o600 });
+    const reader = new Database(path);
+    // SQLite's own waiting does not help: the switch of the journal, which needs the file for itself, does without it.
+    reader.exec('BEGIN; SELECT * FROM sqlite_schema');
+    await using workers = await startStores(2);
+    const opening = Promise.all(
+      workers.map((worker) => worker.ask<{ created: boolean }>('first', { path, graph, at: 0 })),
+    );
+    await setTimeout(300);
+    reader.close();
+    expect((await opening).map(({ created }) => created).sort()).toEqual([false, true]);
+    expect(read(path, 'main')).toEqual(['first']);
+  });
 
   test('append to tapes of their own without gaps or losses (D605)', async () => {
     using dir = tempDir();

@@ -11,7 +11,7 @@ import { tempDir } from '../support/temp-dir.ts';
 let started: Awaited<ReturnType<typeof startStores>>;
 beforeAll(async () => {
   started = await startStores(19);
-});
+}, 60_000);
 afterAll(async () => {
   await started[Symbol.asyncDispose]();
 });
