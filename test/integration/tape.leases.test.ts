@@ -283,9 +283,10 @@ describe('with real processes', () => {
     await using workers = await startStores(3);
     for (const worker of workers) await worker.ask('open', { path: both.path });
     const count = sized(150, 5_000);
-    const epochs = await Promise.all(
-      workers.map((worker) => worker.ask<number[]>('hold', { session: 'main', count, entries: 3 })),
+    const held = await Promise.all(
+      workers.map((worker) => worker.ask<[string, number][]>('hold', { session: 'main', count, entries: 3 })),
     );
+    const epochs = held.map((own) => own.map(([, epoch]) => epoch));
     expect(new Set(epochs.flat()).size).toBe(3 * count);
     for (const own of epochs) expect(own).toEqual(own.toSorted((a, b) => a - b));
     const runs = [...both.two.read('main', { from: 3 })].map(

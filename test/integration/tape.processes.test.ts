@@ -7,6 +7,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { setTimeout } from 'node:timers/promises';
 import { checkJournal, readLines } from '@tapedeck/graph';
 import { type Entry, openTapeStore, processOwner, user } from '@tapedeck/tape';
 import Database from 'better-sqlite3';
@@ -55,6 +56,23 @@ describe('several processes', () => {
     },
     sized(60_000, 900_000),
   );
+
+  test('open a new home while another one is looking at it: they wait until it has gone (T9)', async () => {
+    using dir = tempDir();
+    const [path, graph] = [dir.file('tape.db'), dir.file('session_graph.jsonl')];
+    writeFileSync(path, '', { mode: 0o600 });
+    const reader = new Database(path);
+    // SQLite's own waiting does not help: the switch of the journal, which needs the file for itself, does without it.
+    reader.exec('BEGIN; SELECT * FROM sqlite_schema');
+    await using workers = await startStores(2);
+    const opening = Promise.all(
+      workers.map((worker) => worker.ask<{ created: boolean }>('first', { path, graph, at: 0 })),
+    );
+    await setTimeout(300);
+    reader.close();
+    expect((await opening).map(({ created }) => created).sort()).toEqual([false, true]);
+    expect(read(path, 'main')).toEqual(['first']);
+  });
 
   test('append to tapes of their own without gaps or losses (D605)', async () => {
     using dir = tempDir();
@@ -110,20 +128,32 @@ describe('several processes', () => {
       const each = sized(4_000, 16_000);
       const shared = sized(1_000, 4_000);
       const posting = [one, two].map(async (poster, i) => {
-        await poster?.ask('post', { session: 'main', prefix: `only ${i + 1}: `, count: each });
-        await poster?.ask('post', { session: 'main', prefix: 'both: ', count: shared });
+        const ask = (prefix: string, count: number) =>
+          poster?.ask<[string, string][]>('post', { session: 'main', prefix, count }) ?? [];
+        return [...(await ask(`only ${i + 1}: `, each)), ...(await ask('both: ', shared))];
       });
       let busy = true;
       const holding = owners.map(async (owner) => {
-        const epochs: number[] = [];
-        while (busy) epochs.push(...(await owner.ask<number[]>('hold', { session: 'main', count: 50 })));
-        return epochs;
+        const held: [string, number][] = [];
+        while (busy)
+          held.push(...(await owner.ask<[string, number][]>('hold', { session: 'main', count: 50 })));
+        return held;
       });
-      await Promise.all(posting).finally(() => {
+      const posted = await Promise.all(posting).finally(() => {
         busy = false;
       });
-      const epochs = (await Promise.all(holding)).flat();
-      expect(new Set(epochs).size).toBe(epochs.length);
+      const held = (await Promise.all(holding)).flat();
+      expect(new Set(held.map(([, epoch]) => epoch)).size).toBe(held.length);
+      // Whoever owned the session when something was posted has done it before leaving, under the same lease.
+      const epochs = new Map(held);
+      using raw = rawDb(path);
+      const rows = raw.all<{ key: string; epoch: number }>(
+        'SELECT key, epoch FROM entry WHERE key IS NOT NULL',
+      );
+      const written = new Map(rows.map(({ key, epoch }) => [key, epoch]));
+      const owned = posted.flat();
+      expect(owned.length).toBeGreaterThan(each / 10);
+      expect(owned.filter(([key, owner]) => written.get(`u:${key}`) !== epochs.get(owner))).toEqual([]);
       using store = openTapeStore(path, { readonly: true });
       expect(store.inbox('main')).toEqual([]);
       const texts = read(path, 'main').filter((text) => !text?.startsWith('run '));
@@ -321,4 +351,15 @@ describe('files', () => {
     );
     expect(readdirSync(dir.path).sort()).toEqual(['directory.db', 'hard.db', 'soft.db', 'tape.db']);
   });
+});
+
+test('eight processes whose clocks all stand at one millisecond make eight thousand different ids (T29)', async () => {
+  using dir = tempDir();
+  const path = dir.file('tape.db');
+  openTapeStore(path).session('main');
+  await using workers = await startStores(8);
+  const ids = await Promise.all(workers.map((worker) => worker.ask<string[]>('ids', { path, count: 1_000 })));
+  expect(new Set(ids.flat()).size).toBe(8_000);
+  // Opening for writing appends what was posted: nothing took the place of something else.
+  expect(read(path, 'main').length).toBe(8_000);
 });

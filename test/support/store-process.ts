@@ -18,7 +18,7 @@ export interface StoreProcess extends AsyncDisposable {
 }
 
 /** What an act was refused with in the other process. */
-export class StoreProcessError extends Error {
+class StoreProcessError extends Error {
   readonly code: string | null;
 
   constructor(code: string | null, message: string) {

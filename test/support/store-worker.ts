@@ -1,5 +1,7 @@
+import { randomUUID } from 'node:crypto';
+import { existsSync, readdirSync } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { openJournal } from '@tapedeck/graph/journal';
 import {
   type Lease,
@@ -59,7 +61,8 @@ const acts: Readonly<Record<string, (args: Args) => unknown>> = {
   acquire: ({ session, ttlMs }) =>
     store().acquire(text(session), processOwner(`p${process.pid}`), { ttlMs: number(ttlMs) }),
   /** Opens a home that may not be there yet, and makes its session with one entry. */
-  first: ({ path, graph }) => {
+  first: ({ path, graph, at }) => {
+    while (Date.now() < number(at)); // All begin in the same millisecond: a message would reach them one by one.
     using home = openTapeStore(text(path), { journal: openJournal(text(graph)) });
     const { created, id } = home.session('main');
     return { created, id, added: home.append('main', [user('first')], { key: 'first' }).added };
@@ -78,32 +81,35 @@ const acts: Readonly<Record<string, (args: Args) => unknown>> = {
     }
     return { seqs, worstMs };
   },
-  /** Posts under keys `{prefix}{n}`; whoever finds no owner does it himself, unless somebody else is quicker. */
+  /**
+   * Posts under keys `{prefix}{n}`, and tells who owned the session then. Whoever finds no owner does it himself, unless
+   * somebody else is quicker.
+   */
   post: async ({ session, prefix, count }) => {
+    const owners: [key: string, owner: string][] = [];
     for (let n = 1; n <= number(count); n += 1) {
-      const drafts = [user(`${text(prefix)}${n}`)];
-      const posted = store().post(text(session), {
-        body: { type: 'append', drafts },
-        key: `${text(prefix)}${n}`,
-      });
-      if (posted.owner === undefined && posted.appended === undefined) store().drainOwnerless(text(session));
+      const key = `${text(prefix)}${n}`;
+      const posted = store().post(text(session), { body: { type: 'append', drafts: [user(key)] }, key });
+      if (posted.owner !== undefined) owners.push([key, posted.owner.id]);
+      else if (posted.appended === undefined) store().drainOwnerless(text(session));
       if (n % 16 === 0) await setImmediate();
     }
+    return owners;
   },
   /** Takes the session so many times, writes a run under the lease and gives it back when its inbox lets it go. */
   hold: async ({ session, count, entries = 2 }) => {
-    const epochs: number[] = [];
+    const held: [owner: string, epoch: number][] = [];
     for (let n = 1; n <= number(count); n += 1) {
       const lease: Lease = await untilFree(() =>
-        store().acquire(text(session), processOwner(`${process.pid}-${n}`)),
+        store().acquire(text(session), processOwner(`${process.pid}-${randomUUID()}`)),
       );
-      epochs.push(lease.epoch);
+      held.push([lease.owner, lease.epoch]);
       for (let i = 1; i <= number(entries); i += 1)
-        store().append(text(session), [user(`run ${process.pid}-${n} ${i}`)], { lease });
+        store().append(text(session), [user(`run ${lease.owner} ${i}`)], { lease });
       await setImmediate();
       while (!store().release(lease)) store().drain(lease);
     }
-    return epochs;
+    return held;
   },
   /** New ids within one millisecond of a clock that stands still. */
   ids: ({ path, count }) => {
@@ -113,7 +119,76 @@ const acts: Readonly<Record<string, (args: Args) => unknown>> = {
       (_, n) => home.post('main', { body: { type: 'append', drafts: [user(`${process.pid} ${n}`)] } }).id,
     );
   },
-  descriptors: async () => (await import('node:fs')).readdirSync('/proc/self/fd').length,
+  /** Until a time: appends to each session in turn, and tells every acknowledgement and the longest wait. */
+  write: async ({ sessions, until, pauseMs = 0 }) => {
+    const acknowledged: { session: string; seq: number; key: string }[] = [];
+    let worstMs = 0;
+    for (let n = 1; Date.now() < number(until); n += 1)
+      for (const session of sessions as string[]) {
+        const key = `${process.pid}-${n}-${session}`;
+        const start = performance.now();
+        const { to } = store().append(session, [user(key)], { key });
+        worstMs = Math.max(worstMs, performance.now() - start);
+        acknowledged.push({ session, seq: to, key });
+        if (n % 5 === 0) store().fork(session, { key });
+        await sleep(number(pauseMs));
+      }
+    return { acknowledged, worstMs };
+  },
+  /** Until a time: batches as an import writes them. */
+  bulk: async ({ session, until }) => {
+    const acknowledged: { session: string; seq: number; key: string }[] = [];
+    let worstMs = 0;
+    for (let n = 1; Date.now() < number(until); n += 1) {
+      const drafts = Array.from({ length: 200 }, (_, i) =>
+        user(`${process.pid}-bulk-${n}${i === 0 ? '' : `#${i + 1}`}`),
+      );
+      const key = `${process.pid}-bulk-${n}`;
+      const start = performance.now();
+      const { from, to } = store().append(text(session), drafts, { key });
+      worstMs = Math.max(worstMs, performance.now() - start);
+      for (let seq = from; seq <= to; seq += 1)
+        acknowledged.push({
+          session: text(session),
+          seq,
+          key: seq === from ? key : `${key}#${seq - from + 1}`,
+        });
+      await sleep(2);
+    }
+    return { acknowledged, worstMs };
+  },
+  /** Until a time: reads each session, which must be what it was before and more, with no gap. Counts the open files at both ends. */
+  watch: async ({ path, sessions, until }) => {
+    const files = () => (existsSync('/proc/self/fd') ? readdirSync('/proc/self/fd').length : 0);
+    const heads = new Map<string, string>();
+    let [reads, first] = [0, 0];
+    while (Date.now() < number(until)) {
+      using reader = openTapeStore(text(path), { readonly: true });
+      if (reads === 0) first = files();
+      for (const session of sessions as string[]) {
+        const { head = 0 } = reader.find(session) ?? {};
+        const entries = [...reader.read(session, { last: 50 })];
+        const newest = entries.at(-1)?.seq ?? 0;
+        if (newest < head) throw new Error(`${session} went back from ${head} to ${newest}`);
+        const [old] = heads.get(session)?.split(' ') ?? [];
+        if (old !== undefined) {
+          const at = Number(old);
+          const again = [...reader.read(session, { from: at, to: at })][0];
+          if (`${at} ${again?.hash}` !== heads.get(session))
+            throw new Error(`${session}@${at} is another entry now`);
+        }
+        entries.forEach((entry, i) => {
+          if (entry.seq !== newest - entries.length + 1 + i)
+            throw new Error(`a gap in ${session} before ${entry.seq}`);
+        });
+        heads.set(session, `${newest} ${entries.at(-1)?.hash}`);
+      }
+      reads += 1;
+      if (Date.now() >= number(until)) return { reads, grown: files() - first };
+      await sleep(5);
+    }
+    return { reads, grown: 0 };
+  },
 };
 
 const answer = (value: unknown) => process.stdout.write(`${JSON.stringify(value)}\n`);

@@ -11,31 +11,19 @@ import {
 } from 'node:fs';
 import { createServer } from 'node:net';
 import { checkJournal, GraphError, openJournal, openSessionGraph, readLines } from '@tapedeck/graph';
-import { anchor, type Journal, type SqliteTapeStore, TapeError, user } from '@tapedeck/tape';
+import { type Journal, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { sized } from '../support/soak.ts';
 import { openStore } from '../support/store.ts';
 import { memoryDir, type TempDir, tempDir } from '../support/temp-dir.ts';
+import { twelveActs } from '../support/twelve-acts.ts';
 import { faults } from './graph.support/faults.ts';
 
-/** A store of twelve acts of lineage, of every kind and the same in every run. */
+/** A store of twelve acts of lineage, the same in every run. */
 function twelve(journal: Journal): SqliteTapeStore {
   const store = openStore(':memory:', { journal });
-  store.session('main');
-  store.append('main', [user('hello'), anchor('start')]);
-  store.fork('main', { name: 'a', intention: { nextSteps: 'x'.repeat(300) } });
-  store.fork('main', { name: 'b', since: 'start' });
-  store.append('a', [user('done')]);
-  store.setTask('a', 'completed');
-  store.merge('a');
-  store.fork('b', { name: 'c' });
-  store.merge('c', { strategy: 'discard' });
-  store.alias('other', 'b', 'asked');
-  store.session('second');
-  store.setLifecycle('second', 'archived');
-  store.fork('a', { name: 'd' });
-  store.fork('main', { name: 'e' });
+  twelveActs(store);
   return store;
 }
 

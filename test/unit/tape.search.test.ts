@@ -1,6 +1,8 @@
 import { anchor, assistant, openTapeStore, type SqliteTapeStore, toolResult, user } from '@tapedeck/tape';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { anyText } from '../support/arbitrary-json.ts';
+import { sized } from '../support/soak.ts';
 
 function storeWith(...texts: string[]): SqliteTapeStore {
   const store = openTapeStore(':memory:');
@@ -20,34 +22,146 @@ describe('search', () => {
   });
 
   test.each([
-    "don't",
-    'multi-agent',
-    'a AND b',
-    '"quoted"',
-    'star*',
-    'NEAR(x, y)',
-    '100%',
-    'under_score',
-    'col:umn',
-    '-x',
-    '((',
-    "'; DROP TABLE entry;--",
-  ])('takes %s literally', (text) => {
-    using store = storeWith('something else', `before ${text} after`);
-    expect(seqs(store, text)).toEqual([3]);
+    ...[
+      "don't",
+      'multi-agent',
+      'a AND b',
+      'a OR b',
+      'NOT a',
+      'a NEAR b',
+      'NEAR(x, y)',
+      'NEAR(x y, 2)',
+      '"quoted"',
+      '"half',
+    ],
+    ...[
+      'star*',
+      '*',
+      '^first',
+      'col:umn',
+      'text : x',
+      'text:x',
+      '{text} : x',
+      '-x',
+      '- x',
+      '+x',
+      '((',
+      ')',
+      'a + b',
+      '--',
+      '|',
+      '&',
+    ],
+    ...[
+      '100%',
+      'under_score',
+      '%',
+      '_',
+      '\\',
+      '\\%',
+      '?',
+      '@a',
+      ':a',
+      '$a',
+      '?1',
+      "'",
+      "''",
+      "'; DROP TABLE entry;--",
+      '"; DELETE',
+    ],
+    ...[
+      "x' OR '1'='1",
+      ') OR 1=1 --',
+      'UNION SELECT 1',
+      '/* */',
+      ';',
+      '\0',
+      'a\0b',
+      '\ud800',
+      'a\u2028b',
+      'a\ufeffb',
+      '\u202e',
+    ],
+    ...[
+      '.*',
+      '[a-z]+',
+      '(?:x',
+      '$&',
+      '$1',
+      'İ',
+      'ß',
+      'é',
+      'e\u0301',
+      '日本語',
+      '👩\u200d💻',
+      '\u00ad',
+      'ﬁ',
+      '1e400',
+      '0x1F',
+      '-1',
+    ],
+  ])('takes %j literally, for itself and in a session, a kind or a text (T22)', (text) => {
+    using store = storeWith('something else', `before ${text} after`, 'x y AND NEAR text 1 entry');
+    expect(seqs(store, text)).toContain(3);
+    for (const seq of seqs(store, text)) expect([2, 3, 4]).toContain(seq);
+    expect(seqs(store, `before ${text} after`)).toEqual([3]);
+    expect(seqs(store, `before ${text} before`)).toEqual([]);
+    expect(store.search({ text: 'before', kind: text as 'message' })).toEqual([]);
+    expect(() => store.search({ text: 'before', session: text })).toThrow(
+      expect.objectContaining({ code: 'TAPE_NO_SESSION' }),
+    );
+    expect(store.find('main')?.head).toBe(4);
   });
 
-  test('raises no error for any text, and finds what holds it', () => {
-    fc.assert(
-      fc.property(fc.string({ unit: 'grapheme', maxLength: 30 }), (text) => {
-        using store = storeWith('something else', text);
-        const found = seqs(store, text);
-        if (text.trim() !== '') expect(found).toContain(3);
-        else expect(found).toEqual([]);
-      }),
-      { numRuns: 300 },
-    );
-  });
+  test(
+    'raises no error for any text, finds what holds it, and nothing that does not (T22)',
+    () => {
+      // Two hundred entries at a time, each looked for among all of them: words, and pieces of words, of the same few.
+      const words = fc.constantFrom(
+        'half',
+        'HALF',
+        'halfway',
+        'ha',
+        'x',
+        'AND',
+        'NEAR(',
+        '"',
+        '*',
+        ' ',
+        ' ',
+        '-',
+        'é',
+        'e\u0301',
+        '\0',
+      );
+      const text = fc.oneof(
+        anyText,
+        fc.string({ unit: 'grapheme', maxLength: 30 }),
+        fc.array(words, { maxLength: 6 }).map((pieces) => pieces.join('')),
+        fc.array(words, { maxLength: 6 }).map((pieces) => pieces.join(' ')),
+      );
+      for (let round = 1; round <= sized(100, 500); round += 1) {
+        const texts = fc.sample(text, { numRuns: 200, seed: round });
+        using store = openTapeStore(':memory:');
+        store.session('main');
+        store.append(
+          'main',
+          texts.map((one) => user(one)),
+        );
+        // The first entry of a session has this name, and no other text.
+        const said = ['', 'session/start', ...texts];
+        for (const [i, one] of texts.entries()) {
+          const asked = one.trim();
+          const found = store.search({ text: one, limit: 1000 }).map((hit) => hit.seq);
+          if (asked === '') expect(found).toEqual([]);
+          else expect(found, `${round}: ${JSON.stringify(one)}`).toContain(i + 2);
+          const literal = new RegExp(RegExp.escape(asked), 'iu');
+          for (const seq of found) expect(said[seq], `${round}: ${JSON.stringify(one)}`).toMatch(literal);
+        }
+      }
+    },
+    sized(60_000, 600_000),
+  );
 
   test('finds tool results, anchors and their states', () => {
     using store = storeWith();

@@ -1,0 +1,80 @@
+import { user } from '@tapedeck/tape';
+import { expect, test } from 'vitest';
+import { jsonLines } from '../support/cli.ts';
+import { badNames, goodNames } from '../support/names.ts';
+import { tempHome } from '../support/temp-home.ts';
+
+test('bad names: wrong usage in every verb that makes a session, nothing is made, and nothing steers the terminal', async () => {
+  using home = tempHome();
+  home.session('origin', user('hello'));
+  const before = home.contents();
+  // Help is no mistake.
+  for (const [i, name] of badNames.filter((text) => text !== '--help').entries()) {
+    // Each verb in its turn: the store refuses a name in one way.
+    const args = [['new'], ['append'], ['fork', 'origin', '--as']][i % 3] ?? [];
+    const asked = args[0] === 'fork' ? ['fork', 'origin', `--as=${name}`] : [...args, name];
+    const { code, stdout, stderr } = await home.here(asked, { stdin: '{"content":"x"}\n' });
+    expect([code, stdout], JSON.stringify([args[0], name.slice(0, 60)])).toEqual([2, '']);
+    expect(stderr).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}\p{Cs}]/u);
+    expect(stderr.length).toBeLessThan(2000);
+  }
+  expect(home.contents()).toEqual(before);
+});
+
+test('good names are plain names, and files of these names are never touched', async () => {
+  using home = tempHome();
+  for (const name of goodNames)
+    expect(await home.here(['new', name, '--quiet']), name).toMatchObject({
+      code: 0,
+      stdout: `${name}\n`,
+    });
+  const listed = (await home.here(['sessions', '--quiet'])).stdout.split('\n').slice(0, -1);
+  expect(listed.toSorted()).toEqual(goodNames.toSorted());
+});
+
+test('a text to search for is a text, whatever it means to a shell, to SQL or to the index', async () => {
+  using home = tempHome();
+  const texts = [
+    'a AND b',
+    'NEAR(x, y)',
+    '"half',
+    'star*',
+    'col:umn',
+    '-x',
+    '--help',
+    '--',
+    '%',
+    '_',
+    "'; DROP TABLE entry;--",
+  ];
+  texts.push(
+    '$(touch x)',
+    '`id`',
+    '\\',
+    '^a',
+    '{b}',
+    '[c]',
+    'a\u2028b',
+    '\u202eevil',
+    '\u001b[2J',
+    '@file',
+    '@-',
+    '?',
+    '$1',
+  );
+  home.session('main', user('something else'), ...texts.map((text) => user(`before ${text} after`)));
+  for (const [i, text] of texts.entries()) {
+    // A word that begins with a dash is an option to any program; the space before it is not part of the text.
+    const result = await home.here(['search', '--jsonl', '-n', '100', text.replace(/^-/, ' -')]);
+    expect(result.code, text).toBe(0);
+    expect(
+      jsonLines<{ seq: number }>(result).map(({ seq }) => seq),
+      text,
+    ).toContain(i + 3);
+    const human = await home.here(['search', `before ${text} after`]);
+    expect(human.stdout, text).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u);
+    expect(human.stdout.split('\n')).toHaveLength(2);
+    const filtered = await home.here(['search', '--quiet', `--kind=${text}`, 'before']);
+    expect(filtered.stdout, text).toBe('');
+  }
+});

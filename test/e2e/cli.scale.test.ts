@@ -1,0 +1,117 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { anchor, entryBytesMax, user } from '@tapedeck/tape';
+import { describe, expect, test } from 'vitest';
+import { sized } from '../support/soak.ts';
+import { type TempHome, tempHome } from '../support/temp-home.ts';
+
+const bin = fileURLToPath(new URL('../../packages/cli/bin/tape.js', import.meta.url));
+
+/** Runs `tape` with a heap of so many megabytes; counts what it prints instead of keeping it. */
+async function small(home: TempHome, args: readonly string[], megabytes = 192) {
+  const child = spawn(process.execPath, [`--max-old-space-size=${megabytes}`, bin, ...args], {
+    env: { PATH: process.env.PATH, TAPE_HOME: home.path },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let [lines, bytes, errors, last] = [0, 0, '', ''];
+  child.stdout.on('data', (chunk: Buffer) => {
+    for (let at = chunk.indexOf(10); at !== -1; at = chunk.indexOf(10, at + 1)) lines += 1;
+    bytes += chunk.length;
+    last = chunk.subarray(-500).toString('utf8');
+  });
+  child.stderr.on('data', (chunk) => {
+    errors += String(chunk);
+  });
+  const [code] = await once(child, 'close');
+  if (code !== 0) throw new Error(`tape ${args.join(' ')} ended with ${code}: ${errors.slice(0, 500)}`);
+  return { lines, bytes, last };
+}
+
+const limit = sized(60_000, 1_800_000);
+
+describe('a heap of 192 MB is enough (T25) for', () => {
+  test(
+    'a long tape: it is printed, verified, searched and counted without being held',
+    async () => {
+      using home = tempHome();
+      const count = sized(150_000, 1_000_000);
+      {
+        using store = home.open();
+        store.session('main');
+        for (let n = 0; n < count; n += 1000)
+          store.append(
+            'main',
+            Array.from({ length: 1000 }, (_, i) => user(`entry ${n + i} ${'x'.repeat(200)}`)),
+          );
+      }
+      expect(await small(home, ['log', 'main', '--jsonl'])).toMatchObject({ lines: count + 1 });
+      expect((await small(home, ['verify'])).last).toBe(
+        `ok: 1 sessions, ${count + 1} entries, every hash as recorded\n`,
+      );
+      expect(await small(home, ['log', 'main', '--quiet', '-n', '5'])).toMatchObject({ lines: 5 });
+      expect(await small(home, ['search', `entry ${count - 1}`, '--quiet'])).toMatchObject({ lines: 1 });
+    },
+    limit,
+  );
+
+  test(
+    'a chain of forks of forks: the last reads through all of them',
+    async () => {
+      using home = tempHome();
+      const depth = sized(500, 2_000);
+      {
+        using store = home.open();
+        store.session('s0');
+        for (let n = 1; n <= depth; n += 1) {
+          store.append(`s${n - 1}`, [user(`I am ${n - 1}`)]);
+          store.fork(`s${n - 1}`, { name: `s${n}` });
+        }
+      }
+      const last = `s${depth}`;
+      // A session's first mark or fork's start, and what it said, for each; and the last has said nothing.
+      expect(await small(home, ['log', last, '--jsonl'])).toMatchObject({ lines: 2 * depth + 1 });
+      expect(await small(home, ['view', last, '--json'])).toMatchObject({ lines: 1 });
+      expect(await small(home, ['lineage', last])).toMatchObject({ lines: expect.any(Number) });
+      expect((await small(home, ['verify', last])).last).toMatch(/^ok: /);
+      expect((await small(home, ['verify'])).last).toMatch(/^ok: /);
+      expect(await small(home, ['graph', '--format', 'tree'])).toMatchObject({ lines: depth + 1 });
+      expect(await small(home, ['search', 'I am 0', '--quiet'])).toMatchObject({ lines: 1 });
+    },
+    limit,
+  );
+
+  test(
+    'the largest entry there can be',
+    async () => {
+      using home = tempHome();
+      const text = 'x'.repeat(entryBytesMax - 200);
+      home.session('main', user('before'), user(text), anchor('after'));
+      expect((await small(home, ['log', 'main', '--jsonl'])).bytes).toBeGreaterThan(text.length);
+      expect(await small(home, ['log', 'main'])).toMatchObject({ lines: 4 });
+      expect((await small(home, ['view', 'main', '--json'])).bytes).toBeGreaterThan(text.length);
+      expect((await small(home, ['verify'])).last).toMatch(/^ok: /);
+      expect(await small(home, ['search', 'before', '--quiet'])).toMatchObject({ lines: 1 });
+      expect((await small(home, ['backup', home.file('copy.db')])).last).toMatch(/^Backed up/);
+    },
+    limit,
+  );
+
+  test(
+    'many sessions: they are listed and verified',
+    async () => {
+      using home = tempHome();
+      const [tapes, forks] = [sized(1_000, 100_000), sized(500, 10_000)];
+      {
+        using store = home.open();
+        for (let n = 0; n < tapes; n += 1) store.session(`t${n}`);
+        for (let n = 0; n < forks; n += 1) store.fork('t0', { name: `f${n}` });
+      }
+      const all = tapes + forks;
+      expect(await small(home, ['sessions', '--quiet'])).toMatchObject({ lines: all });
+      expect(await small(home, ['graph', '--format', 'tree'])).toMatchObject({ lines: all });
+      expect((await small(home, ['verify'])).last).toMatch(`ok: ${all} sessions`);
+    },
+    limit,
+  );
+});

@@ -1,0 +1,199 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { openJournal } from '@tapedeck/graph/journal';
+import { openTapeStore, type SqliteTapeStore, user } from '@tapedeck/tape';
+import { describe, expect, test } from 'vitest';
+import { sized } from '../support/soak.ts';
+import { type StoreProcess, startStores } from '../support/store-process.ts';
+import { type TempDir, tempDir } from '../support/temp-dir.ts';
+
+const sessions = ['main', 'second', 'child'];
+
+/** A home with three sessions, and two processes that append to all of them until they are told to stop. */
+async function busyHome(dir: TempDir, workers: readonly StoreProcess[]) {
+  const [path, graph] = [dir.file('home/tape.db'), dir.file('home/session_graph.jsonl')];
+  {
+    using store = openTapeStore(path, { journal: openJournal(graph) });
+    store.session('main');
+    store.session('second');
+    store.fork('main', { name: 'child' });
+  }
+  for (const worker of workers) await worker.ask('open', { path, graph });
+  let busy = true;
+  const written = workers.map(async (worker) => {
+    for (let from = 1; busy; from += 20)
+      for (const session of sessions) await worker.ask('append', { session, count: 20, from });
+  });
+  return {
+    path,
+    stop: async () => {
+      busy = false;
+      await Promise.all(written);
+    },
+  };
+}
+
+/** Every tape of a copy is the beginning of the tape that it was copied from: the hash at its head covers all of it. */
+function expectPrefixes(copy: SqliteTapeStore, whole: SqliteTapeStore): number {
+  let entries = 0;
+  for (const session of sessions) {
+    const head = copy.find(session)?.head ?? 0;
+    const hashAt = (store: SqliteTapeStore) => [...store.read(session, { from: head, to: head })][0]?.hash;
+    expect(hashAt(copy)).toBe(hashAt(whole));
+    entries += head;
+  }
+  return entries;
+}
+
+describe('while two processes append (T27)', () => {
+  test('a backup is whole, and holds a beginning of every tape', async () => {
+    using dir = tempDir();
+    await using workers = await startStores(2);
+    const home = await busyHome(dir, workers);
+    using store = openTapeStore(home.path);
+    const copies = Array.from({ length: sized(8, 100) }, (_, i) => dir.file(`copy-${i}.db`));
+    for (const copy of copies) await store.backup(copy);
+    await home.stop();
+    const sizes = copies.map((path) => {
+      using copy = openTapeStore(path, { readonly: true });
+      expect([...copy.verifyDatabase(), ...copy.verify()]).toEqual([]);
+      return expectPrefixes(copy, store);
+    });
+    expect(sizes).toEqual(sizes.toSorted((a, b) => a - b));
+    expect(new Set(sizes).size).toBeGreaterThan(1);
+    expect(readdirSync(dir.path).filter((name) => name.endsWith('.part'))).toEqual([]);
+  });
+
+  test('a copy of the files, which nobody should take, is whole too or is told to be damaged', async () => {
+    using dir = tempDir();
+    await using workers = await startStores(2);
+    const home = await busyHome(dir, workers);
+    const copies = Array.from({ length: sized(25, 500) }, (_, i) => dir.file(`copy-${i}`));
+    for (const copy of copies) {
+      // In a process of its own: closing any descriptor of the file would drop this one's locks.
+      spawnSync('cp', ['-r', dir.file('home'), copy]);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    await home.stop();
+    using whole = openTapeStore(home.path);
+    for (const copied of copies) {
+      const open = () =>
+        openTapeStore(join(copied, 'tape.db'), { journal: openJournal(join(copied, 'session_graph.jsonl')) });
+      let copy: SqliteTapeStore;
+      try {
+        copy = open();
+      } catch (error) {
+        expect(error).toMatchObject({
+          code: expect.stringMatching(/^(?:TAPE_CORRUPT|GRAPH_DIVERGED|TAPE_IO)$/),
+        });
+        continue;
+      }
+      using _copy = copy;
+      if ([...copy.verifyDatabase(), ...copy.verify()].length === 0) expectPrefixes(copy, whole);
+    }
+  });
+});
+
+describe('the locks of a process', () => {
+  /** Tries to take the write lock of a file, in another process. */
+  const other = `import Database from 'better-sqlite3';
+    const db = new Database(process.argv[1], { timeout: 50 });
+    try { db.exec('BEGIN IMMEDIATE; ROLLBACK'); console.log('taken'); } catch (error) { console.log(error.code); }`;
+  const tryToWrite = (path: string) =>
+    execFileSync(process.execPath, ['--input-type=module', '-e', other, path], {
+      cwd: import.meta.dirname,
+      encoding: 'utf8',
+    }).trim();
+
+  test.each<[string, (path: string) => void]>([
+    ['nothing', () => {}],
+    ['opening it again for writing', (path) => openTapeStore(path).close()],
+    ['opening it again for reading', (path) => openTapeStore(path, { readonly: true }).close()],
+    [
+      'reading and verifying all of it',
+      (path) => {
+        using store = openTapeStore(path, { readonly: true });
+        expect([...store.verifyDatabase(), ...store.verify(), ...store.examine()]).toEqual([]);
+        expect([...store.read('main')].length).toBe(1);
+      },
+    ],
+  ])('stay while it writes, whatever it does beside: %s', (_, act) => {
+    using dir = tempDir();
+    const path = dir.file('tape.db');
+    let inside: (() => void) | undefined;
+    using store = openTapeStore(path, {
+      salt: () => {
+        inside?.();
+        return new Uint8Array(16);
+      },
+    });
+    store.session('main');
+    let seen = '';
+    // Salts are drawn within the transaction of an append, so this happens while it is open.
+    inside = () => {
+      act(path);
+      seen = tryToWrite(path);
+    };
+    store.append('main', [user('hello')]);
+    expect(seen).toBe('SQLITE_BUSY');
+    expect(tryToWrite(path)).toBe('taken');
+    inside = undefined;
+    expect([...store.verify()]).toEqual([]);
+  });
+});
+
+/** All sources of the packages, by name. */
+function sources(): Map<string, string> {
+  const root = join(import.meta.dirname, '../../packages');
+  const names = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) =>
+    /^\w+\/src\/.*\.ts$/.test(name),
+  );
+  return new Map(names.map((name) => [name, readFileSync(join(root, name), 'utf8')]));
+}
+
+describe('no source opens, reads or copies a database by node:fs, which would drop the locks of its process', () => {
+  const byContent = /\b(?:open|read|write|append|copy|cp|truncate|createReadStream|createWriteStream)\w*/;
+
+  test('in the package that owns the database, only what opens a place and what backs one up use files at all', () => {
+    const users = [...sources()].filter(
+      ([name, text]) => name.startsWith('tape/') && text.includes("'node:fs"),
+    );
+    expect(users.map(([name]) => name).sort()).toEqual([
+      'tape/src/backup.ts',
+      'tape/src/owner.ts',
+      'tape/src/place.ts',
+      'tape/src/sqlite.ts',
+    ]);
+    const imports = (name: string) =>
+      /import \{([^}]*)\} from 'node:fs'/.exec(sources().get(name) ?? '')?.[1]?.match(/[a-z]\w+/gi) ?? [];
+    // These look without opening; the one that opens creates what was not there (O_EXCL), before SQLite knows of it.
+    expect(imports('tape/src/sqlite.ts')).toEqual(['existsSync']);
+    expect(imports('tape/src/place.ts').filter((name) => byContent.test(name))).toEqual([
+      'openSync',
+      'readdirSync',
+    ]);
+    expect(
+      sources()
+        .get('tape/src/place.ts')
+        ?.match(/openSync\(/g),
+    ).toHaveLength(1);
+    expect(sources().get('tape/src/place.ts')).toContain('O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW');
+    // What is synced is the copy, which is closed by then, and its directory.
+    expect(imports('tape/src/backup.ts').filter((name) => byContent.test(name))).toEqual(['openSync']);
+    expect(
+      sources()
+        .get('tape/src/backup.ts')
+        ?.match(/openSync\(|sync\((\w+|dirname\(file\))\)/g),
+    ).toHaveLength(3);
+  });
+
+  test('in the others nobody names one in such a call', () => {
+    const call =
+      /\b(?:open|read|write|append|copy|cp|truncate|createReadStream)(?:File|Sync|FileSync|)\([^)\n]*(?:\.db\b|-wal|-shm)/;
+    const found = [...sources()].flatMap(([name, text]) =>
+      text.split('\n').flatMap((line, i) => (call.test(line) ? [`${name}:${i + 1}: ${line.trim()}`] : [])),
+    );
+    expect(found).toEqual([]);
+  });
+});

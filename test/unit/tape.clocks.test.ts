@@ -1,0 +1,131 @@
+import { openTapeStore, type StoreOptions, user, view } from '@tapedeck/tape';
+import fc from 'fast-check';
+import { afterEach, describe, expect, test } from 'vitest';
+import { countedIds } from '../support/ids.ts';
+import { MemoryJournal } from '../support/memory-journal.ts';
+import { sized } from '../support/soak.ts';
+import { refusal } from '../support/store.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+const day = 86_400_000;
+const start = Date.UTC(2026, 10, 21, 10);
+const zone = process.env.TZ;
+
+afterEach(() => {
+  if (zone === undefined) delete process.env.TZ;
+  else process.env.TZ = zone;
+});
+
+/** A store with a clock that says what it is told. */
+function storeAt(path: string, times: Iterator<number>, o: StoreOptions = {}) {
+  let last = start;
+  const now = () => {
+    last = times.next().value ?? last;
+    return last;
+  };
+  return openTapeStore(path, { durability: 'fast', now, ...o });
+}
+
+describe('order is that of the positions, whatever the clock says (T29)', () => {
+  const clocks: Readonly<Record<string, (n: number) => number>> = {
+    'goes back a day each time': (n) => start - n * day,
+    'jumps a hundred years on and back': (n) => start + (n % 2) * 36_525 * day,
+    'stands still': () => start,
+    'is at its beginning': () => 0,
+    'is at the end of what an id can hold': () => 2 ** 48 - 1,
+    'passes a leap second and a change of the hour': (n) => Date.UTC(2026, 2, 29, 0, 59, 58) + n * 500,
+  };
+
+  test.each(Object.entries(clocks))('%s', (_, at) => {
+    using dir = tempDir();
+    const journal = new MemoryJournal();
+    let n = 0;
+    const now = () => {
+      n += 1;
+      return at(n);
+    };
+    const texts = Array.from({ length: 30 }, (_, i) => `entry ${i}`);
+    {
+      using store = openTapeStore(dir.file('tape.db'), { durability: 'fast', now, journal });
+      store.session('main');
+      for (const text of texts) store.append('main', [user(text)]);
+      store.fork('main', { name: 'child', cut: 20 });
+      store.append('child', [user('own')]);
+      store.merge('child', { text: 'done' });
+    }
+    // Read by another clock, as another machine would.
+    using store = openTapeStore(dir.file('tape.db'), { journal });
+    const seqs = [...store.read('main')].map(({ seq }) => seq);
+    expect(seqs).toEqual(Array.from({ length: 33 }, (_, i) => i + 1));
+    const shown = JSON.stringify(view([...store.viewEntries('main')]).messages);
+    expect([...shown.matchAll(/entry \d+/g)].map(([text]) => text)).toEqual(texts);
+    expect(store.search({ text: 'entry', limit: 100 }).map((hit) => hit.seq)).toEqual(
+      seqs.slice(1, 31).reverse(),
+    );
+    expect(journal.lines().map((line) => JSON.parse(line).type)).toEqual(['session', 'fork', 'merge']);
+    expect([...store.verify()]).toEqual([]);
+  });
+
+  test('any times at all', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.integer({ min: 0, max: 4_000_000_000_000 }), { minLength: 1, maxLength: 40 }),
+        (times) => {
+          using store = storeAt(':memory:', times[Symbol.iterator]());
+          store.session('main');
+          for (let n = 0; n < 10; n += 1) store.append('main', [user(String(n))]);
+          const read = [...store.read('main', { from: 2 })].map(({ payload }) => JSON.stringify(payload));
+          expect(read.map((text) => /"text":"(\d)"/.exec(text)?.[1])).toEqual([...'0123456789']);
+          expect([...store.verify()]).toEqual([]);
+        },
+      ),
+      { numRuns: sized(150, 5_000) },
+    );
+  });
+
+  test('zones change how times are shown to no one: what is stored is the same in each', () => {
+    const heads = ['UTC', 'Pacific/Kiritimati', 'America/St_Johns', 'Asia/Kathmandu'].map((tz) => {
+      process.env.TZ = tz;
+      const journal = new MemoryJournal();
+      const salt = () => new Uint8Array(16);
+      const newId = countedIds();
+      using store = openTapeStore(':memory:', { now: () => start, salt, newId, journal });
+      store.session('main');
+      store.append('main', [user('hello')]);
+      return [store.find('main')?.headHash, journal.text];
+    });
+    expect(new Set(heads.map(String)).size).toBe(1);
+  });
+});
+
+describe('ids', () => {
+  test('are all different and in order while the clock stands still or goes back', () => {
+    for (const step of [0, -1]) {
+      let time = start;
+      const now = () => {
+        time += step;
+        return time;
+      };
+      using store = openTapeStore(':memory:', { now });
+      store.session('main');
+      const ids = Array.from(
+        { length: 5_000 },
+        () => store.post('main', { body: { type: 'append', drafts: [user('x')] } }).id,
+      );
+      expect(new Set(ids).size).toBe(5_000);
+      expect(ids.toSorted()).toEqual(ids);
+    }
+  });
+
+  test('that come twice, as from a broken source, make no second session and change no first', () => {
+    const newId = () => '01JD0000000000000000000001';
+    using store = openTapeStore(':memory:', { newId });
+    store.session('main');
+    const before = store.find('main');
+    expect(() => store.session('second')).toThrow();
+    expect(() => store.fork('main', { name: 'child' })).toThrow();
+    expect(store.find('main')).toEqual(before);
+    expect(store.sessions({ all: true }).map(({ name }) => name)).toEqual(['main']);
+    expect(refusal(() => store.append('second', [user('x')])).code).toBe('TAPE_NO_SESSION');
+  });
+});
