@@ -1,11 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { openJournal } from '@tapedeck/graph/journal';
-import { openTapeStore } from '@tapedeck/tape';
 import { crashPoints } from '@tapedeck/tape/crash-point';
 import { expect, test } from 'vitest';
 import { crashRound, warmUp } from '../support/crash-round.ts';
 import { journalPoints } from '../support/journal-points.ts';
-import { rawDb } from '../support/raw-db.ts';
 import { faultsAfterRecovery } from '../support/recovered.ts';
 import { seeded } from '../support/seeded.ts';
 import { sized, soak } from '../support/soak.ts';
@@ -51,10 +48,7 @@ test('whoever is killed wherever, nothing acknowledged is lost or doubled, and n
     const deaths = deathsOf(round, linesOf(log));
     const acks = await crashRound({ home, points: log, random, deaths, cache });
     acknowledged += acks.length;
-    using journal = openJournal(home.graph);
-    using store = openTapeStore(home.db, { journal });
-    using db = rawDb(home.db);
-    const faults = faultsAfterRecovery({ store, db, graph: home.graph }, acks);
+    const faults = faultsAfterRecovery(home, acks);
     expect(faults, `round ${round} of TAPEDECK_SEED=${seed}, deaths: ${deaths.join(', ')}`).toEqual([]);
   }
   const lines = linesOf(log);
