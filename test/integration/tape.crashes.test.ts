@@ -1,14 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { openJournal } from '@tapedeck/graph/journal';
-import { openTapeStore } from '@tapedeck/tape';
 import { crashPoints } from '@tapedeck/tape/crash-point';
 import { expect, test } from 'vitest';
 import { crashRound, warmUp } from '../support/crash-round.ts';
 import { journalPoints } from '../support/journal-points.ts';
-import { rawDb } from '../support/raw-db.ts';
 import { faultsAfterRecovery } from '../support/recovered.ts';
 import { seeded } from '../support/seeded.ts';
-import { sized } from '../support/soak.ts';
+import { sized, soak } from '../support/soak.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { tempHome } from '../support/temp-home.ts';
 
@@ -32,34 +29,31 @@ function deathsOf(round: number, log: readonly string[]): string[] {
     .map(({ point }) => point);
 }
 
-test(
-  'whoever is killed wherever, nothing acknowledged is lost or doubled, and nothing is left half done (R1, R2, R5, R6)',
-  async () => {
-    using shared = tempDir();
-    const [cache, log] = [shared.file('cache'), shared.file('points')];
-    writeFileSync(log, '');
-    {
-      using home = tempHome();
-      await warmUp({ home, points: log, random: seeded(seed), cache });
-    }
-    let acknowledged = 0;
-    for (let round = 0; round < rounds; round += 1) {
-      using home = tempHome();
-      const random = seeded(seed + round);
-      const deaths = deathsOf(round, linesOf(log));
-      const acks = await crashRound({ home, points: log, random, deaths, cache });
-      acknowledged += acks.length;
-      using journal = openJournal(home.graph);
-      using store = openTapeStore(home.db, { journal });
-      using db = rawDb(home.db);
-      const faults = faultsAfterRecovery({ store, db, graph: home.graph }, acks);
-      expect(faults, `round ${round} of TAPEDECK_SEED=${seed}, deaths: ${deaths.join(', ')}`).toEqual([]);
-    }
-    const lines = linesOf(log);
-    const never = (what: string) => points.filter((point) => !lines.includes(`${what} ${point}`));
-    expect(never('passed'), 'points that no process passed').toEqual([]);
-    expect(never('died'), 'points at which no process was killed').toEqual([]);
-    expect(acknowledged).toBeGreaterThan(rounds * 20);
-  },
-  sized(300_000, 6 * 3_600_000),
-);
+const timeout = soak ? 6 * 3_600_000 : 300_000;
+
+test('whoever is killed wherever, nothing acknowledged is lost or doubled, and nothing is left half done (R1, R2, R5, R6)', {
+  timeout,
+}, async () => {
+  using shared = tempDir();
+  const [cache, log] = [shared.file('cache'), shared.file('points')];
+  writeFileSync(log, '');
+  {
+    using home = tempHome();
+    await warmUp({ home, points: log, random: seeded(seed), cache });
+  }
+  let acknowledged = 0;
+  for (let round = 0; round < rounds; round += 1) {
+    using home = tempHome();
+    const random = seeded(seed + round);
+    const deaths = deathsOf(round, linesOf(log));
+    const acks = await crashRound({ home, points: log, random, deaths, cache });
+    acknowledged += acks.length;
+    const faults = faultsAfterRecovery(home, acks);
+    expect(faults, `round ${round} of TAPEDECK_SEED=${seed}, deaths: ${deaths.join(', ')}`).toEqual([]);
+  }
+  const lines = linesOf(log);
+  const never = (what: string) => points.filter((point) => !lines.includes(`${what} ${point}`));
+  expect(never('passed'), 'points that no process passed').toEqual([]);
+  expect(never('died'), 'points at which no process was killed').toEqual([]);
+  expect(acknowledged).toBeGreaterThan(rounds * 20);
+});

@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import type { Acknowledged } from './acknowledged.ts';
+import { crashActs } from './crash-acts.ts';
 import type { Random } from './seeded.ts';
 import type { TempHome } from './temp-home.ts';
 
@@ -35,8 +36,8 @@ export interface CrashRound {
 }
 
 const acts = 40;
-/** Every kind of act comes once in so many. */
-const actsPerCycle = 14;
+/** Every kind of act, and a new opening, comes once in so many. */
+const actsPerCycle = Object.keys(crashActs).length + 1;
 const recoveriesMax = 3;
 
 /**
@@ -103,7 +104,7 @@ async function run(
   if (killAfterMs !== undefined) await killSoon(child, closed, killAfterMs);
   await closed;
   if (child.signalCode === 'SIGKILL') return true;
-  if (child.exitCode !== 0) throw new Error(`worker ${order.who} failed: ${errors}`);
+  if (child.exitCode !== 0) throw new Error(`the worker of ${JSON.stringify(order)} failed: ${errors}`);
   return false;
 }
 

@@ -1,17 +1,33 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { checkJournal, readLines } from '@tapedeck/graph';
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import { openJournal } from '@tapedeck/graph/journal';
+import { openTapeStore, type SqliteTapeStore } from '@tapedeck/tape';
 import { type Acknowledged, lostOrDoubled } from './acknowledged.ts';
 import { importAll } from './crash-acts.ts';
 import { graphDifferences } from './graph-agrees.ts';
 import { halves } from './halves.ts';
-import { facts, type RawDb } from './raw-db.ts';
+import { facts, type RawDb, rawDb } from './raw-db.ts';
+import type { TempHome } from './temp-home.ts';
 
-/** What is wrong with a home after its recovery; the store is open on it for writing. Mends what can be mended. */
-export function faultsAfterRecovery(
-  { store, db, graph }: { store: SqliteTapeStore; db: RawDb; graph: string },
-  acks: readonly Acknowledged[],
-): string[] {
+/** What is wrong with a home after its recovery. Opens it, which is the last recovery, and mends what can be mended. */
+export function faultsAfterRecovery(home: TempHome, acks: readonly Acknowledged[]): string[] {
+  try {
+    using journal = openJournal(home.graph);
+    using store = openTapeStore(home.db, { journal });
+    using db = rawDb(home.db);
+    return faultsOf({ store, db, graph: home.graph }, acks);
+  } catch (error) {
+    return [error instanceof Error ? (error.stack ?? error.message) : String(error)];
+  }
+}
+
+interface Recovered {
+  readonly store: SqliteTapeStore;
+  readonly db: RawDb;
+  readonly graph: string;
+}
+
+function faultsOf({ store, db, graph }: Recovered, acks: readonly Acknowledged[]): string[] {
   const faults = whole({ store, db, graph });
   for (const { code, session } of [...store.examine()])
     if (code === 'staging-left' && session !== null) importAll(store, session);
@@ -24,7 +40,7 @@ export function faultsAfterRecovery(
 }
 
 /** Damage, acts of which only a part is there, and a graph file that is not the lineage. */
-function whole({ store, db, graph }: { store: SqliteTapeStore; db: RawDb; graph: string }): string[] {
+function whole({ store, db, graph }: Recovered): string[] {
   const report = checkJournal(existsSync(graph) ? readLines(graph) : []);
   const text = existsSync(graph) ? readFileSync(graph, 'utf8') : '';
   return [

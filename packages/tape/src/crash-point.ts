@@ -1,7 +1,7 @@
 /**
- * The places where a test may stop the store as a crash would, in the order in which the acts pass them. Each
- * stands after the part of an act that it names, but for those whose name says otherwise; tests assert that
- * every one of them is passed, so that the list cannot rot.
+ * The places where a test may stop the store as a crash would, act by act. Each stands after the part of an act that it
+ * names, but for those whose name says otherwise. The tests assert that every one of them is passed, so that the list
+ * cannot rot.
  */
 export const crashPoints = [
   'append/entry',

@@ -34,12 +34,10 @@ class VerbCommand implements fc.Command<Model, Handles> {
     const session = model.sessions[who % model.sessions.length];
     if (session === undefined) throw new TypeError('a model has sessions');
     this.#verb({ model, store: handles.at(by), session, choice });
-    for (const index of [by, by + 1 + other]) {
-      agree(model, handles.at(index), session);
-      // What the act moved beside its session: the parent, or a child that it made.
-      if (session.parent !== undefined) agree(model, handles.at(index), session.parent);
-      agree(model, handles.at(index), model.sessions.at(-1) ?? session);
-    }
+    agree(model, handles.at(by), session);
+    // What the act moved beside its session: the parent, or a child that it made.
+    for (const moved of new Set([session, session.parent ?? session, model.sessions.at(-1) ?? session]))
+      agree(model, handles.at(by + 1 + other), moved);
   }
 
   toString(): string {

@@ -51,8 +51,10 @@ const acts: Readonly<Record<string, Act>> = {
   drain: ({ store, lease }) => {
     if (lease !== undefined) store.drain(lease);
   },
-  acquire: ({ world, runtime, store, session, key }) => {
+  acquire: ({ world, runtime, store, session, id, key }) => {
+    const live = world.leases.live(id, world.clock.now());
     const lease = store.acquire(session, { id: `${runtime.name} ${key}` }, { ttlMs: leaseTtlMs });
+    if (live !== undefined) world.faults.push(`'${session}' was taken while ${live.owner} had it`);
     world.faults.push(...world.leases.taken(lease));
     runtime.leases.set(session, lease);
   },
@@ -67,7 +69,9 @@ const acts: Readonly<Record<string, Act>> = {
   release: ({ world, runtime, store, lease }) => {
     if (lease === undefined) return;
     for (let i = 0; i < 3; i += 1) {
+      const waiting = store.inbox(lease.id).filter(({ body }) => body.type === 'append');
       if (store.release(lease)) {
+        if (waiting.length > 0) world.faults.push(`'${lease.session}' was given back with a full inbox`);
         world.leases.over([lease]);
         runtime.leases.delete(lease.session);
         return;

@@ -6,6 +6,7 @@ import { facts, type RawDb } from '../raw-db.ts';
 import { refusal } from '../store.ts';
 import { results } from './appends.ts';
 import { attempt } from './requests.ts';
+import type { Runtime } from './runtime.ts';
 import type { World } from './world.ts';
 
 /** Rounds of healing after which all must be well. */
@@ -23,21 +24,22 @@ export function faultsAfterHealing(world: World, db: RawDb): string[] {
   const faults: string[] = [];
   let left: string[] = [];
   for (let round = 0; round < roundsMax; round += 1) {
-    for (const { store } of world.runtimes) left = settle(world, store);
+    for (const runtime of world.runtimes) left = settle(world, runtime);
     if (left.length === 0) break;
   }
   faults.push(...left.map((what) => `after ${roundsMax} rounds of healing: ${what}`));
-  for (const { store } of world.runtimes) faults.push(...faultsOf(world, store, db));
+  const { store } = world.random.of(world.runtimes);
+  faults.push(...faultsOf(world, store, db));
   const before = facts(db);
-  const [first] = world.runtimes;
-  if (first !== undefined) faults.push(...world.acks.flatMap((ack) => lostOrDoubled(first.store, ack)));
+  faults.push(...world.acks.flatMap((ack) => lostOrDoubled(store, ack)));
   if (facts(db) !== before) faults.push('asking for what was done already changed something');
   return faults;
 }
 
 /** Does what waits, and takes every session once; returns what still waits. */
-function settle(world: World, store: SqliteTapeStore): string[] {
-  for (const request of world.cutOff.splice(0)) world.run(first(world), () => attempt(world, store, request));
+function settle(world: World, runtime: Runtime): string[] {
+  const { store } = runtime;
+  for (const request of world.cutOff.splice(0)) world.run(runtime, () => attempt(world, store, request));
   const left: string[] = [];
   for (const { name, id } of store.sessions({ all: true })) {
     const lease = store.acquire(name, { id: `healing ${world.key()}` });
@@ -54,7 +56,7 @@ function settle(world: World, store: SqliteTapeStore): string[] {
   return left;
 }
 
-/** What one process finds wrong with the healed store. */
+/** What a process finds wrong with the healed store. */
 function faultsOf(world: World, store: SqliteTapeStore, db: RawDb): string[] {
   const faults = [
     ...[...store.verify()].map(({ code, message }) => `${code}: ${message}`),
@@ -73,9 +75,4 @@ function faultsOf(world: World, store: SqliteTapeStore, db: RawDb): string[] {
       if (code !== 'TAPE_FENCED') faults.push(`an owner of '${lease.session}' that lost it got ${code}`);
     }
   return faults;
-}
-
-function first({ runtimes: [runtime] }: World) {
-  if (runtime === undefined) throw new TypeError('a world has runtimes');
-  return runtime;
 }

@@ -42,8 +42,9 @@ export function simulate(seed: number): Simulated {
       world.faults.push(...graphPrefix(world.graph.text, db));
     }
     onCrashPoint(undefined);
-    world.faults.push(...faultsAfterHealing(world, db));
-    return { ...world, facts: facts(db), graph: world.graph.text };
+    const { faults, history, graph } = world;
+    faults.push(...faultsAfterHealing(world, db));
+    return { faults, history, facts: facts(db), graph: graph.text };
   } catch (error) {
     const faults = [...world.faults, error instanceof Error ? (error.stack ?? '') : String(error)];
     return { faults, history: world.history, facts: '', graph: world.graph.text };
