@@ -396,8 +396,8 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
   }
 
   /**
-   * After COMMIT the act is done, whatever becomes of the graph file: that it lags is reported, and the next opening
-   * brings it up to date, or stops when it holds lines that are not ours.
+   * After COMMIT the act is done, whatever becomes of the graph file and of reading what it lacks: that it lags is
+   * reported, and the next opening brings it up to date, or stops when it holds lines that are not ours.
    */
   #drainOutbox(): { graphLagging?: true } {
     if (this.#journal === undefined) return {};
@@ -406,7 +406,7 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
       return {};
     } catch (error) {
       const { code } = error as { code?: unknown };
-      if (code === 'GRAPH_IO' || code === 'GRAPH_DIVERGED') return { graphLagging: true };
+      if (typeof code === 'string' && /^(?:TAPE|GRAPH)_/.test(code)) return { graphLagging: true };
       throw error;
     }
   }
