@@ -95,12 +95,7 @@ export function tapesWithInbox({ db }: Pick<Writer, 'db'>): number[] {
 }
 
 /** Failures that say nothing of the item at hand: all of it waits for another drain, nothing is refused for them. */
-const notOfItem: ReadonlySet<TapeErrorCode> = new Set([
-  'TAPE_FENCED',
-  'TAPE_IO',
-  'TAPE_LOCKED',
-  'TAPE_CORRUPT',
-]);
+const notOfItem: ReadonlySet<TapeErrorCode> = new Set(['TAPE_FENCED', 'TAPE_IO', 'TAPE_LOCKED']);
 
 /**
  * Does what the inbox asks, oldest first, and removes it, in the caller's transaction. An item that cannot be
