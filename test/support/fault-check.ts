@@ -76,7 +76,7 @@ export async function faultsAfter(
 }
 
 /** Damage of the store, and a graph file that is not the lineage, fragments that were sealed apart. */
-function* damage(store: SqliteTapeStore, place: FaultPlace): Generator<string> {
+export function* damage(store: SqliteTapeStore, place: FaultPlace): Generator<string> {
   for (const { message } of [...store.verifyDatabase(), ...store.verify()]) yield `damaged: ${message}`;
   const recorded = lineage(place);
   if (recorded.length === 0) return;
