@@ -1,25 +1,18 @@
 import { mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type FaultPlace, faultPlace, workloads } from '../support/fault-acts.ts';
-import { type Call, trace, traceFault } from '../support/strace.ts';
+import { type Call, skipsTracing, trace } from '../support/strace.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 /** T7: what is acknowledged was synced before, in an order that a power cut cannot turn round. */
-const fault = traceFault();
-if (fault !== undefined) console.warn(`the order of syncs is not looked at: ${fault}`);
-
 const worker = join(import.meta.dirname, '../support/fault-worker.ts');
 const syscalls = [
   ...['write', 'pwrite64', 'fsync', 'fdatasync', 'mkdir', 'mkdirat', 'open', 'openat'],
   ...['link', 'linkat', 'rename', 'renameat', 'renameat2', 'access', 'faccessat', 'faccessat2'],
 ];
 
-describe.skipIf(fault !== undefined && process.env.CI !== 'true')('the order of syncs (T7)', () => {
-  beforeAll(() => {
-    expect(fault, 'a CI has strace: .ci/run installs it').toBeUndefined();
-  });
-
+describe.skipIf(skipsTracing('the order of syncs'))('the order of syncs (T7)', () => {
   test.each(['append', 'fork', 'merge', 'import'])(
     '%s is acknowledged after its log is synced',
     async (name) => {

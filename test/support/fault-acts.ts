@@ -30,7 +30,7 @@ export function openFaultStore({ db, graph }: FaultPlace, o: StoreOptions = {}):
 }
 
 /** One thing that is asked of a store. It can be asked again, by whoever comes after a crash, and has one effect. */
-export interface FaultAct {
+interface FaultAct {
   readonly name: string;
   readonly does: (store: SqliteTapeStore, place: FaultPlace) => unknown;
 }

@@ -39,24 +39,28 @@ export async function expectedOf(workload: Workload, place: FaultPlace): Promise
 /**
  * What is wrong with a home that a worker left, as a process finds it that comes after: acknowledged acts that are not
  * there, acts that are there in part, damage, a graph file that is not the lineage. Then everything is asked for again,
- * and must be there once.
+ * and must be there once. With `undone`, what was refused must not be there at first: nothing was in doubt.
  */
 export async function faultsAfter(
   workload: Workload,
   place: FaultPlace,
-  { expected, said }: { expected: Expected; said: readonly Said[] },
+  { expected, said, undone }: { expected: Expected; said: readonly Said[]; undone: boolean },
 ): Promise<string[]> {
   using store = openFaultStore(place);
   const found = [...damage(store, place)];
   const there = stateOf(store, place);
   for (const [act, effect] of expected.effects) {
     const acknowledged = said.some((fact) => fact.act === act && fact.error === undefined);
+    const refused = said.some((fact) => fact.act === act && fact.error !== undefined);
     for (const [piece, lines] of Map.groupBy(effect, workload.pieceOf ?? (() => act))) {
       const missing = without(lines, there);
       if (acknowledged && missing.length > 0)
         found.push(`acknowledged ${piece} is not there: ${missing.join(' | ')}`);
       else if (missing.length > 0 && missing.length < lines.length)
         found.push(`half of ${piece} is there, but not: ${missing.join(' | ')}`);
+      // Opening does several things; one of them may be done before another is refused.
+      else if (undone && refused && act !== 'open' && lines.length > 0 && missing.length === 0)
+        found.push(`${piece} was refused, and is there`);
     }
   }
   if (existsSync(place.copy)) found.push(...copyFaults(place));
@@ -72,7 +76,7 @@ export async function faultsAfter(
 }
 
 /** Damage of the store, and a graph file that is not the lineage, fragments that were sealed apart. */
-function* damage(store: SqliteTapeStore, place: FaultPlace): Generator<string> {
+export function* damage(store: SqliteTapeStore, place: FaultPlace): Generator<string> {
   for (const { message } of [...store.verifyDatabase(), ...store.verify()]) yield `damaged: ${message}`;
   const recorded = lineage(place);
   if (recorded.length === 0) return;

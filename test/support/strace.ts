@@ -3,14 +3,25 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Ended } from './fault-sweep.ts';
 
-/** Why a program cannot be traced here, or undefined when it can. */
-export function traceFault(): string | undefined {
-  const { error, status, stderr } = spawnSync('strace', ['-o', '/dev/null', '-e', 'trace=none', 'true'], {
-    encoding: 'utf8',
-  });
-  if (error !== undefined) return 'there is no strace';
-  return status === 0 ? undefined : `strace may not trace here: ${stderr.trim()}`;
+/** Whether a program's system calls can be followed here: `missing` is strace itself, `forbidden` what it needs. */
+export type Tracing = 'works' | 'missing' | 'forbidden';
+
+function probe(): Tracing {
+  const { error, status } = spawnSync('strace', ['-f', '-o', '/dev/null', '-e', 'trace=none', 'true']);
+  return error !== undefined ? 'missing' : status === 0 ? 'works' : 'forbidden';
+}
+
+export const tracing: Tracing = probe();
+
+/** Says so, once in a file, when its tests cannot be run; a CI that has no strace fails, for `.ci/run` installs it. */
+export function skipsTracing(what: string): boolean {
+  if (tracing === 'works') return false;
+  const why = tracing === 'missing' ? 'there is no strace' : 'strace may not trace';
+  if (tracing === 'missing' && process.env.CI === 'true') throw new Error(`cannot test ${what}: ${why}`);
+  console.warn(`skipped: ${what}; ${why}`);
+  return true;
 }
 
 /** One system call that was seen. */
@@ -29,11 +40,7 @@ export interface Injection {
   readonly kind: 'SIGKILL' | 'EIO' | 'ENOSPC';
 }
 
-export interface Traced {
-  readonly code: number | null;
-  readonly signal: NodeJS.Signals | null;
-  readonly stdout: string;
-  readonly stderr: string;
+export interface Traced extends Ended {
   readonly calls: readonly Call[];
 }
 
@@ -97,11 +104,4 @@ function parseCalls(log: string): Call[] {
     calls.push({ syscall, ordinal, text });
   }
   return calls;
-}
-
-/** At most so many of a list, spread evenly over all of it: the same ones every time. */
-export function spread<T>(all: readonly T[], most: number): T[] {
-  if (all.length <= most) return [...all];
-  const step = all.length / most;
-  return Array.from({ length: most }, (_, i) => all[Math.floor(i * step)] as T);
 }

@@ -2,7 +2,7 @@ import { type Writer, writeEntries } from './append.ts';
 import { extractBlobs, loadBlob, restoreBlobs, storeBlobs } from './blob.ts';
 import { crashPoint } from './crash-point.ts';
 import type { Draft } from './entry.ts';
-import { TapeError } from './errors.ts';
+import { TapeError, type TapeErrorCode } from './errors.ts';
 import { encodeJson, type Json } from './json.ts';
 import type { Lease } from './lease.ts';
 import { mergeTape } from './merge.ts';
@@ -96,6 +96,9 @@ export function tapesWithInbox({ db }: Pick<Writer, 'db'>): number[] {
   return db.all<{ tape_id: number }>('SELECT DISTINCT tape_id FROM inbox').map((row) => row.tape_id);
 }
 
+/** Failures that say nothing of the item at hand: all of it waits for another drain, nothing is refused for them. */
+const notOfItem: ReadonlySet<TapeErrorCode> = new Set(['TAPE_FENCED', 'TAPE_IO', 'TAPE_LOCKED']);
+
 /**
  * Does what the inbox asks, oldest first, and removes it, in the caller's transaction. An item that cannot be
  * done leaves an `inbox/refused` event with the reason, so that nothing vanishes. Returns how many were taken.
@@ -109,7 +112,7 @@ export function drainInbox(writer: Writer, realm: string, tapeId: number, lease:
     try {
       writer.db.savepoint(() => handle(writer, realm, { tapeId, lease, item }));
     } catch (error) {
-      if (!(error instanceof TapeError) || error.code === 'TAPE_FENCED') throw error;
+      if (!(error instanceof TapeError) || notOfItem.has(error.code)) throw error;
       writeEntries(writer, tapeById(writer.db, tapeId), [refusal(item, error)], lease.epoch);
     }
     crashPoint('inbox/handled');

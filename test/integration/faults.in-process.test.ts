@@ -1,0 +1,64 @@
+import { describe, expect, test } from 'vitest';
+import { workloads } from '../support/fault-acts.ts';
+import { draftsLeft } from '../support/fault-check.ts';
+import { type FaultKind, notedCalls, runInjected } from '../support/fault-inject.ts';
+import { inTwoLanes, judge, prepareSweep, type Sweep, saidIn, spread } from '../support/fault-sweep.ts';
+import { soak } from '../support/soak.ts';
+import { tracing } from '../support/strace.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+/** Where system calls can be made to fail, this is the smaller part: it stops between statements, and writes half a line. */
+const pointsEach = soak ? Number.POSITIVE_INFINITY : tracing === 'works' ? 6 : 25;
+
+describe('a fault at any statement or call on a file (T4)', () => {
+  test.each(Object.keys(workloads))(
+    'of %s loses nothing acknowledged, leaves nothing half, and what is refused undone',
+    async (name) => {
+      using dir = tempDir();
+      const sweep = await prepareSweep(name, dir.path);
+      const log = dir.file('calls');
+      const run = await runInjected(name, sweep.begin('count'), { log });
+      expect({ code: run.code, stderr: run.stderr }).toEqual({ code: 0, stderr: '' });
+      expect(saidIn(run).filter(({ error }) => error !== undefined)).toEqual([]);
+      const points = notedCalls(log).flatMap((call, i) =>
+        kindsFor(call).map((kind) => ({ call, i: i + 1, kind })),
+      );
+      // Half a line is the rarest: all of these, and a share of the others.
+      const [half, other] = [points.filter(isHalf), points.filter((point) => !isHalf(point))];
+      const chosen = [...half, ...spread(other, pointsEach)];
+      expect(chosen.length).toBeGreaterThanOrEqual(10);
+      expect(await inTwoLanes(chosen, (point, i) => tryPoint(sweep, `${i}`, point))).toEqual([]);
+    },
+    1_200_000,
+  );
+});
+
+interface Point {
+  readonly call: string;
+  readonly i: number;
+  readonly kind: FaultKind;
+}
+
+function isHalf({ kind }: Point): boolean {
+  return kind === 'SHORT' || kind === 'TORN';
+}
+
+function kindsFor(call: string): readonly FaultKind[] {
+  if (/^(?:get|all) /.test(call)) return ['EIO'];
+  if (call.startsWith('writeSync ')) return ['SIGKILL', 'EIO', 'ENOSPC', 'SHORT', 'TORN'];
+  return ['SIGKILL', 'EIO', 'ENOSPC'];
+}
+
+async function tryPoint(sweep: Sweep, dir: string, { call, i, kind }: Point): Promise<string[]> {
+  const place = sweep.begin(dir);
+  const run = await runInjected(sweep.name, place, { point: `${i}:${kind}` });
+  const killed = kind === 'SIGKILL' || kind === 'TORN';
+  const found = await judge(sweep, place, { run, killed, undone: true });
+  if (!killed) {
+    if (!call.startsWith('rmSync')) for (const draft of draftsLeft(place)) found.push(`left: ${draft}`);
+    for (const { act, error } of saidIn(run))
+      if (error !== undefined && call.endsWith(place.graph))
+        found.push(`${act} failed because of the graph file alone: ${JSON.stringify(error)}`);
+  }
+  return found.map((text) => `${kind} at ${i}, ${call}: ${text}\n    ${run.stdout.trim()}`);
+}
