@@ -5,7 +5,7 @@ export type Synchronous = 'FULL' | 'NORMAL';
 /** A bare better-sqlite3 handle set up as the store sets up its own. */
 export function rawHandle(path: string, synchronous: Synchronous): Database.Database {
   const db = new Database(path);
-  db.pragma('page_size = 8192');
+  db.pragma('page_size = 4096');
   db.pragma('journal_mode = WAL');
   db.pragma(`synchronous = ${synchronous}`);
   db.pragma('wal_autocheckpoint = 1000');

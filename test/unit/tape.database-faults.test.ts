@@ -9,7 +9,7 @@ import { openStore, refusal } from '../support/store.ts';
 import { type TempDir, tempDir } from '../support/temp-dir.ts';
 import { treeOf } from '../support/tree.ts';
 
-const page = 8192;
+const page = 4096;
 
 /** A home with forks, a merge, bytes, an index, and entries that take several pages; closed, so that all is in one file. */
 function makeWhole(): TempDir {

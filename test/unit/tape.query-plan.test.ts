@@ -211,7 +211,7 @@ test('a fork and an append write as much at 20,000 entries as at 100 (law 12)', 
   expect(short.fork).toBeGreaterThan(0);
   expect(short.append).toBeGreaterThan(0);
   // A deeper index adds a page now and then, and no more.
-  const page = 8192;
+  const page = 4096;
   expect(long.fork - short.fork).toBeLessThanOrEqual(4 * page);
   expect(long.append - short.append).toBeLessThanOrEqual(2 * page);
 });

@@ -77,7 +77,7 @@ const pragmas = [
   'cell_size_check = ON',
   'mmap_size = 0',
   'journal_size_limit = 16777216',
-  'wal_autocheckpoint = 1000',
+  'wal_autocheckpoint = 2000',
   'temp_store = MEMORY',
   ...(process.platform === 'darwin' ? ['fullfsync = ON', 'checkpoint_fullfsync = ON'] : []),
 ];

@@ -4,7 +4,7 @@ export const applicationId = 0x54415045;
 /** The schema that this build reads and writes. */
 export const schemaVersion = 1;
 
-export const pageSize = 8192;
+export const pageSize = 4096;
 
 /** Which client-side calls are open since where; schema 0 did without. */
 export const openCallsTable = `
