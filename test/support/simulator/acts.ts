@@ -63,19 +63,22 @@ const acts: Readonly<Record<string, Act>> = {
     const over = world.leases.isOver(lease);
     const extended = store.extend(lease, { ttlMs: leaseTtlMs });
     if (over) world.faults.push(`a lease that was over was extended: ${JSON.stringify(lease)}`);
-    world.leases.extended(extended);
+    world.leases.held(extended);
     runtime.leases.set(lease.session, extended);
   },
   release: ({ world, runtime, store, lease }) => {
     if (lease === undefined) return;
     for (let i = 0; i < 3; i += 1) {
       const waiting = store.inbox(lease.id).filter(({ body }) => body.type === 'append');
+      // Between its commit and its answer, others may have seen that the session is free.
+      world.leases.doubt(lease);
       if (store.release(lease)) {
         if (waiting.length > 0) world.faults.push(`'${lease.session}' was given back with a full inbox`);
         world.leases.over([lease]);
         runtime.leases.delete(lease.session);
         return;
       }
+      world.leases.held(lease);
       store.drain(lease);
     }
     world.faults.push(`the lease of '${lease.session}' could not be given back after three drains`);

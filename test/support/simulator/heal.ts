@@ -18,8 +18,10 @@ const roundsMax = 3;
  */
 export function faultsAfterHealing(world: World, db: RawDb): string[] {
   world.graph.heal();
-  const last = Math.max(0, ...world.leases.all.map(({ expiresAt }) => expiresAt));
-  world.clock.advance(Math.max(0, last - world.clock.now()) + 3_600_000);
+  const [{ last } = { last: null }] = db.all<{ last: number | null }>(
+    'SELECT max(expires_at) AS last FROM lease',
+  );
+  world.clock.advance(Math.max(0, (last ?? 0) - world.clock.now()) + 1);
   for (const runtime of world.runtimes) runtime.start();
   const faults: string[] = [];
   let left: string[] = [];

@@ -27,8 +27,14 @@ export class LeaseBook {
       .map(({ epoch }) => `epoch ${lease.epoch} of ${lease.session} was given after ${epoch}`);
   }
 
-  extended(lease: Lease): void {
+  /** The store has said that it is its owner's still. */
+  held(lease: Lease): void {
     this.#held.set(lease.id, lease);
+  }
+
+  /** It may be over soon, and nobody says when. */
+  doubt({ id }: Lease): void {
+    this.#held.delete(id);
   }
 
   /** They were given back, or somebody else has written their session: none of them may ever write again. */
