@@ -2,13 +2,10 @@ import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type FaultPlace, workloads } from '../support/fault-acts.ts';
 import { draftsLeft } from '../support/fault-check.ts';
-import { inTwoLanes, judge, prepareSweep, type Sweep, saidIn, spread } from '../support/fault-sweep.ts';
-import { sized } from '../support/soak.ts';
+import { inTwoLanes, judge, oneOfEach, prepareSweep, type Sweep, saidIn } from '../support/fault-sweep.ts';
+import { soak } from '../support/soak.ts';
 import { type Call, type Injection, skipsTracing, type Traced, trace } from '../support/strace.ts';
 import { tempDir } from '../support/temp-dir.ts';
-
-/** How many points of each workload are tried on every push; a soak tries all of them. */
-const pointsEach = sized(17, Number.POSITIVE_INFINITY);
 
 const writes = [
   ...[
@@ -41,7 +38,9 @@ describe.skipIf(skipsTracing('faults at system calls'))('a fault at any system c
     async (name) => {
       using dir = tempDir();
       const sweep = await prepareSweep(name, dir.path);
-      const points = spread(pointsOf(await callsOf(sweep)), pointsEach);
+      const all = pointsOf(await callsOf(sweep));
+      // On every push one death and one failure of each call on each file, and in a soak all.
+      const points = soak ? all : oneOfEach(all, classOf);
       expect(points.length).toBeGreaterThan(10);
       expect(await inTwoLanes(points, (point, i) => tryPoint(sweep, sweep.begin(`${i}`), point))).toEqual([]);
     },
@@ -75,10 +74,26 @@ async function traced({ name }: Sweep, place: FaultPlace, inject?: Injection): P
   });
 }
 
-function pointsOf(calls: readonly Call[]): Injection[] {
+interface Point extends Injection {
+  readonly file: string;
+}
+
+function pointsOf(calls: readonly Call[]): Point[] {
   return calls
     .filter(({ syscall }) => writes.includes(syscall) || reads.includes(syscall))
-    .flatMap(({ syscall, ordinal }) => kindsFor(syscall).map((kind) => ({ syscall, ordinal, kind })));
+    .flatMap(({ syscall, ordinal, text }) =>
+      kindsFor(syscall).map((kind) => ({ syscall, ordinal, kind, file: fileOf(text) })),
+    );
+}
+
+function classOf({ syscall, file, kind }: Point): string {
+  return `${syscall} ${file} ${kind === 'SIGKILL'}`;
+}
+
+/** The last part of the path that a call names, or that its descriptor has. */
+function fileOf(text: string): string {
+  const path = /"(\/[^"]+)"/.exec(text)?.[1] ?? /^\w+\(\d+<([^>]+)>/.exec(text)?.[1] ?? '';
+  return path.slice(path.lastIndexOf('/') + 1);
 }
 
 function kindsFor(syscall: string): readonly Injection['kind'][] {

@@ -46,8 +46,9 @@ export async function faultsAfter(
   place: FaultPlace,
   { expected, said, undone }: { expected: Expected; said: readonly Said[]; undone: boolean },
 ): Promise<string[]> {
+  const late = linesMissing(place, { expected, said });
   using store = openFaultStore(place);
-  const found = [...damage(store, place)];
+  const found = [...late, ...damage(store, place)];
   const there = stateOf(store, place);
   for (const [act, effect] of expected.effects) {
     const acknowledged = said.some((fact) => fact.act === act && fact.error === undefined);
@@ -73,6 +74,22 @@ export async function faultsAfter(
   if (extra.length > 0) found.push(`there twice, or from nowhere: ${extra.join(' | ')}`);
   found.push(...damage(store, place));
   return found;
+}
+
+/** Forks and merges that were acknowledged, without saying that the graph file lags, and whose line is not in it. */
+function linesMissing(
+  { graph }: FaultPlace,
+  { expected, said }: { expected: Expected; said: readonly Said[] },
+): string[] {
+  const records = (existsSync(graph) ? readFileSync(graph, 'utf8') : '')
+    .split('\n')
+    .filter((line) => line !== '' && !isFragment(line));
+  const lines = factsOf(records);
+  return said
+    .filter(({ act, error, graphLagging }) => act !== 'open' && error === undefined && graphLagging === false)
+    .flatMap(({ act }) => expected.effects.get(act) ?? [])
+    .filter((fact) => /^line (?:fork|merge) /.test(fact) && !lines.includes(fact))
+    .map((fact) => `acknowledged as written, and not in the graph file: ${fact}`);
 }
 
 /** Damage of the store, and a graph file that is not the lineage, fragments that were sealed apart. */
@@ -130,11 +147,15 @@ function stateOf(store: SqliteTapeStore, place: FaultPlace): string[] {
       facts.push(plain(`${name}: ${kind} ${mark ?? ''} ${title ?? ''} ${JSON.stringify(payload)}`));
     for (const { key } of store.inbox(name)) facts.push(`waiting for ${name}: ${key}`);
   }
-  for (const line of lineage(place)) {
+  return [...facts, ...factsOf(lineage(place))].sort();
+}
+
+/** What lines of the lineage say. */
+function factsOf(lines: readonly string[]): string[] {
+  return lines.map((line) => {
     const { type, session_id } = JSON.parse(line) as { type: string; session_id: string };
-    facts.push(`line ${type} ${session_id}`);
-  }
-  return facts.sort();
+    return `line ${type} ${session_id}`;
+  });
 }
 
 function plain(text: string): string {

@@ -77,6 +77,14 @@ export function spread<T>(all: readonly T[], most: number): T[] {
   );
 }
 
+/** One of each class, from the beginning of one and the end of another: the same ones every time. */
+export function oneOfEach<T>(all: readonly T[], classOf: (item: T) => string): T[] {
+  return [...Map.groupBy(all, classOf).values()].flatMap((items, i) => {
+    const item = items[Math.floor(((i * 0.618) % 1) * items.length)];
+    return item === undefined ? [] : [item];
+  });
+}
+
 /** Does something with each, two at a time, and collects what it finds. */
 export async function inTwoLanes<T>(
   items: readonly T[],

@@ -30,13 +30,31 @@ export interface OpenOptions {
  * @throws TAPE_CANNOT_OPEN, TAPE_SCHEMA_NEWER, TAPE_SCHEMA_OLDER when it is only to be read, TAPE_NOT_A_TAPE; an existing file that is not ours is not written.
  */
 export function openDatabase(path: string, options: OpenOptions = {}): Db {
+  try {
+    return openConnection(path, options, false);
+  } catch (error) {
+    if (options.readonly !== true || !(error instanceof TapeError) || error.code !== 'TAPE_IO') throw error;
+    try {
+      return openConnection(path, options, true);
+    } catch {
+      throw error;
+    }
+  }
+}
+
+/**
+ * Alone, a reader needs no shared memory, for which a full disk has no room (R8); while others have the file open
+ * there is some, and being alone fails. It takes a handle that could write for the lock, and lets it write nothing.
+ */
+function openConnection(path: string, options: OpenOptions, alone: boolean): Db {
   const { durability = 'full', readonly = false, allowUnsafePlace = false } = options;
   const inMemory = path === ':memory:';
   const probe = { ...machineProbe, ...options.probe };
   if (!inMemory) typed(path, () => preparePlace(path, probe, options));
   if (!inMemory && !readonly && existsSync(`${path}-wal`)) checkBeforeWriting(path);
-  const db = new Db(path, { readonly });
+  const db = new Db(path, { readonly: readonly && !alone });
   try {
+    if (alone) for (const pragma of ['locking_mode = EXCLUSIVE', 'query_only = ON']) db.pragma(pragma);
     checkSqlite(path, probe.sqliteVersion(db.get<{ v: string }>('SELECT sqlite_version() AS v')?.v ?? '0'));
     // On one snapshot: another process may be making the tables between two looks.
     const version = db.read(() => versionOf(db, path));

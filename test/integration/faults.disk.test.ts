@@ -1,0 +1,140 @@
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { openJournal } from '@tapedeck/graph/journal';
+import { assistant, openTapeStore, user } from '@tapedeck/tape';
+import { describe, expect, test } from 'vitest';
+import { type CliResult, jsonError, tapeHere } from '../support/cli.ts';
+import { type FaultPlace, faultPlace } from '../support/fault-acts.ts';
+import { damage } from '../support/fault-check.ts';
+import { diskFault, obstacles, smallDisk, tapeUnder } from '../support/obstacle.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+const fault = (() => {
+  using dir = tempDir();
+  return diskFault(dir.path);
+})();
+if (fault !== undefined) console.warn(`skipped: full and read-only disks; ${fault}`);
+
+interface Command {
+  readonly args: readonly string[];
+  readonly stdin?: string;
+}
+
+/** Each command that changes something, in a home that `prepare` made. */
+const commands: Readonly<Record<string, (dir: string) => Command>> = {
+  append: () => ({
+    args: ['append', 'main'],
+    stdin: `${JSON.stringify({ role: 'user', content: `words ${'x'.repeat(60_000)}` })}\n`,
+  }),
+  fork: () => ({ args: ['fork', 'main', '--as', 'kid', '--next-steps', 'y'.repeat(20_000)] }),
+  merge: () => ({ args: ['merge', 'ada'] }),
+  run: (dir) => ({ args: ['run', 'main', 'hello', '--model', `script:${join(dir, 'answers.json')}`] }),
+  import: (dir) => ({ args: ['import', join(dir, 'transcript.jsonl'), '--as', 'imported'] }),
+  backup: (dir) => ({ args: ['backup', join(dir, 'copies', 'copy.db')] }),
+  redact: () => ({ args: ['redact', 'main@2', '--reason', 'a key'] }),
+  'doctor --fix': () => ({ args: ['doctor', '--fix'] }),
+  checkpoint: () => ({ args: ['raw', 'checkpoint'] }),
+};
+
+/** What of the obstacle a message must name. */
+const named = {
+  ENOSPC: /full|no space|disk I\/O/,
+  EFBIG: /disk I\/O|too large/,
+  EROFS: /read-?only|unable to open/i,
+  EACCES: /permission denied|unable to open|readonly/i,
+  EMFILE: /too many open files|unable to open/,
+} as const;
+
+type Code = keyof typeof named;
+const all = Object.keys(commands);
+const cases: readonly (readonly [Code, string])[] = [
+  ...all.map((command) => ['ENOSPC', command] as const),
+  ...all.map((command) => ['EROFS', command] as const),
+  ...all.filter((command) => command !== 'backup').map((command) => ['EACCES', command] as const),
+  ...['append', 'fork', 'merge', 'import', 'backup'].map((command) => ['EFBIG', command] as const),
+  ...['append', 'fork', 'backup'].map((command) => ['EMFILE', command] as const),
+];
+
+describe('a command that meets the end of a disk or of its rights (T11)', () => {
+  for (const [code, command] of cases)
+    test.skipIf(obstacles[code].ownDisk && fault !== undefined)(
+      `${code}: ${command} is refused, changes nothing, and can be done after`,
+      async () => {
+        const obstacle = obstacles[code];
+        using dir = tempDir();
+        using _ = obstacle.ownDisk ? smallDisk(dir.file('disk')) : undefined;
+        const base = obstacle.ownDisk ? dir.file('disk') : dir.path;
+        const place = prepare(base);
+        const before = look(place);
+        const doIt = async (how = obstacle): Promise<CliResult> => {
+          const { args, stdin = '' }: Command = commands[command]?.(base) ?? { args: [] };
+          return await tapeUnder(how, [...args, '--json'], { home: place.dir, stdin });
+        };
+        obstacle.put(base);
+        try {
+          const refused = await doIt();
+          expect(refused.code, refused.stdout + refused.stderr).not.toBe(0);
+          const { code: type, message } = jsonError(refused);
+          expect(type).toMatch(/^(?:TAPE|GRAPH|SESSION)_/);
+          expect(message).toMatch(named[code]);
+          if (code === 'ENOSPC') await readsWork(place);
+        } finally {
+          obstacle.lift(base);
+        }
+        expect(readdirSync(join(base, 'copies'))).toEqual([]);
+        expect(look(place)).toEqual(before);
+        const done = await doIt({ ...obstacle, under: [] });
+        expect(done.code, done.stderr).toBe(0);
+        look(place);
+      },
+    );
+});
+
+/** A home, a transcript, a script for a model, and room for a backup. */
+function prepare(base: string): FaultPlace {
+  const place = faultPlace(base);
+  mkdirSync(join(base, 'copies'));
+  {
+    // A disk on which a file is open cannot be made read-only.
+    using journal = openJournal(place.graph);
+    using store = openTapeStore(place.db, { journal });
+    store.session('main');
+    store.append('main', [user('question'), assistant('answer')]);
+    store.fork('main', { name: 'ada' });
+    store.append('ada', [user('task'), assistant(`result ${'r'.repeat(50_000)}`)]);
+  }
+  const records = Array.from({ length: 40 }, (_, i) => {
+    const uuid = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
+    const role = i % 2 === 0 ? 'user' : 'assistant';
+    const content = [{ type: 'text', text: `part ${i} ${'z'.repeat(3000)}` }];
+    const message = { id: `m${i}`, role, content };
+    return {
+      type: role,
+      uuid: uuid(i),
+      parentUuid: i === 0 ? null : uuid(i - 1),
+      sessionId: uuid(99),
+      message,
+    };
+  });
+  writeFileSync(
+    join(base, 'transcript.jsonl'),
+    records.map((record) => `${JSON.stringify(record)}\n`).join(''),
+  );
+  writeFileSync(join(base, 'answers.json'), JSON.stringify([{ text: 'scripted' }]));
+  return place;
+}
+
+async function readsWork(place: FaultPlace): Promise<void> {
+  for (const args of [['log', 'main'], ['show', 'main@2'], ['sessions'], ['verify']]) {
+    const { code, stderr } = await tapeHere(args, { home: place.dir });
+    expect({ args, code, stderr }).toEqual({ args, code: 0, stderr: '' });
+  }
+}
+
+/** What sessions there are and what they say; all of it must verify. */
+function look(place: FaultPlace): unknown {
+  using journal = openJournal(place.graph);
+  using store = openTapeStore(place.db, { journal });
+  expect([...damage(store, place)]).toEqual([]);
+  return store.sessions().map(({ name, head, delivery }) => ({ name, head, delivery }));
+}
