@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   checkDraft,
   type Draft,
@@ -56,7 +57,7 @@ export const importVerb: Verb = defineVerb({
     return await writing(async (store) => {
       const origin = note('import/source', { format: transcript.format, session: transcript.session });
       const drafts = [{ ...origin, key: 'import:source' }, ...transcript.drafts];
-      const { info, added } = storeTranscript(store, { name, title: transcript.title, drafts });
+      const { info, added } = await storeTranscript(store, { name, title: transcript.title, drafts });
       const late = answeredLate(store, info.name, drafts);
       if (late > 0)
         status(
@@ -104,10 +105,10 @@ const chunkEntries = 500;
  * A new session is written in chunks that nobody sees and published at once; one that was imported before gets what
  * is new, in one batch.
  */
-function storeTranscript(
+async function storeTranscript(
   store: SqliteTapeStore,
   { name, title, drafts }: Importing,
-): { info: SessionInfo; added: number } {
+): Promise<{ info: SessionInfo; added: number }> {
   const existing = store.find(name);
   if (existing !== undefined) {
     const [first] = drafts;
@@ -122,8 +123,11 @@ function storeTranscript(
   }
   const keys = drafts.flatMap(({ key }) => key ?? []);
   const staged = store.stage(name, { keys, ...(title !== undefined && { title }) });
-  for (let i = 0; i < drafts.length; i += chunkEntries)
+  for (let i = 0; i < drafts.length; i += chunkEntries) {
+    // Between two chunks other writers get their turn (M3).
+    if (i > 0) await sleep(2);
     store.appendStaged(staged.id, drafts.slice(i, i + chunkEntries));
+  }
   const [info = staged] = store.publish([staged.id]);
   return { info, added: info.head - 1 }; // All but the `session/start` that every session has.
 }
