@@ -107,12 +107,23 @@ describe('tape doctor', () => {
   test('tells damage of entries, which nothing mends', async () => {
     using home = homeWithFork();
     const raw = new Database(home.db);
+    const trigger = raw.prepare(`SELECT sql FROM sqlite_schema WHERE name = 'entry_update'`).pluck().get();
     raw.exec('DROP TRIGGER entry_update');
     raw.exec(`UPDATE entry SET payload = replace(payload, 'hello', 'hullo') WHERE seq = 2`);
+    raw.exec(String(trigger));
     raw.close();
     const found = { code: 5, ok: false, problems: [{ code: 'entry-changed', session: 'main', seq: 2 }] };
     expect(await examined(home)).toMatchObject(found);
     expect(await examined(home, '--fix')).toMatchObject(found);
+  });
+
+  test('tells a trigger that is gone, though no entry was changed yet', async () => {
+    using home = homeWithFork();
+    const raw = new Database(home.db);
+    raw.exec('DROP TRIGGER entry_update');
+    raw.close();
+    const problem = { code: 'database-damaged', message: 'trigger entry_update is missing' };
+    expect(await examined(home)).toMatchObject({ code: 5, problems: [problem] });
   });
 });
 

@@ -47,52 +47,62 @@ function expectPrefixes(copy: SqliteTapeStore, whole: SqliteTapeStore): number {
 }
 
 describe('while two processes append (T27)', () => {
-  test('a backup is whole, and holds a beginning of every tape', async () => {
-    using dir = tempDir();
-    await using workers = await startStores(2);
-    const home = await busyHome(dir, workers);
-    using store = openTapeStore(home.path);
-    const copies = Array.from({ length: sized(8, 100) }, (_, i) => dir.file(`copy-${i}.db`));
-    for (const copy of copies) await store.backup(copy);
-    await home.stop();
-    const sizes = copies.map((path) => {
-      using copy = openTapeStore(path, { readonly: true });
-      expect([...copy.verifyDatabase(), ...copy.verify()]).toEqual([]);
-      return expectPrefixes(copy, store);
-    });
-    expect(sizes).toEqual(sizes.toSorted((a, b) => a - b));
-    expect(new Set(sizes).size).toBeGreaterThan(1);
-    expect(readdirSync(dir.path).filter((name) => name.endsWith('.part'))).toEqual([]);
-  });
+  test(
+    'a backup is whole, and holds a beginning of every tape',
+    async () => {
+      using dir = tempDir();
+      await using workers = await startStores(2);
+      const home = await busyHome(dir, workers);
+      using store = openTapeStore(home.path);
+      const copies = Array.from({ length: sized(8, 100) }, (_, i) => dir.file(`copy-${i}.db`));
+      for (const copy of copies) await store.backup(copy);
+      await home.stop();
+      const sizes = copies.map((path) => {
+        using copy = openTapeStore(path, { readonly: true });
+        expect([...copy.verifyDatabase(), ...copy.verify()]).toEqual([]);
+        return expectPrefixes(copy, store);
+      });
+      expect(sizes).toEqual(sizes.toSorted((a, b) => a - b));
+      expect(new Set(sizes).size).toBeGreaterThan(1);
+      expect(readdirSync(dir.path).filter((name) => name.endsWith('.part'))).toEqual([]);
+    },
+    sized(60_000, 900_000),
+  );
 
-  test('a copy of the files, which nobody should take, is whole too or is told to be damaged', async () => {
-    using dir = tempDir();
-    await using workers = await startStores(2);
-    const home = await busyHome(dir, workers);
-    const copies = Array.from({ length: sized(25, 500) }, (_, i) => dir.file(`copy-${i}`));
-    for (const copy of copies) {
-      // In a process of its own: closing any descriptor of the file would drop this one's locks.
-      spawnSync('cp', ['-r', dir.file('home'), copy]);
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    }
-    await home.stop();
-    using whole = openTapeStore(home.path);
-    for (const copied of copies) {
-      const open = () =>
-        openTapeStore(join(copied, 'tape.db'), { journal: openJournal(join(copied, 'session_graph.jsonl')) });
-      let copy: SqliteTapeStore;
-      try {
-        copy = open();
-      } catch (error) {
-        expect(error).toMatchObject({
-          code: expect.stringMatching(/^(?:TAPE_CORRUPT|GRAPH_DIVERGED|TAPE_IO)$/),
-        });
-        continue;
+  test(
+    'a copy of the files, which nobody should take, is whole too or is told to be damaged',
+    async () => {
+      using dir = tempDir();
+      await using workers = await startStores(2);
+      const home = await busyHome(dir, workers);
+      const copies = Array.from({ length: sized(25, 500) }, (_, i) => dir.file(`copy-${i}`));
+      for (const copy of copies) {
+        // In a process of its own: closing any descriptor of the file would drop this one's locks.
+        spawnSync('cp', ['-r', dir.file('home'), copy]);
+        await new Promise((resolve) => setTimeout(resolve, 5));
       }
-      using _copy = copy;
-      if ([...copy.verifyDatabase(), ...copy.verify()].length === 0) expectPrefixes(copy, whole);
-    }
-  });
+      await home.stop();
+      using whole = openTapeStore(home.path);
+      for (const copied of copies) {
+        const open = () =>
+          openTapeStore(join(copied, 'tape.db'), {
+            journal: openJournal(join(copied, 'session_graph.jsonl')),
+          });
+        let copy: SqliteTapeStore;
+        try {
+          copy = open();
+        } catch (error) {
+          expect(error).toMatchObject({
+            code: expect.stringMatching(/^(?:TAPE_CORRUPT|GRAPH_DIVERGED|TAPE_IO)$/),
+          });
+          continue;
+        }
+        using _copy = copy;
+        if ([...copy.verifyDatabase(), ...copy.verify()].length === 0) expectPrefixes(copy, whole);
+      }
+    },
+    sized(60_000, 900_000),
+  );
 });
 
 describe('the locks of a process', () => {

@@ -278,23 +278,29 @@ describe('with real processes', () => {
     expect(both.two.acquire('main', alive).epoch).toBe(lease.epoch + 1);
   });
 
-  test('that take and give back one session in turn never write into each other’s runs', async () => {
-    using both = pair();
-    await using workers = await startStores(3);
-    for (const worker of workers) await worker.ask('open', { path: both.path });
-    const count = sized(150, 5_000);
-    const held = await Promise.all(
-      workers.map((worker) => worker.ask<[string, number][]>('hold', { session: 'main', count, entries: 3 })),
-    );
-    const epochs = held.map((own) => own.map(([, epoch]) => epoch));
-    expect(new Set(epochs.flat()).size).toBe(3 * count);
-    for (const own of epochs) expect(own).toEqual(own.toSorted((a, b) => a - b));
-    const runs = [...both.two.read('main', { from: 3 })].map(
-      ({ payload }) => /run (\S+) (\d)/.exec(JSON.stringify(payload))?.slice(1) ?? [],
-    );
-    expect(runs.length).toBe(3 * 3 * count);
-    for (let at = 0; at < runs.length; at += 3)
-      expect(runs.slice(at, at + 3)).toEqual(['1', '2', '3'].map((n) => [runs[at]?.[0], n]));
-    expect([...both.two.verify()]).toEqual([]);
-  });
+  test(
+    'that take and give back one session in turn never write into each other’s runs',
+    async () => {
+      using both = pair();
+      await using workers = await startStores(3);
+      for (const worker of workers) await worker.ask('open', { path: both.path });
+      const count = sized(150, 5_000);
+      const held = await Promise.all(
+        workers.map((worker) =>
+          worker.ask<[string, number][]>('hold', { session: 'main', count, entries: 3 }),
+        ),
+      );
+      const epochs = held.map((own) => own.map(([, epoch]) => epoch));
+      expect(new Set(epochs.flat()).size).toBe(3 * count);
+      for (const own of epochs) expect(own).toEqual(own.toSorted((a, b) => a - b));
+      const runs = [...both.two.read('main', { from: 3 })].map(
+        ({ payload }) => /run (\S+) (\d)/.exec(JSON.stringify(payload))?.slice(1) ?? [],
+      );
+      expect(runs.length).toBe(3 * 3 * count);
+      for (let at = 0; at < runs.length; at += 3)
+        expect(runs.slice(at, at + 3)).toEqual(['1', '2', '3'].map((n) => [runs[at]?.[0], n]));
+      expect([...both.two.verify()]).toEqual([]);
+    },
+    sized(60_000, 900_000),
+  );
 });

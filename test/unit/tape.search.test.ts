@@ -80,6 +80,8 @@ describe('search', () => {
       '\ud800',
       'a\u2028b',
       'a\ufeffb',
+      '\u19c8',
+      '𐓐𐓑',
       '\u202e',
     ],
     ...[
@@ -160,7 +162,7 @@ describe('search', () => {
         }
       }
     },
-    sized(60_000, 600_000),
+    sized(180_000, 600_000),
   );
 
   test('finds tool results, anchors and their states', () => {

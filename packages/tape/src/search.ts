@@ -77,7 +77,7 @@ export function searchEntries(db: Db, realm: string, query: SearchQuery): Hit[] 
 function* candidates(db: Db, text: string): Generator<SearchRow> {
   const match = matchOf(text);
   const watermark = indexedTo(db);
-  if (match === undefined) {
+  if (match === undefined || !tokenized(db, text, match)) {
     yield* rows(db, { hi: Number.MAX_SAFE_INTEGER, lo: 0 });
     return;
   }
@@ -106,13 +106,29 @@ function* rows(db: Db, { lo, hi }: { lo: number; hi: number }): Generator<Search
   }
 }
 
+/**
+ * Whether the tokenizer of the index sees a word in a text at all, which then finds itself. It knows the Unicode of its
+ * own time: what has become a letter since is nothing to it.
+ */
+function tokenized(db: Db, text: string, match: string): boolean {
+  if (/[0-9A-Za-z]/.test(match)) return true;
+  makeFresh(db);
+  db.run('DELETE FROM temp.fresh_fts');
+  db.run('INSERT INTO temp.fresh_fts (rowid, text) VALUES (1, @text)', { text });
+  return db.get('SELECT 1 FROM temp.fresh_fts WHERE fresh_fts MATCH @match', { match }) !== undefined;
+}
+
+function makeFresh(db: Db): void {
+  db.exec(
+    "CREATE VIRTUAL TABLE IF NOT EXISTS temp.fresh_fts USING fts5(text, content='', contentless_delete=1)",
+  );
+}
+
 /** The rows above the watermark that match, by a temporary table with the same tokenizer. */
 function* fresh(db: Db, { match, watermark }: { match: string; watermark: number }): Generator<SearchRow> {
   const newest = db.get<{ id: number | null }>('SELECT max(id) AS id FROM entry')?.id ?? 0;
   if (newest <= watermark) return;
-  db.exec(
-    "CREATE VIRTUAL TABLE IF NOT EXISTS temp.fresh_fts USING fts5(text, content='', contentless_delete=1)",
-  );
+  makeFresh(db);
   for (let hi = newest; hi > watermark; hi -= chunkRows) {
     const page = new Map(
       [...rows(db, { lo: Math.max(watermark, hi - chunkRows), hi })].map((row) => [row.id, row]),
