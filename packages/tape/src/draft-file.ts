@@ -1,13 +1,19 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, fsyncSync, linkSync, openSync, rmSync } from 'node:fs';
+import { linkSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { TapeError } from './errors.ts';
 import { machineProbe, prepareFile } from './place.ts';
+import { sync } from './sync.ts';
 
 /** Makes an empty file, of mode 0600, under a name that nobody looks for yet; `keepDraft` gives it its own. */
 export function newDraft(file: string): string {
   const draft = `${file}.${randomBytes(6).toString('hex')}.part`;
-  prepareFile(draft, machineProbe);
+  try {
+    prepareFile(draft, machineProbe);
+  } catch (error) {
+    dropDraft(draft);
+    throw error;
+  }
   return draft;
 }
 
@@ -16,6 +22,7 @@ export function newDraft(file: string): string {
  * @throws TAPE_EXISTS
  */
 export function keepDraft(draft: string, file: string): void {
+  // No connection has the draft open by now.
   sync(draft);
   try {
     // A link, unlike a rename, does not replace what is there.
@@ -35,15 +42,5 @@ export function dropDraft(draft: string): void {
     } catch {
       // The file is whole under its name, or the act failed for a reason of its own.
     }
-  }
-}
-
-/** No connection has the draft open by now, so opening it here drops nobody's locks. */
-function sync(path: string): void {
-  const fd = openSync(path, 'r');
-  try {
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
   }
 }

@@ -3,7 +3,6 @@ import {
   closeSync,
   constants,
   fchmodSync,
-  fsyncSync,
   lstatSync,
   mkdirSync,
   openSync,
@@ -13,6 +12,7 @@ import {
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { TapeError } from './errors.ts';
+import { sync } from './sync.ts';
 
 /** What opening asks the machine; injected where a test needs a machine that is not there. */
 export interface Probe {
@@ -92,12 +92,7 @@ export function prepareDirectory(
 function syncParents(dir: string, made: string): void {
   const first = resolve(made);
   for (let at = resolve(dir); ; at = dirname(at)) {
-    const fd = openSync(dirname(at), 'r');
-    try {
-      fsyncSync(fd);
-    } finally {
-      closeSync(fd);
-    }
+    sync(dirname(at));
     if (at === first || at === dirname(at)) return;
   }
 }
