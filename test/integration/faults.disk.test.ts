@@ -62,8 +62,8 @@ describe('a command that meets the end of a disk or of its rights (T11)', () => 
       async () => {
         const obstacle = obstacles[code];
         using dir = tempDir();
-        using _ = obstacle.ownDisk ? smallDisk(dir.file('disk')) : undefined;
-        const base = obstacle.ownDisk ? dir.file('disk') : dir.path;
+        using disk = obstacle.ownDisk ? smallDisk(dir.path) : undefined;
+        const base = disk?.path ?? dir.path;
         const place = prepare(base);
         const before = look(place);
         const doIt = async (how = obstacle): Promise<CliResult> => {

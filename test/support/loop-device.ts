@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, truncateSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { mountPoint, unmount, unmountLeft } from './mounts.ts';
 import { tempDir } from './temp-dir.ts';
 
 /** A file system of its own in a file, mounted until the block ends. */
@@ -23,33 +24,32 @@ export function loopDisk(dir: string): LoopDisk {
   writeFileSync(image, '');
   truncateSync(image, mebibytes * 1024 * 1024);
   run('mkfs.ext4', '-q', '-F', image);
-  return mountImage(image, join(dir, 'mount'));
+  return mountImage(image, mountPoint(dir, 'disk'));
 }
 
 function mountImage(image: string, path: string): LoopDisk {
   mkdirSync(path);
   // The loop device goes away with the mount.
   run('mount', '-t', 'ext4', '-o', 'loop,commit=300', image, path);
-  const unmount = () => {
-    mounted.delete(unmount);
-    if (spawnSync('umount', [path]).status !== 0) spawnSync('umount', ['-l', path]);
-  };
-  mounted.add(unmount);
+  mounted.add(path);
   return {
     path,
     cut: () => {
       const copy = `${image}.cut`;
       copyFileSync(image, copy);
-      return mountImage(copy, `${path}.cut`);
+      return mountImage(copy, mountPoint(dirname(path), 'cut'));
     },
-    [Symbol.dispose]: unmount,
+    [Symbol.dispose]: () => {
+      mounted.delete(path);
+      unmount(path);
+    },
   };
 }
 
-/** Whatever happens to the tests, no mount outlives them. */
-const mounted = new Set<() => void>();
+/** Whatever happens to the tests, no mount outlives them; one that a kill left goes with the next run. */
+const mounted = new Set<string>();
 process.on('exit', () => {
-  for (const unmount of mounted) unmount();
+  for (const path of mounted) unmount(path);
 });
 
 function run(program: string, ...args: readonly string[]): void {
@@ -60,6 +60,7 @@ function run(program: string, ...args: readonly string[]): void {
 
 /** Why there can be no loop disks here, or undefined when there can. */
 export function loopFault(): string | undefined {
+  unmountLeft();
   using dir = tempDir();
   try {
     using _ = loopDisk(dir.file('disk'));

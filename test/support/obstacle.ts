@@ -4,6 +4,7 @@ import { chmodSync, closeSync, mkdirSync, openSync, readdirSync, rmSync, writeSy
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { CliResult } from './cli.ts';
+import { mountPoint, unmount, unmountLeft } from './mounts.ts';
 
 /** Something in the way of a command: a disk that is full, or may not be written. */
 export interface Obstacle {
@@ -46,17 +47,19 @@ function isRoot(): boolean {
 }
 
 /** A small disk of its own, until the block ends. Needs root. */
-export function smallDisk(path: string): Disposable {
+export function smallDisk(dir: string): Disposable & { readonly path: string } {
+  const path = mountPoint(dir, 'small');
   mkdirSync(path);
   run('mount', '-t', 'tmpfs', '-o', 'size=4m,mode=700', 'tmpfs', path);
-  return { [Symbol.dispose]: () => run('umount', '-l', path) };
+  return { path, [Symbol.dispose]: () => unmount(path) };
 }
 
 /** Why there can be no small disks here, or undefined when there can. */
 export function diskFault(dir: string): string | undefined {
   if (!isRoot()) return 'mounting takes root';
+  unmountLeft();
   try {
-    using _ = smallDisk(join(dir, 'probe'));
+    using _ = smallDisk(dir);
     return undefined;
   } catch (error) {
     return (error as Error).message;
