@@ -178,6 +178,21 @@ describe('search', () => {
     expect(seqs(store, 'task-start')).toEqual([4]);
   });
 
+  test('names a hundred of the sessions that see an entry, its own first', () => {
+    using store = storeWith('needle');
+    for (let i = 0; i < 60; i += 1) store.fork('main');
+    const { session } = store.fork('main');
+    for (let i = 0; i < 60; i += 1) store.fork(session);
+    const [hit] = store.search({ text: 'needle' });
+    const seq = hit?.seq ?? 0;
+    const [entry] = store.read('main', { from: seq, to: seq });
+    expect(hit?.sessions.length).toBe(100);
+    expect(new Set(hit?.sessions).size).toBe(100);
+    expect(hit?.sessions[0]).toBe('main');
+    for (const name of hit?.sessions ?? [])
+      expect([...store.read(name, { from: seq, to: seq })].map(({ hash }) => hash)).toEqual([entry?.hash]);
+  });
+
   test('tells an inherited entry once, with the sessions that see it', () => {
     using store = storeWith('seen by all', 'seen later');
     store.fork('main', { name: 'all' });

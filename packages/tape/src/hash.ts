@@ -16,12 +16,22 @@ export interface ChainLink {
 
 /** Hash of an entry's body. The salt keeps a redacted body from being guessed from its hash. */
 export function bodyHash(salt: Uint8Array, payload: string, meta: string | null): Buffer {
-  return hash('sha256', `${Buffer.from(salt).toString('hex')}${payload}\n${meta ?? ''}`, 'buffer');
+  return hash('sha256', bodyText(hex(salt), payload, meta), 'buffer');
 }
 
 /** Hash of an entry: everything but the body itself, and the hash of the entry before it. */
 export function entryHash(ulid: string, e: ChainLink, body: Uint8Array, previous: Uint8Array): Buffer {
-  const text = JSON.stringify([
+  return hash('sha256', entryText(ulid, e, hex(body), hex(previous)), 'buffer');
+}
+
+/** The text whose hash is a body's; the salt in hex. */
+export function bodyText(salt: string, payload: string, meta: string | null): string {
+  return `${salt}${payload}\n${meta ?? ''}`;
+}
+
+/** The text whose hash is an entry's; the hashes in hex. */
+export function entryText(ulid: string, e: ChainLink, body: string, previous: string): string {
+  return JSON.stringify([
     'tape.entry.v1',
     ulid,
     e.seq,
@@ -31,10 +41,9 @@ export function entryHash(ulid: string, e: ChainLink, body: Uint8Array, previous
     e.ref,
     e.at,
     e.key,
-    hex(body),
-    hex(previous),
+    body,
+    previous,
   ]);
-  return hash('sha256', text, 'buffer');
 }
 
 /** What the first entry of a root tape chains to. */

@@ -1,30 +1,27 @@
 import type { Entry, EntryKind, Mark, Meta, Seq } from './entry.ts';
 import { TapeError } from './errors.ts';
-import { hex } from './hash.ts';
 import { type Segment, segments } from './interval.ts';
 import type { Json } from './json.ts';
 import { tapeName } from './name.ts';
 import type { Db, SqlValue } from './sqlite.ts';
 import { type TapeRow, tapeById } from './tapes.ts';
 
-/** A row of `entry`. */
-export interface EntryRow {
-  readonly id: number;
-  readonly tape_id: number;
+/** What a reader is told of a row of `entry`. */
+interface EntryRow {
   readonly seq: number;
   readonly kind: string;
   readonly mark: Mark | null;
   readonly name: string | null;
   readonly ref: number | null;
+  readonly payload: string | null;
+  readonly meta: string | null;
   readonly at: number;
   readonly key: string | null;
-  readonly epoch: number;
-  readonly salt: Uint8Array | null;
-  readonly body_hash: Uint8Array;
-  readonly hash: Uint8Array;
-  readonly meta: string | null;
-  readonly payload: string | null;
+  readonly hash: string;
 }
+
+/** The hash comes as text: a buffer for each row costs more than all else in it. */
+const columns = 'seq, kind, mark, name, ref, payload, meta, at, key, lower(hex(hash)) AS hash';
 
 /** Which entries of a session to read; all bounds include both ends. */
 export interface EntryQuery {
@@ -38,7 +35,7 @@ export interface EntryQuery {
   readonly limit?: number;
 }
 
-const pageRows = 256;
+const pageRows = 128;
 
 /**
  * The entries of a session in order, a page at a time: no statement stays open between pages, so a slow reader
@@ -53,10 +50,10 @@ export function* readEntries(db: Db, tape: TapeRow, query: EntryQuery = {}): Gen
   }
   let left = query.limit ?? Number.POSITIVE_INFINITY;
   for (const segment of segments(db, tape, lo, hi).reverse()) {
-    const owner = tapeOf(db, tape, segment.tapeId);
+    const toEntry = entriesOf(db, tape, segment);
     for (let after = segment.lo; left > 0; ) {
       const rows = page(db, { ...segment, lo: after }, query.kind, Math.min(pageRows, left), 'ASC');
-      for (const row of rows) yield toEntry(tape, owner, row);
+      for (const row of rows) yield toEntry(row);
       left -= rows.length;
       after = rows.at(-1)?.seq ?? segment.hi;
       if (rows.length < pageRows) break;
@@ -72,9 +69,8 @@ function readLast(
   const entries: Entry[] = [];
   for (const segment of segments(db, tape, lo, hi)) {
     if (entries.length >= last) break;
-    const owner = tapeOf(db, tape, segment.tapeId);
-    for (const row of page(db, segment, kind, last - entries.length, 'DESC'))
-      entries.push(toEntry(tape, owner, row));
+    const toEntry = entriesOf(db, tape, segment);
+    for (const row of page(db, segment, kind, last - entries.length, 'DESC')) entries.push(toEntry(row));
   }
   return entries.reverse();
 }
@@ -88,7 +84,7 @@ function page(
 ): EntryRow[] {
   const params: Record<string, SqlValue> = { tapeId, lo, hi, limit, ...(kind !== undefined && { kind }) };
   return db.all<EntryRow>(
-    `SELECT * FROM entry WHERE tape_id = @tapeId AND seq > @lo AND seq <= @hi
+    `SELECT ${columns} FROM entry WHERE tape_id = @tapeId AND seq > @lo AND seq <= @hi
        ${kind === undefined ? '' : 'AND kind = @kind'} ORDER BY seq ${order} LIMIT @limit`,
     params,
   );
@@ -118,14 +114,14 @@ export function noSeq(tape: TapeRow, seq: Seq): TapeError {
   });
 }
 
-function tapeOf(db: Db, asked: TapeRow, id: number): TapeRow {
-  return id === asked.id ? asked : tapeById(db, id);
-}
-
-function toEntry(asked: TapeRow, owner: TapeRow, row: EntryRow): Entry {
-  return {
+/** Makes entries of the rows of one segment. */
+function entriesOf(db: Db, asked: TapeRow, { tapeId }: Segment): (row: EntryRow) => Entry {
+  const owner = tapeId === asked.id ? asked : tapeById(db, tapeId);
+  const tape = tapeName(owner.realm, owner.name, owner.incarnation);
+  const inherited = owner.id !== asked.id;
+  return (row) => ({
     session: asked.name,
-    tape: tapeName(owner.realm, owner.name, owner.incarnation),
+    tape,
     seq: row.seq,
     kind: row.kind as EntryKind,
     ...(row.mark !== null && { mark: row.mark }),
@@ -135,9 +131,9 @@ function toEntry(asked: TapeRow, owner: TapeRow, row: EntryRow): Entry {
     meta: row.meta === null ? {} : (parseStored(owner, row, row.meta) as Meta),
     at: row.at,
     ...(row.key !== null && { key: row.key }),
-    hash: hex(row.hash),
-    inherited: owner.id !== asked.id,
-  };
+    hash: row.hash,
+    inherited,
+  });
 }
 
 function parseStored(owner: TapeRow, row: EntryRow, text: string): Json {

@@ -43,6 +43,7 @@ interface SearchRow {
 }
 
 const limitDefault = 20;
+const sessionsMax = 100;
 const pageRows = 200;
 const chunkRows = 500;
 
@@ -238,10 +239,14 @@ function sees(db: Db, session: TapeRow, { tape_id, seq }: SearchRow): boolean {
 }
 
 function toHit(db: Db, owner: TapeRow, { row, snippet }: { row: SearchRow; snippet: string }): Hit {
+  // The inner limit keeps a session of very many forks from being walked whole, the outer one a tree of them.
   const seenBy = db.all<{ name: string }>(
     `WITH RECURSIVE seen(id) AS (
-       SELECT @tape UNION SELECT c.id FROM seen s JOIN tape c ON c.parent_id = s.id WHERE c.base_seq >= @seq AND c.floor_seq < @seq)
-     SELECT name FROM seen JOIN tape USING (id) WHERE lifecycle NOT IN ('staging', 'purged') ORDER BY id LIMIT 100`,
+       SELECT @tape UNION SELECT c.id FROM seen s JOIN tape c ON c.id IN (
+         SELECT id FROM tape WHERE parent_id = s.id AND base_seq >= @seq AND floor_seq < @seq LIMIT ${sessionsMax}))
+     SELECT name FROM (
+       SELECT id, name FROM seen JOIN tape USING (id) WHERE lifecycle NOT IN ('staging', 'purged') LIMIT ${sessionsMax})
+     ORDER BY id`,
     { tape: row.tape_id, seq: row.seq },
   );
   return {

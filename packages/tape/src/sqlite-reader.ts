@@ -42,7 +42,7 @@ export class SqliteTapeReader {
   }
 
   sessions(query: SessionQuery = {}): readonly SessionInfo[] {
-    return listTapes(this.db, this.realm, query).map(infoOf);
+    return listTapes(this.db, this.realm, query);
   }
 
   resolve(ref: Ref, point: Point): Seq {

@@ -144,7 +144,42 @@ function nameCandidates(db: Db, realm: string, ref: string): string[] {
   return rows.map((row) => row.name);
 }
 
+/** What `SessionInfo` says of a row. */
+type InfoRow = Pick<
+  TapeRow,
+  | 'ulid'
+  | 'realm'
+  | 'name'
+  | 'incarnation'
+  | 'kind'
+  | 'lifecycle'
+  | 'task'
+  | 'delivery'
+  | 'parent_name'
+  | 'parent_ulid'
+  | 'from_anchor'
+  | 'merged_at'
+  | 'deliver'
+  | 'title'
+  | 'ephemeral'
+  | 'floor_seq'
+  | 'base_seq'
+  | 'head_seq'
+  | 'settled_seq'
+  | 'created_at'
+  | 'updated_at'
+> & { readonly head_hash: string };
+
+const selectInfo = `SELECT t.ulid, t.realm, t.name, t.incarnation, t.kind, t.lifecycle, t.task, t.delivery,
+  p.name AS parent_name, p.ulid AS parent_ulid, t.from_anchor, t.merged_at, t.deliver, t.title, t.ephemeral,
+  t.floor_seq, t.base_seq, t.head_seq, t.settled_seq, t.created_at, t.updated_at, lower(hex(t.head_hash)) AS head_hash
+  FROM tape t LEFT JOIN tape p ON p.id = t.parent_id`;
+
 export function infoOf(row: TapeRow): SessionInfo {
+  return toInfo({ ...row, head_hash: hex(row.head_hash) });
+}
+
+function toInfo(row: InfoRow): SessionInfo {
   return {
     name: row.name,
     id: row.ulid,
@@ -163,7 +198,7 @@ export function infoOf(row: TapeRow): SessionInfo {
     floor: row.floor_seq,
     base: row.base_seq,
     head: row.head_seq,
-    headHash: hex(row.head_hash),
+    headHash: row.head_hash,
     settled: row.settled_seq,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
@@ -186,10 +221,10 @@ export interface SessionQuery {
 }
 
 /** Sessions, the one with the newest entry first; with `parent`, in the order they were spawned. */
-export function listTapes(db: Db, realm: string, query: SessionQuery = {}): TapeRow[] {
+export function listTapes(db: Db, realm: string, query: SessionQuery = {}): SessionInfo[] {
   const parent = query.parent === undefined ? null : needTape(db, realm, query.parent).id;
-  return db.all<TapeRow>(
-    `${select} WHERE t.realm = @realm AND t.lifecycle NOT IN ('staging', 'purged')
+  const rows = db.all<InfoRow>(
+    `${selectInfo} WHERE t.realm = @realm AND t.lifecycle NOT IN ('staging', 'purged')
        AND (@all = 1 OR @lifecycle IS NOT NULL OR (t.lifecycle NOT IN ('archived', 'destroyed') AND t.ephemeral = 0))
        AND (@kind IS NULL OR t.kind = @kind) AND (@lifecycle IS NULL OR t.lifecycle = @lifecycle)
        ${parent === null ? '' : 'AND t.parent_id = @parent'}
@@ -203,4 +238,5 @@ export function listTapes(db: Db, realm: string, query: SessionQuery = {}): Tape
       ...(parent !== null && { parent }),
     },
   );
+  return rows.map(toInfo);
 }

@@ -1,8 +1,7 @@
 import { blobHashes } from './blob.ts';
 import type { Seq } from './entry.ts';
-import { bodyHash, entryHash, genesisHash, sha256 } from './hash.ts';
+import { bodyText, type ChainLink, entryText, genesisHash, hex, sha256 } from './hash.ts';
 import { segments } from './interval.ts';
-import type { EntryRow } from './read.ts';
 import type { Db } from './sqlite.ts';
 import { type TapeRow, tapeById } from './tapes.ts';
 
@@ -23,6 +22,18 @@ export interface Problem {
   readonly seq: Seq | null;
   readonly message: string;
 }
+
+/** What the chain covers of a row of `entry`; salt and hashes in hex: a buffer for each would cost more than hashing. */
+interface EntryRow extends ChainLink {
+  readonly salt: string | null;
+  readonly body_hash: string;
+  readonly hash: string;
+  readonly meta: string | null;
+  readonly payload: string | null;
+}
+
+const columns = `seq, kind, mark, name, ref, at, key, meta, payload,
+  lower(hex(body_hash)) AS body_hash, lower(hex(hash)) AS hash, CASE WHEN salt IS NOT NULL THEN lower(hex(salt)) END AS salt`;
 
 const pageRows = 512;
 
@@ -49,17 +60,17 @@ export function* verifyTape(db: Db, tape: TapeRow, to: Seq = tape.head_seq): Gen
     message,
   });
   const base = baseHash(db, tape);
-  if (base === undefined || !equal(base, tape.base_hash))
+  if (base === undefined || hex(base) !== hex(tape.base_hash))
     yield problem(
       'base-wrong',
       tape.base_seq,
       `${tape.name} does not continue from what its parent has at ${tape.base_seq}`,
     );
-  let previous: readonly Uint8Array[] = [tape.base_hash];
+  let previous: readonly string[] = [hex(tape.base_hash)];
   let expected = tape.base_seq + 1;
   for (let after = tape.base_seq; after < to; ) {
     const rows = db.all<EntryRow>(
-      'SELECT * FROM entry WHERE tape_id = @id AND seq > @after AND seq <= @to ORDER BY seq LIMIT @limit',
+      `SELECT ${columns} FROM entry WHERE tape_id = @id AND seq > @after AND seq <= @to ORDER BY seq LIMIT @limit`,
       { id: tape.id, after, to, limit: pageRows },
     );
     for (const row of rows) {
@@ -76,7 +87,7 @@ export function* verifyTape(db: Db, tape: TapeRow, to: Seq = tape.head_seq): Gen
   }
   if (expected !== to + 1)
     yield problem('entry-missing', expected, `${tape.name}@${expected} is missing: its head is ${to}`);
-  else if (to === tape.head_seq && !previous.some((hash) => equal(hash, tape.head_hash)))
+  else if (to === tape.head_seq && !previous.includes(hex(tape.head_hash)))
     yield problem('head-wrong', to, `the recorded head of ${tape.name} is not the hash of its last entry`);
   const stray = strayEntry(db, tape);
   if (stray !== undefined)
@@ -95,17 +106,13 @@ function strayEntry(db: Db, { id }: TapeRow): Seq | undefined {
 
 interface Link {
   readonly row: EntryRow;
-  /** What the entry may follow; empty after a gap, where nothing can be said. */
-  readonly previous: readonly Uint8Array[];
+  /** Hashes that the entry may follow; empty after a gap, where nothing can be said. */
+  readonly previous: readonly string[];
   readonly problem: (code: Problem['code'], seq: Seq, message: string) => Problem;
 }
 
 /** Checks one entry; returns the hashes that the next one may follow, so that damage is not reported twice. */
-function* verifyEntry(
-  db: Db,
-  tape: TapeRow,
-  { row, previous, problem }: Link,
-): Generator<Problem, Uint8Array[]> {
+function* verifyEntry(db: Db, tape: TapeRow, { row, previous, problem }: Link): Generator<Problem, string[]> {
   const at = `${tape.name}@${row.seq}`;
   if (row.payload === null || row.salt === null) {
     const redacted = db.get(
@@ -114,15 +121,15 @@ function* verifyEntry(
     );
     if (redacted === undefined)
       yield problem('body-erased', row.seq, `the body of ${at} was erased without a redaction`);
-  } else if (!equal(bodyHash(row.salt, row.payload, row.meta), row.body_hash)) {
+  } else if (sha256(bodyText(row.salt, row.payload, row.meta)) !== row.body_hash) {
     yield problem('entry-changed', row.seq, `the body of ${at} is not what was written`);
     return [row.hash];
   } else
     yield* verifyBlobs(db, row.payload, (why) =>
       problem('blob-changed', row.seq, `the bytes of ${at} ${why}`),
     );
-  const hashes = previous.map((hash) => entryHash(tape.ulid, row, row.body_hash, hash));
-  if (hashes.length === 0 || hashes.some((hash) => equal(hash, row.hash))) return [row.hash];
+  const hashes = previous.map((hash) => sha256(entryText(tape.ulid, row, row.body_hash, hash)));
+  if (hashes.length === 0 || hashes.includes(row.hash)) return [row.hash];
   yield problem('chain-broken', row.seq, `${at} does not follow from the entry before it, or was changed`);
   return [row.hash, ...hashes.slice(-1)];
 }
@@ -149,8 +156,4 @@ function baseHash(db: Db, tape: TapeRow): Uint8Array | undefined {
     tape: owner.tapeId,
     seq: tape.base_seq,
   })?.hash;
-}
-
-function equal(a: Uint8Array, b: Uint8Array): boolean {
-  return Buffer.compare(a, b) === 0;
 }
