@@ -33,8 +33,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'the graph line is written before the commit',
     file: tape('sqlite-store'),
-    find: 'const forked = this.db.write(() => forkTape(this.#writer, this.need(parent), request));',
-    replace: `const forked = this.db.write(() => {
+    find: 'const forked = this.db.writeThrough(() => forkTape(this.#writer, this.need(parent), request));',
+    replace: `const forked = this.db.writeThrough(() => {
       const made = forkTape(this.#writer, this.need(parent), request);
       this.#drainOutbox();
       return made;

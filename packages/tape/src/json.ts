@@ -83,6 +83,16 @@ function exactNumber(_key: string, value: unknown, context?: { readonly source?:
  * @throws TAPE_BAD_ENTRY when the value has no JSON form, is too large, or is nested too deep.
  */
 export function encodeJson(value: unknown, what = 'value'): string {
+  const text = jsonText(value, what);
+  if (Buffer.byteLength(text) > entryBytesMax)
+    throw new TapeError('TAPE_BAD_ENTRY', `cannot store ${what}: over ${entryBytesMax} bytes`);
+  if (isTooDeep(text))
+    throw new TapeError('TAPE_BAD_ENTRY', `cannot store ${what}: nested over ${jsonDepthMax} levels`);
+  return text;
+}
+
+/** @throws TAPE_BAD_ENTRY when the value has no JSON form. */
+export function jsonText(value: unknown, what: string): string {
   let text: string | undefined;
   try {
     text = JSON.stringify(value);
@@ -90,10 +100,6 @@ export function encodeJson(value: unknown, what = 'value'): string {
     throw new TapeError('TAPE_BAD_ENTRY', `cannot store ${what}: ${(cause as Error).message}`, { cause });
   }
   if (text === undefined) throw new TapeError('TAPE_BAD_ENTRY', `cannot store ${what}: it has no JSON form`);
-  if (Buffer.byteLength(text) > entryBytesMax)
-    throw new TapeError('TAPE_BAD_ENTRY', `cannot store ${what}: over ${entryBytesMax} bytes`);
-  if (isTooDeep(text))
-    throw new TapeError('TAPE_BAD_ENTRY', `cannot store ${what}: nested over ${jsonDepthMax} levels`);
   return text;
 }
 

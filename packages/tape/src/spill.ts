@@ -1,6 +1,6 @@
 import { type Blob, blobOf, type TextRef } from './blob.ts';
 import { TapeError } from './errors.ts';
-import { isObject, isTooDeep, jsonDepthMax } from './json.ts';
+import { isObject, isTooDeep, jsonDepthMax, jsonText } from './json.ts';
 
 /** A tool's output above so many bytes of JSON is kept beside its entry, which has a preview (M9). */
 const spillBytes: number = 256 * 1024;
@@ -28,7 +28,7 @@ export function spillOutput(payload: unknown): { payload: unknown; blobs: readon
 
 function spill(value: unknown, blobs: Blob[]): unknown {
   if (value === undefined || (typeof value === 'string' && value.length * 3 <= spillBytes)) return value;
-  const json = JSON.stringify(value);
+  const json = jsonText(value, 'a tool result');
   if (Buffer.byteLength(json) <= spillBytes || json.includes('{"type":"blob"')) return value;
   if (isTooDeep(json))
     throw new TapeError('TAPE_BAD_ENTRY', `cannot store a tool result: nested over ${jsonDepthMax} levels`);
