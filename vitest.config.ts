@@ -11,6 +11,8 @@ function project(name: string, more: { testTimeout?: number; include?: string[] 
 export default defineConfig({
   ssr: { resolve: { conditions } },
   test: {
+    // The tests that start processes wait more than they compute: one worker would leave a processor idle.
+    maxWorkers: 2,
     reporters: ['default', './test/reporter.ts'],
     projects: [
       project('unit', {

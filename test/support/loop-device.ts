@@ -53,7 +53,10 @@ process.on('exit', () => {
 });
 
 function run(program: string, ...args: readonly string[]): void {
-  const { error, status, stderr } = spawnSync(program, args, { encoding: 'utf8' });
+  const { error, status, stderr } = spawnSync(program, args, {
+    encoding: 'utf8',
+    env: { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/sbin` },
+  });
   if (error !== undefined) throw new Error(`there is no ${program}`);
   if (status !== 0) throw new Error(`${program} failed: ${stderr.trim()}`);
 }

@@ -265,6 +265,8 @@ test('one session is run once at a time, by whatever handle', async () => {
   const first = main.run('One');
   expect(main.attach()).toBe(first);
   await expect(main.run('Two')).rejects.toMatchObject({ code: 'SESSION_BUSY' });
+  // Until it has begun, another handle could be quicker.
+  for await (const { type } of first) if (type === 'run-started') break;
   const other = await home.deck.session('main');
   await expect(other.run('Three')).rejects.toMatchObject({
     code: 'SESSION_BUSY',
