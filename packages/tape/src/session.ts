@@ -134,26 +134,39 @@ export function checkFree({ db }: Writer, realm: string, name: string): void {
 }
 
 /** Sets where a session is in its life, with a line in the lineage; nothing when it is there already. */
-export function setLifecycle(writer: Writer, tape: TapeRow, lifecycle: Lifecycle): TapeRow {
-  return setState(writer, tape, 'lifecycle', lifecycle, lifecycle === 'archived' ? 'archive' : 'status');
+export function setLifecycle(
+  writer: Writer,
+  tape: TapeRow,
+  { lifecycle, epoch }: { readonly lifecycle: Lifecycle; readonly epoch: number },
+): TapeRow {
+  const type = lifecycle === 'archived' ? 'archive' : 'status';
+  return setState(writer, tape, { column: 'lifecycle', value: lifecycle, type, epoch });
 }
 
 /** Sets how a child's run stands, with a line in the lineage. Only runs do this. */
-export function setTask(writer: Writer, tape: TapeRow, task: Task): TapeRow {
-  return setState(writer, tape, 'task', task, 'status');
-}
-
-function setState(
+export function setTask(
   writer: Writer,
   tape: TapeRow,
-  column: 'lifecycle' | 'task',
-  value: Lifecycle | Task,
-  type: 'archive' | 'status',
+  { task, epoch }: { readonly task: Task; readonly epoch: number },
 ): TapeRow {
+  return setState(writer, tape, { column: 'task', value: task, type: 'status', epoch });
+}
+
+interface StateChange {
+  readonly column: 'lifecycle' | 'task';
+  readonly value: Lifecycle | Task;
+  readonly type: 'archive' | 'status';
+  /** The epoch to write under. */
+  readonly epoch: number;
+}
+
+function setState(writer: Writer, tape: TapeRow, { column, value, type, epoch }: StateChange): TapeRow {
   if (tape[column] === value) return tape;
-  writer.db.run(`UPDATE tape SET ${column} = @value, updated_at = @now WHERE id = @id`, {
+  // The epoch moves on as with any act without a lease: an owner whose time had run out writes no more.
+  writer.db.run(`UPDATE tape SET ${column} = @value, epoch = @epoch, updated_at = @now WHERE id = @id`, {
     id: tape.id,
     value,
+    epoch,
     now: writer.sources.now(),
   });
   crashPoint('status/row');

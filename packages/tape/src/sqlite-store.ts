@@ -204,16 +204,15 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
   setLifecycle(ref: Ref, lifecycle: Lifecycle): SessionInfo {
     return this.#change(() => {
       const tape = this.need(ref);
-      if (lifecycle === 'archived') this.#epoch(tape, undefined);
-      return setLifecycle(this.#writer, tape, lifecycle);
+      const epoch = lifecycle === 'archived' ? this.#epoch(tape, undefined) : tape.epoch;
+      return setLifecycle(this.#writer, tape, { lifecycle, epoch });
     });
   }
 
   setTask(ref: Ref, task: Task, { lease }: WriteOptions = {}): SessionInfo {
     return this.#change(() => {
       const tape = this.need(ref);
-      this.#epoch(tape, lease);
-      return setTask(this.#writer, tape, task);
+      return setTask(this.#writer, tape, { task, epoch: this.#epoch(tape, lease) });
     });
   }
 

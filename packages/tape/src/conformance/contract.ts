@@ -20,6 +20,11 @@ export interface Runner {
 /** Opens a new, empty store; each case disposes of its own. */
 export type Open = () => Awaitable<TapeStore>;
 
+/** Where stores keep what they hold: it outlives each of them, and several may be open on it at once. */
+export interface Place extends AsyncDisposable {
+  open(): Awaitable<TapeStore>;
+}
+
 /** One part of the contract. */
 export type Chapter = (runner: Runner, open: Open) => void;
 

@@ -1,21 +1,30 @@
 import { appendChapter } from './append.ts';
-import type { Open, Runner } from './contract.ts';
+import { contentChapter } from './content.ts';
+import type { Open, Place, Runner } from './contract.ts';
 import { forkChapter } from './fork.ts';
 import { leaseChapter } from './lease.ts';
 import { mergeChapter } from './merge.ts';
 import { readChapter } from './read.ts';
+import { restartChapter } from './restart.ts';
 import { rewindChapter } from './rewind.ts';
 import { stageChapter } from './stage.ts';
 
-export type { Matchers, Open, Runner } from './contract.ts';
+export type { Matchers, Open, Place, Runner } from './contract.ts';
 
 /**
  * What every `TapeStore` promises, as cases of the runner that calls it:
  *
  *     import { expect, test } from 'vitest';
  *     tapeStoreContract({ test, expect }, () => openTapeStore(':memory:'));
+ *
+ * With `place`, which makes a new, empty place each time, also what outlives a store: the same acts again after a
+ * restart, and two stores at once.
  */
-export function tapeStoreContract(runner: Runner, open: Open): void {
+export function tapeStoreContract(
+  runner: Runner,
+  open: Open,
+  { place }: { readonly place?: () => Place | Promise<Place> } = {},
+): void {
   appendChapter(runner, open);
   readChapter(runner, open);
   forkChapter(runner, open);
@@ -23,4 +32,6 @@ export function tapeStoreContract(runner: Runner, open: Open): void {
   rewindChapter(runner, open);
   leaseChapter(runner, open);
   stageChapter(runner, open);
+  contentChapter(runner, open);
+  if (place !== undefined) restartChapter(runner, place);
 }

@@ -1,0 +1,52 @@
+import { isTextRef } from '../blob.ts';
+import { assistant, user } from '../entry.ts';
+import { isObject } from '../json.ts';
+import { all, answers, asks, type Chapter, refusal, textOf } from './contract.ts';
+
+/** Finding what was said, erasing it, and outputs too large for an entry. */
+export const contentChapter: Chapter = ({ test, expect }, open) => {
+  test('a search takes every character literally, and finds an inherited entry once', async () => {
+    await using store = await open();
+    await store.session('main');
+    await store.append('main', [user('the "quick" (brown) fox*'), assistant('a quick fox')]);
+    await store.fork('main', { name: 'child' });
+    const found = async (text: string) => (await store.search({ text })).map(({ seq }) => seq);
+    expect(await found('"quick" (brown) fox*')).toEqual([2]);
+    expect(await found('quick')).toEqual([3, 2]);
+    expect(await found('quick OR slow')).toEqual([]);
+    const [hit] = await store.search({ text: 'a quick fox' });
+    expect(hit).toMatchObject({ session: 'main', seq: 3, sessions: ['main', 'child'] });
+    expect((await store.search({ text: 'a quick fox', session: 'child' })).length).toBe(1);
+  });
+
+  test('what was redacted is not read, not found, and the tape still verifies', async () => {
+    await using store = await open();
+    await store.session('main');
+    await store.append('main', [user('my secret'), assistant('I will not tell')]);
+    expect((await store.search({ text: 'secret' })).length).toBe(1);
+    await store.redact('main', 2, 'a secret');
+    expect((await all(store.read('main', { from: 2, to: 2 })))[0]?.payload).toBe(null);
+    expect(await store.search({ text: 'my secret' })).toEqual([]);
+    const [receipt] = await all(store.read('main', { last: 1 }));
+    expect(receipt).toMatchObject({ kind: 'redaction', payload: { seq: 2, reason: 'a secret' } });
+    expect(await all(store.verify())).toEqual([]);
+    expect((await refusal(() => store.redact('main', 99, 'x'))).code).toBe('TAPE_NO_SEQ');
+  });
+
+  test('a large output is kept beside its entry, whole and in ranges', async () => {
+    await using store = await open();
+    await store.session('main');
+    const text = Array.from({ length: 100_000 }, (_, i) => String(i).padStart(6, '0')).join('');
+    await store.append('main', [asks('c1')]);
+    await store.append('main', [answers('c1', text)]);
+    const [entry] = await all(store.read('main', { last: 1 }));
+    const output = isObject(entry?.payload) && isObject(entry.payload.output) ? entry.payload.output : {};
+    const ref = output.value;
+    expect(isTextRef(ref)).toBe(true);
+    const hash = isTextRef(ref) ? ref.hash : '';
+    const decode = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+    expect(decode(await store.blob(hash)) === text).toBe(true);
+    expect(decode(await store.blob(hash, { from: 600, to: 612 }))).toBe('000100000101');
+    expect(textOf(entry)).toBe('tool-result');
+  });
+};

@@ -1,0 +1,132 @@
+import { assistant, toolResult, user } from '../entry.ts';
+import type { TapeStore } from '../store.ts';
+import { all, asks, type Place, type Refusal, type Runner, refusal, sessionOf, textOf } from './contract.ts';
+
+/** What outlives a store, and what two stores on one place promise each other. */
+export const restartChapter = ({ test, expect }: Runner, makePlace: () => Place | Promise<Place>): void => {
+  test('what was acknowledged is there after a restart, and repeating it changes nothing', async () => {
+    await using place = await makePlace();
+    const keyed = (store: TapeStore) =>
+      store.append('main', [user('hello'), assistant('well')], { key: 'turn' });
+    const forked = (store: TapeStore) =>
+      store.fork('main', { key: 'call', intention: { nextSteps: 'Look.' } });
+    let before: unknown[] = [];
+    {
+      await using store = await place.open();
+      await store.session('main');
+      const [appended, child] = [await keyed(store), await forked(store)];
+      await store.append(child.id, [assistant('done')], { key: 'answer' });
+      before = [appended.to, child.session, (await store.merge(child.id)).seq];
+    }
+    await using store = await place.open();
+    const heads = async () => (await store.sessions()).map(({ name, headHash }) => [name, headHash]);
+    const was = await heads();
+    const child = await forked(store);
+    expect(child.repeated).toBe(true);
+    expect([(await keyed(store)).to, child.session, (await store.merge(child.id)).seq]).toEqual(before);
+    expect((await store.session('main')).created).toBe(false);
+    expect(await heads()).toEqual(was);
+    expect(await all(store.verify())).toEqual([]);
+  });
+
+  test('an import goes on after a restart where it was left', async () => {
+    await using place = await makePlace();
+    const line = (n: number) => ({ ...user(`m${n}`), key: `line-${n}` });
+    {
+      await using store = await place.open();
+      const staged = await store.stage('old', { keys: ['line-1', 'line-2'] });
+      await store.appendStaged(staged.id, [line(1)]);
+    }
+    await using store = await place.open();
+    expect(await store.find('old')).toBe(undefined);
+    const staged = await store.stage('old', { keys: ['line-1', 'line-2'] });
+    expect(await store.appendStaged(staged.id, [line(1), line(2)])).toMatchObject({ added: 1, repeated: 1 });
+    await store.publish([staged.id]);
+    expect((await all(store.read('old', { from: 2 }))).map(textOf)).toEqual(['m1', 'm2']);
+  });
+
+  test('of two stores on one place one owns a session at a time, and each sees what the other wrote', async () => {
+    await using place = await makePlace();
+    await using one = await place.open();
+    await using two = await place.open();
+    await sessionOf(one, 'main', 1);
+    const lease = await one.acquire('main', { id: 'one', host: 'elsewhere' });
+    const busy = { code: 'TAPE_BUSY', data: { session: 'main', owner: { id: 'one' } } };
+    expect(await refusal(() => two.acquire('main', { id: 'two' }))).toMatchObject(busy);
+    expect(await refusal(() => two.append('main', [user('x')]))).toMatchObject(busy);
+    await one.append('main', [user('mine')], { lease });
+    expect((await all(two.read('main', { last: 1 }))).map(textOf)).toEqual(['mine']);
+    const seen = await one.changes();
+    await two.post('main', { body: { type: 'append', drafts: [user('posted')] } });
+    expect((await one.changes()) === seen).toBe(false);
+    expect(await one.release(lease)).toBe(false);
+    expect(await one.drain(lease)).toBe(1);
+    expect(await one.release(lease)).toBe(true);
+    expect((await two.acquire('main', { id: 'two' })).owner).toBe('two');
+  });
+
+  test('an owner that was superseded elsewhere is refused in every act, for ever', async () => {
+    await using place = await makePlace();
+    await using late = await place.open();
+    await using next = await place.open();
+    await sessionOf(late, 'main', 2);
+    const lease = await late.acquire('main', { id: 'late' }, { ttlMs: 0 });
+    expect(await late.holds(lease)).toBe(true);
+    const held = await next.acquire('main', { id: 'next' });
+    expect(await late.holds(lease)).toBe(false);
+    const acts: readonly (() => unknown)[] = [
+      () => late.append('main', [user('x')], { lease }),
+      () => late.result('main', 'x', { lease }),
+      () => late.rewind('main', 2, { lease }),
+      () => late.unrewind('main', { lease }),
+      () => late.setTask('main', 'completed', { lease }),
+      () => late.settle('run', [user('x')], { lease }),
+      () => late.redact('main', 2, 'x', { lease }),
+      () => late.drain(lease),
+      () => late.extend(lease),
+      () => late.release(lease),
+    ];
+    const codes = async () => {
+      const refused: Refusal[] = [];
+      for (const act of acts) refused.push(await refusal(act));
+      return new Set(refused.map(({ code }) => code));
+    };
+    const head = (await next.find('main'))?.headHash;
+    expect([...(await codes())]).toEqual(['TAPE_FENCED']);
+    await next.release(held);
+    expect([...(await codes())]).toEqual(['TAPE_FENCED']);
+    expect((await next.find('main'))?.headHash).toBe(head);
+  });
+
+  test('an act without a lease supersedes an owner whose time had run out, a change of status too', async () => {
+    await using place = await makePlace();
+    await using store = await place.open();
+    await sessionOf(store, 'main', 1);
+    for (const act of [
+      () => store.setTask('main', 'completed'),
+      () => store.setLifecycle('main', 'archived'),
+    ]) {
+      const late = await store.acquire('main', { id: 'late' }, { ttlMs: 0 });
+      await act();
+      expect((await refusal(() => store.append('main', [user('x')], { lease: late }))).code).toBe(
+        'TAPE_FENCED',
+      );
+    }
+  });
+
+  test('opening does what waits in the inbox of a session that nobody owns', async () => {
+    await using place = await makePlace();
+    {
+      await using store = await place.open();
+      await sessionOf(store, 'main', 1);
+      await store.append('main', [asks('c1')]);
+      await store.post('main', {
+        body: { type: 'append', drafts: [toolResult({ toolCallId: 'c1', toolName: 'read' }, 'found')] },
+      });
+    }
+    await using store = await place.open();
+    expect(await store.inbox('main')).toEqual([]);
+    const info = await store.find('main');
+    expect(info?.settled === info?.head).toBe(true);
+  });
+};
