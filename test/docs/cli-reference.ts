@@ -100,6 +100,7 @@ A script is a JSON array of answers: \`[{"text"?, "toolCalls"?: [{"name", "input
 | \`--jsonl\` | print JSON lines on stdout; errors as JSON on stderr |
 | \`--quiet\` | print the id alone, and no status |
 | \`--color\`, \`--no-color\` | colour or not; by default on a terminal, unless \`$NO_COLOR\` is set |
+| \`--durability fast\` | do not wait for the disk: a power cut may lose the last moments; by default \`full\` |
 | \`--help\`, \`-h\` | help for any verb |
 | \`--version\` | the version |
 

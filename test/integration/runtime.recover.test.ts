@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { openDeck, type RecoveryReport } from '@tapedeck/runtime';
+import { assistant, toolCall } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { type Process, startProcess } from '../support/process.ts';
 import { entryLines } from '../support/scripted.ts';
@@ -77,7 +78,7 @@ test('children of a process that was killed are gone on with, and each is merged
   const done = await home.here(['recover', '--model', model, '--json']);
   expect([done.code, report(done.stdout)]).toEqual([
     0,
-    { resumed: ['b', 'c', 'd'], aborted: [], merged: ['b', 'c', 'd'], busy: [] },
+    { resumed: ['b', 'c', 'd'], aborted: [], merged: ['b', 'c', 'd'], busy: [], failed: [] },
   ]);
   expect(merges(home).sort()).toEqual(['a', 'b', 'c', 'd'].map((name) => `anchor merge/${name}`));
   using store = home.open();
@@ -90,7 +91,7 @@ test('children of a process that was killed are gone on with, and each is merged
   expect(['a', 'b', 'c', 'd'].map((name) => store.find(name)?.task)).toEqual(Array(4).fill('completed'));
   expect([...store.verify()]).toEqual([]);
   const again = await home.here(['recover', '--json']);
-  expect(report(again.stdout)).toEqual({ resumed: [], aborted: [], merged: [], busy: [] });
+  expect(report(again.stdout)).toEqual({ resumed: [], aborted: [], merged: [], busy: [], failed: [] });
 });
 
 test('without a model nothing is changed, and --abort ends them and tells their parent', async () => {
@@ -107,6 +108,7 @@ test('without a model nothing is changed, and --abort ends them and tells their 
     aborted: ['b', 'c', 'd'],
     merged: ['b', 'c', 'd'],
     busy: [],
+    failed: [],
   });
   using store = home.open();
   expect(['b', 'c', 'd'].map((name) => store.find(name)?.task)).toEqual(Array(3).fill('aborted'));
@@ -123,7 +125,7 @@ test('an answer that was recorded before the end of its task was is not asked fo
   await child.run();
   using store = home.open();
   store.setTask('a', 'running');
-  expect(await deck.recover()).toEqual({ resumed: [], aborted: [], merged: ['a'], busy: [] });
+  expect(await deck.recover()).toEqual({ resumed: [], aborted: [], merged: ['a'], busy: [], failed: [] });
   expect(store.find('a')).toMatchObject({ task: 'completed', delivery: 'merged' });
   expect(entryLines(store.read('a', { own: true })).filter((line) => line.startsWith('assistant'))).toEqual([
     'assistant: Done.',
@@ -144,4 +146,37 @@ test('two recoveries at once double nothing, and what is run by a live process i
     ).toHaveLength(1);
   const { stdout } = await home.here(['recover', '--model', model, '--json']);
   expect(report(stdout).resumed).toEqual([]);
+});
+
+test('a parent that died inside a tool call is given results first, and one that cannot be helped stops nobody', async () => {
+  using home = tempHome();
+  {
+    using store = home.open();
+    for (const parent of ['main', 'other']) {
+      store.session(parent);
+      store.fork(parent, { name: `of-${parent}`, deliver: 'merge' });
+      store.append(`of-${parent}`, [assistant('Done.')]);
+      store.setTask(`of-${parent}`, 'completed');
+    }
+    store.append('main', [assistant([toolCall('c1', 'delegate', {})])]);
+  }
+  const done = await home.here(['recover', '--json']);
+  expect([done.code, report(done.stdout).merged]).toEqual([0, ['of-main', 'of-other']]);
+  using store = home.open();
+  expect(entryLines(store.read('main', { last: 3 }))[0]).toContain('Outcome unknown');
+  expect([...store.verify()]).toEqual([]);
+});
+
+test('half an answer is no result', async () => {
+  using home = tempHome();
+  {
+    using store = home.open();
+    store.session('main');
+    store.fork('main', { name: 'kid', deliver: 'merge' });
+    store.append('kid', [assistant('The answer is', { run: 'r', partial: true })]);
+    store.setTask('kid', 'running');
+  }
+  expect((await home.here(['recover'])).code).toBe(0);
+  using store = home.open();
+  expect(store.find('kid')?.task).toBe('aborted');
 });

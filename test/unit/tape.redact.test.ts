@@ -15,7 +15,14 @@ describe('redaction', () => {
       store.append('main', [user('before'), user(`the password is ${secret}`), user('after')]);
       expect(store.search({ text: secret })).toHaveLength(1);
       const done = store.redact('main', 3, 'a password was pasted');
-      expect(done).toEqual({ session: 'main', seq: 3, by: 5, repeated: false, quotedBy: [] });
+      expect(done).toEqual({
+        session: 'main',
+        seq: 3,
+        by: 5,
+        repeated: false,
+        quotedBy: [],
+        logEmptied: true,
+      });
       expect(store.search({ text: secret })).toEqual([]);
       const [entry] = store.read('main', { from: 3, to: 3 });
       expect(entry).toMatchObject({ payload: null, meta: {}, kind: 'message' });
@@ -36,7 +43,7 @@ describe('redaction', () => {
     expect(store.redact(child, 2, 'why')).toMatchObject({ session: 'main', seq: 2 });
     expect(store.redact(child, 4, 'why')).toMatchObject({
       session: 'child',
-      quotedBy: [`main@${merged.seq}`],
+      quotedBy: [`main@${merged.seq + 1}`],
     });
     expect([...store.verify()]).toEqual([]);
   });

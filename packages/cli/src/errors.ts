@@ -133,7 +133,9 @@ function hintFor(code: string, data: Readonly<Record<string, unknown>>): string 
         ? 'choose another home with --home; TAPE_ALLOW_UNSAFE_FS=1 goes on at your risk'
         : `close it with: chmod 700 ${String(data.dir)}`;
     case 'TAPE_LOCKED':
-      return 'continue or end the process that is named, and try again';
+      return Array.isArray(data.holders) && data.holders.length > 0
+        ? 'continue or end the process that is named, and try again'
+        : 'find who has tape.db open, and try again';
     case 'TAPE_SCHEMA_OLDER':
       return 'bring it up to date, and keep a copy of what it was, with: tape raw checkpoint';
     case 'TAPE_CORRUPT':

@@ -31,6 +31,11 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
 const negatable = /^--no-(?:wait|color|own)$/;
 
 async function parseAndRun(argv: readonly string[], io: Io): Promise<number> {
+  // yargs would drop what stands behind it.
+  if (argv.includes('--'))
+    throw new UsageError("cannot take '--'", {
+      hint: "give a text that begins with a dash on stdin, as -, or with a space before it: ' -x'",
+    });
   const negated = argv.find((word) => word.startsWith('--no-') && !negatable.test(word));
   if (negated !== undefined) throw new UsageError(`cannot take ${negated}: there is no such option`);
   if (argv.length === 0 || (argv.length === 1 && /^(?:--help|-h|help)$/.test(argv[0] ?? ''))) {

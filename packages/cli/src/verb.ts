@@ -89,7 +89,7 @@ export function makeContext(io: Io, options: CommonOptions): Context {
     writing: async (act) => during(openForWriting(home, io, options), act),
     changing: async (act) => during(openForWriting(needHome(home), io, options), act),
     answer: async ({ json, quiet, human }) => {
-      if (options.quiet === true && quiet !== undefined) await io.out(`${quiet}\n`);
+      if (options.quiet === true && quiet !== undefined) await io.out(quiet === '' ? '' : `${quiet}\n`);
       else if (options.json === true || options.jsonl === true) await io.out(`${JSON.stringify(json)}\n`);
       else await io.out(`${safe(human)}\n`);
     },

@@ -25,6 +25,7 @@ export async function hold(
   ref: string,
   { owner, onWaiting }: { owner: Owner; onWaiting?: ((items: number) => void) | undefined },
 ): Promise<Hold> {
+  let seen = await store.changes();
   let lease = await acquire(store, ref, owner);
   const lost = new AbortController();
   // The beat also runs while a model call is awaited, and does not keep a process alive by itself.
@@ -38,7 +39,6 @@ export async function hold(
       if (error instanceof TapeError && error.code === 'TAPE_FENCED') lost.abort(error);
     }
   };
-  let seen = await store.changes();
   let waiting = 0;
   const look = async () => {
     const now = await store.changes();

@@ -163,8 +163,7 @@ async function recordFailure(
       ? []
       : [assistant(failure.partial, { run: context.run, step, ...modelMeta(context.model), partial: true })];
   if (context.signal.aborted) {
-    if (partial.length > 0) await append(context, partial);
-    return await recordAbort(context);
+    return await recordAbort(context, partial);
   }
   const payload = {
     run: context.run,
@@ -188,9 +187,13 @@ function modelError(session: string, failure: ModelFailure): SessionError {
   );
 }
 
-async function recordAbort(context: LoopContext): Promise<Pick<LoopResult, 'finish'>> {
+/** What was said so far and that it was broken off are one act: alone, the first would look like an answer. */
+async function recordAbort(
+  context: LoopContext,
+  partial: readonly Draft[] = [],
+): Promise<Pick<LoopResult, 'finish'>> {
   const reason = messageOf(context.signal.reason);
-  await append(context, [note('run/aborted', { run: context.run, reason })]);
+  await append(context, [...partial, note('run/aborted', { run: context.run, reason })]);
   context.emit({ type: 'session-cancelled', reason });
   return { finish: 'aborted' };
 }

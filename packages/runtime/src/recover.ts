@@ -1,7 +1,7 @@
 import { type Entry, note, processOwner, type SessionInfo, type TapeStore, type Task } from '@tapedeck/tape';
 import { Child } from './child.ts';
 import type { DeckParts } from './deck.ts';
-import { SessionError } from './errors.ts';
+import { messageOf, SessionError } from './errors.ts';
 import { hold } from './hold.ts';
 import { closeOrphans } from './loop.ts';
 import { needModel } from './model.ts';
@@ -26,7 +26,11 @@ export interface RecoveryReport {
   readonly merged: readonly string[];
   /** Somebody else is running them, or writes their parent and has their merge in its inbox. */
   readonly busy: readonly string[];
+  /** Could not be gone on with or merged, and why. */
+  readonly failed: readonly { readonly session: string; readonly message: string }[];
 }
+
+type Report = { -readonly [name in keyof RecoveryReport]: RecoveryReport[name][number][] };
 
 /**
  * Takes care of delegated children that nobody runs any more, because the process that did was killed: each is gone on
@@ -49,13 +53,14 @@ export async function recover(parts: DeckParts, options: RecoverOptions = {}): P
       );
     needModel((await resolveModel(spec, { env, store }))(''), left[0]?.name ?? '');
   }
-  const report = { resumed: [], aborted: [], merged: [], busy: [] } as Record<keyof RecoveryReport, string[]>;
+  const report: Report = { resumed: [], aborted: [], merged: [], busy: [], failed: [] };
   for (const info of left) {
     options.signal?.throwIfAborted();
     const child = new Child(parts, info, { onUnmerged: 'keep' });
     try {
       const what = await end(parts, child, options);
       if (what !== undefined) report[what].push(info.name);
+      await settleParent(parts, child);
       await child.finish({
         waitMs: options.waitMs ?? 10_000,
         ...(options.signal !== undefined && { signal: options.signal }),
@@ -64,8 +69,9 @@ export async function recover(parts: DeckParts, options: RecoverOptions = {}): P
     } catch (error) {
       const { code, data } = error as { code?: unknown; data?: { child?: unknown } };
       const busy = code === 'SESSION_BUSY' || code === 'SESSION_MERGE_WAITING';
-      if (!busy && !(code === 'TAPE_BUSY' && data?.child !== undefined)) throw error;
-      report.busy.push(info.name);
+      // One child that cannot be helped must not keep the others from it.
+      if (busy || (code === 'TAPE_BUSY' && data?.child !== undefined)) report.busy.push(info.name);
+      else report.failed.push({ session: info.name, message: messageOf(error) });
     }
   }
   return report;
@@ -101,6 +107,23 @@ async function anyUnfinished(store: TapeStore, infos: readonly SessionInfo[]): P
 }
 
 const isUnfinished = ({ task }: SessionInfo): boolean => task === undefined || task === 'running';
+
+/** A parent that died inside a tool call cannot take a merge in before its calls have results: as its next run would give. */
+async function settleParent({ store, newId }: DeckParts, child: Child): Promise<void> {
+  const parent = await store.find(child.parent);
+  if (parent === undefined || parent.settled === parent.head) return;
+  try {
+    const held = await hold(store, parent.id, { owner: processOwner(newId()) });
+    try {
+      await closeOrphans(store, parent.id, held);
+    } finally {
+      await held.release();
+    }
+  } catch (error) {
+    // Somebody is running the parent: its calls are theirs, and the merge waits in its inbox.
+    if ((error as { code?: unknown }).code !== 'SESSION_BUSY') throw error;
+  }
+}
 
 /** Brings a child to its end, if it has not come to it. */
 async function end(
@@ -148,7 +171,9 @@ async function endOnTape(store: TapeStore, info: SessionInfo): Promise<Task | un
   if (last.kind === 'event') return endNotes[last.name ?? ''];
   const answered =
     last.kind === 'message' && (last.payload as { role?: unknown } | null)?.role === 'assistant';
-  return answered && last.meta.run !== undefined ? 'completed' : undefined;
+  if (!answered || last.meta.run === undefined) return undefined;
+  if (last.meta.partial === true) return 'aborted';
+  return last.meta.finish === 'error' ? 'failed' : 'completed';
 }
 
 const endNotes: Readonly<Record<string, Task>> = {

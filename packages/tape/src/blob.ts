@@ -88,7 +88,9 @@ function mapBytes(value: unknown, keep: Keep, depth: number): unknown {
   if (value instanceof Uint8Array) return keep(value, 'bytes');
   if (value instanceof ArrayBuffer) return keep(new Uint8Array(value), 'bytes');
   if (Array.isArray(value)) return mapArray(value, (item) => mapBytes(item, keep, depth + 1));
-  if ('toJSON' in value) return value;
+  // What JSON.stringify would ask, a value is asked here, so that nothing it gives is taken for a reference of ours.
+  if (typeof (value as { toJSON?: unknown }).toJSON === 'function')
+    return mapBytes((value as { toJSON(): unknown }).toJSON(), keep, depth + 1);
   if (isBlobRef(value) || isLiteral(value)) return { type: 'blob', as: 'json', value } satisfies Literal;
   const media = typeof (value as { mediaType?: unknown }).mediaType === 'string';
   return mapFields(value, (field, name) => {
@@ -155,6 +157,16 @@ function mapFields(object: object, change: (field: unknown, name: string) => unk
 export function storeBlobs(db: Db, blobs: readonly Blob[]): void {
   for (const { hash, bytes } of blobs)
     db.run('INSERT INTO blob (hash, bytes) VALUES (@hash, @bytes) ON CONFLICT DO NOTHING', { hash, bytes });
+}
+
+/** Removes bytes that no entry and no inbox item needs. */
+export function dropUnneeded(db: Db, hashes: readonly Uint8Array[]): void {
+  for (const hash of hashes)
+    db.run(
+      `DELETE FROM blob WHERE hash = @hash AND NOT EXISTS (SELECT 1 FROM blob_ref WHERE hash = @hash)
+         AND NOT EXISTS (SELECT 1 FROM inbox WHERE instr(body, @text) > 0)`,
+      { hash, text: hex(hash) },
+    );
 }
 
 /** Stores bytes once, and notes which entry needs them. */

@@ -1,5 +1,5 @@
 import { type Writer, writeEntries } from './append.ts';
-import { extractBlobs, loadBlob, restoreBlobs, storeBlobs } from './blob.ts';
+import { blobHashes, dropUnneeded, extractBlobs, loadBlob, restoreBlobs, storeBlobs } from './blob.ts';
 import { crashPoint } from './crash-point.ts';
 import type { Draft } from './entry.ts';
 import { TapeError, type TapeErrorCode } from './errors.ts';
@@ -117,6 +117,10 @@ export function drainInbox(writer: Writer, realm: string, tapeId: number, lease:
     }
     crashPoint('inbox/handled');
     writer.db.run('DELETE FROM inbox WHERE ulid = @id', { id: item.id });
+    dropUnneeded(
+      writer.db,
+      blobHashes(item.body).map((hash) => Buffer.from(hash, 'hex')),
+    );
     crashPoint('inbox/removed');
     taken += 1;
   }

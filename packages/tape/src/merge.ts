@@ -111,11 +111,34 @@ function visibleMerge({ db }: Writer, into: TapeRow, key: string): { key: string
   }
 }
 
+/** The receipt of a merge whose anchor was redacted: what the lineage says of it. */
+function mergedByLine(
+  db: Writer['db'],
+  { child, into, seq }: { child: TapeRow; into: TapeRow; seq: Seq },
+): Merged {
+  const row = db.get<{ type: string; first: Seq; last: Seq }>(
+    `SELECT type, line ->> '$.range[0]' AS first, line ->> '$.range[1]' AS last FROM lineage
+       WHERE tape_id = @child AND peer_id = @into AND seq = @seq AND type IN ('merge', 'discard')`,
+    { child: child.id, into: into.id, seq },
+  );
+  return {
+    parent: into.name,
+    child: child.name,
+    state: row?.type === 'discard' ? 'discarded' : 'merged',
+    seq,
+    range: [row?.first ?? child.base_seq + 1, row?.last ?? child.head_seq],
+    repeated: true,
+    complete: false,
+    conflicts: [],
+  };
+}
+
 function repeatMerge(
   { db }: Writer,
   { child, into, draft, seq }: { child: TapeRow; into: TapeRow; draft: MergeDraft; seq: Seq },
 ): Merged {
   const { payload } = needEntry(db, into, seq);
+  if (payload === null) return mergedByLine(db, { child, into, seq });
   const state = isObject(payload) && isObject(payload.state) ? payload.state : {};
   const strategy = String(state.strategy);
   if ((strategy === 'discard') !== (draft.strategy === 'discard'))

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { lstatSync, rmSync } from 'node:fs';
 import { rebuildBatches } from './doctor.ts';
 import { dropDraft, keepDraft, newDraft } from './draft-file.ts';
 import { TapeError } from './errors.ts';
@@ -34,12 +34,15 @@ export function versionOf(db: Db, path: string): number | 'new' {
  * `tape.db.schema-N`; the lock is held meanwhile, so the copy is what was changed, and nothing less.
  */
 export function migrate(db: Db, path: string): void {
+  let copy: string | undefined;
   db.write(() => {
     const version = versionOf(db, path);
     if (version === schemaVersion) return;
     if (version === 'new') db.exec(tables + triggers);
     else {
-      copyBefore(path, version);
+      // Tried again, because a reader was in the way without a log: one copy is enough.
+      if (copy !== undefined) rmSync(copy);
+      copy = copyBefore(path, version);
       upgrade(db, path, version);
     }
     db.pragma(`application_id = ${applicationId}`);
@@ -73,10 +76,11 @@ const steps: Readonly<Record<number, (db: Db) => void>> = {
 };
 
 /** A copy under its own name, whole or not there; a name that is taken holds what an earlier try copied. */
-function copyBefore(path: string, version: number): void {
-  if (path === ':memory:') return;
+function copyBefore(path: string, version: number): string | undefined {
+  if (path === ':memory:') return undefined;
   let file = `${path}.schema-${version}`;
-  for (let n = 2; existsSync(file); n += 1) file = `${path}.schema-${version}.${n}`;
+  for (let n = 2; lstatSync(file, { throwIfNoEntry: false }) !== undefined; n += 1)
+    file = `${path}.schema-${version}.${n}`;
   const draft = newDraft(file);
   try {
     const source = new Db(path, { readonly: true });
@@ -86,6 +90,7 @@ function copyBefore(path: string, version: number): void {
       source.close();
     }
     keepDraft(draft, file);
+    return file;
   } finally {
     dropDraft(draft);
   }

@@ -1,4 +1,5 @@
 import { type Writer, writeEntries } from './append.ts';
+import { dropUnneeded } from './blob.ts';
 import { crashPoint } from './crash-point.ts';
 import type { Seq } from './entry.ts';
 import { TapeError } from './errors.ts';
@@ -21,6 +22,11 @@ export interface Redacted {
    * that somebody looks.
    */
   readonly quotedBy: readonly string[];
+  /**
+   * Whether the log beside the database was emptied: false when somebody was reading all the time. Then the content is still
+   * there, until `checkpoint` succeeds.
+   */
+  readonly logEmptied: boolean;
 }
 
 /** The tape that owns a position of a session. */
@@ -40,7 +46,7 @@ export function redactEntry(
   writer: Writer,
   owner: TapeRow,
   { seq, reason, epoch }: { seq: Seq; reason: string; epoch: number },
-): Redacted {
+): Omit<Redacted, 'logEmptied'> {
   const { db } = writer;
   const entry = db.get<{ id: number; kind: string; name: string | null }>(
     'SELECT id, kind, name FROM entry WHERE tape_id = @id AND seq = @seq',
@@ -73,7 +79,10 @@ export function redactEntry(
   crashPoint('redact/entry');
   db.run('UPDATE entry SET payload = NULL, meta = NULL, salt = NULL WHERE id = @id', { id: entry.id });
   crashPoint('redact/body');
-  db.run('DELETE FROM entry_fts WHERE rowid = @id', { id: entry.id });
+  db.run('DELETE FROM touch WHERE tape_id = @id AND seq = @seq', { id: owner.id, seq });
+  // A deleted row's words stay in the index until its parts are merged.
+  if (db.run('DELETE FROM entry_fts WHERE rowid = @id', { id: entry.id }) > 0)
+    db.run(`INSERT INTO entry_fts (entry_fts) VALUES ('optimize')`);
   crashPoint('redact/index');
   forgetBlobs(writer, entry.id);
   crashPoint('redact/bytes');
@@ -85,18 +94,20 @@ function forgetBlobs({ db }: Writer, entryId: number): void {
     entryId,
   });
   db.run('DELETE FROM blob_ref WHERE entry_id = @entryId', { entryId });
-  for (const { hash } of hashes)
-    db.run('DELETE FROM blob WHERE hash = @hash AND NOT EXISTS (SELECT 1 FROM blob_ref WHERE hash = @hash)', {
-      hash,
-    });
+  dropUnneeded(
+    db,
+    hashes.map(({ hash }) => hash),
+  );
 }
 
-/** Merges that brought a range with this position to a parent. */
+/** The messages of merges that brought a range with this position to a parent, but for those that were redacted too. */
 function mergesOf({ db }: Writer, owner: TapeRow, seq: Seq): string[] {
   return db
     .all<{ name: string; seq: Seq }>(
-      `SELECT t.name, l.seq FROM lineage l JOIN tape t ON t.id = l.peer_id
-         WHERE l.tape_id = @id AND l.type = 'merge' AND l.to_seq >= @seq ORDER BY l.g`,
+      `SELECT t.name, e.seq FROM lineage l JOIN tape t ON t.id = l.peer_id
+         JOIN entry e ON e.tape_id = l.peer_id AND e.seq = l.seq + 1
+         WHERE l.tape_id = @id AND l.type = 'merge' AND l.to_seq >= @seq AND l.line ->> '$.range[0]' <= @seq
+           AND e.payload IS NOT NULL ORDER BY l.g`,
       { id: owner.id, seq },
     )
     .map((row) => `${row.name}@${row.seq}`);

@@ -1,5 +1,6 @@
 import { isTextRef, loadBlob, restoreBlobs } from './blob.ts';
 import type { EntryKind, Seq } from './entry.ts';
+import { TapeError } from './errors.ts';
 import { segments } from './interval.ts';
 import { isObject, type Json } from './json.ts';
 import { tapeName } from './name.ts';
@@ -53,7 +54,7 @@ const chunkRows = 500;
  */
 export function searchEntries(db: Db, realm: string, query: SearchQuery): Hit[] {
   const text = query.text.trim();
-  if (text === '') return [];
+  if (text === '' || query.limit === 0) return [];
   const among = query.session === undefined ? undefined : needTape(db, realm, query.session);
   const limit = query.limit ?? limitDefault;
   const literal = new RegExp(RegExp.escape(text), 'iu');
@@ -113,23 +114,33 @@ function* rows(db: Db, { lo, hi }: { lo: number; hi: number }): Generator<Search
  */
 function tokenized(db: Db, text: string, match: string): boolean {
   if (/[0-9A-Za-z]/.test(match)) return true;
-  makeFresh(db);
+  if (!makeFresh(db)) return false;
   db.run('DELETE FROM temp.fresh_fts');
   db.run('INSERT INTO temp.fresh_fts (rowid, text) VALUES (1, @text)', { text });
   return db.get('SELECT 1 FROM temp.fresh_fts WHERE fresh_fts MATCH @match', { match }) !== undefined;
 }
 
-function makeFresh(db: Db): void {
-  db.exec(
-    "CREATE VIRTUAL TABLE IF NOT EXISTS temp.fresh_fts USING fts5(text, content='', contentless_delete=1)",
-  );
+/** False where not even a temporary table can be made, as on a full disk: then every row is looked at. */
+function makeFresh(db: Db): boolean {
+  try {
+    db.exec(
+      "CREATE VIRTUAL TABLE IF NOT EXISTS temp.fresh_fts USING fts5(text, content='', contentless_delete=1)",
+    );
+    return true;
+  } catch (error) {
+    if (error instanceof TapeError && error.code === 'TAPE_IO') return false;
+    throw error;
+  }
 }
 
 /** The rows above the watermark that match, by a temporary table with the same tokenizer. */
 function* fresh(db: Db, { match, watermark }: { match: string; watermark: number }): Generator<SearchRow> {
   const newest = db.get<{ id: number | null }>('SELECT max(id) AS id FROM entry')?.id ?? 0;
   if (newest <= watermark) return;
-  makeFresh(db);
+  if (!makeFresh(db)) {
+    yield* rows(db, { lo: watermark, hi: newest });
+    return;
+  }
   for (let hi = newest; hi > watermark; hi -= chunkRows) {
     const page = new Map(
       [...rows(db, { lo: Math.max(watermark, hi - chunkRows), hi })].map((row) => [row.id, row]),

@@ -27,7 +27,7 @@ export function spillOutput(payload: unknown): { payload: unknown; blobs: readon
 }
 
 function spill(value: unknown, blobs: Blob[]): unknown {
-  if (value === undefined || (typeof value === 'string' && value.length * 3 <= spillBytes)) return value;
+  if (value === undefined || (typeof value === 'string' && value.length * 6 <= spillBytes)) return value;
   const json = jsonText(value, 'a tool result');
   if (Buffer.byteLength(json) <= spillBytes || json.includes('{"type":"blob"')) return value;
   if (isTooDeep(json))

@@ -256,7 +256,7 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
   }
 
   changes(): number {
-    return this.db.dataVersion();
+    return this.db.dataVersion() + this.db.commits;
   }
 
   release(lease: Lease): boolean {
@@ -364,8 +364,15 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
       return redactEntry(this.#writer, owner, { seq, reason, epoch: this.#epoch(owner, lease) });
     });
     crashPoint('redact/before-checkpoint');
-    this.db.checkpoint();
-    return done;
+    return { ...done, logEmptied: this.#emptyLog() };
+  }
+
+  /** Tries until readers are out of the way, or the time of waiting for a lock is over. */
+  #emptyLog(): boolean {
+    for (const deadline = performance.now() + this.lockWaitMs; ; pause(5)) {
+      if (this.db.checkpoint()) return true;
+      if (performance.now() > deadline) return false;
+    }
   }
 
   /** Copies the whole store to a new file while it is used, and verifies the copy before it gets its name (M12). */

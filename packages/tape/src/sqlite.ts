@@ -18,6 +18,8 @@ export class Db {
   /** Run an act in a transaction, and in a savepoint of the one under way; made once, since making one costs 5 µs. */
   readonly #transaction: Database.Transaction<(act: () => unknown) => unknown>;
   readonly #savepoint: Database.Transaction<(act: () => unknown) => unknown>;
+  /** How many transactions this connection has committed. */
+  commits = 0;
   /** How long an act waits for a lock, holding the thread, in milliseconds. */
   lockWaitMs: number = lockWaitDefault;
 
@@ -68,6 +70,7 @@ export class Db {
   write<T>(act: () => T): T {
     if (this.#db.inTransaction) return act();
     const result = this.#retry(() => guard(() => this.#transaction.immediate(act) as T));
+    this.commits += 1;
     crashPoint('commit/after');
     return result;
   }
@@ -140,7 +143,19 @@ export class Db {
 
   /** Copies the database page by page while it is used, by SQLite's own backup: a file copy would miss the WAL. */
   async backup(file: string): Promise<void> {
-    await this.#db.backup(file);
+    if (this.#db.memory) {
+      await this.#db.backup(file);
+      return;
+    }
+    // On one snapshot of a connection of its own: a copy of what goes on changing begins anew with every commit.
+    const source = new Database(this.#db.name, { readonly: true, timeout: 20 });
+    try {
+      source.exec('BEGIN');
+      source.prepare('SELECT count(*) FROM sqlite_schema').get();
+      await source.backup(file);
+    } finally {
+      source.close();
+    }
   }
 
   close(): void {

@@ -92,7 +92,7 @@ export interface TapeStore extends AsyncDisposable {
   extend(lease: Lease, o?: { ttlMs?: number }): Awaitable<Lease>;
   /** Whether a lease still gives the right to write: false once another owner has taken the session over. */
   holds(lease: Lease): Awaitable<boolean>;
-  /** A number that is another one after somebody else has written to the store; cheap enough to ask ten times a second. */
+  /** A number that is another one after anybody has written to the store; cheap enough to ask ten times a second. */
   changes(): Awaitable<number>;
   /** False: the inbox is not empty, and the lease is still yours. */
   release(lease: Lease): Awaitable<boolean>;

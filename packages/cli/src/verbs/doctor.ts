@@ -92,7 +92,7 @@ const known =
 function* examineFiles(home: Home): Generator<FileFinding> {
   for (const name of ['.', ...readdirSync(home.dir)]) {
     const path = join(home.dir, name);
-    if (name !== '.' && !known.test(name))
+    if (name !== '.' && (!known.test(name) || lstatSync(path).isSymbolicLink()))
       yield {
         code: 'unknown-file',
         session: null,

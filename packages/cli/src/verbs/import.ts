@@ -121,6 +121,21 @@ async function storeTranscript(
     const { added } = store.append(name, drafts);
     return { info: store.find(name) ?? existing, added };
   }
+  try {
+    return await storeNew(store, { name, title, drafts });
+  } catch (error) {
+    // Another import of the same file has published it meanwhile: now it is one that was imported before.
+    const gone =
+      error instanceof TapeError && (error.code === 'TAPE_NO_SESSION' || error.code === 'TAPE_EXISTS');
+    if (!gone || store.find(name) === undefined) throw error;
+    return await storeTranscript(store, { name, title, drafts });
+  }
+}
+
+async function storeNew(
+  store: SqliteTapeStore,
+  { name, title, drafts }: Importing,
+): Promise<{ info: SessionInfo; added: number }> {
   const keys = drafts.flatMap(({ key }) => key ?? []);
   const staged = store.stage(name, { keys, ...(title !== undefined && { title }) });
   for (let i = 0; i < drafts.length; i += chunkEntries) {

@@ -9,7 +9,8 @@ export const recover: Verb = defineVerb({
   summary: 'Go on with delegated children whose process was killed, and merge them',
   detail:
     'Each child goes on from its last recorded step: no recorded answer is asked for again, and no call that may have been run is ' +
-    'run again. Children that have ended are merged. Those that another process is running are left to it.',
+    'run again. Children that have ended are merged. Those that another process is running are left to it, but not those that it ' +
+    'has not started yet: recover when the process that delegated is gone.',
   examples: [
     ['tape recover --model openai-compatible/gpt-oss', 'Go on with all that was interrupted'],
     ['tape recover main --abort', 'End the children of main; main is told that they were aborted'],
@@ -43,7 +44,7 @@ export const recover: Verb = defineVerb({
         waitMs: typeof wait === 'number' ? wait * 1000 : 0,
         signal: io.signal,
       });
-      const { resumed, aborted, merged, busy } = report;
+      const { resumed, aborted, merged, busy, failed } = report;
       const line = (what: string, names: readonly string[]) =>
         names.length === 0 ? [] : [`${what} ${names.join(', ')}`];
       const lines = [
@@ -51,12 +52,14 @@ export const recover: Verb = defineVerb({
         ...line('Aborted', aborted),
         ...line('Merged', merged),
         ...line('Left to others:', busy),
+        ...failed.map(({ session, message }) => `${session}: ${message}`),
       ];
       await answer({
-        json: { resumed, aborted, merged, busy },
+        json: { resumed, aborted, merged, busy, failed },
         quiet: merged.join('\n'),
         human: safe(lines.length === 0 ? 'Nothing to recover' : lines.join('\n')),
       });
+      if (failed.length > 0) return exit.failed;
       return busy.length === 0 ? exit.done : exit.accepted;
     });
   },

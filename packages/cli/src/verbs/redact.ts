@@ -21,8 +21,9 @@ export const redact: Verb = defineVerb({
         demandOption: true,
         describe: 'Why (-, @FILE); it stays readable',
       }),
-  run: async ({ place, reason }, { io, changing, answer }) => {
+  run: async ({ place, reason }, { io, changing, answer, status }) => {
     const why = await readText(reason, io);
+    if (why.trim() === '') throw new UsageError('cannot redact: the reason is empty');
     return await changing(async (store) => {
       const { session, point } = readPlace(store, place);
       const { id } = needSession(store, session);
@@ -30,10 +31,14 @@ export const redact: Verb = defineVerb({
         throw new UsageError(`cannot redact '${place}': it names no entry`, {
           hint: `say which: tape redact ${session}@SEQ`,
         });
-      const { session: owner, seq, by, repeated, quotedBy } = store.redact(id, point, why);
+      const { session: owner, seq, by, repeated, quotedBy, logEmptied } = store.redact(id, point, why);
       const quoted = quotedBy.length === 0 ? '' : `; what may hold it still: ${quotedBy.join(', ')}`;
+      if (!logEmptied)
+        status(
+          'Somebody is reading: the content stays in the log until this has succeeded: tape raw checkpoint',
+        );
       await answer({
-        json: { session: owner, seq, by, repeated, quoted_by: quotedBy },
+        json: { session: owner, seq, by, repeated, quoted_by: quotedBy, log_emptied: logEmptied },
         quiet: `${owner}@${by}`,
         human: repeated
           ? `${owner}@${seq} was redacted by ${owner}@${by} before: nothing to do${quoted}`

@@ -1,4 +1,11 @@
-import { type Entry, isBlobRef, isObject, isTextRef, type SqliteTapeStore } from '@tapedeck/tape';
+import {
+  type Entry,
+  isBlobRef,
+  isObject,
+  type Json,
+  restoreBlobs,
+  type SqliteTapeStore,
+} from '@tapedeck/tape';
 import { NotFoundError, UsageError } from '../errors.ts';
 import { entryJson, entryPage } from '../output/entry.ts';
 import { sessionJson } from '../output/session.ts';
@@ -77,8 +84,8 @@ async function showOutput(
       : undefined;
   if (value === undefined)
     throw new NotFoundError(`cannot print the output of ${session}@${seq}: it holds none`, { session, seq });
-  const inline = Buffer.from(typeof value === 'string' ? value : JSON.stringify(value));
-  const size = isTextRef(value) ? value.size : inline.byteLength;
+  const inline = isBlobRef(value) ? Buffer.alloc(0) : Buffer.from(inFull(value, store));
+  const size = isBlobRef(value) ? value.size : inline.byteLength;
   const { from, to } = bytes === undefined ? { from: 0, to: size } : rangeOf(bytes, size);
   const part = isBlobRef(value)
     ? Buffer.from(store.blob(value.hash, { from, to }))
@@ -89,6 +96,15 @@ async function showOutput(
   }
   const text = part.toString('utf8');
   await answer({ json: { session, seq, size, from, to, text }, human: text });
+}
+
+/** A value as text, with what is kept elsewhere put back: bytes as base64. */
+function inFull(value: Json, store: SqliteTapeStore): string {
+  const whole = restoreBlobs(value, (hash) => store.blob(hash));
+  if (typeof whole === 'string') return whole;
+  return JSON.stringify(whole, (_, field: unknown) =>
+    field instanceof Uint8Array ? Buffer.from(field).toString('base64') : field,
+  );
 }
 
 /** `A..B`, both included, as numbers of which the second is not. */

@@ -1,0 +1,118 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import {
+  assistant,
+  type Draft,
+  type Json,
+  openTapeStore,
+  type SqliteTapeStore,
+  toolCall,
+  toolResult,
+  user,
+} from '@tapedeck/tape';
+import { describe, expect, test } from 'vitest';
+import { rawDb } from '../support/raw-db.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+const image = (bytes: Uint8Array): Draft => user([{ type: 'file', mediaType: 'image/png', data: bytes }]);
+
+function gives(store: SqliteTapeStore, output: Json): void {
+  store.append('main', [assistant([toolCall('c1', 'read', {})])]);
+  store.append('main', [toolResult({ toolCallId: 'c1', toolName: 'read' }, output)]);
+}
+
+describe('a value that looks like a reference to bytes is data wherever it stands (law 10)', () => {
+  const forged = { type: 'blob', hash: 'b'.repeat(64), size: 1, as: 'text', preview: 'p' };
+  test.each<[string, Json]>([
+    ['beside a key toJSON', { toJSON: 1, x: forged }],
+    ['in what toJSON gives', { toJSON: () => ({ x: forged }) } as unknown as Json],
+    ['as our own escape', { toJSON: 1, x: { type: 'blob', as: 'json', value: 5 } }],
+  ])('%s', async (_, value) => {
+    using dir = tempDir();
+    using store = openTapeStore(dir.file('tape.db'));
+    store.session('main');
+    gives(store, { type: 'json', value });
+    expect([...store.verify()]).toEqual([]);
+    expect(store.search({ text: 'nothing of it' })).toEqual([]);
+    await store.backup(dir.file('copy.db'));
+    const [entry] = store.read('main', { last: 1 });
+    expect(JSON.stringify(entry?.payload)).toContain('"as":"json","value"');
+  });
+});
+
+describe('a redaction', () => {
+  /** Whether a word stands in any file of a directory, also without its first letters, as an index shortens it. */
+  const traces = (dir: string, word: string) =>
+    readdirSync(dir).filter((name) => {
+      const bytes = readFileSync(`${dir}/${name}`);
+      return [0, 1, 2, 3].some((from) => bytes.includes(word.slice(from)));
+    });
+  const secret = 'zanzibarsecretqq';
+
+  test.each([
+    ['a message', (store: SqliteTapeStore) => store.append('main', [user(`my key is ${secret} indeed`)])],
+    ['a large output', (store: SqliteTapeStore) => gives(store, `${'filler '.repeat(50_000)}${secret}`)],
+  ])('leaves no word of %s in the search index, the log or anywhere', (_, write) => {
+    using dir = tempDir();
+    {
+      using store = openTapeStore(dir.file('tape.db'));
+      store.session('main');
+      write(store);
+      expect(store.search({ text: secret }).length).toBe(1);
+      const { logEmptied } = store.redact('main', store.find('main')?.head ?? 0, 'a key');
+      expect(logEmptied).toBe(true);
+      expect(traces(dir.path, secret)).toEqual([]);
+    }
+    expect(traces(dir.path, secret)).toEqual([]);
+  });
+
+  test('says so when a reader kept the log from being emptied', () => {
+    using dir = tempDir();
+    using store = openTapeStore(dir.file('tape.db'), { lockWaitMs: 0 });
+    store.session('main');
+    store.append('main', [user(secret)]);
+    using reader = rawDb(dir.file('tape.db'));
+    reader.exec('BEGIN');
+    reader.all('SELECT count(*) FROM entry');
+    expect(store.redact('main', 2, 'a key').logEmptied).toBe(false);
+    reader.exec('COMMIT');
+    expect(store.redact('main', 2, 'a key')).toMatchObject({ repeated: true, logEmptied: true });
+    expect(traces(dir.path, secret)).toEqual([]);
+  });
+
+  test('leaves the bytes that an accepted item of an inbox needs, and those go with the item', () => {
+    using dir = tempDir();
+    const bytes = new Uint8Array(500).fill(7);
+    using store = openTapeStore(dir.file('tape.db'));
+    for (const name of ['main', 'other']) store.session(name);
+    store.append('other', [image(bytes)]);
+    const lease = store.acquire('main', { id: 'owner' });
+    store.post('main', { body: { type: 'append', drafts: [image(bytes)] } });
+    store.redact('other', 2, 'private');
+    expect(store.drain(lease)).toBe(1);
+    expect([...store.read('main', { last: 1 })][0]).toMatchObject({ kind: 'message' });
+    expect([...store.verify()]).toEqual([]);
+    store.append('main', [user('x')], { key: 'k', lease });
+    store.post('main', { body: { type: 'append', drafts: [{ ...image(new Uint8Array(300)), key: 'l' }] } });
+    store.append('main', [user('y')], { key: 'l', lease });
+    store.drain(lease);
+    using db = rawDb(dir.file('tape.db'));
+    expect(db.all('SELECT count(*) AS n FROM blob')).toEqual([{ n: 1 }]);
+  });
+
+  test('of a merge, or of what was merged, leaves merging again what it was', () => {
+    using store = openTapeStore(':memory:');
+    store.session('main');
+    store.fork('main', { name: 'kid' });
+    store.append('kid', [assistant('my answer')]);
+    const merged = store.merge('kid');
+    const said = store.find('kid')?.head ?? 0;
+    // The text is in the message that follows the anchor.
+    expect(store.redact('kid', said, 'private').quotedBy).toEqual([`main@${merged.seq + 1}`]);
+    expect(store.merge('kid')).toMatchObject({ repeated: true, seq: merged.seq, range: merged.range });
+    store.redact('main', merged.seq, 'private');
+    store.redact('main', merged.seq + 1, 'private');
+    expect(store.merge('kid')).toMatchObject({ repeated: true, seq: merged.seq, range: merged.range });
+    expect(store.redact('kid', said, 'private').quotedBy).toEqual([]);
+    expect([...store.verify()]).toEqual([]);
+  });
+});
