@@ -44,20 +44,11 @@ export interface MergePlan {
 export function planMerge(db: Db, realm: string, draft: MergeDraft): MergePlan {
   const child = needTape(db, realm, draft.child);
   const { into, base } = chooseTarget(db, realm, child, draft.into);
-  const to = lastSaid(db, child, draft.force === true ? child.settled_seq : child.head_seq);
+  const to = draft.force === true ? child.settled_seq : child.head_seq;
   const from = lastMerged(db, child, into) ?? child.base_seq;
   const range = [Math.min(from + 1, to), to] as const;
   const childHead = headAt(db, child, to);
   return { child, into, base, range, childHead, collected: collectResult(db, child, range) };
-}
-
-/** A redaction at the end says nothing that a merge could bring home: the merge of what is before it is the same merge. */
-function lastSaid(db: Db, child: TapeRow, to: Seq): Seq {
-  const row = db.get<{ seq: Seq }>(
-    `SELECT seq FROM entry WHERE tape_id = @id AND seq <= @to AND kind <> 'redaction' ORDER BY seq DESC LIMIT 1`,
-    { id: child.id, to },
-  );
-  return row?.seq ?? to;
 }
 
 function chooseTarget(

@@ -143,7 +143,8 @@ export class Db {
 
   /** Copies the database page by page while it is used, by SQLite's own backup: a file copy would miss the WAL. */
   async backup(file: string): Promise<void> {
-    if (this.#db.memory) {
+    // Nobody else can have the file open then, or there is none: nothing changes under the copy.
+    if (this.#db.memory || this.pragma('locking_mode') === 'exclusive') {
       await this.#db.backup(file);
       return;
     }
