@@ -55,9 +55,9 @@ async function interrupt(worker: StoreProcess | undefined, until: number): Promi
 }
 
 test.each([
-  [2, sized(2_500, 60_000)],
-  [8, sized(3_000, 60_000)],
-  [16, sized(3_500, 120_000)],
+  [2, sized(20_000, 60_000)],
+  [8, sized(20_000, 60_000)],
+  [16, sized(20_000, 120_000)],
 ])(
   '%i writers, a bulk writer, two readers and one process that is stopped again and again: one history (T8)',
   async (writers, forMs) => {
@@ -120,5 +120,5 @@ test.each([
     expect(last.checkpoint()).toBe(true);
     expect(existsSync(`${path}-wal`) ? statSync(`${path}-wal`).size : 0).toBeLessThan(64 * 1024 * 1024);
   },
-  sized(60_000, 600_000),
+  sized(180_000, 600_000),
 );
