@@ -4,10 +4,11 @@ import { crashPoint } from './crash-point.ts';
 import type { Draft } from './entry.ts';
 import { TapeError, type TapeErrorCode } from './errors.ts';
 import { encodeJson, type Json } from './json.ts';
-import type { Lease } from './lease.ts';
+import { acquireLease, type Lease, liveLease, releaseLease } from './lease.ts';
 import { mergeTape } from './merge.ts';
 import { type MergeDraft, planMerge } from './merge-plan.ts';
 import { quote } from './name.ts';
+import { processOwner } from './owner.ts';
 import { type TapeRow, tapeById } from './tapes.ts';
 
 /** What someone who does not own a session wants written or done there. */
@@ -125,6 +126,24 @@ export function drainInbox(writer: Writer, realm: string, tapeId: number, lease:
     taken += 1;
   }
   return taken;
+}
+
+/**
+ * Does what the inbox of a session holds in its owner's place, in the caller's transaction; false when somebody is
+ * writing the session.
+ */
+export function drainInPlaceOfOwner(writer: Writer, realm: string, tape: TapeRow): boolean {
+  const { db, sources } = writer;
+  if (liveLease(db, tape.id, sources.now()) !== undefined) return false;
+  const lease = acquireLease(db, tape, { owner: processOwner(sources.newId()), now: sources.now() });
+  crashPoint('inbox/ownerless-leased');
+  // What the drain appends can settle the tape, and then merges can be done that had to wait.
+  do {
+    drainInbox(writer, realm, tape.id, lease);
+    crashPoint('inbox/ownerless-drained');
+  } while (!releaseLease(db, tapeById(db, tape.id), lease));
+  crashPoint('inbox/ownerless-released');
+  return true;
 }
 
 function handle(

@@ -88,10 +88,10 @@ export type {
   AppendOptions,
   EntryQuery,
   Posted,
-  StreamChunk,
   TapeStore,
   WriteOptions,
 } from './store.ts';
+export type { StreamChunk } from './stream.ts';
 export type { Delivery, Lifecycle, Ref, SessionInfo, SessionQuery, Task } from './tapes.ts';
 export type { Problem } from './verify.ts';
 export { estimateTokens, type View, type ViewOptions, view } from './view.ts';

@@ -26,6 +26,34 @@ export interface Merged extends ConflictReport {
   readonly repeated: boolean;
   readonly graphLagging?: true;
 }
+
+/** A merge as it is asked for, and what reading its child gave. */
+export interface PlannedMerge {
+  readonly draft: MergeDraft;
+  readonly plan: MergePlan;
+}
+
+/**
+ * Writes merges, all or none, in the caller's transaction; `undefined`, and nothing written, when a child has moved
+ * since its plan was made.
+ * @throws what `mergeTape` throws, and TAPE_CONFLICT for a child that another merge of the batch goes into
+ */
+export function mergeTapes(
+  writer: Writer,
+  planned: readonly PlannedMerge[],
+  lease: Lease | undefined,
+): Merged[] | undefined {
+  const moved = ({ child }: MergePlan) => tapeById(writer.db, child.id).head_seq !== child.head_seq;
+  if (planned.some(({ plan }) => moved(plan))) return undefined;
+  return planned.map(({ plan, draft }) => {
+    // A child merged twice in one batch has moved nothing of its own: its plan still holds.
+    const merged = mergeTape(writer, plan, draft, lease);
+    if (merged === undefined)
+      throw new TapeError('TAPE_CONFLICT', `cannot merge '${draft.child}': the same batch merges into it`);
+    return merged;
+  });
+}
+
 /**
  * Writes a merge at the end of the parent's tape: the mark `merge/{child}` and one message, with the line in the
  * lineage; on the child nothing. Runs in the caller's transaction; `undefined` when the child has

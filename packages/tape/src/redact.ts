@@ -4,7 +4,9 @@ import { crashPoint } from './crash-point.ts';
 import type { Seq } from './entry.ts';
 import { TapeError } from './errors.ts';
 import { segments } from './interval.ts';
+import { pause } from './lock-wait.ts';
 import { noSeq } from './read.ts';
+import type { Db } from './sqlite.ts';
 import { type TapeRow, tapeById } from './tapes.ts';
 
 /** The receipt of a redaction. */
@@ -87,6 +89,14 @@ export function redactEntry(
   forgetBlobs(writer, entry.id);
   crashPoint('redact/bytes');
   return { session: owner.name, seq, by: tape.head_seq, repeated: false, quotedBy };
+}
+
+/** Empties the log: tries until readers are out of the way, or the time of waiting for a lock is over. */
+export function emptyLog(db: Db): boolean {
+  for (const deadline = performance.now() + db.lockWaitMs; ; pause(5)) {
+    if (db.checkpoint()) return true;
+    if (performance.now() > deadline) return false;
+  }
 }
 
 function forgetBlobs({ db }: Writer, entryId: number): void {

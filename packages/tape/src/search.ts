@@ -3,6 +3,7 @@ import type { EntryKind, Seq } from './entry.ts';
 import { TapeError } from './errors.ts';
 import { segments } from './interval.ts';
 import { isObject, type Json } from './json.ts';
+import { pause } from './lock-wait.ts';
 import { tapeName } from './name.ts';
 import type { Db, SqlValue } from './sqlite.ts';
 import { needTape, type Ref, type TapeRow, tapeById } from './tapes.ts';
@@ -162,10 +163,10 @@ function* fresh(db: Db, { match, watermark }: { match: string; watermark: number
  * Brings the index on by at most so many entries, in the caller's transaction; returns how many there were. It is
  * never done inside an append: indexing there costs four times the append.
  */
-export function indexChunk(db: Db, limit: number = chunkRows): number {
+function indexChunk(db: Db): number {
   const page = db.all<SearchRow>(
     'SELECT id, tape_id, seq, kind, name, at, payload FROM entry WHERE id > @after ORDER BY id LIMIT @limit',
-    { after: indexedTo(db), limit },
+    { after: indexedTo(db), limit: chunkRows },
   );
   const last = page.at(-1);
   if (last === undefined) return 0;
@@ -177,7 +178,18 @@ export function indexChunk(db: Db, limit: number = chunkRows): number {
   return page.length;
 }
 
-/** Empties the index: the next search goes without it, the next `indexChunk` begins it anew. */
+/** Brings the index up to date, in chunks; a store that cannot be written now is searched without. */
+export function updateIndex(db: Db): void {
+  try {
+    // Between two chunks the others get their turn.
+    while (db.tryWrite(() => indexChunk(db)) > 0) pause(2);
+  } catch (error) {
+    if (!(error instanceof TapeError) || (error.code !== 'TAPE_LOCKED' && error.code !== 'TAPE_IO'))
+      throw error;
+  }
+}
+
+/** Empties the index: the next search makes it anew. */
 export function dropIndex(db: Db): void {
   db.exec('DROP TABLE IF EXISTS entry_fts');
   db.exec("CREATE VIRTUAL TABLE entry_fts USING fts5(text, content='', contentless_delete=1)");

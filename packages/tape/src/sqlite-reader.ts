@@ -4,13 +4,13 @@ import { databaseFaults } from './database-faults.ts';
 import type { Entry, Seq } from './entry.ts';
 import { hex } from './hash.ts';
 import { type InboxItem, inboxItems } from './inbox.ts';
-import type { Json } from './json.ts';
 import { type MergeRequest, planMerge } from './merge-plan.ts';
 import { type Point, resolvePoint } from './point.ts';
 import { readEntries } from './read.ts';
 import type { ViewPolicy } from './select.ts';
 import type { Db } from './sqlite.ts';
-import type { EntryQuery, StreamChunk } from './store.ts';
+import type { EntryQuery } from './store.ts';
+import { type StreamChunk, savedChunks } from './stream.ts';
 import {
   findTape,
   infoOf,
@@ -75,12 +75,7 @@ export class SqliteTapeReader {
   }
 
   chunks(ref: Ref, run: string, from = 0): readonly StreamChunk[] {
-    return this.db
-      .all<{ idx: number; chunk: string }>(
-        'SELECT idx, chunk FROM stream_chunk WHERE tape_id = @tape AND run = @run AND idx >= @from ORDER BY idx',
-        { tape: this.need(ref).id, run, from },
-      )
-      .map(({ idx, chunk }) => ({ index: idx, chunk: JSON.parse(chunk) as Json }));
+    return savedChunks(this.db, this.need(ref), run, from);
   }
 
   blob(hash: string, range?: { readonly from?: number; readonly to?: number }): Uint8Array {

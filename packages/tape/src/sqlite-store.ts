@@ -1,3 +1,4 @@
+import { aliasTape } from './alias.ts';
 import {
   type Appended,
   receipt,
@@ -16,8 +17,8 @@ import { type Draft, normalise } from './entry.ts';
 import { TapeError } from './errors.ts';
 import { type Forked, type ForkRequest, forkTape } from './fork.ts';
 import { hex } from './hash.ts';
-import { drainInbox, type InboxDraft, postItem, tapesWithInbox } from './inbox.ts';
-import { encodeJson, type Json } from './json.ts';
+import { drainInbox, drainInPlaceOfOwner, type InboxDraft, postItem, tapesWithInbox } from './inbox.ts';
+import type { Json } from './json.ts';
 import {
   acquireLease,
   extendLease,
@@ -28,24 +29,23 @@ import {
   writeEpoch,
 } from './lease.ts';
 import type { Journal } from './lineage-line.ts';
-import { pause } from './lock-wait.ts';
-import { type Merged, mergeTape } from './merge.ts';
-import { type MergeDraft, type MergePlan, type MergeRequest, planMerge } from './merge-plan.ts';
+import { type Merged, mergeTapes } from './merge.ts';
+import { type MergeDraft, type MergeRequest, planMerge } from './merge-plan.ts';
 import { checkName } from './name.ts';
 import { type OpenOptions, openDatabase } from './open-database.ts';
-import { drainOutbox, recordLineage } from './outbox.ts';
-import { type Owner, processOwner } from './owner.ts';
+import { drainOutbox } from './outbox.ts';
+import type { Owner } from './owner.ts';
 import { type Point, resolvePoint } from './point.ts';
-import { ownerOfSeq, type Redacted, redactEntry } from './redact.ts';
+import { emptyLog, ownerOfSeq, type Redacted, redactEntry } from './redact.ts';
 import { type Rewound, rewindTape, unrewindTape } from './rewind.ts';
-import { dropIndex, type Hit, indexChunk, type SearchQuery, searchEntries } from './search.ts';
+import { dropIndex, type Hit, type SearchQuery, searchEntries, updateIndex } from './search.ts';
 import { ensureSession, type SessionInit, setLifecycle, setTask } from './session.ts';
 import type { Db } from './sqlite.ts';
 import { SqliteTapeReader } from './sqlite-reader.ts';
 import { appendStaged, publishTapes, type StageInit, stageTape } from './stage.ts';
-import type { AppendOptions, Posted, StreamChunk, TapeStore, WriteOptions } from './store.ts';
+import type { AppendOptions, Posted, TapeStore, WriteOptions } from './store.ts';
+import { dropChunks, type StreamChunk, saveChunks } from './stream.ts';
 import {
-  findTape,
   infoOf,
   type Lifecycle,
   type Ref,
@@ -161,30 +161,12 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
 
   mergeAll(drafts: readonly MergeDraft[], { lease }: WriteOptions = {}): readonly Merged[] {
     for (;;) {
-      const plans = drafts.map((draft) => planMerge(this.db, this.realm, draft));
-      const merged = this.db.writeThrough(() => this.#mergePlanned(plans, drafts, lease));
+      const planned = drafts.map((draft) => ({ draft, plan: planMerge(this.db, this.realm, draft) }));
+      const merged = this.db.writeThrough(() => mergeTapes(this.#writer, planned, lease));
       if (merged === undefined) continue; // A child grew while it was read.
       const lagging = this.#drainOutbox();
       return merged.map((receipt) => ({ ...receipt, ...lagging }));
     }
-  }
-
-  #mergePlanned(
-    plans: readonly MergePlan[],
-    drafts: readonly MergeDraft[],
-    lease: Lease | undefined,
-  ): Merged[] | undefined {
-    if (plans.some(({ child }) => tapeById(this.db, child.id).head_seq !== child.head_seq)) return undefined;
-    const receipts: Merged[] = [];
-    for (const [i, draft] of drafts.entries()) {
-      const plan = plans[i];
-      // A child merged twice in one batch has moved nothing of its own: its plan still holds.
-      const merged = plan === undefined ? undefined : mergeTape(this.#writer, plan, draft, lease);
-      if (merged === undefined)
-        throw new TapeError('TAPE_CONFLICT', `cannot merge '${draft.child}': the same batch merges into it`);
-      receipts.push(merged);
-    }
-    return receipts;
   }
 
   rewind(ref: Ref, to: Point, { lease, mode }: WriteOptions & { mode?: string } = {}): Rewound {
@@ -219,26 +201,7 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
   alias(alias: string, ref: Ref, reason: string): SessionInfo {
     return this.#change(() => {
       const tape = this.need(ref);
-      checkName(alias);
-      const taken = findTape(this.db, this.realm, alias);
-      if (taken?.id === tape.id) return tape;
-      if (taken !== undefined)
-        throw new TapeError(
-          'TAPE_EXISTS',
-          `cannot alias '${alias}' to '${tape.name}': it means '${taken.name}'`,
-          {
-            data: { alias, session: taken.name },
-          },
-        );
-      const g = recordLineage(this.#writer, tape, { type: 'alias', alias });
-      crashPoint('alias/lineage');
-      this.db.run('INSERT INTO alias (alias, tape_id, reason, g) VALUES (@alias, @tape, @reason, @g)', {
-        alias,
-        tape: tape.id,
-        reason,
-        g,
-      });
-      crashPoint('alias/row');
+      aliasTape(this.#writer, this.realm, { tape, alias, reason });
       return tape;
     });
   }
@@ -293,24 +256,14 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
   }
 
   saveChunks(ref: Ref, run: string, chunks: readonly StreamChunk[]): void {
-    this.db.write(() => {
-      const tape = this.need(ref).id;
-      for (const { index, chunk } of chunks)
-        this.db.run(
-          'INSERT INTO stream_chunk (tape_id, run, idx, chunk) VALUES (@tape, @run, @index, @chunk) ON CONFLICT DO NOTHING',
-          { tape, run, index, chunk: encodeJson(chunk, 'a chunk') },
-        );
-    });
+    this.db.write(() => saveChunks(this.db, this.need(ref), run, chunks));
   }
 
   settle(run: string, batch: readonly Draft[], { lease }: { readonly lease: Lease }): Appended {
     return this.db.write(() => {
       const appended = this.append(lease.id, batch, { lease });
       crashPoint('settle/appended');
-      this.db.run('DELETE FROM stream_chunk WHERE tape_id = @tape AND run = @run', {
-        tape: this.need(lease.id).id,
-        run,
-      });
+      dropChunks(this.db, this.need(lease.id), run);
       return appended;
     });
   }
@@ -331,25 +284,13 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
   }
 
   search(query: SearchQuery): readonly Hit[] {
-    this.#index();
+    if (!this.#readonly) updateIndex(this.db);
     return this.db.read(() => searchEntries(this.db, this.realm, query));
   }
 
   /** Throws the search index away; the next search makes it anew. */
   dropSearchIndex(): void {
     this.db.write(() => dropIndex(this.db));
-  }
-
-  /** Brings the search index up to date, in chunks; a store that cannot be written now is searched without. */
-  #index(): void {
-    if (this.#readonly) return;
-    try {
-      // Between two chunks the others get their turn.
-      while (this.db.tryWrite(() => indexChunk(this.db)) > 0) pause(2);
-    } catch (error) {
-      if (!(error instanceof TapeError) || (error.code !== 'TAPE_LOCKED' && error.code !== 'TAPE_IO'))
-        throw error;
-    }
   }
 
   /**
@@ -364,15 +305,7 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
       return redactEntry(this.#writer, owner, { seq, reason, epoch: this.#epoch(owner, lease) });
     });
     crashPoint('redact/before-checkpoint');
-    return { ...done, logEmptied: this.#emptyLog() };
-  }
-
-  /** Tries until readers are out of the way, or the time of waiting for a lock is over. */
-  #emptyLog(): boolean {
-    for (const deadline = performance.now() + this.lockWaitMs; ; pause(5)) {
-      if (this.db.checkpoint()) return true;
-      if (performance.now() > deadline) return false;
-    }
+    return { ...done, logEmptied: emptyLog(this.db) };
   }
 
   /** Copies the whole store to a new file while it is used, and verifies the copy before it gets its name (M12). */
@@ -419,22 +352,7 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
 
   /** Does what the inbox of a session holds, if nobody is writing the session; false when somebody is. */
   drainOwnerless(ref: Ref): boolean {
-    const done = this.db.writeThrough(() => {
-      const tape = this.need(ref);
-      if (liveLease(this.db, tape.id, this.#now()) !== undefined) return false;
-      const lease = acquireLease(this.db, tape, {
-        owner: processOwner(this.#writer.sources.newId()),
-        now: this.#now(),
-      });
-      crashPoint('inbox/ownerless-leased');
-      // What the drain appends can settle the tape, and then merges can be done that had to wait.
-      do {
-        drainInbox(this.#writer, this.realm, tape.id, lease);
-        crashPoint('inbox/ownerless-drained');
-      } while (!releaseLease(this.db, this.need(ref), lease));
-      crashPoint('inbox/ownerless-released');
-      return true;
-    });
+    const done = this.db.writeThrough(() => drainInPlaceOfOwner(this.#writer, this.realm, this.need(ref)));
     if (done) this.#drainOutbox();
     return done;
   }

@@ -16,6 +16,7 @@ import type { Hit, SearchQuery } from './search.ts';
 import type { ViewPolicy } from './select.ts';
 import type { SessionInit } from './session.ts';
 import type { StageInit } from './stage.ts';
+import type { StreamChunk } from './stream.ts';
 import type { Lifecycle, Ref, SessionInfo, SessionQuery, Task } from './tapes.ts';
 import type { Problem } from './verify.ts';
 
@@ -35,12 +36,6 @@ export interface AppendOptions extends WriteOptions {
   readonly key?: string | undefined;
   /** The head hash (hex) that the caller read: refused when the session has moved on. */
   readonly expectHead?: string | undefined;
-}
-
-/** A chunk of a live answer, in the order it arrived. */
-export interface StreamChunk {
-  readonly index: number;
-  readonly chunk: Json;
 }
 
 /** What became of something posted. */

@@ -1,0 +1,33 @@
+import { encodeJson, type Json } from './json.ts';
+import type { Db } from './sqlite.ts';
+import type { TapeRow } from './tapes.ts';
+
+/** A chunk of a live answer, in the order it arrived. */
+export interface StreamChunk {
+  readonly index: number;
+  readonly chunk: Json;
+}
+
+/** Saves chunks of a run's live answer, in the caller's transaction; one that is there already stays as it is. */
+export function saveChunks(db: Db, tape: TapeRow, run: string, chunks: readonly StreamChunk[]): void {
+  for (const { index, chunk } of chunks)
+    db.run(
+      'INSERT INTO stream_chunk (tape_id, run, idx, chunk) VALUES (@tape, @run, @index, @chunk) ON CONFLICT DO NOTHING',
+      { tape: tape.id, run, index, chunk: encodeJson(chunk, 'a chunk') },
+    );
+}
+
+/** The chunks of a run that are saved, from an index on, in order. */
+export function savedChunks(db: Db, tape: TapeRow, run: string, from: number): StreamChunk[] {
+  return db
+    .all<{ idx: number; chunk: string }>(
+      'SELECT idx, chunk FROM stream_chunk WHERE tape_id = @tape AND run = @run AND idx >= @from ORDER BY idx',
+      { tape: tape.id, run, from },
+    )
+    .map(({ idx, chunk }) => ({ index: idx, chunk: JSON.parse(chunk) as Json }));
+}
+
+/** Forgets the chunks of a run: what they came to is on the tape. */
+export function dropChunks(db: Db, tape: TapeRow, run: string): void {
+  db.run('DELETE FROM stream_chunk WHERE tape_id = @tape AND run = @run', { tape: tape.id, run });
+}
