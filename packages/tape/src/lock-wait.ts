@@ -29,12 +29,12 @@ export function pause(ms: number): void {
 
 const waiting = new Int32Array(new SharedArrayBuffer(4));
 
-/** A lease with the name of its session. */
-export type NamedLease = LeaseRow & { readonly name: string };
+/** Reads rows without waiting for a lock. */
+type Rows = <Row>(sql: string) => Row[];
 
 /** The error of a writer that gave up: it names who holds leases, since one of them is likely to hold the lock. */
-export function stillLocked(error: TapeError, leases: readonly NamedLease[]): TapeError {
-  const holders = leases.map((lease) => {
+export function stillLocked(error: TapeError, rows: Rows): TapeError {
+  const holders = namedLeases(rows).map((lease) => {
     const { pid, host } = ownerOf(lease);
     return { session: lease.name, owner: lease.owner, pid, host, state: stateOf(ownerOf(lease)) };
   });
@@ -48,4 +48,13 @@ export function stillLocked(error: TapeError, leases: readonly NamedLease[]): Ta
     [error.message, ...(named.length === 0 ? ['nobody holds a lease'] : named)].join('; '),
     { data: { holders }, cause: error.cause },
   );
+}
+
+/** Who is writing what, as far as it can be read now: a reader is not kept out by the lock. */
+function namedLeases(rows: Rows): readonly (LeaseRow & { readonly name: string })[] {
+  try {
+    return rows('SELECT l.*, t.name FROM lease l JOIN tape t ON t.id = l.tape_id ORDER BY l.expires_at DESC');
+  } catch {
+    return [];
+  }
 }

@@ -89,16 +89,8 @@ function checkBeforeWriting(path: string): void {
   }
 }
 
-const pragmas = [
-  'foreign_keys = ON',
-  'trusted_schema = OFF',
-  'cell_size_check = ON',
-  'mmap_size = 0',
-  'journal_size_limit = 16777216',
-  'wal_autocheckpoint = 2000',
-  'temp_store = MEMORY',
-  ...(process.platform === 'darwin' ? ['fullfsync = ON', 'checkpoint_fullfsync = ON'] : []),
-];
+/** Sizes; what keeps a connection safe is set as it opens. */
+const pragmas = ['journal_size_limit = 16777216', 'wal_autocheckpoint = 2000', 'temp_store = MEMORY'];
 
 function notReadable(path: string, version: number | 'new'): TapeError {
   if (version === 'new') return new TapeError('TAPE_NOT_A_TAPE', `cannot read '${path}': it holds no tapes`);

@@ -1,12 +1,21 @@
 import Database from 'better-sqlite3';
 import { crashPoint } from './crash-point.ts';
 import { TapeError } from './errors.ts';
-import { lockWaitDefault, type NamedLease, retryLocked, stillLocked } from './lock-wait.ts';
+import { lockWaitDefault, retryLocked, stillLocked } from './lock-wait.ts';
 import { cannotOpen } from './place.ts';
 
 /** A value that SQLite stores. */
 export type SqlValue = string | number | null | Uint8Array;
 type Params = Readonly<Record<string, SqlValue>>;
+
+/** What every connection keeps to, a reader's and a copy's too, before it looks at a file that others may have made (M1). */
+const safety = [
+  'foreign_keys = ON',
+  'trusted_schema = OFF',
+  'cell_size_check = ON',
+  'mmap_size = 0',
+  ...(process.platform === 'darwin' ? ['fullfsync = ON', 'checkpoint_fullfsync = ON'] : []),
+];
 
 /**
  * One connection. The only file that knows better-sqlite3: statements are prepared once per text, every
@@ -34,6 +43,12 @@ export class Db {
       });
     } catch (cause) {
       throw cannotOpen(path, (cause as Error).message, cause);
+    }
+    try {
+      for (const pragma of safety) guard(() => this.#db.pragma(pragma));
+    } catch (error) {
+      this.#db.close();
+      throw error;
     }
     this.#savepoint = this.#db.transaction((act: () => unknown) => act());
     this.#transaction = this.#db.transaction((act: () => unknown) => {
@@ -149,11 +164,11 @@ export class Db {
       return;
     }
     // On one snapshot of a connection of its own: a copy of what goes on changing begins anew with every commit.
-    const source = new Database(this.#db.name, { readonly: true, timeout: 20 });
+    const source = new Db(this.#db.name, { readonly: true });
     try {
-      source.exec('BEGIN');
-      source.prepare('SELECT count(*) FROM sqlite_schema').get();
-      await source.backup(file);
+      source.#db.exec('BEGIN');
+      source.#db.prepare('SELECT count(*) FROM sqlite_schema').get();
+      await source.#db.backup(file);
     } finally {
       source.close();
     }
@@ -173,18 +188,8 @@ export class Db {
       return retryLocked(act, this.lockWaitMs);
     } catch (error) {
       if (!(error instanceof TapeError) || error.code !== 'TAPE_LOCKED') throw error;
-      throw stillLocked(error, this.#leases());
-    }
-  }
-
-  /** Who is writing what, as far as it can be read now: a reader is not kept out by the lock. */
-  #leases(): NamedLease[] {
-    try {
-      const sql =
-        'SELECT l.*, t.name FROM lease l JOIN tape t ON t.id = l.tape_id ORDER BY l.expires_at DESC';
-      return this.#db.prepare<[], NamedLease>(sql).all();
-    } catch {
-      return [];
+      // Read once, as it is: waiting for a lock to say who has it would not end.
+      throw stillLocked(error, <Row>(sql: string) => this.#db.prepare<[], Row>(sql).all());
     }
   }
 
