@@ -27,6 +27,21 @@ test('a run waits for the lock of another process without holding up the event l
   expect(longest).toBeLessThan(500);
 });
 
+test('a store that is given to a deck waits in its other uses as it did before', async () => {
+  using home = tempHome();
+  using store = home.open();
+  const before = store.lockWaitMs;
+  await using deck = await openDeck({ store });
+  await deck.session('main');
+  expect(store.lockWaitMs).toBe(before);
+  await using _locker = await holdLock(home.db, 200);
+  const waiting = deck.session('other');
+  // The deck waits on timers: its first try has given up by now, and has left the store as it was.
+  expect(store.lockWaitMs).toBe(before);
+  expect(store.append('main', [user('mine')]).added).toBe(1);
+  expect((await waiting).name).toBe('other');
+});
+
 test('what is done is done when the graph file cannot be brought up to date for want of the lock', async () => {
   using home = tempHome();
   home.session('main');

@@ -58,6 +58,7 @@ export interface DeckParts {
 
 /** A home that is open for running sessions. */
 export interface Deck extends AsyncDisposable {
+  /** Its acts hold the thread while they wait for a lock, unlike those of the deck. */
   readonly store: TapeStore;
   readonly graph: DeckGraph;
   /** Creates or resumes. Holds no lease. */
@@ -112,5 +113,5 @@ export async function openDeck(options: DeckOptions): Promise<Deck> {
 
 function openHome(home: string | undefined, file: string | undefined): TapeStore {
   if (home === undefined || file === undefined) throw new TypeError('a deck needs a home or a store');
-  return openTapeStore(join(home, 'tape.db'), { journal: openJournal(file), lockWaitMs: 0 });
+  return openTapeStore(join(home, 'tape.db'), { journal: openJournal(file) });
 }

@@ -6,16 +6,30 @@ const waitMaxMs = 15_000;
 
 /**
  * A store whose acts wait for the write lock of another process on timers, so that the event loop goes on: streams,
- * heartbeats and timers of other sessions are not held up. For a store that itself gives up soon (`lockWaitMs: 0`).
+ * heartbeats and timers of other sessions are not held up. Whoever uses the store itself, or iterates over what it
+ * reads, waits as the store was opened to.
  */
 export function patientStore(store: TapeStore): TapeStore {
   return new Proxy(store, {
     get: (target, property) => {
       const value: unknown = Reflect.get(target, property, target);
       if (typeof value !== 'function') return value;
-      return (...args: readonly unknown[]) => patiently(() => Reflect.apply(value, target, args));
+      return (...args: readonly unknown[]) =>
+        patiently(() => withoutWaiting(target, () => Reflect.apply(value, target, args)));
     },
   });
+}
+
+/** An act of a store that would hold the thread while it waits gives up at once. */
+function withoutWaiting<T>(store: TapeStore, act: () => T): T {
+  const { lockWaitMs } = store;
+  if (lockWaitMs === undefined) return act();
+  store.lockWaitMs = 0;
+  try {
+    return act();
+  } finally {
+    store.lockWaitMs = lockWaitMs;
+  }
 }
 
 /** What succeeds at once is returned at once; only what has to wait becomes a promise. */

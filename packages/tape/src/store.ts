@@ -53,6 +53,11 @@ export interface Posted {
  * takes a session throws TAPE_NO_SESSION when there is none.
  */
 export interface TapeStore extends AsyncDisposable {
+  /**
+   * How long an act that returns a plain value waits for the lock of another process, holding the thread, in
+   * milliseconds. It can be set at any time; with 0 an act gives up soon. A store that never holds the thread has none.
+   */
+  lockWaitMs?: number;
   /** Gets or creates (B2). `created` tells which. */
   session(name: string, init?: SessionInit): Awaitable<SessionInfo & { readonly created: boolean }>;
   find(ref: Ref): Awaitable<SessionInfo | undefined>;

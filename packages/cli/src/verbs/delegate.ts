@@ -74,8 +74,6 @@ export const delegate: Verb = defineVerb({
       const parent = needSession(store, args.parent);
       const point = since === undefined ? undefined : pointOf(since.replace(/^@(?!\d+$)/, ''));
       if (point !== undefined) store.resolve(parent.id, point);
-      // The deck waits for locks on timers, so that the streams go on.
-      store.lockWaitMs = 0;
       await using deck = await openDeck({ store, model: spec, env: io.env });
       const session = await deck.session(parent.name);
       const delegation = session.delegate(tasks, {

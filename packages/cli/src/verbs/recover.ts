@@ -35,8 +35,6 @@ export const recover: Verb = defineVerb({
     const { openDeck } = await import('@tapedeck/runtime');
     return await context.changing(async (store) => {
       const session = name === undefined ? undefined : needSession(store, name).name;
-      // The deck waits for locks on timers, so that the streams go on.
-      store.lockWaitMs = 0;
       await using deck = await openDeck({ store, env: io.env, ...(spec !== '' && { model: spec }) });
       const report = await deck.recover({
         ...(session !== undefined && { session }),

@@ -48,8 +48,6 @@ export const run: Verb = defineVerb({
     const opening = input === undefined ? context.changing : context.writing;
     return await opening(async (store) => {
       const session = input === undefined ? needSession(store, name).name : ensure(store, name, context);
-      // The deck waits for locks on timers, so that the stream goes on.
-      store.lockWaitMs = 0;
       await using deck = await openDeck({ store, model: spec, env: io.env });
       const running = (await deck.session(session)).run(input, { maxSteps, signal: io.signal });
       const asJson = options.json === true || options.jsonl === true;
