@@ -1,4 +1,12 @@
-import { appendFileSync, chmodSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import {
+  appendFileSync,
+  chmodSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { assistant, processOwner, toolCall, user } from '@tapedeck/tape';
 import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
@@ -102,6 +110,15 @@ describe('tape doctor', () => {
     expect((await examined(home)).findings.map(({ code }) => code)).toEqual(['open-to-others']);
     expect(await examined(home, '--fix')).toMatchObject({ code: 0, findings: [] });
     expect(statSync(home.graph).mode & 0o777).toBe(0o600);
+  });
+
+  test('knows what copies and itself left, and tells what is of no home', async () => {
+    using home = homeWithFork();
+    for (const name of ['tape.db.0123456789ab.part', 'session_graph.jsonl.aside-x', 'tape.db.schema-0'])
+      writeFileSync(home.file(name), '', { mode: 0o600 });
+    expect((await examined(home)).findings).toEqual([]);
+    writeFileSync(home.file('notes.part'), '', { mode: 0o600 });
+    expect((await examined(home)).findings.map(({ code }) => code)).toEqual(['unknown-file']);
   });
 
   test('tells damage of entries, which nothing mends', async () => {

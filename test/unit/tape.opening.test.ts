@@ -10,7 +10,9 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { openTapeStore, type StoreOptions } from '@tapedeck/tape';
-import { describe, expect, test } from 'vitest';
+import Database from 'better-sqlite3';
+import { describe, expect, test, vi } from 'vitest';
+import { toSchema0 } from '../support/schema-0.ts';
 import { refusal } from '../support/store.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
@@ -82,6 +84,50 @@ describe('opening', () => {
       });
       expect(statSync(dir.file(name)).mode & 0o7777).toBe(0o1777);
     }
+  });
+
+  test('takes what a cut-off copy and a doctor leave for a home, and closes it', () => {
+    using dir = tempDir();
+    const left = ['session_graph.jsonl.aside-2030-01-01T000000.000Z', 'tape.db.schema-0.0123456789ab.part'];
+    for (const name of left) writeFileSync(dir.file(name), '');
+    chmodSync(dir.path, 0o755);
+    openTapeStore(dir.file('tape.db'), { onWarning: () => {} }).close();
+    expect(statSync(dir.path).mode & 0o777).toBe(0o700);
+    expect(readdirSync(dir.path)).toEqual(expect.arrayContaining(left));
+  });
+
+  test('trusts no schema and checks every page, on each connection and before it reads (M1)', async () => {
+    using dir = tempDir();
+    const path = dir.file('tape.db');
+    openTapeStore(path).close();
+    toSchema0(path);
+    writeFileSync(`${path}-wal`, '', { mode: 0o600 }); // Then it is asked first whose the file is.
+    const asked = new Map<unknown, string[]>();
+    const methods = (['pragma', 'prepare', 'exec', 'backup'] as const).map((name) => {
+      const act: (...args: never[]) => unknown = Database.prototype[name];
+      return vi.spyOn(Database.prototype, name).mockImplementation(function (
+        this: unknown,
+        ...args: unknown[]
+      ) {
+        asked.set(this, [...(asked.get(this) ?? []), String(args[0])]);
+        return act.apply(this, args as never[]) as never;
+      });
+    });
+    try {
+      using store = openTapeStore(path);
+      await store.backup(dir.file('copy.db'));
+    } finally {
+      for (const method of methods) method.mockRestore();
+    }
+    // The look before, the store, the copy of the old schema, the backup's source, and the copy that is verified.
+    expect(asked.size).toBeGreaterThanOrEqual(5);
+    for (const texts of asked.values())
+      expect(texts.slice(0, 4)).toEqual([
+        'foreign_keys = ON',
+        'trusted_schema = OFF',
+        'cell_size_check = ON',
+        'mmap_size = 0',
+      ]);
   });
 
   test('on an unsafe file system goes on when it is told to, without shared memory', () => {

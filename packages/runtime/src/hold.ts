@@ -1,4 +1,4 @@
-import { type Lease, leaseTtlMs, type Owner, TapeError, type TapeStore } from '@tapedeck/tape';
+import { fenced, type Lease, leaseTtlMs, type Owner, TapeError, type TapeStore } from '@tapedeck/tape';
 import { SessionError } from './errors.ts';
 
 /** The right to write a session, kept alive by a heartbeat while a run or an act lasts. */
@@ -44,10 +44,7 @@ export async function hold(
     const now = await store.changes();
     if (now === seen) return;
     seen = now;
-    if (!(await store.holds(lease)))
-      lost.abort(
-        new TapeError('TAPE_FENCED', `cannot write '${lease.session}': another owner has taken it over`),
-      );
+    if (!(await store.holds(lease))) lost.abort(fenced(lease.session));
     const items = (await store.inbox(lease.id)).length;
     if (items > waiting) onWaiting?.(items);
     waiting = items;

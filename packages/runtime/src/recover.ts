@@ -4,6 +4,7 @@ import type { DeckParts } from './deck.ts';
 import { messageOf, SessionError } from './errors.ts';
 import { hold } from './hold.ts';
 import { closeOrphans } from './loop.ts';
+import { childIsBusy } from './merge.ts';
 import { needModel } from './model.ts';
 import { resolveModel } from './model-spec.ts';
 
@@ -67,10 +68,10 @@ export async function recover(parts: DeckParts, options: RecoverOptions = {}): P
       });
       report.merged.push(info.name);
     } catch (error) {
-      const { code, data } = error as { code?: unknown; data?: { child?: unknown } };
-      const busy = code === 'SESSION_BUSY' || code === 'SESSION_MERGE_WAITING';
+      const { code } = error as { code?: unknown };
+      const busy = code === 'SESSION_BUSY' || code === 'SESSION_MERGE_WAITING' || childIsBusy(error);
       // One child that cannot be helped must not keep the others from it.
-      if (busy || (code === 'TAPE_BUSY' && data?.child !== undefined)) report.busy.push(info.name);
+      if (busy) report.busy.push(info.name);
       else report.failed.push({ session: info.name, message: messageOf(error) });
     }
   }

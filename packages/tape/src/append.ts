@@ -163,6 +163,7 @@ function touchState(db: Db, tapeId: number, seq: Seq, { kind, name, value }: Enc
   }
 }
 
+/** The error of an owner whose session was taken over: its lease gives no right to write any more (R7). */
 export function fenced(session: string): TapeError {
   return new TapeError('TAPE_FENCED', `cannot write '${session}': another owner has taken it over`, {
     data: { session },

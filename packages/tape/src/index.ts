@@ -1,4 +1,4 @@
-export type { Appended } from './append.ts';
+export { type Appended, fenced } from './append.ts';
 export {
   type BlobRef,
   blobBytesMax,
@@ -75,6 +75,7 @@ export { clientCalls } from './open-calls.ts';
 export type { OpenOptions } from './open-database.ts';
 export type { Intention } from './outbox.ts';
 export { type Owner, processOwner, provablyDead } from './owner.ts';
+export { isHomeFile } from './place.ts';
 export type { Point } from './point.ts';
 export type { Redacted } from './redact.ts';
 export type { StoredMessage } from './render.ts';

@@ -80,7 +80,7 @@ export function prepareDirectory(
   if (ownName) checkFile(file, probe);
   // A directory with the sticky bit, as /tmp, is for others on purpose: closing it would shut them out.
   const shared = (stat.mode & 0o1000) !== 0;
-  if (shared || (!ownName && names.some((name) => !ours.test(name))))
+  if (shared || (!ownName && names.some((name) => !isHomeFile(name))))
     throw new TapeError('TAPE_UNSAFE_PLACE', `cannot open '${file}': others can enter '${dir}'`, {
       data: { file, ...(shared ? { sharedDir: dir } : { dir, mode: (stat.mode & 0o777).toString(8) }) },
     });
@@ -97,8 +97,16 @@ function syncParents(dir: string, made: string): void {
   }
 }
 
-/** What a tape home may hold of its own. */
-const ours = /^(?:tape\.db(?:-wal|-shm|-journal|\.schema-\d+(?:\.\d+)?)?|session_graph\.jsonl|\.gitignore)$/;
+/**
+ * Whether a name is one that a tape home gives its files: the database and what SQLite keeps beside it, copies from
+ * before a change of schema, the graph file and those put aside, and drafts that a copy cut off left behind.
+ */
+export function isHomeFile(name: string): boolean {
+  return homeFile.test(name);
+}
+
+const homeFile =
+  /^(?:tape\.db(?:-wal|-shm|-journal|\.schema-\d+(?:\.\d+)?)?|session_graph\.jsonl(?:\.aside-.+)?|\.gitignore|.+\.[0-9a-f]{12}\.part(?:-wal|-shm|-journal)?)$/;
 
 /**
  * Creates a database file with its mode before SQLite does, which would leave it readable to all; `-wal` and `-shm`

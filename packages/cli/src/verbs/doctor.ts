@@ -1,6 +1,6 @@
 import { chmodSync, existsSync, lstatSync, readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Finding } from '@tapedeck/tape';
+import { type Finding, isHomeFile } from '@tapedeck/tape';
 import { exit, NotFoundError } from '../errors.ts';
 import type { Home } from '../home.ts';
 import { type Found, verifyGraph, verifyTapes } from '../problems.ts';
@@ -86,13 +86,10 @@ async function look({ home, reading }: Context): Promise<Looked> {
   });
 }
 
-const known =
-  /^(?:tape\.db(?:-wal|-shm|-journal|\.schema-\d+(?:\.\d+)?)?|session_graph\.jsonl(?:\.aside-.+)?|\.gitignore)$/;
-
 function* examineFiles(home: Home): Generator<FileFinding> {
   for (const name of ['.', ...readdirSync(home.dir)]) {
     const path = join(home.dir, name);
-    if (name !== '.' && (!known.test(name) || lstatSync(path).isSymbolicLink()))
+    if (name !== '.' && (!isHomeFile(name) || lstatSync(path).isSymbolicLink()))
       yield {
         code: 'unknown-file',
         session: null,
