@@ -1,13 +1,11 @@
-import { createHash } from 'node:crypto';
 import { openTapeStore, user } from '@tapedeck/tape';
 import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
+import { hashed, sha256 } from '../support/format-hash.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { codeBlocks, page, tableAfter } from './pages.ts';
 
 const format = page('docs/format.md');
-
-const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
 
 interface WorkedEntry {
   readonly seq: number;
@@ -33,18 +31,12 @@ const [example = '{}'] = codeBlocks(format, 'json');
 const worked = JSON.parse(example) as Worked;
 const lines = (codeBlocks(format, 'jsonl')[0] ?? '').trimEnd().split('\n');
 
-/** The text that an entry's hash is of, by the page's own words. */
-function hashed(ulid: string, entry: WorkedEntry, previous: string): string {
-  const { seq, kind, mark, name, ref, at, key, body_hash } = entry;
-  return JSON.stringify(['tape.entry.v1', ulid, seq, kind, mark, name, ref, at, key, body_hash, previous]);
-}
-
 /** Checks a chain of entries from what its first one follows. */
 function checkChain(ulid: string, entries: readonly WorkedEntry[], first: string): void {
   let previous = first;
   for (const entry of entries) {
     expect(entry.body_hash).toBe(sha256(`${entry.salt}${entry.payload}\n${entry.meta ?? ''}`));
-    expect(entry.hash).toBe(sha256(hashed(ulid, entry, previous)));
+    expect(entry.hash).toBe(sha256(hashed(ulid, entry, { body: entry.body_hash, previous })));
     previous = entry.hash;
   }
 }
@@ -57,7 +49,8 @@ test('the hashes of the worked example follow from what the page says', () => {
   checkChain(child.ulid, child.entries, child.base_hash);
   const [first, second] = main.entries;
   if (first === undefined || second === undefined) throw new Error('the example has two entries of main');
-  expect(codeBlocks(format, 'text')).toContain(`${hashed(main.ulid, second, first.hash)}\n`);
+  const text = hashed(main.ulid, second, { body: second.body_hash, previous: first.hash });
+  expect(codeBlocks(format, 'text')).toContain(`${text}\n`);
 });
 
 test('the lines of the worked example are chained', () => {

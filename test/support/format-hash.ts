@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { RawDb } from './raw-db.ts';
 
-/** A row of `entry`, as far as it is hashed. */
-interface Row {
+/** What an entry's hash is of, beside its body. */
+interface Link {
   readonly seq: number;
   readonly kind: string;
   readonly mark: string | null;
@@ -10,6 +10,10 @@ interface Row {
   readonly ref: number | null;
   readonly at: number;
   readonly key: string | null;
+}
+
+/** A row of `entry`, as far as it is hashed. */
+interface Row extends Link {
   readonly salt: Uint8Array;
   readonly body_hash: Uint8Array;
   readonly hash: Uint8Array;
@@ -28,16 +32,24 @@ export function hashedPayloads(db: RawDb, session: string): string[] {
   let previous = sha256(JSON.stringify(['tape.genesis.v1', tape.ulid]));
   return db.all<Row>('SELECT * FROM entry WHERE tape_id = ? ORDER BY seq', tape.id).map((row) => {
     const body = sha256(`${hex(row.salt)}${row.payload}\n${row.meta ?? ''}`);
-    const { seq, kind, mark, name, ref, at, key } = row;
-    const link = ['tape.entry.v1', tape.ulid, seq, kind, mark, name, ref, at, key, body, previous];
-    previous = sha256(JSON.stringify(link));
-    if (hex(row.body_hash) !== body) throw new Error(`the body of ${session}@${seq} has another hash`);
-    if (hex(row.hash) !== previous) throw new Error(`${session}@${seq} has another hash`);
+    previous = sha256(hashed(tape.ulid, row, { body, previous }));
+    if (hex(row.body_hash) !== body) throw new Error(`the body of ${session}@${row.seq} has another hash`);
+    if (hex(row.hash) !== previous) throw new Error(`${session}@${row.seq} has another hash`);
     return row.payload;
   });
 }
 
-function sha256(text: string): string {
+/** The text that an entry's hash is of, by the page's own words; hashes are in hex. */
+export function hashed(
+  ulid: string,
+  { seq, kind, mark, name, ref, at, key }: Link,
+  { body, previous }: { readonly body: string; readonly previous: string },
+): string {
+  return JSON.stringify(['tape.entry.v1', ulid, seq, kind, mark, name, ref, at, key, body, previous]);
+}
+
+/** In hex. */
+export function sha256(text: string): string {
   return createHash('sha256').update(text, 'utf8').digest('hex');
 }
 
