@@ -77,7 +77,7 @@ export const crashActs: Readonly<Record<string, (acting: Acting) => void>> = {
     const lease = store.acquire(session, processOwner(key));
     say({ act: 'lease', lease });
     const drafts = [user(`${key} live`)];
-    store.saveChunks(session, key, [{ index: 0, chunk: 'live' }]);
+    store.saveChunks([{ session, run: key, chunks: [{ index: 0, chunk: 'live' }] }]);
     say({ act: 'settle', session, run: key, seq: store.settle(key, drafts, { lease }).to });
     const posted = [user(`${key} posted`)];
     store.post(session, { body: { type: 'append', drafts: posted }, key: `${key}-posted` });

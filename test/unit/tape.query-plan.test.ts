@@ -113,7 +113,7 @@ const acts: Readonly<Record<string, (store: SqliteTapeStore) => void>> = {
   },
   'chunks of an answer, and what they come to': (store) => {
     const lease = store.acquire('main', { id: 'owner' });
-    store.saveChunks('main', 'run', [{ index: 0, chunk: 'so' }]);
+    store.saveChunks([{ session: 'main', run: 'run', chunks: [{ index: 0, chunk: 'so' }] }]);
     expect(store.chunks('main', 'run').length).toBe(1);
     store.settle('run', [assistant('so far')], { lease });
     store.release(lease);

@@ -147,6 +147,21 @@ export const handoff = (
   ...(keepFrom !== undefined && { ref: keepFrom }),
 });
 
+/**
+ * A boundary whose state is a summary of a cited range, which stays readable. Its state says what the range was, how
+ * the summary was made and what for.
+ */
+export const compaction = (
+  state: { readonly summary: string; readonly range: readonly [Seq, Seq] } & JsonObject,
+  { keepFrom }: { keepFrom?: Seq } = {},
+): Draft => ({
+  kind: 'compaction',
+  mark: 'boundary',
+  name: 'compaction',
+  payload: { state },
+  ...(keepFrom !== undefined && { ref: keepFrom }),
+});
+
 const appendable = new Set(['message', 'tool-result', 'event', 'ui']);
 
 /**
@@ -156,6 +171,12 @@ const appendable = new Set(['message', 'tool-result', 'event', 'ui']);
  */
 export function normalise(draft: Draft): Draft[] {
   const { kind, payload } = draft;
+  if (kind === 'compaction') {
+    if (draft.mark !== 'boundary' || draft.name !== 'compaction' || !isObject(payload) || !isObject(payload.state))
+      throw bad("a compaction's draft comes from compaction()");
+    if (typeof payload.state.summary !== 'string') throw bad("a compaction's summary must be a text");
+    return [draft];
+  }
   if (kind === 'anchor') {
     if (draft.mark !== 'anchor' && draft.mark !== 'boundary')
       throw bad("an anchor's draft comes from anchor() or handoff()");

@@ -1,7 +1,7 @@
 import { type Writer, writeEntries } from './append.ts';
 import { blobHashes, dropUnneeded, extractBlobs, loadBlob, restoreBlobs, storeBlobs } from './blob.ts';
 import { crashPoint } from './crash-point.ts';
-import type { Draft } from './entry.ts';
+import { type Draft, normalise } from './entry.ts';
 import { TapeError, type TapeErrorCode } from './errors.ts';
 import { encodeJson, type Json } from './json.ts';
 import { acquireLease, type Lease, liveLease, releaseLease } from './lease.ts';
@@ -14,7 +14,23 @@ import { type TapeRow, tapeById } from './tapes.ts';
 /** What someone who does not own a session wants written or done there. */
 export type InboxBody =
   | { readonly type: 'append'; readonly drafts: readonly Draft[] }
-  | { readonly type: 'merge'; readonly draft: MergeDraft };
+  | { readonly type: 'merge'; readonly draft: MergeDraft }
+  | RunItem;
+
+/**
+ * What only a run can deal with: an owner that runs nothing leaves it where it is. `input` starts or steers a run,
+ * `answer` answers a call that waits for a person or a client, `abort` stops the run that it names.
+ */
+export type RunItem =
+  | { readonly type: 'input'; readonly drafts: readonly Draft[] }
+  | { readonly type: 'answer'; readonly toolCallId: string; readonly answer: Json }
+  | { readonly type: 'abort'; readonly run: string; readonly reason: string };
+
+/** What a run made of an item of the inbox: the entries that take its place. */
+export interface Taken {
+  readonly id: string;
+  readonly drafts: readonly Draft[];
+}
 
 export interface InboxDraft {
   readonly body: InboxBody;
@@ -107,6 +123,7 @@ const notOfItem: ReadonlySet<TapeErrorCode> = new Set(['TAPE_FENCED', 'TAPE_IO',
 export function drainInbox(writer: Writer, realm: string, tapeId: number, lease: Lease): number {
   let taken = 0;
   for (const item of inboxItems(writer, tapeById(writer.db, tapeId))) {
+    if (item.body.type !== 'append' && item.body.type !== 'merge') continue;
     const tape = tapeById(writer.db, tapeId);
     // A merge waits for a settled point: the open calls get their results, or their next run closes them.
     if (item.body.type === 'merge' && tape.settled_seq !== tape.head_seq) continue;
@@ -116,16 +133,44 @@ export function drainInbox(writer: Writer, realm: string, tapeId: number, lease:
       if (!(error instanceof TapeError) || notOfItem.has(error.code)) throw error;
       writeEntries(writer, tapeById(writer.db, tapeId), [refusal(item, error)], lease.epoch);
     }
-    crashPoint('inbox/handled');
-    writer.db.run('DELETE FROM inbox WHERE ulid = @id', { id: item.id });
-    dropUnneeded(
-      writer.db,
-      blobHashes(item.body).map((hash) => Buffer.from(hash, 'hex')),
-    );
-    crashPoint('inbox/removed');
+    removeItem(writer, item);
     taken += 1;
   }
   return taken;
+}
+
+/**
+ * Appends what a run made of items and removes them, in the caller's transaction. One that is gone was taken before.
+ * Returns how many were there.
+ */
+export function takeItems(writer: Writer, tapeId: number, taken: readonly Taken[], lease: Lease): number {
+  const items = new Map(inboxItems(writer, tapeById(writer.db, tapeId)).map((item) => [item.id, item]));
+  let count = 0;
+  for (const { id, drafts } of taken) {
+    const item = items.get(id);
+    if (item === undefined) continue;
+    const whole = restoreBlobs(drafts, (hash) => loadBlob(writer.db, hash)) as readonly Draft[];
+    const entries = whole.flatMap(normalise).map((draft) => withOrigin(draft, item));
+    writeEntries(writer, tapeById(writer.db, tapeId), entries, lease.epoch);
+    removeItem(writer, item);
+    count += 1;
+  }
+  return count;
+}
+
+function removeItem({ db }: Writer, item: InboxItem): void {
+  crashPoint('inbox/handled');
+  db.run('DELETE FROM inbox WHERE ulid = @id', { id: item.id });
+  dropUnneeded(
+    db,
+    blobHashes(item.body).map((hash) => Buffer.from(hash, 'hex')),
+  );
+  crashPoint('inbox/removed');
+}
+
+/** Where an entry came from that somebody else than its session's owner asked for. */
+function withOrigin(draft: Draft, { source, mode, queuedAt }: InboxItem): Draft {
+  return { ...draft, meta: { source, mode, queued_at: new Date(queuedAt).toISOString(), ...draft.meta } };
 }
 
 /**
@@ -163,8 +208,8 @@ function handle(
       throw new TapeError('TAPE_CONFLICT', `cannot merge '${body.draft.child}': it has moved`);
     return;
   }
-  const origin = { source: item.source, mode: item.mode, queued_at: new Date(item.queuedAt).toISOString() };
-  const drafts = body.drafts.map((draft) => ({ ...draft, meta: { ...origin, ...draft.meta } }));
+  if (body.type !== 'append') return;
+  const drafts = body.drafts.map((draft) => withOrigin(draft, item));
   writeEntries(writer, tapeById(writer.db, tapeId), drafts, lease.epoch);
 }
 

@@ -17,6 +17,7 @@ export {
   type Awaitable,
   anchor,
   assistant,
+  compaction,
   type Draft,
   type Entry,
   type EntryKind,
@@ -35,7 +36,7 @@ export { TapeError, type TapeErrorCode } from './errors.ts';
 export { noResult, type Target } from './fit.ts';
 export type { Deliver, Forked, ForkRequest, Span } from './fork.ts';
 export { bodyHash, type ChainLink, entryHash, genesisHash, sha256 } from './hash.ts';
-export type { InboxBody, InboxDraft, InboxItem } from './inbox.ts';
+export type { InboxBody, InboxDraft, InboxItem, RunItem, Taken } from './inbox.ts';
 export {
   encodeJson,
   entryBytesMax,
@@ -46,7 +47,7 @@ export {
   jsonDepthMax,
   parseJson,
 } from './json.ts';
-export { type Lease, leaseTtlMs } from './lease.ts';
+export { type Lease, leaseTtlMs, type SessionOwner } from './lease.ts';
 export {
   encodeLine,
   firstPrev,
@@ -92,7 +93,7 @@ export type {
   TapeStore,
   WriteOptions,
 } from './store.ts';
-export type { StreamChunk } from './stream.ts';
+export type { LiveStream, StreamChunk } from './stream.ts';
 export type { Delivery, Lifecycle, Ref, SessionInfo, SessionQuery, Task } from './tapes.ts';
 export type { Problem } from './verify.ts';
 export { estimateTokens, type View, type ViewOptions, view } from './view.ts';

@@ -39,6 +39,27 @@ export function liveLease(db: Db, tapeId: number, now: number): LeaseRow | undef
   return provablyDead(ownerOf(row)) ? undefined : row;
 }
 
+/** Who is writing which session. */
+export interface SessionOwner {
+  readonly session: string;
+  /** ULID of the session. */
+  readonly id: string;
+  readonly owner: Owner;
+  readonly epoch: number;
+}
+
+/** Everybody who is writing a session now, in the order of the sessions' making. */
+export function liveOwners(db: Db, now: number): SessionOwner[] {
+  return db
+    .all<LeaseRow & { name: string; ulid: string }>(
+      `SELECT lease.*, tape.name, tape.ulid FROM lease JOIN tape ON tape.id = lease.tape_id
+         WHERE expires_at > @now ORDER BY tape_id`,
+      { now },
+    )
+    .map((row) => ({ session: row.name, id: row.ulid, owner: ownerOf(row), epoch: row.epoch }))
+    .filter(({ owner }) => !provablyDead(owner));
+}
+
 export function ownerOf(row: LeaseRow): Owner {
   return {
     id: row.owner,
@@ -107,9 +128,14 @@ export function extendLease(
  * again. The check and the release are one act, so nothing posted in between is stranded. The
  * epoch moves on, so that a lease given back can never write again.
  */
-export function releaseLease(db: Db, tape: TapeRow, lease: Lease): boolean {
+export function releaseLease(
+  db: Db,
+  tape: TapeRow,
+  lease: Lease,
+  { inputs = false }: { inputs?: boolean | undefined } = {},
+): boolean {
   if (tape.epoch !== lease.epoch) throw fenced(tape.name);
-  if (inboxWaits(db, tape)) return false;
+  if (inboxWaits(db, tape, inputs)) return false;
   db.run('DELETE FROM lease WHERE tape_id = @id AND owner = @owner', { id: tape.id, owner: lease.owner });
   crashPoint('lease/row-gone');
   db.run('UPDATE tape SET epoch = epoch + 1 WHERE id = @id', { id: tape.id });
@@ -117,13 +143,17 @@ export function releaseLease(db: Db, tape: TapeRow, lease: Lease): boolean {
   return true;
 }
 
-/** Whether the inbox holds something that can be done now: while calls are open, merges stay where they are. */
-function inboxWaits(db: Db, tape: TapeRow): boolean {
+/**
+ * Whether the inbox holds something that can be done now: while calls are open, merges stay where they are; what is
+ * for runs counts for an owner that runs.
+ */
+function inboxWaits(db: Db, tape: TapeRow, inputs: boolean): boolean {
   const settled = tape.settled_seq === tape.head_seq ? 1 : 0;
   return (
     db.get(
-      `SELECT 1 FROM inbox WHERE tape_id = @id AND (@settled = 1 OR body ->> '$.type' <> 'merge') LIMIT 1`,
-      { id: tape.id, settled },
+      `SELECT 1 FROM inbox WHERE tape_id = @id AND CASE body ->> '$.type'
+         WHEN 'append' THEN 1 WHEN 'merge' THEN @settled = 1 ELSE @inputs = 1 END LIMIT 1`,
+      { id: tape.id, settled, inputs: inputs ? 1 : 0 },
     ) !== undefined
   );
 }

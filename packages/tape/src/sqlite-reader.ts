@@ -10,7 +10,7 @@ import { readEntries } from './read.ts';
 import type { ViewPolicy } from './select.ts';
 import type { Db } from './sqlite.ts';
 import type { EntryQuery } from './store.ts';
-import { type StreamChunk, savedChunks } from './stream.ts';
+import { liveRuns, type StreamChunk, savedChunks } from './stream.ts';
 import {
   findTape,
   infoOf,
@@ -76,6 +76,10 @@ export class SqliteTapeReader {
 
   chunks(ref: Ref, run: string, from = 0): readonly StreamChunk[] {
     return savedChunks(this.db, this.need(ref), run, from);
+  }
+
+  liveRuns(ref: Ref): readonly string[] {
+    return liveRuns(this.db, this.need(ref));
   }
 
   blob(hash: string, range?: { readonly from?: number; readonly to?: number }): Uint8Array {

@@ -17,15 +17,25 @@ import { type Draft, normalise } from './entry.ts';
 import { TapeError } from './errors.ts';
 import { type Forked, type ForkRequest, forkTape } from './fork.ts';
 import { hex } from './hash.ts';
-import { drainInbox, drainInPlaceOfOwner, type InboxDraft, postItem, tapesWithInbox } from './inbox.ts';
+import {
+  drainInbox,
+  drainInPlaceOfOwner,
+  type InboxDraft,
+  postItem,
+  type Taken,
+  takeItems,
+  tapesWithInbox,
+} from './inbox.ts';
 import type { Json } from './json.ts';
 import {
   acquireLease,
   extendLease,
   type Lease,
   liveLease,
+  liveOwners,
   ownerOf,
   releaseLease,
+  type SessionOwner,
   writeEpoch,
 } from './lease.ts';
 import type { Journal } from './lineage-line.ts';
@@ -44,7 +54,7 @@ import type { Db } from './sqlite.ts';
 import { SqliteTapeReader } from './sqlite-reader.ts';
 import { appendStaged, publishTapes, type StageInit, stageTape } from './stage.ts';
 import type { AppendOptions, Posted, TapeStore, WriteOptions } from './store.ts';
-import { dropChunks, type StreamChunk, saveChunks } from './stream.ts';
+import { dropChunks, type LiveStream, saveChunks } from './stream.ts';
 import {
   infoOf,
   type Lifecycle,
@@ -222,20 +232,24 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
     return this.db.dataVersion() + this.db.commits;
   }
 
-  release(lease: Lease): boolean {
-    return this.db.write(() => releaseLease(this.db, this.need(lease.id), lease));
+  owners(): readonly SessionOwner[] {
+    return liveOwners(this.db, this.#now());
+  }
+
+  release(lease: Lease, o: { readonly inputs?: boolean } = {}): boolean {
+    return this.db.write(() => releaseLease(this.db, this.need(lease.id), lease, o));
   }
 
   post(ref: Ref, item: InboxDraft): Posted {
     // Checked and keyed now: whoever drains it is not stopped by it, and appending it again is a repetition.
     const body =
-      item.body.type === 'append'
+      item.body.type === 'append' || item.body.type === 'input'
         ? { ...item.body, drafts: keyed(item.body.drafts.flatMap(normalise), item.key) }
         : item.body;
     return this.db.write(() => {
       const tape = this.need(ref);
       const appended =
-        body.type === 'append'
+        body.type === 'append' || body.type === 'input'
           ? repeatedOnly(tape, repetitions(this.#writer, tape, body.drafts.map(encodeDraft)))
           : undefined;
       if (appended !== undefined) return { id: item.key ?? '', appended };
@@ -245,27 +259,39 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
     });
   }
 
-  drain(lease: Lease): number {
+  drain(lease: Lease, taken: readonly Taken[] = []): number {
     const count = this.db.writeThrough(() => {
       const tape = this.need(lease.id);
       this.#epoch(tape, lease);
-      return drainInbox(this.#writer, this.realm, tape.id, lease);
+      const before = takeItems(this.#writer, tape.id, taken, lease);
+      return before + drainInbox(this.#writer, this.realm, tape.id, lease);
     });
     if (count > 0) this.#drainOutbox();
     return count;
   }
 
-  saveChunks(ref: Ref, run: string, chunks: readonly StreamChunk[]): void {
-    this.db.write(() => saveChunks(this.db, this.need(ref), run, chunks));
+  saveChunks(streams: readonly LiveStream[]): void {
+    this.db.writeBehind(() => {
+      for (const stream of streams) saveChunks(this.db, this.need(stream.session), stream);
+    });
   }
 
   settle(run: string, batch: readonly Draft[], { lease }: { readonly lease: Lease }): Appended {
     return this.db.write(() => {
-      const appended = this.append(lease.id, batch, { lease });
+      const tape = this.need(lease.id);
+      const appended =
+        batch.length > 0
+          ? this.append(lease.id, batch, { lease })
+          : this.#nothingAppended(tape, lease);
       crashPoint('settle/appended');
-      dropChunks(this.db, this.need(lease.id), run);
+      dropChunks(this.db, tape, run);
       return appended;
     });
+  }
+
+  #nothingAppended(tape: TapeRow, lease: Lease): Appended {
+    this.#epoch(tape, lease);
+    return receipt({ tape, seqs: [], added: 0 });
   }
 
   stage(name: string, init: StageInit = {}): SessionInfo {

@@ -95,10 +95,19 @@ export class Db {
    * power cut must not leave one there that the database lost.
    */
   writeThrough<T>(act: () => T): T {
+    return this.#writeAt(2, act);
+  }
+
+  /** As `write`, without waiting for the disk: a kill loses nothing of it, a power cut may. */
+  writeBehind<T>(act: () => T): T {
+    return this.#writeAt(1, act);
+  }
+
+  #writeAt<T>(wanted: number, act: () => T): T {
     if (this.#db.inTransaction) return act();
     const synchronous = this.pragma('synchronous');
-    if (synchronous === 2) return this.write(act);
-    this.pragma('synchronous = FULL');
+    if (synchronous === wanted) return this.write(act);
+    this.pragma(`synchronous = ${wanted}`);
     try {
       return this.write(act);
     } finally {

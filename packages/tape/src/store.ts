@@ -2,9 +2,9 @@ import type { Appended } from './append.ts';
 import type { ConflictReport } from './conflicts.ts';
 import type { Awaitable, Draft, Entry, Seq } from './entry.ts';
 import type { Forked, ForkRequest } from './fork.ts';
-import type { InboxDraft, InboxItem } from './inbox.ts';
+import type { InboxDraft, InboxItem, Taken } from './inbox.ts';
 import type { Json } from './json.ts';
-import type { Lease } from './lease.ts';
+import type { Lease, SessionOwner } from './lease.ts';
 import type { Merged } from './merge.ts';
 import type { MergeDraft, MergeRequest } from './merge-plan.ts';
 import type { Owner } from './owner.ts';
@@ -16,7 +16,7 @@ import type { Hit, SearchQuery } from './search.ts';
 import type { ViewPolicy } from './select.ts';
 import type { SessionInit } from './session.ts';
 import type { StageInit } from './stage.ts';
-import type { StreamChunk } from './stream.ts';
+import type { LiveStream, StreamChunk } from './stream.ts';
 import type { Lifecycle, Ref, SessionInfo, SessionQuery, Task } from './tapes.ts';
 import type { Problem } from './verify.ts';
 
@@ -94,19 +94,29 @@ export interface TapeStore extends AsyncDisposable {
   holds(lease: Lease): Awaitable<boolean>;
   /** A number that is another one after anybody has written to the store; cheap enough to ask ten times a second. */
   changes(): Awaitable<number>;
-  /** False: the inbox is not empty, and the lease is still yours. */
-  release(lease: Lease): Awaitable<boolean>;
+  /** Everybody who is writing a session now. */
+  owners(): Awaitable<readonly SessionOwner[]>;
+  /**
+   * False: the inbox holds something that you can do, and the lease is still yours. What only a run can deal with counts
+   * when `inputs` is true.
+   */
+  release(lease: Lease, o?: { readonly inputs?: boolean }): Awaitable<boolean>;
   /** Leaves something for the owner of a session. */
   post(ref: Ref, item: InboxDraft): Awaitable<Posted>;
   inbox(ref: Ref): Awaitable<readonly InboxItem[]>;
-  /** Does and removes all that the inbox holds, in one transaction; returns how many items that was. */
-  drain(lease: Lease): Awaitable<number>;
+  /**
+   * Does and removes what the inbox holds, in one transaction; returns how many items that was. What only a run can
+   * deal with stays, but for the items in `taken`, whose entries are appended in their order, before all else.
+   */
+  drain(lease: Lease, taken?: readonly Taken[]): Awaitable<number>;
   /** Does what the inbox of a session holds, if nobody is writing the session; false when somebody is. */
   drainOwnerless(ref: Ref): Awaitable<boolean>;
-  /** Saves chunks of a live answer of a run; they can be read while it is under way. */
-  saveChunks(ref: Ref, run: string, chunks: readonly StreamChunk[]): Awaitable<void>;
+  /** Saves chunks of live answers; they can be read while those are under way. Survives a kill, not a power cut. */
+  saveChunks(streams: readonly LiveStream[]): Awaitable<void>;
+  /** The runs of a session that have chunks: under way, or left behind when their process died. */
+  liveRuns(ref: Ref): Awaitable<readonly string[]>;
   chunks(ref: Ref, run: string, from?: number): Awaitable<readonly StreamChunk[]>;
-  /** Appends what a live answer came to and drops its chunks, in one transaction. */
+  /** Appends what a live answer came to, if anything, and drops its chunks, in one transaction. */
   settle(run: string, batch: readonly Draft[], o: { readonly lease: Lease }): Awaitable<Appended>;
   /** Makes a session that nobody sees until it is published; the same name goes on with it. */
   stage(name: string, init?: StageInit): Awaitable<SessionInfo>;

@@ -171,11 +171,45 @@ export const leaseChapter: Chapter = ({ test, expect }, open) => {
     await sessionOf(store, 'main', 1);
     const lease = await store.acquire('main', { id: 'alice' });
     const chunk = (index: number) => ({ index, chunk: { type: 'text-delta', text: `t${index}` } });
-    await store.saveChunks('main', 'run-1', [chunk(0), chunk(1)]);
-    await store.saveChunks('main', 'run-1', [chunk(1), chunk(2)]);
+    const stream = (...chunks: ReturnType<typeof chunk>[]) => ({ session: 'main', run: 'run-1', chunks });
+    await store.saveChunks([stream(chunk(0), chunk(1))]);
+    await store.saveChunks([stream(chunk(1), chunk(2)), { ...stream(chunk(0)), run: 'run-0' }]);
+    expect([...(await store.liveRuns('main'))].sort()).toEqual(['run-0', 'run-1']);
     expect(await store.chunks('main', 'run-1')).toEqual([chunk(0), chunk(1), chunk(2)]);
     expect(await store.chunks('main', 'run-1', 2)).toEqual([chunk(2)]);
     expect(await store.settle('run-1', [user('t0t1t2')], { lease })).toMatchObject({ added: 1 });
     expect(await store.chunks('main', 'run-1')).toEqual([]);
+    expect(await store.settle('run-0', [], { lease })).toMatchObject({ added: 0, to: 2 });
+    expect(await store.liveRuns('main')).toEqual([]);
+  });
+
+  test('what only a run can deal with waits for one, and is taken with what it was made into', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 1);
+    const input = (text: string, key: string) => ({
+      body: { type: 'input' as const, drafts: [user(text)] },
+      mode: 'followup',
+      source: 'timer',
+      key,
+    });
+    const { id } = await store.post('main', input('one', 'k1'));
+    const two = await store.post('main', input('two', 'k2'));
+    await store.post('main', { body: { type: 'append', drafts: [user('a fact')] } });
+    const lease = await store.acquire('main', { id: 'alice' });
+    expect(await store.owners()).toMatchObject([{ session: 'main', owner: { id: 'alice' } }]);
+    expect(await store.drain(lease)).toBe(1);
+    expect((await store.inbox('main')).map((item) => item.id)).toEqual([id, two.id]);
+    expect(await store.release(lease, { inputs: true })).toBe(false);
+    const [item] = await store.inbox('main');
+    const drafts = item?.body.type === 'input' ? item.body.drafts : [];
+    expect(await store.drain(lease, [{ id, drafts }, { id: 'gone', drafts: [user('never')] }])).toBe(1);
+    const [entry] = await all(store.read('main', { last: 1 }));
+    expect(entry).toMatchObject({ payload: { content: [{ text: 'one' }] } });
+    expect(entry?.meta).toMatchObject({ source: 'timer', mode: 'followup' });
+    // Posted again it is known, and not done twice.
+    expect(await store.post('main', input('one', 'k1'))).toMatchObject({ appended: { repeated: 1 } });
+    expect(await store.release(lease)).toBe(true);
+    expect((await store.inbox('main')).length).toBe(1);
+    expect(await store.owners()).toEqual([]);
   });
 };
