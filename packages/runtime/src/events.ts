@@ -1,31 +1,61 @@
-import type { Json } from '@tapedeck/tape';
+import type { Json, Seq } from '@tapedeck/tape';
 import type { Finish } from './run.ts';
 import type { Usage } from './usage.ts';
 
+/** A call as events name it. */
+export interface CallName {
+  readonly toolCallId: string;
+  readonly name: string;
+}
+
+/** A call that a person or a client has to answer before the session goes on. */
+export interface WaitingCall extends CallName {
+  readonly input: Json;
+  /** `approval`: whether it may be run; `result`: what it came to, since nothing here can run it. */
+  readonly for: 'approval' | 'result';
+}
+
 /**
  * What happens during a run, in order (X11-X22). Every event that stands for an entry comes after the entry is
- * committed; texts come as they arrive.
+ * committed; texts come as they arrive. Times are milliseconds since the epoch.
  */
 export type SessionEvent =
-  | { readonly type: 'run-started'; readonly run: string; readonly session: string }
+  | { readonly type: 'run-started'; readonly run: string; readonly session: string; readonly at: number }
   /** Somebody left something for this session: it is done at the next settled point. */
   | { readonly type: 'inbox-waiting'; readonly items: number }
+  /** Messages that were sent while the run was under way are on the tape: its next step sees them. */
+  | { readonly type: 'steered'; readonly messages: number }
   | { readonly type: 'content-chunk'; readonly text: string }
+  | { readonly type: 'reasoning-started' }
   | { readonly type: 'reasoning-chunk'; readonly text: string }
+  | { readonly type: 'reasoning-ended' }
+  | ({ readonly type: 'tool-detected'; readonly input: Json } & CallName)
   | {
-      readonly type: 'tool-detected';
-      readonly toolCallId: string;
-      readonly name: string;
-      readonly input: Json;
+      readonly type: 'tool-batch-started';
+      readonly calls: readonly CallName[];
+      readonly parallel: boolean;
+      readonly at: number;
     }
-  | { readonly type: 'tool-started'; readonly toolCallId: string; readonly name: string }
-  | {
+  | ({ readonly type: 'tool-started'; readonly at: number } & CallName)
+  | ({
       readonly type: 'tool-completed';
-      readonly toolCallId: string;
-      readonly name: string;
       readonly success: boolean;
       readonly output: Json;
+      readonly at: number;
+    } & CallName)
+  /** A call failed, and the calls after it were not run. */
+  | { readonly type: 'tool-batch-halted'; readonly at: number }
+  | { readonly type: 'tool-batch-completed'; readonly at: number }
+  | { readonly type: 'tool-waiting'; readonly calls: readonly WaitingCall[] }
+  /** A model call failed, and is made again after the delay. */
+  | {
+      readonly type: 'retrying';
+      readonly attempt: number;
+      readonly message: string;
+      readonly delayMs: number;
     }
+  /** What the session holds was too much for its model; a summary stands for the entries of the range now. */
+  | { readonly type: 'compacted'; readonly seq: Seq; readonly range: readonly [Seq, Seq] }
   | {
       readonly type: 'iteration-completed';
       readonly iteration: number;

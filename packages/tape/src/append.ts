@@ -5,11 +5,11 @@ import { type Encoded, encodeDraft } from './encode.ts';
 import type { Draft, Seq } from './entry.ts';
 import { TapeError } from './errors.ts';
 import { bodyHash, entryHash, hex } from './hash.ts';
-import { isObject } from './json.ts';
 import { quote } from './name.ts';
 import { loadBatch, nextBatch, saveBatch } from './open-calls.ts';
 import type { Db } from './sqlite.ts';
 import type { TapeRow } from './tapes.ts';
+import { saveTouches } from './touch.ts';
 
 /** The receipt of an append. */
 export interface Appended {
@@ -81,7 +81,7 @@ export function writeEncoded(
     crashPoint('append/calls');
     batch = next;
     if (batch === undefined) settled = seq;
-    touchState(db, tape.id, seq, draft);
+    saveTouches(db, tape.id, seq, draft.touches);
     crashPoint('append/state');
     seqs.push(seq);
   }
@@ -150,20 +150,6 @@ function findRepeated(db: Db, tape: TapeRow, { key, kind, name, payload }: Encod
   );
 }
 
-/** Notes which keys of an anchor's state were written where, so that a merge finds conflicts in one seek a key. */
-function touchState(db: Db, tapeId: number, seq: Seq, { kind, name, value }: Encoded): void {
-  if (kind !== 'anchor' || !isObject(value) || !isObject(value.state)) return;
-  if (name === null || /^(?:session|fork|merge)\/|^intention$/.test(name)) return;
-  for (const key of Object.keys(value.state)) {
-    if (key === 'summary') continue;
-    db.run(
-      'INSERT INTO touch (tape_id, what, seq, wrote) VALUES (@tapeId, @what, @seq, 1) ON CONFLICT DO NOTHING',
-      { tapeId, what: `state:${key}`, seq },
-    );
-  }
-}
-
-/** The error of an owner whose session was taken over: its lease gives no right to write any more (R7). */
 export function fenced(session: string): TapeError {
   return new TapeError('TAPE_FENCED', `cannot write '${session}': another owner has taken it over`, {
     data: { session },

@@ -3,6 +3,7 @@ import { type Draft, type Entry, type EntryKind, normalise } from './entry.ts';
 import { TapeError } from './errors.ts';
 import { encodeJson, type Json } from './json.ts';
 import { spillOutput } from './spill.ts';
+import { type Touch, touchesOf } from './touch.ts';
 
 /** A draft as it is stored: everything that can be made of it without a tape. */
 export interface Encoded {
@@ -17,6 +18,7 @@ export interface Encoded {
   readonly meta: string | null;
   /** The bytes that are kept beside it. */
   readonly blobs: readonly Blob[];
+  readonly touches: readonly Touch[];
 }
 
 /**
@@ -37,6 +39,7 @@ export function encodeDraft({ kind, mark, name, ref, key, meta, payload }: Draft
     payload: encodeJson(value, `a ${kind} entry`),
     meta: meta === undefined || isEmpty(meta) ? null : encodeJson(meta, 'meta'),
     blobs: blobs.length === 0 ? taken.blobs : [...taken.blobs, ...blobs],
+    touches: touchesOf({ kind, name, payload: value, meta }),
   };
 }
 

@@ -1,0 +1,173 @@
+import { type Draft, type Json, note, TapeError } from '@tapedeck/tape';
+import PQueue from 'p-queue';
+import type { LoopContext } from './loop.ts';
+import type { ModelMessage } from './model.ts';
+import { batchNotes, type OpenCall } from './open-batch.ts';
+import { asksParallel } from './tool-schema.ts';
+import { toolOf } from './tool-traits.ts';
+import { denied, type Executed, executeCall, refusalOf, skipped, unstorable } from './tools.ts';
+
+/** What a batch of calls came to: all have results, some wait for a person or a client, or the run was aborted. */
+export type BatchEnd = 'done' | 'waiting' | 'aborted';
+
+/**
+ * Runs the calls of one answer. One after another by default: after one that fails, those after it get a result that
+ * says so, and one that waits holds up those after it. Side by side when any of them asks for it (X62, X63, K26).
+ */
+export async function runBatch(
+  context: LoopContext,
+  calls: readonly OpenCall[],
+  messages: readonly ModelMessage[],
+): Promise<BatchEnd> {
+  const parallel = calls.length > 1 && calls.some(({ input }) => asksParallel(input));
+  const batch = { context, calls, messages };
+  const names = calls.map(({ toolCallId, toolName: name }) => ({ toolCallId, name }));
+  context.tell({ type: 'tool-batch-started', calls: names, parallel, at: context.now() });
+  const waiting = await (parallel ? runTogether(batch) : runInTurn(batch));
+  if (context.signal.aborted) return 'aborted';
+  if (waiting.length > 0) {
+    await recordWaiting(context, waiting);
+    return 'waiting';
+  }
+  context.tell({ type: 'tool-batch-completed', at: context.now() });
+  return 'done';
+}
+
+interface Batch {
+  readonly context: LoopContext;
+  readonly calls: readonly OpenCall[];
+  readonly messages: readonly ModelMessage[];
+}
+
+/** Returns the calls that wait, and those that they hold up. */
+async function runInTurn({ context, calls, messages }: Batch): Promise<readonly Gated[]> {
+  let halted = false;
+  for (const [i, call] of calls.entries()) {
+    if (context.signal.aborted) return [];
+    if (halted) {
+      await finish(context, call, skipped(call, 'an earlier call of this batch failed'));
+      continue;
+    }
+    const gated = await gate(context, call);
+    if (gated.gate === 'approval' || gated.gate === 'result')
+      return [gated, ...calls.slice(i + 1).map((held) => ({ call: held, gate: 'held' as const }))];
+    const success = await runOne({ context, messages }, gated);
+    if (success !== false) continue;
+    halted = true;
+    if (i < calls.length - 1) context.tell({ type: 'tool-batch-halted', at: context.now() });
+  }
+  return [];
+}
+
+/** Returns the calls that wait; all others have been run. */
+async function runTogether({ context, calls, messages }: Batch): Promise<readonly Gated[]> {
+  const gated = await Promise.all(calls.map(async (call) => await gate(context, call)));
+  const waits = ({ gate }: Gated) => gate === 'approval' || gate === 'result';
+  const queue = new PQueue({ concurrency: context.limits.concurrentTools });
+  const ends = await Promise.allSettled(
+    gated
+      .filter((one) => !waits(one))
+      .map((one) => queue.add(async () => await runOne({ context, messages }, one))),
+  );
+  for (const end of ends) if (end.status === 'rejected') throw end.reason;
+  return gated.filter(waits);
+}
+
+interface Gated {
+  readonly call: OpenCall;
+  /** What has to come before the call is run; `held` by a call before it. */
+  readonly gate: 'open' | 'denied' | 'approval' | 'result' | 'held';
+  readonly reason?: string | undefined;
+}
+
+/** Finds out whether a call may be run now. A failure of whoever is asked is the call's. */
+async function gate(context: LoopContext, call: OpenCall): Promise<Gated> {
+  const { tools, onApproval, session } = context;
+  const tool = toolOf(tools, call.toolName);
+  if (tool === undefined || refusalOf(tools, call) !== undefined) return { call, gate: 'open' };
+  if (tool.execute === undefined) return { call, gate: 'result' };
+  const { toolCallId, toolName, input } = call;
+  const decided = call.decision;
+  if (decided !== undefined)
+    return { call, gate: decided.approved ? 'open' : 'denied', reason: decided.reason };
+  try {
+    const needed =
+      typeof tool.needsApproval === 'function'
+        ? await tool.needsApproval(input, { toolCallId, messages: [], context: {} })
+        : tool.needsApproval;
+    if (needed !== true) return { call, gate: 'open' };
+    const decision = await onApproval?.({ session, toolCallId, toolName, input });
+    if (decision === undefined) return { call, gate: 'approval' };
+    await context.append([note(batchNotes.answered, { toolCallId, ...decision })]);
+    return { call, gate: decision.approved ? 'open' : 'denied', reason: decision.reason };
+  } catch (error) {
+    return { call, gate: 'denied', reason: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+/** Runs a call and records its result. Whether it did well; `undefined` when the run was aborted first. */
+async function runOne(
+  { context, messages }: Omit<Batch, 'calls'>,
+  { call, gate, reason }: Gated,
+): Promise<boolean | undefined> {
+  if (context.signal.aborted) return undefined;
+  if (gate === 'denied') return await finish(context, call, denied(call, reason));
+  const { toolCallId, toolName: name } = call;
+  // From here on nobody can tell what a call that waited has done.
+  if (call.state !== 'begun')
+    await context.append([note(batchNotes.begun, { run: context.run, calls: [{ toolCallId }] })]);
+  context.tell({ type: 'tool-started', toolCallId, name, at: context.now() });
+  const executed = await executeCall(call, {
+    tools: context.tools,
+    messages,
+    signal: context.signal,
+    timeoutMs: context.limits.toolTimeoutMs,
+    graceMs: context.limits.abortGraceMs,
+    onPreliminary: (_, output) =>
+      context.emit({ type: 'tool-output-available', toolCallId, output, preliminary: true }),
+  });
+  return executed === undefined ? undefined : await finish(context, call, executed);
+}
+
+/** Appends a result. One that no entry can hold (too large, no JSON) is the tool's failure, and told as such. */
+async function finish(context: LoopContext, call: OpenCall, executed: Executed): Promise<boolean> {
+  let done = executed;
+  const withRun = (draft: Draft): Draft => ({ ...draft, meta: { run: context.run, ...draft.meta } });
+  try {
+    await context.append([withRun(done.draft)]);
+  } catch (error) {
+    if (!(error instanceof TapeError) || error.code !== 'TAPE_BAD_ENTRY') throw error;
+    done = unstorable(call, error.message, done.draft.meta);
+    await context.append([withRun(done.draft)]);
+  }
+  const { toolCallId, toolName: name } = call;
+  const { success, output } = done;
+  context.emit(outputChunk(call, done));
+  context.tell({ type: 'tool-completed', toolCallId, name, success, output, at: context.now() });
+  return success;
+}
+
+function outputChunk({ toolCallId }: OpenCall, { success, output, draft }: Executed) {
+  const { output: typed } = draft.payload as { output: { type?: string } };
+  if (typed.type === 'execution-denied') return { type: 'tool-output-denied', toolCallId } as const;
+  if (success) return { type: 'tool-output-available', toolCallId, output } as const;
+  return { type: 'tool-output-error', toolCallId, errorText: String(output) } as const;
+}
+
+async function recordWaiting(context: LoopContext, waiting: readonly Gated[]): Promise<void> {
+  const calls = waiting.map(({ call: { toolCallId, toolName }, gate }) => ({
+    toolCallId,
+    toolName,
+    for: gate,
+  }));
+  await context.append([note(batchNotes.waiting, { run: context.run, calls: calls as unknown as Json })]);
+  for (const { call, gate } of waiting)
+    if (gate === 'approval')
+      context.emit({ type: 'tool-approval-request', approvalId: call.toolCallId, toolCallId: call.toolCallId });
+  context.tell({
+    type: 'tool-waiting',
+    calls: waiting.flatMap(({ call: { toolCallId, toolName: name, input }, gate }) =>
+      gate === 'approval' || gate === 'result' ? [{ toolCallId, name, input, for: gate }] : [],
+    ),
+  });
+}

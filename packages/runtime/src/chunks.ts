@@ -1,0 +1,70 @@
+import type { UIMessageChunk } from 'ai';
+import type { SessionEvent } from './events.ts';
+
+/**
+ * What a run tells those who watch it, in the AI SDK's UI message stream protocol. Events that the protocol has no
+ * chunk for travel as transient `data-event` chunks, which `useChat` hands to `onData` and keeps out of messages.
+ */
+export type Chunk = UIMessageChunk;
+
+/** An event as a chunk; those that stand for text are chunks of the model's answer already. */
+export function eventChunk(event: SessionEvent): Chunk {
+  return { type: 'data-event', data: event, transient: true };
+}
+
+/** The event that a chunk tells of, if it does. Pure: events are one reading of a run's chunks (G63). */
+export function eventOf(chunk: Chunk): SessionEvent | undefined {
+  switch (chunk.type) {
+    case 'text-delta':
+      return { type: 'content-chunk', text: chunk.delta };
+    case 'reasoning-start':
+      return { type: 'reasoning-started' };
+    case 'reasoning-delta':
+      return { type: 'reasoning-chunk', text: chunk.delta };
+    case 'reasoning-end':
+      return { type: 'reasoning-ended' };
+    case 'data-event':
+      return (chunk as { readonly data: SessionEvent }).data;
+    default:
+      return undefined;
+  }
+}
+
+/** Which answer the chunks after it belong to; it is saved with them, and never shown. */
+export interface AnswerHead {
+  readonly step: number;
+  readonly provider?: string | undefined;
+  readonly model: string;
+}
+
+export function headChunk(head: AnswerHead): Chunk {
+  return { type: 'data-answer', data: head, transient: true };
+}
+
+export function headOf(chunk: Chunk): AnswerHead | undefined {
+  return chunk.type === 'data-answer' ? (chunk as { readonly data: AnswerHead }).data : undefined;
+}
+
+/** Whether a chunk is part of a model's answer: those are saved as they land, until the answer is an entry. */
+export function isAnswer(chunk: Chunk): boolean {
+  if (chunk.type === 'tool-output-available' || chunk.type === 'tool-output-error')
+    return chunk.providerExecuted === true;
+  if (chunk.type.startsWith('data-')) return chunk.type === 'data-answer';
+  return answerTypes.has(chunk.type);
+}
+
+const answerTypes: ReadonlySet<string> = new Set([
+  'text-start',
+  'text-delta',
+  'text-end',
+  'reasoning-start',
+  'reasoning-delta',
+  'reasoning-end',
+  'tool-input-start',
+  'tool-input-delta',
+  'tool-input-available',
+  'tool-input-error',
+  'source-url',
+  'source-document',
+  'file',
+]);

@@ -1,0 +1,80 @@
+import { clientCalls, type Entry, isObject, type Json, type TapeStore } from '@tapedeck/tape';
+import type { Decision } from './config.ts';
+
+/** A call that has no result yet, at the end of a tape. */
+export interface OpenCall {
+  readonly toolCallId: string;
+  readonly toolName: string;
+  readonly input: Json;
+  /** Why it cannot be run: its arguments were no JSON. */
+  readonly invalid?: string;
+  /**
+   * `waiting`: a person or client is to answer it; `held`: it comes after one that waits; `begun`: it may have been run;
+   * `unasked`: its answer was broken off before anything could be run.
+   */
+  readonly state: 'begun' | 'waiting' | 'held' | 'unasked';
+  /** What it waits for. */
+  readonly for?: 'approval' | 'result';
+  /** The answer, once it is given. */
+  readonly decision?: Decision;
+}
+
+/** The names of the notes that a batch's calls leave behind while they are open. */
+export const batchNotes = { waiting: 'run/waiting', begun: 'run/begun', answered: 'call/answered' } as const;
+
+/** The calls that are open at the end of a session. */
+export async function openBatch(store: TapeStore, session: string): Promise<readonly OpenCall[]> {
+  const info = await store.find(session);
+  if (info === undefined || info.settled === info.head) return [];
+  return openCallsOf(await Array.fromAsync(store.read(session, { from: info.settled + 1 })));
+}
+
+/** The calls that entries leave open, in order, and what each of them waits for. Pure. */
+export function openCallsOf(entries: readonly Entry[]): readonly OpenCall[] {
+  const calls: OpenCall[] = [];
+  const change = (id: unknown, more: Partial<OpenCall>) => {
+    const at = calls.findIndex((call) => call.toolCallId === id);
+    const call = calls[at];
+    if (call !== undefined) calls[at] = { ...call, ...more };
+  };
+  for (const { kind, name, payload, meta } of entries) {
+    if (!isObject(payload)) continue;
+    if (kind === 'message') calls.push(...askedBy(payload, meta));
+    else if (kind === 'tool-result') {
+      const at = calls.findIndex((call) => call.toolCallId === payload.toolCallId);
+      if (at !== -1) calls.splice(at, 1);
+    } else if (name === batchNotes.answered)
+      change(payload.toolCallId, {
+        decision: {
+          approved: payload.approved === true,
+          ...(typeof payload.reason === 'string' && { reason: payload.reason }),
+        },
+      });
+    else if (name === batchNotes.waiting || name === batchNotes.begun)
+      for (const call of Array.isArray(payload.calls) ? payload.calls : [])
+        if (isObject(call)) change(call.toolCallId, stateOf(name, call.for));
+  }
+  return calls;
+}
+
+function stateOf(name: string, waitsFor: unknown): Partial<OpenCall> {
+  if (name === batchNotes.begun) return { state: 'begun' };
+  return waitsFor === 'approval' || waitsFor === 'result'
+    ? { state: 'waiting', for: waitsFor }
+    : { state: 'held' };
+}
+
+function askedBy(payload: Readonly<Record<string, Json>>, meta: Entry['meta']): OpenCall[] {
+  const asked = new Set(clientCalls(payload));
+  const content = Array.isArray(payload.content) ? payload.content.filter(isObject) : [];
+  const raw = isObject(meta.raw_input) ? meta.raw_input : {};
+  return content
+    .filter((part) => part.type === 'tool-call' && asked.has(String(part.toolCallId)))
+    .map((part) => ({
+      toolCallId: String(part.toolCallId),
+      toolName: String(part.toolName),
+      input: part.input ?? {},
+      ...(String(part.toolCallId) in raw && { invalid: 'its arguments are not JSON' }),
+      state: meta.partial === true ? 'unasked' : 'begun',
+    }));
+}
