@@ -163,7 +163,11 @@ async function recordWaiting(context: LoopContext, waiting: readonly Gated[]): P
   await context.append([note(batchNotes.waiting, { run: context.run, calls: calls as unknown as Json })]);
   for (const { call, gate } of waiting)
     if (gate === 'approval')
-      context.emit({ type: 'tool-approval-request', approvalId: call.toolCallId, toolCallId: call.toolCallId });
+      context.emit({
+        type: 'tool-approval-request',
+        approvalId: call.toolCallId,
+        toolCallId: call.toolCallId,
+      });
   context.tell({
     type: 'tool-waiting',
     calls: waiting.flatMap(({ call: { toolCallId, toolName: name, input }, gate }) =>

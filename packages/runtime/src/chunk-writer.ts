@@ -29,10 +29,10 @@ interface Stream {
 export function openChunkWriter(store: TapeStore): ChunkWriter {
   const streams = new Set<Stream>();
   const listeners = new Map<string, (error: unknown) => void>();
-  let timer: NodeJS.Timeout | undefined;
+  let planned = false;
   let saving: Promise<void> = Promise.resolve();
   const flush = () => {
-    timer = undefined;
+    planned = false;
     const batch = [...streams].filter(({ waiting }) => waiting.length > 0);
     const saved = batch.map((stream) => ({ session: stream.session, run: stream.run, chunks: take(stream) }));
     saving = saving.then(async () => {
@@ -51,7 +51,8 @@ export function openChunkWriter(store: TapeStore): ChunkWriter {
           if (!isAnswer(chunk)) return;
           streams.add(stream);
           stream.waiting.push(chunk);
-          timer ??= setTimeout(flush, gatherMs);
+          if (!planned) setTimeout(flush, gatherMs);
+          planned = true;
         },
         settle: async (drafts, lease) => {
           stream.waiting = [];

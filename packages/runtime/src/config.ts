@@ -1,6 +1,7 @@
 import type { Awaitable, Json } from '@tapedeck/tape';
-import type { ToolSet } from './model.ts';
+
 import type { ModelSpec } from './model-spec.ts';
+import type { DeckTools } from './tool-traits.ts';
 import type { Usage } from './usage.ts';
 
 /** What the sessions of a deck run with. */
@@ -9,7 +10,7 @@ export interface DeckConfig {
   /** The model that writes summaries; by default the session's own (K37). */
   readonly summarizer?: ModelSpec;
   /** Tools of the AI SDK, by the names under which models call them. Children get them too. */
-  readonly tools?: ToolSet;
+  readonly tools?: DeckTools;
   /** What every model call is told before the messages. */
   readonly instructions?: string;
   readonly limits?: Limits;

@@ -10,6 +10,7 @@ import {
 } from '@tapedeck/tape';
 import { ulid } from 'ulid';
 import { checkConfig } from './check-config.ts';
+import { type ChunkWriter, openChunkWriter } from './chunk-writer.ts';
 import type { DeckConfig } from './config.ts';
 import { type DeckGraph, openDeckGraph } from './deck-graph.ts';
 import type { RunEnd } from './delegate.ts';
@@ -17,6 +18,7 @@ import type { RunEngine, RunSpec } from './engine.ts';
 import { patientStore } from './patient-store.ts';
 import type { RecoverOptions, RecoveryReport } from './recover.ts';
 import { Session } from './session.ts';
+import { Worker } from './worker.ts';
 
 export interface DeckOptions extends DeckConfig {
   /** The tape home: a directory with `tape.db` and `session_graph.jsonl`. */
@@ -28,6 +30,8 @@ export interface DeckOptions extends DeckConfig {
   /** Where keys and base URLs of named models are looked up, `process.env` say. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly newId?: () => string;
+  /** Milliseconds since the epoch. */
+  readonly now?: () => number;
 }
 
 /** A child that was started here. */
@@ -43,6 +47,11 @@ export interface DeckParts {
   readonly engine: RunEngine | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly newId: () => string;
+  readonly now: () => number;
+  /** Saves live answers. */
+  readonly chunks: ChunkWriter;
+  /** Who runs a session in this process. */
+  readonly worker: (session: { readonly name: string; readonly id: string }) => Worker;
   /** What running each started child means here, by its name, until it has ended. */
   readonly jobs: Map<string, Job>;
   /** Runs a child that an engine hands out. */
@@ -67,13 +76,22 @@ export interface Deck extends AsyncDisposable {
  * @throws SESSION_BAD_CONFIG before anything is opened; what `openTapeStore` throws
  */
 export async function openDeck(options: DeckOptions): Promise<Deck> {
-  const { home, store: given, engine, env = {}, newId = ulid, ...config } = options;
+  const { home, store: given, engine, env = {}, newId = ulid, now = Date.now, ...config } = options;
   checkConfig(config, 'the options of a deck');
   const file = home === undefined ? undefined : join(home, 'session_graph.jsonl');
   const store = given ?? openHome(home, file);
   const jobs: DeckParts['jobs'] = new Map();
+  const patient = patientStore(store);
+  const workers = new Map<string, Worker>();
   const parts: DeckParts = {
-    store: patientStore(store),
+    store: patient,
+    now,
+    chunks: openChunkWriter(patient),
+    worker: (session) => {
+      const worker = workers.get(session.id) ?? new Worker(parts, session);
+      workers.set(session.id, worker);
+      return worker;
+    },
     config,
     engine,
     env,
@@ -95,7 +113,9 @@ export async function openDeck(options: DeckOptions): Promise<Deck> {
     sessions: async (query) => await parts.store.sessions(query),
     recover: async (o) => await (await import('./recover.ts')).recover(parts, o),
     [Symbol.asyncDispose]: async () => {
+      for (const worker of workers.values()) worker.run?.abort('the deck was closed');
       await engine?.stop();
+      for (const worker of workers.values()) await worker.idle();
       if (given === undefined) await store[Symbol.asyncDispose]();
     },
   };

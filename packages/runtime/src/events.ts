@@ -1,5 +1,6 @@
 import type { Json, Seq } from '@tapedeck/tape';
 import type { Finish } from './run.ts';
+import type { RunStatus } from './status.ts';
 import type { Usage } from './usage.ts';
 
 /** A call as events name it. */
@@ -63,4 +64,6 @@ export type SessionEvent =
       readonly willContinue: boolean;
     }
   | { readonly type: 'session-completed'; readonly finish: Finish; readonly haltedAtLimit: boolean }
-  | { readonly type: 'session-cancelled'; readonly reason: string };
+  | { readonly type: 'session-cancelled'; readonly reason: string }
+  /** Told to those who subscribed to the session: what its run is at. Not part of a run's own events. */
+  | { readonly type: 'status-changed'; readonly status: RunStatus };

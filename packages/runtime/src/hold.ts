@@ -1,4 +1,13 @@
-import { fenced, type Lease, leaseTtlMs, type Owner, TapeError, type TapeStore } from '@tapedeck/tape';
+import {
+  fenced,
+  type InboxItem,
+  type Lease,
+  leaseTtlMs,
+  type Owner,
+  type Taken,
+  TapeError,
+  type TapeStore,
+} from '@tapedeck/tape';
 import { SessionError } from './errors.ts';
 
 /** The right to write a session, kept alive by a heartbeat while a run or an act lasts. */
@@ -7,23 +16,28 @@ export interface Hold {
   readonly lease: Lease;
   /** Aborted when another owner has taken the session over. */
   readonly lost: AbortSignal;
-  /** Does what arrived in the inbox. Call it at settled points only. */
-  drain(): Promise<void>;
-  /** Empties the inbox and gives the lease back. */
-  release(): Promise<void>;
+  /** What waits in the inbox. */
+  inbox(): Promise<readonly InboxItem[]>;
+  /** Does what arrived in the inbox, and what `taken` says of the rest. Call it at settled points only. */
+  drain(taken?: readonly Taken[]): Promise<void>;
+  /** Looks now whether somebody else has written, instead of at the next poll. */
+  look(): Promise<void>;
+  /** Empties the inbox and gives the lease back; false when it holds something for a run that `inputs` asks about. */
+  release(o?: { readonly inputs?: boolean }): Promise<boolean>;
 }
 
 /** How often an owner looks whether somebody else has written, in milliseconds. */
 const pollMs = 100;
 
 /**
- * Takes a session's lease. `onWaiting` is told how many items wait in the inbox, each time that there are more.
+ * Takes a session's lease. `onWaiting` is told what waits in the inbox, each time that somebody has written to the store and
+ * something does.
  * @throws SESSION_BUSY when someone else is writing it
  */
 export async function hold(
   store: TapeStore,
   ref: string,
-  { owner, onWaiting }: { owner: Owner; onWaiting?: ((items: number) => void) | undefined },
+  { owner, onWaiting }: { owner: Owner; onWaiting?: ((items: readonly InboxItem[]) => void) | undefined },
 ): Promise<Hold> {
   let seen = await store.changes();
   let lease = await acquire(store, ref, owner);
@@ -39,31 +53,48 @@ export async function hold(
       if (error instanceof TapeError && error.code === 'TAPE_FENCED') lost.abort(error);
     }
   };
-  let waiting = 0;
   const look = async () => {
+    if (!(await store.holds(lease))) lost.abort(fenced(lease.session));
+    const items = await store.inbox(lease.id);
+    if (items.length > 0) onWaiting?.(items);
+  };
+  const lookIfChanged = async () => {
     const now = await store.changes();
     if (now === seen) return;
     seen = now;
-    if (!(await store.holds(lease))) lost.abort(fenced(lease.session));
-    const items = (await store.inbox(lease.id)).length;
-    if (items > waiting) onWaiting?.(items);
-    waiting = items;
+    await look();
   };
   // A look that fails says nothing: the next write tells whether the session is still ours.
-  const poll = setInterval(() => void look().catch(() => {}), pollMs).unref();
+  const poll = setInterval(() => void lookIfChanged().catch(() => {}), pollMs).unref();
+  const stop = () => {
+    clearInterval(beat);
+    clearInterval(poll);
+  };
   return {
     get lease() {
       return lease;
     },
     lost: lost.signal,
-    drain: async () => {
-      await store.drain(lease);
+    look,
+    inbox: async () => await store.inbox(lease.id),
+    drain: async (taken = []) => {
+      await store.drain(lease, taken);
     },
-    release: async () => {
-      clearInterval(beat);
-      clearInterval(poll);
-      if (lost.signal.aborted) return;
-      while (!(await store.release(lease))) await store.drain(lease);
+    release: async ({ inputs = false } = {}) => {
+      if (lost.signal.aborted) {
+        stop();
+        return true;
+      }
+      // What does not concern a run can always be done; when all of that is gone, what is left does.
+      try {
+        while (!(await store.release(lease, { inputs })))
+          if ((await store.drain(lease)) === 0 && inputs) return false;
+      } catch (error) {
+        stop();
+        throw error;
+      }
+      stop();
+      return true;
     },
   };
 }

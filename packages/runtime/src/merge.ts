@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Merged, type MergeRequest, TapeError, type TapeStore } from '@tapedeck/tape';
+import { type Merged, type MergeRequest, processOwner, TapeError, type TapeStore } from '@tapedeck/tape';
 import { SessionError } from './errors.ts';
+import { hold } from './hold.ts';
+import { closeOrphans } from './orphans.ts';
 
 export interface MergeOptions extends MergeRequest {
   /** How long to wait for a busy parent to take the merge in; by default as long as it takes. */
@@ -20,6 +22,7 @@ export async function mergeChild(
   child: string,
   { waitMs = Number.POSITIVE_INFINITY, signal, ...request }: MergeOptions = {},
 ): Promise<Merged> {
+  await settleChild(store, child);
   let posted: string | undefined;
   const deadline = performance.now() + waitMs;
   for (;;) {
@@ -41,6 +44,18 @@ export async function mergeChild(
         },
       );
     await sleep(Math.min(pollMs, Math.max(1, deadline - performance.now())), undefined, { signal });
+  }
+}
+
+/** The calls that an abort left open in a child get their results now: nothing of it is going to be run. */
+async function settleChild(store: TapeStore, child: string): Promise<void> {
+  const info = await store.find(child);
+  if (info === undefined || info.settled === info.head || info.task !== 'aborted') return;
+  const held = await hold(store, info.id, { owner: processOwner(`merge:${info.id}`) });
+  try {
+    await closeOrphans(store, info.id, { hold: held, why: 'aborted by parent' });
+  } finally {
+    await held.release();
   }
 }
 

@@ -125,10 +125,21 @@ async function answeredBy(store: TapeStore, session: string): Promise<string[]> 
     const id: Json | undefined =
       kind === 'message'
         ? meta.response
-        : name === 'run/error' && isObject(payload)
+        : (name === 'run/error' || name === 'run/retrying') && isObject(payload)
           ? payload.response
           : undefined;
     if (typeof id === 'string') ids.push(id);
   }
   return ids;
+}
+
+/** How far back a session is searched for a message that names its model. */
+const carriedMax = 50;
+
+/** The model that the last message of a session named: it goes on with it until a message names another (G54). */
+export async function carriedModel(store: TapeStore, session: string): Promise<string | undefined> {
+  let spec: string | undefined;
+  for await (const { payload, meta } of store.read(session, { kind: 'message', last: carriedMax }))
+    if (isObject(payload) && payload.role === 'user' && typeof meta.model === 'string') spec = meta.model;
+  return spec;
 }

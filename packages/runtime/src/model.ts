@@ -1,6 +1,16 @@
 import type { Json, JsonObject, Meta, Part } from '@tapedeck/tape';
-import { isStepCount, type LanguageModel, type ModelMessage, streamText, type ToolSet } from 'ai';
+import {
+  isStepCount,
+  type LanguageModel,
+  type ModelMessage,
+  streamText,
+  type TextStreamPart,
+  type ToolSet,
+  toUIMessageChunk,
+} from 'ai';
+import type { Chunk } from './chunks.ts';
 import { messageOf, SessionError } from './errors.ts';
+import type { OpenCall } from './open-batch.ts';
 import { normaliseUsage, type Usage } from './usage.ts';
 
 /** One model call: what to ask, and where its stream goes. */
@@ -8,19 +18,11 @@ export interface ModelCall {
   readonly model: LanguageModel;
   readonly instructions?: string | undefined;
   readonly messages: readonly ModelMessage[];
+  /** Definitions of tools, without what would run them. */
   readonly tools: ToolSet;
   readonly signal: AbortSignal;
-  readonly onText: (text: string) => void;
-  readonly onReasoning: (text: string) => void;
-}
-
-/** A tool call that the model asked this side to run. */
-export interface AskedCall {
-  readonly toolCallId: string;
-  readonly toolName: string;
-  readonly input: Json;
-  /** Why the call cannot be run: no such tool, or arguments that do not fit. */
-  readonly invalid?: string;
+  readonly maxOutputTokens?: number | undefined;
+  readonly onChunk: (chunk: Chunk) => void;
 }
 
 /** What a model call came to. */
@@ -28,66 +30,80 @@ export interface Answer {
   /** The parts of the assistant message, verbatim. */
   readonly content: readonly Part[];
   readonly text: string;
-  readonly calls: readonly AskedCall[];
+  /** The calls that this side has to run. */
+  readonly calls: readonly OpenCall[];
   readonly finish: string;
   readonly usage: Usage;
   /** Provider, model, response id, and the raw text of arguments that were not JSON. */
   readonly meta: Meta;
 }
 
-/** A model call that failed, with the text that had arrived. */
+/** A model call that failed. */
 export class ModelFailure extends Error {
-  readonly partial: string;
   /** The response's id, where the failure tells it. */
   readonly response: string | undefined;
 
-  constructor(cause: unknown, partial: string) {
+  constructor(cause: unknown) {
     super(messageOf(cause), { cause });
-    this.partial = partial;
     const { responseId } = (cause ?? {}) as { responseId?: unknown };
     this.response = typeof responseId === 'string' ? responseId : undefined;
   }
 }
 
 /**
- * Asks a model once. Tools go as definitions without `execute`: the SDK runs nothing and records nothing, the loop
- * does both.
- * @throws ModelFailure; the signal's reason when it is aborted
+ * Asks a model once, and never again by itself. Tools go as definitions without `execute`: the SDK runs nothing and
+ * records nothing, the loop does both.
+ * @throws ModelFailure, with the signal's reason as its cause when it is aborted
  */
 export async function callModel(call: ModelCall): Promise<Answer> {
-  const { model, instructions, messages, signal } = call;
-  const result = streamText({
-    model,
-    messages: [...messages],
-    tools: withoutExecute(call.tools),
-    stopWhen: isStepCount(1),
-    abortSignal: signal,
-    // The SDK would print errors that the stream reports as well.
-    onError: () => {},
-    ...(instructions !== undefined && { instructions }),
-  });
-  const step = Promise.resolve(result.finalStep);
-  step.catch(() => {}); // The stream tells of every failure; this promise repeats the last.
-  let text = '';
-  const calls: AskedCall[] = [];
-  const raw: Record<string, Json> = {};
+  const { model, instructions, messages, tools, signal, maxOutputTokens } = call;
   try {
+    signal.throwIfAborted();
+    const result = streamText({
+      model,
+      messages: [...messages],
+      tools,
+      stopWhen: isStepCount(1),
+      maxRetries: 0,
+      abortSignal: signal,
+      // The SDK would print errors that the stream reports as well.
+      onError: () => {},
+      ...(instructions !== undefined && { instructions }),
+      ...(maxOutputTokens !== undefined && { maxOutputTokens }),
+    });
+    const step = Promise.resolve(result.finalStep);
+    step.catch(() => {}); // The stream tells of every failure; this promise repeats the last.
+    let text = '';
+    const calls: OpenCall[] = [];
+    const raw: Record<string, Json> = {};
     for await (const part of result.stream) {
-      if (part.type === 'text-delta') {
-        text += part.text;
-        call.onText(part.text);
-      } else if (part.type === 'reasoning-delta') call.onReasoning(part.text);
-      else if (part.type === 'error') throw part.error;
-      else if (part.type === 'abort') throw signal.reason ?? new Error('aborted');
+      if (part.type === 'error') throw part.error;
+      if (part.type === 'abort') throw signal.reason ?? new Error('aborted');
+      if (part.type === 'text-delta') text += part.text;
       else if (part.type === 'tool-call' && part.providerExecuted !== true) {
         if (part.invalid === true && typeof part.input === 'string') raw[part.toolCallId] = part.input;
-        calls.push(askedCall(part));
+        calls.push(openCall(part));
       }
+      const chunk = chunkOf(part, tools);
+      if (chunk !== undefined) call.onChunk(chunk);
     }
     return await answerOf(model, { step: await step, text, calls, raw });
   } catch (error) {
-    throw new ModelFailure(signal.aborted ? signal.reason : error, text);
+    throw new ModelFailure(signal.aborted ? signal.reason : error);
   }
+}
+
+/** A part of the stream as those who watch the run see it. What the calls of this side come to is told by the loop. */
+function chunkOf(part: TextStreamPart<ToolSet>, tools: ToolSet): Chunk | undefined {
+  const { type } = part;
+  if ((type === 'tool-result' || type === 'tool-error') && part.providerExecuted !== true) return undefined;
+  return toUIMessageChunk(part, {
+    tools,
+    sendSources: true,
+    sendStart: false,
+    sendFinish: false,
+    onError: messageOf,
+  });
 }
 
 interface SdkStep {
@@ -102,7 +118,7 @@ interface SdkStep {
 
 function answerOf(
   model: LanguageModel,
-  { step, text, calls, raw }: { step: SdkStep; text: string; calls: AskedCall[]; raw: Record<string, Json> },
+  { step, text, calls, raw }: { step: SdkStep; text: string; calls: OpenCall[]; raw: Record<string, Json> },
 ): Answer {
   const message = step.response.messages.find((m) => m.role === 'assistant');
   const content =
@@ -129,25 +145,16 @@ export function modelMeta(model: LanguageModel): { readonly provider?: string; r
   return { provider: model.provider, model: model.modelId };
 }
 
-function askedCall(part: {
+function openCall(part: {
   toolCallId: string;
   toolName: string;
   input: unknown;
   invalid?: boolean | undefined;
   error?: unknown;
-}): AskedCall {
+}): OpenCall {
   const { toolCallId, toolName, input } = part;
-  const asked = { toolCallId, toolName, input: (input ?? {}) as Json };
-  return part.invalid === true ? { ...asked, invalid: messageOf(part.error) } : asked;
-}
-
-function withoutExecute(tools: ToolSet): ToolSet {
-  return Object.fromEntries(
-    Object.entries(tools).map(([name, { execute: _, ...definition }]) => [
-      name,
-      definition as ToolSet[string],
-    ]),
-  );
+  const call = { toolCallId, toolName, input: (input ?? {}) as Json, state: 'begun' } as const;
+  return part.invalid === true ? { ...call, invalid: messageOf(part.error) } : call;
 }
 
 /** @throws SESSION_NO_MODEL when no model was given anywhere. */

@@ -13,6 +13,8 @@ export interface OpenCall {
    * `unasked`: its answer was broken off before anything could be run.
    */
   readonly state: 'begun' | 'waiting' | 'held' | 'unasked';
+  /** The run was aborted while it was under way. */
+  readonly aborted?: true;
   /** What it waits for. */
   readonly for?: 'approval' | 'result';
   /** The answer, once it is given. */
@@ -30,7 +32,9 @@ export async function openBatch(store: TapeStore, session: string): Promise<read
 }
 
 /** The calls that entries leave open, in order, and what each of them waits for. Pure. */
-export function openCallsOf(entries: readonly Entry[]): readonly OpenCall[] {
+export function openCallsOf(
+  entries: readonly Pick<Entry, 'kind' | 'name' | 'payload' | 'meta'>[],
+): readonly OpenCall[] {
   const calls: OpenCall[] = [];
   const change = (id: unknown, more: Partial<OpenCall>) => {
     const at = calls.findIndex((call) => call.toolCallId === id);
@@ -50,6 +54,8 @@ export function openCallsOf(entries: readonly Entry[]): readonly OpenCall[] {
           ...(typeof payload.reason === 'string' && { reason: payload.reason }),
         },
       });
+    else if (name === 'run/aborted')
+      for (const { toolCallId } of calls) change(toolCallId, { aborted: true });
     else if (name === batchNotes.waiting || name === batchNotes.begun)
       for (const call of Array.isArray(payload.calls) ? payload.calls : [])
         if (isObject(call)) change(call.toolCallId, stateOf(name, call.for));

@@ -3,10 +3,10 @@ import { Child } from './child.ts';
 import type { DeckParts } from './deck.ts';
 import { messageOf, SessionError } from './errors.ts';
 import { hold } from './hold.ts';
-import { closeOrphans } from './loop.ts';
 import { childIsBusy } from './merge.ts';
 import { needModel } from './model.ts';
 import { resolveModel } from './model-spec.ts';
+import { closeOrphans } from './orphans.ts';
 
 export interface RecoverOptions {
   /** Only the children, grandchildren and so on of this session, and itself. */
@@ -116,7 +116,7 @@ async function settleParent({ store, newId }: DeckParts, child: Child): Promise<
   try {
     const held = await hold(store, parent.id, { owner: processOwner(newId()) });
     try {
-      await closeOrphans(store, parent.id, held);
+      await closeOrphans(store, parent.id, { hold: held });
     } finally {
       await held.release();
     }
@@ -147,7 +147,7 @@ async function end(
   }
   const held = await hold(store, child.id, { owner: processOwner(newId()) });
   try {
-    await closeOrphans(store, child.id, held);
+    await closeOrphans(store, child.id, { hold: held });
     // What the tape says of its end was true before anyone asked for another.
     if (reached === undefined)
       await store.append(child.id, [note('run/aborted', { reason: 'aborted by recovery' })], {

@@ -1,4 +1,6 @@
 import type { Seq } from '@tapedeck/tape';
+import { createUIMessageStreamResponse } from 'ai';
+import { type Chunk, eventOf } from './chunks.ts';
 import type { SessionError } from './errors.ts';
 import { EventLog } from './event-log.ts';
 import type { SessionEvent } from './events.ts';
@@ -21,31 +23,50 @@ export interface RunResult {
   readonly error?: SessionError;
 }
 
+/** What to call for events of a run, by their type (X2). */
+export type Callbacks = {
+  readonly [T in SessionEvent['type']]?: (event: Extract<SessionEvent, { readonly type: T }>) => void;
+};
+
+/** How whoever does the work of a run tells of it. */
+export interface RunControl {
+  /** Aborted when the run is to stop. */
+  readonly signal: AbortSignal;
+  emit(chunk: Chunk): void;
+  end(result: RunResult): void;
+  fail(error: unknown): void;
+}
+
 /**
  * A run under way: it goes on whether or not anyone reads. Iterate it for its events, from the first, as often as
  * you like; await it for its result. It rejects when it could not start or could not be recorded; a model that fails
- * is a result with `finish: 'error'`.
+ * is a result with `finish: 'error'`. Leaving a loop over it, or closing a response made of it, does not stop it
+ * (G66, G76); `abort` does.
  */
 export class Run implements AsyncIterable<SessionEvent>, PromiseLike<RunResult> {
   readonly id: string;
-  readonly #controller: AbortController;
-  readonly #events = new EventLog<SessionEvent>();
-  readonly #result: Promise<RunResult>;
+  readonly #controller = new AbortController();
+  readonly #chunks = new EventLog<Chunk>();
+  readonly #result: PromiseWithResolvers<RunResult> = Promise.withResolvers();
 
-  constructor(
-    id: string,
-    work: (o: { signal: AbortSignal; emit: (event: SessionEvent) => void }) => Promise<RunResult>,
-    signal?: AbortSignal,
-  ) {
+  /** `begin` is handed what its work tells of itself through. */
+  constructor(id: string, begin: (control: RunControl) => void, signal?: AbortSignal) {
     this.id = id;
-    this.#controller = new AbortController();
-    const combined =
-      signal === undefined ? this.#controller.signal : AbortSignal.any([this.#controller.signal, signal]);
-    this.#result = work({ signal: combined, emit: (event) => this.#events.push(event) }).finally(() =>
-      this.#events.close(),
-    );
     // Whoever awaits the run sees its failure; a run that nobody awaits must not end the process.
-    this.#result.catch(() => {});
+    this.#result.promise.catch(() => {});
+    begin({
+      signal:
+        signal === undefined ? this.#controller.signal : AbortSignal.any([this.#controller.signal, signal]),
+      emit: (chunk) => this.#chunks.push(chunk),
+      end: (result) => {
+        this.#result.resolve(result);
+        this.#chunks.close();
+      },
+      fail: (error) => {
+        this.#result.reject(error);
+        this.#chunks.close();
+      },
+    });
   }
 
   /** Stops the run: the model and its tools are told, and what has been said so far stays on the tape. */
@@ -57,16 +78,39 @@ export class Run implements AsyncIterable<SessionEvent>, PromiseLike<RunResult> 
     fulfilled?: ((result: RunResult) => A | PromiseLike<A>) | null,
     rejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
   ): Promise<A | B> {
-    return this.#result.then(fulfilled, rejected);
+    return this.#result.promise.then(fulfilled, rejected);
   }
 
   async *[Symbol.asyncIterator](): AsyncIterator<SessionEvent> {
-    yield* this.#events;
-    await this.#result;
+    for await (const chunk of this.#chunks) {
+      const event = eventOf(chunk);
+      if (event !== undefined) yield event;
+    }
+    await this.#result.promise;
   }
 
   /** The text of the answers as it arrives. */
   async *textStream(): AsyncIterable<string> {
     for await (const event of this) if (event.type === 'content-chunk') yield event.text;
+  }
+
+  /** Calls back for each event, and resolves with all text of the run (X5). Rejects when a callback throws. */
+  async watch(callbacks: Callbacks): Promise<string> {
+    let text = '';
+    for await (const event of this) {
+      if (event.type === 'content-chunk') text += event.text;
+      (callbacks[event.type] as ((event: SessionEvent) => void) | undefined)?.(event);
+    }
+    return text;
+  }
+
+  /** The run as the AI SDK's UI protocol, from its first chunk (G61, G68). Each call gives a stream of its own. */
+  uiStream(): ReadableStream<Chunk> {
+    return ReadableStream.from(this.#chunks);
+  }
+
+  /** An HTTP response that streams the run to `useChat`. */
+  toResponse(init: ResponseInit = {}): Response {
+    return createUIMessageStreamResponse({ ...init, stream: this.uiStream() });
   }
 }

@@ -1,12 +1,14 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   anchor,
   type Entry,
   type EntryQuery,
   handoff,
+  type Json,
   type JsonObject,
+  type Meta,
   type Part,
   type Point,
-  processOwner,
   type SessionInfo,
   user,
   type View,
@@ -14,29 +16,59 @@ import {
   view,
 } from '@tapedeck/tape';
 import { type Child, type ForkOptions, forkChild } from './child.ts';
+import type { Decision } from './config.ts';
 import type { DeckParts } from './deck.ts';
 import { type DelegateOptions, type DelegateTask, Delegation } from './delegate.ts';
 import { SessionError } from './errors.ts';
-import { type Hold, hold } from './hold.ts';
-import { closeOrphans, runLoop } from './loop.ts';
 import { type MergeOptions, mergeChild } from './merge.ts';
-import { needModel, type ToolSet } from './model.ts';
-import { type ModelSpec, resolveModel } from './model-spec.ts';
-import { Run, type RunResult } from './run.ts';
+import { carriedModel, type ModelSpec } from './model-spec.ts';
+import { openBatch } from './open-batch.ts';
+import { defaultMode, type QueueMode, type Source } from './queue.ts';
+import type { Callbacks, Run } from './run.ts';
+import { type Status, statusOf } from './status.ts';
+import type { DeckTools } from './tool-traits.ts';
+import type { Worker } from './worker.ts';
 
 /** What a session is told: a text, or the parts of a user message. */
 export type Input = string | readonly Part[];
 
 export interface RunOptions {
+  /** Named by a text, it is what the session goes on with until another is named (G54). */
   readonly model?: ModelSpec;
   /** Tools offered in this run, instead of the deck's. */
-  readonly tools?: ToolSet;
+  readonly tools?: DeckTools;
+  /** False: no tools are offered (X3; unlike there the default is true). */
+  readonly useTools?: boolean;
   readonly instructions?: string;
-  /** Model calls at most before the run is halted (default 10; K27). */
+  /** Model calls at most before the run is halted, instead of the deck's limit (K27). */
   readonly maxSteps?: number;
+  /** Facts to keep with the message (X3). */
+  readonly meta?: Meta;
   /** Rejects with SESSION_ENDED when the session's task has come to its end before, here or elsewhere. */
   readonly unlessEnded?: boolean;
   readonly signal?: AbortSignal;
+}
+
+export interface SendOptions {
+  /** What the message does to a run under way; by default what its source and the session's kind say (K13). */
+  readonly mode?: QueueMode;
+  readonly source?: Source;
+  /** The same key sent twice is one message. */
+  readonly key?: string;
+  readonly model?: string;
+  readonly meta?: Meta;
+  /** Called with the events of the run, when the message starts one at once (X3, X5). */
+  readonly on?: Callbacks;
+}
+
+/** What became of a message. It is durable when this is told. */
+export interface Sent {
+  readonly id: string;
+  /** `queued`: whoever runs the session takes it up; when nobody does, the next run. */
+  readonly state: 'started' | 'queued' | 'steered' | 'interrupted';
+  readonly run?: Run;
+  /** All text of the run that it started, once that is over. */
+  readonly text?: Promise<string>;
 }
 
 /** The position of an anchor that was written. */
@@ -45,8 +77,6 @@ export interface Mark {
   readonly seq: number;
   readonly name: string;
 }
-
-const stepsMax = 10;
 
 /**
  * One conversation on one tape. It holds no lease while idle; a run or an act takes one. Made by `Deck.session`.
@@ -57,10 +87,13 @@ export class Session {
   readonly id: string;
   readonly tape: string;
   readonly #parts: DeckParts;
-  #run: Run | undefined;
+  readonly #worker: Worker;
+  readonly #kind: string;
 
   constructor(parts: DeckParts, info: SessionInfo) {
     this.#parts = parts;
+    this.#worker = parts.worker(info);
+    this.#kind = info.kind;
     this.name = info.name;
     this.id = info.id;
     this.tape = info.tape;
@@ -68,110 +101,104 @@ export class Session {
 
   /**
    * Appends the input and runs the model and its tools until nothing is left to do. Without input it goes on from the
-   * tail. Awaiting the run rejects with SESSION_BUSY when the session is being run, here or elsewhere, and with
-   * SESSION_NO_MODEL or SESSION_NO_KEY before anything is written.
+   * tail: runs the calls that were answered meanwhile, asks the model. Awaiting the run rejects with SESSION_BUSY when the session
+   * is being run, here or elsewhere (`send` queues), and with SESSION_NO_MODEL or SESSION_NO_KEY before anything is written.
    */
   run(input?: Input, options: RunOptions = {}): Run {
-    const busy = this.#run;
-    const id = this.#parts.newId();
-    const run = new Run(
-      id,
-      async ({ signal, emit }) => {
-        if (busy === undefined) return await this.#work(id, input, { ...options, signal }, emit);
-        throw new SessionError('SESSION_BUSY', `cannot run '${this.name}': it is running already`, {
-          data: { session: this.name, run: busy.id },
-        });
-      },
-      options.signal,
-    );
-    if (busy !== undefined) return run;
-    this.#run = run;
-    const clear = () => {
-      this.#run = undefined;
-    };
-    run.then(clear, clear);
-    return run;
+    return this.#worker.start({ run: this.#parts.newId(), input, options });
   }
 
-  async #work(
-    run: string,
-    input: Input | undefined,
-    options: RunOptions & { signal: AbortSignal },
-    emit: Parameters<ConstructorParameters<typeof Run>[1]>[0]['emit'],
-  ): Promise<RunResult> {
-    const { store, env, config } = this.#parts;
-    const { tools, instructions, maxSteps = stepsMax, signal } = options;
-    const chosen = options.model ?? config.model;
-    const source = chosen === undefined ? undefined : await resolveModel(chosen, { env, store });
-    const model = needModel(source?.(this.name), this.name);
-    const held = await hold(store, this.id, {
-      owner: processOwner(run),
-      onWaiting: (items) => emit({ type: 'inbox-waiting', items }),
+  /**
+   * Leaves a message for the session, and starts a run with it when nobody is running the session. Resolves once it is
+   * durable. Without a model here it stays queued.
+   */
+  async send(input: Input, options: SendOptions = {}): Promise<Sent> {
+    const { source, key, model, meta, on } = options;
+    const mode = options.mode ?? defaultMode(source, this.#kind);
+    const { id, appended } = await this.#parts.store.post(this.id, {
+      body: { type: 'input', drafts: [user(input, { ...meta, ...(model !== undefined && { model }) })] },
+      mode,
+      source: source ?? 'user',
+      ...(key !== undefined && { key }),
     });
+    if (appended !== undefined) return { id, state: 'started' };
+    const { run } = await this.#takeUp(id);
+    if (run !== undefined)
+      return { id, state: 'started', run, ...(on !== undefined && { text: run.watch(on) }) };
+    return { id, state: effectOf(mode) };
+  }
+
+  /**
+   * Answers a call that waits: an approval with a decision, a call that a client runs with its output. Then goes on, when nobody is
+   * running the session.
+   * @throws SESSION_NO_CALL when no such call waits
+   */
+  async respond(toolCallId: string, answer: Decision | { readonly output: Json }): Promise<Sent> {
+    const call = (await openBatch(this.#parts.store, this.id)).find((one) => one.toolCallId === toolCallId);
+    if (call?.state !== 'waiting')
+      throw new SessionError(
+        'SESSION_NO_CALL',
+        `cannot answer call '${toolCallId}' of '${this.name}': it does not wait for an answer`,
+        { data: { session: this.name, call: toolCallId } },
+      );
+    const { id } = await this.#parts.store.post(this.id, {
+      body: { type: 'answer', toolCallId, answer: { ...answer } },
+      key: `answer:${toolCallId}`,
+    });
+    const { run } = await this.#takeUp(id);
+    return run === undefined ? { id, state: 'queued' } : { id, state: 'started', run };
+  }
+
+  /** Takes up what waits, if that can be done here; the run, when it has taken up the item. */
+  async #takeUp(item: string): Promise<{ readonly run?: Run }> {
+    const { config, store } = this.#parts;
     try {
-      if (options.unlessEnded === true) await this.#needUnended();
-      await closeOrphans(store, this.id, held);
-      await held.drain();
-      const before = await this.info();
-      if (before.parent !== undefined) await store.setTask(this.id, 'running', { lease: held.lease });
-      if (input !== undefined)
-        await store.append(this.id, [user(input, { run, source: 'user' })], { lease: held.lease });
-      emit({ type: 'run-started', run, session: this.name });
-      const result = await runLoop({
-        run,
-        session: this.name,
-        store,
-        hold: held,
-        model,
-        tools: tools ?? config.tools ?? {},
-        instructions: instructions ?? config.instructions,
-        maxSteps,
-        signal: AbortSignal.any([signal, held.lost]),
-        emit,
-      });
-      const after = await this.info();
-      if (before.parent !== undefined)
-        await store.setTask(this.id, taskOf[result.finish], { lease: held.lease });
-      return { run, session: this.name, from: before.head + 1, to: after.head, ...result };
+      if (config.model === undefined && (await carriedModel(store, this.id)) === undefined) return {};
+      const started = await this.#worker.takeUp();
+      const isTaken = started?.job.items?.some(({ id }) => id === item) === true;
+      // In an object: a run is awaited for its result.
+      return isTaken ? { run: started.run } : {};
     } catch (error) {
-      // What could not be recorded ends the run (law 11); the parent of a child must not wait for it.
-      await this.#markFailed(held);
+      // Somebody else is running it, and has been left the message.
+      if (error instanceof SessionError && error.code === 'SESSION_BUSY') return {};
       throw error;
-    } finally {
-      await held.release();
     }
-  }
-
-  async #markFailed(held: Hold): Promise<void> {
-    try {
-      const info = await this.info();
-      if (info.task === 'running') await this.#parts.store.setTask(this.id, 'failed', { lease: held.lease });
-    } catch {
-      // The store itself fails: the error that is on its way says so.
-    }
-  }
-
-  /** Asked under the lease, so that nobody ends the task in between. */
-  async #needUnended(): Promise<void> {
-    const { task } = await this.info();
-    if (task === undefined || task === 'running') return;
-    throw new SessionError('SESSION_ENDED', `cannot run '${this.name}' again: its task is ${task}`, {
-      data: { session: this.name, task },
-    });
   }
 
   /** The run under way in this process, if there is one. */
   attach(): Run | undefined {
-    return this.#run;
+    return this.#worker.run;
   }
 
-  async abort(reason?: string): Promise<void> {
-    const run = this.#run;
-    run?.abort(reason);
-    await run?.then(
-      () => {},
-      () => {},
-    );
+  /**
+   * Stops the run under way, in this process or, through the inbox, in another, and waits for its end here. What was said so
+   * far stays; calls under way stay open until the next run.
+   */
+  async abort(reason = 'aborted'): Promise<void> {
+    const run = this.#worker.run;
+    if (run !== undefined) {
+      run.abort(reason);
+      await run.then(
+        () => {},
+        () => {},
+      );
+      return;
+    }
+    const writing = (await this.#parts.store.owners()).find(({ id }) => id === this.id);
+    if (writing === undefined) return;
+    await this.#parts.store.post(this.id, { body: { type: 'abort', owner: writing.owner.id, reason } });
+  }
+
+  /** Where the session stands now. */
+  async status(): Promise<Status> {
+    return await statusOf(this.#parts, { id: this.id, run: this.#worker.status });
+  }
+
+  /** Resolves when nobody is running the session, here or elsewhere. */
+  async idle({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
+    await this.#worker.idle();
+    while ((await this.#parts.store.owners()).some(({ id }) => id === this.id))
+      await sleep(idlePollMs, undefined, { signal });
   }
 
   /** Writes a mark: names this point and carries a state, without cutting the view. */
@@ -259,11 +286,10 @@ export class Session {
   }
 }
 
-const taskOf = {
-  stop: 'completed',
-  length: 'completed',
-  halted: 'halted',
-  waiting: 'running',
-  aborted: 'aborted',
-  error: 'failed',
-} as const;
+/** What a message that was left for others will do. */
+function effectOf(mode: QueueMode): Sent['state'] {
+  if (mode === 'interrupt') return 'interrupted';
+  return mode === 'steer' || mode === 'steer-backlog' ? 'steered' : 'queued';
+}
+
+const idlePollMs = 50;

@@ -58,8 +58,7 @@ export async function executeCall(call: OpenCall, settings: CallSettings): Promi
     return failed(call, why, paths);
   }
   // A tool that heeds the signal ends with its reason: its call stays open, as the abort found it.
-  if ('error' in outcome)
-    return signal.aborted ? undefined : failed(call, messageOf(outcome.error), paths);
+  if ('error' in outcome) return signal.aborted ? undefined : failed(call, messageOf(outcome.error), paths);
   const { draft, output } = outcome;
   return { draft: withPaths(draft, paths), success: true, output };
 }

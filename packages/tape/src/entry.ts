@@ -172,7 +172,12 @@ const appendable = new Set(['message', 'tool-result', 'event', 'ui']);
 export function normalise(draft: Draft): Draft[] {
   const { kind, payload } = draft;
   if (kind === 'compaction') {
-    if (draft.mark !== 'boundary' || draft.name !== 'compaction' || !isObject(payload) || !isObject(payload.state))
+    if (
+      draft.mark !== 'boundary' ||
+      draft.name !== 'compaction' ||
+      !isObject(payload) ||
+      !isObject(payload.state)
+    )
       throw bad("a compaction's draft comes from compaction()");
     if (typeof payload.state.summary !== 'string') throw bad("a compaction's summary must be a text");
     return [draft];

@@ -19,12 +19,12 @@ export type InboxBody =
 
 /**
  * What only a run can deal with: an owner that runs nothing leaves it where it is. `input` starts or steers a run,
- * `answer` answers a call that waits for a person or a client, `abort` stops the run that it names.
+ * `answer` answers a call that waits for a person or a client, `abort` stops what the owner that it names is running.
  */
 export type RunItem =
   | { readonly type: 'input'; readonly drafts: readonly Draft[] }
   | { readonly type: 'answer'; readonly toolCallId: string; readonly answer: Json }
-  | { readonly type: 'abort'; readonly run: string; readonly reason: string };
+  | { readonly type: 'abort'; readonly owner: string; readonly reason: string };
 
 /** What a run made of an item of the inbox: the entries that take its place. */
 export interface Taken {

@@ -280,9 +280,7 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
     return this.db.write(() => {
       const tape = this.need(lease.id);
       const appended =
-        batch.length > 0
-          ? this.append(lease.id, batch, { lease })
-          : this.#nothingAppended(tape, lease);
+        batch.length > 0 ? this.append(lease.id, batch, { lease }) : this.#nothingAppended(tape, lease);
       crashPoint('settle/appended');
       dropChunks(this.db, tape, run);
       return appended;

@@ -202,7 +202,12 @@ export const leaseChapter: Chapter = ({ test, expect }, open) => {
     expect(await store.release(lease, { inputs: true })).toBe(false);
     const [item] = await store.inbox('main');
     const drafts = item?.body.type === 'input' ? item.body.drafts : [];
-    expect(await store.drain(lease, [{ id, drafts }, { id: 'gone', drafts: [user('never')] }])).toBe(1);
+    expect(
+      await store.drain(lease, [
+        { id, drafts },
+        { id: 'gone', drafts: [user('never')] },
+      ]),
+    ).toBe(1);
     const [entry] = await all(store.read('main', { last: 1 }));
     expect(entry).toMatchObject({ payload: { content: [{ text: 'one' }] } });
     expect(entry?.meta).toMatchObject({ source: 'timer', mode: 'followup' });

@@ -1,0 +1,34 @@
+/** Hands every value to all who listen at the time: nothing is kept for those who come later. */
+export class Broadcast<T> {
+  readonly #listeners = new Set<(value: T) => void>();
+
+  send(value: T): void {
+    for (const listener of this.#listeners) listener(value);
+  }
+
+  /** What is sent from now on, until the signal is aborted or the reader leaves. A slow reader holds up nobody. */
+  async *listen(signal?: AbortSignal): AsyncGenerator<T> {
+    const waiting: T[] = [];
+    let wake = Promise.withResolvers<void>();
+    const rouse = () => {
+      wake.resolve();
+      wake = Promise.withResolvers();
+    };
+    const listener = (value: T) => {
+      waiting.push(value);
+      rouse();
+    };
+    this.#listeners.add(listener);
+    signal?.addEventListener('abort', rouse, { once: true });
+    try {
+      while (signal?.aborted !== true) {
+        const next = waiting.shift();
+        if (next !== undefined) yield next;
+        else await wake.promise;
+      }
+    } finally {
+      this.#listeners.delete(listener);
+      signal?.removeEventListener('abort', rouse);
+    }
+  }
+}

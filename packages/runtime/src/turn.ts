@@ -1,0 +1,120 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { assistant, type Draft, type Entry, type Meta, note, view } from '@tapedeck/tape';
+import { type Chunk, headChunk, isAnswer } from './chunks.ts';
+import { makeRoom } from './compact.ts';
+import type { LoopContext } from './loop.ts';
+import { type Answer, callModel, ModelFailure, type ModelMessage, modelMeta } from './model.ts';
+import { partialContent } from './partial.ts';
+import { toPrompt } from './prompt.ts';
+import { isOverflow, isPassing, retryDelay } from './retry.ts';
+import { usageJson } from './usage.ts';
+
+/** What a turn came to: an answer that is on the tape, or a failure with what had arrived of one. */
+export type Turn =
+  | { readonly answer: Answer; readonly messages: readonly ModelMessage[] }
+  | { readonly failure: ModelFailure; readonly partial: readonly Draft[] };
+
+/**
+ * One model call, and its answer on the tape. A failure that may pass is tried again as long as nothing of an answer has
+ * arrived; what was too large for the model is made smaller, once (G83, N50).
+ */
+export async function takeTurn(context: LoopContext, step: number): Promise<Turn> {
+  let madeRoom = false;
+  for (let attempt = 1; ; attempt += 1) {
+    context.enter('processing');
+    const shown = await promptOf(context);
+    const chunks: Chunk[] = [];
+    try {
+      return await ask(context, step, { ...shown, chunks });
+    } catch (error) {
+      if (!(error instanceof ModelFailure)) throw error;
+      const failed = { failure: error, partial: partialOf(context, step, chunks) };
+      // The head of an answer is none yet.
+      if (context.signal.aborted || chunks.filter(isAnswer).length > 1) return failed;
+      if (isOverflow(error.cause)) {
+        if (madeRoom || !(await makeRoom(context, shown.entries))) return failed;
+        madeRoom = true;
+      } else if (attempt > context.limits.retries || !isPassing(error.cause)) return failed;
+      else if (!(await waitForRetry(context, error, attempt))) return failed;
+    }
+  }
+}
+
+interface Prompt {
+  readonly entries: readonly Entry[];
+  readonly messages: readonly ModelMessage[];
+  readonly digest: string;
+}
+
+/** What the model is asked with now. */
+export async function promptOf({ store, session, model }: LoopContext): Promise<Prompt> {
+  const { provider } = modelMeta(model);
+  const entries = await Array.fromAsync(store.viewEntries(session));
+  const shown = view(entries, { target: provider === undefined ? {} : { provider } });
+  return {
+    entries,
+    messages: await toPrompt(shown.messages, (hash) => store.blob(hash)),
+    digest: shown.digest,
+  };
+}
+
+async function ask(
+  context: LoopContext,
+  step: number,
+  { messages, digest, chunks }: Prompt & { readonly chunks: Chunk[] },
+): Promise<Turn> {
+  const { model, instructions, signal } = context;
+  const take = (chunk: Chunk) => {
+    chunks.push(chunk);
+    context.emit(chunk);
+  };
+  take(headChunk({ step, ...modelMeta(model) }));
+  context.enter('streaming');
+  const answer = await callModel({
+    model,
+    instructions,
+    messages,
+    tools: context.definitions,
+    signal,
+    onChunk: take,
+  });
+  const cost = context.cost?.(answer.usage, modelMeta(model).model);
+  const meta: Meta = {
+    run: context.run,
+    step,
+    ...answer.meta,
+    usage: usageJson(answer.usage),
+    ...(cost !== undefined && { cost }),
+    view: digest,
+  };
+  context.enter('completing');
+  // An answer without content is recorded too: the call was made, and paid for.
+  await context.settle([assistant(answer.content, meta)]);
+  for (const { toolCallId, toolName: name, input } of answer.calls)
+    context.tell({ type: 'tool-detected', toolCallId, name, input });
+  return { answer, messages };
+}
+
+/** What had arrived of an answer when it was broken off. */
+function partialOf(context: LoopContext, step: number, chunks: readonly Chunk[]): readonly Draft[] {
+  const content = partialContent(chunks);
+  if (content.length === 0) return [];
+  return [assistant(content, { run: context.run, step, ...modelMeta(context.model), partial: true })];
+}
+
+/** False when the run was aborted meanwhile. */
+async function waitForRetry(context: LoopContext, failure: ModelFailure, attempt: number): Promise<boolean> {
+  const { limits, run, signal } = context;
+  const delayMs = retryDelay(failure.cause, attempt, limits.retryDelayMs);
+  const { message, response } = failure;
+  const payload = { run, attempt, message, ...(response !== undefined && { response }) };
+  await context.settle([note('run/retrying', payload)]);
+  context.retrying(attempt, message);
+  context.tell({ type: 'retrying', attempt, message, delayMs });
+  try {
+    await sleep(delayMs, undefined, { signal });
+    return true;
+  } catch {
+    return false;
+  }
+}
