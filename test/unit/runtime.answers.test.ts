@@ -144,7 +144,12 @@ test('a call that arrived before the stream failed is not run', async () => {
   const main = await deck.session('main');
   expect(await main.run('Pay')).toMatchObject({ finish: 'error' });
   expect(runs).toBe(0);
-  expect(store.find('main')).toMatchObject({ head: 3, settled: 3 });
+  expect(store.find('main')).toMatchObject({ head: 5, settled: 5 });
+  expect(entryLines(store.read('main')).slice(2)).toEqual([
+    'assistant: [pay c1]',
+    'pay c1 → error-text Not run: the answer that asked for it was broken off.',
+    'event run/error',
+  ]);
 });
 
 test('arguments that are not JSON are kept as they came, and the tool is not run', async () => {

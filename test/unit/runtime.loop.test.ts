@@ -61,8 +61,10 @@ test('texts and events come in the order in which things happen', async () => {
     'text will ',
     'text add.',
     'tool-detected add',
+    'tool-batch-started',
     'tool-started add',
     'tool-completed add well',
+    'tool-batch-completed',
     'iteration-completed 1 and on',
     'text It ',
     'text is ',
@@ -176,12 +178,15 @@ test('a tool that throws ends its batch: the rest is not run, and every call has
   ]);
   expect(events.filter((line) => line.startsWith('tool-'))).toEqual([
     ...['add', 'fail', 'add', 'add'].map((name) => `tool-detected ${name}`),
+    'tool-batch-started',
     'tool-started add',
     'tool-completed add well',
     'tool-started fail',
     'tool-completed fail badly',
+    'tool-batch-halted',
     'tool-completed add badly',
     'tool-completed add badly',
+    'tool-batch-completed',
   ]);
 });
 
@@ -270,7 +275,7 @@ test('one session is run once at a time, by whatever handle', async () => {
   const other = await home.deck.session('main');
   await expect(other.run('Three')).rejects.toMatchObject({
     code: 'SESSION_BUSY',
-    data: { session: 'main', owner: { pid: process.pid } },
+    data: { session: 'main', run: first.id },
   });
   expect(await first).toMatchObject({ text: 'First.' });
   expect(main.attach()).toBeUndefined();
@@ -350,7 +355,7 @@ test('a run whose session was taken over stops, and writes nothing more', async 
   expect(ownLines(store.read('main'))).toEqual(['user: Go', 'assistant: [stall c1]']);
 });
 
-test('an aborted tool is told, its call has a result, and nothing after it is run', async () => {
+test('an aborted tool is told, its call stays open until the session goes on, and nothing after it is run', async () => {
   const started = Promise.withResolvers<void>();
   const wait = tool({
     inputSchema: z.object({}),
@@ -370,14 +375,16 @@ test('an aborted tool is told, its call has a result, and nothing after it is ru
   await main.abort('enough');
   expect(await run).toMatchObject({ finish: 'aborted', steps: 1 });
   const entries = [...home.store.read('main')];
-  expect(entryLines(entries).slice(2)).toEqual([
-    'assistant: [wait c1] [add c2]',
-    'wait c1 → error-text stopped waiting',
-    'add c2 → error-text Not run: the run was aborted.',
-    'event run/aborted',
-  ]);
-  expect(entries.at(-1)?.payload).toMatchObject({ reason: 'enough' });
+  expect(entryLines(entries).slice(2)).toEqual(['assistant: [wait c1] [add c2]', 'event run/aborted']);
+  expect(entries.at(-1)?.payload).toMatchObject({ reason: 'enough', unbegun: ['c2'] });
   expect((await eventsOf(run)).map(eventLine).at(-1)).toBe('session-cancelled enough');
+  // They stay as the abort found them until the session goes on (K23).
+  await main.run('Go on');
+  expect(ownLines(home.store.read('main')).slice(3, 6)).toEqual([
+    'wait c1 → error-text Outcome unknown: the run was aborted.',
+    'add c2 → error-text Not run: the run was aborted.',
+    'user: Go on',
+  ]);
 });
 
 test('a run may be aborted by the caller’s own signal, before it began too', async () => {

@@ -8,7 +8,11 @@ import { toolOf } from './tool-traits.ts';
 import { denied, type Executed, executeCall, refusalOf, skipped, unstorable } from './tools.ts';
 
 /** What a batch of calls came to: all have results, some wait for a person or a client, or the run was aborted. */
-export type BatchEnd = 'done' | 'waiting' | 'aborted';
+export interface BatchEnd {
+  readonly end: 'done' | 'waiting' | 'aborted';
+  /** The calls that nothing was done about. */
+  readonly unbegun: readonly string[];
+}
 
 /**
  * Runs the calls of one answer. One after another by default: after one that fails, those after it get a result that
@@ -20,27 +24,30 @@ export async function runBatch(
   messages: readonly ModelMessage[],
 ): Promise<BatchEnd> {
   const parallel = calls.length > 1 && calls.some(({ input }) => asksParallel(input));
-  const batch = { context, calls, messages };
+  const unbegun = new Set(calls.map(({ toolCallId }) => toolCallId));
+  const batch = { context, calls, messages, unbegun };
   const names = calls.map(({ toolCallId, toolName: name }) => ({ toolCallId, name }));
   context.tell({ type: 'tool-batch-started', calls: names, parallel, at: context.now() });
   const waiting = await (parallel ? runTogether(batch) : runInTurn(batch));
-  if (context.signal.aborted) return 'aborted';
+  if (context.signal.aborted) return { end: 'aborted', unbegun: [...unbegun] };
   if (waiting.length > 0) {
     await recordWaiting(context, waiting);
-    return 'waiting';
+    return { end: 'waiting', unbegun: [...unbegun] };
   }
   context.tell({ type: 'tool-batch-completed', at: context.now() });
-  return 'done';
+  return { end: 'done', unbegun: [] };
 }
 
 interface Batch {
   readonly context: LoopContext;
   readonly calls: readonly OpenCall[];
   readonly messages: readonly ModelMessage[];
+  readonly unbegun: Set<string>;
 }
 
 /** Returns the calls that wait, and those that they hold up. */
-async function runInTurn({ context, calls, messages }: Batch): Promise<readonly Gated[]> {
+async function runInTurn(batch: Batch): Promise<readonly Gated[]> {
+  const { context, calls } = batch;
   let halted = false;
   for (const [i, call] of calls.entries()) {
     if (context.signal.aborted) return [];
@@ -51,7 +58,7 @@ async function runInTurn({ context, calls, messages }: Batch): Promise<readonly 
     const gated = await gate(context, call);
     if (gated.gate === 'approval' || gated.gate === 'result')
       return [gated, ...calls.slice(i + 1).map((held) => ({ call: held, gate: 'held' as const }))];
-    const success = await runOne({ context, messages }, gated);
+    const success = await runOne(batch, gated);
     if (success !== false) continue;
     halted = true;
     if (i < calls.length - 1) context.tell({ type: 'tool-batch-halted', at: context.now() });
@@ -60,14 +67,13 @@ async function runInTurn({ context, calls, messages }: Batch): Promise<readonly 
 }
 
 /** Returns the calls that wait; all others have been run. */
-async function runTogether({ context, calls, messages }: Batch): Promise<readonly Gated[]> {
+async function runTogether(batch: Batch): Promise<readonly Gated[]> {
+  const { context, calls } = batch;
   const gated = await Promise.all(calls.map(async (call) => await gate(context, call)));
   const waits = ({ gate }: Gated) => gate === 'approval' || gate === 'result';
   const queue = new PQueue({ concurrency: context.limits.concurrentTools });
   const ends = await Promise.allSettled(
-    gated
-      .filter((one) => !waits(one))
-      .map((one) => queue.add(async () => await runOne({ context, messages }, one))),
+    gated.filter((one) => !waits(one)).map((one) => queue.add(async () => await runOne(batch, one))),
   );
   for (const end of ends) if (end.status === 'rejected') throw end.reason;
   return gated.filter(waits);
@@ -107,7 +113,7 @@ async function gate(context: LoopContext, call: OpenCall): Promise<Gated> {
 
 /** Runs a call and records its result. Whether it did well; `undefined` when the run was aborted first. */
 async function runOne(
-  { context, messages }: Omit<Batch, 'calls'>,
+  { context, messages, unbegun }: Batch,
   { call, gate, reason }: Gated,
 ): Promise<boolean | undefined> {
   if (context.signal.aborted) return undefined;
@@ -116,6 +122,7 @@ async function runOne(
   // From here on nobody can tell what a call that waited has done.
   if (call.state !== 'begun')
     await context.append([note(batchNotes.begun, { run: context.run, calls: [{ toolCallId }] })]);
+  unbegun.delete(toolCallId);
   context.tell({ type: 'tool-started', toolCallId, name, at: context.now() });
   const executed = await executeCall(call, {
     tools: context.tools,

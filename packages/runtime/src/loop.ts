@@ -1,13 +1,13 @@
 import { type Appended, type Draft, note, type TapeStore } from '@tapedeck/tape';
 import type { ToolSet } from 'ai';
-import { runBatch } from './batch.ts';
+import { type BatchEnd, runBatch } from './batch.ts';
 import type { Chunk } from './chunks.ts';
 import type { DeckConfig, Limits } from './config.ts';
 import { messageOf, SessionError } from './errors.ts';
 import type { SessionEvent } from './events.ts';
 import type { Answer, LanguageModel, ModelFailure, ModelMessage } from './model.ts';
 import type { OpenCall } from './open-batch.ts';
-import { unaskedResults } from './orphans.ts';
+import { unbegunResults } from './orphans.ts';
 import type { Finish } from './run.ts';
 import type { Phase } from './status.ts';
 import type { DeckTools } from './tool-traits.ts';
@@ -68,16 +68,16 @@ export async function runLoop(context: LoopContext, open: readonly OpenCall[] = 
   let messages: readonly ModelMessage[] = open.length === 0 ? [] : (await promptOf(context)).messages;
   let answer: Answer | undefined;
   for (;;) {
-    const end = calls.length === 0 ? 'done' : await runBatch(context, calls, messages);
+    const { end, unbegun } = calls.length === 0 ? nothingToRun : await runBatch(context, calls, messages);
     if (end === 'waiting') return { ...done, ...complete(context, 'waiting') };
-    if (signal.aborted) return { ...done, ...(await recordAbort(context, answer, done)) };
+    if (signal.aborted) return { ...done, ...(await recordAbort(context, answer, { ...done, unbegun })) };
     const more = answer === undefined || calls.length > 0;
     const mayGoOn = done.steps < limits.maxSteps;
     const steered = mayGoOn && (await context.takeMessages(more ? 'step' : 'last'));
     const willContinue = mayGoOn && (more || steered);
     if (answer !== undefined)
       tell({ type: 'iteration-completed', iteration: done.steps, usage: answer.usage, willContinue });
-    if (signal.aborted) return { ...done, ...(await recordAbort(context, undefined, done)) };
+    if (signal.aborted) return { ...done, ...(await settleAbort(context, [])) };
     if (!willContinue) {
       if (more) await context.append([note('run/halted', { run: context.run, steps: done.steps })]);
       return { ...done, ...complete(context, more ? 'halted' : finishOf(answer)) };
@@ -91,6 +91,8 @@ export async function runLoop(context: LoopContext, open: readonly OpenCall[] = 
     done = { ...done, text: answer.text, usage: addUsage(done.usage, answer.usage) };
   }
 }
+
+const nothingToRun: BatchEnd = { end: 'done', unbegun: [] };
 
 function finishOf(answer: Answer | undefined): Finish {
   return answer?.finish === 'length' ? 'length' : answer?.finish === 'error' ? 'error' : 'stop';
@@ -109,7 +111,7 @@ async function recordFailure(
   const { message, response } = failure;
   const payload = { run: context.run, message, ...(response !== undefined && { response }) };
   // Calls of a broken answer were never asked for in full: they must not hold up what comes next.
-  await context.settle([...partial, ...unaskedResults(partial, context.run), note('run/error', payload)]);
+  await context.settle([...partial, ...unbegunResults(partial, context.run), note('run/error', payload)]);
   return { ...complete(context, 'error'), error: modelError(context.session, failure) };
 }
 
@@ -125,20 +127,21 @@ function modelError(session: string, failure: ModelFailure): SessionError {
 async function recordAbort(
   context: LoopContext,
   answer: Answer | undefined,
-  { steps }: { readonly steps: number },
+  { steps, unbegun }: { readonly steps: number; readonly unbegun: readonly string[] },
 ): Promise<Pick<LoopResult, 'finish'>> {
   if (answer !== undefined)
     context.tell({ type: 'iteration-completed', iteration: steps, usage: answer.usage, willContinue: false });
-  return await settleAbort(context, []);
+  return await settleAbort(context, [], unbegun);
 }
 
 /** What was said so far and that it was broken off are one act: alone, the first would look like an answer. */
 async function settleAbort(
   context: LoopContext,
   partial: readonly Draft[],
+  unbegun: readonly string[] = [],
 ): Promise<Pick<LoopResult, 'finish'>> {
   const reason = messageOf(context.signal.reason);
-  await context.settle([...partial, note('run/aborted', { run: context.run, reason })]);
+  await context.settle([...partial, note('run/aborted', { run: context.run, reason, unbegun })]);
   context.tell({ type: 'session-cancelled', reason });
   return { finish: 'aborted' };
 }

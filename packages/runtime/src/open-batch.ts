@@ -10,9 +10,9 @@ export interface OpenCall {
   readonly invalid?: string;
   /**
    * `waiting`: a person or client is to answer it; `held`: it comes after one that waits; `begun`: it may have been run;
-   * `unasked`: its answer was broken off before anything could be run.
+   * `unbegun`: it was certainly not: its answer was broken off, or the run was.
    */
-  readonly state: 'begun' | 'waiting' | 'held' | 'unasked';
+  readonly state: 'begun' | 'waiting' | 'held' | 'unbegun';
   /** The run was aborted while it was under way. */
   readonly aborted?: true;
   /** What it waits for. */
@@ -55,7 +55,10 @@ export function openCallsOf(
         },
       });
     else if (name === 'run/aborted')
-      for (const { toolCallId } of calls) change(toolCallId, { aborted: true });
+      for (const { toolCallId } of calls) {
+        const isUnbegun = Array.isArray(payload.unbegun) && payload.unbegun.includes(toolCallId);
+        change(toolCallId, { aborted: true, ...(isUnbegun && { state: 'unbegun' }) });
+      }
     else if (name === batchNotes.waiting || name === batchNotes.begun)
       for (const call of Array.isArray(payload.calls) ? payload.calls : [])
         if (isObject(call)) change(call.toolCallId, stateOf(name, call.for));
@@ -81,6 +84,6 @@ function askedBy(payload: Readonly<Record<string, Json>>, meta: Entry['meta']): 
       toolName: String(part.toolName),
       input: part.input ?? {},
       ...(String(part.toolCallId) in raw && { invalid: 'its arguments are not JSON' }),
-      state: meta.partial === true ? 'unasked' : 'begun',
+      state: meta.partial === true ? 'unbegun' : 'begun',
     }));
 }

@@ -48,7 +48,7 @@ export async function closeOrphans(
     (call) => call.state === 'begun' && toolOf(tools, call.toolName)?.safeToRepeat === true,
   );
   const orphans = open.filter(
-    (call) => (call.state === 'begun' || call.state === 'unasked') && !repeatable.includes(call),
+    (call) => (call.state === 'begun' || call.state === 'unbegun') && !repeatable.includes(call),
   );
   if (orphans.length > 0)
     await store.append(
@@ -60,17 +60,21 @@ export async function closeOrphans(
 }
 
 function closed(call: OpenCall, asked?: string): Draft {
+  if (call.state === 'unbegun') {
+    const why = call.aborted ? 'the run was aborted' : 'the answer that asked for it was broken off';
+    const value = `Not run: ${why}.`;
+    return toolResult(
+      call,
+      { type: 'error-text', value },
+      { source: 'repair', paths: { read: [], write: [] } },
+    );
+  }
   const why = asked ?? (call.aborted ? 'the run was aborted' : 'aborted by host restart');
-  const value =
-    call.state === 'unasked'
-      ? 'Not run: the answer that asked for it was broken off.'
-      : `Outcome unknown: ${why}.`;
-  const paths = call.state === 'unasked' ? { paths: { read: [], write: [] } } : {};
-  return toolResult(call, { type: 'error-text', value }, { source: 'repair', ...paths });
+  return toolResult(call, { type: 'error-text', value: `Outcome unknown: ${why}.` }, { source: 'repair' });
 }
 
 /** The results of the calls of an answer that was broken off. */
-export function unaskedResults(partial: readonly Draft[], run: string): readonly Draft[] {
+export function unbegunResults(partial: readonly Draft[], run: string): readonly Draft[] {
   const calls = partial.flatMap(({ kind, payload, meta }) =>
     openCallsOf([{ kind, payload: payload as Json, meta: meta ?? {} }]),
   );
