@@ -60,8 +60,8 @@ async function callsOf(sweep: Sweep): Promise<readonly Call[]> {
 
 async function traced({ name }: Sweep, place: FaultPlace, inject?: Injection): Promise<Traced> {
   const { db, graph, copy, marker, dir } = place;
-  const draft = `${copy}.000000000000.part`;
-  const databases = [db, draft, copy].flatMap((path) =>
+  const copies = [copy, `${db}.schema-0`].flatMap((path) => [path, `${path}.000000000000.part`]);
+  const databases = [db, ...copies].flatMap((path) =>
     ['', '-wal', '-shm', '-journal'].map((end) => path + end),
   );
   const paths = [...databases, graph, marker, dir, dirname(dir), dirname(copy)];

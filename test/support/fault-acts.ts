@@ -2,6 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openJournal } from '@tapedeck/graph/journal';
 import { assistant, openTapeStore, type SqliteTapeStore, type StoreOptions, user } from '@tapedeck/tape';
+import { toSchema0 } from './schema-0.ts';
 
 /** The files of a home under fault. */
 export interface FaultPlace {
@@ -40,6 +41,8 @@ export interface Workload {
   readonly prepare: (place: FaultPlace) => void;
   /** Whether opening is an act too. */
   readonly opens: boolean;
+  /** The home is of an older schema: nobody can read it before an opening for writing has changed it. */
+  readonly older?: boolean;
   readonly acts: readonly FaultAct[];
   /** What of the opening is all there or not there, where it does several things: which of them a fact belongs to. */
   readonly pieceOf?: (fact: string) => string;
@@ -72,6 +75,12 @@ function prepareBehind(place: FaultPlace): void {
   }
   const lines = readFileSync(place.graph, 'utf8').split('\n');
   writeFileSync(place.graph, `${lines[0]}\n${lines[1]?.slice(0, 40)}`);
+}
+
+/** What an older build left. */
+function prepareOlder(place: FaultPlace): void {
+  prepareHome(place);
+  toSchema0(place.db);
 }
 
 const append = (word: string): FaultAct => ({
@@ -126,6 +135,7 @@ export const workloads: Readonly<Record<string, Workload>> = {
     acts: [append('delta')],
     pieceOf: (fact) => (fact.includes('delta') ? 'delta' : fact.includes('other') ? 'other' : 'main'),
   },
+  migrate: { prepare: prepareOlder, opens: true, older: true, acts: [append('alpha')] },
   checkpoint: {
     prepare: prepareHome,
     opens: false,

@@ -1,14 +1,16 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { checkJournal, readLines } from '@tapedeck/graph';
 import { openTapeStore, type SqliteTapeStore } from '@tapedeck/tape';
 import { type FaultPlace, openFaultStore, type Workload } from './fault-acts.ts';
-import { rawDb } from './raw-db.ts';
+import { facts, rawDb } from './raw-db.ts';
 
 /** What each act of a workload adds to a home, and what is there when all are done. */
 export interface Expected {
   readonly effects: ReadonlyMap<string, readonly string[]>;
   readonly all: readonly string[];
+  /** The rows of a home of an older schema, which a copy beside it must keep. */
+  readonly older?: string;
 }
 
 /** What a worker said of an act. */
@@ -21,7 +23,9 @@ export interface Said {
 /** Does a workload without faults on a home that was prepared for it, and notes what each act adds. */
 export async function expectedOf(workload: Workload, place: FaultPlace): Promise<Expected> {
   const effects = new Map<string, readonly string[]>();
-  let before = existsSync(place.db) ? stateAt(place) : [];
+  const older = workload.older === true ? rowsOf(place.db) : undefined;
+  // What can be read only once it is opened counts as there by the opening.
+  let before = existsSync(place.db) && older === undefined ? stateAt(place) : [];
   const note = (act: string) => {
     const after = stateAt(place);
     effects.set(act, without(after, before));
@@ -33,7 +37,7 @@ export async function expectedOf(workload: Workload, place: FaultPlace): Promise
     await does(store, place);
     note(name);
   }
-  return { effects, all: before };
+  return { effects, all: before, ...(older !== undefined && { older }) };
 }
 
 /**
@@ -64,6 +68,7 @@ export async function faultsAfter(
         found.push(`${piece} was refused, and is there`);
     }
   }
+  if (expected.older !== undefined) found.push(...olderFaults(place, expected.older));
   if (existsSync(place.copy)) found.push(...copyFaults(place));
   else if (said.some(({ act, error }) => act === 'copy' && error === undefined))
     found.push('the acknowledged copy is not there');
@@ -128,9 +133,26 @@ function copyFaults({ copy }: FaultPlace): string[] {
   return [...store.verifyDatabase(), ...store.verify()].map(({ message }) => `copy: ${message}`);
 }
 
-/** Drafts of backups that were left behind. */
-export function draftsLeft({ copy }: FaultPlace): string[] {
-  return readdirSync(dirname(copy)).filter((name) => name.includes('.part'));
+/** A home that was changed has beside it what it was: at least one copy, and each of them whole. */
+function olderFaults({ dir }: FaultPlace, older: string): string[] {
+  const copies = readdirSync(dir).filter((name) => /\.schema-0(?:\.\d+)?$/.test(name));
+  if (copies.length === 0) return ['there is no copy of what the home was'];
+  return copies
+    .filter((name) => rowsOf(join(dir, name)) !== older)
+    .map((name) => `${name} is not what it was`);
+}
+
+/** The rows that hold facts, with the version of the schema, and what SQLite finds wrong with the file. */
+function rowsOf(path: string): string {
+  using db = rawDb(path);
+  return JSON.stringify([db.all('PRAGMA user_version'), db.all('PRAGMA integrity_check'), facts(db)]);
+}
+
+/** Drafts of copies that were left behind. */
+export function draftsLeft({ copy, dir }: FaultPlace): string[] {
+  return [dirname(copy), dir]
+    .filter((at) => existsSync(at))
+    .flatMap((at) => readdirSync(at).filter((name) => name.includes('.part')));
 }
 
 function stateAt(place: FaultPlace): string[] {

@@ -13,7 +13,7 @@ const place = faultPlace(dir);
 const workload = workloads[name];
 if (workload === undefined) throw new Error(`there is no workload ${name}`);
 
-// The draft of a backup has six random bytes in its name: fixed, so that it can be watched.
+// The draft of a copy has six random bytes in its name: fixed, so that it can be watched.
 const { randomBytes } = crypto;
 Object.assign(crypto, { randomBytes: (size: number) => (size === 6 ? Buffer.alloc(6) : randomBytes(size)) });
 syncBuiltinESMExports();

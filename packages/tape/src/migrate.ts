@@ -2,6 +2,7 @@ import { lstatSync, rmSync } from 'node:fs';
 import { rebuildBatches } from './doctor.ts';
 import { dropDraft, keepDraft, newDraft } from './draft-file.ts';
 import { TapeError } from './errors.ts';
+import { cannotOpen } from './place.ts';
 import { applicationId, openCallsTable, schemaVersion, tables, triggers } from './schema.ts';
 import { Db } from './sqlite.ts';
 import type { TapeRow } from './tapes.ts';
@@ -75,14 +76,18 @@ const steps: Readonly<Record<number, (db: Db) => void>> = {
   },
 };
 
-/** A copy under its own name, whole or not there; a name that is taken holds what an earlier try copied. */
+/**
+ * A copy under its own name, whole or not there; a name that is taken holds what an earlier try copied.
+ * @throws TAPE_CANNOT_OPEN, TAPE_IO
+ */
 function copyBefore(path: string, version: number): string | undefined {
   if (path === ':memory:') return undefined;
   let file = `${path}.schema-${version}`;
   for (let n = 2; lstatSync(file, { throwIfNoEntry: false }) !== undefined; n += 1)
     file = `${path}.schema-${version}.${n}`;
-  const draft = newDraft(file);
+  let draft: string | undefined;
   try {
+    draft = newDraft(file);
     const source = new Db(path, { readonly: true });
     try {
       source.run('VACUUM INTO @draft', { draft });
@@ -91,7 +96,10 @@ function copyBefore(path: string, version: number): string | undefined {
     }
     keepDraft(draft, file);
     return file;
+  } catch (cause) {
+    if (cause instanceof TapeError) throw cause;
+    throw cannotOpen(path, `it cannot be copied before it is changed: ${(cause as Error).message}`, cause);
   } finally {
-    dropDraft(draft);
+    if (draft !== undefined) dropDraft(draft);
   }
 }
