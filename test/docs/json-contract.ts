@@ -600,6 +600,8 @@ export const errorCodes: Readonly<Record<string, string>> = {
   SESSION_BAD_SCRIPT: 'the script is not right',
   SESSION_SCRIPT_ENDED: 'the script has no answer left for the call',
   SESSION_MODEL_FAILED: 'the model failed',
+  SESSION_NO_CALL: 'no call of that id waits for an answer',
+  SESSION_BAD_CONFIG: 'a configuration has a field that it cannot have, or one of the wrong type',
   SESSION_ENDED: 'the task of the session has come to its end before',
   SESSION_CLOSED: 'the session is gone',
   SESSION_MERGE_WAITING: 'the merge is in the inbox of its parent, and not done yet',

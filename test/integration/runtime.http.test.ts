@@ -53,8 +53,10 @@ test('texts, calls and usage come as the server streams them', async () => {
     'run-started',
     'text Let me add.',
     'tool-detected add',
+    'tool-batch-started',
     'tool-started add',
     'tool-completed add well',
+    'tool-batch-completed',
     'iteration-completed 1 and on',
     'text It ',
     'text is 3.',
@@ -88,7 +90,7 @@ test.each([500, 503, 429])('a server that answers %i once is asked again', async
   await using s = await served((_, index) => (index === 0 ? { status, message: 'busy' } : { text: 'Hi.' }));
   expect(await s.main.run('Hi')).toMatchObject({ finish: 'stop', text: 'Hi.' });
   expect(s.provider.requests).toHaveLength(2);
-  expect(s.lines()).toEqual(['user: Hi', 'assistant: Hi.']);
+  expect(s.lines()).toEqual(['user: Hi', 'event run/retrying', 'assistant: Hi.']);
 });
 
 test.each([
@@ -104,7 +106,8 @@ test.each([
     expect(result).toMatchObject({ finish: 'error', error: { code: 'SESSION_MODEL_FAILED' } });
     expect(result.error?.message).toContain('not today');
     expect(s.provider.requests).toHaveLength(tries);
-    expect(s.lines()).toEqual(['user: Hi', 'event run/error']);
+    const retries = Array.from({ length: tries - 1 }, () => 'event run/retrying');
+    expect(s.lines()).toEqual(['user: Hi', ...retries, 'event run/error']);
   },
 );
 

@@ -5,7 +5,7 @@ import { type Chunk, isAnswer } from './chunks.ts';
 const gatherMs = 25;
 
 /** Saves one run's live answer as it lands. */
-export interface Recorder {
+interface Recorder {
   /** Takes a chunk; those that belong to no answer are not saved. */
   add(chunk: Chunk): void;
   /** Writes what the answer came to in place of its chunks. */

@@ -22,7 +22,7 @@ export {
 } from './delegate.ts';
 export { inProcessEngine, type RunEngine, type RunSpec } from './engine.ts';
 export { SessionError, type SessionErrorCode } from './errors.ts';
-export type { SessionEvent } from './events.ts';
+export type { CallName, SessionEvent, WaitingCall } from './events.ts';
 export type { MergeOptions } from './merge.ts';
 export {
   checkModel,
@@ -31,8 +31,19 @@ export {
   type ModelSpec,
   resolveModel,
 } from './model-spec.ts';
+export {
+  decide,
+  defaultMode,
+  type QueueDecision,
+  type QueueMode,
+  type QueuePoint,
+  queueModes,
+  type Source,
+} from './queue.ts';
 export type { RecoverOptions, RecoveryReport } from './recover.ts';
-export { type Finish, Run, type RunResult } from './run.ts';
+export { type Callbacks, type Finish, Run, type RunResult } from './run.ts';
 export { parseScript, readScript, type ScriptAnswer, type ScriptContext, scriptModel } from './script.ts';
-export { type Input, type Mark, type RunOptions, Session } from './session.ts';
+export { type Input, type Mark, type RunOptions, type SendOptions, type Sent, Session } from './session.ts';
+export type { Phase, RunStatus, Status } from './status.ts';
+export type { DeckTool, DeckTools, ToolPaths, ToolTraits } from './tool-traits.ts';
 export { noUsage, type Usage } from './usage.ts';

@@ -165,4 +165,6 @@ export function needModel(model: LanguageModel | undefined, session: string): La
   });
 }
 
-export type { LanguageModel, ModelMessage, ToolSet };
+// The SDK is loaded here and where models are made from their names, and nowhere else.
+export { APICallError, asSchema, createUIMessageStreamResponse, jsonSchema } from 'ai';
+export type { LanguageModel, ModelMessage };

@@ -1,5 +1,5 @@
-import { APICallError } from 'ai';
 import { messageOf } from './errors.ts';
+import { APICallError } from './model.ts';
 
 /** Whether a model call that failed may do better when it is made again: the server was busy, the network was not there. */
 export function isPassing(error: unknown): boolean {

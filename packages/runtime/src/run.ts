@@ -1,9 +1,9 @@
 import type { Seq } from '@tapedeck/tape';
-import { createUIMessageStreamResponse } from 'ai';
 import { type Chunk, eventOf } from './chunks.ts';
 import type { SessionError } from './errors.ts';
 import { EventLog } from './event-log.ts';
 import type { SessionEvent } from './events.ts';
+import { createUIMessageStreamResponse } from './model.ts';
 import type { Usage } from './usage.ts';
 
 /** How a run ended. */

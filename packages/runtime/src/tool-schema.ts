@@ -1,6 +1,7 @@
 import { isObject, type Json, type JsonObject } from '@tapedeck/tape';
-import { asSchema, jsonSchema, type ToolSet } from 'ai';
+import type { ToolSet } from 'ai';
 import { messageOf } from './errors.ts';
+import { asSchema, jsonSchema } from './model.ts';
 import type { DeckTool, DeckTools } from './tool-traits.ts';
 
 /** What a model adds to the arguments of a call to have the calls of its answer run side by side (X63). */
