@@ -7,7 +7,7 @@ import { noUsage, type Usage } from './usage.ts';
  * An entry as those who watch a run see it. A message that a person or an agent wrote is a `data-message` part, one that
  * a merge brought a `data-merge` part; what nobody is shown gives nothing. Pure.
  */
-export function* chunksOf(entry: Entry, seen: readonly Chunk[] = []): Generator<Chunk> {
+function* chunksOf(entry: Entry, seen: readonly Chunk[] = []): Generator<Chunk> {
   const { kind, payload, name } = entry;
   if (!isObject(payload)) return;
   if (kind === 'message')
