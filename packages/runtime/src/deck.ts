@@ -9,21 +9,14 @@ import {
   type TapeStore,
 } from '@tapedeck/tape';
 import { ulid } from 'ulid';
+import { checkConfig } from './check-config.ts';
+import type { DeckConfig } from './config.ts';
 import { type DeckGraph, openDeckGraph } from './deck-graph.ts';
 import type { RunEnd } from './delegate.ts';
 import type { RunEngine, RunSpec } from './engine.ts';
-import type { ToolSet } from './model.ts';
-import type { ModelSpec } from './model-spec.ts';
 import { patientStore } from './patient-store.ts';
 import type { RecoverOptions, RecoveryReport } from './recover.ts';
 import { Session } from './session.ts';
-
-/** What the sessions of a deck run with. */
-export interface DeckConfig {
-  readonly model?: ModelSpec;
-  readonly tools?: ToolSet;
-  readonly instructions?: string;
-}
 
 export interface DeckOptions extends DeckConfig {
   /** The tape home: a directory with `tape.db` and `session_graph.jsonl`. */
@@ -70,20 +63,17 @@ export interface Deck extends AsyncDisposable {
 
 /**
  * Opens a tape home, or wraps a store, for running sessions.
- * @throws what `openTapeStore` throws
+ * @throws SESSION_BAD_CONFIG before anything is opened; what `openTapeStore` throws
  */
 export async function openDeck(options: DeckOptions): Promise<Deck> {
-  const { home, model, tools, instructions, engine, env = {}, newId = ulid } = options;
+  const { home, store: given, engine, env = {}, newId = ulid, ...config } = options;
+  checkConfig(config, 'the options of a deck');
   const file = home === undefined ? undefined : join(home, 'session_graph.jsonl');
-  const store = options.store ?? openHome(home, file);
+  const store = given ?? openHome(home, file);
   const jobs: DeckParts['jobs'] = new Map();
   const parts: DeckParts = {
     store: patientStore(store),
-    config: {
-      ...(model !== undefined && { model }),
-      ...(tools !== undefined && { tools }),
-      ...(instructions !== undefined && { instructions }),
-    },
+    config,
     engine,
     env,
     newId,
@@ -105,7 +95,7 @@ export async function openDeck(options: DeckOptions): Promise<Deck> {
     recover: async (o) => await (await import('./recover.ts')).recover(parts, o),
     [Symbol.asyncDispose]: async () => {
       await engine?.stop();
-      if (options.store === undefined) await store[Symbol.asyncDispose]();
+      if (given === undefined) await store[Symbol.asyncDispose]();
     },
   };
 }

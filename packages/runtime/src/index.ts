@@ -1,5 +1,17 @@
+export { checkConfig } from './check-config.ts';
 export { Child, type ForkOptions } from './child.ts';
-export { type Deck, type DeckConfig, type DeckOptions, openDeck } from './deck.ts';
+export {
+  type ApprovalRequest,
+  type ConfigLayers,
+  type Decision,
+  type DeckConfig,
+  defaultLimits,
+  defineDeck,
+  type Limits,
+  limitsOf,
+  mergeConfig,
+} from './config.ts';
+export { type Deck, type DeckOptions, openDeck } from './deck.ts';
 export type { DeckGraph } from './deck-graph.ts';
 export {
   type ChildEvent,

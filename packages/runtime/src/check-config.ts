@@ -1,0 +1,84 @@
+import { z } from 'zod';
+import type { DeckConfig } from './config.ts';
+import { SessionError } from './errors.ts';
+
+/** Node.js fires timers that are longer than this at once. */
+const delayMaxMs = 2 ** 31 - 1;
+
+const whole = (from: number, to: number = Number.MAX_SAFE_INTEGER) =>
+  z
+    .custom(
+      (value) => Number.isInteger(value) && Number(value) >= from && Number(value) <= to,
+      `must be a whole number from ${from}${to === delayMaxMs ? ` to ${to}` : ''}`,
+    )
+    .optional();
+
+const model = z
+  .custom(
+    (value) =>
+      (typeof value === 'string' && value !== '') ||
+      (typeof value === 'object' && value !== null && 'doStream' in value),
+    'must be a text, as PROVIDER/MODEL, or a model of the AI SDK',
+  )
+  .optional();
+
+const tool = z.custom(
+  (value) =>
+    typeof value === 'object' &&
+    value !== null &&
+    'inputSchema' in value &&
+    (!('execute' in value) || value.execute === undefined || typeof value.execute === 'function'),
+  'must be a tool of the AI SDK',
+);
+
+const callable = z.custom((value) => typeof value === 'function', 'must be a function').optional();
+
+const deckConfig = z.strictObject(
+  {
+    model,
+    summarizer: model,
+    tools: z.record(z.string(), tool, 'must be an object of tools').optional(),
+    instructions: z.string('must be a text').optional(),
+    limits: z
+      .strictObject(
+        {
+          maxSteps: z
+            .custom(
+              (value) =>
+                value === Number.POSITIVE_INFINITY || (Number.isInteger(value) && Number(value) >= 1),
+              'must be a whole number from 1, or Infinity',
+            )
+            .optional(),
+          toolTimeoutMs: whole(1, delayMaxMs),
+          concurrentTools: whole(1),
+          retries: whole(0),
+          retryDelayMs: whole(0, delayMaxMs),
+          abortGraceMs: whole(0, delayMaxMs),
+        },
+        'must be an object of limits',
+      )
+      .optional(),
+    cost: callable,
+    onApproval: callable,
+  },
+  'it must be an object',
+);
+
+/**
+ * Finds out whether a value is a configuration, and returns the same value.
+ * @param name what the message calls it
+ * @throws SESSION_BAD_CONFIG; `data.field` has the path of the first field that is wrong, `limits.maxSteps` say, and is
+ *   empty when the whole is no object
+ */
+export function checkConfig(value: unknown, name = 'this configuration'): DeckConfig {
+  const [issue] = deckConfig.safeParse(value).error?.issues ?? [];
+  if (issue === undefined) return value as DeckConfig;
+  const unknown = issue.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [];
+  const field = [...issue.path, ...unknown].map(String).join('.');
+  const why = unknown.length > 0 ? 'there is no such field' : issue.message;
+  throw new SessionError(
+    'SESSION_BAD_CONFIG',
+    `cannot use ${name}: ${field}${field === '' ? '' : unknown.length > 0 ? ': ' : ' '}${why}`,
+    { data: { field, why } },
+  );
+}

@@ -1,0 +1,95 @@
+import type { Awaitable, Json } from '@tapedeck/tape';
+import type { ToolSet } from './model.ts';
+import type { ModelSpec } from './model-spec.ts';
+import type { Usage } from './usage.ts';
+
+/** What the sessions of a deck run with. */
+export interface DeckConfig {
+  readonly model?: ModelSpec;
+  /** The model that writes summaries; by default the session's own (K37). */
+  readonly summarizer?: ModelSpec;
+  /** Tools of the AI SDK, by the names under which models call them. Children get them too. */
+  readonly tools?: ToolSet;
+  /** What every model call is told before the messages. */
+  readonly instructions?: string;
+  readonly limits?: Limits;
+  /** What a model call cost, in a unit of your own; `undefined` where that is not known. `model` is the model's own name. */
+  readonly cost?: (usage: Usage, model: string) => number | undefined;
+  /** Asked before a tool that needs approval is run. `undefined`: the call waits for an answer. */
+  readonly onApproval?: (request: ApprovalRequest) => Awaitable<Decision | undefined>;
+}
+
+/** Bounds of a run. What is left out is as in `defaultLimits`. */
+export interface Limits {
+  /** Model calls at most before a run is halted, `Infinity` for no bound (K27). */
+  readonly maxSteps?: number;
+  /** How long one tool call may take, in milliseconds (X61). */
+  readonly toolTimeoutMs?: number;
+  /** How many tool calls of one answer run at once. */
+  readonly concurrentTools?: number;
+  /** How often a model call that failed for a passing reason is tried again. */
+  readonly retries?: number;
+  /** How long to wait before the first of these, in milliseconds; before each further one longer. */
+  readonly retryDelayMs?: number;
+  /** How long an aborted run waits for tools that do not stop, in milliseconds. */
+  readonly abortGraceMs?: number;
+}
+
+/** A tool call that somebody has to allow. */
+export interface ApprovalRequest {
+  readonly session: string;
+  readonly toolCallId: string;
+  readonly toolName: string;
+  readonly input: Json;
+}
+
+/** The answer to a request for approval. The model is told the reason. */
+export interface Decision {
+  readonly approved: boolean;
+  readonly reason?: string;
+}
+
+/** The limits of a deck that sets none. */
+export const defaultLimits: Required<Limits> = {
+  maxSteps: 10,
+  toolTimeoutMs: 30_000,
+  concurrentTools: 10,
+  retries: 2,
+  retryDelayMs: 1_000,
+  abortGraceMs: 5_000,
+};
+
+/** Gives a configuration its type: the default export of `tape.config.mts`. It changes and checks nothing. */
+export function defineDeck(config: DeckConfig): DeckConfig {
+  return config;
+}
+
+/** The limits of a configuration, with the defaults for those that it does not set. */
+export function limitsOf({ limits }: DeckConfig): Required<Limits> {
+  return { ...defaultLimits, ...withoutGaps(limits) };
+}
+
+/** Where the parts of a configuration come from. */
+export interface ConfigLayers {
+  /** The command line. */
+  readonly flags?: DeckConfig;
+  /** `tape.config.mts`. */
+  readonly file?: DeckConfig;
+  /** `config.yaml` of the tape home. */
+  readonly yaml?: DeckConfig;
+}
+
+/** One configuration: what the command line says, else the file, else the home. Limits are taken one by one. */
+export function mergeConfig({ flags = {}, file = {}, yaml = {} }: ConfigLayers): DeckConfig {
+  const layers = [yaml, file, flags];
+  const limits: Limits = Object.assign({}, ...layers.map((layer) => withoutGaps(layer.limits)));
+  const merged: DeckConfig = Object.assign({}, ...layers.map(withoutGaps));
+  return { ...merged, ...(Object.keys(limits).length > 0 && { limits }) };
+}
+
+/** A field that is there with the value `undefined`, as plain JavaScript may have it, says nothing. */
+function withoutGaps<T extends object>(given: T | undefined): Partial<T> {
+  return Object.fromEntries(
+    Object.entries(given ?? {}).filter(([, value]) => value !== undefined),
+  ) as Partial<T>;
+}

@@ -1,0 +1,143 @@
+import {
+  checkConfig,
+  type DeckConfig,
+  defaultLimits,
+  defineDeck,
+  limitsOf,
+  mergeConfig,
+  openDeck,
+  SessionError,
+} from '@tapedeck/runtime';
+import { tool } from 'ai';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { openStore } from '../support/store.ts';
+
+const add = tool({
+  inputSchema: z.object({ a: z.number() }),
+  execute: ({ a }) => a + 1,
+});
+const model = { doStream: async () => ({}) };
+
+test.each<{ name: string; config: object }>([
+  { name: 'an empty one', config: {} },
+  { name: 'a model by name', config: { model: 'openai-compatible/m', summarizer: 'script:a.json' } },
+  { name: 'a model of the AI SDK', config: { model, summarizer: model } },
+  {
+    name: 'a model of a class',
+    config: {
+      model: new (class {
+        doStream() {}
+      })(),
+    },
+  },
+  { name: 'tools', config: { tools: { add, shown: tool({ inputSchema: z.object({}) }) }, instructions: '' } },
+  { name: 'the defaults', config: { limits: defaultLimits } },
+  {
+    name: 'the bounds',
+    config: { limits: { maxSteps: Number.POSITIVE_INFINITY, retries: 0, retryDelayMs: 0 } },
+  },
+  { name: 'functions', config: { cost: () => 1, onApproval: async () => ({ approved: true }) } },
+  { name: 'fields that say nothing', config: { model: undefined, limits: { retries: undefined } } },
+])('$name is taken as it is', ({ config }) => {
+  expect(checkConfig(config)).toBe(config);
+  expect(defineDeck(config)).toBe(config);
+});
+
+const bad: readonly { config: unknown; field: string; says: string }[] = [
+  { config: undefined, field: '', says: 'it must be an object' },
+  { config: null, field: '', says: 'it must be an object' },
+  { config: [], field: '', says: 'it must be an object' },
+  { config: () => ({}), field: '', says: 'it must be an object' },
+  { config: { modle: 'x/y' }, field: 'modle', says: 'modle: there is no such field' },
+  { config: { limits: { max: 1 } }, field: 'limits.max', says: 'limits.max: there is no such field' },
+  { config: { model: '' }, field: 'model', says: 'model must be a text, as PROVIDER/MODEL, or a model' },
+  { config: { model: () => model }, field: 'model', says: 'model must be' },
+  { config: { summarizer: null }, field: 'summarizer', says: 'summarizer must be' },
+  { config: { tools: [add] }, field: 'tools', says: 'tools must be an object of tools' },
+  { config: { tools: { add: () => 1 } }, field: 'tools.add', says: 'tools.add must be a tool' },
+  { config: { tools: { add: { inputSchema: {}, execute: 1 } } }, field: 'tools.add', says: 'must be a tool' },
+  { config: { instructions: ['x'] }, field: 'instructions', says: 'instructions must be a text' },
+  { config: { limits: 3 }, field: 'limits', says: 'limits must be an object of limits' },
+  { config: { limits: { maxSteps: 0 } }, field: 'limits.maxSteps', says: 'whole number from 1, or Infinity' },
+  { config: { limits: { maxSteps: '3' } }, field: 'limits.maxSteps', says: 'must be a whole number' },
+  { config: { limits: { toolTimeoutMs: 1.5 } }, field: 'limits.toolTimeoutMs', says: 'whole number from 1' },
+  {
+    config: { limits: { toolTimeoutMs: 2 ** 31 } },
+    field: 'limits.toolTimeoutMs',
+    says: 'must be a whole number from 1 to 2147483647',
+  },
+  { config: { limits: { concurrentTools: 0 } }, field: 'limits.concurrentTools', says: 'from 1' },
+  { config: { limits: { retries: -1 } }, field: 'limits.retries', says: 'from 0' },
+  { config: { limits: { retryDelayMs: Number.NaN } }, field: 'limits.retryDelayMs', says: 'from 0' },
+  {
+    config: { limits: { abortGraceMs: Number.POSITIVE_INFINITY } },
+    field: 'limits.abortGraceMs',
+    says: 'to',
+  },
+  { config: { cost: 3 }, field: 'cost', says: 'cost must be a function' },
+  { config: { onApproval: 'yes' }, field: 'onApproval', says: 'onApproval must be a function' },
+];
+
+test.each(bad)('a configuration with $field is refused by name: $says', async ({ config, field, says }) => {
+  const refusal = expect.objectContaining({
+    code: 'SESSION_BAD_CONFIG',
+    message: expect.stringContaining(says),
+    data: expect.objectContaining({ field }),
+  });
+  expect(() => checkConfig(config, "'a.mts'")).toThrow(refusal);
+  expect(() => checkConfig(config, "'a.mts'")).toThrow("cannot use 'a.mts': ");
+  // Options that are no object are a mistake of the program, which types find.
+  if (field === '') return;
+  using store = openStore();
+  await expect(openDeck({ store, ...(config as DeckConfig) })).rejects.toEqual(refusal);
+});
+
+test('whatever it is given, the check takes it or throws its own error', () => {
+  fc.assert(
+    fc.property(fc.anything({ withNullPrototype: true }), (value) => {
+      try {
+        checkConfig(value);
+      } catch (error) {
+        expect(error).toBeInstanceOf(SessionError);
+      }
+    }),
+  );
+});
+
+test('the command line comes before the file, and the file before the home; limits one by one', () => {
+  const yaml = {
+    model: 'yaml/m',
+    summarizer: 'yaml/s',
+    instructions: 'yaml',
+    limits: { maxSteps: 1, retries: 1, abortGraceMs: 1 },
+  };
+  const file: DeckConfig = {
+    model: 'file/m',
+    instructions: 'file',
+    tools: { add },
+    limits: { maxSteps: 2, retries: 2 },
+  };
+  const flags: DeckConfig = { model: 'flags/m', limits: { maxSteps: 3 } };
+  const frozen = structuredClone({ yaml, flags });
+  expect(mergeConfig({ yaml, file, flags })).toEqual({
+    model: 'flags/m',
+    summarizer: 'yaml/s',
+    instructions: 'file',
+    tools: { add },
+    limits: { maxSteps: 3, retries: 2, abortGraceMs: 1 },
+  });
+  expect({ yaml, flags }).toEqual(frozen);
+  expect(mergeConfig({ yaml, file })).toMatchObject({ model: 'file/m', limits: { maxSteps: 2 } });
+  expect(mergeConfig({})).toEqual({});
+});
+
+test('a field that is undefined says nothing: what lies below it counts', () => {
+  const gaps = { model: undefined, limits: { retries: undefined } } as unknown as DeckConfig;
+  const below: DeckConfig = { model: 'm/m', limits: { retries: 5 } };
+  expect(mergeConfig({ flags: gaps, yaml: below })).toEqual(below);
+  expect(mergeConfig({ flags: gaps })).not.toHaveProperty('model');
+  expect(limitsOf(gaps)).toEqual(defaultLimits);
+  expect(limitsOf(below)).toEqual({ ...defaultLimits, retries: 5 });
+});
