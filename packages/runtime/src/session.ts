@@ -14,6 +14,7 @@ import {
   view,
 } from '@tapedeck/tape';
 import { type Child, type ForkOptions, forkChild } from './child.ts';
+import { limitsOf } from './config.ts';
 import type { DeckParts } from './deck.ts';
 import { type DelegateOptions, type DelegateTask, Delegation } from './delegate.ts';
 import { SessionError } from './errors.ts';
@@ -32,7 +33,7 @@ export interface RunOptions {
   /** Tools offered in this run, instead of the deck's. */
   readonly tools?: ToolSet;
   readonly instructions?: string;
-  /** Model calls at most before the run is halted (default 10; K27). */
+  /** Model calls at most before the run is halted (default: the deck's limit; K27). */
   readonly maxSteps?: number;
   /** Rejects with SESSION_ENDED when the session's task has come to its end before, here or elsewhere. */
   readonly unlessEnded?: boolean;
@@ -45,8 +46,6 @@ export interface Mark {
   readonly seq: number;
   readonly name: string;
 }
-
-const stepsMax = 10;
 
 /**
  * One conversation on one tape. It holds no lease while idle; a run or an act takes one. Made by `Deck.session`.
@@ -100,7 +99,7 @@ export class Session {
     emit: Parameters<ConstructorParameters<typeof Run>[1]>[0]['emit'],
   ): Promise<RunResult> {
     const { store, env, config } = this.#parts;
-    const { tools, instructions, maxSteps = stepsMax, signal } = options;
+    const { tools, instructions, maxSteps = limitsOf(config).maxSteps, signal } = options;
     const chosen = options.model ?? config.model;
     const source = chosen === undefined ? undefined : await resolveModel(chosen, { env, store });
     const model = needModel(source?.(this.name), this.name);

@@ -98,7 +98,8 @@ function syncParents(dir: string, made: string): void {
 }
 
 /** What a tape home may hold of its own. */
-const ours = /^(?:tape\.db(?:-wal|-shm|-journal|\.schema-\d+(?:\.\d+)?)?|session_graph\.jsonl|\.gitignore)$/;
+const ours =
+  /^(?:tape\.db(?:-wal|-shm|-journal|\.schema-\d+(?:\.\d+)?)?|session_graph\.jsonl|config\.yaml|\.gitignore)$/;
 
 /**
  * Creates a database file with its mode before SQLite does, which would leave it readable to all; `-wal` and `-shm`

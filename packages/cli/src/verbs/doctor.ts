@@ -87,7 +87,7 @@ async function look({ home, reading }: Context): Promise<Looked> {
 }
 
 const known =
-  /^(?:tape\.db(?:-wal|-shm|-journal|\.schema-\d+(?:\.\d+)?)?|session_graph\.jsonl(?:\.aside-.+)?|\.gitignore)$/;
+  /^(?:tape\.db(?:-wal|-shm|-journal|\.schema-\d+(?:\.\d+)?)?|session_graph\.jsonl(?:\.aside-.+)?|config\.yaml|\.gitignore)$/;
 
 function* examineFiles(home: Home): Generator<FileFinding> {
   for (const name of ['.', ...readdirSync(home.dir)]) {

@@ -1,6 +1,6 @@
 import type { Finish, RunResult, Usage } from '@tapedeck/runtime';
+import { deckConfig, modelOptions, needModel } from '../deck-config.ts';
 import { exit, UsageError } from '../errors.ts';
-import { needModelSpec } from '../model.ts';
 import { safe } from '../output/safe.ts';
 import { needSession } from '../place.ts';
 import { readText } from '../text.ts';
@@ -22,36 +22,33 @@ export const run: Verb = defineVerb({
     ['tape run main "Plan the release" --model script:answers.json', 'With scripted answers, offline'],
   ],
   options: (y) =>
-    y
+    modelOptions(y)
       .positional('name', { type: 'string', demandOption: true, describe: 'Session; made if there is none' })
       .positional('prompt', { type: 'string', describe: 'What to say (- for stdin, @FILE)' })
-      .option('model', {
-        type: 'string',
-        requiresArg: true,
-        describe: 'PROVIDER/MODEL or script:FILE (default: $TAPE_MODEL)',
-      })
       .option('max-steps', {
         type: 'number',
         requiresArg: true,
-        default: 10,
-        describe: 'Model calls at most',
+        describe: 'Model calls at most (default: as configured, else 10)',
       }),
-  run: async ({ name, prompt, model, maxSteps }, context) => {
+  run: async (args, context) => {
+    const { name, prompt, maxSteps } = args;
     const { io, options, status } = context;
-    const spec = needModelSpec(model, io);
-    if (maxSteps < 1) throw new UsageError('cannot run: --max-steps must be at least 1');
+    if (maxSteps !== undefined && maxSteps < 1)
+      throw new UsageError('cannot run: --max-steps must be at least 1');
+    const config = await deckConfig(args, context);
+    const model = needModel(config);
     const input = prompt === undefined ? undefined : await readText(prompt, io);
     if (input !== undefined && input.trim() === '') throw new UsageError('cannot run: the prompt is empty');
     const { checkModel, openDeck } = await import('@tapedeck/runtime');
-    await checkModel(spec, io.env);
+    await checkModel(model, io.env);
     // Without a prompt there must be something to go on from.
     const opening = input === undefined ? context.changing : context.writing;
     return await opening(async (store) => {
       const session = input === undefined ? needSession(store, name).name : ensure(store, name, context);
       // The deck waits for locks on timers, so that the stream goes on.
       store.lockWaitMs = 0;
-      await using deck = await openDeck({ store, model: spec, env: io.env });
-      const running = (await deck.session(session)).run(input, { maxSteps, signal: io.signal });
+      await using deck = await openDeck({ ...config, store, env: io.env });
+      const running = (await deck.session(session)).run(input, { signal: io.signal });
       const asJson = options.json === true || options.jsonl === true;
       let open = false;
       for await (const event of running) {
