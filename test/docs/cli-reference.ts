@@ -113,12 +113,11 @@ A script is a JSON array of answers: \`[{"text"?, "toolCalls"?: [{"name", "input
 
 ## Configuration
 
-The verbs that run a model, and no others, read two files. What both leave out has a default; what both say is taken from the first, limits
-one by one.
+\`run\`, \`delegate\` and \`recover\`, and no other verbs, read two files. What both say is taken from the first, limits one by one.
 
 * \`tape.config.mts\`, whose default export is \`defineDeck({ … })\` of \`@tapedeck/runtime\` or a plain object of that form. It is the file that
-  \`--config FILE\` names; else the nearest \`tape.config.mts\`, \`.mjs\` or \`.js\` from the working directory upward, as far as your own
-  directory; else the one beside the tape home. \`--no-config\` loads none. Node.js removes the types, so that TypeScript which has to be compiled
+  \`--config FILE\` names; else the nearest \`tape.config.mts\`, \`.mjs\` or \`.js\` from the working directory upward, as far as
+  \`$HOME\`; else the one beside the tape home. \`--no-config\` loads none. Node.js removes the types, so that TypeScript which has to be compiled
   (\`enum\`, \`namespace\`) is refused. What it imports is looked up from where it is: tape lends it no packages.
 * \`config.yaml\` in the tape home: the part that is data.
 
@@ -135,6 +134,8 @@ looked at.
 ${limitRows()}
 | \`cost\` | | a function of the usage and the model's name: what a model call cost, or \`undefined\` |
 | \`onApproval\` | | a function that is asked before a tool that needs approval is run: \`{ approved, reason? }\`, or \`undefined\` to wait |
+
+So far \`model\`, \`instructions\`, \`tools\` and \`limits.maxSteps\` have an effect; the others are checked, and wait for what they are for.
 
 ## Options of every verb
 
