@@ -1,20 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { checkConfig, type DeckConfig, SessionError } from '@tapedeck/runtime';
+import { checkConfig, type DeckConfig, defaultLimits, SessionError } from '@tapedeck/runtime';
 import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument, type YAMLMap } from 'yaml';
 import { ConfigError } from './errors.ts';
 import type { Home } from './home.ts';
 import { decode } from './text.ts';
 
 const fields: ReadonlySet<string> = new Set(['model', 'summarizer', 'instructions', 'limits']);
-const limits: ReadonlySet<string> = new Set([
-  'max_steps',
-  'tool_timeout_ms',
-  'concurrent_tools',
-  'retries',
-  'retry_delay_ms',
-  'abort_grace_ms',
-]);
+const limits: ReadonlySet<string> = new Set(Object.keys(defaultLimits).map(snakeCase));
 
 /**
  * Reads `config.yaml` of a tape home: the part of a configuration that is data, and needs nobody's trust. No file says
@@ -102,6 +95,10 @@ function plain(value: unknown, document: Document): unknown {
   return isNode(value) ? value.toJS(document) : value;
 }
 
-const camelCase = (name: string): string =>
-  name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
-const snakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+function camelCase(name: string): string {
+  return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+function snakeCase(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
