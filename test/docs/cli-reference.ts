@@ -1,3 +1,4 @@
+import { defaultLimits } from '@tapedeck/runtime';
 import { tell } from '../../packages/cli/dist/errors.js';
 import type { Verb } from '../../packages/cli/dist/verb.js';
 import { verbs } from '../../packages/cli/dist/verbs/index.js';
@@ -16,7 +17,7 @@ interface Declared {
 
 type Declaration = Omit<Declared, 'name' | 'positional'>;
 
-/** What a verb declares, noted by an object that only looks like yargs. */
+/** What a verb declares, positionals first, noted by an object that only looks like yargs. */
 function declarations(verb: Verb): Declared[] {
   const noted: Declared[] = [];
   const recorder: unknown = new Proxy(
@@ -30,7 +31,7 @@ function declarations(verb: Verb): Declared[] {
     },
   );
   verb.options(recorder as Parameters<Verb['options']>[0]);
-  return noted;
+  return noted.toSorted((a, b) => Number(b.positional) - Number(a.positional));
 }
 
 /** The name of a verb: the first word of its grammar. */
@@ -56,6 +57,25 @@ export function cliReference(): string {
   ].join('\n\n')}\n`;
 }
 
+const limitMeanings: Readonly<Record<keyof typeof defaultLimits, string>> = {
+  maxSteps: 'model calls of a run at most; `Infinity`, in YAML `.inf`, for no bound',
+  toolTimeoutMs: 'milliseconds that a tool call may take',
+  concurrentTools: 'tool calls of one answer that run at once',
+  retries: 'how often a model call that failed for a passing reason is tried again',
+  retryDelayMs: 'milliseconds before the first of these; longer before each further one',
+  abortGraceMs: 'milliseconds that an aborted run waits for tools that do not stop',
+};
+
+function limitRows(): string {
+  const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  return Object.entries(limitMeanings)
+    .map(([name, meaning]) => {
+      const value = defaultLimits[name as keyof typeof defaultLimits];
+      return `| \`limits.${name}\` | \`limits.${snake(name)}\` | ${meaning} (default ${value}) |`;
+    })
+    .join('\n');
+}
+
 const head = `<!-- Generated from packages/cli/src/verbs by test/docs/cli.test.ts. Write it anew with:
      UPDATE_DOCS=1 npx vitest run --project e2e test/docs -->
 
@@ -78,7 +98,7 @@ point.
 and nothing else. With \`--jsonl\` the verbs that list entries or sessions print one object a line, and the others the same document,
 but for \`graph\` and \`log --graph\`, which draw. New fields may be added to any object. What could steer a terminal is printed to people as an escape (\`\\u{1b}\`); JSON has it unchanged.
 
-**Models.** \`run\` and \`delegate\` take \`--model\`, else \`$TAPE_MODEL\`:
+**Models.** \`run\`, \`delegate\` and \`recover\` take \`--model\`, else \`$TAPE_MODEL\`, else what is [configured](#configuration):
 
 | model | needs |
 | --- | --- |
@@ -90,6 +110,30 @@ but for \`graph\` and \`log --graph\`, which draw. New fields may be added to an
 A script is a JSON array of answers: \`[{"text"?, "toolCalls"?: [{"name", "input", "id"?}], "delayMs"?, "usage"?: {"input"?, "output"?},
 "error"?, "when"?: {"session"?: GLOB, "text"?: PART_OF_THE_LAST_USER_MESSAGE}}]\`. A call is given the first answer that matches its
 \`when\` and that the session was not given yet; which those are is read from the tape, so it holds across processes.
+
+## Configuration
+
+\`run\`, \`delegate\` and \`recover\`, and no other verbs, read two files. What both say is taken from the first, limits one by one.
+
+* \`tape.config.mts\`, whose default export is \`defineDeck({ … })\` of \`@tapedeck/runtime\` or a plain object of that form. It is the file that
+  \`--config FILE\` names; else the nearest \`tape.config.mts\`, \`.mjs\` or \`.js\` from the working directory upward, as far as
+  \`$HOME\`; else the one beside the tape home. \`--no-config\` loads none. Node.js removes the types, so that TypeScript which has to be compiled
+  (\`enum\`, \`namespace\`) is refused. What it imports is looked up from where it is: tape lends it no packages.
+* \`config.yaml\` in the tape home: the part that is data.
+
+A \`tape.config.mts\` is code and can do whatever you can. One that was found, and not named with \`--config\`, is not run until its directory is
+trusted, and again after the file has changed: see [\`tape trust\`](#trust). It must be a file of its own there, not a link. What the file imports is not
+looked at.
+
+| \`tape.config.mts\` | \`config.yaml\` | meaning |
+| --- | --- | --- |
+| \`model\` | \`model\` | the model, as \`--model\` takes it, or in code any model of the AI SDK; a relative \`script:FILE\` is relative to the configuration |
+| \`summarizer\` | \`summarizer\` | the model that writes summaries; by default the session's own |
+| \`instructions\` | \`instructions\` | what every model call is told first |
+| \`tools\` | | tools of the AI SDK, by name; delegated children get them too |
+${limitRows()}
+| \`cost\` | | a function of the usage and the model's name: what a model call cost, or \`undefined\` |
+| \`onApproval\` | | a function that is asked before a tool that needs approval is run: \`{ approved, reason? }\`, or \`undefined\` to wait |
 
 ## Options of every verb
 

@@ -1,4 +1,4 @@
-import { globSync, readFileSync, writeFileSync } from 'node:fs';
+import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { verbs } from '../../packages/cli/dist/verbs/index.js';
@@ -81,6 +81,10 @@ const commands: readonly (readonly [verb: string, form: number, argv: readonly s
     ['redact', 0, ['redact', 'main@4', '--reason', 'a test']],
     ['archive', 0, ['archive', 'fix']],
     ['backup', 0, ['backup', 'copy.db']],
+    ['trust', 0, ['trust', 'project']],
+    ['trust', 0, ['trust', 'elsewhere', '--revoke']],
+    ['trust', 1, ['trust']],
+    ['trust', 2, ['trust', '--jsonl']],
     ['raw', 0, ['raw', 'checkpoint']],
   ];
 
@@ -113,6 +117,8 @@ describe('with --json', () => {
   test('every verb prints the fields of its contract, and no others', () => {
     using dir = tempDir();
     writeFileSync(dir.file('answers.json'), answers);
+    mkdirSync(dir.file('project'));
+    writeFileSync(dir.file('project/tape.config.mts'), 'export default {};');
     for (const [verb, form, argv, input] of commands) {
       const told = contract[verb]?.json[form];
       if (told === undefined) throw new Error(`no form ${form} of ${verb}`);

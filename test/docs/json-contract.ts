@@ -95,6 +95,13 @@ const anchored: readonly JsonForm[] = [
   },
 ];
 
+const granted: readonly Field[] = [
+  field('dir', 'string', 'real path of the directory'),
+  field('config', 'string', 'name of the configuration file in it'),
+  field('sha256', 'string', 'SHA-256 of the file when it was trusted'),
+  field('state', 'string', '`trusted`, or `changed` or `gone` since then'),
+];
+
 const usage = 'tokens: `{input, output, reasoning, cache_read, cache_write}`, which do not overlap';
 const conflict = '`{what, child, parent, via?}` of each: `state:KEY`, with the position of either side';
 const complete = 'false when a tool ran that does not declare its files, so conflicts cannot be ruled out';
@@ -183,7 +190,7 @@ export const contract: Readonly<Record<string, VerbContract>> = {
     quiet: 'the answer, without status on stderr',
     exits: [
       [1, 'the model failed, or the run was halted at `--max-steps`'],
-      [2, 'no model, no key for it, or a script that cannot be used'],
+      [2, 'no model, no key for it, a script or a configuration that cannot be used or is not trusted'],
       busy,
       [130, 'interrupted; what was said so far is on the tape'],
     ],
@@ -205,7 +212,10 @@ export const contract: Readonly<Record<string, VerbContract>> = {
     quiet: "the children's names, one a line",
     exits: [
       [1, 'a child did not complete, or could not be merged'],
-      [2, 'no model, no key for it, or a script that cannot be used; nothing was forked'],
+      [
+        2,
+        'no model, no key for it, a script or a configuration that cannot be used or is not trusted; nothing was forked',
+      ],
       [3, 'no such session or anchor'],
       [130, 'interrupted; what the children did is merged as aborted'],
     ],
@@ -468,7 +478,7 @@ export const contract: Readonly<Record<string, VerbContract>> = {
     quiet: 'the names of the merged children, one per line',
     exits: [
       [1, 'some failed'],
-      [2, 'a child has to go on, and no model was given'],
+      [2, 'a child has to go on, and no model was given; a configuration cannot be used or is not trusted'],
       [6, 'some were left to others'],
     ],
   },
@@ -554,6 +564,32 @@ export const contract: Readonly<Record<string, VerbContract>> = {
       [4, 'the owner is being written, or tool calls are open there'],
     ],
   },
+  trust: {
+    json: [
+      {
+        when: 'with DIR',
+        form: 'one object',
+        fields: [
+          field('dir', 'string', 'real path of the directory'),
+          field(
+            'config',
+            'string or null',
+            'name of the configuration file; null when there was nothing to revoke',
+          ),
+          field('sha256', 'string or null', 'SHA-256 of the file; null like `config`'),
+          field('trusted', 'boolean', 'false after `--revoke`'),
+          field('repeated', 'boolean', 'it was so already, and nothing was written'),
+        ],
+      },
+      { when: 'without DIR', form: 'one array of objects', fields: granted },
+      { when: 'without DIR, with `--jsonl`', form: 'one object a line', fields: granted },
+    ],
+    quiet: 'the directory, or all of them one a line',
+    exits: [
+      [2, 'what is there is no file of its own, or the record of trust cannot be used'],
+      [3, 'no such directory, or no configuration in it'],
+    ],
+  },
   raw: {
     json: [{ form: 'one object', fields: [field('checkpoint', 'boolean', 'the log is empty now')] }],
     quiet: '`done` or `busy`',
@@ -565,6 +601,10 @@ export const contract: Readonly<Record<string, VerbContract>> = {
 export const errorCodes: Readonly<Record<string, string>> = {
   CLI_USAGE: 'the command line is not right',
   CLI_NOT_FOUND: 'a file or a tape home is not there',
+  CLI_BAD_CONFIG:
+    'a configuration, or the record of what is trusted, cannot be used; `data.config` names the file',
+  CLI_UNTRUSTED:
+    'a configuration that was found is code that nobody has trusted, or has changed since; `data.dir` names the directory',
   CLI_FAILED: 'anything else: an error without a code of its own',
   TAPE_NO_SESSION: 'no session of that name, alias or id; `data.near` has the nearest names',
   TAPE_NO_ANCHOR: 'no such anchor; `data.near` has the nearest names, `data.hidden` the rewind that hides it',
@@ -598,10 +638,10 @@ export const errorCodes: Readonly<Record<string, string>> = {
   SESSION_NO_KEY: 'the variable with the key or address is not set; `data.variable` names it',
   SESSION_NO_FILE: 'the script cannot be read',
   SESSION_BAD_SCRIPT: 'the script is not right',
+  SESSION_BAD_CONFIG: 'a configuration is not right; `data.field` names the field',
   SESSION_SCRIPT_ENDED: 'the script has no answer left for the call',
   SESSION_MODEL_FAILED: 'the model failed',
   SESSION_NO_CALL: 'no call of that id waits for an answer',
-  SESSION_BAD_CONFIG: 'a configuration has a field that it cannot have, or one of the wrong type',
   SESSION_ENDED: 'the task of the session has come to its end before',
   SESSION_CLOSED: 'the session is gone',
   SESSION_MERGE_WAITING: 'the merge is in the inbox of its parent, and not done yet',

@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { verbs } from '../../packages/cli/dist/verbs/index.js';
+import { project } from '../support/project.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { nameOf } from './cli-reference.ts';
 import { codeBlocks, howToUpdate, page, root, tableAfter, updating } from './pages.ts';
@@ -62,6 +63,18 @@ test('the library example runs offline, and prints what the page says', () => {
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }
+});
+
+test('the configuration works as it stands, once it is trusted', async () => {
+  using p = project();
+  p.write('tape.config.mts', codeBlocks(readme, 'ts')[0] ?? '');
+  p.write('CHANGELOG.md', '# 2.4.0\n');
+  p.write('answers.json', [{ toolCalls: [{ name: 'read_changelog', input: {} }] }, { text: 'It is 2.4.0.' }]);
+  const run = () => p.tape(['run', 'main', 'Which version is next?', '--model', 'script:answers.json']);
+  expect(await run()).toMatchObject({ code: 2, stderr: expect.stringContaining(`tape trust ${p.path}`) });
+  expect(await p.tape(['trust', '.'])).toMatchObject({ code: 0 });
+  expect(await run()).toMatchObject({ code: 0, stdout: 'It is 2.4.0.\n' });
+  expect((await p.tape(['log', 'main', '--json'])).stdout).toContain('# 2.4.0');
 });
 
 test('the two commands are there, letter for letter', () => {

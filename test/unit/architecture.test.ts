@@ -104,16 +104,20 @@ test('few files load the AI SDK', () => {
   ).not.toContain('tape');
 });
 
-test('the command line loads the runtime, the AI SDK and zod only where it needs them', () => {
+test('the command line loads the runtime, the AI SDK, zod and yaml only where it needs them', () => {
   const eager = imports.filter(
     (i) =>
       packageOf(i.file) === 'cli' &&
-      /^(?:@tapedeck\/runtime.*|@tapedeck\/graph|ai|zod)$/.test(i.from) &&
+      /^(?:@tapedeck\/runtime.*|@tapedeck\/graph|ai|yaml|zod)$/.test(i.from) &&
       !i.typesOnly &&
       !i.dynamic,
   );
   const files = [...new Set(eager.map((i) => i.file))].sort();
-  expect(files).toEqual(['packages/cli/src/demo.ts', 'packages/cli/src/output/lanes.ts']);
+  expect(files).toEqual([
+    'packages/cli/src/demo.ts',
+    'packages/cli/src/home-config.ts',
+    'packages/cli/src/output/lanes.ts',
+  ]);
   // And those files are loaded where they are needed.
   for (const file of files) {
     const loaders = imports.filter((i) => i.from.startsWith('.') && join(i.file, '..', i.from) === file);

@@ -1,3 +1,5 @@
+import { shellWord } from './output/shell.ts';
+
 /** The command line was used wrongly: exit 2. */
 export class UsageError extends Error {
   readonly code = 'CLI_USAGE';
@@ -25,6 +27,22 @@ export class NotFoundError extends Error {
   }
 }
 
+/** A configuration cannot be used, or is code that nobody has allowed: exit 2. */
+export class ConfigError extends Error {
+  readonly code: 'CLI_BAD_CONFIG' | 'CLI_UNTRUSTED';
+  readonly data: Readonly<Record<string, unknown>>;
+
+  constructor(
+    code: ConfigError['code'],
+    message: string,
+    { data, cause }: { data: Readonly<Record<string, unknown>>; cause?: unknown },
+  ) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.code = code;
+    this.data = data;
+  }
+}
+
 /** Exit codes: a documented contract. */
 export const exit = {
   done: 0,
@@ -40,6 +58,8 @@ export const exit = {
 const exits: Readonly<Record<string, number>> = {
   CLI_USAGE: exit.usage,
   CLI_NOT_FOUND: exit.notFound,
+  CLI_BAD_CONFIG: exit.usage,
+  CLI_UNTRUSTED: exit.usage,
   TAPE_NO_SESSION: exit.notFound,
   TAPE_NO_ANCHOR: exit.notFound,
   TAPE_NO_SEQ: exit.notFound,
@@ -65,6 +85,7 @@ const exits: Readonly<Record<string, number>> = {
   SESSION_NO_KEY: exit.usage,
   SESSION_NO_FILE: exit.usage,
   SESSION_BAD_SCRIPT: exit.usage,
+  SESSION_BAD_CONFIG: exit.usage,
   SESSION_MERGE_WAITING: exit.accepted,
 };
 
@@ -102,6 +123,10 @@ function hintFor(code: string, data: Readonly<Record<string, unknown>>): string 
     Array.isArray(data.near) && data.near.length > 0 ? data.near.map((name) => `'${name}'`).join(' or ') : '';
   const session = typeof data.session === 'string' ? data.session : 'NAME';
   switch (code) {
+    case 'CLI_UNTRUSTED':
+      return `read it, and trust it with: tape trust ${shellWord(String(data.dir))}; or go on without it: --no-config`;
+    case 'CLI_BAD_CONFIG':
+      return configHint(data);
     case 'TAPE_NO_SESSION':
     case 'GRAPH_NO_SESSION':
       return near === ''
@@ -147,4 +172,22 @@ function hintFor(code: string, data: Readonly<Record<string, unknown>>): string 
     default:
       return undefined;
   }
+}
+
+function configHint({
+  config,
+  missing,
+  unplaced,
+  lock,
+  mode,
+}: Readonly<Record<string, unknown>>): string | undefined {
+  if (missing === '@tapedeck/runtime')
+    return 'tape lends a configuration no packages: install @tapedeck/runtime beside it, or export the object without defineDeck';
+  if (missing !== undefined) return `install ${String(missing)} where the configuration is`;
+  if (unplaced === true) return `see where with: node --check ${shellWord(String(config))}`;
+  if (lock !== undefined)
+    return `when no other tape trust is at work, remove it: rm ${shellWord(String(lock))}`;
+  if (mode !== undefined)
+    return `look at what it says, and close it with: chmod 600 ${shellWord(String(config))}`;
+  return undefined;
 }

@@ -28,7 +28,7 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
 }
 
 /** The options that `--no-` turns off; yargs would take it before any other and set a text to false. */
-const negatable = /^--no-(?:wait|color|own)$/;
+const negatable = /^--no-(?:wait|color|own|config)$/;
 
 async function parseAndRun(argv: readonly string[], io: Io): Promise<number> {
   // yargs would drop what stands behind it.

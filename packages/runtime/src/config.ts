@@ -1,5 +1,4 @@
 import type { Awaitable, Json } from '@tapedeck/tape';
-
 import type { ModelSpec } from './model-spec.ts';
 import type { DeckTools } from './tool-traits.ts';
 import type { Usage } from './usage.ts';

@@ -25,6 +25,7 @@ export { SessionError, type SessionErrorCode } from './errors.ts';
 export type { CallName, SessionEvent, WaitingCall } from './events.ts';
 export type { MergeOptions } from './merge.ts';
 export {
+  carriedModel,
   checkModel,
   type ModelSettings,
   type ModelSource,

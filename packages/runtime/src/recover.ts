@@ -5,7 +5,7 @@ import { messageOf, SessionError } from './errors.ts';
 import { hold } from './hold.ts';
 import { childIsBusy } from './merge.ts';
 import { needModel } from './model.ts';
-import { resolveModel } from './model-spec.ts';
+import { type ModelSpec, resolveModel } from './model-spec.ts';
 import { closeOrphans } from './orphans.ts';
 
 export interface RecoverOptions {
@@ -13,6 +13,8 @@ export interface RecoverOptions {
   readonly session?: string;
   /** End unfinished children instead of going on with them; their parents are told that they were aborted. */
   readonly abort?: boolean;
+  /** What to go on with, instead of the model that each child had. */
+  readonly model?: ModelSpec;
   /** How long to wait for a parent that is being written to take a merge in, in milliseconds (default 10,000). */
   readonly waitMs?: number;
   readonly signal?: AbortSignal;
@@ -42,7 +44,7 @@ type Report = { -readonly [name in keyof RecoveryReport]: RecoveryReport[name][n
 export async function recover(parts: DeckParts, options: RecoverOptions = {}): Promise<RecoveryReport> {
   const { store, config, env } = parts;
   const left = await leftBehind(store, options.session);
-  const spec = config.model;
+  const spec = options.model ?? config.model;
   if (options.abort !== true && (await anyUnfinished(store, left))) {
     if (spec === undefined)
       throw new SessionError(
@@ -130,14 +132,18 @@ async function settleParent({ store, newId }: DeckParts, child: Child): Promise<
 async function end(
   { store, newId }: DeckParts,
   child: Child,
-  { abort = false, signal }: RecoverOptions,
+  { abort = false, model, signal }: RecoverOptions,
 ): Promise<'resumed' | 'aborted' | undefined> {
   const info = await child.info();
   if (!isUnfinished(info)) return undefined;
   const reached = await endOnTape(store, info);
   if (reached === undefined && !abort) {
     try {
-      await child.run(undefined, { unlessEnded: true, ...(signal !== undefined && { signal }) });
+      await child.run(undefined, {
+        unlessEnded: true,
+        ...(model !== undefined && { model }),
+        ...(signal !== undefined && { signal }),
+      });
       return 'resumed';
     } catch (error) {
       // Whoever ran it has come to its end in the meantime.

@@ -106,7 +106,7 @@ export function isHomeFile(name: string): boolean {
 }
 
 const homeFile =
-  /^(?:tape\.db(?:-wal|-shm|-journal|\.schema-\d+(?:\.\d+)?)?|session_graph\.jsonl(?:\.aside-.+)?|\.gitignore|.+\.[0-9a-f]{12}\.part(?:-wal|-shm|-journal)?)$/;
+  /^(?:tape\.db(?:-wal|-shm|-journal|\.schema-\d+(?:\.\d+)?)?|session_graph\.jsonl(?:\.aside-.+)?|config\.yaml|\.gitignore|.+\.[0-9a-f]{12}\.part(?:-wal|-shm|-journal)?)$/;
 
 /**
  * Creates a database file with its mode before SQLite does, which would leave it readable to all; `-wal` and `-shm`

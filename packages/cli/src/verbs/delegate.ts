@@ -1,6 +1,6 @@
 import type { ChildOutcome } from '@tapedeck/runtime';
+import { deckConfig, modelOptions, needModel } from '../deck-config.ts';
 import { exit, UsageError } from '../errors.ts';
-import { needModelSpec } from '../model.ts';
 import { safe } from '../output/safe.ts';
 import { needSession, pointOf } from '../place.ts';
 import { readText } from '../text.ts';
@@ -19,7 +19,7 @@ export const delegate: Verb = defineVerb({
     ],
   ],
   options: (y) =>
-    y
+    modelOptions(y)
       .positional('parent', { type: 'string', demandOption: true, describe: 'Session that delegates' })
       .option('since', {
         type: 'string',
@@ -48,16 +48,12 @@ export const delegate: Verb = defineVerb({
         choices: ['completion', 'spawn'],
         describe: 'In which order results are merged',
       })
-      .option('model', {
-        type: 'string',
-        requiresArg: true,
-        describe: 'PROVIDER/MODEL or script:FILE (default: $TAPE_MODEL)',
-      })
       .conflicts('fresh', ['since', 'from'])
       .conflicts('since', 'from'),
   run: async (args, context) => {
     const { io, status } = context;
-    const spec = needModelSpec(args.model, io);
+    const config = await deckConfig(args, context);
+    needModel(config);
     if (!Number.isInteger(args.concurrency) || args.concurrency < 1)
       throw new UsageError('cannot delegate: --concurrency must be a whole number from 1');
     const tasks: { task: string }[] = [];
@@ -74,9 +70,10 @@ export const delegate: Verb = defineVerb({
       const parent = needSession(store, args.parent);
       const point = since === undefined ? undefined : pointOf(since.replace(/^@(?!\d+$)/, ''));
       if (point !== undefined) store.resolve(parent.id, point);
-      await using deck = await openDeck({ store, model: spec, env: io.env });
+      await using deck = await openDeck({ ...config, store, env: io.env });
       const session = await deck.session(parent.name);
       const delegation = session.delegate(tasks, {
+        ...(args.model !== undefined && { model: args.model }),
         ...(point !== undefined && { since: point }),
         ...(args.fresh === true && { fresh: true }),
         concurrency: args.concurrency,

@@ -20,6 +20,7 @@ import { run } from './run.ts';
 import { search } from './search.ts';
 import { children, sessions } from './sessions.ts';
 import { show } from './show.ts';
+import { trust } from './trust.ts';
 import { verify } from './verify.ts';
 import { view } from './view.ts';
 
@@ -50,5 +51,6 @@ export const verbs: readonly Verb[] = [
   recover,
   backup,
   redact,
+  trust,
   raw,
 ];

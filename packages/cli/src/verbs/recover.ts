@@ -1,3 +1,4 @@
+import { deckConfig, modelOptions } from '../deck-config.ts';
 import { exit } from '../errors.ts';
 import { safe } from '../output/safe.ts';
 import { needSession } from '../place.ts';
@@ -16,27 +17,25 @@ export const recover: Verb = defineVerb({
     ['tape recover main --abort', 'End the children of main; main is told that they were aborted'],
   ],
   options: (y) =>
-    y
+    modelOptions(y)
       .positional('name', { type: 'string', describe: 'Only this session and what was forked below it' })
       .option('abort', { type: 'boolean', describe: 'End them instead of going on' })
-      .option('model', {
-        type: 'string',
-        requiresArg: true,
-        describe: 'PROVIDER/MODEL or script:FILE (default: $TAPE_MODEL)',
-      })
       .option('wait', {
         type: 'number',
         default: 10,
         describe: 'Seconds to wait for a busy parent; --no-wait for none',
       }),
-  run: async ({ name, abort, model, wait }, context) => {
+  run: async (args, context) => {
+    const { name, abort, wait } = args;
     const { io, answer } = context;
-    const spec = model ?? io.env.TAPE_MODEL ?? '';
+    // Ending children runs no model, and so nobody's code.
+    const config = abort === true ? {} : await deckConfig(args, context);
     const { openDeck } = await import('@tapedeck/runtime');
     return await context.changing(async (store) => {
       const session = name === undefined ? undefined : needSession(store, name).name;
-      await using deck = await openDeck({ store, env: io.env, ...(spec !== '' && { model: spec }) });
+      await using deck = await openDeck({ ...config, store, env: io.env });
       const report = await deck.recover({
+        ...(args.model !== undefined && { model: args.model }),
         ...(session !== undefined && { session }),
         ...(abort === true && { abort: true }),
         waitMs: typeof wait === 'number' ? wait * 1000 : 0,

@@ -1,7 +1,7 @@
 import type { Finish, RunResult, Usage } from '@tapedeck/runtime';
 import { attach } from '../attach.ts';
+import { deckConfig, modelOptions, needModelFor } from '../deck-config.ts';
 import { exit, UsageError } from '../errors.ts';
-import { needModelSpec } from '../model.ts';
 import { safe } from '../output/safe.ts';
 import { needSession } from '../place.ts';
 import { readText } from '../text.ts';
@@ -23,14 +23,9 @@ export const run: Verb = defineVerb({
     ['tape run main "Plan the release" --model script:answers.json', 'With scripted answers, offline'],
   ],
   options: (y) =>
-    y
+    modelOptions(y)
       .positional('name', { type: 'string', demandOption: true, describe: 'Session; made if there is none' })
       .positional('prompt', { type: 'string', describe: 'What to say (- for stdin, @FILE)' })
-      .option('model', {
-        type: 'string',
-        requiresArg: true,
-        describe: 'PROVIDER/MODEL or script:FILE (default: $TAPE_MODEL)',
-      })
       .option('attach', {
         type: 'boolean',
         describe: 'Follow the run under way, or the last one, and write nothing',
@@ -38,29 +33,34 @@ export const run: Verb = defineVerb({
       .option('max-steps', {
         type: 'number',
         requiresArg: true,
-        default: 10,
-        describe: 'Model calls at most',
+        describe: 'Model calls at most (default: as configured, else 10)',
       }),
-  run: async ({ name, prompt, model, maxSteps, attach: attaching }, context) => {
+  run: async (args, context) => {
+    const { name, prompt, maxSteps } = args;
     const { io, options, status } = context;
-    if (attaching === true) {
+    if (args.attach === true) {
       if (prompt !== undefined) throw new UsageError('cannot attach with a prompt: use tape send');
       return await context.reading(
         async (store) => await attach(store, needSession(store, name).name, context),
       );
     }
-    const spec = needModelSpec(model, io);
-    if (maxSteps < 1) throw new UsageError('cannot run: --max-steps must be at least 1');
+    if (maxSteps !== undefined && maxSteps < 1)
+      throw new UsageError('cannot run: --max-steps must be at least 1');
+    const config = await deckConfig(args, context);
+    await needModelFor(name, config, context);
     const input = prompt === undefined ? undefined : await readText(prompt, io);
     if (input !== undefined && input.trim() === '') throw new UsageError('cannot run: the prompt is empty');
     const { checkModel, openDeck } = await import('@tapedeck/runtime');
-    await checkModel(spec, io.env);
+    if (config.model !== undefined) await checkModel(config.model, io.env);
     // Without a prompt there must be something to go on from.
     const opening = input === undefined ? context.changing : context.writing;
     return await opening(async (store) => {
       const session = input === undefined ? needSession(store, name).name : ensure(store, name, context);
-      await using deck = await openDeck({ store, model: spec, env: io.env });
-      const running = (await deck.session(session)).run(input, { maxSteps, signal: io.signal });
+      await using deck = await openDeck({ ...config, store, env: io.env });
+      const running = (await deck.session(session)).run(input, {
+        ...(args.model !== undefined && { model: args.model }),
+        signal: io.signal,
+      });
       const asJson = options.json === true || options.jsonl === true;
       let open = false;
       for await (const event of running) {

@@ -1,0 +1,117 @@
+import { existsSync } from 'node:fs';
+import { dirname, isAbsolute, resolve } from 'node:path';
+import type { DeckConfig, ModelSpec } from '@tapedeck/runtime';
+import type { Argv } from 'yargs';
+import { UsageError } from './errors.ts';
+import { findConfig } from './find-config.ts';
+import { loadConfig, readConfig } from './load-config.ts';
+import { needTrust } from './trust.ts';
+import type { Context } from './verb.ts';
+
+/** What the options of a verb that runs a model say. */
+export interface ModelArgs {
+  readonly model?: string | undefined;
+  /** A file, or false for none (`--no-config`). */
+  readonly config?: string | false | undefined;
+  readonly maxSteps?: number | undefined;
+}
+
+/** Declares the options of every verb that runs a model. */
+export function modelOptions<T>(y: Argv<T>): Argv<T & Pick<ModelArgs, 'model' | 'config'>> {
+  return y
+    .option('model', {
+      type: 'string',
+      requiresArg: true,
+      describe: 'PROVIDER/MODEL or script:FILE (default: $TAPE_MODEL, else as configured)',
+    })
+    .option('config', {
+      type: 'string',
+      requiresArg: true,
+      describe: 'Configuration file (default: the nearest tape.config.mts; --no-config for none)',
+    }) as Argv<T & Pick<ModelArgs, 'model' | 'config'>>;
+}
+
+/**
+ * What a model is run with: the options, else `$TAPE_MODEL`, else `tape.config.mts`, else `config.yaml` of the home.
+ * The file is code and is loaded here, and nowhere else.
+ * @throws ConfigError, SESSION_BAD_CONFIG
+ */
+export async function deckConfig(
+  { model, config, maxSteps }: ModelArgs,
+  { io, home }: Pick<Context, 'io' | 'home'>,
+): Promise<DeckConfig> {
+  // An unset variable in `--model "$X"` must not be taken for no option.
+  if (model === '' || config === '')
+    throw new UsageError(`cannot use ${model === '' ? '--model' : '--config'}: it is empty`);
+  const { mergeConfig } = await import('@tapedeck/runtime');
+  const { readHomeConfig } = await import('./home-config.ts');
+  const variable = io.env.TAPE_MODEL ?? '';
+  const spec = model ?? (variable === '' ? undefined : variable);
+  const yaml = withScriptsFrom(home.dir, readHomeConfig(home));
+  const file = config === false ? undefined : await fileConfig(config, { io, home });
+  return mergeConfig({
+    flags: {
+      ...(spec !== undefined && { model: spec }),
+      ...(maxSteps !== undefined && { limits: { maxSteps } }),
+    },
+    ...(file !== undefined && { file }),
+    yaml,
+  });
+}
+
+/** The file that was named, which was thereby allowed; else one that was found, which has to be trusted. */
+async function fileConfig(
+  named: string | undefined,
+  { io, home }: Pick<Context, 'io' | 'home'>,
+): Promise<DeckConfig | undefined> {
+  const path = named === undefined ? findConfig(io, home) : resolve(io.cwd, named);
+  if (path === undefined) return undefined;
+  if (named === undefined) needTrust(readConfig(path, { found: true }), io);
+  else readConfig(path);
+  const { checkConfig } = await import('@tapedeck/runtime');
+  const config = checkConfig(await loadConfig(path), `'${path}'`);
+  return withScriptsFrom(dirname(path), config);
+}
+
+/** In a configuration a relative `script:FILE` is relative to the configuration, wherever the command is given. */
+function withScriptsFrom(dir: string, config: DeckConfig): DeckConfig {
+  const placed = (spec: ModelSpec): ModelSpec => {
+    if (typeof spec !== 'string' || !spec.startsWith('script:')) return spec;
+    const file = spec.slice('script:'.length);
+    return file === '' || isAbsolute(file) ? spec : `script:${resolve(dir, file)}`;
+  };
+  const { model, summarizer } = config;
+  return {
+    ...config,
+    ...(model !== undefined && { model: placed(model) }),
+    ...(summarizer !== undefined && { summarizer: placed(summarizer) }),
+  };
+}
+
+/**
+ * Finds out, before anything is written, whether there is a model to run a session with: a configured one, or the one that the
+ * session goes on with.
+ * @throws UsageError when there is none
+ */
+export async function needModelFor(name: string, config: DeckConfig, context: Context): Promise<void> {
+  if (config.model === undefined && existsSync(context.home.db)) {
+    const { carriedModel } = await import('@tapedeck/runtime');
+    const carried = await context.reading(async (store) => {
+      const info = store.find(name);
+      return info === undefined ? undefined : await carriedModel(store, info.id);
+    });
+    if (carried !== undefined) return;
+  }
+  needModel(config);
+}
+
+/**
+ * The model of a configuration.
+ * @throws UsageError when there is none
+ */
+export function needModel({ model }: DeckConfig): ModelSpec {
+  if (model !== undefined) return model;
+  throw new UsageError('cannot run: no model was given', {
+    hint: 'give one with: --model openai-compatible/MODEL, or --model script:FILE',
+  });
+}

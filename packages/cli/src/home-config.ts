@@ -1,0 +1,104 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { checkConfig, type DeckConfig, defaultLimits, SessionError } from '@tapedeck/runtime';
+import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument, type YAMLMap } from 'yaml';
+import { ConfigError } from './errors.ts';
+import type { Home } from './home.ts';
+import { decode } from './text.ts';
+
+const fields: ReadonlySet<string> = new Set(['model', 'summarizer', 'instructions', 'limits']);
+const limits: ReadonlySet<string> = new Set(Object.keys(defaultLimits).map(snakeCase));
+
+/**
+ * Reads `config.yaml` of a tape home: the part of a configuration that is data, and needs nobody's trust. No file says
+ * as much as an empty one.
+ * @throws ConfigError with the line of what is wrong
+ */
+export function readHomeConfig(home: Home): DeckConfig {
+  const path = join(home.dir, 'config.yaml');
+  const text = textOf(path);
+  if (text === undefined) return {};
+  const counter = new LineCounter();
+  const refuse = (why: string, offset: number, field?: string): ConfigError => {
+    const { line } = counter.linePos(offset);
+    return new ConfigError('CLI_BAD_CONFIG', `cannot use '${path}': line ${line}: ${why}`, {
+      data: { config: path, line, ...(field !== undefined && { field }) },
+    });
+  };
+  const document = parseDocument(text, { lineCounter: counter, prettyErrors: false, stringKeys: true });
+  const [fault] = [...document.errors, ...document.warnings];
+  if (fault !== undefined) throw refuse(fault.message, fault.pos[0]);
+  const { contents } = document;
+  if (contents === null || (isScalar(contents) && contents.value === null)) return {};
+  if (!isMap(contents)) throw refuse('it must have fields, as model: PROVIDER/MODEL', contents.range[0]);
+  const places = new Map<string, number>();
+  const config = fieldsOf(contents, { document, places, refuse });
+  try {
+    return checkConfig(config);
+  } catch (error) {
+    if (!(error instanceof SessionError)) throw error;
+    const { field, why } = error.data as { field: string; why: string };
+    const name = snakeCase(field);
+    throw refuse(`${name} ${why.replace('Infinity', '.inf')}`, places.get(field) ?? contents.range[0], name);
+  }
+}
+
+/** The bytes of the file as text; undefined when there is none. */
+function textOf(path: string): string | undefined {
+  try {
+    return decode(readFileSync(path), `'${path}'`);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    // Where there is no home, opening it says so.
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
+    if (code === 'CLI_USAGE') throw error;
+    throw new ConfigError('CLI_BAD_CONFIG', `cannot use '${path}': ${message}`, { data: { config: path } });
+  }
+}
+
+interface Reading {
+  readonly document: Document;
+  /** Where each field is, by its name in the configuration: `limits.maxSteps`. */
+  readonly places: Map<string, number>;
+  readonly refuse: (why: string, offset: number, field?: string) => ConfigError;
+}
+
+/** The fields of a mapping, by the names that the configuration has for them. */
+function fieldsOf(map: YAMLMap, reading: Reading, inside = ''): Readonly<Record<string, unknown>> {
+  const { document, places, refuse } = reading;
+  const known = inside === '' ? fields : limits;
+  const found: Record<string, unknown> = {};
+  for (const { key, value } of map.items) {
+    const name = isScalar(key) ? String(key.value) : '';
+    const offset = isScalar(key) ? (key.range?.[0] ?? 0) : 0;
+    if (!known.has(name))
+      throw refuse(
+        `there is no field '${inside}${name}' (${[...known].join(', ')})`,
+        offset,
+        `${inside}${name}`,
+      );
+    const field = camelCase(name);
+    places.set(`${inside}${field}`, offset);
+    try {
+      found[field] =
+        field === 'limits' && isMap(value) ? fieldsOf(value, reading, 'limits.') : plain(value, document);
+    } catch (error) {
+      // An alias of nothing, or of far too much.
+      throw error instanceof ReferenceError ? refuse(error.message, offset) : error;
+    }
+  }
+  return found;
+}
+
+/** The value as plain data; an alias is what it stands for. */
+function plain(value: unknown, document: Document): unknown {
+  return isNode(value) ? value.toJS(document) : value;
+}
+
+function camelCase(name: string): string {
+  return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+function snakeCase(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}

@@ -1,0 +1,446 @@
+import { chmodSync, existsSync, mkdirSync, rmSync, symlinkSync } from 'node:fs';
+import { openTapeStore } from '@tapedeck/tape';
+import { expect, test } from 'vitest';
+import { json, jsonError } from '../support/cli.ts';
+import { type Project, project } from '../support/project.ts';
+import { isAfterTools, lastUserText, startProvider } from '../support/provider.ts';
+import { entryLines } from '../support/scripted.ts';
+
+const linesOf = ({ home }: Project, name: string): string[] => {
+  using store = openTapeStore(`${home}/tape.db`, { readonly: true });
+  return entryLines(store.read(name));
+};
+
+/** A configuration as a user writes it: types, a tool with a schema, instructions. */
+const config = (model: string) => `
+import { defineDeck } from '@tapedeck/runtime';
+import { tool } from 'ai';
+import { z } from 'zod';
+
+interface City { readonly name: string }
+
+export default defineDeck({
+  model: ${JSON.stringify(model)},
+  instructions: 'Answer in one word.',
+  tools: {
+    weather: tool({
+      description: 'The weather of a city',
+      inputSchema: z.object({ name: z.string() }),
+      execute: ({ name }: City): string => \`\${name}: sunny\`,
+    }),
+  },
+  limits: { maxSteps: 3 },
+});
+`;
+
+const asking = [{ toolCalls: [{ name: 'weather', input: { name: 'Bern' } }] }, { text: 'Sunny.' }];
+
+async function trusted(given: Project): Promise<void> {
+  expect(await given.here(['trust', '.'])).toMatchObject({ code: 0 });
+}
+
+test('run: model, tools and instructions are those of the configuration', async () => {
+  using p = project();
+  await using provider = await startProvider((request) =>
+    isAfterTools(request)
+      ? { text: 'Sunny.' }
+      : { calls: [{ name: 'weather', arguments: { name: 'Bern' } }] },
+  );
+  p.write('tape.config.mts', config('openai-compatible/test-model'));
+  await trusted(p);
+  const result = await p.tape(['run', 'main', 'How is Bern?'], { env: provider.env });
+  expect(result).toMatchObject({ code: 0, stdout: 'Sunny.\n' });
+  expect(provider.requests[0]).toMatchObject({
+    model: 'test-model',
+    messages: [{ role: 'system', content: 'Answer in one word.' }, { role: 'user' }],
+    tools: [{ function: { name: 'weather', description: 'The weather of a city' } }],
+  });
+  expect(linesOf(p, 'main').some((line) => line.includes('Bern: sunny'))).toBe(true);
+});
+
+test('delegate: the children have them too', async () => {
+  using p = project();
+  p.write('answers.json', asking);
+  p.write('tape.config.mts', config('script:answers.json'));
+  await trusted(p);
+  await p.here(['new', 'main']);
+  const result = await p.tape(['delegate', 'main', '--task', 'Bern', '--task', 'Bern again', '--json']);
+  expect(result).toMatchObject({ code: 0 });
+  const { children } = json<{ children: { session: string; status: string }[] }>(result);
+  expect(children).toHaveLength(2);
+  for (const { session, status } of children) {
+    expect(status).toBe('completed');
+    expect(linesOf(p, session).some((line) => line.includes('Bern: sunny'))).toBe(true);
+  }
+});
+
+test('recover: children of a process that was killed go on with them', async () => {
+  using p = project();
+  await using provider = await startProvider(() => ({ text: 'One ', hang: true }));
+  p.write('tape.config.mts', config('openai-compatible/test-model'));
+  p.write('answers.json', asking);
+  await trusted(p);
+  await p.here(['new', 'main']);
+  const running = p.start(['delegate', 'main', '--task', 'Bern'], { env: provider.env });
+  await expect.poll(() => provider.requests.length, { timeout: 30_000 }).toBe(1);
+  running.child.kill('SIGKILL');
+  await running.done;
+  const result = await p.tape(['recover', '--model', 'script:answers.json', '--json']);
+  const { resumed } = json<{ resumed: string[] }>(result);
+  expect(resumed).toHaveLength(1);
+  expect(linesOf(p, resumed[0] ?? '').some((line) => line.includes('Bern: sunny'))).toBe(true);
+});
+
+test('the model is that of --model, else $TAPE_MODEL, else the file, else config.yaml', async () => {
+  using p = project();
+  for (const name of ['flag', 'variable', 'file', 'home']) p.write(`${name}.json`, [{ text: name }]);
+  const said = async (session: string, more: string[] = [], env = {}) => {
+    const { stdout, stderr } = await p.tape(['run', session, 'Hi', ...more, '--quiet'], { env });
+    return `${stdout}${stderr}`.trim();
+  };
+  p.write('.tape/config.yaml', 'model: script:../home.json\n');
+  expect(await said('a')).toBe('home');
+  p.write('tape.config.mts', `export default { model: 'script:file.json' };`);
+  await trusted(p);
+  expect(await said('b')).toBe('file');
+  const env = { TAPE_MODEL: 'script:variable.json' };
+  expect(await said('c', [], env)).toBe('variable');
+  expect(await said('d', ['--model', 'script:flag.json'], env)).toBe('flag');
+  expect(await said('e', ['--no-config'])).toBe('home');
+});
+
+test('limits of the file and the home are taken one by one, and --max-steps comes before them', async () => {
+  using p = project();
+  p.write('answers.json', Array(6).fill({ toolCalls: [{ name: 'none', input: {} }] }));
+  p.write('.tape/config.yaml', 'model: script:../answers.json\nlimits: { max_steps: 1, retries: 0 }\n');
+  const steps = async (session: string, ...more: string[]) =>
+    json(await p.tape(['run', session, 'Hi', '--json', ...more]));
+  expect(await steps('a')).toMatchObject({ steps: 1, finish: 'halted' });
+  p.write('tape.config.mjs', 'export default { limits: { maxSteps: 2 } };');
+  await trusted(p);
+  expect(await steps('b')).toMatchObject({ steps: 2, finish: 'halted' });
+  expect(await steps('c', '--max-steps', '3')).toMatchObject({ steps: 3, finish: 'halted' });
+  p.write('.tape/config.yaml', 'model: script:../answers.json\nlimits: { max_steps: .inf }\n');
+  expect(await steps('d', '--no-config')).toMatchObject({ steps: 7, finish: 'error' });
+});
+
+test('the nearest file upward is meant, or the one beside the tape home', async () => {
+  using p = project();
+  mkdirSync(p.file('deep/er'), { recursive: true });
+  for (const name of ['above', 'below']) p.write(`${name}.json`, [{ text: name }]);
+  const said = async (session: string, cwd: string) => {
+    const { stdout, stderr } = await p.tape(['run', session, 'Hi', '--quiet'], {
+      cwd,
+      env: { TAPE_HOME: p.home },
+    });
+    return `${stdout}${stderr}`.trim();
+  };
+  p.write('tape.config.mts', `export default { model: 'script:above.json' };`);
+  await trusted(p);
+  expect(await said('a', p.file('deep/er'))).toBe('above');
+  p.write('deep/tape.config.js', `export default { model: 'script:../below.json' };`);
+  expect(await p.here(['trust', 'deep'])).toMatchObject({ code: 0 });
+  expect(await said('b', p.file('deep/er'))).toBe('below');
+  using elsewhere = project();
+  expect(await said('c', elsewhere.path)).toBe('above');
+});
+
+test('the search ends at the own directory of the user', async () => {
+  using p = project();
+  p.write('answers.json', [{ text: 'Hi.' }]);
+  // Beside the project, in what is HOME's parent here.
+  mkdirSync(p.file('me/work'), { recursive: true });
+  p.write('tape.config.mts', 'export default { nonsense: true };');
+  const env = {
+    HOME: p.file('me'),
+    TAPE_HOME: p.file('me/work/home'),
+    TAPE_MODEL: `script:${p.file('answers.json')}`,
+  };
+  expect(await p.tape(['run', 'a', 'Hi'], { cwd: p.file('me/work'), env })).toMatchObject({ code: 0 });
+  p.write('me/tape.config.mts', 'export default {};');
+  const found = await p.tape(['run', 'b', 'Hi', '--json'], { cwd: p.file('me/work'), env });
+  expect(jsonError(found)).toMatchObject({
+    code: 'CLI_UNTRUSTED',
+    data: { config: p.file('me/tape.config.mts') },
+  });
+});
+
+test('--config names a file that needs no trust; it may be a link', async () => {
+  using p = project();
+  p.write('answers.json', [{ text: 'Named.' }, { text: 'Linked.' }]);
+  mkdirSync(p.file('configs'));
+  p.write('configs/mine.mts', `export default { model: 'script:../answers.json' };`);
+  p.write('tape.config.mts', 'throw new Error("not this one");');
+  const named = await p.tape(['run', 'main', 'Hi', '--config', 'configs/mine.mts']);
+  expect(named).toMatchObject({ code: 0, stdout: 'Named.\n' });
+  symlinkSync('configs/mine.mts', p.file('mine.mts'));
+  p.write('tape.config.mts', '');
+  const script = `script:${p.file('answers.json')}`;
+  const linked = await p.tape(['run', 'main', 'Hi', '--config', 'mine.mts', '--model', script]);
+  expect(linked).toMatchObject({ code: 0, stdout: 'Linked.\n' });
+});
+
+test('verbs that run no model load no configuration, not even a trusted one', async () => {
+  using p = project();
+  p.write('answers.json', [{ text: 'Hi.' }]);
+  p.write(
+    'tape.config.mts',
+    `import { writeFileSync } from 'node:fs';
+writeFileSync(${JSON.stringify(p.file('ran'))}, '');
+export default { model: 'script:answers.json' };`,
+  );
+  await trusted(p);
+  for (const args of [
+    ['new', 'main'],
+    ['log', 'main'],
+    ['anchor', 'main', 'a'],
+    ['fork', 'main', '--as', 'kid'],
+    ['merge', 'kid', '--result', 'x'],
+    ['recover', '--abort'],
+    ['verify'],
+    ['trust'],
+    ['doctor'],
+  ])
+    expect(await p.here(args), args.join(' ')).toMatchObject({ code: 0 });
+  expect(existsSync(p.file('ran'))).toBe(false);
+  // While a verb that runs one does.
+  expect(await p.tape(['run', 'main', 'Hi'])).toMatchObject({ code: 0 });
+  expect(existsSync(p.file('ran'))).toBe(true);
+});
+
+interface Refusal {
+  readonly name: string;
+  readonly file?: string;
+  readonly text: string;
+  readonly code?: string;
+  readonly says: string | RegExp;
+  readonly hint?: string;
+  readonly data?: object;
+}
+
+const refusals: readonly Refusal[] = [
+  {
+    name: 'one that throws',
+    text: '\n\nthrow new Error("out of\\nluck");',
+    says: 'line 3: out of luck',
+    data: { line: 3 },
+  },
+  { name: 'one that throws no error', text: 'throw 5;', says: ': 5' },
+  { name: 'one that rejects', text: 'await Promise.reject(new Error("later"));', says: 'line 1: later' },
+  { name: 'no default export', text: 'export const config = {};', says: 'it has no default export' },
+  {
+    name: 'a default export that is no object',
+    text: 'export default 5;',
+    code: 'SESSION_BAD_CONFIG',
+    says: 'it must be an object',
+  },
+  {
+    name: 'a promise of one',
+    text: 'export default Promise.resolve(() => 1);',
+    code: 'SESSION_BAD_CONFIG',
+    says: '',
+  },
+  {
+    name: 'a wrong type',
+    text: 'export default { limits: { retries: "2" } };',
+    code: 'SESSION_BAD_CONFIG',
+    says: 'limits.retries must be a whole number',
+    data: { field: 'limits.retries' },
+  },
+  {
+    name: 'an unknown field',
+    text: 'export default { modle: "x/y" };',
+    code: 'SESSION_BAD_CONFIG',
+    says: 'modle: there is no such field',
+  },
+  {
+    name: 'bad TypeScript',
+    text: 'const a: number = 1;\nexport default {',
+    says: 'line 2: ',
+    data: { line: 2 },
+  },
+  {
+    name: 'TypeScript that has to be compiled',
+    text: 'enum A { B }\nexport default {};',
+    says: 'enum is not supported',
+  },
+  {
+    name: 'bad JavaScript',
+    file: 'tape.config.mjs',
+    text: 'export default { a b };',
+    says: 'Unexpected identifier',
+    hint: 'node --check',
+  },
+  {
+    name: 'a module that is not there',
+    text: 'import "./nowhere.mts";\nexport default {};',
+    says: 'nowhere.mts',
+  },
+  {
+    name: 'a fault in what it imports',
+    text: 'import "./other.mts";\nexport default {};',
+    says: /other\.mts line 1: deeper/,
+  },
+  { name: 'an empty file', text: '', says: 'it has no default export' },
+  { name: 'bytes that are no text', file: 'tape.config.mjs', text: '\0\x01\x02', says: '' },
+];
+
+test.each(refusals)(
+  '$name: exit 2, and nothing is written',
+  async ({ file = 'tape.config.mts', text, code = 'CLI_BAD_CONFIG', says, hint, data = {} }) => {
+    using p = project();
+    p.write('other.mts', 'throw new Error("deeper");');
+    const path = p.write(file, text);
+    const result = await p.tape([
+      'run',
+      'main',
+      'Hi',
+      '--config',
+      file,
+      '--model',
+      'script:x.json',
+      '--json',
+    ]);
+    const error = jsonError(result);
+    expect({ exit: result.code, ...error }).toMatchObject({ exit: 2, code, data });
+    expect(error.message).toContain(`cannot use '${path}': `);
+    expect(error.message).toMatch(says);
+    expect(error.message).not.toContain('\n');
+    if (hint !== undefined) expect(error.hint).toContain(hint);
+    expect(existsSync(`${p.home}/tape.db`)).toBe(false);
+  },
+);
+
+test('a package that is not installed is named; for ours the hint says why', async () => {
+  using p = project({ installed: false });
+  p.write(
+    'tape.config.mts',
+    `import { defineDeck } from '@tapedeck/runtime';\nexport default defineDeck({});`,
+  );
+  await trusted(p);
+  const run = async () => jsonError(await p.tape(['run', 'main', 'Hi', '--json']));
+  expect(await run()).toMatchObject({
+    code: 'CLI_BAD_CONFIG',
+    message: expect.stringContaining("Cannot find package '@tapedeck/runtime'"),
+    hint: expect.stringMatching(
+      /install @tapedeck\/runtime beside it, or export the object without defineDeck/,
+    ),
+    data: { missing: '@tapedeck/runtime' },
+  });
+  p.write('tape.config.mts', `import { tool } from 'ai';\nexport default { tools: { tool } };`);
+  await trusted(p);
+  expect(await run()).toMatchObject({
+    hint: 'install ai where the configuration is',
+    data: { missing: 'ai' },
+  });
+});
+
+test('--config of what is no file: exit 2', async () => {
+  using p = project();
+  mkdirSync(p.file('folder'));
+  symlinkSync('gone.mts', p.file('dangling.mts'));
+  for (const [file, says] of [
+    ['nothing.mts', 'there is no such file'],
+    ['folder', 'it is a directory'],
+    ['dangling.mts', 'there is no such file'],
+    ['/dev/null', 'it is no regular file'],
+  ] as const) {
+    const result = await p.here(['run', 'main', 'Hi', '--config', file, '--json']);
+    expect({ exit: result.code, ...jsonError(result) }).toMatchObject({
+      exit: 2,
+      code: 'CLI_BAD_CONFIG',
+      message: expect.stringContaining(says),
+    });
+  }
+  for (const option of ['--config', '--model']) {
+    const result = await p.here(['run', 'main', 'Hi', option, '', '--json']);
+    expect({ exit: result.code, ...jsonError(result) }).toMatchObject({
+      exit: 2,
+      code: 'CLI_USAGE',
+      message: `cannot use ${option}: it is empty`,
+    });
+  }
+});
+
+test.each([
+  {
+    name: 'an unknown field',
+    yaml: 'model: a/b\n\ncolour: red\n',
+    line: 3,
+    says: "no field 'colour' (model, summarizer, instructions, limits)",
+  },
+  {
+    name: 'an unknown limit',
+    yaml: 'limits:\n  max_steps: 1\n  maxSteps: 2\n',
+    line: 3,
+    says: "no field 'limits.maxSteps'",
+  },
+  { name: 'what is code', yaml: 'tools: {}\n', line: 1, says: "no field 'tools'" },
+  {
+    name: 'a number that is none',
+    yaml: 'limits:\n  tool_timeout_ms: soon\n',
+    line: 2,
+    says: 'limits.tool_timeout_ms must be a whole number from 1',
+  },
+  {
+    name: 'too few steps',
+    yaml: 'limits: { max_steps: 0 }',
+    line: 1,
+    says: 'limits.max_steps must be a whole number from 1, or .inf',
+  },
+  { name: 'a model that is none', yaml: '# my models\nmodel:\n', line: 2, says: 'model must be a text' },
+  { name: 'limits that are none', yaml: 'limits: 3\n', line: 1, says: 'limits must be an object of limits' },
+  { name: 'bad YAML', yaml: 'model: a/b\ninstructions: "open\n', line: 3, says: 'Missing closing' },
+  { name: 'a field given twice', yaml: 'model: a/b\nmodel: c/d\n', line: 2, says: 'must be unique' },
+  { name: 'an alias of nothing', yaml: 'model: a/b\ninstructions: *none\n', line: 2, says: 'none' },
+  {
+    name: 'an alias of far too much',
+    yaml: `model: &a [x]\ninstructions: [*a${', *a'.repeat(200)}]\n`,
+    line: 2,
+    says: 'alias',
+  },
+  { name: 'a list', yaml: '\n- model\n', line: 2, says: 'it must have fields' },
+  { name: 'a tag nobody knows', yaml: 'model: !!js/function x\n', line: 1, says: 'tag' },
+  { name: 'an inherited name', yaml: '__proto__: { model: x }\n', line: 1, says: "no field '__proto__'" },
+])('config.yaml with $name: exit 2, with the line', async ({ yaml, line, says }) => {
+  using p = project();
+  p.write('.tape/config.yaml', yaml);
+  const result = await p.here(['run', 'main', 'Hi', '--json']);
+  const error = jsonError(result);
+  expect({ exit: result.code, ...error }).toMatchObject({ exit: 2, code: 'CLI_BAD_CONFIG', data: { line } });
+  expect(error.message).toContain(`cannot use '${p.home}/config.yaml': line ${line}: `);
+  expect(error.message).toContain(says);
+  expect(existsSync(`${p.home}/tape.db`)).toBe(false);
+});
+
+test('config.yaml may be empty, and takes what YAML has for a text', async () => {
+  using p = project();
+  const script = `script:${p.write('answers.json', [{ text: 'Hi.' }])}`;
+  await using provider = await startProvider((request) => ({ text: lastUserText(request) }));
+  const yamls = ['', '# nothing yet\n', '---\n...\n', '\uFEFFmodel: a/b'];
+  for (const [i, yaml] of yamls.entries()) {
+    p.write('.tape/config.yaml', yaml);
+    expect(await p.here(['run', `s${i}`, 'Hi', '--model', script])).toMatchObject({ code: 0 });
+  }
+  p.write('.tape/config.yaml', 'model: openai-compatible/m\ninstructions: |\n  Be brief.\n  Be kind.\n');
+  expect(await p.here(['run', 'other', 'Hi'], { env: provider.env })).toMatchObject({ code: 0 });
+  expect(provider.requests[0]?.messages[0]).toEqual({ role: 'system', content: 'Be brief.\nBe kind.\n' });
+  rmSync(`${p.home}/config.yaml`);
+  mkdirSync(`${p.home}/config.yaml`);
+  const directory = await p.here(['run', 'main', 'Hi', '--json']);
+  expect({ exit: directory.code, ...jsonError(directory) }).toMatchObject({
+    exit: 2,
+    code: 'CLI_BAD_CONFIG',
+  });
+});
+
+test('config.yaml belongs to a tape home: one is opened beside it, and doctor knows it', async () => {
+  using p = project();
+  mkdirSync(p.file('tapes'));
+  p.write('tapes/config.yaml', 'instructions: Be brief.\n');
+  chmodSync(p.file('tapes'), 0o755);
+  const home = ['--home', 'tapes'];
+  expect(await p.here(['new', 'main', ...home])).toMatchObject({ code: 0 });
+  const { findings } = json<{ findings: { code: string }[] }>(await p.here(['doctor', '--json', ...home]));
+  expect(findings.filter(({ code }) => code === 'unknown-file')).toEqual([]);
+});
