@@ -17,12 +17,15 @@ import type { ModelSpec } from './model-spec.ts';
 import { patientStore } from './patient-store.ts';
 import type { RecoverOptions, RecoveryReport } from './recover.ts';
 import { Session } from './session.ts';
+import type { CostOf } from './usage.ts';
 
 /** What the sessions of a deck run with. */
 export interface DeckConfig {
   readonly model?: ModelSpec;
   readonly tools?: ToolSet;
   readonly instructions?: string;
+  /** What a model call cost: recorded with its answer. Without it no cost is. */
+  readonly cost?: CostOf;
 }
 
 export interface DeckOptions extends DeckConfig {
@@ -73,7 +76,7 @@ export interface Deck extends AsyncDisposable {
  * @throws what `openTapeStore` throws
  */
 export async function openDeck(options: DeckOptions): Promise<Deck> {
-  const { home, model, tools, instructions, engine, env = {}, newId = ulid } = options;
+  const { home, model, tools, instructions, cost, engine, env = {}, newId = ulid } = options;
   const file = home === undefined ? undefined : join(home, 'session_graph.jsonl');
   const store = options.store ?? openHome(home, file);
   const jobs: DeckParts['jobs'] = new Map();
@@ -83,6 +86,7 @@ export async function openDeck(options: DeckOptions): Promise<Deck> {
       ...(model !== undefined && { model }),
       ...(tools !== undefined && { tools }),
       ...(instructions !== undefined && { instructions }),
+      ...(cost !== undefined && { cost }),
     },
     engine,
     env,

@@ -23,4 +23,5 @@ export type { RecoverOptions, RecoveryReport } from './recover.ts';
 export { type Finish, Run, type RunResult } from './run.ts';
 export { parseScript, readScript, type ScriptAnswer, type ScriptContext, scriptModel } from './script.ts';
 export { type Input, type Mark, type RunOptions, Session } from './session.ts';
-export { noUsage, type Usage } from './usage.ts';
+export type { ModelUsage, SessionUsage, UsageSum } from './session-usage.ts';
+export { type CostOf, noUsage, type Usage } from './usage.ts';

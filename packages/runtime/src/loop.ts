@@ -26,7 +26,7 @@ import {
 import { toPrompt } from './prompt.ts';
 import type { Finish } from './run.ts';
 import { type Executed, executeCall, skipped, unstorable } from './tools.ts';
-import { addUsage, noUsage, type Usage, usageJson } from './usage.ts';
+import { addUsage, type CostOf, costMeta, noUsage, type Usage, usageJson } from './usage.ts';
 
 /** What the loop works with. */
 export interface LoopContext {
@@ -37,6 +37,7 @@ export interface LoopContext {
   readonly model: LanguageModel;
   readonly tools: ToolSet;
   readonly instructions: string | undefined;
+  readonly cost: CostOf | undefined;
   readonly maxSteps: number;
   readonly signal: AbortSignal;
   readonly emit: (event: SessionEvent) => void;
@@ -114,6 +115,7 @@ async function turn(context: LoopContext, step: number): Promise<Turn> {
     step,
     ...answer.meta,
     usage: usageJson(answer.usage),
+    ...costMeta(context.cost, answer.usage, answer.meta.model),
     view: shown.digest,
   };
   // An answer without content is recorded too: the call was made, and paid for.

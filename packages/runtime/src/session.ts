@@ -23,6 +23,7 @@ import { type MergeOptions, mergeChild } from './merge.ts';
 import { needModel, type ToolSet } from './model.ts';
 import { type ModelSpec, resolveModel } from './model-spec.ts';
 import { Run, type RunResult } from './run.ts';
+import { readUsage, type SessionUsage } from './session-usage.ts';
 
 /** What a session is told: a text, or the parts of a user message. */
 export type Input = string | readonly Part[];
@@ -125,6 +126,7 @@ export class Session {
         model,
         tools: tools ?? config.tools ?? {},
         instructions: instructions ?? config.instructions,
+        cost: config.cost,
         maxSteps,
         signal: AbortSignal.any([signal, held.lost]),
         emit,
@@ -246,6 +248,11 @@ export class Session {
 
   async *entries(query: EntryQuery = {}): AsyncIterable<Entry> {
     yield* this.#parts.store.read(this.id, query);
+  }
+
+  /** What the model calls on this session's own entries took; with `tree`, also what came from it. */
+  async usage(options: { readonly tree?: boolean } = {}): Promise<SessionUsage> {
+    return await readUsage(this.#parts.store, this, options);
   }
 
   /** The session's row as it stands. */

@@ -20,6 +20,7 @@ import { run } from './run.ts';
 import { search } from './search.ts';
 import { children, sessions } from './sessions.ts';
 import { show } from './show.ts';
+import { usage } from './usage.ts';
 import { verify } from './verify.ts';
 import { view } from './view.ts';
 
@@ -39,6 +40,7 @@ export const verbs: readonly Verb[] = [
   children,
   lineage,
   graph,
+  usage,
   append,
   anchor,
   handoff,
