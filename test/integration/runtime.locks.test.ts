@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { openJournal } from '@tapedeck/graph/journal';
-import { openDeck } from '@tapedeck/runtime';
 import { openTapeStore, user } from '@tapedeck/tape';
 import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
+import { openDeck } from '../support/deck.ts';
 import { holdLock } from '../support/lock-holder.ts';
 import { eventsOf } from '../support/scripted.ts';
 import { tempHome } from '../support/temp-home.ts';
