@@ -17,15 +17,24 @@ export function sumJson({ steps, usage, total, cost }: UsageSum): Json {
 
 /** What a session's calls took, as `--json` gives it. */
 export function sessionUsageJson(own: SessionUsage): Json {
-  const { session, window, models, children, tree } = own;
+  const below: Json[] = [];
+  // A loop: forks may lie so deep that a call for each and one for its list are too many.
+  for (const child of own.children ?? []) below.push(sessionUsageJson(child));
+  return { ...ownJson(own), ...(own.children !== undefined && { children: below }), ...treeJson(own) };
+}
+
+function ownJson(own: SessionUsage): Json {
+  const { session, window, models } = own;
   return {
     session,
     ...sumJson(own),
     ...(window !== undefined && { window }),
     models: models.map((of) => ({ model: of.model ?? null, ...sumJson(of) })),
-    ...(children !== undefined && { children: children.map(sessionUsageJson) }),
-    ...(tree !== undefined && { tree: sumJson(tree) }),
   };
+}
+
+function treeJson({ tree }: SessionUsage): Json {
+  return tree === undefined ? {} : { tree: sumJson(tree) };
 }
 
 const columns = ['steps', 'input', 'output', 'reasoning', 'cache read', 'cache write', 'total', 'window'];
@@ -46,7 +55,7 @@ export function usageTable(
   { total, aligned }: { readonly total?: UsageSum | undefined; readonly aligned: boolean },
 ): string {
   const rows = [
-    ...sessions.flatMap((own) => rowsOf(own, '')),
+    ...rowsOf(sessions),
     ...(total === undefined ? sessions.flatMap(modelRows) : [{ name: 'total', sum: total }]),
   ];
   const costs = rows.some(({ sum }) => sum.cost !== undefined);
@@ -54,9 +63,16 @@ export function usageTable(
   return table([['session', ...columns, ...(costs ? ['cost'] : [])], ...lines], { aligned, right: 1 });
 }
 
-function rowsOf(own: SessionUsage, indent: string): Row[] {
-  const row = { name: `${indent}${own.session}`, sum: own, window: own.window };
-  return [row, ...(own.children ?? []).flatMap((child) => rowsOf(child, `${indent}  `))];
+/** Each session, and what came from it below it, further to the right. */
+function rowsOf(sessions: readonly SessionUsage[]): Row[] {
+  const rows: Row[] = [];
+  const left = sessions.map((own) => ({ own, depth: 0 })).reverse();
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    const { own, depth } = next;
+    rows.push({ name: `${'  '.repeat(depth)}${own.session}`, sum: own, window: own.window });
+    for (const child of (own.children ?? []).toReversed()) left.push({ own: child, depth: depth + 1 });
+  }
+  return rows;
 }
 
 function modelRows({ models }: SessionUsage): Row[] {
