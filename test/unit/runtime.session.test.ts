@@ -60,3 +60,23 @@ test('a child whose answer cannot be recorded has failed, and its run says why',
   // Nobody holds it.
   expect(home.store.acquire('child', { id: 'next' })).toMatchObject({ owner: 'next' });
 });
+
+test('what several children leave for a busy parent all arrives, each once', async () => {
+  const store = openStore(':memory:', { now: fixedClock().now });
+  await using home = await scriptedDeck([{ text: 'Well.' }], { store });
+  const main = await home.deck.session('main');
+  const children = [await main.fork({ name: 'a' }), await main.fork({ name: 'b' })];
+  for (const child of children) await child.run('Go');
+  const lease = store.acquire('main', { id: 'somebody' });
+  for (const child of children)
+    await expect(child.finish({ waitMs: 0 })).rejects.toMatchObject({ code: 'SESSION_MERGE_WAITING' });
+  expect(store.inbox('main')).toHaveLength(2);
+  const finished = Promise.all(children.map((child) => child.finish()));
+  store.drain(lease);
+  expect(store.release(lease)).toBe(true);
+  expect(await finished).toMatchObject([{ child: 'a' }, { child: 'b' }]);
+  expect(entryLines(store.read('main', { kind: 'anchor' })).slice(1)).toEqual([
+    'anchor merge/a',
+    'anchor merge/b',
+  ]);
+});
