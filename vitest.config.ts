@@ -3,7 +3,10 @@ import { defineConfig } from 'vitest/config';
 /** The tests run the packages' sources; only the e2e tests run the build. */
 const conditions = ['@tapedeck/source'];
 
-function project(name: string, more: { testTimeout?: number; include?: string[] } = {}) {
+function project(
+  name: string,
+  more: { testTimeout?: number; include?: string[]; env?: Record<string, string> } = {},
+) {
   const { include = [`test/${name}/**/*.test.ts`], ...rest } = more;
   return { extends: true as const, test: { name, include, ...rest } };
 }
@@ -20,6 +23,12 @@ export default defineConfig({
         testTimeout: 60_000,
       }),
       project('integration', { testTimeout: 60_000 }),
+      // The runtime's tests again, on a store that answers everything on a later tick: see test/support/deck.ts.
+      project('later', {
+        include: ['test/unit/runtime.*.test.ts', 'test/integration/runtime.*.test.ts'],
+        env: { TAPEDECK_STORE: 'later' },
+        testTimeout: 60_000,
+      }),
       project('e2e', {
         include: ['test/e2e/**/*.test.ts', 'test/docs/**/*.test.ts'],
         testTimeout: 60_000,

@@ -102,6 +102,30 @@ const granted: readonly Field[] = [
   field('state', 'string', '`trusted`, or `changed` or `gone` since then'),
 ];
 
+const sum: readonly Field[] = [
+  field('steps', 'number', 'model calls whose usage is recorded'),
+  field('input', 'number', 'tokens that were given, without those of a cache'),
+  field('output', 'number', 'tokens of the answers, without reasoning'),
+  field('reasoning', 'number', 'tokens of reasoning'),
+  field('cache_read', 'number', 'tokens read from a cache'),
+  field('cache_write', 'number', 'tokens written to a cache'),
+  field('total', 'number', 'all of these tokens'),
+  maybe('cost', 'number', 'the sum of what the writers of the calls recorded, in their unit'),
+];
+
+const sessionUsage: readonly Field[] = [
+  field('session', 'string', 'name'),
+  ...sum,
+  maybe('window', 'number', 'tokens of the last call: what it was given and what it said'),
+  field(
+    'models',
+    'array',
+    'steps, tokens and cost of each `model` (null: not recorded), the first asked first',
+  ),
+  maybe('children', 'array', 'the same of each fork, in spawn order; with `--tree`'),
+  maybe('tree', 'object', 'steps, tokens and cost of the session and all that came from it; with `--tree`'),
+];
+
 const usage = 'tokens: `{input, output, reasoning, cache_read, cache_write}`, which do not overlap';
 const conflict = '`{what, child, parent, via?}` of each: `state:KEY`, with the position of either side';
 const complete = 'false when a tool ran that does not declare its files, so conflicts cannot be ruled out';
@@ -331,6 +355,22 @@ export const contract: Readonly<Record<string, VerbContract>> = {
     ],
     quiet: 'the picture, without status on stderr',
     exits: [[1, 'the graph file cannot be read']],
+  },
+  usage: {
+    json: [
+      { when: 'NAME', form: 'one object', fields: sessionUsage },
+      {
+        when: 'without NAME',
+        form: 'one object',
+        fields: [
+          field('sessions', 'array', 'the same of each; with `--tree` of each root, its forks below it'),
+          field('total', 'object', 'steps, tokens and cost of all of them'),
+        ],
+      },
+      { when: 'without NAME, with `--jsonl`', form: 'one object a line', fields: sessionUsage },
+    ],
+    quiet: 'the sum of all tokens',
+    exits: [[3, 'no such session, or no tape home']],
   },
   append: {
     json: [

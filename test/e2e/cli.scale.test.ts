@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { anchor, entryBytesMax, user } from '@tapedeck/tape';
+import { anchor, assistant, entryBytesMax, user } from '@tapedeck/tape';
 import { describe, expect, test } from 'vitest';
 import { sized } from '../support/soak.ts';
 import { type TempHome, tempHome } from '../support/temp-home.ts';
@@ -32,7 +32,7 @@ const limit = sized(60_000, 1_800_000);
 
 describe('a heap of 192 MB is enough (T25) for', () => {
   test(
-    'a long tape: it is printed, verified, searched and counted without being held',
+    'a long tape: it is printed, verified, searched, counted and added up without being held',
     async () => {
       using home = tempHome();
       const count = sized(150_000, 1_000_000);
@@ -42,7 +42,9 @@ describe('a heap of 192 MB is enough (T25) for', () => {
         for (let n = 0; n < count; n += 1000)
           store.append(
             'main',
-            Array.from({ length: 1000 }, (_, i) => user(`entry ${n + i} ${'x'.repeat(200)}`)),
+            Array.from({ length: 1000 }, (_, i) =>
+              assistant(`entry ${n + i} ${'x'.repeat(200)}`, { usage: { input: 2, output: 1 } }),
+            ),
           );
       }
       expect(await small(home, ['log', 'main', '--jsonl'])).toMatchObject({ lines: count + 1 });
@@ -51,6 +53,7 @@ describe('a heap of 192 MB is enough (T25) for', () => {
       );
       expect(await small(home, ['log', 'main', '--quiet', '-n', '5'])).toMatchObject({ lines: 5 });
       expect(await small(home, ['search', `entry ${count - 1}`, '--quiet'])).toMatchObject({ lines: 1 });
+      expect(await small(home, ['usage', 'main', '--quiet'])).toMatchObject({ last: `${3 * count}\n` });
     },
     limit,
   );
@@ -76,6 +79,7 @@ describe('a heap of 192 MB is enough (T25) for', () => {
       expect((await small(home, ['verify', last])).last).toMatch(/^ok: /);
       expect((await small(home, ['verify'])).last).toMatch(/^ok: /);
       expect(await small(home, ['graph', '--format', 'tree'])).toMatchObject({ lines: depth + 1 });
+      expect(await small(home, ['usage', '--tree', '--json'])).toMatchObject({ lines: 1 });
       expect(await small(home, ['search', 'I am 0', '--quiet'])).toMatchObject({ lines: 1 });
     },
     limit,
@@ -110,6 +114,8 @@ describe('a heap of 192 MB is enough (T25) for', () => {
       const all = tapes + forks;
       expect(await small(home, ['sessions', '--quiet'])).toMatchObject({ lines: all });
       expect(await small(home, ['graph', '--format', 'tree'])).toMatchObject({ lines: all });
+      // A heading, and a line for all of them together.
+      expect(await small(home, ['usage'])).toMatchObject({ lines: all + 2 });
       expect((await small(home, ['verify'])).last).toMatch(`ok: ${all} sessions`);
     },
     limit,

@@ -1,8 +1,8 @@
-import { openDeck } from '@tapedeck/runtime';
 import { assistant, isObject, toolCall, toolResult, user } from '@tapedeck/tape';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { openDeck } from '../support/deck.ts';
 import { type ChatAnswer, type ChatRequest, isAfterTools, startProvider } from '../support/provider.ts';
 import { entryLines, eventLine, eventsOf } from '../support/scripted.ts';
 import { openStore } from '../support/store.ts';

@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { openJournal } from '@tapedeck/graph/journal';
-import { openDeck } from '@tapedeck/runtime';
 import { openTapeStore, user } from '@tapedeck/tape';
 import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
+import { openDeck } from '../support/deck.ts';
 import { holdLock } from '../support/lock-holder.ts';
 import { eventsOf } from '../support/scripted.ts';
 import { tempHome } from '../support/temp-home.ts';
@@ -66,7 +66,7 @@ test('what is done is done when the graph file cannot be brought up to date for 
 
 test('an owner hears within a moment that something was left for it, and that it was superseded', async () => {
   using home = tempHome();
-  writeFileSync(home.file('answers.json'), JSON.stringify([{ text: 'slow', delayMs: 20_000 }]));
+  writeFileSync(home.file('answers.json'), JSON.stringify([{ text: 'slow', delayMs: 600_000 }]));
   await using deck = await openDeck({ home: home.path, model: `script:${home.file('answers.json')}` });
   const run = (await deck.session('main')).run('go');
   using other = openTapeStore(home.db);

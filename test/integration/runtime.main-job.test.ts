@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { type ChildOutcome, openDeck } from '@tapedeck/runtime';
+import type { ChildOutcome } from '@tapedeck/runtime';
 import { type Entry, isObject, type JsonObject, type SqliteTapeStore } from '@tapedeck/tape';
 import { tool } from 'ai';
 import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { json } from '../support/cli.ts';
+import { openDeck } from '../support/deck.ts';
 import { type ChatAnswer, isAfterTools, lastUserText, startProvider } from '../support/provider.ts';
 import { type TempHome, tempHome } from '../support/temp-home.ts';
 

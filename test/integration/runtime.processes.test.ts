@@ -1,10 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openDeck } from '@tapedeck/runtime';
 import { isObject, note } from '@tapedeck/tape';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { openDeck } from '../support/deck.ts';
 import { startProcess } from '../support/process.ts';
 import { entryLines } from '../support/scripted.ts';
 import { type TempHome, tempHome } from '../support/temp-home.ts';
@@ -114,7 +114,7 @@ test('a session that another process runs is busy, and the error names that proc
     data: { owner: { pid: running.child.pid } },
   });
   expect(await main.info()).toEqual(before);
-  deck.store.post('main', { body: { type: 'append', drafts: [note('stop', {})] } });
+  await deck.store.post('main', { body: { type: 'append', drafts: [note('stop', {})] } });
   await running.done();
   expect(linesOf(home, 'main')).toHaveLength(6);
 });

@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs';
-import { openDeck, type RecoveryReport } from '@tapedeck/runtime';
+import type { RecoveryReport } from '@tapedeck/runtime';
 import { assistant, toolCall } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
+import { openDeck } from '../support/deck.ts';
 import { type Process, startProcess } from '../support/process.ts';
 import { entryLines } from '../support/scripted.ts';
 import { type TempHome, tempHome } from '../support/temp-home.ts';

@@ -18,6 +18,9 @@ export interface CliOptions {
   readonly node?: readonly string[];
 }
 
+/** As `CliOptions`, for a command line in this process, whose stdout may be taken for a terminal. */
+export type HereOptions = Omit<CliOptions, 'node'> & { readonly isTerminal?: boolean };
+
 /** What a shell user gets. */
 export interface CliResult {
   readonly stdout: string;
@@ -44,13 +47,13 @@ export async function tape(args: readonly string[], options: CliOptions = {}): P
 /** Runs the command line in this process, from its sources. */
 export async function tapeHere(
   args: readonly string[],
-  { home, stdin = '', env, cwd = process.cwd() }: Omit<CliOptions, 'node'> = {},
+  { home, stdin = '', env, cwd = process.cwd(), isTerminal = false }: HereOptions = {},
 ): Promise<CliResult> {
   const said = { stdout: '', stderr: '' };
   const io: Io = {
     env: { HOME: '/nonexistent', ...(home !== undefined && { TAPE_HOME: home }), ...env },
     cwd,
-    isTerminal: false,
+    isTerminal,
     columns: 80,
     stdin: (async function* () {
       yield Buffer.from(stdin);

@@ -1,12 +1,7 @@
 import { writeFileSync } from 'node:fs';
-import {
-  type Deck,
-  type DeckOptions,
-  openDeck,
-  type ScriptAnswer,
-  type SessionEvent,
-} from '@tapedeck/runtime';
+import type { Deck, DeckOptions, ScriptAnswer, SessionEvent } from '@tapedeck/runtime';
 import { type Entry, isObject, type JsonObject, type SqliteTapeStore } from '@tapedeck/tape';
+import { openDeck } from './deck.ts';
 import { openStore } from './store.ts';
 import { tempDir } from './temp-dir.ts';
 

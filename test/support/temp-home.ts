@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { openJournal } from '@tapedeck/graph/journal';
 import { type Draft, openTapeStore, type SqliteTapeStore } from '@tapedeck/tape';
 import Database from 'better-sqlite3';
-import { type CliOptions, type CliResult, tape, tapeHere } from './cli.ts';
+import { type CliOptions, type CliResult, type HereOptions, tape, tapeHere } from './cli.ts';
 import { tempDir } from './temp-dir.ts';
 
 /** A tape home that goes away with the block: `using home = tempHome()`. */
@@ -19,7 +19,7 @@ export interface TempHome extends Disposable {
   /** Runs `tape` in this home, as a process. */
   tape(args: readonly string[], options?: Omit<CliOptions, 'home'>): Promise<CliResult>;
   /** The same in this process, from the sources, which is quicker. */
-  here(args: readonly string[], options?: Omit<CliOptions, 'home' | 'node'>): Promise<CliResult>;
+  here(args: readonly string[], options?: Omit<HereOptions, 'home'>): Promise<CliResult>;
   /** How many rows each table has, and the bytes of the graph file: equal when nothing was written. */
   contents(): Contents;
   /** The lines of the graph file, parsed. */

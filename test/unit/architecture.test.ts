@@ -126,6 +126,15 @@ test('the command line loads the runtime, the AI SDK, zod and yaml only where it
   }
 });
 
+test('adding up usage loads no AI SDK', () => {
+  const loaded = new Set(['packages/runtime/src/session-usage.ts']);
+  for (const file of loaded)
+    for (const i of imports.filter((i) => i.file === file && !i.typesOnly && i.from.startsWith('.')))
+      loaded.add(join(file, '..', i.from));
+  const outside = imports.filter((i) => loaded.has(i.file) && !i.typesOnly && !i.from.startsWith('.'));
+  expect([...new Set(outside.map(({ from }) => from))]).toEqual(['@tapedeck/tape']);
+});
+
 test('every module that is imported is a dependency of its package', () => {
   const wrong = imports.filter((i) => {
     if (!external(i) && ours(i.from) === undefined) return false;
@@ -146,9 +155,11 @@ test('an index names what it gives: nothing leaves a package by accident', () =>
   expect(starred).toEqual([]);
 });
 
-test('every test file belongs to one project, so that none silently never runs', () => {
+test('every test file belongs to one project, so that none silently never runs; `later` runs some again', () => {
   const projects = (config.test?.projects ?? []).flatMap((project) =>
-    typeof project === 'object' && 'test' in project ? [project.test?.include ?? []] : [],
+    typeof project === 'object' && 'test' in project && project.test?.name !== 'later'
+      ? [project.test?.include ?? []]
+      : [],
   );
   expect(projects.length).toBeGreaterThan(2);
   const files = globSync('test/**/*.{test,spec}.?(c|m)[jt]s?(x)', { cwd: root });
@@ -164,6 +175,17 @@ test('tests reach the packages by their public names; only the reference is made
   const files = globSync('test/**/*.ts', { cwd: root, exclude: ['test/docs/**'] });
   const wrong = files.filter((file) =>
     /from '[^']*packages\/[a-z]+\/(?:src|dist)/.test(readFileSync(join(root, file), 'utf8')),
+  );
+  expect(wrong).toEqual([]);
+});
+
+test('tests of the runtime open decks on whichever store they are to be tried on', () => {
+  const files = globSync('test/{unit,integration}/runtime.*.test.ts', { cwd: root });
+  expect(files.length).toBeGreaterThan(8);
+  const wrong = files.filter((file) =>
+    /^import \{[^}]*\bopenDeck\b[^}]*\} from '@tapedeck\/runtime'/m.test(
+      readFileSync(join(root, file), 'utf8'),
+    ),
   );
   expect(wrong).toEqual([]);
 });

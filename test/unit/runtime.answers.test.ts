@@ -1,10 +1,11 @@
 import type { LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider';
-import { noUsage, openDeck } from '@tapedeck/runtime';
+import { noUsage } from '@tapedeck/runtime';
 import { isObject, user } from '@tapedeck/tape';
 import { tool } from 'ai';
 import { convertArrayToReadableStream, MockLanguageModelV4 } from 'ai/test';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { openDeck } from '../support/deck.ts';
 import { entryLines, eventLine, eventsOf } from '../support/scripted.ts';
 import { openStore } from '../support/store.ts';
 

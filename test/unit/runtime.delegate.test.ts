@@ -1,4 +1,4 @@
-import type { ChildEvent, ScriptAnswer } from '@tapedeck/runtime';
+import { type ChildEvent, inProcessEngine, type RunSpec, type ScriptAnswer } from '@tapedeck/runtime';
 import { anchor, isObject, type SqliteTapeStore, user } from '@tapedeck/tape';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
@@ -240,4 +240,24 @@ test('a child that nobody may write is told as failed, and the rest goes on', as
   const outcomes = await main.delegate([{ task: 'task a', name: 'a', key: 'a' }, ...tasks(2).slice(1)]);
   expect(outcomes.map(({ status }) => status)).toEqual(['failed', 'completed']);
   expect(await child.finish()).toMatchObject({ repeated: true });
+});
+
+test('an engine of the deck is told whose child it runs, and how deep', async () => {
+  const started: RunSpec[] = [];
+  const engine = inProcessEngine();
+  const told = {
+    ...engine,
+    start: async (run: RunSpec) => {
+      started.push(run);
+      await engine.start(run);
+    },
+  };
+  await using home = await scriptedDeck([{ text: 'done' }], { engine: told });
+  const main = await home.deck.session('main');
+  await main.delegate({ task: 'Look', name: 'child' });
+  await (await home.deck.session('child')).delegate({ task: 'Look closer', name: 'grandchild' });
+  expect(started).toEqual([
+    { id: 'child', parent: 'main', depth: 1 },
+    { id: 'grandchild', parent: 'child', depth: 2 },
+  ]);
 });

@@ -1,6 +1,6 @@
-import { openDeck } from '@tapedeck/runtime';
 import { anchor, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
+import { openDeck } from '../support/deck.ts';
 import { openStore } from '../support/store.ts';
 import { tempHome } from '../support/temp-home.ts';
 

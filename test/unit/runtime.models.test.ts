@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
-import { openDeck, parseScript, resolveModel } from '@tapedeck/runtime';
+import { parseScript, resolveModel } from '@tapedeck/runtime';
 import { expect, test } from 'vitest';
+import { openDeck } from '../support/deck.ts';
 import { entryLines, scriptedDeck } from '../support/scripted.ts';
 import { openStore } from '../support/store.ts';
 import { tempDir } from '../support/temp-dir.ts';

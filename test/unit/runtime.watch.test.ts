@@ -1,9 +1,10 @@
-import { openDeck, type SessionEvent } from '@tapedeck/runtime';
+import type { SessionEvent } from '@tapedeck/runtime';
 import { eventsOf as eventsAmong, lastRunStart, tail, watchChunks } from '@tapedeck/runtime/watch';
 import { handoff, user } from '@tapedeck/tape';
 import { readUIMessageStream, tool, type UIMessage, uiMessageChunkSchema } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { openDeck } from '../support/deck.ts';
 import { entryLines, eventLine, eventsOf, scriptedDeck } from '../support/scripted.ts';
 import { slowModel } from '../support/slow-model.ts';
 import { openStore } from '../support/store.ts';

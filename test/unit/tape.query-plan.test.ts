@@ -85,6 +85,8 @@ const acts: Readonly<Record<string, (store: SqliteTapeStore) => void>> = {
   'read of a kind, of a range and of what is inherited': (store) => {
     const { session } = store.fork('main');
     expect([...store.read(session, { kind: 'message', last: 1 })].length).toBe(1);
+    store.append(session, [assistant('Hi')]);
+    expect([...store.read(session, { kind: 'message', own: true })].length).toBe(1);
     expect([...store.read(session, { from: 2, limit: 1 })].length).toBe(1);
     expect([...store.read(session, { own: false })].length).toBeGreaterThan(0);
   },

@@ -1,7 +1,7 @@
 import type { Awaitable, Json } from '@tapedeck/tape';
 import type { ModelSpec } from './model-spec.ts';
 import type { DeckTools } from './tool-traits.ts';
-import type { Usage } from './usage.ts';
+import type { CostOf } from './usage.ts';
 
 /** What the sessions of a deck run with. */
 export interface DeckConfig {
@@ -14,7 +14,7 @@ export interface DeckConfig {
   readonly instructions?: string;
   readonly limits?: Limits;
   /** What a model call cost, in a unit of your own; `undefined` where that is not known. `model` is the model's own name. */
-  readonly cost?: (usage: Usage, model: string) => number | undefined;
+  readonly cost?: CostOf;
   /** Asked before a tool that needs approval is run. `undefined`: the call waits for an answer. */
   readonly onApproval?: (request: ApprovalRequest) => Awaitable<Decision | undefined>;
 }

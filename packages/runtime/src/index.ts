@@ -53,6 +53,7 @@ export {
   Session,
   type SubscribeOptions,
 } from './session.ts';
+export type { ModelUsage, SessionUsage, UsageSum } from './session-usage.ts';
 export type { Phase, RunStatus, Status } from './status.ts';
 export type { DeckTool, DeckTools, ToolPaths, ToolTraits } from './tool-traits.ts';
-export { noUsage, type Usage } from './usage.ts';
+export { type CostOf, noUsage, type Usage } from './usage.ts';

@@ -116,10 +116,16 @@ export async function perform(stage: Stage, job: Job, model: LanguageModel): Pro
     takeMessages: async (at) => await takeMessages(stage, context, at),
   };
   try {
-    context.tell({ type: 'run-started', run, session: session.name, at: now() });
-    show({ type: 'start', messageId: run });
-    if (again.length > 0) await runBatch(context, again, []);
+    const start = () => {
+      context.tell({ type: 'run-started', run, session: session.name, at: now() });
+      show({ type: 'start', messageId: run });
+    };
+    if (again.length > 0) {
+      start();
+      await runBatch(context, again, []);
+    }
     await begin(stage, job, context);
+    if (again.length === 0) start();
     const result = await runLoop(context, await openBatch(store, session.id));
     broken.signal.throwIfAborted();
     if (isTask) await store.setTask(session.id, taskOf[result.finish], { lease: hold.lease });

@@ -30,6 +30,7 @@ import { openBatch } from './open-batch.ts';
 import { defaultMode, type QueueMode, type Source } from './queue.ts';
 import { watchChunks } from './replay.ts';
 import type { Callbacks, Run } from './run.ts';
+import { readUsage, type SessionUsage } from './session-usage.ts';
 import { type Status, statusOf } from './status.ts';
 import { type Fresh, tail } from './tail.ts';
 import type { DeckTools } from './tool-traits.ts';
@@ -308,6 +309,11 @@ export class Session {
 
   async *entries(query: EntryQuery = {}): AsyncIterable<Entry> {
     yield* this.#parts.store.read(this.id, query);
+  }
+
+  /** What the model calls on this session's own entries took; with `tree`, also what came from it. */
+  async usage(options: { readonly tree?: boolean } = {}): Promise<SessionUsage> {
+    return await readUsage(this.#parts.store, this, options);
   }
 
   /** The session's row as it stands. */

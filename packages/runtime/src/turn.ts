@@ -7,7 +7,7 @@ import { type Answer, callModel, ModelFailure, type ModelMessage, modelMeta } fr
 import { partialContent } from './partial.ts';
 import { toPrompt } from './prompt.ts';
 import { isOverflow, isPassing, retryDelay } from './retry.ts';
-import { usageJson } from './usage.ts';
+import { costMeta, usageJson } from './usage.ts';
 
 /** What a turn came to: an answer that is on the tape, or a failure with what had arrived of one. */
 export type Turn =
@@ -78,13 +78,12 @@ async function ask(
     signal,
     onChunk: take,
   });
-  const cost = context.cost?.(answer.usage, modelMeta(model).model);
   const meta: Meta = {
     run: context.run,
     step,
     ...answer.meta,
     usage: usageJson(answer.usage),
-    ...(cost !== undefined && { cost }),
+    ...costMeta(context.cost, answer.usage, modelMeta(model).model),
     view: digest,
   };
   context.enter('completing');

@@ -1,4 +1,4 @@
-import type { JsonObject } from '@tapedeck/tape';
+import { isObject, type Json, type JsonObject, type Meta } from '@tapedeck/tape';
 
 /** Tokens of one or more model calls. The parts do not overlap: input without cache, output without reasoning (K25). */
 export interface Usage {
@@ -51,4 +51,43 @@ export function addUsage(a: Usage, b: Usage): Usage {
 /** Usage as an entry's meta keeps it. */
 export function usageJson(usage: Usage): JsonObject {
   return { ...usage };
+}
+
+/** All tokens of a usage (G7); of one call it is also how much of the model's window was in use (G11). */
+export function totalOf({ input, output, reasoning, cacheRead, cacheWrite }: Usage): number {
+  return input + output + reasoning + cacheRead + cacheWrite;
+}
+
+/**
+ * What an entry's meta says that its call took, whoever wrote it; undefined when it says nothing. A count that it does
+ * not give, or that counts nothing, is 0.
+ */
+export function recordedUsage({ usage }: Meta): Usage | undefined {
+  if (!isObject(usage)) return undefined;
+  return {
+    input: count(usage.input),
+    output: count(usage.output),
+    reasoning: count(usage.reasoning),
+    cacheRead: count(usage.cacheRead),
+    cacheWrite: count(usage.cacheWrite),
+  };
+}
+
+function count(tokens: Json | undefined): number {
+  return typeof tokens === 'number' && Number.isSafeInteger(tokens) && tokens > 0 ? tokens : 0;
+}
+
+/** What a call with this usage cost, in a unit of the deck's choice; undefined when it is not known. */
+export type CostOf = (usage: Usage, model: string) => number | undefined;
+
+/** A call's cost as meta keeps it: what the deck says, never what a table of prices would (G10). */
+export function costMeta(cost: CostOf | undefined, usage: Usage, model: unknown): { readonly cost?: number } {
+  if (cost === undefined || typeof model !== 'string') return {};
+  try {
+    const known = cost(usage, model);
+    return known !== undefined && Number.isFinite(known) ? { cost: known } : {};
+  } catch {
+    // The answer was paid for: it is recorded, whether or not its price can be told.
+    return {};
+  }
 }

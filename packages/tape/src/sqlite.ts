@@ -209,7 +209,6 @@ export class Db {
   #prepare(sql: string): Database.Statement {
     let statement = this.#statements.get(sql);
     if (statement === undefined) {
-      if (!this.#db.open) throw new TapeError('TAPE_CLOSED', 'cannot use the store: it is closed');
       statement = this.#db.prepare(sql.replaceAll('@', '+@'));
       this.#statements.set(sql, statement);
     }
@@ -222,6 +221,8 @@ function guard<T>(act: () => T): T {
   try {
     return act();
   } catch (error) {
+    if (error instanceof TypeError && error.message === 'The database connection is not open')
+      throw new TapeError('TAPE_CLOSED', 'cannot use the store: it is closed', { cause: error });
     if (!(error instanceof Database.SqliteError)) throw error;
     const { code, message } = error;
     if (code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED'))

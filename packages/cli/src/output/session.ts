@@ -1,4 +1,5 @@
 import type { SessionInfo } from '@tapedeck/tape';
+import { table } from './table.ts';
 
 /** A session as `--json` gives it: a documented contract. */
 export function sessionJson(info: SessionInfo): Readonly<Record<string, unknown>> {
@@ -27,14 +28,5 @@ export function sessionTable(sessions: readonly SessionInfo[], aligned: boolean)
     s.parent === undefined ? '' : `${s.parent}${s.fromAnchor === undefined ? '' : ` ⚓ ${s.fromAnchor}`}`,
     new Date(s.updatedAt).toISOString().slice(0, 19),
   ]);
-  if (!aligned) return rows.map((row) => row.join('\t')).join('\n');
-  const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0)));
-  return rows
-    .map((row) =>
-      row
-        .map((cell, i) => cell.padEnd(widths[i] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n');
+  return table(rows, { aligned });
 }

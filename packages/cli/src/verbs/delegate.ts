@@ -2,10 +2,10 @@ import type { ChildOutcome } from '@tapedeck/runtime';
 import { deckConfig, modelOptions, needModel } from '../deck-config.ts';
 import { exit, UsageError } from '../errors.ts';
 import { safe } from '../output/safe.ts';
+import { usageJson } from '../output/usage.ts';
 import { needSession, pointOf } from '../place.ts';
 import { readText } from '../text.ts';
 import { defineVerb, type Verb } from '../verb.ts';
-import { usageJson } from './run.ts';
 
 export const delegate: Verb = defineVerb({
   command: 'delegate <parent>',

@@ -21,6 +21,7 @@ import { search } from './search.ts';
 import { children, sessions } from './sessions.ts';
 import { show } from './show.ts';
 import { trust } from './trust.ts';
+import { usage } from './usage.ts';
 import { verify } from './verify.ts';
 import { view } from './view.ts';
 
@@ -40,6 +41,7 @@ export const verbs: readonly Verb[] = [
   children,
   lineage,
   graph,
+  usage,
   append,
   anchor,
   handoff,

@@ -1,8 +1,9 @@
-import type { Finish, RunResult, Usage } from '@tapedeck/runtime';
+import type { Finish, RunResult } from '@tapedeck/runtime';
 import { attach } from '../attach.ts';
 import { deckConfig, modelOptions, needModelFor } from '../deck-config.ts';
 import { exit, UsageError } from '../errors.ts';
 import { safe } from '../output/safe.ts';
+import { usageJson } from '../output/usage.ts';
 import { needSession } from '../place.ts';
 import { readText } from '../text.ts';
 import { defineVerb, type Verb } from '../verb.ts';
@@ -100,10 +101,4 @@ function resultJson(result: RunResult): Readonly<Record<string, unknown>> {
 function exitOf(finish: Finish): number {
   if (finish === 'aborted') return exit.interrupted;
   return finish === 'stop' || finish === 'length' ? exit.done : exit.failed;
-}
-
-/** Token counts as `--json` gives them. */
-export function usageJson(usage: Usage): Readonly<Record<string, number>> {
-  const { input, output, reasoning, cacheRead, cacheWrite } = usage;
-  return { input, output, reasoning, cache_read: cacheRead, cache_write: cacheWrite };
 }

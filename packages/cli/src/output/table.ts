@@ -1,0 +1,14 @@
+/**
+ * Rows as lines: columns aligned for a person, separated by tabs in a pipe.
+ * @param right the first of the columns that are aligned to the right, as numbers are
+ */
+export function table(
+  rows: readonly (readonly string[])[],
+  { aligned, right = Number.POSITIVE_INFINITY }: { readonly aligned: boolean; readonly right?: number },
+): string {
+  if (!aligned) return rows.map((row) => row.join('\t')).join('\n');
+  const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0)));
+  const cells = (row: readonly string[]) =>
+    row.map((cell, i) => (i < right ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0)));
+  return rows.map((row) => cells(row).join('  ').trimEnd()).join('\n');
+}

@@ -1,0 +1,92 @@
+import type { SessionUsage, Usage, UsageSum } from '@tapedeck/runtime';
+import { oneLine } from './safe.ts';
+import { table } from './table.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Token counts as `--json` gives them. */
+export function usageJson(usage: Usage): Readonly<Record<string, number>> {
+  const { input, output, reasoning, cacheRead, cacheWrite } = usage;
+  return { input, output, reasoning, cache_read: cacheRead, cache_write: cacheWrite };
+}
+
+/** What calls took, added up, as `--json` gives it. */
+export function sumJson({ steps, usage, total, cost }: UsageSum): Json {
+  return { steps, ...usageJson(usage), total, ...(cost !== undefined && { cost }) };
+}
+
+/** What a session's calls took, as `--json` gives it. */
+export function sessionUsageJson(own: SessionUsage): Json {
+  const below: Json[] = [];
+  // A loop: forks may lie so deep that a call for each and one for its list are too many.
+  for (const child of own.children ?? []) below.push(sessionUsageJson(child));
+  return { ...ownJson(own), ...(own.children !== undefined && { children: below }), ...treeJson(own) };
+}
+
+function ownJson(own: SessionUsage): Json {
+  const { session, window, models } = own;
+  return {
+    session,
+    ...sumJson(own),
+    ...(window !== undefined && { window }),
+    models: models.map((of) => ({ model: of.model ?? null, ...sumJson(of) })),
+  };
+}
+
+function treeJson({ tree }: SessionUsage): Json {
+  return tree === undefined ? {} : { tree: sumJson(tree) };
+}
+
+const columns = ['steps', 'input', 'output', 'reasoning', 'cache read', 'cache write', 'total', 'window'];
+
+/** One line of the table: a name, and what stands in its columns. */
+interface Row {
+  readonly name: string;
+  readonly sum: UsageSum;
+  readonly window?: number | undefined;
+}
+
+/**
+ * Sessions as a table with a heading, those that came from another below it. One session alone is followed by its models,
+ * if it asked several; `total` is the last row.
+ */
+export function usageTable(
+  sessions: readonly SessionUsage[],
+  { total, aligned }: { readonly total?: UsageSum | undefined; readonly aligned: boolean },
+): string {
+  const rows = [
+    ...rowsOf(sessions),
+    ...(total === undefined ? sessions.flatMap(modelRows) : [{ name: 'total', sum: total }]),
+  ];
+  const costs = rows.some(({ sum }) => sum.cost !== undefined);
+  const lines = rows.map((row) => cellsOf(row, costs));
+  return table([['session', ...columns, ...(costs ? ['cost'] : [])], ...lines], { aligned, right: 1 });
+}
+
+/** Each session, and what came from it below it, further to the right. */
+function rowsOf(sessions: readonly SessionUsage[]): Row[] {
+  const rows: Row[] = [];
+  const left = sessions.map((own) => ({ own, depth: 0 })).reverse();
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    const { own, depth } = next;
+    rows.push({ name: `${'  '.repeat(depth)}${own.session}`, sum: own, window: own.window });
+    for (const child of (own.children ?? []).toReversed()) left.push({ own: child, depth: depth + 1 });
+  }
+  return rows;
+}
+
+function modelRows({ models }: SessionUsage): Row[] {
+  if (models.length < 2) return [];
+  return models.map((of) => ({ name: `  ${oneLine(of.model ?? '(no model named)', 60)}`, sum: of }));
+}
+
+function cellsOf({ name, sum, window }: Row, costs: boolean): string[] {
+  const { steps, usage, total, cost } = sum;
+  const counts = [steps, ...Object.values(usageJson(usage)), total, window];
+  return [
+    name,
+    ...counts.map((count) => (count === undefined ? '' : String(count))),
+    // Adding up fractions leaves digits that nobody wrote.
+    ...(costs ? [cost === undefined ? '' : String(Number(cost.toPrecision(12)))] : []),
+  ];
+}

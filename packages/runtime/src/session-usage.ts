@@ -1,0 +1,110 @@
+import { type Entry, isObject, type SessionInfo, type TapeStore } from '@tapedeck/tape';
+import { addUsage, noUsage, recordedUsage, totalOf, type Usage } from './usage.ts';
+
+/** What model calls took, added up (G7). */
+export interface UsageSum {
+  /** Model calls whose usage is recorded. */
+  readonly steps: number;
+  readonly usage: Usage;
+  /** All tokens of `usage`. */
+  readonly total: number;
+  /** What the writers of the calls said that they cost, in their unit; left out where none said so (G10). */
+  readonly cost?: number;
+}
+
+export interface ModelUsage extends UsageSum {
+  /** Left out for calls that do not say which model was asked. */
+  readonly model?: string;
+}
+
+/** What the model calls of one session took. */
+export interface SessionUsage extends UsageSum {
+  readonly session: string;
+  /** Tokens that the last call had in the model's window: what it was given and what it said (G11). */
+  readonly window?: number;
+  /** By model, in the order in which they were first asked. */
+  readonly models: readonly ModelUsage[];
+  /** The sessions that were forked from it, in that order. */
+  readonly children?: readonly SessionUsage[];
+  /** The session and all that came from it. */
+  readonly tree?: UsageSum;
+}
+
+export const noSum: UsageSum = { steps: 0, usage: noUsage, total: 0 };
+
+export function addSums(a: UsageSum, b: UsageSum): UsageSum {
+  const cost = a.cost === undefined ? b.cost : a.cost + (b.cost ?? 0);
+  return {
+    steps: a.steps + b.steps,
+    usage: addUsage(a.usage, b.usage),
+    total: a.total + b.total,
+    ...(cost !== undefined && { cost }),
+  };
+}
+
+/**
+ * Adds up the calls among a session's entries, which are read one at a time. A call is one assistant message, however its
+ * stream ended (G8). What was inherited is counted where it was written; what a rewind hides was paid for and counts.
+ */
+export async function sumUsage(
+  session: string,
+  entries: Iterable<Entry> | AsyncIterable<Entry>,
+): Promise<SessionUsage> {
+  const models = new Map<string | undefined, UsageSum>();
+  let sum = noSum;
+  let window: number | undefined;
+  for await (const entry of entries) {
+    const call = callOf(entry);
+    if (call === undefined) continue;
+    const model = typeof entry.meta.model === 'string' ? entry.meta.model : undefined;
+    models.set(model, addSums(models.get(model) ?? noSum, call));
+    sum = addSums(sum, call);
+    window = call.total;
+  }
+  return {
+    session,
+    ...sum,
+    ...(window !== undefined && { window }),
+    models: [...models].map(([model, of]) => ({ ...(model !== undefined && { model }), ...of })),
+  };
+}
+
+/** The call that an entry is the answer of. */
+function callOf({ kind, inherited, payload, meta }: Entry): UsageSum | undefined {
+  if (kind !== 'message' || inherited || !isObject(payload) || payload.role !== 'assistant') return undefined;
+  const usage = recordedUsage(meta);
+  if (usage === undefined) return undefined;
+  return {
+    steps: 1,
+    usage,
+    total: totalOf(usage),
+    ...(typeof meta.cost === 'number' && { cost: meta.cost }),
+  };
+}
+
+/**
+ * Reads what the model calls of a session took, off its own entries; with `tree`, of each session that came from it, too.
+ * @throws TAPE_NO_SESSION
+ */
+export async function readUsage(
+  store: Pick<TapeStore, 'read' | 'sessions'>,
+  { id, name }: Pick<SessionInfo, 'id' | 'name'>,
+  { tree = false }: { readonly tree?: boolean } = {},
+): Promise<SessionUsage> {
+  const own = await sumUsage(name, store.read(id, { own: true, kind: 'message' }));
+  if (!tree) return own;
+  const children: SessionUsage[] = [];
+  for (const child of await store.sessions({ parent: id, all: true }))
+    children.push(await readUsage(store, child, { tree }));
+  const { steps, usage, total, cost } = own;
+  return {
+    ...own,
+    children,
+    tree: children.reduce((sum, child) => addSums(sum, child.tree ?? child), {
+      steps,
+      usage,
+      total,
+      ...(cost !== undefined && { cost }),
+    }),
+  };
+}

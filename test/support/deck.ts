@@ -1,0 +1,28 @@
+import { join } from 'node:path';
+import { openJournal } from '@tapedeck/graph/journal';
+import { type Deck, type DeckOptions, openDeck as openRuntimeDeck } from '@tapedeck/runtime';
+import { openTapeStore } from '@tapedeck/tape';
+import { laterStore } from './later-store.ts';
+
+/**
+ * Opens a deck as the runtime does, on the sort of store that `TAPEDECK_STORE` names: with `later`, one that answers
+ * everything later. Tests look at a store itself, so what they see has been done.
+ */
+export async function openDeck(options: DeckOptions): Promise<Deck> {
+  const { home, store } = options;
+  if (process.env.TAPEDECK_STORE !== 'later') return await openRuntimeDeck(options);
+  if (store !== undefined) return await openRuntimeDeck({ ...options, store: laterStore(store) });
+  if (home === undefined) return await openRuntimeDeck(options);
+  const own = openTapeStore(join(home, 'tape.db'), {
+    journal: openJournal(join(home, 'session_graph.jsonl')),
+    lockWaitMs: 0,
+  });
+  const deck = await openRuntimeDeck({ ...options, store: laterStore(own) });
+  return {
+    ...deck,
+    [Symbol.asyncDispose]: async () => {
+      await deck[Symbol.asyncDispose]();
+      own.close();
+    },
+  };
+}

@@ -1,0 +1,109 @@
+import { assistant, type SqliteTapeStore, toolCall, user } from '@tapedeck/tape';
+import { expect, test } from 'vitest';
+import { fixedClock } from '../support/clock.ts';
+import { openDeck } from '../support/deck.ts';
+import { entryLines, scriptedDeck } from '../support/scripted.ts';
+import { openStore } from '../support/store.ts';
+
+/** Children as a process that was killed leaves them, in every state. */
+function leftBehind(): SqliteTapeStore {
+  // A clock that stands: no lease runs out.
+  const store = openStore(':memory:', { now: fixedClock().now });
+  store.session('main');
+  const child = (parent: string, name: string) => store.fork(parent, { name, deliver: 'merge' });
+  child('main', 'ended');
+  store.append('ended', [assistant('It is done.', { run: 'r' })]);
+  store.setTask('ended', 'completed');
+  // Its answer is there; that its task is over is not.
+  child('main', 'answered');
+  store.setTask('answered', 'running');
+  store.append('answered', [assistant('Answered.', { run: 'r', finish: 'stop' })]);
+  child('main', 'calling');
+  store.setTask('calling', 'running');
+  store.append('calling', [user('Pay'), assistant([toolCall('c1', 'pay', {})], { run: 'r' })]);
+  child('main', 'waiting');
+  child('waiting', 'below');
+  store.session('other');
+  child('other', 'elsewhere');
+  return store;
+}
+
+const none = { resumed: [], aborted: [], merged: [], busy: [], failed: [] };
+const merges = (store: SqliteTapeStore, name: string): string[] =>
+  entryLines(store.read(name, { kind: 'anchor' })).filter((line) => line.includes('merge/'));
+
+test('what was left behind is gone on with, the deepest first, and each child is merged once', async () => {
+  await using home = await scriptedDeck([{ text: 'Here I am.' }], { store: leftBehind() });
+  const { deck, store } = home;
+  const report = await deck.recover({ session: 'main' });
+  expect(report.merged.toSorted()).toEqual(['answered', 'below', 'calling', 'ended', 'waiting']);
+  expect(report.merged[0]).toBe('below');
+  expect({ ...report, resumed: report.resumed.toSorted(), merged: [] }).toEqual({
+    ...none,
+    resumed: ['below', 'calling', 'waiting'],
+  });
+  expect(entryLines(store.read('calling', { own: true })).slice(-2)).toEqual([
+    'pay c1 → error-text Outcome unknown: aborted by host restart.',
+    'assistant: Here I am.',
+  ]);
+  expect(merges(store, 'main')).toHaveLength(4);
+  expect(merges(store, 'waiting')).toEqual(['anchor merge/below']);
+  expect(await deck.recover({ session: 'main' })).toEqual(none);
+  expect(store.find('elsewhere')?.delivery).toBeUndefined();
+  expect(await deck.recover()).toMatchObject({ resumed: ['elsewhere'], merged: ['elsewhere'] });
+  expect([...store.verify()]).toEqual([]);
+});
+
+test('or ended: what its tape says of a child’s end stands, and the others are aborted', async () => {
+  await using home = await scriptedDeck([], { store: leftBehind() });
+  const { deck, store } = home;
+  const report = await deck.recover({ session: 'main', abort: true });
+  expect(report.aborted.toSorted()).toEqual(['below', 'calling', 'waiting']);
+  expect(report).toMatchObject({ resumed: [], busy: [], failed: [] });
+  const tasks = ['ended', 'answered', 'calling', 'waiting', 'below'].map((name) => store.find(name)?.task);
+  expect(tasks).toEqual(['completed', 'completed', 'aborted', 'aborted', 'aborted']);
+  expect(merges(store, 'main')).toHaveLength(4);
+});
+
+test('without a model nothing is changed, unless nobody has to go on', async () => {
+  const store = leftBehind();
+  await using home = await scriptedDeck([], { store });
+  const before = store.sessions({ all: true });
+  await expect(home.deck.recover({ session: 'nobody' })).rejects.toMatchObject({ code: 'TAPE_NO_SESSION' });
+  await using deck = await openDeck({ store });
+  await expect(deck.recover()).rejects.toMatchObject({ code: 'SESSION_NO_MODEL' });
+  expect(store.sessions({ all: true })).toEqual(before);
+});
+
+test('a child that somebody runs, or whose parent somebody writes, is left to them', async () => {
+  const store = leftBehind();
+  await using home = await scriptedDeck([{ text: 'Here I am.' }], { store });
+  const running = store.acquire('calling', { id: 'somebody' });
+  const writing = store.acquire('other', { id: 'somebody' });
+  const report = await home.deck.recover({ waitMs: 0 });
+  expect(report.busy.toSorted()).toEqual(['calling', 'elsewhere']);
+  expect(report.failed).toEqual([]);
+  expect(merges(store, 'other')).toEqual([]);
+  // The merge is in the inbox of who writes the parent, and is done once it is done with that.
+  expect(store.inbox('other')).toHaveLength(1);
+  store.drain(writing);
+  expect([store.release(writing), store.release(running)]).toEqual([true, true]);
+  expect(await home.deck.recover()).toMatchObject({ resumed: ['calling'], merged: ['calling'] });
+  expect(merges(store, 'other')).toEqual(['anchor merge/elsewhere']);
+});
+
+test('a parent that died inside a tool call is given a result first', async () => {
+  const store = openStore();
+  store.session('main');
+  store.fork('main', { name: 'kid', deliver: 'merge' });
+  store.append('kid', [assistant('Done.')]);
+  store.setTask('kid', 'completed');
+  store.append('main', [assistant([toolCall('c1', 'delegate', {})])]);
+  await using home = await scriptedDeck([], { store });
+  expect(await home.deck.recover()).toEqual({ ...none, merged: ['kid'] });
+  expect(entryLines(store.read('main', { from: 3 }))).toEqual([
+    expect.stringContaining('Outcome unknown'),
+    'anchor merge/kid',
+    expect.stringContaining('Done.'),
+  ]);
+});

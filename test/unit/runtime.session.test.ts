@@ -1,0 +1,82 @@
+import { type SqliteTapeStore, TapeError, user } from '@tapedeck/tape';
+import { expect, test } from 'vitest';
+import { fixedClock } from '../support/clock.ts';
+import { entryLines, scriptedDeck } from '../support/scripted.ts';
+import { openStore } from '../support/store.ts';
+
+test('anchors and handoffs tell where they stand, and a handoff begins the view anew', async () => {
+  await using home = await scriptedDeck([]);
+  const main = await home.deck.session('main');
+  home.store.append('main', [user('Long ago')]);
+  expect(await main.anchor('plan', { goal: 'release' })).toEqual({ session: 'main', seq: 3, name: 'plan' });
+  expect((await main.view()).messages).toHaveLength(1);
+  const handed = await main.handoff('next', { summary: 'All is planned.', state: { left: 2 } });
+  expect(handed).toEqual({ session: 'main', seq: 4, name: 'next' });
+  const shown = JSON.stringify((await main.view()).messages);
+  expect(shown).toContain('All is planned.');
+  expect(shown).not.toContain('Long ago');
+  expect(entryLines(await Array.fromAsync(main.entries({ from: 3 })))).toEqual([
+    'anchor plan',
+    'anchor next',
+  ]);
+});
+
+test('what waits in the inbox when a run begins comes before its input', async () => {
+  const clock = fixedClock();
+  const store = openStore(':memory:', { now: clock.now });
+  await using home = await scriptedDeck([{ text: 'Well.' }], { store });
+  const main = await home.deck.session('main');
+  store.acquire('main', { id: 'somebody' });
+  store.post('main', { body: { type: 'append', drafts: [user('First.')] } });
+  // Whoever was to take it in is gone.
+  clock.advance(60_000);
+  await main.run('Second.');
+  expect(entryLines(store.read('main')).slice(1)).toEqual([
+    'user: First.',
+    'user: Second.',
+    'assistant: Well.',
+  ]);
+});
+
+/** A store whose disk is full from its nth append on. */
+function filling(store: SqliteTapeStore, after: number): SqliteTapeStore {
+  let appends = 0;
+  const append = store.append.bind(store);
+  store.append = (...args) => {
+    appends += 1;
+    if (appends > after) throw new TapeError('TAPE_IO', 'cannot use the database file: it is full');
+    return append(...args);
+  };
+  return store;
+}
+
+test('a child whose answer cannot be recorded has failed, and its run says why', async () => {
+  await using home = await scriptedDeck([{ text: 'Well.' }], { store: filling(openStore(), 1) });
+  const main = await home.deck.session('main');
+  const child = await main.fork({ name: 'child' });
+  await expect(child.run('Go')).rejects.toMatchObject({ code: 'TAPE_IO' });
+  expect(home.store.find('child')).toMatchObject({ task: 'failed' });
+  expect(entryLines(home.store.read('child', { own: true })).at(-1)).toBe('user: Go');
+  // Nobody holds it.
+  expect(home.store.acquire('child', { id: 'next' })).toMatchObject({ owner: 'next' });
+});
+
+test('what several children leave for a busy parent all arrives, each once', async () => {
+  const store = openStore(':memory:', { now: fixedClock().now });
+  await using home = await scriptedDeck([{ text: 'Well.' }], { store });
+  const main = await home.deck.session('main');
+  const children = [await main.fork({ name: 'a' }), await main.fork({ name: 'b' })];
+  for (const child of children) await child.run('Go');
+  const lease = store.acquire('main', { id: 'somebody' });
+  for (const child of children)
+    await expect(child.finish({ waitMs: 0 })).rejects.toMatchObject({ code: 'SESSION_MERGE_WAITING' });
+  expect(store.inbox('main')).toHaveLength(2);
+  const finished = Promise.all(children.map((child) => child.finish()));
+  store.drain(lease);
+  expect(store.release(lease)).toBe(true);
+  expect(await finished).toMatchObject([{ child: 'a' }, { child: 'b' }]);
+  expect(entryLines(store.read('main', { kind: 'anchor' })).slice(1)).toEqual([
+    'anchor merge/a',
+    'anchor merge/b',
+  ]);
+});

@@ -1,0 +1,299 @@
+import type { LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider';
+import type { CostOf, SessionUsage } from '@tapedeck/runtime';
+import { readUsage } from '@tapedeck/runtime/session-usage';
+import { assistant, type SqliteTapeStore, user } from '@tapedeck/tape';
+import { convertArrayToReadableStream, MockLanguageModelV4 } from 'ai/test';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { openDeck } from '../support/deck.ts';
+import { scriptedDeck } from '../support/scripted.ts';
+import { openStore } from '../support/store.ts';
+
+const finish = (usage: LanguageModelV4Usage): LanguageModelV4StreamPart => ({
+  type: 'finish',
+  finishReason: { unified: 'stop', raw: undefined },
+  usage,
+});
+
+const counts = (
+  input: Partial<LanguageModelV4Usage['inputTokens']>,
+  output: Partial<LanguageModelV4Usage['outputTokens']>,
+): LanguageModelV4Usage => ({
+  inputTokens: {
+    total: undefined,
+    noCache: undefined,
+    cacheRead: undefined,
+    cacheWrite: undefined,
+    ...input,
+  },
+  outputTokens: { total: undefined, text: undefined, reasoning: undefined, ...output },
+});
+
+/** A model that says how much each of its answers took; each in as many finish parts as it has usages. */
+function model(modelId: string, ...answers: LanguageModelV4Usage[][]): MockLanguageModelV4 {
+  let calls = 0;
+  return new MockLanguageModelV4({
+    provider: 'acme',
+    modelId,
+    doStream: async () => {
+      const usages = answers[calls] ?? [];
+      calls += 1;
+      const parts: LanguageModelV4StreamPart[] = [
+        { type: 'stream-start', warnings: [] },
+        { type: 'text-start', id: 't' },
+        { type: 'text-delta', id: 't', delta: 'Hi' },
+        { type: 'text-end', id: 't' },
+        ...usages.map(finish),
+      ];
+      return { stream: convertArrayToReadableStream(parts) };
+    },
+  });
+}
+
+const cached = counts({ total: 100, cacheRead: 60, cacheWrite: 10 }, { total: 20 });
+const thoughtful = counts({ total: 40 }, { total: 30, reasoning: 25 });
+
+/** An answer as a run would have recorded it. */
+const answer = (input: number, meta: object = {}) =>
+  assistant('Hi', {
+    model: 'm-1',
+    usage: { input, output: 1, reasoning: 0, cacheRead: 0, cacheWrite: 0 },
+    ...meta,
+  });
+
+test('a session’s usage is the sum of its calls, with the last one’s part of the window (D302, D303)', async () => {
+  using store = openStore();
+  await using deck = await openDeck({ store });
+  const main = await deck.session('main');
+  expect(await main.usage()).toEqual({
+    session: 'main',
+    steps: 0,
+    usage: { input: 0, output: 0, reasoning: 0, cacheRead: 0, cacheWrite: 0 },
+    total: 0,
+    models: [],
+  });
+  const first = { input: 30, output: 20, reasoning: 0, cacheRead: 60, cacheWrite: 10 };
+  const small = model('small', [cached], [cached]);
+  await main.run('One', { model: small });
+  const once = { steps: 1, usage: first, total: 120 };
+  // Of one call the sum and the window are equal (K24).
+  expect(await main.usage()).toEqual({
+    session: 'main',
+    ...once,
+    window: 120,
+    models: [{ model: 'small', ...once }],
+  });
+  await main.run('Two', { model: model('large', [thoughtful]) });
+  await main.run('Three', { model: small });
+  const large = { input: 40, output: 5, reasoning: 25, cacheRead: 0, cacheWrite: 0 };
+  const twice = { input: 60, output: 40, reasoning: 0, cacheRead: 120, cacheWrite: 20 };
+  expect(await main.usage()).toEqual({
+    session: 'main',
+    steps: 3,
+    usage: { input: 100, output: 45, reasoning: 25, cacheRead: 120, cacheWrite: 20 },
+    total: 310,
+    window: 120,
+    models: [
+      { model: 'small', steps: 2, usage: twice, total: 240 },
+      { model: 'large', steps: 1, usage: large, total: 70 },
+    ],
+  });
+});
+
+test('a step is counted once, however many parts of its stream tell its usage (D302)', async () => {
+  using store = openStore();
+  await using deck = await openDeck({ store, model: model('small', [cached, cached, cached]) });
+  const main = await deck.session('main');
+  await main.run('One');
+  expect(await main.usage()).toMatchObject({ steps: 1, total: 120 });
+});
+
+test.each<{ name: string; cost: CostOf | undefined; sum: number | undefined }>([
+  { name: 'none, when the deck does not say', cost: undefined, sum: undefined },
+  { name: 'exactly the sum of what the deck says', cost: ({ input }) => input / 8, sum: 7.5 },
+  {
+    name: 'what the deck says of the models it knows',
+    cost: (_, id) => (id === 'large' ? 3 : undefined),
+    sum: undefined,
+  },
+  { name: 'of its model', cost: (_, id) => (id === 'small' ? 0.25 : undefined), sum: 0.5 },
+  { name: 'nothing that is no number', cost: () => Number.NaN, sum: undefined },
+  {
+    name: 'unknown when it cannot be told, and the answer is recorded all the same',
+    cost: () => {
+      throw new Error('no price');
+    },
+    sum: undefined,
+  },
+])('the cost is $name (D303)', async ({ cost, sum }) => {
+  using store = openStore();
+  await using deck = await openDeck({
+    store,
+    model: model('small', [cached], [cached]),
+    ...(cost !== undefined && { cost }),
+  });
+  const main = await deck.session('main');
+  for (const text of ['One', 'Two']) expect(await main.run(text)).toMatchObject({ finish: 'stop' });
+  const usage = await main.usage();
+  expect(usage).toMatchObject({ steps: 2, total: 240 });
+  expect(usage.cost).toBe(sum);
+  expect(usage.models[0]?.cost).toBe(sum);
+});
+
+test('a fork counts nothing that it inherited, and a tree counts each call once', async () => {
+  await using home = await scriptedDeck([
+    { text: 'One.', usage: { input: 10, output: 1 } },
+    { text: 'Two.', usage: { input: 20, output: 2 } },
+  ]);
+  const main = await home.deck.session('main');
+  await main.run('Go');
+  const child = await main.fork({ name: 'child' });
+  expect(await child.usage()).toMatchObject({ steps: 0, total: 0, models: [] });
+  await child.run('Go');
+  const grandchild = await child.fork({ name: 'grandchild' });
+  await grandchild.run('Go');
+  await grandchild.run('On');
+  await grandchild.finish();
+  await child.finish();
+  await main.fork({ name: 'idle' });
+  expect(await main.usage()).toMatchObject({ steps: 1, total: 11 });
+  expect(await child.usage()).toMatchObject({ steps: 1, total: 11, window: 11 });
+  const tree = await main.usage({ tree: true });
+  expect(tree).toMatchObject({
+    session: 'main',
+    steps: 1,
+    tree: { steps: 4, usage: { input: 50, output: 5 }, total: 55 },
+    children: [
+      {
+        session: 'child',
+        tree: { steps: 3, total: 44 },
+        children: [{ session: 'grandchild', steps: 2, total: 33, window: 22, children: [] }],
+      },
+      { session: 'idle', steps: 0, tree: { steps: 0, total: 0 } },
+    ],
+  });
+  expect(tree.tree).not.toHaveProperty('cost');
+});
+
+test('what a rewind hides was paid for', async () => {
+  using store = openStore();
+  store.session('main');
+  store.append('main', [user('One'), answer(10), user('Two'), answer(20, { cost: 2 })]);
+  store.rewind('main', 2);
+  await using deck = await openDeck({ store });
+  const main = await deck.session('main');
+  expect(await main.usage()).toMatchObject({
+    steps: 2,
+    usage: { input: 30 },
+    total: 32,
+    window: 21,
+    cost: 2,
+  });
+  store.append('main', [answer(40)]);
+  expect(await main.usage()).toMatchObject({ steps: 3, total: 73, window: 41 });
+});
+
+test('a call that failed, and half an answer, have no usage to count', async () => {
+  using store = openStore();
+  const failing = new MockLanguageModelV4({
+    doStream: async () => ({
+      stream: convertArrayToReadableStream<LanguageModelV4StreamPart>([
+        { type: 'text-start', id: 't' },
+        { type: 'text-delta', id: 't', delta: 'I think' },
+        { type: 'error', error: new Error('overloaded') },
+      ]),
+    }),
+  });
+  await using deck = await openDeck({ store, model: failing });
+  const main = await deck.session('main');
+  expect(await main.run('Go')).toMatchObject({ finish: 'error' });
+  expect([...store.read('main', { kind: 'message' })]).toHaveLength(2);
+  expect(await main.usage()).toMatchObject({ steps: 0, total: 0 });
+});
+
+test('counts that count nothing are none, and only answers are calls', async () => {
+  using store = openStore();
+  store.session('main');
+  store.append('main', [
+    user('One', { usage: { input: 1000 }, cost: 5 }),
+    assistant('Two', {
+      usage: { input: -5, output: 1.5, reasoning: 'many', cacheRead: 7, more: 9 },
+      cost: 'much',
+    }),
+    assistant('Three', { usage: 12 }),
+    assistant('Four', { model: 'm-1' }),
+  ]);
+  await using deck = await openDeck({ store });
+  const sum = {
+    steps: 1,
+    usage: { input: 0, output: 0, reasoning: 0, cacheRead: 7, cacheWrite: 0 },
+    total: 7,
+  };
+  expect(await (await deck.session('main')).usage()).toEqual({
+    session: 'main',
+    ...sum,
+    window: 7,
+    models: [sum],
+  });
+});
+
+test('what a redaction erased is not counted any more', async () => {
+  using store = openStore();
+  store.session('main');
+  store.append('main', [answer(10), answer(20)]);
+  store.redact('main', 2, 'a test');
+  await using deck = await openDeck({ store });
+  expect(await (await deck.session('main')).usage()).toMatchObject({ steps: 1, total: 21 });
+});
+
+/** An act on one of the sessions there are. */
+const act = fc.record({
+  kind: fc.constantFrom('ask', 'ask', 'fork', 'part', 'fresh', 'rewind', 'unrewind', 'merge'),
+  who: fc.nat(),
+  to: fc.nat(),
+});
+
+/** Does an act if it can be done, and returns what it added to what was paid. */
+function play(store: SqliteTapeStore, { kind, who, to }: { kind: string; who: number; to: number }): number {
+  const sessions = store.sessions({ all: true });
+  const { name, parent, floor, head } = sessions[who % sessions.length] ?? { name: '', floor: 0, head: 0 };
+  const point = floor + (to % (head - floor + 1));
+  if (kind === 'ask') {
+    store.append(name, [user('Go'), answer(to % 1000)]);
+    return (to % 1000) + 1;
+  }
+  if (kind === 'fork') store.fork(name, { cut: point === floor ? 'head' : point });
+  else if (kind === 'part') store.fork(name, { since: point === floor ? 'head' : point });
+  else if (kind === 'fresh') store.fork(name, { fresh: true });
+  else if (kind === 'rewind') store.rewind(name, point === floor ? head : point);
+  else if (kind === 'unrewind' && [...store.read(name, { kind: 'rewind', own: true })].length > 0)
+    store.unrewind(name);
+  else if (kind === 'merge' && parent !== undefined) store.merge(name);
+  return 0;
+}
+
+const all = ({ children = [], ...own }: SessionUsage): SessionUsage[] => [own, ...children.flatMap(all)];
+
+test('in any history of forks, rewinds and merges each call is counted once, where it was written', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(act, { minLength: 1, maxLength: 40 }), async (acts) => {
+      using store = openStore();
+      const root = store.session('main');
+      let paid = 0;
+      for (const one of acts) paid += play(store, one);
+      const tree = await readUsage(store, root, { tree: true });
+      expect(tree.tree?.total).toBe(paid);
+      const each = all(tree);
+      expect(each.map(({ session }) => session).sort()).toEqual(
+        store
+          .sessions({ all: true })
+          .map(({ name }) => name)
+          .sort(),
+      );
+      expect(each.reduce((sum, { total }) => sum + total, 0)).toBe(paid);
+      for (const { session, total } of each)
+        expect((await readUsage(store, store.find(session) ?? root)).total).toBe(total);
+    }),
+    { numRuns: 100 },
+  );
+});
