@@ -19,6 +19,7 @@ export {
   type ModelSpec,
   resolveModel,
 } from './model-spec.ts';
+export { toPrompt } from './prompt.ts';
 export type { RecoverOptions, RecoveryReport } from './recover.ts';
 export { type Finish, Run, type RunResult } from './run.ts';
 export { parseScript, readScript, type ScriptAnswer, type ScriptContext, scriptModel } from './script.ts';
