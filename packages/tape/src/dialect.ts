@@ -18,6 +18,8 @@ export interface Dialect {
   readonly alternates: boolean;
   /** Ids and names of calls are checked, whoever made them. */
   readonly checksNames: boolean;
+  /** Whether the provider goes on with a tool that it had not finished, when it gets the call back. */
+  readonly pauses: boolean;
   /** Whether files in an assistant's message go back to who made them. */
   readonly ownFiles: boolean;
   /** Whether a blank text goes back to who made it, for what its options say (an item's id, a signature). */
@@ -41,6 +43,7 @@ const anybody: Rules = {
   chat: false,
   alternates: false,
   checksNames: false,
+  pauses: true,
   ownFiles: true,
   blankTexts: true,
   files: all,
@@ -60,6 +63,7 @@ const anthropic: Rules = {
 const openai: Rules = {
   ...anybody,
   checksNames: true,
+  pauses: false,
   ownFiles: false,
   files: new RegExp(`^(?:${images}|application/pdf)$`),
   plainFiles: none,

@@ -34,25 +34,32 @@ export function fitAssistantPart(part: Part, { dialect, own, paired }: PartFit):
   switch (part.type) {
     case 'text':
       if (isBlank(part)) return own && keepsBlank(part, dialect) ? part : undefined;
-      return own ? part : withOptions(part, dialect);
+      return own ? asMade(part, dialect) : withOptions(part, dialect);
     case 'reasoning':
-      return own ? part : undefined;
+      return own ? asMade(part, dialect) : undefined;
     case 'reasoning-file':
-      return own && dialect.ownFiles ? part : undefined;
+      return own && dialect.ownFiles ? asMade(part, dialect) : undefined;
     case 'custom':
-      return own && isOwnKind(part, dialect) ? part : undefined;
+      return own && isOwnKind(part, dialect) ? asMade(part, dialect) : undefined;
     case 'file':
     case 'image':
-      return own && dialect.ownFiles ? part : quoteMadeFile(part);
+      return own && dialect.ownFiles ? asMade(fitUserFile(part, dialect), dialect) : quoteMadeFile(part);
     case 'tool-call':
-      return own && paired
-        ? part
-        : quoteText(`${String(part.toolName)} was called by the provider`, part.input);
+      if (own && paired) return asMade(part, dialect);
+      return quoteText(`${String(part.toolName)} was called by the provider`, part.input);
     case 'tool-result':
-      return own && paired ? part : quoteText(`${String(part.toolName)} answered`, part.output);
+      if (own && paired) return asMade(part, dialect);
+      return quoteText(`${String(part.toolName)} answered`, part.output);
     default:
       return undefined;
   }
+}
+
+/** A part as its maker gave it; options that no maker gives are left out, as they would spoil the whole prompt. */
+export function asMade(part: Part, dialect: Dialect): Part {
+  const { providerOptions: options } = part;
+  const sound = options === undefined || (isObject(options) && Object.values(options).every(isObject));
+  return sound ? part : withOptions(part, dialect);
 }
 
 /** Whether a text says nothing: providers refuse it. */
@@ -66,7 +73,7 @@ function keepsBlank(part: Part, dialect: Dialect): boolean {
 }
 
 function isOwnKind(part: Part, { chat, provider, checksNames }: Dialect): boolean {
-  return !chat && (!checksNames || String(part.kind).startsWith(`${provider}.`));
+  return !chat && typeof part.kind === 'string' && (!checksNames || part.kind.startsWith(`${provider}.`));
 }
 
 /** What a provider did that only it can read, in words; nothing that is opaque or signed goes along. */

@@ -1,7 +1,7 @@
 import { type Dialect, dialectOf, type Target } from './dialect.ts';
 import type { Part } from './entry.ts';
 import { callId, callInput, fitResult, toolName } from './fit-call.ts';
-import { fitAssistantPart, fitUserPart, isOwn, optionsFor, withOptions } from './fit-part.ts';
+import { asMade, fitAssistantPart, fitUserPart, isOwn, optionsFor, withOptions } from './fit-part.ts';
 import { type ProviderRuns, providerRuns } from './provider-runs.ts';
 import type { Rendered, StoredMessage } from './render.ts';
 
@@ -74,20 +74,20 @@ function turnOf(item: Rendered & { type: 'message' }, { dialect, runs, seen }: C
   const { message, provider: author } = item;
   const { role } = message;
   const calls: Turn['calls'] = [];
-  const fitted = (part: Part): Part | undefined => {
+  const fitted = (part: Part, index: number): Part | undefined => {
     if (role !== 'assistant') return fitUserPart(part, dialect);
     const own = isOwn(part, author, dialect);
     if (part.type !== 'tool-call' || part.providerExecuted === true)
-      return fitAssistantPart(part, { dialect, own, paired: runs.paired.has(part) });
+      return fitAssistantPart(part, { dialect, own, paired: runs.paired.get(message)?.has(index) === true });
     const free = own && !dialect.checksNames;
     const onTape = String(part.toolCallId);
     const id = callId(onTape, free, seen);
     const name = toolName(String(part.toolName), free);
     calls.push({ onTape, id, name });
     const shown = { ...part, toolCallId: id, toolName: name, input: callInput(part.input) };
-    return own ? shown : withOptions(shown, dialect);
+    return own ? asMade(shown, dialect) : withOptions(shown, dialect);
   };
-  const content = withoutLooseReasoning(message.content.flatMap((part) => fitted(part) ?? []));
+  const content = withoutLooseReasoning(message.content.flatMap((part, index) => fitted(part, index) ?? []));
   const options = optionsFor(message.providerOptions, dialect);
   return {
     message: { role, content, ...(options !== undefined && { providerOptions: options }) },

@@ -1,12 +1,11 @@
 import type { Dialect } from './dialect.ts';
-import type { Part } from './entry.ts';
 import { isOwn } from './fit-part.ts';
 import type { Rendered, StoredMessage } from './render.ts';
 
 /** The tools that the target itself ran, as far as they can go back to it: each call with its result. */
 export interface ProviderRuns {
-  /** The parts of calls and results that are complete, or that the view leaves to be gone on with. */
-  readonly paired: ReadonlySet<Part>;
+  /** Calls and results that are complete, or that the provider has yet to go on with: indices of parts by message. */
+  readonly paired: ReadonlyMap<StoredMessage, ReadonlySet<number>>;
   /** Messages that hold the result of a call of a message before, or stand between the two. */
   readonly continuing: ReadonlySet<StoredMessage>;
   /** The ids of those calls. */
@@ -14,7 +13,8 @@ export interface ProviderRuns {
 }
 
 interface Open {
-  readonly part: Part;
+  readonly message: StoredMessage;
+  readonly index: number;
   /** The assistant's messages since the one that holds the call. */
   readonly since: StoredMessage[];
 }
@@ -25,7 +25,9 @@ interface Open {
  * where the provider has yet to go on.
  */
 export function providerRuns(rendered: readonly Rendered[], dialect: Dialect): ProviderRuns {
-  const paired = new Set<Part>();
+  const paired = new Map<StoredMessage, Set<number>>();
+  const pair = (message: StoredMessage, index: number) =>
+    paired.set(message, (paired.get(message) ?? new Set()).add(index));
   const continuing = new Set<StoredMessage>();
   const ids = new Set<string>();
   const open = new Map<string, Open>();
@@ -37,25 +39,32 @@ export function providerRuns(rendered: readonly Rendered[], dialect: Dialect): P
       continue;
     }
     for (const { since } of open.values()) since.push(message);
-    for (const part of message.content) {
+    for (const [index, part] of message.content.entries()) {
       const id = String(part.toolCallId);
       if (!isOwn(part, author, dialect)) continue;
       if (part.type === 'tool-call' && part.providerExecuted === true && !ids.has(id) && !open.has(id))
-        open.set(id, { part, since: [] });
+        open.set(id, { message, index, since: [] });
       const call = part.type === 'tool-result' ? open.get(id) : undefined;
       if (call === undefined) continue;
       open.delete(id);
       ids.add(id);
-      paired.add(call.part).add(part);
+      pair(call.message, call.index);
+      pair(message, index);
       for (const between of call.since) continuing.add(between);
     }
   }
-  const waits = rendered.at(-1)?.type === 'result';
-  for (const [id, { part, since }] of open) {
-    if (since.length > 0 && !waits) continue;
+  for (const [id, { message, index, since }] of dialect.pauses ? open : []) {
+    if (since.length > 0 && !asksTool(since.at(-1))) continue;
     ids.add(id);
-    paired.add(part);
+    pair(message, index);
     for (const between of since) continuing.add(between);
   }
   return { paired, continuing, ids };
+}
+
+/** Whether a message waits for a tool of ours. */
+function asksTool(message: StoredMessage | undefined): boolean {
+  return (
+    message?.content.some((part) => part.type === 'tool-call' && part.providerExecuted !== true) === true
+  );
 }

@@ -114,6 +114,8 @@ function sourceFault({ type, source }: Block): string | undefined {
   if (!isObject(source)) return 'source: Field required';
   if (source.type === 'url')
     return /^https?:\/\//.test(String(source.url)) ? undefined : 'Only HTTPS URLs are supported.';
+  if (source.type === 'file')
+    return typeof source.file_id === 'string' ? undefined : 'file_id: Field required';
   if (type === 'document' && source.type === 'text')
     return typeof source.data === 'string' && source.data !== '' ? undefined : 'document is empty';
   if (source.type !== 'base64') return `source.type: ${source.type} is not supported`;

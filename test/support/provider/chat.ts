@@ -154,6 +154,7 @@ function partFault(part: Record<string, Json>, files: boolean): string | undefin
     case 'input_audio':
       return isObject(part.input_audio) && isBase64(part.input_audio.data) ? undefined : 'invalid audio';
     case 'file': {
+      if (isObject(part.file) && typeof part.file.file_id === 'string') return undefined;
       const data = isObject(part.file) ? String(part.file.file_data) : '';
       return data.startsWith('data:application/pdf;base64,') ? undefined : 'invalid file data';
     }

@@ -251,9 +251,9 @@ function partFault(part: Record<string, Json>): string | undefined {
     case 'input_text':
       return String(part.text).trim() === '' ? 'a text of the content is empty' : undefined;
     case 'input_image':
-      return imageFault(part.image_url);
+      return typeof part.file_id === 'string' ? undefined : imageFault(part.image_url);
     case 'input_file': {
-      if (typeof part.file_url === 'string') return undefined;
+      if (typeof part.file_url === 'string' || typeof part.file_id === 'string') return undefined;
       const [, data] = /^data:application\/pdf;base64,(.*)$/s.exec(String(part.file_data)) ?? [];
       return isBase64(data) ? undefined : 'Expected a base64-encoded PDF.';
     }
