@@ -2,9 +2,11 @@ import {
   assistantText,
   clientCalls,
   type Entry,
+  goOn,
   isObject,
   type JsonObject,
   noResult,
+  noStart,
   type Seq,
   type View,
   type ViewPolicy,
@@ -152,7 +154,10 @@ export class CopiedSession {
       shown.splice(at === -1 ? shown.length : at, 0, intention);
     }
     const state = stateText(stateOf(start ?? this.structural('fork/start', head)));
-    return [...(state === '' ? [] : [`user ${state}`]), ...written(shown)];
+    return inTurns([
+      ...(state === '' ? [] : [{ role: 'user', lines: [`user ${state}`] }]),
+      ...written(shown),
+    ]);
   }
 
   #start(policy: ViewPolicy, seen: readonly Seq[]): Entry | undefined {
@@ -182,28 +187,48 @@ function stateText({ summary, ...others }: JsonObject): string {
   return parts.join('\n');
 }
 
+interface Said {
+  readonly role: string;
+  readonly lines: readonly string[];
+}
+
+/** The user begins, and nobody but a tool speaks between two messages of the assistant, unless the user does. */
+function inTurns(said: readonly Said[]): string[] {
+  return said.flatMap(({ role, lines }, i) => {
+    if (role !== 'assistant') return lines;
+    if (i === 0) return [`user ${noStart}`, ...lines];
+    return said[i - 1]?.role === 'assistant' ? [`user ${goOn}`, ...lines] : lines;
+  });
+}
+
 /** Entries as a model would be told them, when every call id is used once. */
-function written(entries: readonly Entry[]): string[] {
-  const lines: string[] = [];
+function written(entries: readonly Entry[]): Said[] {
+  const all: Said[] = [];
   for (const [i, entry] of entries.entries()) {
     if (entry.meta.context === false) continue;
-    if (entry.name === 'intention') lines.push(`user Your task: ${stateOf(entry).next_steps}`);
+    if (entry.name === 'intention')
+      all.push({ role: 'user', lines: [`user Your task: ${stateOf(entry).next_steps}`] });
     if (entry.kind !== 'message' || !isObject(entry.payload)) continue;
     const { role } = entry.payload;
-    if (role === 'user') lines.push(`user ${userText(entry)}`);
+    if (role === 'user') all.push({ role, lines: [`user ${userText(entry)}`] });
     if (role !== 'assistant') continue;
     const said = assistantText(entry.payload);
-    if (said !== '') lines.push(`assistant ${said}`);
     const calls = clientCalls(entry.payload);
-    lines.push(...calls.map((id) => `assistant calls ${id}`));
-    for (const id of calls) {
-      const result = entries.slice(i).find((e) => isObject(e.payload) && e.payload.toolCallId === id);
-      const output =
-        isObject(result?.payload) && isObject(result.payload.output) ? result.payload.output : {};
-      lines.push(`tool ${id} ${String(output.value ?? noResult)}`);
-    }
+    const lines = [
+      ...(said === '' ? [] : [`assistant ${said}`]),
+      ...calls.map((id) => `assistant calls ${id}`),
+    ];
+    if (lines.length > 0) all.push({ role, lines });
+    if (calls.length > 0)
+      all.push({ role: 'tool', lines: calls.map((id) => `tool ${id} ${resultOf(id, entries.slice(i))}`) });
   }
-  return lines;
+  return all;
+}
+
+function resultOf(id: string, entries: readonly Entry[]): string {
+  const result = entries.find(({ payload }) => isObject(payload) && payload.toolCallId === id);
+  const output = isObject(result?.payload) && isObject(result.payload.output) ? result.payload.output : {};
+  return String(output.value ?? noResult);
 }
 
 function userText({ payload }: Entry): string {

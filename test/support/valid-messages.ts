@@ -1,16 +1,20 @@
-import type { StoredMessage } from '@tapedeck/tape';
+import type { Part, StoredMessage } from '@tapedeck/tape';
 
 /**
- * What a provider would refuse about messages: an empty one, two of the user in a row, a call of ours without
- * exactly one result directly after it, a result without a call, an id used twice. Nothing when they are valid.
+ * What a provider would refuse about messages: an empty one, two of one role in a row, an assistant that begins, a
+ * call of ours without exactly one result directly after it, a result without a call, an id used twice. Nothing when
+ * they are valid.
  */
 export function invalidities(messages: readonly StoredMessage[]): string[] {
   const found: string[] = [];
   const used = new Set<string>();
+  const running = new Set<string>();
   let awaited: string[] = [];
   for (const [i, { role, content }] of messages.entries()) {
     if (content.length === 0) found.push(`message ${i} is empty`);
-    if (role === 'user' && messages[i - 1]?.role === 'user') found.push(`message ${i} is a second user's`);
+    if (messages[i - 1]?.role === role && running.size === 0)
+      found.push(`message ${i} is a second one of the ${role}`);
+    if (i === 0 && role !== 'user') found.push(`the ${role} begins`);
     const answered = role === 'tool' ? content.map((part) => String(part.toolCallId)) : [];
     if (answered.join() !== awaited.join()) found.push(`message ${i} answers ${answered}, not ${awaited}`);
     if (role === 'tool' && content.some((part) => part.type !== 'tool-result'))
@@ -19,6 +23,7 @@ export function invalidities(messages: readonly StoredMessage[]): string[] {
     for (const part of content) {
       if (part.type === 'text' && part.text === '' && part.providerOptions === undefined)
         found.push(`message ${i} has an empty text`);
+      if (role === 'assistant') follow(running, part);
       if (role !== 'assistant' || part.type !== 'tool-call' || part.providerExecuted === true) continue;
       const id = String(part.toolCallId);
       if (used.has(id)) found.push(`message ${i} uses the id ${id} again`);
@@ -28,4 +33,10 @@ export function invalidities(messages: readonly StoredMessage[]): string[] {
   }
   if (awaited.length > 0) found.push(`nothing answers ${awaited}`);
   return found;
+}
+
+/** A call that the provider runs may have its result in the next message, which then goes on with this one. */
+function follow(running: Set<string>, part: Part): void {
+  if (part.type === 'tool-call' && part.providerExecuted === true) running.add(String(part.toolCallId));
+  if (part.type === 'tool-result') running.delete(String(part.toolCallId));
 }

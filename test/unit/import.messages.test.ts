@@ -1,5 +1,9 @@
 import { modelMessageSchema } from 'ai';
 import { describe, expect, test } from 'vitest';
+import { entriesOf } from '../support/entries.ts';
+import { ask } from '../support/provider/ask.ts';
+import { modeOf } from '../support/provider/modes.ts';
+import { sealed } from '../support/provider/signed.ts';
 import { calls, model, outline, person, read, returns, says } from '../support/transcript.ts';
 
 const contentOf = (draft: { payload: unknown } | undefined) =>
@@ -136,7 +140,7 @@ describe('the model’s message', () => {
         {
           type: 'web_search_tool_result',
           tool_use_id: 's1',
-          content: [{ type: 'web_search_result', url: 'u' }],
+          content: [{ type: 'web_search_result', url: 'u', encrypted_content: 'enc' }],
         },
         says('found'),
       ]),
@@ -148,11 +152,57 @@ describe('the model’s message', () => {
         type: 'tool-result',
         toolCallId: 's1',
         toolName: 'web_search',
-        output: { type: 'json', value: [{ type: 'web_search_result', url: 'u' }] },
+        output: {
+          type: 'json',
+          value: [{ type: 'web_search_result', url: 'u', encryptedContent: 'enc', pageAge: null }],
+        },
       },
       { type: 'text' },
     ]);
     expect(counts.repaired).toBe(0);
+  });
+
+  test('keeps the failure of a provider’s tool, and which server has it', () => {
+    const { drafts } = read([
+      model({ uuid: 'a1' }, [
+        { type: 'server_tool_use', id: 's1', name: 'web_search', input: {} },
+        {
+          type: 'web_search_tool_result',
+          tool_use_id: 's1',
+          content: { type: 'web_search_tool_result_error', error_code: 'unavailable' },
+        },
+        { type: 'mcp_tool_use', id: 'm1', name: 'ask', server_name: 'wiki', input: {} },
+        { type: 'mcp_tool_result', tool_use_id: 'm1', is_error: true, content: [] },
+      ]),
+    ]);
+    expect(contentOf(drafts[0])).toMatchObject([
+      {},
+      { output: { type: 'error-json', value: { errorCode: 'unavailable' } } },
+      { providerOptions: { anthropic: { type: 'mcp-tool-use', serverName: 'wiki' } } },
+      { output: { type: 'error-json', value: [] } },
+    ]);
+  });
+
+  test('gives a provider back what its search had found', async () => {
+    const block = {
+      type: 'web_search_tool_result',
+      tool_use_id: 'srvtoolu_1',
+      content: [
+        { type: 'web_search_result', url: 'u', title: 't', encrypted_content: sealed('u'), page_age: 'May' },
+      ],
+    };
+    const { drafts } = read([
+      person({ uuid: 'u1' }, [says('look')]),
+      model({ uuid: 'a1', parent: 'u1' }, [
+        { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: { query: 'q' } },
+        block,
+        says('found'),
+      ]),
+      person({ uuid: 'u2', parent: 'a1' }, [says('and?')]),
+    ]);
+    const asked = await ask(modeOf('anthropic'), entriesOf(drafts));
+    expect(asked?.refused).toBeUndefined();
+    expect(asked?.body.messages).toMatchObject([{}, { content: [{}, block, {}] }, {}]);
   });
 
   test('leaves its record beside it when it has a block of an unknown type, or a call that cannot be one', () => {

@@ -5,13 +5,13 @@ import {
   defineDeck,
   limitsOf,
   mergeConfig,
-  openDeck,
   SessionError,
 } from '@tapedeck/runtime';
 import { tool } from 'ai';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { openDeck } from '../support/deck.ts';
 import { openStore } from '../support/store.ts';
 
 const add = tool({

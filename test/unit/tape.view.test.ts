@@ -294,8 +294,8 @@ describe('tool calls', () => {
   });
 
   test('one that nothing answered says so', () => {
-    const drafts = [assistant([toolCall('c1', 'read', {})])];
-    expect(view(entriesOf(drafts)).messages[1]).toEqual({
+    const drafts = [user('go'), assistant([toolCall('c1', 'read', {})])];
+    expect(view(entriesOf(drafts)).messages[2]).toEqual({
       role: 'tool',
       content: [
         {
@@ -313,7 +313,8 @@ describe('tool calls', () => {
       assistant([toolCall('c', 'read', {})]),
       toolResult({ toolCallId: 'c', toolName: 'read' }, value),
     ];
-    expect(flatten(view(entriesOf([...round('1'), ...round('2'), ...round('3')])))).toEqual([
+    expect(flatten(view(entriesOf([user('go'), ...round('1'), ...round('2'), ...round('3')])))).toEqual([
+      'user go',
       'assistant calls c',
       'tool c 1',
       'assistant calls c_2',

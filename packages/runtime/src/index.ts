@@ -32,6 +32,7 @@ export {
   type ModelSpec,
   resolveModel,
 } from './model-spec.ts';
+export { toPrompt } from './prompt.ts';
 export {
   decide,
   defaultMode,

@@ -1,9 +1,18 @@
-import { type Awaitable, blobHashes, restoreBlobs, type StoredMessage } from '@tapedeck/tape';
+import {
+  type Awaitable,
+  blobHashes,
+  goOn,
+  isObject,
+  type Part,
+  restoreBlobs,
+  type StoredMessage,
+} from '@tapedeck/tape';
 import type { ModelMessage } from './model.ts';
 
 /**
- * A view's messages as the AI SDK takes them: bytes put back, and texts well-formed, since providers refuse a lone
- * surrogate that the tape keeps as it was.
+ * A view's messages as the AI SDK takes them: bytes and addresses put back, texts well-formed, since providers
+ * refuse a lone surrogate that the tape keeps as it was. They end with something to answer: where the assistant
+ * spoke last, the user tells it to go on, as the view shows once it has.
  */
 export async function toPrompt(
   messages: readonly StoredMessage[],
@@ -13,7 +22,39 @@ export async function toPrompt(
   for (const hash of new Set(messages.flatMap((message) => blobHashes(message.content))))
     bytes.set(hash, await loadBlob(hash));
   const load = (hash: string) => bytes.get(hash) ?? new Uint8Array();
-  return messages.map((message) => wellFormed(restoreBlobs(message, load)) as ModelMessage);
+  const prompt = messages.map((message) => {
+    const whole = wellFormed(restoreBlobs(message, load)) as StoredMessage;
+    return { ...whole, content: whole.content.map(withAddresses) } as unknown as ModelMessage;
+  });
+  if (awaitsUser(messages)) prompt.push({ role: 'user', content: [{ type: 'text', text: goOn }] });
+  return prompt;
+}
+
+/** Whether the assistant has finished: a tool that its provider runs may still be under way. */
+function awaitsUser(messages: readonly StoredMessage[]): boolean {
+  const last = messages.at(-1);
+  if (last?.role !== 'assistant') return false;
+  const ran = new Set(
+    last.content.filter(({ type }) => type === 'tool-result').map((part) => part.toolCallId),
+  );
+  return last.content.every((part) => part.type !== 'tool-call' || ran.has(part.toolCallId));
+}
+
+/** The SDK takes an address only as a `URL`, which a tape keeps as its text. */
+function withAddresses(part: Part): Part {
+  if (part.type === 'file' || part.type === 'reasoning-file')
+    return { ...part, data: withAddress(part.data) };
+  if (part.type !== 'tool-result' || !isObject(part.output) || !Array.isArray(part.output.value)) return part;
+  if (part.output.type !== 'content') return part;
+  const value = (part.output.value as readonly Part[]).map((item) =>
+    item.type === 'file' ? { ...item, data: withAddress(item.data) } : item,
+  );
+  return { ...part, output: { ...part.output, value } };
+}
+
+function withAddress(data: unknown): unknown {
+  if (!isObject(data) || data.type !== 'url' || typeof data.url !== 'string') return data;
+  return { ...data, url: new URL(data.url) };
 }
 
 function wellFormed(value: unknown): unknown {

@@ -11,6 +11,7 @@ export {
 export type { Sources } from './clock.ts';
 export { assistantText } from './collect.ts';
 export type { Conflict, ConflictReport } from './conflicts.ts';
+export type { Target } from './dialect.ts';
 export type { Finding } from './doctor.ts';
 export { checkDraft } from './encode.ts';
 export {
@@ -33,7 +34,7 @@ export {
   user,
 } from './entry.ts';
 export { TapeError, type TapeErrorCode } from './errors.ts';
-export { noResult, type Target } from './fit.ts';
+export { goOn, noAnswer, noResult, noStart } from './fit.ts';
 export type { Deliver, Forked, ForkRequest, Span } from './fork.ts';
 export { bodyHash, type ChainLink, entryHash, genesisHash, sha256 } from './hash.ts';
 export type { InboxBody, InboxDraft, InboxItem, RunItem, Taken } from './inbox.ts';

@@ -22,7 +22,10 @@ export function renderEntry(entry: Entry): Rendered | undefined {
   const provider = typeof meta.provider === 'string' ? meta.provider : undefined;
   if (kind === 'message') {
     const role = payload.role === 'assistant' ? 'assistant' : 'user';
-    const content = (Array.isArray(payload.content) ? payload.content : []) as unknown as Part[];
+    const parts = (Array.isArray(payload.content) ? payload.content : []) as unknown as Part[];
+    if (meta.partial === true && role === 'assistant')
+      return { type: 'message', message: { role, content: parts.map(unsigned) }, provider: undefined };
+    const content = parts;
     const options = isObject(payload.providerOptions) ? payload.providerOptions : undefined;
     const message = { role, content, ...(options !== undefined && { providerOptions: options }) } as const;
     return { type: 'message', message, provider };
@@ -34,6 +37,11 @@ export function renderEntry(entry: Entry): Rendered | undefined {
     return text === '' ? undefined : { type: 'message', message: userText(text), provider };
   }
   return undefined;
+}
+
+/** A part of an answer that broke off is nobody's own: its provider never finished, signed or kept it. */
+function unsigned({ providerOptions: _, ...part }: Part): Part {
+  return part as Part;
 }
 
 /** A large output is shown by its beginning: whoever needs the rest reads it by its hash. */

@@ -1,5 +1,6 @@
+import type { Target } from './dialect.ts';
 import type { Entry, Seq } from './entry.ts';
-import { fitTo, type Target } from './fit.ts';
+import { fitTo } from './fit.ts';
 import { sha256 } from './hash.ts';
 import { renderEntry, renderState, type StoredMessage } from './render.ts';
 import { select, type ViewPolicy } from './select.ts';

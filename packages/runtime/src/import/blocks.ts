@@ -50,21 +50,48 @@ export function assistantPart(block: Block): Part | undefined {
   if (type === 'tool_use') return callPart(block);
   if (type === 'server_tool_use' || type === 'mcp_tool_use') {
     const call = callPart(block);
-    return call && { ...call, providerExecuted: true };
+    const serverName = type === 'mcp_tool_use' ? text(block.server_name) : undefined;
+    const options =
+      serverName === undefined
+        ? {}
+        : { providerOptions: { anthropic: { type: 'mcp-tool-use', serverName } } };
+    return call && { ...call, providerExecuted: true, ...options };
   }
   return undefined;
 }
 
 /**
- * The result of a tool that the provider ran: it stays in the model's message, its content as the provider gave
- * it. `names` gives the tool of each call of that message.
+ * The result of a tool that the provider ran: it stays in the model's message, its content as the AI SDK has it, so
+ * that it can go back to the provider. `names` gives the tool of each call of that message.
  */
 export function providerResultPart(block: Block, names: ReadonlyMap<string, string>): Part | undefined {
   const toolCallId = text(block.tool_use_id);
   const toolName = toolCallId === undefined ? undefined : names.get(toolCallId);
   if (toolName === undefined || !text(block.type)?.endsWith('_tool_result')) return undefined;
-  const output = { type: 'json', value: block.content ?? null };
-  return { type: 'tool-result', toolCallId, toolName, output };
+  const value = webNames.has(toolName) ? sdkNames(block.content ?? null) : (block.content ?? null);
+  const failed =
+    block.is_error === true || (isObject(value) && text(value.type)?.endsWith('_error') === true);
+  return {
+    type: 'tool-result',
+    toolCallId,
+    toolName,
+    output: { type: failed ? 'error-json' : 'json', value },
+  };
+}
+
+/** The tools whose results the SDK has under names of its own. */
+const webNames: ReadonlySet<string> = new Set(['web_search', 'web_fetch']);
+
+/** Those names: `encrypted_content` is `encryptedContent`, and so on. A page may have no age. */
+function sdkNames(value: Json): Json {
+  if (Array.isArray(value)) return value.map(sdkNames);
+  if (!isObject(value)) return value;
+  const fields = Object.entries(value).map(([name, field]) => [
+    name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()),
+    sdkNames(field),
+  ]);
+  const age = value.type === 'web_search_result' ? { pageAge: null } : {};
+  return { ...age, ...Object.fromEntries(fields) };
 }
 
 /** A base64 source with its media type, as images and documents have it. */

@@ -1,0 +1,37 @@
+import type { Entry } from '@tapedeck/tape';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { anyHistory } from '../support/golden/arbitrary-history.ts';
+import { ask } from '../support/provider/ask.ts';
+import { modeOf, modes } from '../support/provider/modes.ts';
+import { sized } from '../support/soak.ts';
+import { openStore } from '../support/store.ts';
+
+const seed = Number(process.env.TAPEDECK_SEED ?? 20261121);
+
+test(
+  'whatever is on a tape, every provider takes it',
+  async () => {
+    let sent = 0;
+    await fc.assert(
+      fc.asyncProperty(
+        anyHistory,
+        fc.constantFrom(...modes.map(({ name }) => name)),
+        async (drafts, name) => {
+          const mode = modeOf(name);
+          using store = openStore();
+          store.session('main');
+          for (const draft of drafts) store.append('main', [draft]);
+          const entries: Entry[] = [...store.viewEntries('main')];
+          const asked = await ask(mode, entries, { blob: (hash) => store.blob(hash) });
+          if (asked === undefined) return;
+          sent += 1;
+          expect(asked.refused).toBeUndefined();
+        },
+      ),
+      { numRuns: sized(800, 50_000), seed, interruptAfterTimeLimit: sized(120_000, 3_600_000) },
+    );
+    expect(sent).toBeGreaterThan(sized(500, 30_000));
+  },
+  sized(120_000, 3_600_000),
+);
