@@ -1,7 +1,7 @@
 import type { LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider';
 import type { CostOf, SessionUsage } from '@tapedeck/runtime';
 import { readUsage } from '@tapedeck/runtime/session-usage';
-import { assistant, type SqliteTapeStore, user } from '@tapedeck/tape';
+import { assistant, compaction, type SqliteTapeStore, user } from '@tapedeck/tape';
 import { convertArrayToReadableStream, MockLanguageModelV4 } from 'ai/test';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -296,4 +296,21 @@ test('in any history of forks, rewinds and merges each call is counted once, whe
     }),
     { numRuns: 100 },
   );
+});
+
+test('a summary that made room was paid for, and is no part of the window', async () => {
+  using store = openStore();
+  store.session('main');
+  const usage = { input: 100, output: 10, reasoning: 0, cacheRead: 0, cacheWrite: 0 };
+  store.append('main', [user('Hi'), { ...assistant('Hello.'), meta: { model: 'a', usage } }]);
+  const state = { summary: 'They greeted each other.', range: [2, 3] as [number, number] };
+  store.append('main', [{ ...compaction(state), meta: { model: 'b', usage: { ...usage, input: 7 } } }]);
+  const info = store.find('main');
+  if (info === undefined) throw new Error('main is there');
+  expect(await readUsage(store, info)).toMatchObject({
+    steps: 2,
+    usage: { input: 107, output: 20 },
+    window: 110,
+    models: [{ model: 'a' }, { model: 'b', usage: { input: 7 } }],
+  });
 });

@@ -1,7 +1,7 @@
 import { compaction, type Entry, isObject, type Seq, type StoredMessage, view } from '@tapedeck/tape';
 import type { LoopContext } from './loop.ts';
 import { callModel, modelMeta } from './model.ts';
-import { usageJson } from './usage.ts';
+import { costMeta, usageJson } from './usage.ts';
 
 const instructions =
   'You are handing over a conversation to a colleague who has not seen it. Summarise the transcript: the goal, ' +
@@ -39,7 +39,12 @@ export async function makeRoom(context: LoopContext, entries: readonly Entry[]):
     if (answer.text.trim() === '') return false;
     const range = [before[0]?.seq ?? cut - 1, cut - 1] as const;
     const state = { summary: answer.text, range, trigger: 'overflow', tokens_before: tokens };
-    const meta = { run: context.run, ...modelMeta(model), usage: usageJson(answer.usage) };
+    const meta = {
+      run: context.run,
+      ...modelMeta(model),
+      usage: usageJson(answer.usage),
+      ...costMeta(context.cost, answer.usage, modelMeta(model).model),
+    };
     const { to } = await context.append([{ ...compaction(state, { keepFrom: cut }), meta }]);
     context.tell({ type: 'compacted', seq: to, range });
     return true;

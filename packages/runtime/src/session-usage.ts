@@ -59,7 +59,7 @@ export async function sumUsage(
     const model = typeof entry.meta.model === 'string' ? entry.meta.model : undefined;
     models.set(model, addSums(models.get(model) ?? noSum, call));
     sum = addSums(sum, call);
-    window = call.total;
+    if (entry.kind === 'message') window = call.total;
   }
   return {
     session,
@@ -69,9 +69,10 @@ export async function sumUsage(
   };
 }
 
-/** The call that an entry is the answer of. */
+/** The call that an entry is the answer of: what the model said, or a summary that was asked for. */
 function callOf({ kind, inherited, payload, meta }: Entry): UsageSum | undefined {
-  if (kind !== 'message' || inherited || !isObject(payload) || payload.role !== 'assistant') return undefined;
+  if (inherited || !isObject(payload)) return undefined;
+  if (kind !== 'compaction' && (kind !== 'message' || payload.role !== 'assistant')) return undefined;
   const usage = recordedUsage(meta);
   if (usage === undefined) return undefined;
   return {
@@ -80,6 +81,10 @@ function callOf({ kind, inherited, payload, meta }: Entry): UsageSum | undefined
     total: totalOf(usage),
     ...(typeof meta.cost === 'number' && { cost: meta.cost }),
   };
+}
+
+async function* answersOf(store: Pick<TapeStore, 'read'>, id: string): AsyncGenerator<Entry> {
+  for (const kind of ['message', 'compaction'] as const) yield* store.read(id, { own: true, kind });
 }
 
 /**
@@ -91,7 +96,7 @@ export async function readUsage(
   { id, name }: Pick<SessionInfo, 'id' | 'name'>,
   { tree = false }: { readonly tree?: boolean } = {},
 ): Promise<SessionUsage> {
-  const own = await sumUsage(name, store.read(id, { own: true, kind: 'message' }));
+  const own = await sumUsage(name, answersOf(store, id));
   if (!tree) return own;
   const children: SessionUsage[] = [];
   for (const child of await store.sessions({ parent: id, all: true }))
