@@ -1,11 +1,11 @@
 import type { ChildOutcome } from '@tapedeck/runtime';
 import { exit, UsageError } from '../errors.ts';
 import { needModelSpec } from '../model.ts';
+import { usageJson } from '../output/run.ts';
 import { safe } from '../output/safe.ts';
 import { needSession, pointOf } from '../place.ts';
 import { readText } from '../text.ts';
 import { defineVerb, type Verb } from '../verb.ts';
-import { usageJson } from './run.ts';
 
 export const delegate: Verb = defineVerb({
   command: 'delegate <parent>',
@@ -74,7 +74,7 @@ export const delegate: Verb = defineVerb({
       const parent = needSession(store, args.parent);
       const point = since === undefined ? undefined : pointOf(since.replace(/^@(?!\d+$)/, ''));
       if (point !== undefined) store.resolve(parent.id, point);
-      await using deck = await openDeck({ store, model: spec, env: io.env });
+      await using deck = await openDeck({ store, home: context.home.dir, model: spec, env: io.env });
       const session = await deck.session(parent.name);
       const delegation = session.delegate(tasks, {
         ...(point !== undefined && { since: point }),

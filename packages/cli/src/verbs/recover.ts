@@ -35,7 +35,12 @@ export const recover: Verb = defineVerb({
     const { openDeck } = await import('@tapedeck/runtime');
     return await context.changing(async (store) => {
       const session = name === undefined ? undefined : needSession(store, name).name;
-      await using deck = await openDeck({ store, env: io.env, ...(spec !== '' && { model: spec }) });
+      await using deck = await openDeck({
+        store,
+        home: context.home.dir,
+        env: io.env,
+        ...(spec !== '' && { model: spec }),
+      });
       const report = await deck.recover({
         ...(session !== undefined && { session }),
         ...(abort === true && { abort: true }),
