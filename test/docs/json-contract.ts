@@ -96,7 +96,11 @@ const status: readonly Field[] = [
   maybe('task', 'string', 'as in `sessions`'),
   maybe('delivery', 'string', 'as in `sessions`'),
   field('queued', 'number', 'messages and answers that wait in the inbox'),
-  field('waiting', 'array', '`{call, tool, input, for}` of each call that waits; `for` is `approval` or `result`'),
+  field(
+    'waiting',
+    'array',
+    '`{call, tool, input, for}` of each call that waits; `for` is `approval` or `result`',
+  ),
   maybe('owner', 'object', '`{id, pid, host}` of who is writing the session'),
 ];
 
@@ -496,7 +500,11 @@ export const contract: Readonly<Record<string, VerbContract>> = {
         form: 'one object',
         fields: [
           field('session', 'string', 'name'),
-          field('aborted', 'boolean', 'a run was stopped; false: none was under way, or it has not ended yet'),
+          field(
+            'aborted',
+            'boolean',
+            'a run was stopped; false: none was under way, or it has not ended yet',
+          ),
         ],
       },
     ],
@@ -516,7 +524,10 @@ export const contract: Readonly<Record<string, VerbContract>> = {
     quiet: 'the answer, or the id of what was left in the inbox, without status on stderr',
     exits: [
       [1, 'the run that went on did not come to its end, or another call waits'],
-      [2, 'several calls wait and none was named, the answer is of the wrong kind, or the model cannot be used'],
+      [
+        2,
+        'several calls wait and none was named, the answer is of the wrong kind, or the model cannot be used',
+      ],
       [3, 'no such session, or no such call that waits'],
       [6, 'another process is running the session, or there is no model: left in its inbox'],
       [130, 'interrupted; what was said so far is on the tape'],

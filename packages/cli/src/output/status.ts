@@ -29,7 +29,7 @@ export function statusJson(status: Status): Readonly<Record<string, unknown>> {
 }
 
 /** Where a session stands, on one line: `main  busy streaming  active  2 queued  process 4711`. */
-export function statusLine(status: Status): string {
+function statusLine(status: Status): string {
   const { session, state, phase, attempt, message, lifecycle, task, delivery } = status;
   const { queued, waiting, owner } = status;
   const words = [
