@@ -1,3 +1,4 @@
+import { attach } from '../attach.ts';
 import { exit, UsageError } from '../errors.ts';
 import { needModelSpec } from '../model.ts';
 import { exitOf, printRuns, resultJson } from '../output/run.ts';
@@ -11,8 +12,9 @@ export const run: Verb = defineVerb({
   group: 'Start',
   summary: 'Send a prompt to a session and follow its run',
   detail:
-    'Without a prompt it takes up what waits in the inbox, else goes on from the tail. The answer is on stdout, everything ' +
-    'else on stderr. Messages that others send meanwhile are answered before it ends. Exit 1 when the run did not come to its end.',
+    'Without a prompt it takes up what waits in the inbox, else goes on from the tail; --attach follows a run that another ' +
+    'process has under way. The answer is on stdout, everything else on stderr. Messages that others send meanwhile are ' +
+    'answered before it ends. Exit 1 when the run did not come to its end.',
   examples: [
     [
       'tape run main "Plan the release" --model openai-compatible/gpt-oss',
@@ -29,14 +31,24 @@ export const run: Verb = defineVerb({
         requiresArg: true,
         describe: 'PROVIDER/MODEL or script:FILE (default: $TAPE_MODEL)',
       })
+      .option('attach', {
+        type: 'boolean',
+        describe: 'Follow the run under way, or the last one, and write nothing',
+      })
       .option('max-steps', {
         type: 'number',
         requiresArg: true,
         default: 10,
         describe: 'Model calls at most',
       }),
-  run: async ({ name, prompt, model, maxSteps }, context) => {
+  run: async ({ name, prompt, model, maxSteps, attach: attaching }, context) => {
     const { io, options } = context;
+    if (attaching === true) {
+      if (prompt !== undefined) throw new UsageError('cannot attach with a prompt: use tape send');
+      return await context.reading(
+        async (store) => await attach(store, needSession(store, name).name, context),
+      );
+    }
     const spec = needModelSpec(model, io);
     if (maxSteps < 1) throw new UsageError('cannot run: --max-steps must be at least 1');
     const input = prompt === undefined ? undefined : await readText(prompt, io);
