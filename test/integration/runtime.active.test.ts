@@ -158,6 +158,13 @@ test('idle, busy, retrying with its reason, busy, idle; whoever asks late is tol
   const settings = { home: home.path, model: 'openai-compatible/test-model', env: provider.env };
   await using deck = await openDeck({ ...settings, limits: { retryDelayMs: 1 } });
   const main = await deck.session('main');
+  const told: string[] = [];
+  const over = new AbortController();
+  const listening = (async () => {
+    for await (const event of main.subscribe({ signal: over.signal }))
+      if (event.type === 'status-changed' && told.at(-1) !== event.status.state)
+        told.push(event.status.state);
+  })();
   const seen: RunStatus[] = [await main.status()];
   const run = main.run('Go');
   await until(() => provider.requests.length === 1);
@@ -170,6 +177,10 @@ test('idle, busy, retrying with its reason, busy, idle; whoever asks late is tol
   }
   await run;
   seen.push(await main.status());
+  while (told.at(-1) !== 'idle') await sleep(1);
+  over.abort();
+  await listening;
+  expect(told).toEqual(['busy', 'retrying', 'busy', 'idle']);
   expect(seen).toMatchObject([
     { state: 'idle' },
     { state: 'busy', phase: 'streaming', run: run.id },
