@@ -27,10 +27,27 @@ test('the list of error codes has every code that the sources have', () => {
 });
 
 const answers = JSON.stringify([
+  { when: { session: 'asking' }, text: 'Seven.' },
   { when: { text: 'Plan it' }, text: 'First the tests.' },
   { when: { text: 'Write the tests' }, text: 'Written.' },
 ]);
 const message = '{"role":"user","content":"hello","key":"k"}\n';
+
+/** A run that ended with a call which somebody is to answer. */
+const asking = [
+  { role: 'user', content: 'How warm is it?' },
+  {
+    role: 'assistant',
+    content: [{ type: 'tool-call', toolCallId: 'c1', toolName: 'measure', input: {} }],
+  },
+  {
+    kind: 'event',
+    name: 'run/waiting',
+    payload: { run: 'r1', calls: [{ toolCallId: 'c1', toolName: 'measure', for: 'result' }] },
+  },
+]
+  .map((line) => `${JSON.stringify(line)}\n`)
+  .join('');
 
 /** Commands that print every JSON form, in an order in which each finds what it needs. */
 const commands: readonly (readonly [verb: string, form: number, argv: readonly string[], input?: string])[] =
@@ -42,6 +59,15 @@ const commands: readonly (readonly [verb: string, form: number, argv: readonly s
     ['append', 1, ['append', 'main', '--each'], '{"content":"again"}\n'],
     ['anchor', 0, ['anchor', 'main', 'task-start', '--state', '{"goal":"release"}']],
     ['run', 0, ['run', 'main', 'Plan it.', '--model', 'script:answers.json']],
+    ['send', 0, ['send', 'main', 'Write the tests?', '--key', 'k1', '--model', 'script:answers.json']],
+    ['send', 1, ['send', 'main', 'Write the tests?', '--key', 'k1']],
+    ['status', 0, ['status', 'main']],
+    ['status', 1, ['status', '--all', '--jsonl']],
+    ['abort', 0, ['abort', 'main']],
+    ['wait', 0, ['wait', 'main']],
+    ['wait', 1, ['wait', 'main', '--jsonl']],
+    ['append', 0, ['append', 'asking'], asking],
+    ['approve', 0, ['approve', 'asking', 'c1', '--output', '7', '--model', 'script:answers.json']],
     [
       'delegate',
       0,

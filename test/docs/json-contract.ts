@@ -84,6 +84,31 @@ const node: readonly Field[] = [
   field('children', 'array', 'the same of each child, in spawn order'),
 ];
 
+const status: readonly Field[] = [
+  field('session', 'string', 'name'),
+  field('state', 'string', '`idle`, `busy`, `waiting` for an answer to a call, or `retrying` a model call'),
+  maybe('phase', 'string', '`processing`, `streaming`, `compacting` or `completing`; while busy'),
+  maybe('run', 'string', 'ULID of the run'),
+  maybe('started_at', 'string', 'when the run began'),
+  maybe('attempt', 'number', 'which retry it is, from 1'),
+  maybe('message', 'string', 'why the model call is made again'),
+  field('lifecycle', 'string', 'as in `sessions`'),
+  maybe('task', 'string', 'as in `sessions`'),
+  maybe('delivery', 'string', 'as in `sessions`'),
+  field('queued', 'number', 'messages and answers that wait in the inbox'),
+  field(
+    'waiting',
+    'array',
+    '`{call, tool, input, for}` of each call that waits; `for` is `approval` or `result`',
+  ),
+  maybe('owner', 'object', '`{id, pid, host}` of who is writing the session'),
+];
+
+const statuses: readonly JsonForm[] = [
+  { form: 'one array of objects', fields: status },
+  { when: 'with `--jsonl`', form: 'one object a line', fields: status },
+];
+
 const anchored: readonly JsonForm[] = [
   {
     form: 'one object',
@@ -127,6 +152,45 @@ const sessionUsage: readonly Field[] = [
 ];
 
 const usage = 'tokens: `{input, output, reasoning, cache_read, cache_write}`, which do not overlap';
+
+const runFields: readonly Field[] = [
+  field('session', 'string', 'name'),
+  field('run', 'string', 'ULID of the run, in the meta of its entries'),
+  field('text', 'string', 'text of the last answer'),
+  field('finish', 'string', '`stop`, `length`, `halted`, `waiting`, `aborted` or `error`'),
+  field('steps', 'number', 'model calls'),
+  field('usage', 'object', usage),
+  field('from', 'number', 'first position of the run'),
+  field('to', 'number', 'last position of the run'),
+  maybe('error', 'object', '`{code, message}` when the model failed'),
+  maybe('other_runs', 'array', 'the same of each other run that it did, of messages that waited'),
+];
+
+const sent: readonly JsonForm[] = [
+  {
+    when: 'when it is run here',
+    form: 'one object',
+    fields: [
+      field('id', 'string', 'id of what was left in the inbox'),
+      field('state', 'string', '`started`'),
+      ...runFields,
+    ],
+  },
+  {
+    when: 'when it is left to others, or was there already',
+    form: 'one object',
+    fields: [
+      field('session', 'string', 'name'),
+      field('id', 'string', 'id of what was left in the inbox'),
+      field(
+        'state',
+        'string',
+        '`queued`; by `--mode` also `steered` or `interrupted`; `started` for a key whose message is on the tape',
+      ),
+    ],
+  },
+];
+
 const conflict = '`{what, child, parent, via?}` of each: `state:KEY`, with the position of either side';
 const complete = 'false when a tool ran that does not declare its files, so conflicts cannot be ruled out';
 const noSession = [3, 'no such session'] as const;
@@ -195,28 +259,26 @@ export const contract: Readonly<Record<string, VerbContract>> = {
     ],
   },
   run: {
-    json: [
-      {
-        form: 'one object',
-        fields: [
-          field('session', 'string', 'name'),
-          field('run', 'string', 'ULID of the run, in the meta of its entries'),
-          field('text', 'string', 'text of the last answer'),
-          field('finish', 'string', '`stop`, `length`, `halted`, `aborted` or `error`'),
-          field('steps', 'number', 'model calls'),
-          field('usage', 'object', usage),
-          field('from', 'number', 'first position of the run'),
-          field('to', 'number', 'last position of the run'),
-          maybe('error', 'object', '`{code, message}` when the model failed'),
-        ],
-      },
-    ],
+    json: [{ form: 'one object', fields: runFields }],
     quiet: 'the answer, without status on stderr',
     exits: [
       [1, 'the model failed, or the run was halted at `--max-steps`'],
       [2, 'no model, no key for it, a script or a configuration that cannot be used or is not trusted'],
+      [1, 'the model failed, the run was halted at `--max-steps`, or a call waits for an answer'],
+      [2, 'no model, no key for it, or a script that cannot be used'],
       busy,
-      [130, 'interrupted; what was said so far is on the tape'],
+      [130, 'interrupted, or aborted by another process; what was said so far is on the tape'],
+    ],
+  },
+  send: {
+    json: sent,
+    quiet: 'the answer, or the id of the message, without status on stderr',
+    exits: [
+      [1, 'the run that it started did not come to its end'],
+      [2, 'the text is empty, or the model cannot be used'],
+      [4, 'the key was used before, for another message'],
+      [6, 'another process is running the session, or there is no model: left in its inbox'],
+      [130, 'interrupted; the message is on the tape, or in the inbox'],
     ],
   },
   delegate: {
@@ -259,6 +321,14 @@ export const contract: Readonly<Record<string, VerbContract>> = {
     ],
     quiet: 'the names, one a line',
     exits: [],
+  },
+  status: {
+    json: statuses,
+    quiet: 'the names, one a line',
+    exits: [
+      [3, 'no such session, or no tape home'],
+      [130, '`--watch` was interrupted'],
+    ],
   },
   log: {
     json: [
@@ -474,6 +544,45 @@ export const contract: Readonly<Record<string, VerbContract>> = {
         'the child is running or has open calls, was merged otherwise, or conflicts with `--on-conflict refuse`',
       ],
       [6, 'the parent is still being written after `--wait`: left in its inbox'],
+    ],
+  },
+  abort: {
+    json: [
+      {
+        form: 'one object',
+        fields: [
+          field('session', 'string', 'name'),
+          field(
+            'aborted',
+            'boolean',
+            'a run was stopped; false: none was under way, or it has not ended yet',
+          ),
+        ],
+      },
+    ],
+    quiet: 'the name',
+    exits: [noSession, [6, 'the run has not ended after `--wait`']],
+  },
+  wait: {
+    json: statuses,
+    quiet: 'the names, one a line',
+    exits: [
+      [3, 'no such session, or no tape home'],
+      [6, 'still being run after `--timeout`'],
+    ],
+  },
+  approve: {
+    json: sent,
+    quiet: 'the answer, or the id of what was left in the inbox, without status on stderr',
+    exits: [
+      [1, 'the run that went on did not come to its end, or another call waits'],
+      [
+        2,
+        'several calls wait and none was named, the answer is of the wrong kind, or the model cannot be used',
+      ],
+      [3, 'no such session, or no such call that waits'],
+      [6, 'another process is running the session, or there is no model: left in its inbox'],
+      [130, 'interrupted; what was said so far is on the tape'],
     ],
   },
   verify: {

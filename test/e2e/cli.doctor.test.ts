@@ -88,6 +88,16 @@ describe('tape doctor', () => {
     expect(store.inbox('main')).toEqual([]);
   });
 
+  test('tells of a message that waits for a run, and leaves it there', async () => {
+    using home = homeWithFork();
+    await home.tape(['send', 'main', 'later']);
+    const left = { code: 0, findings: [{ code: 'inbox-waiting', fixable: false }] };
+    expect(await examined(home)).toMatchObject(left);
+    expect(await examined(home, '--fix')).toMatchObject({ ...left, fixed: [] });
+    using store = home.open();
+    expect(store.inbox('main')).toHaveLength(1);
+  });
+
   test('makes the notes on open calls anew', async () => {
     using home = homeWithFork();
     {

@@ -3,6 +3,7 @@ import type { ChatRequest, Protocol } from './provider/protocol.ts';
 import { type Answers, type Provider, startServer } from './provider/server.ts';
 
 export type { ChatAnswer, ChatRequest } from './provider/protocol.ts';
+export type { Provider } from './provider/server.ts';
 
 /**
  * Starts a strict server of a provider, by default one of OpenAI's chat completions: it answers every valid request

@@ -135,6 +135,15 @@ test('adding up usage loads no AI SDK', () => {
   expect([...new Set(outside.map(({ from }) => from))]).toEqual(['@tapedeck/tape']);
 });
 
+test('where sessions stand is read without loading the AI SDK', () => {
+  const reached = new Set(['packages/runtime/src/status.ts']);
+  for (const file of reached)
+    for (const i of imports)
+      if (i.file === file && !i.typesOnly && i.from.startsWith('.')) reached.add(join(file, '..', i.from));
+  expect(reached.size).toBeGreaterThan(2);
+  expect(imports.filter((i) => reached.has(i.file) && external(i) && !i.typesOnly)).toEqual([]);
+});
+
 test('every module that is imported is a dependency of its package', () => {
   const wrong = imports.filter((i) => {
     if (!external(i) && ours(i.from) === undefined) return false;

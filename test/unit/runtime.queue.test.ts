@@ -1,3 +1,5 @@
+import { openDeck } from '@tapedeck/runtime';
+import { type SqliteTapeStore, user } from '@tapedeck/tape';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
@@ -115,4 +117,299 @@ test('a call that needs approval waits, and is run when it is approved', async (
   expect(await run).toMatchObject({ finish: 'stop', text: 'Done.' });
   expect(paid).toBe(1);
   expect(await main.status()).toMatchObject({ state: 'idle', waiting: [] });
+});
+
+test('two messages sent at once are two turns, and the second sees the answer to the first', async () => {
+  await using home = await scriptedDeck([{ text: 'One.' }, { text: 'Two.' }]);
+  const main = await home.deck.session('main');
+  const [first, second] = await Promise.all([main.send('One?'), main.send('Two?')]);
+  expect([first.state, second.state]).toEqual(['started', 'queued']);
+  await main.idle();
+  expect(entryLines(home.store.read('main')).slice(1)).toEqual([
+    'user: One?',
+    'assistant: One.',
+    'user: Two?',
+    'assistant: Two.',
+  ]);
+});
+
+test('messages that collect share one turn after the run', async () => {
+  const { wait, entered, open } = gate();
+  await using home = await scriptedDeck([askWait, { text: 'One.' }, { text: 'All three.' }], {
+    tools: { wait },
+  });
+  const main = await home.deck.session('main');
+  const run = main.run('Go');
+  await entered;
+  const ids: string[] = [];
+  for (const text of ['a', 'b', 'c']) ids.push((await main.send(text, { mode: 'collect' })).id);
+  open();
+  expect(await run).toMatchObject({ text: 'One.' });
+  expect(run.following?.took).toEqual(ids);
+  await main.idle();
+  expect(entryLines(home.store.read('main')).slice(4)).toEqual([
+    'assistant: One.',
+    'user: a',
+    'user: b',
+    'user: c',
+    'assistant: All three.',
+  ]);
+});
+
+test('a steering message that comes at the limit of steps starts a run of its own', async () => {
+  const { wait, entered, open } = gate();
+  await using home = await scriptedDeck([askWait, { text: 'Done.' }], {
+    tools: { wait },
+    limits: { maxSteps: 1 },
+  });
+  const main = await home.deck.session('main');
+  const run = main.run('Go');
+  await entered;
+  await main.send('Hurry', { mode: 'steer' });
+  open();
+  expect(await run).toMatchObject({ finish: 'halted' });
+  await main.idle();
+  expect(entryLines(home.store.read('main')).slice(4)).toEqual([
+    'event run/halted',
+    'user: Hurry',
+    'assistant: Done.',
+  ]);
+});
+
+test('interruptions that wait for the same run to stop are answered together', async () => {
+  const entered = Promise.withResolvers<void>();
+  const leave = Promise.withResolvers<string>();
+  const stubborn = tool({
+    inputSchema: z.object({}),
+    execute: async () => {
+      entered.resolve();
+      return await leave.promise;
+    },
+  });
+  await using home = await scriptedDeck(
+    [{ toolCalls: [{ name: 'stubborn', input: {}, id: 'c1' }] }, { text: 'At once.' }],
+    { tools: { stubborn }, limits: { abortGraceMs: 60_000 } },
+  );
+  const main = await home.deck.session('main');
+  const run = main.run('Go');
+  await entered.promise;
+  await main.send('Stop', { mode: 'interrupt' });
+  await main.send('And think', { mode: 'interrupt' });
+  leave.resolve('late');
+  expect(await run).toMatchObject({ finish: 'aborted' });
+  await main.idle();
+  expect(entryLines(home.store.read('main')).slice(-3)).toEqual([
+    'user: Stop',
+    'user: And think',
+    'assistant: At once.',
+  ]);
+});
+
+test.each(['send', 'run'] as const)(
+  'messages behind a run that failed wait for the next %s, and come in their order',
+  async (how) => {
+    const { wait, entered, open } = gate();
+    await using home = await scriptedDeck(
+      [askWait, { error: 'no luck' }, { text: 'Two.' }, { text: 'Three.' }],
+      { tools: { wait } },
+    );
+    const main = await home.deck.session('main');
+    const run = main.run('Go');
+    await entered;
+    await main.send('Two?');
+    open();
+    expect(await run).toMatchObject({ finish: 'error' });
+    expect(run.following).toBeUndefined();
+    await main.idle();
+    expect(await main.status()).toMatchObject({ state: 'error', queued: 1 });
+    if (how === 'send') expect(await main.send('Three?')).toMatchObject({ state: 'queued' });
+    else expect(await main.run()).toMatchObject({ text: 'Two.' });
+    await main.idle();
+    const expected = ['user: Two?', 'assistant: Two.', 'user: Three?', 'assistant: Three.'];
+    expect(entryLines(home.store.read('main')).slice(5)).toEqual(
+      how === 'send' ? expected : expected.slice(0, 2),
+    );
+    expect(await main.status()).toMatchObject({ state: 'idle', queued: 0 });
+  },
+);
+
+test('the same key sent twice is one message, waiting or on the tape', async () => {
+  const { wait, entered, open } = gate();
+  await using home = await scriptedDeck([askWait, { text: 'One.' }, { text: 'Two.' }], { tools: { wait } });
+  const main = await home.deck.session('main');
+  const run = main.run('Go');
+  await entered;
+  const first = await main.send('Two?', { key: 'k' });
+  expect(await main.send('Two?', { key: 'k' })).toEqual(first);
+  await expect(main.send('Three?', { key: 'k' })).rejects.toMatchObject({ code: 'TAPE_KEY_CONFLICT' });
+  open();
+  await run;
+  await main.idle();
+  expect(await main.send('Two?', { key: 'k' })).toEqual({ id: 'k', state: 'started' });
+  await main.idle();
+  expect(entryLines(home.store.read('main')).slice(4)).toEqual([
+    'assistant: One.',
+    'user: Two?',
+    'assistant: Two.',
+  ]);
+});
+
+test('people interrupt a manager, agents and timers wait for their turn', async () => {
+  const { wait, entered } = gate();
+  await using home = await scriptedDeck([askWait, { text: 'At once.' }, { text: 'b.' }, { text: 'c.' }], {
+    tools: { wait },
+  });
+  const main = await home.deck.session('main', { kind: 'manager' });
+  const run = main.run('Go');
+  await entered;
+  expect(await main.send('b?', { source: 'agent' })).toMatchObject({ state: 'queued' });
+  expect(await main.send('c?', { source: 'timer' })).toMatchObject({ state: 'queued' });
+  expect(await main.send('Now', { source: 'user' })).toMatchObject({ state: 'interrupted' });
+  expect(await run).toMatchObject({ finish: 'aborted' });
+  await main.idle();
+  expect(entryLines(home.store.read('main')).slice(-6)).toEqual([
+    'user: Now',
+    'assistant: At once.',
+    'user: b?',
+    'assistant: b.',
+    'user: c?',
+    'assistant: c.',
+  ]);
+});
+
+test('a run is refused while another is under way, by whatever handle and deck', async () => {
+  const { wait, entered, open } = gate();
+  await using home = await scriptedDeck([askWait, { text: 'One.' }], { tools: { wait } });
+  const main = await home.deck.session('main');
+  const run = main.run('Go');
+  await entered;
+  const same = await home.deck.session('main');
+  await expect(same.run('Me too')).rejects.toMatchObject({ code: 'SESSION_BUSY', data: { run: run.id } });
+  await using other = await scriptedDeck([], { store: home.store });
+  await expect((await other.deck.session('main')).run('Me too')).rejects.toMatchObject({
+    code: 'SESSION_BUSY',
+    data: { owner: { pid: process.pid } },
+  });
+  open();
+  expect(await run).toMatchObject({ finish: 'stop' });
+  expect(entryLines(home.store.read('main'))).not.toContain('user: Me too');
+});
+
+test('without a model a message waits, whatever its mode, and a run without input takes it up', async () => {
+  await using home = await scriptedDeck([{ text: 'Hello.' }]);
+  const without = await openDeck({ store: home.store });
+  const sent = await (await without.session('main')).send('Hi', { mode: 'steer' });
+  expect(sent.state).toBe('queued');
+  const main = await home.deck.session('main');
+  expect(await main.status()).toMatchObject({ state: 'idle', queued: 1 });
+  const run = main.run();
+  expect(await run).toMatchObject({ text: 'Hello.', steps: 1 });
+  expect(run.took).toEqual([sent.id]);
+  expect(entryLines(home.store.read('main')).slice(1)).toEqual(['user: Hi', 'assistant: Hello.']);
+});
+
+test('a deck that is closed stops its run, and leaves what waits in the inbox', async () => {
+  const { wait, entered } = gate();
+  await using home = await scriptedDeck([askWait, { text: 'One.' }], { tools: { wait } });
+  const deck = await openDeck({ store: home.store, model: home.spec, tools: { wait } });
+  const main = await deck.session('main');
+  const run = main.run('Go');
+  await entered;
+  await main.send('Later');
+  await deck[Symbol.asyncDispose]();
+  expect(await run).toMatchObject({ finish: 'aborted' });
+  expect(home.store.inbox('main')).toHaveLength(1);
+  expect(home.store.owners()).toEqual([]);
+});
+
+/** A store that does something once, right before or right after the first lease is given back. */
+function aroundRelease(store: SqliteTapeStore, when: 'before' | 'after', act: () => void): SqliteTapeStore {
+  let armed = true;
+  const once = (now: 'before' | 'after') => {
+    if (!armed || now !== when) return;
+    armed = false;
+    act();
+  };
+  return new Proxy(store, {
+    get: (target, property) => {
+      const value: unknown = Reflect.get(target, property, target);
+      if (typeof value !== 'function') return value;
+      return (...args: readonly unknown[]) => {
+        if (property === 'release') once('before');
+        const result: unknown = Reflect.apply(value, target, args);
+        if (property === 'release') once('after');
+        return result;
+      };
+    },
+  });
+}
+
+test.each([
+  { ending: 'well', mode: 'queue' },
+  { ending: 'well', mode: 'interrupt' },
+  { ending: 'badly', mode: 'interrupt' },
+] as const)(
+  'a message ($mode) that another process leaves as a run that ended $ending lets go is answered',
+  async ({ ending, mode }) => {
+    await using inner = await scriptedDeck([]);
+    const post = () =>
+      void inner.store.post('main', {
+        body: { type: 'input', drafts: [user('Now')] },
+        mode,
+        source: 'user',
+      });
+    const model = inner.script([
+      ending === 'well' ? { text: 'One.' } : { error: 'no luck' },
+      { text: 'Two.' },
+    ]);
+    await using deck = await openDeck({ store: aroundRelease(inner.store, 'before', post), model });
+    const main = await deck.session('main');
+    await main.run('Go');
+    await main.idle();
+    expect(entryLines(inner.store.read('main')).slice(-2)).toEqual(['user: Now', 'assistant: Two.']);
+    expect(inner.store.owners()).toEqual([]);
+  },
+);
+
+test.each(['well', 'badly'])(
+  'so is one that is sent here after a run that ended %s let go',
+  async (ending) => {
+    await using inner = await scriptedDeck([]);
+    const model = inner.script([
+      ending === 'well' ? { text: 'One.' } : { error: 'no luck' },
+      { text: 'Two.' },
+    ]);
+    let sent: Promise<unknown> | undefined;
+    const store = aroundRelease(inner.store, 'after', () => {
+      sent = main.send('Now');
+    });
+    await using deck = await openDeck({ store, model });
+    const main = await deck.session('main');
+    await main.run('Go');
+    await sent;
+    await main.idle();
+    expect(entryLines(inner.store.read('main')).slice(-2)).toEqual(['user: Now', 'assistant: Two.']);
+    expect(inner.store.inbox('main')).toEqual([]);
+  },
+);
+
+test('whoever is told that a run is over can run the session again at once', async () => {
+  const rounds = 50;
+  await using home = await scriptedDeck(Array.from({ length: rounds }, (_, i) => ({ text: `${i}.` })));
+  const main = await home.deck.session('main');
+  for (let i = 0; i < rounds; i += 1) expect(await main.run('On')).toMatchObject({ text: `${i}.` });
+  expect(await main.status()).toMatchObject({ state: 'idle' });
+});
+
+test('a denied call is answered so by a deck that lacks the tool, and a call that waits goes on waiting there', async () => {
+  const pay = tool({ inputSchema: z.object({}), needsApproval: true, execute: async () => 'paid' });
+  const ask = { toolCalls: [{ name: 'pay', input: {}, id: 'c1' }] };
+  await using home = await scriptedDeck([ask, { text: 'Then not.' }], { tools: { pay } });
+  await (await home.deck.session('main')).run('Pay');
+  await using bare = await openDeck({ store: home.store, model: home.spec });
+  const main = await bare.session('main');
+  expect(await main.run()).toMatchObject({ finish: 'waiting', steps: 0 });
+  const { run } = await main.respond('c1', { approved: false, reason: 'too much' });
+  expect(await run).toMatchObject({ finish: 'stop', text: 'Then not.' });
+  expect(entryLines(home.store.read('main')).at(-2)).toBe('pay c1 → execution-denied undefined');
 });

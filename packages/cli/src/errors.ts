@@ -140,7 +140,7 @@ function hintFor(code: string, data: Readonly<Record<string, unknown>>): string 
       return `look at the last entries with: tape log ${session} -n 20`;
     case 'TAPE_BUSY':
     case 'SESSION_BUSY':
-      return 'wait until it is idle, or leave it in the inbox with: tape append';
+      return `wait until it is idle with: tape wait ${session}; or leave it a message with: tape send ${session}`;
     case 'TAPE_EXISTS':
       return 'choose another name';
     case 'TAPE_UNSETTLED':
@@ -149,6 +149,8 @@ function hintFor(code: string, data: Readonly<Record<string, unknown>>): string 
       return data.abortable === true
         ? 'go on with: tape recover --model SPEC, or end them with: tape recover --abort'
         : 'give one with: --model openai-compatible/MODEL, or --model script:FILE';
+    case 'SESSION_NO_CALL':
+      return `see what waits with: tape status ${session}`;
     case 'SESSION_NO_KEY':
       return `set it and try again: export ${String(data.variable)}=...`;
     case 'SESSION_MERGE_WAITING':

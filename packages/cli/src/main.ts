@@ -67,6 +67,9 @@ async function parseAndRun(argv: readonly string[], io: Io): Promise<number> {
   return status ?? exit.done;
 }
 
+/** Options that need not be whole: seconds. */
+const seconds: ReadonlySet<string> = new Set(['wait', 'timeout']);
+
 /**
  * yargs makes a list of an option given twice, and NaN of a number that is none. All numbers here count something:
  * entries, steps, seconds.
@@ -75,7 +78,7 @@ function checkOptions(args: Readonly<Record<string, unknown>>, { lists = [] }: V
   for (const [name, value] of Object.entries(args)) {
     if (name !== '_' && Array.isArray(value) && !lists.includes(name))
       throw new UsageError(`cannot take --${name} more than once`);
-    if (typeof value === 'number' && !(value >= 0 && (name === 'wait' || Number.isSafeInteger(value))))
+    if (typeof value === 'number' && !(value >= 0 && (seconds.has(name) || Number.isSafeInteger(value))))
       throw new UsageError(
         `cannot read ${name.length === 1 ? '-' : '--'}${name}: it must be a whole number from 0`,
       );

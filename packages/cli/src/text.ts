@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { isObject, type JsonObject, parseJson, TapeError } from '@tapedeck/tape';
+import { isObject, type Json, type JsonObject, parseJson, TapeError } from '@tapedeck/tape';
 import { UsageError } from './errors.ts';
 import type { Io } from './io.ts';
 
@@ -19,16 +19,20 @@ export async function readText(argument: string, io: Io): Promise<string> {
   }
 }
 
-/** A JSON object argument, such as an anchor's state. */
-export async function readState(argument: string | undefined, io: Io): Promise<JsonObject> {
-  if (argument === undefined) return {};
-  let value: unknown;
+/** A JSON argument, of the option `what`. */
+export async function readJson(argument: string, what: string, io: Io): Promise<Json> {
   try {
-    value = parseJson(await readText(argument, io), '--state');
+    return parseJson(await readText(argument, io), what);
   } catch (error) {
     if (error instanceof TapeError) throw new UsageError(error.message);
     throw error;
   }
+}
+
+/** A JSON object argument, such as an anchor's state. */
+export async function readState(argument: string | undefined, io: Io): Promise<JsonObject> {
+  if (argument === undefined) return {};
+  const value = await readJson(argument, '--state', io);
   if (!isObject(value)) throw new UsageError('cannot read --state: it must be a JSON object');
   return value;
 }

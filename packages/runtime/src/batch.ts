@@ -90,12 +90,14 @@ interface Gated {
 async function gate(context: LoopContext, call: OpenCall): Promise<Gated> {
   const { tools, onApproval, session } = context;
   const tool = toolOf(tools, call.toolName);
+  const { toolCallId, toolName, input, decision: decided } = call;
+  if (decided?.approved === false) return { call, gate: 'denied', reason: decided.reason };
+  // A call that somebody is to answer does not fail because a deck without its tool goes by: it waits for one that has it.
+  if (tool === undefined && call.state === 'waiting' && call.for !== undefined)
+    return { call, gate: call.for };
   if (tool === undefined || refusalOf(tools, call) !== undefined) return { call, gate: 'open' };
   if (tool.execute === undefined) return { call, gate: 'result' };
-  const { toolCallId, toolName, input } = call;
-  const decided = call.decision;
-  if (decided !== undefined)
-    return { call, gate: decided.approved ? 'open' : 'denied', reason: decided.reason };
+  if (decided !== undefined) return { call, gate: 'open' };
   try {
     const needed =
       typeof tool.needsApproval === 'function'

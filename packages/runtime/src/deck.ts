@@ -9,21 +9,23 @@ import {
   type TapeStore,
 } from '@tapedeck/tape';
 import { ulid } from 'ulid';
+import { type ActiveWriter, openActiveWriter } from './active-writer.ts';
 import { checkConfig } from './check-config.ts';
 import { type ChunkWriter, openChunkWriter } from './chunk-writer.ts';
 import type { DeckConfig } from './config.ts';
 import { type DeckGraph, openDeckGraph } from './deck-graph.ts';
 import type { RunEnd } from './delegate.ts';
 import type { RunEngine, RunSpec } from './engine.ts';
+import { messageOf } from './errors.ts';
 import { patientStore } from './patient-store.ts';
 import type { RecoverOptions, RecoveryReport } from './recover.ts';
 import { Session } from './session.ts';
 import { Worker } from './worker.ts';
 
 export interface DeckOptions extends DeckConfig {
-  /** The tape home: a directory with `tape.db` and `session_graph.jsonl`. */
+  /** The tape home: a directory with `tape.db` and `session_graph.jsonl`. What is being run is shown there, too. */
   readonly home?: string;
-  /** Instead of a home: a store of your own. */
+  /** A store of your own, instead of one that is opened in the home and closed with the deck. */
   readonly store?: TapeStore;
   /** Who runs children; by default this process. */
   readonly engine?: RunEngine;
@@ -43,6 +45,10 @@ interface Job {
 /** What the sessions of one deck share. */
 export interface DeckParts {
   readonly store: TapeStore;
+  /** The directory of the home, if there is one. */
+  readonly home: string | undefined;
+  /** Shows other processes what is being run here, if there is a home. */
+  readonly active: ActiveWriter | undefined;
   readonly config: DeckConfig;
   readonly engine: RunEngine | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -83,8 +89,20 @@ export async function openDeck(options: DeckOptions): Promise<Deck> {
   const jobs: DeckParts['jobs'] = new Map();
   const patient = patientStore(store);
   const workers = new Map<string, Worker>();
+  const active =
+    home === undefined
+      ? undefined
+      : await openActiveWriter(home, {
+          store: patient,
+          onFailure: (error) => {
+            const message = `cannot show what is being run in '${home}': ${messageOf(error)}`;
+            for (const worker of workers.values()) worker.warn(message);
+          },
+        });
   const parts: DeckParts = {
     store: patient,
+    home,
+    active,
     now,
     chunks: openChunkWriter(patient),
     worker: (session) => {
@@ -113,9 +131,10 @@ export async function openDeck(options: DeckOptions): Promise<Deck> {
     sessions: async (query) => await parts.store.sessions(query),
     recover: async (o) => await (await import('./recover.ts')).recover(parts, o),
     [Symbol.asyncDispose]: async () => {
-      for (const worker of workers.values()) worker.run?.abort('the deck was closed');
+      const closing = [...workers.values()].map((worker) => worker.close());
       await engine?.stop();
-      for (const worker of workers.values()) await worker.idle();
+      await Promise.all(closing);
+      await active?.close();
       if (given === undefined) await store[Symbol.asyncDispose]();
     },
   };

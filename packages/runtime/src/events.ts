@@ -65,5 +65,7 @@ export type SessionEvent =
     }
   | { readonly type: 'session-completed'; readonly finish: Finish; readonly haltedAtLimit: boolean }
   | { readonly type: 'session-cancelled'; readonly reason: string }
+  /** Something is amiss that stops no run: what others are shown of it cannot be written. */
+  | { readonly type: 'warning'; readonly message: string }
   /** Told to those who subscribed to the session: what its run is at. Not part of a run's own events. */
   | { readonly type: 'status-changed'; readonly status: RunStatus };

@@ -33,7 +33,10 @@ export interface RunControl {
   /** Aborted when the run is to stop. */
   readonly signal: AbortSignal;
   emit(chunk: Chunk): void;
-  end(result: RunResult): void;
+  /** Says which items of the inbox the run begins with. */
+  take(items: readonly string[]): void;
+  /** `following` has taken up what waited after it. */
+  end(result: RunResult, following?: Run): void;
   fail(error: unknown): void;
 }
 
@@ -48,6 +51,8 @@ export class Run implements AsyncIterable<SessionEvent>, PromiseLike<RunResult> 
   readonly #controller = new AbortController();
   readonly #chunks = new EventLog<Chunk>();
   readonly #result: PromiseWithResolvers<RunResult> = Promise.withResolvers();
+  #took: readonly string[] = [];
+  #following: Run | undefined;
 
   /** `begin` is handed what its work tells of itself through. */
   constructor(id: string, begin: (control: RunControl) => void, signal?: AbortSignal) {
@@ -58,7 +63,11 @@ export class Run implements AsyncIterable<SessionEvent>, PromiseLike<RunResult> 
       signal:
         signal === undefined ? this.#controller.signal : AbortSignal.any([this.#controller.signal, signal]),
       emit: (chunk) => this.#chunks.push(chunk),
-      end: (result) => {
+      take: (items) => {
+        this.#took = items;
+      },
+      end: (result, following) => {
+        this.#following = following;
         this.#result.resolve(result);
         this.#chunks.close();
       },
@@ -67,6 +76,16 @@ export class Run implements AsyncIterable<SessionEvent>, PromiseLike<RunResult> 
         this.#chunks.close();
       },
     });
+  }
+
+  /** The messages and answers that it began with, by the ids that `Sent` gave them. */
+  get took(): readonly string[] {
+    return this.#took;
+  }
+
+  /** Once it is over: the run that has gone on, in this process, with what waited in the inbox. */
+  get following(): Run | undefined {
+    return this.#following;
   }
 
   /** Stops the run: the model and its tools are told, and what has been said so far stays on the tape. */

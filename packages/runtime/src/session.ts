@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
   anchor,
   type Entry,
@@ -31,7 +30,7 @@ import { defaultMode, type QueueMode, type Source } from './queue.ts';
 import { watchChunks } from './replay.ts';
 import type { Callbacks, Run } from './run.ts';
 import { readUsage, type SessionUsage } from './session-usage.ts';
-import { type Status, statusOf } from './status.ts';
+import { type Status, statusOf, untilIdle } from './status.ts';
 import { type Fresh, tail } from './tail.ts';
 import type { DeckTools } from './tool-traits.ts';
 import type { Worker } from './worker.ts';
@@ -112,8 +111,8 @@ export class Session {
   }
 
   /**
-   * Appends the input and runs the model and its tools until nothing is left to do. Without input it goes on from the
-   * tail: runs the calls that were answered meanwhile, asks the model. Awaiting the run rejects with SESSION_BUSY when the session
+   * Appends the input and runs the model and its tools until nothing is left to do. Without input it takes up what waits in the
+   * inbox, else goes on from the tail: runs the calls that were answered meanwhile, asks the model. Awaiting the run rejects with SESSION_BUSY when the session
    * is being run, here or elsewhere (`send` queues), and with SESSION_NO_MODEL or SESSION_NO_KEY before anything is written.
    */
   run(input?: Input, options: RunOptions = {}): Run {
@@ -122,12 +121,12 @@ export class Session {
 
   /**
    * Leaves a message for the session, and starts a run with it when nobody is running the session. Resolves once it is
-   * durable. Without a model here it stays queued.
+   * durable. Without a model here it stays queued until somebody runs the session.
    */
   async send(input: Input, options: SendOptions = {}): Promise<Sent> {
     const { source, key, model, meta, on } = options;
     const mode = options.mode ?? defaultMode(source, this.#kind);
-    const { id, appended } = await this.#parts.store.post(this.id, {
+    const { id, appended, owner } = await this.#parts.store.post(this.id, {
       body: { type: 'input', drafts: [user(input, { ...meta, ...(model !== undefined && { model }) })] },
       mode,
       source: source ?? 'user',
@@ -137,7 +136,7 @@ export class Session {
     const { run } = await this.#takeUp(id);
     if (run !== undefined)
       return { id, state: 'started', run, ...(on !== undefined && { text: run.watch(on) }) };
-    return { id, state: effectOf(mode) };
+    return { id, state: owner !== undefined || this.#worker.isServing ? effectOf(mode) : 'queued' };
   }
 
   /**
@@ -167,9 +166,8 @@ export class Session {
     try {
       if (config.model === undefined && (await carriedModel(store, this.id)) === undefined) return {};
       const started = await this.#worker.takeUp();
-      const isTaken = started?.job.items?.some(({ id }) => id === item) === true;
       // In an object: a run is awaited for its result.
-      return isTaken ? { run: started.run } : {};
+      return started?.run.took.includes(item) === true ? { run: started.run } : {};
     } catch (error) {
       // Somebody else is running it, and has been left the message.
       if (error instanceof SessionError && error.code === 'SESSION_BUSY') return {};
@@ -233,8 +231,7 @@ export class Session {
   /** Resolves when nobody is running the session, here or elsewhere. */
   async idle({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
     await this.#worker.idle();
-    while ((await this.#parts.store.owners()).some(({ id }) => id === this.id))
-      await sleep(idlePollMs, undefined, { signal });
+    await untilIdle(this.#parts.store, [this.id], { signal });
   }
 
   /** Writes a mark: names this point and carries a state, without cutting the view. */
@@ -332,5 +329,3 @@ function effectOf(mode: QueueMode): Sent['state'] {
   if (mode === 'interrupt') return 'interrupted';
   return mode === 'steer' || mode === 'steer-backlog' ? 'steered' : 'queued';
 }
-
-const idlePollMs = 50;

@@ -1,4 +1,6 @@
-import type { Delivery, Lifecycle, Owner, TapeStore, Task } from '@tapedeck/tape';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Delivery, Lifecycle, Owner, SessionInfo, SessionOwner, TapeStore, Task } from '@tapedeck/tape';
+import { type ActiveSession, isOf, readActive } from './active-file.ts';
 import type { WaitingCall } from './events.ts';
 import { openBatch } from './open-batch.ts';
 
@@ -33,45 +35,99 @@ export interface Status extends RunStatus {
   readonly owner?: Owner;
 }
 
+/** Where statuses are read: a store, and the home beside it, which shows what other processes are at. */
+interface Source {
+  readonly store: TapeStore;
+  readonly home?: string | undefined;
+}
+
 /**
- * Where a session stands. `run` is what this process knows of it; when another process runs it, that it does is all there is
- * to know.
+ * Where a session stands. `run` is what this process knows of it; of what another process runs, the lease tells that it
+ * does, and `run/sessions.json` of the home what it is at.
  */
 export async function statusOf(
-  { store }: { readonly store: TapeStore },
+  source: Source,
   { id, run = { state: 'idle' } }: { readonly id: string; readonly run?: RunStatus | undefined },
 ): Promise<Status> {
-  const info = await store.find(id);
+  const info = await source.store.find(id);
   if (info === undefined) throw new TypeError('a session that has a status exists');
+  return await standing(source.store, info, { run, ...(await seen(source)) });
+}
+
+/** Where sessions stand, of which this process runs none. */
+export async function statusesOf(source: Source, infos: readonly SessionInfo[]): Promise<readonly Status[]> {
+  const shown = await seen(source);
+  const statuses: Status[] = [];
+  for (const info of infos) statuses.push(await standing(source.store, info, shown));
+  return statuses;
+}
+
+/** Resolves when no process runs any of the sessions, or with `any` not all of them. `ids` are ULIDs. */
+export async function untilIdle(
+  store: TapeStore,
+  ids: readonly string[],
+  { any = false, signal }: { readonly any?: boolean; readonly signal?: AbortSignal | undefined } = {},
+): Promise<void> {
+  for (;;) {
+    const running = new Set((await store.owners()).map(({ id }) => id));
+    const isRunning = (id: string) => running.has(id);
+    if (any ? !ids.every(isRunning) : !ids.some(isRunning)) return;
+    await sleep(idlePollMs, undefined, { signal });
+  }
+}
+
+const idlePollMs = 50;
+
+/** What can be known of other processes. */
+interface Seen {
+  readonly owners: readonly SessionOwner[];
+  readonly active: readonly ActiveSession[];
+}
+
+async function seen({ store, home }: Source): Promise<Seen> {
+  return { owners: await store.owners(), active: home === undefined ? [] : readActive(home) };
+}
+
+async function standing(
+  store: TapeStore,
+  { id, name: session, lifecycle, task, delivery }: SessionInfo,
+  { owners, active, run = { state: 'idle' } }: Seen & { readonly run?: RunStatus },
+): Promise<Status> {
   const waiting = (await openBatch(store, id)).flatMap(
     ({ state, toolCallId, toolName: name, input, ...call }) =>
       state === 'waiting' && call.for !== undefined ? [{ toolCallId, name, input, for: call.for }] : [],
   );
-  const owner = (await store.owners()).find((writing) => writing.id === id)?.owner;
-  const { lifecycle, task, delivery, name: session } = info;
+  const owned = owners.find((writing) => writing.id === id);
+  const shown = owned === undefined ? undefined : active.find((one) => isOf(one, owned));
+  const queued = (await store.inbox(id)).filter(
+    ({ body: { type } }) => type === 'input' || type === 'answer',
+  );
   return {
     session,
-    ...axis({ run, isOwned: owner !== undefined, isWaiting: waiting.length > 0 }),
+    ...axis({ run, shown, isOwned: owned !== undefined, isWaiting: waiting.length > 0 }),
     lifecycle,
     ...(task !== undefined && { task }),
     ...(delivery !== undefined && { delivery }),
-    queued: (await store.inbox(id)).length,
+    queued: queued.length,
     waiting,
-    ...(owner !== undefined && { owner }),
+    ...(owned !== undefined && { owner: owned.owner }),
   };
 }
 
-/** The first axis, from what this process knows and what the store shows of others. Pure. */
+/** The first axis, from what this process knows, what the store shows of others, and what those show of themselves. Pure. */
 function axis({
   run,
+  shown,
   isOwned,
   isWaiting,
 }: {
   run: RunStatus;
+  shown: ActiveSession | undefined;
   isOwned: boolean;
   isWaiting: boolean;
 }): RunStatus {
   if (run.state === 'busy' || run.state === 'retrying') return run;
+  if (shown !== undefined) return shown.status;
   if (isOwned) return { state: 'busy' };
   return isWaiting ? { state: 'waiting' } : run.state === 'waiting' ? { state: 'idle' } : run;
 }

@@ -7,7 +7,7 @@ import type { SessionEvent } from './events.ts';
 import { type Hold, hold } from './hold.ts';
 import type { LanguageModel } from './model.ts';
 import { type Job, modelFor, perform, recordUnusable, type Stage } from './perform.ts';
-import { decide, spentAborts } from './queue.ts';
+import { decide, type QueuePoint, spentAborts } from './queue.ts';
 import { Run, type RunControl, type RunResult } from './run.ts';
 import type { RunStatus } from './status.ts';
 
@@ -16,6 +16,18 @@ interface Started {
   readonly job: Job;
   readonly run: Run;
   readonly control: RunControl;
+}
+
+/** A run that is to be done, and the right to do it. */
+interface Turn {
+  readonly held: Hold;
+  readonly started: Started;
+}
+
+/** What came of a run, where its session is now. */
+interface Ended {
+  readonly point: Extract<QueuePoint, 'ended' | 'stopped'>;
+  readonly status: RunStatus;
 }
 
 /**
@@ -30,7 +42,10 @@ export class Worker {
   #hold: Hold | undefined;
   #serving: Promise<void> | undefined;
   #status: RunStatus = { state: 'idle' };
-  #waiting = 0;
+  #known: ReadonlySet<string> = new Set();
+  /** How often something was left in the inbox here while somebody was serving it. */
+  #asked = 0;
+  #closed = false;
 
   constructor(parts: DeckParts, session: { readonly name: string; readonly id: string }) {
     this.#parts = parts;
@@ -60,6 +75,20 @@ export class Worker {
     while (this.#serving !== undefined) await this.#serving;
   }
 
+  /** Stops the run under way, and starts no other: what waits in the inbox is left there. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.run?.abort('the deck was closed');
+    await this.idle();
+  }
+
+  /** Tells of something that is amiss and stops no run. */
+  warn(message: string): void {
+    const event: SessionEvent = { type: 'warning', message };
+    if (this.#current === undefined) this.#events.send(event);
+    else this.#emit(this.#current.control, eventChunk(event));
+  }
+
   /** Starts a run of its own. Awaiting it rejects with SESSION_BUSY while another is under way. */
   start(job: Job): Run {
     const busy = this.#serving === undefined ? undefined : (this.run?.id ?? '');
@@ -74,7 +103,7 @@ export class Worker {
     this.#serve(async () => {
       // What cannot be run must fail before anything is written.
       const model = await modelFor(this.#parts, this.#session, job);
-      await this.#work(job.run, { started, model });
+      await this.#work(job.run, { first: started, model });
     }, started);
     return started.run;
   }
@@ -86,7 +115,9 @@ export class Worker {
    */
   async takeUp(): Promise<Started | undefined> {
     if (this.#serving !== undefined) {
-      await this.#hold?.look();
+      this.#asked += 1;
+      // One that fails says nothing: the next poll looks again.
+      await this.#hold?.look().catch(() => {});
       return undefined;
     }
     const begun = Promise.withResolvers<Started | undefined>();
@@ -103,15 +134,13 @@ export class Worker {
   }
 
   #serve(work: () => Promise<void>, first?: Started): void {
-    this.#serving = work().then(
-      () => this.#leave(),
-      (error) => {
-        const failed = this.#current ?? first;
-        this.#leave();
-        // Whoever waits for the run is told; nobody waits for this.
-        failed?.control.fail(error);
-      },
-    );
+    // Work that does not fail has left the session itself: somebody else may be serving it by now.
+    this.#serving = work().catch((error) => {
+      const failed = this.#current ?? first;
+      this.#leave();
+      // Whoever waits for the run is told; nobody waits for this.
+      failed?.control.fail(error);
+    });
   }
 
   /** From here on the session can be run again: whoever is told that a run is over must find it so. */
@@ -126,59 +155,105 @@ export class Worker {
   async #work(
     owner: string,
     {
-      started,
+      first,
       model,
       onBegin,
-    }: { started?: Started; model?: LanguageModel; onBegin?: (started: Started) => void },
+    }: { first?: Started; model?: LanguageModel; onBegin?: (started: Started) => void },
   ): Promise<void> {
+    const held = await this.#take(owner);
+    try {
+      let turn = first === undefined ? await this.#next(held) : await this.#firstTurn(held, first);
+      let chosen = turn?.started === first ? model : undefined;
+      while (turn !== undefined) {
+        const { started } = turn;
+        onBegin?.(started);
+        const result = await this.#perform(turn, chosen);
+        chosen = undefined;
+        try {
+          turn = await this.#next(turn.held, endOf(result));
+        } catch (error) {
+          started.control.fail(error);
+          throw error;
+        }
+        started.control.end(result, turn?.started.run);
+      }
+    } catch (error) {
+      await this.#hold?.release().catch(() => {});
+      throw error;
+    }
+  }
+
+  async #take(owner: string): Promise<Hold> {
     const held = await hold(this.#parts.store, this.#session.id, {
       owner: processOwner(owner),
       onWaiting: (items) => this.#heed(items),
     });
     this.#hold = held;
-    let next = started;
-    let chosen = model;
-    let point: 'ended' | 'stopped' = 'ended';
-    try {
-      for (;;) {
-        next ??= await this.#next(held, point);
-        if (next === undefined) return;
-        onBegin?.(next);
-        const { control } = next;
-        const result = await this.#perform(held, next, chosen);
-        chosen = undefined;
-        point = result.finish === 'error' || result.finish === 'aborted' ? 'stopped' : 'ended';
-        this.#current = undefined;
-        const following = await this.#next(held, point);
-        this.#enter(statusAfter(result));
-        if (following === undefined) this.#leave();
-        control.end(result);
-        if (following === undefined) return;
-        next = following;
+    return held;
+  }
+
+  /** A run without input of its own takes up what waits, if anything does, instead of asking the model without it. */
+  async #firstTurn(held: Hold, first: Started): Promise<Turn> {
+    if (first.job.input !== undefined) return { held, started: first };
+    const decision = decide(await held.inbox(), 'ended', held.lease.owner);
+    if (decision.do !== 'start') return { held, started: first };
+    first.control.take(decision.items.map(({ id }) => id));
+    const started = { ...first, job: { ...first.job, items: decision.items } };
+    this.#current = started;
+    return { held, started };
+  }
+
+  /**
+   * The run that the inbox asks for. Without one the lease is given back and the session left; what arrived while that was
+   * done is taken up all the same, since whoever left it found the session owned (D106).
+   */
+  async #next(
+    given: Hold,
+    { point, status }: { readonly point: Ended['point']; readonly status?: RunStatus } = { point: 'ended' },
+  ): Promise<Turn | undefined> {
+    const { owner } = given.lease;
+    this.#current = undefined;
+    let held = given;
+    let at = point;
+    for (;;) {
+      const asked = this.#asked;
+      const inbox = await held.inbox();
+      const spent = spentAborts(inbox);
+      if (spent.length > 0) await held.drain(spent.map(({ id }) => ({ id, drafts: [] })));
+      const decision = decide(inbox, at, owner);
+      if (decision.do === 'start' && !this.#closed) {
+        const started = this.#open({ run: this.#parts.newId(), items: decision.items, options: {} });
+        if (status !== undefined) this.#enter(status);
+        this.#current = started;
+        return { held, started };
       }
+      if (!(await held.release({ inputs: at === 'ended' && !this.#closed }))) continue;
+      const left = decide(await this.#parts.store.inbox(this.#session.id), at, owner);
+      // A message that was sent here after the run was over is not one that waits behind a run that failed.
+      if (asked !== this.#asked) at = 'ended';
+      const isWanted = left.do === 'start' || asked !== this.#asked;
+      const again = isWanted && !this.#closed ? await this.#takeAgain(owner) : undefined;
+      if (again === undefined) {
+        if (status !== undefined) this.#enter(status);
+        this.#leave();
+        return undefined;
+      }
+      held = again;
+    }
+  }
+
+  /** The lease once more; nothing when somebody else was quicker, who has the inbox then. */
+  async #takeAgain(owner: string): Promise<Hold | undefined> {
+    try {
+      return await this.#take(owner);
     } catch (error) {
-      await held.release().catch(() => {});
+      if (error instanceof SessionError && error.code === 'SESSION_BUSY') return undefined;
       throw error;
     }
   }
 
-  /** The run that the inbox asks for; without one the lease is given back. */
-  async #next(held: Hold, point: 'ended' | 'stopped'): Promise<Started | undefined> {
-    for (;;) {
-      const inbox = await held.inbox();
-      const spent = spentAborts(inbox);
-      if (spent.length > 0) await held.drain(spent.map(({ id }) => ({ id, drafts: [] })));
-      const decision = decide(inbox, point, held.lease.owner);
-      if (decision.do === 'start') {
-        const started = this.#open({ run: this.#parts.newId(), items: decision.items, options: {} });
-        this.#current = started;
-        return started;
-      }
-      if (await held.release({ inputs: point === 'ended' })) return undefined;
-    }
-  }
-
-  async #perform(held: Hold, { job, run, control }: Started, model?: LanguageModel): Promise<RunResult> {
+  async #perform({ held, started }: Turn, model?: LanguageModel): Promise<RunResult> {
+    const { job, run, control } = started;
     const startedAt = this.#parts.now();
     const base = { run: job.run, startedAt };
     const stage: Stage = {
@@ -211,6 +286,7 @@ export class Worker {
       job.options.signal,
     );
     if (control === undefined) throw new TypeError('a run hands out its control');
+    control.take((job.items ?? []).map(({ id }) => id));
     return { job, run, control };
   }
 
@@ -222,6 +298,7 @@ export class Worker {
 
   #enter(status: RunStatus): void {
     this.#status = status;
+    this.#parts.active?.show(this.#session, { owner: this.#hold?.lease.owner, status });
     this.#events.send({ type: 'status-changed', status });
   }
 
@@ -231,10 +308,18 @@ export class Worker {
     if (current === undefined) return;
     const decision = decide(items, 'streaming', this.#hold?.lease.owner);
     if (decision.do === 'abort') current.run.abort(decision.reason);
-    else if (items.length > this.#waiting)
+    else if (items.some(({ id }) => !this.#known.has(id)))
       this.#emit(current.control, eventChunk({ type: 'inbox-waiting', items: items.length }));
-    this.#waiting = items.length;
+    this.#known = new Set(items.map(({ id }) => id));
   }
+}
+
+function endOf(result: RunResult): Ended {
+  const { finish } = result;
+  return {
+    point: finish === 'error' || finish === 'aborted' ? 'stopped' : 'ended',
+    status: statusAfter(result),
+  };
 }
 
 /** A run that ended leaves its session idle, unless it ended because something is missing (G78, G82). */

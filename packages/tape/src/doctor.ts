@@ -28,16 +28,25 @@ export function* examine(db: Db, sources: Sources): Generator<Finding> {
         name,
         `process ${lease.pid ?? 'unknown'} left '${name}' without giving its lease back`,
       );
-  const waiting = db.all<{ name: string; items: number }>(
-    `SELECT t.name, count(*) AS items FROM inbox i JOIN tape t ON t.id = i.tape_id
+  const waiting = db.all<{ name: string; acts: number; messages: number }>(
+    `SELECT t.name, sum(i.body ->> '$.type' IN ('append', 'merge')) AS acts,
+         sum(i.body ->> '$.type' IN ('input', 'answer')) AS messages
+       FROM inbox i JOIN tape t ON t.id = i.tape_id
        WHERE NOT EXISTS (SELECT 1 FROM lease l WHERE l.tape_id = t.id) GROUP BY t.id ORDER BY t.id`,
   );
-  for (const { name, items } of waiting)
-    yield finding(
-      'inbox-waiting',
-      name,
-      `${items} items wait in the inbox of '${name}', which nobody writes`,
-    );
+  for (const { name, acts, messages } of waiting) {
+    if (acts > 0)
+      yield finding(
+        'inbox-waiting',
+        name,
+        `${acts} items wait in the inbox of '${name}', which nobody writes`,
+      );
+    if (messages > 0)
+      yield {
+        ...finding('inbox-waiting', name, `${messages} messages wait in the inbox of '${name}' for a run`),
+        fixable: false,
+      };
+  }
   for (const { name } of db.all<{ name: string }>(
     `SELECT name FROM tape WHERE lifecycle = 'staging' ORDER BY id`,
   ))

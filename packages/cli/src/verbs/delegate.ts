@@ -70,7 +70,7 @@ export const delegate: Verb = defineVerb({
       const parent = needSession(store, args.parent);
       const point = since === undefined ? undefined : pointOf(since.replace(/^@(?!\d+$)/, ''));
       if (point !== undefined) store.resolve(parent.id, point);
-      await using deck = await openDeck({ ...config, store, env: io.env });
+      await using deck = await openDeck({ ...config, store, home: context.home.dir, env: io.env });
       const session = await deck.session(parent.name);
       const delegation = session.delegate(tasks, {
         ...(args.model !== undefined && { model: args.model }),

@@ -87,9 +87,15 @@ async function look({ home, reading }: Context): Promise<Looked> {
 }
 
 function* examineFiles(home: Home): Generator<FileFinding> {
-  for (const name of ['.', ...readdirSync(home.dir)]) {
+  const run = lstatSync(join(home.dir, 'run'), { throwIfNoEntry: false });
+  const running = run?.isDirectory() === true ? readdirSync(join(home.dir, 'run')) : [];
+  for (const name of ['.', ...readdirSync(home.dir), ...running.map((file) => `run/${file}`)]) {
     const path = join(home.dir, name);
-    if (name !== '.' && (!isHomeFile(name) || lstatSync(path).isSymbolicLink()))
+    const stat = lstatSync(path, { throwIfNoEntry: false });
+    // What is being run is written anew all the time: a draft may be gone by now.
+    if (stat === undefined) continue;
+    const isStray = !isHomeFile(name) || stat.isSymbolicLink() || (name === 'run' && !stat.isDirectory());
+    if (name !== '.' && isStray)
       yield {
         code: 'unknown-file',
         session: null,
@@ -97,7 +103,7 @@ function* examineFiles(home: Home): Generator<FileFinding> {
         message: `'${path}' is not a file of a tape home`,
         fixable: false,
       };
-    else if ((lstatSync(path).mode & 0o077) !== 0)
+    else if ((stat.mode & 0o077) !== 0)
       yield {
         code: 'open-to-others',
         session: null,

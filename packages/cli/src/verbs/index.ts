@@ -1,6 +1,8 @@
 import type { Verb } from '../verb.ts';
+import { abort } from './abort.ts';
 import { anchor, handoff } from './anchor.ts';
 import { append } from './append.ts';
+import { approve } from './approve.ts';
 import { archive } from './archive.ts';
 import { backup } from './backup.ts';
 import { delegate } from './delegate.ts';
@@ -18,12 +20,15 @@ import { recover } from './recover.ts';
 import { redact } from './redact.ts';
 import { run } from './run.ts';
 import { search } from './search.ts';
+import { send } from './send.ts';
 import { children, sessions } from './sessions.ts';
 import { show } from './show.ts';
+import { status } from './status.ts';
 import { trust } from './trust.ts';
 import { usage } from './usage.ts';
 import { verify } from './verify.ts';
 import { view } from './view.ts';
+import { wait } from './wait.ts';
 
 /** All verbs, in the order in which people meet them. */
 export const verbs: readonly Verb[] = [
@@ -31,9 +36,11 @@ export const verbs: readonly Verb[] = [
   newSession,
   importVerb,
   run,
+  send,
   delegate,
   demo,
   sessions,
+  status,
   log,
   show,
   view,
@@ -47,6 +54,9 @@ export const verbs: readonly Verb[] = [
   handoff,
   fork,
   merge,
+  abort,
+  wait,
+  approve,
   archive,
   verify,
   doctor,

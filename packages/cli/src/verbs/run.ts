@@ -1,9 +1,7 @@
-import type { Finish, RunResult } from '@tapedeck/runtime';
 import { attach } from '../attach.ts';
 import { deckConfig, modelOptions, needModelFor } from '../deck-config.ts';
 import { exit, UsageError } from '../errors.ts';
-import { safe } from '../output/safe.ts';
-import { usageJson } from '../output/usage.ts';
+import { exitOf, printRuns, resultJson } from '../output/run.ts';
 import { needSession } from '../place.ts';
 import { readText } from '../text.ts';
 import { defineVerb, type Verb } from '../verb.ts';
@@ -14,8 +12,9 @@ export const run: Verb = defineVerb({
   group: 'Start',
   summary: 'Send a prompt to a session and follow its run',
   detail:
-    'Without a prompt it goes on from the tail; --attach follows a run that another process has under way. The answer is on stdout, everything else on stderr. ' +
-    'Exit 1 when the run did not come to its end.',
+    'Without a prompt it takes up what waits in the inbox, else goes on from the tail; --attach follows a run that another ' +
+    'process has under way. The answer is on stdout, everything else on stderr. Messages that others send meanwhile are ' +
+    'answered before it ends. Exit 1 when the run did not come to its end.',
   examples: [
     [
       'tape run main "Plan the release" --model openai-compatible/gpt-oss',
@@ -38,7 +37,7 @@ export const run: Verb = defineVerb({
       }),
   run: async (args, context) => {
     const { name, prompt, maxSteps } = args;
-    const { io, options, status } = context;
+    const { io, options } = context;
     if (args.attach === true) {
       if (prompt !== undefined) throw new UsageError('cannot attach with a prompt: use tape send');
       return await context.reading(
@@ -57,48 +56,20 @@ export const run: Verb = defineVerb({
     const opening = input === undefined ? context.changing : context.writing;
     return await opening(async (store) => {
       const session = input === undefined ? needSession(store, name).name : ensure(store, name, context);
-      await using deck = await openDeck({ ...config, store, env: io.env });
-      const running = (await deck.session(session)).run(input, {
-        ...(args.model !== undefined && { model: args.model }),
-        signal: io.signal,
-      });
-      const asJson = options.json === true || options.jsonl === true;
-      let open = false;
-      for await (const event of running) {
-        if (event.type === 'content-chunk' && !asJson) {
-          await io.out(safe(event.text));
-          open = !event.text.endsWith('\n');
-        } else if (event.type === 'iteration-completed' && open) {
-          // Each answer of a run is a text of its own.
-          await io.out('\n');
-          open = false;
-        }
-        if (event.type === 'inbox-waiting') status(`${event.items} waiting in the inbox of ${session}`);
-        if (event.type === 'tool-started') status(`→ ${event.name}`);
-        else if (event.type === 'tool-completed' && !event.success)
-          status(safe(`  ${event.name} failed: ${String(event.output)}`));
+      await using deck = await openDeck({ ...config, store, home: context.home.dir, env: io.env });
+      const [own, ...others] = await printRuns(
+        (await deck.session(session)).run(input, {
+          ...(args.model !== undefined && { model: args.model }),
+          signal: io.signal,
+        }),
+        context,
+      );
+      if (own === undefined) throw new TypeError('a run that was printed has a result');
+      if (options.json === true || options.jsonl === true) {
+        const rest = others.map(({ result }) => result);
+        await io.out(`${JSON.stringify(resultJson(own.result, rest))}\n`);
       }
-      const result = await running;
-      if (asJson) await io.out(`${JSON.stringify(resultJson(result))}\n`);
-      else if (open) await io.out('\n');
-      if (!asJson && result.finish !== 'stop')
-        status(
-          safe(
-            result.error === undefined ? `The run ended: ${result.finish}` : `Error: ${result.error.message}`,
-          ),
-        );
-      return exitOf(result.finish);
+      return io.interrupted ? exit.interrupted : exitOf(own.result.finish);
     });
   },
 });
-
-function resultJson(result: RunResult): Readonly<Record<string, unknown>> {
-  const { session, run, text, finish, steps, usage, from, to, error } = result;
-  const failure = error === undefined ? {} : { error: { code: error.code, message: error.message } };
-  return { session, run, text, finish, steps, usage: usageJson(usage), from, to, ...failure };
-}
-
-function exitOf(finish: Finish): number {
-  if (finish === 'aborted') return exit.interrupted;
-  return finish === 'stop' || finish === 'length' ? exit.done : exit.failed;
-}

@@ -1,0 +1,106 @@
+import type { Finish, Run, RunResult, SessionEvent } from '@tapedeck/runtime';
+import { exit } from '../errors.ts';
+import type { Context } from '../verb.ts';
+import { safe } from './safe.ts';
+import { usageJson } from './usage.ts';
+
+/** A run that is over, in an object: a run alone would be awaited for its result. */
+export interface Ended {
+  readonly run: Run;
+  readonly result: RunResult;
+}
+
+/**
+ * Prints a run as it goes on, and those that take up what waits after it: answers on stdout, everything else on stderr, with
+ * `--json` no answers. Ctrl-C aborts the run under way.
+ */
+export async function printRuns(first: Run, context: Context): Promise<readonly Ended[]> {
+  const ended: Ended[] = [];
+  for (let run: Run | undefined = first; run !== undefined; run = run.following) {
+    if (ended.length > 0) context.status('Going on with what waited in the inbox');
+    ended.push({ run, result: await printRun(run, context) });
+  }
+  return ended;
+}
+
+async function printRun(run: Run, context: Context): Promise<RunResult> {
+  const { io, options, status } = context;
+  const asJson = options.json === true || options.jsonl === true;
+  const stop = () => run.abort('interrupted');
+  io.signal.addEventListener('abort', stop);
+  if (io.signal.aborted) stop();
+  try {
+    let open = false;
+    for await (const event of run) {
+      if (event.type === 'content-chunk' && !asJson) {
+        await io.out(safe(event.text));
+        open = !event.text.endsWith('\n');
+      } else if (event.type === 'iteration-completed' && open) {
+        // Each answer of a run is a text of its own.
+        await io.out('\n');
+        open = false;
+      }
+      for (const line of statusLines(event)) status(line);
+    }
+    const result = await run;
+    if (open) await io.out('\n');
+    if (!asJson && result.finish !== 'stop')
+      status(
+        result.error === undefined ? `The run ended: ${result.finish}` : `Error: ${result.error.message}`,
+      );
+    return result;
+  } finally {
+    io.signal.removeEventListener('abort', stop);
+  }
+}
+
+/** What a person is told of a run beside its answers. */
+function statusLines(event: SessionEvent): readonly string[] {
+  switch (event.type) {
+    case 'inbox-waiting':
+      return [`${event.items} waiting in the inbox`];
+    case 'steered':
+      return [`Took in ${event.messages === 1 ? 'a message' : `${event.messages} messages`}`];
+    case 'tool-started':
+      return [`→ ${event.name}`];
+    case 'tool-completed':
+      return event.success ? [] : [`  ${event.name} failed: ${String(event.output)}`];
+    case 'tool-waiting':
+      return event.calls.map(
+        ({ name, toolCallId, for: awaited }) =>
+          `${name} waits for ${awaited === 'approval' ? 'approval' : 'its result'}: ${toolCallId}`,
+      );
+    case 'retrying':
+      return [`Trying again (${event.attempt}): ${event.message}`];
+    case 'warning':
+      return [`Warning: ${event.message}`];
+    default:
+      return [];
+  }
+}
+
+/** A run as `--json` gives it; `others` are those that this command did beside it. */
+export function resultJson(
+  result: RunResult,
+  others: readonly RunResult[] = [],
+): Readonly<Record<string, unknown>> {
+  const { session, run, text, finish, steps, usage, from, to, error } = result;
+  return {
+    session,
+    run,
+    text,
+    finish,
+    steps,
+    usage: usageJson(usage),
+    from,
+    to,
+    ...(error !== undefined && { error: { code: error.code, message: error.message } }),
+    ...(others.length > 0 && { other_runs: others.map((other) => resultJson(other)) }),
+  };
+}
+
+/** The exit code for how a run ended. */
+export function exitOf(finish: Finish): number {
+  if (finish === 'aborted') return exit.interrupted;
+  return finish === 'stop' || finish === 'length' ? exit.done : exit.failed;
+}

@@ -1,0 +1,57 @@
+import type { Status } from '@tapedeck/runtime/status';
+import type { Context } from '../verb.ts';
+import { safe } from './safe.ts';
+
+/** Where a session stands, as `--json` gives it: a documented contract. */
+export function statusJson(status: Status): Readonly<Record<string, unknown>> {
+  const { session, state, phase, run, startedAt, attempt, message } = status;
+  const { lifecycle, task, delivery, queued, waiting, owner } = status;
+  return {
+    session,
+    state,
+    ...(phase !== undefined && { phase }),
+    ...(run !== undefined && { run }),
+    ...(startedAt !== undefined && { started_at: new Date(startedAt).toISOString() }),
+    ...(attempt !== undefined && { attempt }),
+    ...(message !== undefined && { message }),
+    lifecycle,
+    ...(task !== undefined && { task }),
+    ...(delivery !== undefined && { delivery }),
+    queued,
+    waiting: waiting.map(({ toolCallId, name, input, for: awaited }) => ({
+      call: toolCallId,
+      tool: name,
+      input,
+      for: awaited,
+    })),
+    ...(owner !== undefined && { owner: { id: owner.id, pid: owner.pid ?? null, host: owner.host ?? null } }),
+  };
+}
+
+/** Where a session stands, on one line: `main  busy streaming  active  2 queued  process 4711`. */
+function statusLine(status: Status): string {
+  const { session, state, phase, attempt, message, lifecycle, task, delivery } = status;
+  const { queued, waiting, owner } = status;
+  const words = [
+    session,
+    [state, phase, attempt].filter((word) => word !== undefined).join(' '),
+    [lifecycle, task, delivery].filter((word) => word !== undefined).join(' '),
+    ...(queued > 0 ? [`${queued} queued`] : []),
+    ...waiting.map(({ toolCallId, name, for: awaited }) => `${name} waits for ${awaited}: ${toolCallId}`),
+    ...(owner?.pid === undefined ? [] : [`process ${owner.pid}`]),
+    ...(message === undefined ? [] : [message]),
+  ];
+  return safe(words.join('  ')).replace(/\s*\n\s*/g, ' ');
+}
+
+/** Prints where sessions stand: a line each, or JSON. */
+export async function printStatuses(statuses: readonly Status[], { io, options }: Context): Promise<void> {
+  if (options.json === true) {
+    await io.out(`${JSON.stringify(statuses.map(statusJson))}\n`);
+    return;
+  }
+  for (const status of statuses) {
+    if (options.jsonl === true) await io.out(`${JSON.stringify(statusJson(status))}\n`);
+    else await io.out(`${options.quiet === true ? status.session : statusLine(status)}\n`);
+  }
+}

@@ -1,0 +1,45 @@
+import { exit } from '../errors.ts';
+import { printStatuses } from '../output/status.ts';
+import { needSession } from '../place.ts';
+import { defineVerb, type Verb } from '../verb.ts';
+
+export const wait: Verb = defineVerb({
+  command: 'wait <names..>',
+  group: 'Change direction',
+  lists: ['names'],
+  summary: 'Wait until nobody is running the sessions',
+  examples: [
+    ['tape wait main', 'Until the run of main is over, and what waits behind it'],
+    ['tape wait main other --any --timeout 60', 'Until one of them is idle, a minute at most'],
+  ],
+  options: (y) =>
+    y
+      .positional('names', { type: 'string', array: true, demandOption: true, describe: 'Sessions' })
+      .option('any', { type: 'boolean', describe: 'Until one of them is idle' })
+      .option('timeout', {
+        type: 'number',
+        requiresArg: true,
+        describe: 'Seconds to wait at most (default: no end)',
+      }),
+  run: async ({ names, any, timeout }, context) =>
+    await context.reading(async (store) => {
+      const infos = names.map((name) => needSession(store, name));
+      const { statusesOf, untilIdle } = await import('@tapedeck/runtime/status');
+      const { signal } = context.io;
+      const over = timeout === undefined ? undefined : AbortSignal.timeout(timeout * 1000);
+      let isOver = true;
+      try {
+        await untilIdle(
+          store,
+          infos.map(({ id }) => id),
+          { any: any === true, signal: over === undefined ? signal : AbortSignal.any([signal, over]) },
+        );
+      } catch (error) {
+        if (over?.aborted !== true || signal.aborted) throw error;
+        isOver = false;
+      }
+      const statuses = await statusesOf({ store, home: context.home.dir }, infos);
+      await printStatuses(statuses, context);
+      return isOver ? exit.done : exit.accepted;
+    }),
+});

@@ -1,0 +1,305 @@
+import { writeFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { assistant, note, toolCall, user } from '@tapedeck/tape';
+import { expect, test } from 'vitest';
+import { json, jsonError, type Running, startTape } from '../support/cli.ts';
+import { lastUserText, type Provider, startProvider } from '../support/provider.ts';
+import { entryLines } from '../support/scripted.ts';
+import { type TempHome, tempHome } from '../support/temp-home.ts';
+
+const linesOf = (home: TempHome, name = 'main'): string[] => {
+  using store = home.open();
+  return entryLines(store.read(name)).slice(1);
+};
+
+const model = ['--model', 'openai-compatible/test-model'];
+
+/** A run of `main` in another process, whose first answer comes when it is let go; all others echo. */
+async function slowRun(home: TempHome): Promise<{
+  provider: Provider;
+  running: Running;
+  open: () => void;
+  [Symbol.asyncDispose](): Promise<void>;
+}> {
+  const gate = Promise.withResolvers<void>();
+  const provider = await startProvider(async (request) => {
+    // Neighbouring messages of a user are sent as one, in parts.
+    const said = /([^"]*)"?\}?\]?$/.exec(lastUserText(request))?.[1] ?? '';
+    if (said === 'slow') await gate.promise;
+    return { text: `${said}!` };
+  });
+  const running = startTape(['run', 'main', 'slow', ...model], { home: home.path, env: provider.env });
+  while (provider.requests.length === 0) await sleep(5);
+  return {
+    provider,
+    running,
+    open: gate.resolve,
+    [Symbol.asyncDispose]: async () => {
+      running.child.kill('SIGKILL');
+      await running.done;
+      await provider[Symbol.asyncDispose]();
+    },
+  };
+}
+
+test('send: to an idle session it is a run, streamed as by run', async () => {
+  using home = tempHome();
+  await using provider = await startProvider((request) => ({ text: `${lastUserText(request)}!` }));
+  const env = provider.env;
+  const first = await home.tape(['send', 'main', '-', ...model], { env, stdin: 'Hi\n' });
+  expect(first).toEqual({ code: 0, stdout: 'Hi!\n', stderr: 'Created session main\n' });
+  const second = await home.tape(
+    ['send', 'main', 'On', '--key', 'k', '--source', 'timer', '--json', ...model],
+    {
+      env,
+    },
+  );
+  expect(json(second)).toEqual({
+    session: 'main',
+    id: expect.stringMatching(/^[0-9A-Z]{26}$/),
+    state: 'started',
+    run: expect.stringMatching(/^[0-9A-Z]{26}$/),
+    text: 'On!',
+    finish: 'stop',
+    steps: 1,
+    usage: { input: 10, output: 5, reasoning: 0, cache_read: 0, cache_write: 0 },
+    from: 4,
+    to: 5,
+  });
+  const again = await home.tape(['send', 'main', 'On', '--key', 'k', ...model], { env });
+  expect(again).toEqual({ code: 0, stdout: 'main has the message\n', stderr: '' });
+  const other = await home.tape(['send', 'main', 'Off', '--key', 'k', '--json', ...model], { env });
+  expect(other.code).toBe(4);
+  expect(jsonError(other)).toMatchObject({ code: 'TAPE_KEY_CONFLICT' });
+  using store = home.open();
+  expect([...store.read('main', { from: 4, to: 4 })]).toMatchObject([
+    { meta: { source: 'timer', mode: 'queue' }, key: 'u:k' },
+  ]);
+});
+
+test('send: without a model it waits, durable, and the next run takes it up', async () => {
+  using home = tempHome();
+  const left = await home.tape(['send', 'main', 'Hi', '--mode', 'interrupt', '--json']);
+  expect(left).toMatchObject({ code: 6, stderr: 'Created session main\nHint: go on with: tape run main\n' });
+  expect(json(left)).toEqual({ session: 'main', id: expect.any(String), state: 'queued' });
+  expect(await home.tape(['send', 'main', 'And?', '--quiet'])).toMatchObject({
+    code: 6,
+    stdout: expect.stringMatching(/^[0-9A-Z]{26}\n$/),
+    stderr: '',
+  });
+  writeFileSync(home.file('answers.json'), JSON.stringify([{ text: 'Hello.' }, { text: 'Well.' }]));
+  const run = await home.tape(['run', 'main', '--model', `script:${home.file('answers.json')}`]);
+  expect(run).toMatchObject({ code: 0, stdout: 'Hello.\nWell.\n' });
+  expect(linesOf(home)).toEqual(['user: Hi', 'assistant: Hello.', 'user: And?', 'assistant: Well.']);
+});
+
+test('send: what waited longer is answered first, and both answers are told', async () => {
+  using home = tempHome();
+  await using provider = await startProvider((request) => ({ text: `${lastUserText(request)}!` }));
+  await home.tape(['send', 'main', 'first']);
+  const sent = await home.tape(['send', 'main', 'second', '--json', ...model], { env: provider.env });
+  expect(json(sent)).toMatchObject({ state: 'started', text: 'second!', other_runs: [{ text: 'first!' }] });
+  await home.tape(['send', 'main', 'third']);
+  const human = await home.tape(['send', 'main', 'fourth', ...model], { env: provider.env });
+  expect(human).toMatchObject({ code: 0, stdout: 'third!\nfourth!\n' });
+});
+
+test('send: while another process runs the session it is left there, and that process answers it', async () => {
+  using home = tempHome();
+  await using slow = await slowRun(home);
+  const pid = slow.running.child.pid;
+  const one = await home.tape(['send', 'main', 'one', ...model], { env: slow.provider.env });
+  expect(one).toEqual({
+    code: 6,
+    stdout: `Left the message in the inbox of main: process ${pid} is running it\n`,
+    stderr: '',
+  });
+  const steered = await home.tape(['send', 'main', 'two', '--mode', 'steer', '--json']);
+  expect(steered.code).toBe(6);
+  expect(json(steered)).toMatchObject({ session: 'main', state: 'steered' });
+  const waiting = startTape(['send', 'main', 'three', '--wait', '60', '--json'], { home: home.path });
+  await slow.running.until('3 waiting in the inbox');
+  slow.open();
+  expect(await waiting.done).toMatchObject({ code: 0 });
+  expect(json(await waiting.done)).toMatchObject({ session: 'main', state: 'queued' });
+  expect(await slow.running.done).toMatchObject({ code: 0, stdout: 'slow!\ntwo!\none!\nthree!\n' });
+  expect(linesOf(home).filter((line) => line.startsWith('user'))).toEqual([
+    'user: slow',
+    'user: two',
+    'user: one',
+    'user: three',
+  ]);
+});
+
+test('send --mode interrupt: the run in the other process stops, and that process answers the message', async () => {
+  using home = tempHome();
+  await using slow = await slowRun(home);
+  const sent = await home.tape(['send', 'main', 'Stop', '--mode', 'interrupt', '--json']);
+  expect(json(sent)).toMatchObject({ state: 'interrupted' });
+  expect(await slow.running.done).toMatchObject({ stdout: 'Stop!\n' });
+  expect(linesOf(home)).toEqual(['user: slow', 'event run/aborted', 'user: Stop', 'assistant: Stop!']);
+});
+
+test('send --wait: when the process that has the session dies, it is run here', async () => {
+  using home = tempHome();
+  await using slow = await slowRun(home);
+  const waiting = startTape(['send', 'main', 'Hello?', '--wait', '60', ...model], {
+    home: home.path,
+    env: slow.provider.env,
+  });
+  using store = home.open();
+  while (store.inbox('main').length === 0) await sleep(5);
+  slow.running.child.kill('SIGKILL');
+  expect(await waiting.done).toMatchObject({ code: 0, stdout: 'Hello?!\n' });
+});
+
+test('send: Ctrl-C stops the run, and what waits is left', async () => {
+  using home = tempHome();
+  await using provider = await startProvider(() => ({ text: ['I am ', 'thinking '], hang: true }));
+  await home.tape(['new', 'main']);
+  const running = startTape(['send', 'main', 'Hi', ...model], { home: home.path, env: provider.env });
+  await running.until('thinking');
+  await home.tape(['send', 'main', 'Later']);
+  running.child.kill('SIGINT');
+  expect(await running.done).toMatchObject({ code: 130, stdout: 'I am thinking \n' });
+  expect(linesOf(home)).toEqual(['user: Hi', 'assistant: I am thinking', 'event run/aborted']);
+  using store = home.open();
+  expect(store.inbox('main')).toHaveLength(1);
+  expect(store.owners()).toEqual([]);
+});
+
+test.each([
+  ['an empty text', ['send', 'main', ' '], /text is empty/],
+  ['no such mode', ['send', 'main', 'Hi', '--mode', 'shout'], /Choices: "interrupt"/],
+  ['a model that is none', ['send', 'main', 'Hi', '--model', 'nonsense'], /must read PROVIDER\/MODEL/],
+])('send: %s is exit 2, and makes nothing', async (_, args, says) => {
+  using home = tempHome();
+  expect(await home.tape(args)).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(says) });
+  expect((await home.tape(['sessions'])).stdout).toBe('');
+});
+
+test('abort: a run in another process is stopped, and waited for', async () => {
+  using home = tempHome();
+  await using slow = await slowRun(home);
+  const stopped = await home.tape(['abort', 'main', '--reason', 'wrong branch', '--json']);
+  expect(stopped).toMatchObject({ code: 0, stderr: '' });
+  expect(json(stopped)).toEqual({ session: 'main', aborted: true });
+  expect(await slow.running.done).toMatchObject({ code: 130, stderr: expect.stringContaining('aborted') });
+  using store = home.open();
+  expect(store.owners()).toEqual([]);
+  const [end] = [...store.read('main', { last: 1 })];
+  expect(end).toMatchObject({ name: 'run/aborted', payload: { reason: 'wrong branch' } });
+  const again = await home.tape(['abort', 'main']);
+  expect(again).toEqual({ code: 0, stdout: 'Nobody is running main: nothing to do\n', stderr: '' });
+  expect(json(await home.tape(['abort', 'main', '--json']))).toEqual({ session: 'main', aborted: false });
+});
+
+test('abort: an owner that does not heed it in time is exit 6', async () => {
+  using home = tempHome();
+  home.session('main');
+  using store = home.open();
+  const lease = store.acquire('main', { id: 'deaf', pid: process.pid });
+  const asked = await home.tape(['abort', 'main', '--wait', '0.2', '--json']);
+  expect(asked.code).toBe(6);
+  expect(json(asked)).toEqual({ session: 'main', aborted: false });
+  expect(store.inbox('main')).toMatchObject([{ body: { type: 'abort', owner: 'deaf' } }]);
+  store.release(lease);
+});
+
+test('wait: until the runs are over, or one of them, or the time is up', async () => {
+  using home = tempHome();
+  await using slow = await slowRun(home);
+  home.session('other');
+  const late = await home.tape(['wait', 'main', 'other', '--timeout', '0.3', '--json']);
+  expect(late.code).toBe(6);
+  expect(json<object[]>(late)).toMatchObject([
+    { session: 'main', state: 'busy' },
+    { session: 'other', state: 'idle' },
+  ]);
+  const any = await home.tape(['wait', 'main', 'other', '--any']);
+  expect(any).toMatchObject({ code: 0, stdout: expect.stringContaining('other  idle') });
+  const both = startTape(['wait', 'main', 'other', '--jsonl'], { home: home.path });
+  await home.tape(['send', 'main', 'more']);
+  slow.open();
+  const { code, stdout } = await both.done;
+  expect(code).toBe(0);
+  expect(
+    stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line).state),
+  ).toEqual(['idle', 'idle']);
+  // What waited behind the run was part of it.
+  expect(linesOf(home).at(-1)).toBe('assistant: more!');
+  expect(await home.tape(['wait', 'nobody'])).toMatchObject({ code: 3 });
+});
+
+/** A session whose run ended with calls that wait for somebody. */
+function waitingFor(home: TempHome, ...calls: { id: string; for: 'approval' | 'result' }[]): void {
+  home.session(
+    'main',
+    user('Go'),
+    assistant(calls.map(({ id }) => toolCall(id, 'measure', { where: 'here' }))),
+    note('run/waiting', {
+      run: 'r1',
+      calls: calls.map((call) => ({ toolCallId: call.id, toolName: 'measure', for: call.for })),
+    }),
+  );
+}
+
+test('approve: the output of a call that waits is its result, and the run goes on', async () => {
+  using home = tempHome();
+  waitingFor(home, { id: 'c1', for: 'result' });
+  await using provider = await startProvider(() => ({ text: 'Seven degrees.' }));
+  const done = await home.tape(['approve', 'main', '--output', '{"degrees":7}', ...model], {
+    env: provider.env,
+  });
+  expect(done).toEqual({ code: 0, stdout: 'Seven degrees.\n', stderr: '' });
+  expect(linesOf(home).slice(3)).toEqual(['measure c1 → json {"degrees":7}', 'assistant: Seven degrees.']);
+  const nothing = await home.tape(['approve', 'main', '--json', ...model], { env: provider.env });
+  expect(nothing.code).toBe(3);
+  expect(jsonError(nothing)).toMatchObject({
+    code: 'SESSION_NO_CALL',
+    hint: 'see what waits with: tape status main',
+  });
+});
+
+test('approve --deny: the model is told why', async () => {
+  using home = tempHome();
+  waitingFor(home, { id: 'c1', for: 'approval' });
+  await using provider = await startProvider(() => ({ text: 'Then not.' }));
+  const args = ['approve', 'main', 'c1', '--deny', '--reason', 'too cold', '--json', ...model];
+  const denied = await home.tape(args, { env: provider.env });
+  expect(json(denied)).toMatchObject({ state: 'started', text: 'Then not.', finish: 'stop' });
+  expect(JSON.stringify(provider.requests[0]?.messages.at(-1))).toContain('too cold');
+});
+
+test('approve: without a model the answer is kept, and an approved call without its tool goes on waiting', async () => {
+  using home = tempHome();
+  waitingFor(home, { id: 'c1', for: 'approval' });
+  const left = await home.tape(['approve', 'main', '--json']);
+  expect(left).toMatchObject({ code: 6, stderr: 'Hint: go on with: tape run main\n' });
+  expect(json(left)).toMatchObject({ session: 'main', state: 'queued' });
+  expect(json<object[]>(await home.tape(['status', '--json']))).toMatchObject([
+    { state: 'waiting', queued: 1 },
+  ]);
+  await using provider = await startProvider(() => ({ text: 'never' }));
+  const run = await home.tape(['run', 'main', ...model], { env: provider.env });
+  expect(run).toMatchObject({ code: 1, stderr: expect.stringContaining('measure waits for approval: c1') });
+  expect(provider.requests).toEqual([]);
+});
+
+test.each([
+  { name: 'several wait and none is named', args: [], says: /several wait: c1 \(measure\), c2 \(measure\)/ },
+  { name: 'an output for an approval', args: ['c1', '--output', '1'], says: /waits for an approval/ },
+  { name: 'an approval for a result', args: ['c2'], says: /waits for its result/ },
+  { name: 'an output that is no JSON', args: ['c2', '--output', '{'], says: /--output/ },
+])('approve: $name is exit 2, and answers nothing', async ({ args, says }) => {
+  using home = tempHome();
+  waitingFor(home, { id: 'c1', for: 'approval' }, { id: 'c2', for: 'result' });
+  const refused = await home.tape(['approve', 'main', ...args, '--json']);
+  expect(refused.code).toBe(2);
+  expect(jsonError(refused).message).toMatch(says);
+  using store = home.open();
+  expect(store.inbox('main')).toEqual([]);
+});
