@@ -41,7 +41,7 @@ describe('bytes', () => {
     store.append('main', [
       toolResult({ toolCallId: 'c1', toolName: 'read' }, { type: 'json', value: lookalikes }),
     ]);
-    const [, results] = view(store.viewEntries('main')).messages;
+    const [, , results] = view(store.viewEntries('main')).messages;
     const shown = restoreBlobs(results?.content, () => {
       throw new Error('nothing is to be loaded');
     });

@@ -301,6 +301,7 @@ test('options reach a provider by each of the names that it reads', () => {
   };
   const options = (target: Target) => userParts(part, target)?.[0]?.providerOptions;
   expect(options(compatible)).toEqual({ openaiCompatible: { a: 1 } });
+  expect(options({ provider: 'some-server.chat' })).toEqual({ openaiCompatible: { a: 1 } });
   expect(options({ provider: 'amazon-bedrock' })).toEqual({ bedrock: { b: 1 } });
   expect(options(anthropic)).toBeUndefined();
 });

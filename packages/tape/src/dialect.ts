@@ -90,12 +90,14 @@ const otherChat: Rules = {
 export function dialectOf({ provider: name, textOnly = false }: Target): Dialect {
   const provider = providerKey(name);
   const rules = rulesOf(name?.split('.') ?? []);
+  // Whatever a server of open models is called, its package reads these.
+  const shared = rules === otherChat ? ['openaiCompatible'] : [];
   return {
     ...rules,
     ...(textOnly && { files: none, plainFiles: none, resultFiles: none }),
     textOnly,
     provider,
-    optionNames: provider === undefined ? [] : [provider, ...(aliases[provider] ?? [])],
+    optionNames: provider === undefined ? [] : [provider, ...(aliases[provider] ?? []), ...shared],
   };
 }
 
@@ -116,7 +118,6 @@ export function providerKey(provider: string | undefined): string | undefined {
 
 /** Providers whose options have another name than themselves. */
 const aliases: Readonly<Record<string, readonly string[]>> = {
-  'openai-compatible': ['openaiCompatible'],
   'amazon-bedrock': ['bedrock'],
   azure: ['openai'],
   google: ['vertex'],
