@@ -1,8 +1,9 @@
 import { existsSync, lstatSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openDeck, type RunStatus, type SessionEvent } from '@tapedeck/runtime';
+import type { RunStatus, SessionEvent } from '@tapedeck/runtime';
 import { processOwner } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
+import { openDeck } from '../support/deck.ts';
 import { type Process, startProcess } from '../support/process.ts';
 import { startProvider } from '../support/provider.ts';
 import { type TempHome, tempHome } from '../support/temp-home.ts';

@@ -211,7 +211,9 @@ async function checkRepeat(home: TempHome, outcomes: readonly ChildOutcome[]): P
 /** SQLite's index of its log is no content, and neither is a log that is empty. */
 function fileDigests(home: TempHome): Record<string, string> {
   return Object.fromEntries(
-    readdirSync(home.path)
+    readdirSync(home.path, { withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map(({ name }) => name)
       .sort()
       .map((name) => [name, readFileSync(home.file(name))] as const)
       .filter(([name, bytes]) => !name.endsWith('-shm') && bytes.length > 0)

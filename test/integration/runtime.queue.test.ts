@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openDeck } from '@tapedeck/runtime';
 import { expect, test } from 'vitest';
+import { openDeck } from '../support/deck.ts';
 import { startProcess } from '../support/process.ts';
 import { lastUserText, type Provider, startProvider } from '../support/provider.ts';
 import { entryLines } from '../support/scripted.ts';

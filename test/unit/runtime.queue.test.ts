@@ -1,8 +1,8 @@
-import { openDeck } from '@tapedeck/runtime';
 import { type SqliteTapeStore, user } from '@tapedeck/tape';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { openDeck } from '../support/deck.ts';
 import { entryLines, scriptedDeck } from '../support/scripted.ts';
 
 /** A tool that waits until it is let go, so that a test can act in the midst of a run. */

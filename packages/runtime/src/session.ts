@@ -21,11 +21,12 @@ import { type Chunk, eventsOf } from './chunks.ts';
 import type { Decision } from './config.ts';
 import type { DeckParts } from './deck.ts';
 import { type DelegateOptions, type DelegateTask, Delegation } from './delegate.ts';
-import { SessionError } from './errors.ts';
+import { SessionError, type SessionErrorCode } from './errors.ts';
 import type { SessionEvent } from './events.ts';
 import { type MergeOptions, mergeChild } from './merge.ts';
-import { carriedModel, type ModelSpec } from './model-spec.ts';
+import type { ModelSpec } from './model-spec.ts';
 import { openBatch } from './open-batch.ts';
+import { modelFor } from './perform.ts';
 import { defaultMode, type QueueMode, type Source } from './queue.ts';
 import { watchChunks } from './replay.ts';
 import type { Callbacks, Run } from './run.ts';
@@ -121,7 +122,7 @@ export class Session {
 
   /**
    * Leaves a message for the session, and starts a run with it when nobody is running the session. Resolves once it is
-   * durable. Without a model here it stays queued until somebody runs the session.
+   * durable. Without a model that can be used here it stays queued until somebody runs the session.
    */
   async send(input: Input, options: SendOptions = {}): Promise<Sent> {
     const { source, key, model, meta, on } = options;
@@ -162,15 +163,15 @@ export class Session {
 
   /** Takes up what waits, if that can be done here; the run, when it has taken up the item. */
   async #takeUp(item: string): Promise<{ readonly run?: Run }> {
-    const { config, store } = this.#parts;
+    const { store } = this.#parts;
     try {
-      if (config.model === undefined && (await carriedModel(store, this.id)) === undefined) return {};
+      await modelFor(this.#parts, this, { options: {}, items: await store.inbox(this.id) });
       const started = await this.#worker.takeUp();
       // In an object: a run is awaited for its result.
       return started?.run.took.includes(item) === true ? { run: started.run } : {};
     } catch (error) {
-      // Somebody else is running it, and has been left the message.
-      if (error instanceof SessionError && error.code === 'SESSION_BUSY') return {};
+      // Somebody else is running it and has been left the message, or the next who can run it will.
+      if (error instanceof SessionError && leavesQueued.has(error.code)) return {};
       throw error;
     }
   }
@@ -323,6 +324,15 @@ export class Session {
     return info;
   }
 }
+
+/** Why a message cannot be taken up at once, and waits. */
+const leavesQueued: ReadonlySet<SessionErrorCode> = new Set([
+  'SESSION_BUSY',
+  'SESSION_NO_MODEL',
+  'SESSION_NO_KEY',
+  'SESSION_NO_FILE',
+  'SESSION_BAD_SCRIPT',
+]);
 
 /** What a message that was left for others will do. */
 function effectOf(mode: QueueMode): Sent['state'] {
