@@ -87,7 +87,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a lease is given back while the inbox holds something',
     file: tape('lease'),
-    find: '  if (inboxWaits(db, tape)) return false;\n',
+    find: '  if (inboxWaits(db, tape, inputs)) return false;\n',
     replace: '',
     test: 'test/contract/sqlite-memory.test.ts',
   },
@@ -181,9 +181,9 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a call that a crash left open is run again',
-    file: runtime('session'),
-    find: '      await closeOrphans(store, this.id, held);\n',
-    replace: '',
+    file: runtime('orphans'),
+    find: "call.state === 'begun' && toolOf(tools, call.toolName)?.safeToRepeat === true",
+    replace: "call.state === 'begun'",
     test: 'test/integration/runtime.processes.test.ts',
     only: 'killed in a tool',
   },
@@ -240,7 +240,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a line is written to the graph file before a fast commit is on disk',
     file: tape('sqlite'),
-    find: 'if (synchronous === 2) return this.write(act);',
+    find: 'return this.#writeAt(2, act);',
     replace: 'return this.write(act);',
     test: 'test/integration/faults.power-cut.test.ts',
   },
