@@ -1,4 +1,12 @@
-import type { Json, JsonObject, Meta, Part } from '@tapedeck/tape';
+import {
+  assistant,
+  checkDraft,
+  type Json,
+  type JsonObject,
+  type Meta,
+  type Part,
+  toolCall,
+} from '@tapedeck/tape';
 import {
   isStepCount,
   type LanguageModel,
@@ -75,13 +83,15 @@ export async function callModel(call: ModelCall): Promise<Answer> {
     step.catch(() => {}); // The stream tells of every failure; this promise repeats the last.
     let text = '';
     const calls: OpenCall[] = [];
-    const raw: Record<string, Json> = {};
-    for await (const part of result.stream) {
+    const raw = new Map<string, string>();
+    for await (const sent of result.stream) {
+      const part = sent.type === 'tool-call' ? storable(sent) : sent;
       if (part.type === 'error') throw part.error;
       if (part.type === 'abort') throw signal.reason ?? new Error('aborted');
       if (part.type === 'text-delta') text += part.text;
       else if (part.type === 'tool-call' && part.providerExecuted !== true) {
-        if (part.invalid === true && typeof part.input === 'string') raw[part.toolCallId] = part.input;
+        if (part.invalid === true && typeof sent.input === 'string') raw.set(part.toolCallId, sent.input);
+        else if (part !== sent) raw.set(part.toolCallId, JSON.stringify(sent.input));
         calls.push(openCall(part));
       }
       const chunk = chunkOf(part, tools);
@@ -118,7 +128,12 @@ interface SdkStep {
 
 function answerOf(
   model: LanguageModel,
-  { step, text, calls, raw }: { step: SdkStep; text: string; calls: OpenCall[]; raw: Record<string, Json> },
+  {
+    step,
+    text,
+    calls,
+    raw,
+  }: { step: SdkStep; text: string; calls: OpenCall[]; raw: ReadonlyMap<string, string> },
 ): Answer {
   const message = step.response.messages.find((m) => m.role === 'assistant');
   const content =
@@ -127,16 +142,35 @@ function answerOf(
     ...modelMeta(model),
     response: step.response.id,
     finish: step.finishReason,
-    ...(Object.keys(raw).length > 0 && { raw_input: raw }),
+    ...(raw.size > 0 && { raw_input: Object.fromEntries([...raw].map(([id, t]) => [id, short(t)])) }),
   };
   return {
-    content: (content ?? []) as readonly Part[],
+    content: (content ?? []).map((part) =>
+      part.type === 'tool-call' ? storable(part) : part,
+    ) as readonly Part[],
     text,
     calls,
     finish: step.finishReason,
     usage: normaliseUsage(step.usage),
     meta,
   };
+}
+
+/** A call whose arguments no entry can hold, too large or nested too deep, as one without: the model is told why. */
+function storable<T extends { toolCallId: string; toolName: string; input: unknown }>(part: T): T {
+  try {
+    checkDraft(assistant([toolCall('id', 'name', (part.input ?? {}) as Json)]));
+    return part;
+  } catch (error) {
+    return { ...part, input: {}, invalid: true, error };
+  }
+}
+
+/** How much of arguments that were no JSON is kept, in characters. */
+const rawMax = 100_000;
+
+function short(text: string): string {
+  return text.length <= rawMax ? text : text.slice(0, rawMax);
 }
 
 /** Provider and model of a model, as entries record them. */

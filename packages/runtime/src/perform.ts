@@ -1,4 +1,6 @@
 import {
+  type Appended,
+  type Awaitable,
   type Draft,
   type InboxItem,
   isObject,
@@ -12,13 +14,14 @@ import {
 import { runBatch } from './batch.ts';
 import { type Chunk, eventChunk } from './chunks.ts';
 import { limitsOf } from './config.ts';
+import { runPoint } from './crash-point.ts';
 import type { DeckParts } from './deck.ts';
-import { messageOf, SessionError } from './errors.ts';
+import { isUnstorable, messageOf, SessionError } from './errors.ts';
 import type { Hold } from './hold.ts';
 import { type LoopContext, runLoop } from './loop.ts';
 import { type LanguageModel, needModel } from './model.ts';
 import { carriedModel, type ModelSpec, resolveModel } from './model-spec.ts';
-import { batchNotes, type OpenCall, openBatch } from './open-batch.ts';
+import { awaitsAnswer, batchNotes, type OpenCall, openBatch } from './open-batch.ts';
 import { closeOrphans, settleLeftovers, superseded } from './orphans.ts';
 import { decide } from './queue.ts';
 import type { Finish, RunResult } from './run.ts';
@@ -75,14 +78,27 @@ export async function perform(stage: Stage, job: Job, model: LanguageModel): Pro
   const { options, run } = job;
   if (options.unlessEnded === true) await needUnended(await infoOf(stage));
   const tools = options.useTools === false ? {} : (options.tools ?? config.tools ?? {});
+  runPoint('run/before-leftovers');
   await settleLeftovers(store, session.id, hold);
   const again = await closeOrphans(store, session.id, { hold, tools });
+  runPoint('run/orphans-closed');
   const before = await infoOf(stage);
   const isTask = before.parent !== undefined;
   if (isTask) await store.setTask(session.id, 'running', { lease: hold.lease });
   const recorder = parts.chunks.recorder(session.id, run);
   const broken = new AbortController();
   const unlisten = parts.chunks.onFailure(run, (error) => broken.abort(error));
+  // After a write that failed nothing more is done: it would be done unrecorded (law 11).
+  const recording = async (write: () => Awaitable<Appended>) => {
+    broken.signal.throwIfAborted();
+    hold.lost.throwIfAborted();
+    try {
+      return await write();
+    } catch (error) {
+      if (!isUnstorable(error)) broken.abort(error);
+      throw error;
+    }
+  };
   const show = (chunk: Chunk) => {
     recorder.add(chunk);
     emit(chunk);
@@ -105,14 +121,9 @@ export async function perform(stage: Stage, job: Job, model: LanguageModel): Pro
     tell: (event) => show(eventChunk(event)),
     enter: stage.enter,
     retrying: stage.retrying,
-    append: async (drafts) => {
-      hold.lost.throwIfAborted();
-      return await store.append(session.id, drafts, { lease: hold.lease });
-    },
-    settle: async (drafts) => {
-      hold.lost.throwIfAborted();
-      return await recorder.settle(drafts, hold.lease);
-    },
+    append: async (drafts) =>
+      await recording(() => store.append(session.id, drafts, { lease: hold.lease })),
+    settle: async (drafts) => await recording(() => recorder.settle(drafts, hold.lease)),
     takeMessages: async (at) => await takeMessages(stage, context, at),
   };
   try {
@@ -120,9 +131,11 @@ export async function perform(stage: Stage, job: Job, model: LanguageModel): Pro
     show({ type: 'start', messageId: run });
     if (again.length > 0) await runBatch(context, again, []);
     await begin(stage, job, context);
+    runPoint('run/begun');
     const result = await runLoop(context, await openBatch(store, session.id));
     broken.signal.throwIfAborted();
     if (isTask) await store.setTask(session.id, taskOf[result.finish], { lease: hold.lease });
+    runPoint('run/ended');
     const after = await infoOf(stage);
     show(endChunk(result.finish, result.error?.message));
     return { run, session: session.name, from: before.head + 1, to: after.head, ...result };
@@ -166,7 +179,7 @@ function itemDrafts(
   if (body.type === 'input') return body.drafts.map((draft) => ({ ...draft, meta: { run, ...draft.meta } }));
   if (body.type !== 'answer') return [];
   const { toolCallId, answer } = body;
-  const call = open.find((one) => one.toolCallId === toolCallId && one.state === 'waiting');
+  const call = open.find((one) => one.toolCallId === toolCallId && awaitsAnswer(one));
   if (call !== undefined && isObject(answer) && 'output' in answer && call.for === 'result')
     return [toolResult(call, answer.output ?? null, { run, paths: { read: [], write: [] } })];
   if (call !== undefined && isObject(answer) && 'approved' in answer)

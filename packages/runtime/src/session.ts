@@ -10,6 +10,7 @@ import {
   type Part,
   type Point,
   type SessionInfo,
+  TapeError,
   user,
   type View,
   type ViewOptions,
@@ -22,7 +23,7 @@ import { type DelegateOptions, type DelegateTask, Delegation } from './delegate.
 import { SessionError } from './errors.ts';
 import { type MergeOptions, mergeChild } from './merge.ts';
 import { carriedModel, type ModelSpec } from './model-spec.ts';
-import { openBatch } from './open-batch.ts';
+import { awaitsAnswer, openBatch } from './open-batch.ts';
 import { defaultMode, type QueueMode, type Source } from './queue.ts';
 import type { Callbacks, Run } from './run.ts';
 import { type Status, statusOf } from './status.ts';
@@ -134,17 +135,23 @@ export class Session {
    * @throws SESSION_NO_CALL when no such call waits
    */
   async respond(toolCallId: string, answer: Decision | { readonly output: Json }): Promise<Sent> {
-    const call = (await openBatch(this.#parts.store, this.id)).find((one) => one.toolCallId === toolCallId);
-    if (call?.state !== 'waiting')
-      throw new SessionError(
-        'SESSION_NO_CALL',
-        `cannot answer call '${toolCallId}' of '${this.name}': it does not wait for an answer`,
-        { data: { session: this.name, call: toolCallId } },
-      );
-    const { id } = await this.#parts.store.post(this.id, {
-      body: { type: 'answer', toolCallId, answer: { ...answer } },
-      key: `answer:${toolCallId}`,
-    });
+    const refuse = (why: string) =>
+      new SessionError('SESSION_NO_CALL', `cannot answer call '${toolCallId}' of '${this.name}': ${why}`, {
+        data: { session: this.name, call: toolCallId },
+      });
+    const open = await openBatch(this.#parts.store, this.id);
+    if (!open.some((call) => call.toolCallId === toolCallId && awaitsAnswer(call)))
+      throw refuse('it does not wait for an answer');
+    let id: string;
+    try {
+      ({ id } = await this.#parts.store.post(this.id, {
+        body: { type: 'answer', toolCallId, answer: { ...answer } },
+        key: `answer:${toolCallId}`,
+      }));
+    } catch (error) {
+      if (!(error instanceof TapeError) || error.code !== 'TAPE_KEY_CONFLICT') throw error;
+      throw refuse('it has been given another answer');
+    }
     const { run } = await this.#takeUp(id);
     return run === undefined ? { id, state: 'queued' } : { id, state: 'started', run };
   }

@@ -1,6 +1,6 @@
 import type { Delivery, Lifecycle, Owner, TapeStore, Task } from '@tapedeck/tape';
 import type { WaitingCall } from './events.ts';
-import { openBatch } from './open-batch.ts';
+import { awaitsAnswer, openBatch } from './open-batch.ts';
 
 /** What a run is at: reading its tape, hearing its model, summarising, or writing what was answered (N29, N30). */
 export type Phase = 'processing' | 'streaming' | 'compacting' | 'completing';
@@ -43,10 +43,11 @@ export async function statusOf(
 ): Promise<Status> {
   const info = await store.find(id);
   if (info === undefined) throw new TypeError('a session that has a status exists');
-  const waiting = (await openBatch(store, id)).flatMap(
-    ({ state, toolCallId, toolName: name, input, ...call }) =>
-      state === 'waiting' && call.for !== undefined ? [{ toolCallId, name, input, for: call.for }] : [],
-  );
+  const waiting = (await openBatch(store, id))
+    .filter(awaitsAnswer)
+    .flatMap(({ toolCallId, toolName: name, input, for: what }) =>
+      what === undefined ? [] : [{ toolCallId, name, input, for: what }],
+    );
   const owner = (await store.owners()).find((writing) => writing.id === id)?.owner;
   const { lifecycle, task, delivery, name: session } = info;
   return {

@@ -28,6 +28,8 @@ export class Worker {
   readonly #events = new Broadcast<SessionEvent>();
   #current: Started | undefined;
   #hold: Hold | undefined;
+  /** A lease that could not be given back, because the store had failed. */
+  #kept: Hold | undefined;
   #serving: Promise<void> | undefined;
   #status: RunStatus = { state: 'idle' };
   #waiting = 0;
@@ -40,6 +42,11 @@ export class Worker {
   /** The run under way. */
   get run(): Run | undefined {
     return this.#current?.run;
+  }
+
+  /** Aborted with the run under way, for the children that are run for it (G77). */
+  get forChildren(): AbortSignal | undefined {
+    return this.#current?.control.forChildren;
   }
 
   get isServing(): boolean {
@@ -131,6 +138,7 @@ export class Worker {
       onBegin,
     }: { started?: Started; model?: LanguageModel; onBegin?: (started: Started) => void },
   ): Promise<void> {
+    await this.#giveBack();
     const held = await hold(this.#parts.store, this.#session.id, {
       owner: processOwner(owner),
       onWaiting: (items) => this.#heed(items),
@@ -157,8 +165,20 @@ export class Worker {
         next = following;
       }
     } catch (error) {
-      await held.release().catch(() => {});
+      await held.release().catch(() => {
+        this.#kept = held;
+      });
       throw error;
+    }
+  }
+
+  async #giveBack(): Promise<void> {
+    const kept = this.#kept;
+    this.#kept = undefined;
+    try {
+      await kept?.release();
+    } catch {
+      // Somebody else has it by now; or the store fails still, and says so when the lease is asked for.
     }
   }
 
