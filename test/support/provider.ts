@@ -24,6 +24,8 @@ interface ChatCall {
 /** What the server answers. */
 export type ChatAnswer =
   | {
+      /** Thoughts before the answer. */
+      readonly reasoning?: string;
       /** Sent as one chunk for each text. */
       readonly text?: string | readonly string[];
       readonly calls?: readonly ChatCall[];
@@ -36,7 +38,12 @@ export type ChatAnswer =
       /** Sends the texts, and then nothing more. */
       readonly hang?: true;
     }
-  | { readonly status: number; readonly message: string };
+  | {
+      readonly status: number;
+      readonly message: string;
+      /** How long clients are told to wait before they ask again. */
+      readonly retryAfterMs?: number;
+    };
 
 /** An HTTP server that speaks the chat completions protocol, streaming. */
 export interface Provider extends AsyncDisposable {
@@ -118,20 +125,20 @@ async function textOf(request: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-function refuse(response: ServerResponse, status: number, message: string): void {
+function refuse(response: ServerResponse, status: number, message: string, retryAfterMs = 1): void {
   if (response.headersSent) {
     response.destroy();
     return;
   }
   // Clients wait between tries; a test need not.
-  response.writeHead(status, { 'content-type': 'application/json', 'retry-after-ms': '1' });
+  response.writeHead(status, { 'content-type': 'application/json', 'retry-after-ms': String(retryAfterMs) });
   response.end(
     JSON.stringify({ error: { message, type: 'invalid_request_error', param: null, code: null } }),
   );
 }
 
 async function send(response: ServerResponse, request: ChatRequest, answer: ChatAnswer): Promise<void> {
-  if ('status' in answer) return refuse(response, answer.status, answer.message);
+  if ('status' in answer) return refuse(response, answer.status, answer.message, answer.retryAfterMs);
   if (answer.delayMs !== undefined) await sleep(answer.delayMs);
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
   const head = { id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1, model: request.model };
@@ -139,6 +146,7 @@ async function send(response: ServerResponse, request: ChatRequest, answer: Chat
   const delta = (fields: JsonObject, finish: string | null = null) =>
     event({ choices: [{ index: 0, delta: fields, finish_reason: finish }] });
   delta({ role: 'assistant', content: '' });
+  if (answer.reasoning !== undefined) delta({ reasoning_content: answer.reasoning });
   for (const text of textsOf(answer.text)) {
     delta({ content: text });
     await sleep(1);

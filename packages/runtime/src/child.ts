@@ -41,7 +41,10 @@ export class Child extends Session implements AsyncDisposable {
   /** As of any session; while its parent is being run in this process, it is stopped with the parent's run (G77). */
   override run(input?: Input, options: RunOptions = {}): Run {
     const signals = [this.#parentWorker.forChildren, options.signal].filter((signal) => signal !== undefined);
-    return super.run(input, signals.length === 0 ? options : { ...options, signal: AbortSignal.any(signals) });
+    return super.run(
+      input,
+      signals.length === 0 ? options : { ...options, signal: AbortSignal.any(signals) },
+    );
   }
 
   /** Records what the child came to: what `finish` merges, instead of its last text. */

@@ -187,7 +187,14 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
   async #merge(child: Child, run: RunEnd, signal: AbortSignal): Promise<ChildOutcome> {
     if (run.waits === true) {
       const error = `cannot merge '${child.name}' yet: it waits for an answer`;
-      return { session: child.name, status: 'running', usage: run.usage, text: run.text, merged: undefined, error };
+      return {
+        session: child.name,
+        status: 'running',
+        usage: run.usage,
+        text: run.text,
+        merged: undefined,
+        error,
+      };
     }
     const info = await child.info();
     const status = run.broken === true ? 'failed' : (info.task ?? 'completed');

@@ -86,14 +86,12 @@ export async function callModel(call: ModelCall): Promise<Answer> {
     const raw = new Map<string, string>();
     for await (const sent of result.stream) {
       const part = sent.type === 'tool-call' ? storable(sent) : sent;
+      if (sent.type === 'tool-call' && sent.providerExecuted !== true && 'invalid' in part && part.invalid)
+        raw.set(sent.toolCallId, rawOf(sent.input));
       if (part.type === 'error') throw part.error;
       if (part.type === 'abort') throw signal.reason ?? new Error('aborted');
       if (part.type === 'text-delta') text += part.text;
-      else if (part.type === 'tool-call' && part.providerExecuted !== true) {
-        if (part.invalid === true && typeof sent.input === 'string') raw.set(part.toolCallId, sent.input);
-        else if (part !== sent) raw.set(part.toolCallId, JSON.stringify(sent.input));
-        calls.push(openCall(part));
-      }
+      else if (part.type === 'tool-call' && part.providerExecuted !== true) calls.push(openCall(part));
       const chunk = chunkOf(part, tools);
       if (chunk !== undefined) call.onChunk(chunk);
     }
@@ -142,12 +140,10 @@ function answerOf(
     ...modelMeta(model),
     response: step.response.id,
     finish: step.finishReason,
-    ...(raw.size > 0 && { raw_input: Object.fromEntries([...raw].map(([id, t]) => [id, short(t)])) }),
+    ...(raw.size > 0 && { raw_input: Object.fromEntries(raw) }),
   };
   return {
-    content: (content ?? []).map((part) =>
-      part.type === 'tool-call' ? storable(part) : part,
-    ) as readonly Part[],
+    content: (content ?? []).map(withStorableInput) as readonly Part[],
     text,
     calls,
     finish: step.finishReason,
@@ -157,7 +153,7 @@ function answerOf(
 }
 
 /** A call whose arguments no entry can hold, too large or nested too deep, as one without: the model is told why. */
-function storable<T extends { toolCallId: string; toolName: string; input: unknown }>(part: T): T {
+function storable<T extends { readonly input: unknown }>(part: T): T & { invalid?: boolean; error?: unknown } {
   try {
     checkDraft(assistant([toolCall('id', 'name', (part.input ?? {}) as Json)]));
     return part;
@@ -166,11 +162,17 @@ function storable<T extends { toolCallId: string; toolName: string; input: unkno
   }
 }
 
-/** How much of arguments that were no JSON is kept, in characters. */
+function withStorableInput(part: { readonly type: string }): object {
+  if (part.type !== 'tool-call' || !('input' in part)) return part;
+  const { invalid, error, ...stored } = storable(part);
+  return stored;
+}
+
+/** How much of arguments that cannot be used is kept, in characters. */
 const rawMax = 100_000;
 
-function short(text: string): string {
-  return text.length <= rawMax ? text : text.slice(0, rawMax);
+function rawOf(input: unknown): string {
+  return (typeof input === 'string' ? input : JSON.stringify(input ?? null)).slice(0, rawMax);
 }
 
 /** Provider and model of a model, as entries record them. */

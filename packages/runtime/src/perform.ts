@@ -121,8 +121,7 @@ export async function perform(stage: Stage, job: Job, model: LanguageModel): Pro
     tell: (event) => show(eventChunk(event)),
     enter: stage.enter,
     retrying: stage.retrying,
-    append: async (drafts) =>
-      await recording(() => store.append(session.id, drafts, { lease: hold.lease })),
+    append: async (drafts) => await recording(() => store.append(session.id, drafts, { lease: hold.lease })),
     settle: async (drafts) => await recording(() => recorder.settle(drafts, hold.lease)),
     takeMessages: async (at) => await takeMessages(stage, context, at),
   };
