@@ -20,7 +20,7 @@ import { isUnstorable, messageOf, SessionError } from './errors.ts';
 import type { Hold } from './hold.ts';
 import { type LoopContext, runLoop } from './loop.ts';
 import { type LanguageModel, needModel } from './model.ts';
-import { carriedModel, type ModelSpec, resolveModel } from './model-spec.ts';
+import { carriedModel, resolveModel } from './model-spec.ts';
 import { awaitsAnswer, batchNotes, type OpenCall, openBatch } from './open-batch.ts';
 import { closeOrphans, settleLeftovers, superseded } from './orphans.ts';
 import { decide } from './queue.ts';
@@ -64,11 +64,19 @@ export async function modelFor(
   return needModel(source?.(session.name), session.name);
 }
 
-function namedIn(items: readonly InboxItem[]): ModelSpec | undefined {
-  const named = items
-    .flatMap(({ body }) => (body.type === 'input' ? body.drafts : []))
-    .map(({ meta }) => meta?.model);
-  return named.findLast((model) => typeof model === 'string');
+function namedIn(items: readonly InboxItem[]): string | undefined {
+  const drafts = items.flatMap(({ body }) => (body.type === 'input' ? body.drafts : []));
+  const model = drafts.findLast(({ meta }) => typeof meta?.model === 'string')?.meta?.model;
+  return typeof model === 'string' ? model : undefined;
+}
+
+/** The model that is named for a job, or was for the session before: its messages bear it. */
+async function carriedOn(
+  { parts, session }: Stage,
+  { options, items = [] }: Job,
+): Promise<string | undefined> {
+  if (typeof options.model === 'string') return options.model;
+  return namedIn(items) ?? (await carriedModel(parts.store, session.id));
 }
 
 /** One run, from what a crash left behind to its recorded end. The caller holds the lease and gives it back. */
@@ -85,6 +93,7 @@ export async function perform(stage: Stage, job: Job, model: LanguageModel): Pro
   const before = await infoOf(stage);
   const isTask = before.parent !== undefined;
   if (isTask) await store.setTask(session.id, 'running', { lease: hold.lease });
+  const spec = await carriedOn(stage, job);
   const recorder = parts.chunks.recorder(session.id, run);
   const broken = new AbortController();
   const unlisten = parts.chunks.onFailure(run, (error) => broken.abort(error));
@@ -123,13 +132,13 @@ export async function perform(stage: Stage, job: Job, model: LanguageModel): Pro
     retrying: stage.retrying,
     append: async (drafts) => await recording(() => store.append(session.id, drafts, { lease: hold.lease })),
     settle: async (drafts) => await recording(() => recorder.settle(drafts, hold.lease)),
-    takeMessages: async (at) => await takeMessages(stage, context, at),
+    takeMessages: async (at) => await takeMessages(stage, context, { at, spec }),
   };
   try {
     context.tell({ type: 'run-started', run, session: session.name, at: now() });
     show({ type: 'start', messageId: run });
     if (again.length > 0) await runBatch(context, again, []);
-    await begin(stage, job, context);
+    await begin(stage, job, { context, spec });
     runPoint('run/begun');
     const result = await runLoop(context, await openBatch(store, session.id));
     broken.signal.throwIfAborted();
@@ -151,20 +160,20 @@ export async function perform(stage: Stage, job: Job, model: LanguageModel): Pro
 async function begin(
   stage: Stage,
   { input, items = [], run, options }: Job,
-  context: LoopContext,
+  { context, spec }: { context: LoopContext; spec: string | undefined },
 ): Promise<void> {
   const { hold, parts, session } = stage;
   const open = (await openBatch(parts.store, session.id)).filter(({ state }) => state !== 'begun');
   const isInput = input !== undefined || items.some(({ body }) => body.type === 'input');
   const before = isInput ? superseded(open) : [];
   if (input !== undefined) {
-    const model = typeof options.model === 'string' ? { model: options.model } : {};
     await hold.drain();
-    await context.append([...before, user(input, { run, source: 'user', ...options.meta, ...model })]);
+    const meta = { run, source: 'user', ...options.meta, ...(spec !== undefined && { model: spec }) };
+    await context.append([...before, user(input, meta)]);
     return;
   }
   const taken = items.map((item, i): Taken => {
-    const drafts = itemDrafts(item, { open, run });
+    const drafts = itemDrafts(item, { open, run, spec });
     return { id: item.id, drafts: i === 0 ? [...before, ...drafts] : drafts };
   });
   await hold.drain(taken);
@@ -173,9 +182,10 @@ async function begin(
 /** The entries that an item of the inbox becomes. */
 function itemDrafts(
   { body, id, source }: InboxItem,
-  { open, run }: { open: readonly OpenCall[]; run: string },
+  { open, run, spec }: { open: readonly OpenCall[]; run: string; spec: string | undefined },
 ): readonly Draft[] {
-  if (body.type === 'input') return body.drafts.map((draft) => ({ ...draft, meta: { run, ...draft.meta } }));
+  const facts = { run, ...(spec !== undefined && { model: spec }) };
+  if (body.type === 'input') return body.drafts.map((draft) => ({ ...draft, meta: { ...facts, ...draft.meta } }));
   if (body.type !== 'answer') return [];
   const { toolCallId, answer } = body;
   const call = open.find((one) => one.toolCallId === toolCallId && awaitsAnswer(one));
@@ -193,7 +203,11 @@ function itemDrafts(
 }
 
 /** Does what arrived in the inbox between two steps, and takes in what is to steer this run. */
-async function takeMessages(stage: Stage, context: LoopContext, at: 'step' | 'last'): Promise<boolean> {
+async function takeMessages(
+  stage: Stage,
+  context: LoopContext,
+  { at, spec }: { at: 'step' | 'last'; spec: string | undefined },
+): Promise<boolean> {
   const { hold } = stage;
   const inbox = await hold.inbox();
   if (inbox.length === 0) return false;
@@ -201,7 +215,7 @@ async function takeMessages(stage: Stage, context: LoopContext, at: 'step' | 'la
   if (decision.do === 'abort') stage.abort(decision.reason);
   const items = decision.do === 'steer' ? decision.items : [];
   await hold.drain(
-    items.map((item) => ({ id: item.id, drafts: itemDrafts(item, { open: [], run: context.run }) })),
+    items.map((item) => ({ id: item.id, drafts: itemDrafts(item, { open: [], run: context.run, spec }) })),
   );
   if (items.length > 0) context.tell({ type: 'steered', messages: items.length });
   return items.length > 0;
@@ -263,7 +277,7 @@ export async function recordUnusable(stage: Stage, job: Job, error: unknown): Pr
   const message = messageOf(error);
   const taken = (job.items ?? []).map((item) => ({
     id: item.id,
-    drafts: itemDrafts(item, { open: [], run: job.run }),
+    drafts: itemDrafts(item, { open: [], run: job.run, spec: undefined }),
   }));
   await hold.drain(taken);
   await parts.store.append(session.id, [note('run/error', { run: job.run, message } satisfies Json)], {

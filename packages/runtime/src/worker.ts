@@ -110,8 +110,11 @@ export class Worker {
   }
 
   #serve(work: () => Promise<void>, first?: Started): void {
-    this.#serving = work().then(
-      () => this.#leave(),
+    const serving: Promise<void> = work().then(
+      () => {
+        // Whoever was told of the end may have started the next run by now.
+        if (this.#serving === serving) this.#leave();
+      },
       (error) => {
         const failed = this.#current ?? first;
         this.#leave();
@@ -119,6 +122,7 @@ export class Worker {
         failed?.control.fail(error);
       },
     );
+    this.#serving = serving;
   }
 
   /** From here on the session can be run again: whoever is told that a run is over must find it so. */
