@@ -27,7 +27,11 @@ test('a model that is named in a message is gone on with: over handoffs, in othe
   await run;
   expect(asked()).toBe('third');
   // Another deck on the same store, with a model of its own.
-  await using other = await openDeck({ store: s.store, model: 'openai-compatible/fourth', env: s.provider.env });
+  await using other = await openDeck({
+    store: s.store,
+    model: 'openai-compatible/fourth',
+    env: s.provider.env,
+  });
   await (await other.session('main')).run('Nine');
   expect(asked()).toBe('third');
   await (await other.session('kid')).run('Ten');

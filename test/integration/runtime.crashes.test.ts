@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { runPoints } from '@tapedeck/runtime/crash-point';
 import { expect, test } from 'vitest';
-import { startProvider } from '../support/provider.ts';
 import { inPairs } from '../support/in-pairs.ts';
+import { startProvider } from '../support/provider.ts';
 import { type Death, effectsOf, faultsAfterRun, nextAnswer, runWorker } from '../support/run-crash.ts';
 import { seeded } from '../support/seeded.ts';
 import { soak } from '../support/soak.ts';
@@ -16,7 +16,8 @@ function deathsAmong(passed: readonly string[]): Death[] {
   const random = seeded(seed);
   const names = [...new Set(passed)];
   const timesOf = (name: string) => passed.filter((point) => point === name).length;
-  const every = (name: string) => Array.from({ length: timesOf(name) }, (_, i) => ({ point: name, nth: i + 1 }));
+  const every = (name: string) =>
+    Array.from({ length: timesOf(name) }, (_, i) => ({ point: name, nth: i + 1 }));
   if (soak) return names.flatMap(every);
   const around = ['call/ran', 'answer/recorded'];
   return [

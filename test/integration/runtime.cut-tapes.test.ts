@@ -52,7 +52,9 @@ test('a tape that was cut after any entry goes on as a session and as a fork, an
   }
   using scarred = openTapeStore(home.db, { readonly: true });
   const entries = [...scarred.read('main')];
-  const marks = entries.map(({ name, meta }) => name ?? meta.source ?? (meta.partial === true ? 'partial' : ''));
+  const marks = entries.map(
+    ({ name, meta }) => name ?? meta.source ?? (meta.partial === true ? 'partial' : ''),
+  );
   expect(marks).toEqual(expect.arrayContaining(['run/interrupted', 'repair', 'partial', 'call/answered']));
 
   await using provider = await startProvider(() => ({ text: 'Fine.' }));
@@ -76,7 +78,10 @@ test('a tape that was cut after any entry goes on as a session and as a fork, an
     expect(await fork.run('Go on.'), where).toMatchObject({ finish: 'stop', text: 'Fine.' });
     for (const session of [cut, fork]) {
       const info = await session.info();
-      expect([info.settled, await session.status()], where).toMatchObject([info.head, { state: 'idle', waiting: [] }]);
+      expect([info.settled, await session.status()], where).toMatchObject([
+        info.head,
+        { state: 'idle', waiting: [] },
+      ]);
     }
     expect(provider.refusals, where).toEqual([]);
   }

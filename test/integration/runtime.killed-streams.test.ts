@@ -58,7 +58,8 @@ test('a process that is killed at any time leaves what it had saved, and only wh
     expect(await main.run('Go on.')).toMatchObject({ finish: 'stop', text: 'As I said.' });
     const entries = await Array.fromAsync(main.entries());
     const partial = entries.find(({ meta }) => meta.partial === true);
-    const parts = isObject(partial?.payload) && Array.isArray(partial.payload.content) ? partial.payload.content : [];
+    const parts =
+      isObject(partial?.payload) && Array.isArray(partial.payload.content) ? partial.payload.content : [];
     const [reasoning, text] = parts.map((part) => (isObject(part) ? String(part.text) : ''));
     expect(reasoning).toBe('All of it?');
     expect(whole.startsWith(text ?? '')).toBe(true);

@@ -38,7 +38,9 @@ test('a server is not asked again before the time that it names, nor a run that 
 });
 
 test('an answer of which something has arrived is not asked for again', async () => {
-  await using s = await served((_, index) => (index === 0 ? { text: ['So ', 'far'], cut: true } : { text: 'Never.' }));
+  await using s = await served((_, index) =>
+    index === 0 ? { text: ['So ', 'far'], cut: true } : { text: 'Never.' },
+  );
   expect(await s.main.run('Hi')).toMatchObject({ finish: 'error' });
   expect(s.provider.requests).toHaveLength(1);
   expect(s.lines()).toEqual(['user: Hi', 'assistant: So far', 'event run/error']);
@@ -84,7 +86,9 @@ test('a turn that has grown too long is summarised up to its last step', async (
   expect(await s.main.run('Add')).toMatchObject({ finish: 'stop', text: 'Enough.' });
   const t = await served(
     upTo(4, ({ messages }) =>
-      JSON.stringify(messages).includes('They talked.') ? { text: 'So.' } : { calls: [{ name: 'add', arguments: {} }] },
+      JSON.stringify(messages).includes('They talked.')
+        ? { text: 'So.' }
+        : { calls: [{ name: 'add', arguments: {} }] },
     ),
     { tools: { add } },
   );
@@ -130,4 +134,3 @@ test('a model of its own writes the summaries, if the deck names one', async () 
   const [compacted] = s.store.read('main', { kind: 'compaction' });
   expect(compacted?.meta).toMatchObject({ model: 'small', usage: { input: 10, output: 5 } });
 });
-

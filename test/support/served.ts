@@ -21,7 +21,12 @@ export async function served(
 ): Promise<Served> {
   const provider = await startProvider(answer);
   const store = openStore();
-  const deck = await openDeck({ model: 'openai-compatible/test-model', ...options, store, env: provider.env });
+  const deck = await openDeck({
+    model: 'openai-compatible/test-model',
+    ...options,
+    store,
+    env: provider.env,
+  });
   return {
     provider,
     store,

@@ -31,13 +31,19 @@ function meeting(size: number) {
 
 test('calls are run side by side when one of them asks for it, and no tool is told so (X63, D206)', async () => {
   const { meet, inputs, most } = meeting(3);
-  const calls = [call('c1', 'meet', { n: 1 }), call('c2', 'meet', { n: 2, _parallel: true }), call('c3', 'meet', { n: 3 })];
+  const calls = [
+    call('c1', 'meet', { n: 1 }),
+    call('c2', 'meet', { n: 2, _parallel: true }),
+    call('c3', 'meet', { n: 3 }),
+  ];
   await using home = await scriptedDeck([{ toolCalls: calls }, { text: 'Met.' }], { tools: { meet } });
   const run = (await home.deck.session('main')).run('Meet');
   expect(await run).toMatchObject({ finish: 'stop', text: 'Met.' });
   expect([most(), inputs]).toEqual([3, [{ n: 1 }, { n: 2 }, { n: 3 }]]);
   expect(results(home.store)).toHaveLength(3);
-  expect(await eventsOf(run)).toContainEqual(expect.objectContaining({ type: 'tool-batch-started', parallel: true }));
+  expect(await eventsOf(run)).toContainEqual(
+    expect.objectContaining({ type: 'tool-batch-started', parallel: true }),
+  );
 });
 
 test('no more calls than the deck allows are run at once (D206)', async () => {
@@ -60,9 +66,12 @@ test('a tool that has _parallel among its own arguments gets it', async () => {
       return 'ok';
     },
   });
-  await using home = await scriptedDeck([{ toolCalls: [call('c1', 'own', { _parallel: true })] }, { text: 'Ok.' }], {
-    tools: { own },
-  });
+  await using home = await scriptedDeck(
+    [{ toolCalls: [call('c1', 'own', { _parallel: true })] }, { text: 'Ok.' }],
+    {
+      tools: { own },
+    },
+  );
   await (await home.deck.session('main')).run('Go');
   expect(seen).toEqual([{ _parallel: true }]);
 });
@@ -102,7 +111,10 @@ test('arguments are checked by the tool’s own schema: it gets what that makes 
       return 'booked';
     },
   });
-  const calls = [call('c1', 'book', { day: 'mo', name: 'ann' }), call('c2', 'book', { day: 'tu', name: 'nobody' })];
+  const calls = [
+    call('c1', 'book', { day: 'mo', name: 'ann' }),
+    call('c2', 'book', { day: 'tu', name: 'nobody' }),
+  ];
   await using home = await scriptedDeck([{ toolCalls: calls }, { text: 'Booked.' }], { tools: { book } });
   await (await home.deck.session('main')).run('Book');
   expect(seen).toEqual([{ day: 'MO', seats: 2, name: 'ann' }]);
@@ -128,7 +140,9 @@ test('a check of arguments that throws or never ends is an error result, and the
     timeoutMs: 20,
   };
   const calls = [call('c1', 'throwing', { _parallel: true }), call('c2', 'endless')];
-  await using home = await scriptedDeck([{ toolCalls: calls }, { text: 'Hm.' }], { tools: { throwing, endless } });
+  await using home = await scriptedDeck([{ toolCalls: calls }, { text: 'Hm.' }], {
+    tools: { throwing, endless },
+  });
   expect(await (await home.deck.session('main')).run('Go')).toMatchObject({ finish: 'stop' });
   expect(runs).toBe(0);
   expect(results(home.store).sort()).toEqual([
@@ -145,7 +159,11 @@ test('a tool that takes too long is given up, by its own time or the deck’s, a
       new Promise<string>(() => abortSignal?.addEventListener('abort', () => told.push(toolCallId))),
   });
   const quick: DeckTool = tool({ inputSchema: z.object({}), execute: async () => 'done' });
-  const tools = { sleep, nap: { ...sleep, timeoutMs: 10 }, quick: { ...quick, timeoutMs: Number.POSITIVE_INFINITY } };
+  const tools = {
+    sleep,
+    nap: { ...sleep, timeoutMs: 10 },
+    quick: { ...quick, timeoutMs: Number.POSITIVE_INFINITY },
+  };
   const calls = [call('c1', 'sleep', { _parallel: true }), call('c2', 'nap'), call('c3', 'quick')];
   await using home = await scriptedDeck([{ toolCalls: calls }, { text: 'Late.' }], {
     tools,
@@ -177,14 +195,20 @@ test('a model that calls tools for ever is halted after ten steps, and that is r
   const main = await home.deck.session('main');
   const run = main.run('Count');
   expect(await run).toMatchObject({ finish: 'halted', steps: 10 });
-  expect((await eventsOf(run)).at(-1)).toEqual({ type: 'session-completed', finish: 'halted', haltedAtLimit: true });
+  expect((await eventsOf(run)).at(-1)).toEqual({
+    type: 'session-completed',
+    finish: 'halted',
+    haltedAtLimit: true,
+  });
   expect([...home.store.read('main')].at(-1)).toMatchObject({ name: 'run/halted', payload: { steps: 10 } });
   expect(await main.run(undefined, { maxSteps: 1 })).toMatchObject({ finish: 'halted', steps: 1 });
 });
 
 test('a run without tools offers none, and has none (X3)', async () => {
   const add = tool({ inputSchema: z.object({}), execute: async () => 3 });
-  await using home = await scriptedDeck([{ toolCalls: [call('c1', 'add')] }, { text: 'No tools.' }], { tools: { add } });
+  await using home = await scriptedDeck([{ toolCalls: [call('c1', 'add')] }, { text: 'No tools.' }], {
+    tools: { add },
+  });
   await (await home.deck.session('main')).run('Add', { useTools: false });
   expect(results(home.store)[0]).toContain("Unknown tool 'add'");
 });
@@ -194,18 +218,27 @@ test('a tool whose schema cannot be sent is refused before anything is written',
   await using home = await scriptedDeck([{ text: 'Fine.' }], { tools: { odd } });
   const main = await home.deck.session('main');
   const head = (await main.info()).head;
-  await expect(main.run('Hi')).rejects.toMatchObject({ code: 'SESSION_BAD_CONFIG', data: { field: 'tools.odd' } });
+  await expect(main.run('Hi')).rejects.toMatchObject({
+    code: 'SESSION_BAD_CONFIG',
+    data: { field: 'tools.odd' },
+  });
   expect((await main.info()).head).toBe(head);
   expect(await main.run('Hi', { tools: {} })).toMatchObject({ text: 'Fine.' });
 });
 
 const write: DeckTool = {
-  ...tool({ inputSchema: z.object({ file: z.string(), from: z.array(z.string()).optional() }), execute: async () => 'ok' }),
+  ...tool({
+    inputSchema: z.object({ file: z.string(), from: z.array(z.string()).optional() }),
+    execute: async () => 'ok',
+  }),
   paths: { read: ['from'], write: ['file'], display: 'file' },
 };
 
 test('a result tells which paths its call touched, as the tool declares them (X57)', async () => {
-  const calls = [call('c1', 'write', { file: 'a.ts', from: ['b.ts', 'c.ts'] }), call('c2', 'write', { file: 7 })];
+  const calls = [
+    call('c1', 'write', { file: 'a.ts', from: ['b.ts', 'c.ts'] }),
+    call('c2', 'write', { file: 7 }),
+  ];
   await using home = await scriptedDeck([{ toolCalls: calls }, { text: 'Ok.' }], { tools: { write } });
   await (await home.deck.session('main')).run('Write');
   const metas = [...home.store.read('main', { kind: 'tool-result' })].map(({ meta }) => meta.paths);
@@ -217,15 +250,20 @@ test('a result tells which paths its call touched, as the tool declares them (X5
 });
 
 test('two children that wrote one file are a conflict, and nothing about it is in doubt', async () => {
-  await using home = await scriptedDeck([{ toolCalls: [call('c1', 'write', { file: 'a.ts' })] }, { text: 'Written.' }], {
-    tools: { write },
-  });
+  await using home = await scriptedDeck(
+    [{ toolCalls: [call('c1', 'write', { file: 'a.ts' })] }, { text: 'Written.' }],
+    {
+      tools: { write },
+    },
+  );
   const main = await home.deck.session('main');
   await main.delegate([
     { task: 'Write a', name: 'one' },
     { task: 'Write a, too', name: 'two' },
   ]);
-  const merges = [...home.store.read('main', { kind: 'anchor' })].filter(({ name }) => name?.startsWith('merge/'));
+  const merges = [...home.store.read('main', { kind: 'anchor' })].filter(({ name }) =>
+    name?.startsWith('merge/'),
+  );
   const states = merges.map(({ payload }) => (isObject(payload) ? payload.state : undefined));
   expect(states).toMatchObject([
     { complete: true, conflicts: [] },

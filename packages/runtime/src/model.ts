@@ -153,7 +153,9 @@ function answerOf(
 }
 
 /** A call whose arguments no entry can hold, too large or nested too deep, as one without: the model is told why. */
-function storable<T extends { readonly input: unknown }>(part: T): T & { invalid?: boolean; error?: unknown } {
+function storable<T extends { readonly input: unknown }>(
+  part: T,
+): T & { invalid?: boolean; error?: unknown } {
   try {
     checkDraft(assistant([toolCall('id', 'name', (part.input ?? {}) as Json)]));
     return part;

@@ -29,6 +29,14 @@ export function awaitsAnswer({ state, decision }: OpenCall): boolean {
   return state === 'waiting' && decision === undefined;
 }
 
+/** Why an answer to a call cannot be taken: an approval needs a decision; what a client runs, its output or that it will not. */
+export function answerFault(call: OpenCall | undefined, answer: unknown): string | undefined {
+  if (call === undefined || !awaitsAnswer(call)) return 'it does not wait for an answer';
+  const { output, approved }: { output?: unknown; approved?: unknown } = isObject(answer) ? answer : {};
+  if (call.for === 'approval') return typeof approved === 'boolean' ? undefined : 'it waits for an approval';
+  return output !== undefined || approved === false ? undefined : 'it waits for a result';
+}
+
 /** The calls that are open at the end of a session. */
 export async function openBatch(store: TapeStore, session: string): Promise<readonly OpenCall[]> {
   const info = await store.find(session);

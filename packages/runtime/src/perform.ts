@@ -21,13 +21,14 @@ import type { Hold } from './hold.ts';
 import { type LoopContext, runLoop } from './loop.ts';
 import { type LanguageModel, needModel } from './model.ts';
 import { carriedModel, resolveModel } from './model-spec.ts';
-import { awaitsAnswer, batchNotes, type OpenCall, openBatch } from './open-batch.ts';
+import { answerFault, awaitsAnswer, batchNotes, type OpenCall, openBatch } from './open-batch.ts';
 import { closeOrphans, settleLeftovers, superseded } from './orphans.ts';
 import { decide } from './queue.ts';
 import type { Finish, RunResult } from './run.ts';
 import type { Input, RunOptions } from './session.ts';
 import type { Phase } from './status.ts';
 import { definitionsOf } from './tool-schema.ts';
+import { denied, plainOutput } from './tools.ts';
 
 /** What a run begins with: a message that was given to it, or what waited in the inbox. */
 export interface Job {
@@ -185,20 +186,20 @@ function itemDrafts(
   { open, run, spec }: { open: readonly OpenCall[]; run: string; spec: string | undefined },
 ): readonly Draft[] {
   const facts = { run, ...(spec !== undefined && { model: spec }) };
-  if (body.type === 'input') return body.drafts.map((draft) => ({ ...draft, meta: { ...facts, ...draft.meta } }));
+  if (body.type === 'input')
+    return body.drafts.map((draft) => ({ ...draft, meta: { ...facts, ...draft.meta } }));
   if (body.type !== 'answer') return [];
   const { toolCallId, answer } = body;
   const call = open.find((one) => one.toolCallId === toolCallId && awaitsAnswer(one));
-  if (call !== undefined && isObject(answer) && 'output' in answer && call.for === 'result')
-    return [toolResult(call, answer.output ?? null, { run, paths: { read: [], write: [] } })];
-  if (call !== undefined && isObject(answer) && 'approved' in answer)
-    return call.for === 'approval'
-      ? [note(batchNotes.answered, { toolCallId, ...answer })]
-      : [toolResult(call, { type: 'execution-denied', reason: String(answer.reason ?? 'denied') }, { run })];
-  const message =
-    call === undefined
-      ? `cannot answer call '${toolCallId}': it does not wait for an answer`
-      : `cannot answer call '${toolCallId}': it waits for ${call.for === 'result' ? 'a result' : 'an approval'}`;
+  const fault = answerFault(call, answer);
+  if (call !== undefined && isObject(answer) && fault === undefined) {
+    if (call.for === 'approval') return [note(batchNotes.answered, { toolCallId, ...answer })];
+    const { output, reason } = answer;
+    const result =
+      output === undefined ? denied(call, asText(reason)).draft : toolResult(call, plainOutput(output));
+    return [{ ...result, meta: { run, paths: { read: [], write: [] } } }];
+  }
+  const message = `cannot answer call '${toolCallId}': ${fault}`;
   return [note('inbox/refused', { id, source, type: body.type, code: 'SESSION_NO_CALL', message })];
 }
 
@@ -219,6 +220,10 @@ async function takeMessages(
   );
   if (items.length > 0) context.tell({ type: 'steered', messages: items.length });
   return items.length > 0;
+}
+
+function asText(value: Json | undefined): string | undefined {
+  return typeof value === 'string' ? value : undefined;
 }
 
 async function summarizerOf(

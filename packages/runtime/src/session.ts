@@ -23,7 +23,7 @@ import { type DelegateOptions, type DelegateTask, Delegation } from './delegate.
 import { SessionError } from './errors.ts';
 import { type MergeOptions, mergeChild } from './merge.ts';
 import { carriedModel, type ModelSpec } from './model-spec.ts';
-import { awaitsAnswer, openBatch } from './open-batch.ts';
+import { answerFault, openBatch } from './open-batch.ts';
 import { defaultMode, type QueueMode, type Source } from './queue.ts';
 import type { Callbacks, Run } from './run.ts';
 import { type Status, statusOf } from './status.ts';
@@ -132,7 +132,7 @@ export class Session {
   /**
    * Answers a call that waits: an approval with a decision, a call that a client runs with its output. Then goes on, when nobody is
    * running the session.
-   * @throws SESSION_NO_CALL when no such call waits
+   * @throws SESSION_NO_CALL when no such call waits, or it waits for an answer of the other kind
    */
   async respond(toolCallId: string, answer: Decision | { readonly output: Json }): Promise<Sent> {
     const refuse = (why: string) =>
@@ -140,8 +140,11 @@ export class Session {
         data: { session: this.name, call: toolCallId },
       });
     const open = await openBatch(this.#parts.store, this.id);
-    if (!open.some((call) => call.toolCallId === toolCallId && awaitsAnswer(call)))
-      throw refuse('it does not wait for an answer');
+    const fault = answerFault(
+      open.find((call) => call.toolCallId === toolCallId),
+      answer,
+    );
+    if (fault !== undefined) throw refuse(fault);
     let id: string;
     try {
       ({ id } = await this.#parts.store.post(this.id, {

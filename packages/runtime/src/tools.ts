@@ -84,14 +84,14 @@ async function outcomeOf(
     if (typeof output === 'function' || typeof output === 'symbol')
       throw new TypeError(`The tool answered a ${typeof output}, which has no JSON form.`);
     const json = (output ?? null) as Json;
-    return { draft: toolResult(call, plain(json)), output: json };
+    return { draft: toolResult(call, plainOutput(json)), output: json };
   } catch (error) {
     return { error };
   }
 }
 
-/** What a tool answered by itself is data, even where it looks like an output that `toModelOutput` would give. */
-function plain(value: Json): JsonObject {
+/** What a tool or a client answered is data, even where it looks like an output that `toModelOutput` would give. */
+export function plainOutput(value: Json): JsonObject {
   return typeof value === 'string' ? { type: 'text', value } : { type: 'json', value };
 }
 
