@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { runPoints } from '@tapedeck/runtime/crash-point';
 import { expect, test } from 'vitest';
-import { inPairs } from '../support/in-pairs.ts';
+import { inTwoLanes } from '../support/fault-sweep.ts';
 import { startProvider } from '../support/provider.ts';
 import { type Death, effectsOf, faultsAfterRun, nextAnswer, runWorker } from '../support/run-crash.ts';
 import { seeded } from '../support/seeded.ts';
@@ -45,17 +45,18 @@ test('a run that is killed anywhere is gone on with: no request is refused, no e
   const deaths = deathsAmong(passed);
   const died: Death[] = [];
   const repeated = new Set<string>();
-  await inPairs(deaths, async (dieAt) => {
+  const faults = await inTwoLanes(deaths, async (dieAt) => {
     using home = tempHome();
     const killed = await runWorker(home, { ...common, dieAt });
     if (killed.killed) died.push(dieAt);
     const after = await runWorker(home, common);
-    const where = `killed at ${dieAt.point} for time ${dieAt.nth}`;
-    expect(faultsAfterRun(home, [...killed.lines, ...after.lines]), where).toEqual([]);
-    expect(provider.refusals, where).toEqual([]);
     const effects = effectsOf(home);
     for (const id of effects) if (effects.indexOf(id) !== effects.lastIndexOf(id)) repeated.add(id);
+    const found = faultsAfterRun(home, [...killed.lines, ...after.lines]);
+    return found.map((fault) => `killed at ${dieAt.point} for time ${dieAt.nth}: ${fault}`);
   });
+  expect(faults).toEqual([]);
+  expect(provider.refusals).toEqual([]);
   expect(died.length).toBeGreaterThanOrEqual(40);
   // How often live answers are saved depends on the time that they take: the last of these may not come.
   const missed = deaths.filter((death) => !died.includes(death)).map(({ point }) => point);

@@ -99,10 +99,13 @@ test('the model is told of an abort; what it had asked for stays as it was, here
 
 test('a tool that does not heed an abort is waited for a while, and its call left open (G74, G75)', async () => {
   const { wait, entered, open } = deaf();
-  await using home = await scriptedDeck([{ toolCalls: [call('c1', 'wait'), call('c2', 'wait')] }, { text: 'On.' }], {
-    tools: { wait },
-    limits: { abortGraceMs: 20 },
-  });
+  await using home = await scriptedDeck(
+    [{ toolCalls: [call('c1', 'wait'), call('c2', 'wait')] }, { text: 'On.' }],
+    {
+      tools: { wait },
+      limits: { abortGraceMs: 20 },
+    },
+  );
   const main = await home.deck.session('main');
   const run = main.run('Wait');
   const signal = await entered;
@@ -125,13 +128,18 @@ test('a tool that does not heed an abort is waited for a while, and its call lef
 
 test('what a tool comes to soon after an abort is recorded, and nothing after it is run (G74)', async () => {
   const { wait, entered, open } = deaf();
-  await using home = await scriptedDeck([{ toolCalls: [call('c1', 'wait'), call('c2', 'wait')] }], { tools: { wait } });
+  await using home = await scriptedDeck([{ toolCalls: [call('c1', 'wait'), call('c2', 'wait')] }], {
+    tools: { wait },
+  });
   const run = (await home.deck.session('main')).run('Wait');
   await entered;
   run.abort('enough');
   open();
   expect(await run).toMatchObject({ finish: 'aborted' });
-  expect(entryLines(home.store.read('main')).slice(3)).toEqual(['wait c1 → text waited', 'event run/aborted']);
+  expect(entryLines(home.store.read('main')).slice(3)).toEqual([
+    'wait c1 → text waited',
+    'event run/aborted',
+  ]);
   expect([...home.store.read('main')].at(-1)?.payload).toMatchObject({ unbegun: ['c2'] });
 });
 
@@ -148,7 +156,10 @@ test('calls that are run side by side are all told, and each stays as it was', a
   for await (const event of run) if (event.type === 'tool-completed') break;
   run.abort('enough');
   expect(await run).toMatchObject({ finish: 'aborted' });
-  expect(entryLines(home.store.read('main')).slice(3)).toEqual(['quick c1 → text quick', 'event run/aborted']);
+  expect(entryLines(home.store.read('main')).slice(3)).toEqual([
+    'quick c1 → text quick',
+    'event run/aborted',
+  ]);
   expect((await eventsOf(run)).map(eventLine).at(-1)).toBe('session-cancelled enough');
 });
 
@@ -181,7 +192,13 @@ const aborts = (lines: readonly string[]) => lines.filter((line) => line === 'ev
 
 test('children that are delegated during a run are aborted with it, those that wait for their turn too (G77, D322)', async () => {
   await using s = await withChildren((main) =>
-    main.delegate([{ task: 'One', name: 'kid-1' }, { task: 'Two', name: 'kid-2' }], { concurrency: 1 }),
+    main.delegate(
+      [
+        { task: 'One', name: 'kid-1' },
+        { task: 'Two', name: 'kid-2' },
+      ],
+      { concurrency: 1 },
+    ),
   );
   const run = s.main.run('Spawn');
   await s.entered;
