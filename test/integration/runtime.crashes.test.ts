@@ -29,7 +29,7 @@ function deathsAmong(passed: readonly string[]): Death[] {
 }
 
 test('a run that is killed anywhere is gone on with: no request is refused, no effect doubled, nothing told is lost (R10, G70)', {
-  timeout: soak ? 3_600_000 : 300_000,
+  timeout: soak ? 3_600_000 : 900_000,
 }, async () => {
   await using provider = await startProvider(nextAnswer);
   using shared = tempDir();

@@ -35,7 +35,9 @@ function toolsOf(act: (id: string) => void): DeckTools {
   };
 }
 
-test('a store that fails at any write stops the run with its error, and nothing more is done until it is well (R9)', async () => {
+test('a store that fails at any write stops the run with its error, and nothing more is done until it is well (R9)', {
+  timeout: 300_000,
+}, async () => {
   await using provider = await startProvider(nextAnswer);
   const session = async (failAt: number) => {
     using home = tempHome();

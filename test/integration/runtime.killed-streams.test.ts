@@ -32,7 +32,7 @@ const whole = words.join('');
 const seed = Number(process.env.TAPEDECK_SEED ?? 20261122);
 
 test('a process that is killed at any time leaves what it had saved, and only what the model said (D325)', {
-  timeout: sized(120_000, 1_200_000),
+  timeout: sized(300_000, 3_600_000),
 }, async () => {
   await using provider = await startProvider((request) =>
     lastUserText(request).includes('Tell me all.') && !lastUserText(request).includes('Go on.')

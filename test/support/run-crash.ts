@@ -77,7 +77,7 @@ export function nextAnswer({ messages }: ChatRequest): ChatAnswer {
 }
 
 /** How the two messages are answered in the end. */
-export const finalTexts = {
+const finalTexts = {
   go: `All of it is done, as far as I can tell: ${'so and so, '.repeat(20)}that is all.`,
   andThen: 'Then that is done as well.',
 };
