@@ -107,6 +107,42 @@ test.each(Object.keys(failures))(
   },
 );
 
+test.each([
+  ['breaks off', 'run/error'],
+  ['is aborted', 'run/aborted'],
+  ['was killed', 'run/interrupted'],
+])('an answer that has grown too large for an entry, and then %s, stops no run to come', async (how, end) => {
+  const megabyte = 'x'.repeat(1024 * 1024);
+  const pieces = Array.from({ length: 17 }, () => ({ type: 'text-delta', id: 't', delta: megabyte }));
+  const begun = [{ type: 'text-start', id: 't' }, ...pieces];
+  await using home = await scriptedDeck([{ text: 'Here.' }]);
+  const main = await home.deck.session('main');
+  if (how === 'was killed') {
+    const chunks = begun.map((chunk, index) => ({ index, chunk }));
+    home.store.saveChunks([{ session: 'main', run: 'killed', chunks }]);
+  } else {
+    const broken = how === 'breaks off';
+    const after = broken
+      ? { type: 'error', error: new Error('no') }
+      : { type: 'text-delta', id: 't', delta: '!' };
+    const run = main.run('Hi', {
+      model: model(
+        async () =>
+          new ReadableStream({
+            start: (controller) => {
+              for (const part of [...begun, after]) controller.enqueue(part as LanguageModelV4StreamPart);
+            },
+          }),
+      ),
+    });
+    for await (const event of run)
+      if (event.type === 'content-chunk' && event.text === '!') run.abort('enough');
+    expect(await run).toMatchObject({ finish: broken ? 'error' : 'aborted' });
+  }
+  expect(await main.run('Are you there?')).toMatchObject({ text: 'Here.' });
+  expect(entryLines(home.store.read('main'))).toContain(`event ${end}`);
+});
+
 const oddities: Readonly<Record<string, readonly [LanguageModelV4, readonly string[]]>> = {
   'nothing at all': [saying(finish('stop')), ['assistant:']],
   'what only its provider can read': [

@@ -280,9 +280,10 @@ export async function recordUnusable(stage: Stage, job: Job, error: unknown): Pr
   const { parts, session, hold } = stage;
   const { head } = await infoOf(stage);
   const message = messageOf(error);
+  const spec = await carriedOn(stage, job);
   const taken = (job.items ?? []).map((item) => ({
     id: item.id,
-    drafts: itemDrafts(item, { open: [], run: job.run, spec: undefined }),
+    drafts: itemDrafts(item, { open: [], run: job.run, spec }),
   }));
   await hold.drain(taken);
   await parts.store.append(session.id, [note('run/error', { run: job.run, message } satisfies Json)], {
