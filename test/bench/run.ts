@@ -11,6 +11,7 @@ import { memory } from './memory.ts';
 import { open } from './open.ts';
 import { processes } from './processes.ts';
 import { read } from './read.ts';
+import { record } from './record.ts';
 import { search } from './search.ts';
 import { table } from './table.ts';
 import type { Bench, Row, Topic } from './topic.ts';
@@ -30,6 +31,7 @@ const topics: Readonly<Record<string, Topic>> = {
   fork,
   memory,
   processes,
+  record,
   cli,
 };
 

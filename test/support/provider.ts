@@ -33,6 +33,8 @@ export type ChatAnswer =
       /** Prompt and completion tokens. */
       readonly usage?: readonly [number, number];
       readonly delayMs?: number;
+      /** Between two texts (default 1). */
+      readonly pauseMs?: number;
       /** Closes the connection after the texts, before the answer is finished. */
       readonly cut?: true;
       /** Sends the texts, and then nothing more. */
@@ -149,7 +151,7 @@ async function send(response: ServerResponse, request: ChatRequest, answer: Chat
   if (answer.reasoning !== undefined) delta({ reasoning_content: answer.reasoning });
   for (const text of textsOf(answer.text)) {
     delta({ content: text });
-    await sleep(1);
+    await sleep(answer.pauseMs ?? 1);
   }
   if (answer.hang) return;
   if (answer.cut) {

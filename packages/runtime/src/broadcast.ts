@@ -6,8 +6,8 @@ export class Broadcast<T> {
     for (const listener of this.#listeners) listener(value);
   }
 
-  /** What is sent from now on, until the signal is aborted or the reader leaves. A slow reader holds up nobody. */
-  async *listen(signal?: AbortSignal): AsyncGenerator<T> {
+  /** What is sent from this call on, until the signal is aborted or the reader leaves. A slow reader holds up nobody. */
+  listen(signal?: AbortSignal): AsyncGenerator<T> {
     const waiting: T[] = [];
     let wake = Promise.withResolvers<void>();
     const rouse = () => {
@@ -18,17 +18,23 @@ export class Broadcast<T> {
       waiting.push(value);
       rouse();
     };
-    this.#listeners.add(listener);
-    signal?.addEventListener('abort', rouse, { once: true });
-    try {
-      while (signal?.aborted !== true) {
-        const next = waiting.shift();
-        if (next !== undefined) yield next;
-        else await wake.promise;
-      }
-    } finally {
+    const leave = () => {
       this.#listeners.delete(listener);
-      signal?.removeEventListener('abort', rouse);
-    }
+      rouse();
+    };
+    this.#listeners.add(listener);
+    signal?.addEventListener('abort', leave, { once: true });
+    return (async function* () {
+      try {
+        while (signal?.aborted !== true) {
+          const next = waiting.shift();
+          if (next !== undefined) yield next;
+          else await wake.promise;
+        }
+      } finally {
+        leave();
+        signal?.removeEventListener('abort', leave);
+      }
+    })();
   }
 }

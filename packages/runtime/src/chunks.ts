@@ -30,6 +30,14 @@ export function eventOf(chunk: Chunk): SessionEvent | undefined {
   }
 }
 
+/** The events among chunks. */
+export async function* eventsOf(chunks: AsyncIterable<Chunk>): AsyncGenerator<SessionEvent> {
+  for await (const chunk of chunks) {
+    const event = eventOf(chunk);
+    if (event !== undefined) yield event;
+  }
+}
+
 /** Which answer the chunks after it belong to; it is saved with them, and never shown. */
 export interface AnswerHead {
   readonly step: number;

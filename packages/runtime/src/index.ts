@@ -43,7 +43,15 @@ export {
 export type { RecoverOptions, RecoveryReport } from './recover.ts';
 export { type Callbacks, type Finish, Run, type RunResult } from './run.ts';
 export { parseScript, readScript, type ScriptAnswer, type ScriptContext, scriptModel } from './script.ts';
-export { type Input, type Mark, type RunOptions, type SendOptions, type Sent, Session } from './session.ts';
+export {
+  type Input,
+  type Mark,
+  type RunOptions,
+  type SendOptions,
+  type Sent,
+  Session,
+  type SubscribeOptions,
+} from './session.ts';
 export type { Phase, RunStatus, Status } from './status.ts';
 export type { DeckTool, DeckTools, ToolPaths, ToolTraits } from './tool-traits.ts';
 export { noUsage, type Usage } from './usage.ts';

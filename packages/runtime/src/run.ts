@@ -1,5 +1,5 @@
 import type { Seq } from '@tapedeck/tape';
-import { type Chunk, eventOf } from './chunks.ts';
+import { type Chunk, eventsOf } from './chunks.ts';
 import type { SessionError } from './errors.ts';
 import { EventLog } from './event-log.ts';
 import type { SessionEvent } from './events.ts';
@@ -90,10 +90,7 @@ export class Run implements AsyncIterable<SessionEvent>, PromiseLike<RunResult> 
   }
 
   async *[Symbol.asyncIterator](): AsyncIterator<SessionEvent> {
-    for await (const chunk of this.#chunks) {
-      const event = eventOf(chunk);
-      if (event !== undefined) yield event;
-    }
+    yield* eventsOf(this.#chunks);
     await this.#result.promise;
   }
 

@@ -9,7 +9,9 @@ import {
   type Meta,
   type Part,
   type Point,
+  type Seq,
   type SessionInfo,
+  select,
   TapeError,
   user,
   type View,
@@ -17,16 +19,20 @@ import {
   view,
 } from '@tapedeck/tape';
 import { type Child, type ForkOptions, forkChild } from './child.ts';
+import { type Chunk, eventsOf } from './chunks.ts';
 import type { Decision } from './config.ts';
 import type { DeckParts } from './deck.ts';
 import { type DelegateOptions, type DelegateTask, Delegation } from './delegate.ts';
 import { SessionError } from './errors.ts';
+import type { SessionEvent } from './events.ts';
 import { type MergeOptions, mergeChild } from './merge.ts';
 import { carriedModel, type ModelSpec } from './model-spec.ts';
 import { answerFault, openBatch } from './open-batch.ts';
 import { defaultMode, type QueueMode, type Source } from './queue.ts';
+import { watchChunks } from './replay.ts';
 import type { Callbacks, Run } from './run.ts';
 import { type Status, statusOf } from './status.ts';
+import { type Fresh, tail } from './tail.ts';
 import type { DeckTools } from './tool-traits.ts';
 import type { Worker } from './worker.ts';
 
@@ -60,6 +66,11 @@ export interface SendOptions {
   readonly meta?: Meta;
   /** Called with the events of the run, when the message starts one at once (X3, X5). */
   readonly on?: Callbacks;
+}
+
+export interface SubscribeOptions {
+  readonly from?: Seq;
+  readonly signal?: AbortSignal;
 }
 
 /** What became of a message. It is durable when this is told. */
@@ -197,6 +208,30 @@ export class Session {
     const writing = (await this.#parts.store.owners()).find(({ id }) => id === this.id);
     if (writing === undefined) return;
     await this.#parts.store.post(this.id, { body: { type: 'abort', owner: writing.owner.id, reason } });
+  }
+
+  /**
+   * All that the session shows, as UI message streams, one after another: what a client that loads it is sent (G72). Rewound
+   * entries are not shown.
+   */
+  async *replay(): AsyncGenerator<Chunk> {
+    const entries = await Array.fromAsync(this.#parts.store.viewEntries(this.id, { policy: 'full' }));
+    const shown = select(entries, 'full').entries;
+    async function* fresh(): AsyncGenerator<Fresh> {
+      for (const entry of shown) yield { type: 'entry', entry };
+    }
+    yield* watchChunks(fresh());
+  }
+
+  /**
+   * What happens in the session. From a position on, it is read from the tape, by whatever process it was written: what is
+   * recorded, then the live answer as it is saved (25 ms late), each thing once. Without `from` it is everything that happens in this process
+   * from now on, at once, changes of the status too.
+   */
+  subscribe({ from, signal }: SubscribeOptions = {}): AsyncIterable<SessionEvent> {
+    if (from === undefined) return this.#worker.listen(signal);
+    const { store } = this.#parts;
+    return eventsOf(watchChunks(tail(store, this.id, { from, signal })));
   }
 
   /** Where the session stands now. */

@@ -82,7 +82,7 @@ export type { Redacted } from './redact.ts';
 export type { StoredMessage } from './render.ts';
 export type { Rewound } from './rewind.ts';
 export type { Hit, SearchQuery } from './search.ts';
-export { type ViewPolicy, viewVersion } from './select.ts';
+export { type Selection, select, type ViewPolicy, viewVersion } from './select.ts';
 export type { SessionInit } from './session.ts';
 export { openTapeStore, SqliteTapeStore, type StoreOptions } from './sqlite-store.ts';
 export type { StageInit } from './stage.ts';

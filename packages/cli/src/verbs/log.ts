@@ -1,5 +1,5 @@
 import { clientCalls, type Entry, type EntryKind, type SqliteTapeStore } from '@tapedeck/tape';
-import { UsageError } from '../errors.ts';
+import { exit, UsageError } from '../errors.ts';
 import { entryJson, entryLine } from '../output/entry.ts';
 import { needSession, pointOf } from '../place.ts';
 import { type Context, defineVerb, type Verb } from '../verb.ts';
@@ -14,6 +14,7 @@ interface Options {
   readonly graph: boolean | undefined;
   readonly oneline: boolean | undefined;
   readonly n: number | undefined;
+  readonly follow: boolean | undefined;
 }
 
 export const log: Verb = defineVerb({
@@ -24,6 +25,7 @@ export const log: Verb = defineVerb({
   examples: [
     ['tape log main -n 20', 'The last twenty entries'],
     ['tape log main --since task-start --jsonl', 'What followed an anchor, as JSON lines'],
+    ['tape log main --follow', 'And then what any process writes to it'],
     ['tape log main --graph', 'Its anchors, forks and merges, in lanes'],
   ],
   options: (y) =>
@@ -48,7 +50,13 @@ export const log: Verb = defineVerb({
         describe: 'Cut every entry to the width of the terminal (the default there)',
       })
       .option('n', { type: 'number', requiresArg: true, describe: 'The last so many, oldest first' })
-      .conflicts('graph', ['json', 'jsonl']),
+      .option('follow', {
+        alias: 'f',
+        type: 'boolean',
+        describe: 'Then go on with what is written, until Ctrl-C',
+      })
+      .conflicts('graph', ['json', 'jsonl'])
+      .conflicts('follow', ['json', 'to', 'graph']),
   run: async (args, context) => {
     if (args.kind !== undefined && !kinds.has(args.kind) && !/^x-[a-z0-9-]+$/.test(args.kind))
       throw new UsageError(
@@ -61,8 +69,10 @@ export const log: Verb = defineVerb({
         for (const row of drawLog(store, context, id)) await context.io.out(`${row}\n`);
         return 0;
       }
-      await print(find(store, name, args), args, context);
-      return 0;
+      const { head } = needSession(store, name);
+      // What is written meanwhile is told once, by whoever follows.
+      await print(find(store, name, { ...args, to: args.to ?? head }), args, context);
+      return args.follow === true ? await follow({ store, name, from: head + 1 }, args, context) : 0;
     });
   },
 });
@@ -80,6 +90,23 @@ const kinds: ReadonlySet<string> = new Set([
   'event',
   'ui',
 ]);
+
+/** Shows what is written from a position on, whoever writes it. */
+async function follow(
+  { store, name, from }: { store: SqliteTapeStore; name: string; from: number },
+  args: Options,
+  context: Context,
+): Promise<number> {
+  const { tail } = await import('@tapedeck/runtime/watch');
+  for await (const fresh of tail(store, name, { from, signal: context.io.signal }))
+    if (fresh.type === 'entry' && isOfKind(fresh.entry, args.kind)) await print([fresh.entry], args, context);
+  return exit.interrupted;
+}
+
+function isOfKind({ kind, payload }: Entry, asked: string | undefined): boolean {
+  if (asked === 'tool-call') return clientCalls(payload).length > 0;
+  return asked === undefined || kind === asked;
+}
 
 /** A tool call has no entry of its own: it is a part of its assistant message. */
 function* find(store: SqliteTapeStore, name: string, args: Options): Iterable<Entry> {

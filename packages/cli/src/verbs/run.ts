@@ -1,4 +1,5 @@
 import type { Finish, RunResult, Usage } from '@tapedeck/runtime';
+import { attach } from '../attach.ts';
 import { exit, UsageError } from '../errors.ts';
 import { needModelSpec } from '../model.ts';
 import { safe } from '../output/safe.ts';
@@ -12,7 +13,7 @@ export const run: Verb = defineVerb({
   group: 'Start',
   summary: 'Send a prompt to a session and follow its run',
   detail:
-    'Without a prompt it goes on from the tail. The answer is on stdout, everything else on stderr. ' +
+    'Without a prompt it goes on from the tail; --attach follows a run that another process has under way. The answer is on stdout, everything else on stderr. ' +
     'Exit 1 when the run did not come to its end.',
   examples: [
     [
@@ -30,14 +31,24 @@ export const run: Verb = defineVerb({
         requiresArg: true,
         describe: 'PROVIDER/MODEL or script:FILE (default: $TAPE_MODEL)',
       })
+      .option('attach', {
+        type: 'boolean',
+        describe: 'Follow the run under way, or the last one, and write nothing',
+      })
       .option('max-steps', {
         type: 'number',
         requiresArg: true,
         default: 10,
         describe: 'Model calls at most',
       }),
-  run: async ({ name, prompt, model, maxSteps }, context) => {
+  run: async ({ name, prompt, model, maxSteps, attach: attaching }, context) => {
     const { io, options, status } = context;
+    if (attaching === true) {
+      if (prompt !== undefined) throw new UsageError('cannot attach with a prompt: use tape send');
+      return await context.reading(
+        async (store) => await attach(store, needSession(store, name).name, context),
+      );
+    }
     const spec = needModelSpec(model, io);
     if (maxSteps < 1) throw new UsageError('cannot run: --max-steps must be at least 1');
     const input = prompt === undefined ? undefined : await readText(prompt, io);

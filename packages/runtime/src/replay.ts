@@ -1,0 +1,177 @@
+import { clientCalls, type Entry, isObject, type Json, type Part } from '@tapedeck/tape';
+import { type Chunk, eventChunk, headOf } from './chunks.ts';
+import type { Fresh } from './tail.ts';
+import { noUsage, type Usage } from './usage.ts';
+
+/**
+ * An entry as those who watch a run see it. A message that a person or an agent wrote is a `data-message` part, one that
+ * a merge brought a `data-merge` part; what nobody is shown gives nothing. Pure.
+ */
+function* chunksOf(entry: Entry, seen: readonly Chunk[] = []): Generator<Chunk> {
+  const { kind, payload, name } = entry;
+  if (!isObject(payload)) return;
+  if (kind === 'message')
+    yield* payload.role === 'assistant' ? answerChunks(entry, seen) : messageChunks(entry);
+  else if (kind === 'tool-result') yield* resultChunks(entry);
+  else if (name === 'run/error') yield { type: 'error', errorText: String(payload.message) };
+  else if (name === 'run/aborted') {
+    yield { type: 'abort', reason: String(payload.reason) };
+    yield eventChunk({ type: 'session-cancelled', reason: String(payload.reason) });
+  }
+}
+
+function* messageChunks({ payload, meta, seq, tape }: Entry): Generator<Chunk> {
+  if (!isObject(payload)) return;
+  const type = meta.source === 'merge' ? 'data-merge' : 'data-message';
+  const { content } = payload;
+  yield { type, id: `${tape}@${seq}`, data: { seq, source: meta.source ?? 'user', content } } as Chunk;
+}
+
+function* answerChunks(entry: Entry, seen: readonly Chunk[]): Generator<Chunk> {
+  const { payload, meta, seq } = entry;
+  if (!isObject(payload)) return;
+  const content = (Array.isArray(payload.content) ? payload.content : []) as unknown as readonly Part[];
+  const left = new Seen(seen);
+  if (!left.isBegun) yield { type: 'start-step' };
+  for (const [i, part] of content.entries()) yield* partChunks(part, `${seq}-${i}`, left);
+  yield { type: 'finish-step' };
+  const calls = new Set(clientCalls(payload));
+  for (const { type, toolCallId, toolName, input } of content)
+    if (type === 'tool-call' && calls.has(String(toolCallId)))
+      yield eventChunk({
+        type: 'tool-detected',
+        toolCallId: String(toolCallId),
+        name: String(toolName),
+        input: (input ?? {}) as Json,
+      });
+  if (meta.partial === true) return;
+  const usage = { ...noUsage, ...(isObject(meta.usage) ? meta.usage : {}) } as Usage;
+  yield eventChunk({
+    type: 'iteration-completed',
+    iteration: Number(meta.step ?? 1),
+    usage,
+    willContinue: calls.size > 0,
+  });
+}
+
+function* partChunks(part: Part, id: string, seen: Seen): Generator<Chunk> {
+  const { type, toolCallId, toolName, input, providerExecuted, providerOptions } = part;
+  const metadata = isObject(providerOptions) ? { providerMetadata: providerOptions as never } : {};
+  if (type === 'text' || type === 'reasoning') {
+    const before = seen.next(type);
+    const rest = String(part.text).slice(before?.text.length ?? 0);
+    const of = before?.id ?? id;
+    if (before === undefined) yield { type: `${type}-start`, id: of };
+    if (rest !== '') yield { type: `${type}-delta`, id: of, delta: rest };
+    if (before?.ended !== true) yield { type: `${type}-end`, id: of, ...metadata };
+  } else if (type === 'tool-call') {
+    if (seen.calls.has(String(toolCallId))) return;
+    yield {
+      type: 'tool-input-available',
+      toolCallId: String(toolCallId),
+      toolName: String(toolName),
+      input: input ?? {},
+      ...(providerExecuted === true && { providerExecuted }),
+      ...metadata,
+    };
+  } else if (type === 'tool-result') {
+    if (seen.results.has(String(toolCallId))) return;
+    yield outputChunk(part, true);
+  } else if (type === 'source' && typeof part.url === 'string')
+    yield { type: 'source-url', sourceId: String(part.id ?? id), url: part.url };
+}
+
+function* resultChunks({ payload, at }: Entry): Generator<Chunk> {
+  if (!isObject(payload)) return;
+  const chunk = outputChunk(payload as unknown as Part, false);
+  yield chunk;
+  const success = chunk.type === 'tool-output-available';
+  yield eventChunk({
+    type: 'tool-completed',
+    toolCallId: String(payload.toolCallId),
+    name: String(payload.toolName),
+    success,
+    output: plainOutput(payload.output),
+    at,
+  });
+}
+
+function outputChunk({ toolCallId: id, output }: Part, byProvider: boolean): Chunk {
+  const toolCallId = String(id);
+  const type = isObject(output) ? String(output.type) : '';
+  const executed = byProvider ? { providerExecuted: true } : {};
+  if (type === 'execution-denied') return { type: 'tool-output-denied', toolCallId };
+  const value = plainOutput(output);
+  if (!type.startsWith('error'))
+    return { type: 'tool-output-available', toolCallId, output: value, ...executed };
+  const errorText = typeof value === 'string' ? value : JSON.stringify(value);
+  return { type: 'tool-output-error', toolCallId, errorText, ...executed };
+}
+
+function plainOutput(output: unknown): Json {
+  if (!isObject(output)) return (output ?? null) as Json;
+  return (output.value ?? output.reason ?? null) as Json;
+}
+
+/** What has been told already of an answer that then was settled. */
+class Seen {
+  readonly isBegun: boolean;
+  readonly calls = new Set<string>();
+  readonly results = new Set<string>();
+  readonly #texts: { readonly type: string; readonly id: string; text: string; ended: boolean }[] = [];
+
+  constructor(chunks: readonly Chunk[]) {
+    this.isBegun = chunks.length > 0;
+    for (const chunk of chunks) {
+      const [type = '', what] = chunk.type.split('-');
+      if (chunk.type === 'tool-input-available' || chunk.type === 'tool-input-error')
+        this.calls.add(chunk.toolCallId);
+      else if (chunk.type === 'tool-output-available' || chunk.type === 'tool-output-error')
+        this.results.add(chunk.toolCallId);
+      else if ((type === 'text' || type === 'reasoning') && 'id' in chunk && chunk.id !== undefined) {
+        if (what === 'start') this.#texts.push({ type, id: chunk.id, text: '', ended: false });
+        const text = this.#texts.findLast((one) => one.type === type && one.id === chunk.id);
+        if (text === undefined) continue;
+        if (what === 'end') text.ended = true;
+        else if ('delta' in chunk) text.text += chunk.delta;
+      }
+    }
+  }
+
+  next(type: string) {
+    const at = this.#texts.findIndex((text) => text.type === type);
+    return at === -1 ? undefined : this.#texts.splice(at, 1)[0];
+  }
+}
+
+/**
+ * What comes from a tape as one UI message stream for each run: entries, and the pieces of live answers, of which an entry tells
+ * only what they did not (G68). Whoever reads it concatenates the same texts as those who watched the run itself.
+ */
+export async function* watchChunks(fresh: AsyncIterable<Fresh>): AsyncGenerator<Chunk> {
+  let run: unknown;
+  let seen: Chunk[] = [];
+  for await (const item of fresh) {
+    const of = item.type === 'chunk' ? item.run : item.entry.meta.run;
+    if (of !== undefined && of !== run) {
+      if (run !== undefined) yield { type: 'finish' };
+      yield { type: 'start', messageId: String(of) };
+      run = of;
+    }
+    if (item.type === 'entry') {
+      yield* chunksOf(item.entry, isAnswer(item.entry) ? seen : []);
+      if (isAnswer(item.entry)) seen = [];
+    } else if (headOf(item.chunk) !== undefined) {
+      seen = [];
+    } else {
+      if (seen.length === 0) yield { type: 'start-step' };
+      seen.push(item.chunk);
+      yield item.chunk;
+    }
+  }
+  if (run !== undefined) yield { type: 'finish' };
+}
+
+function isAnswer({ payload }: Entry): boolean {
+  return isObject(payload) && payload.role === 'assistant';
+}

@@ -1,0 +1,95 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import { tempDir } from '../support/temp-dir.ts';
+
+const examples = fileURLToPath(new URL('../../examples', import.meta.url));
+
+function start(name: string, env: Readonly<Record<string, string>> = {}) {
+  const child = spawn(process.execPath, [join(examples, name)], {
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  return { child, ended: once(child, 'close') };
+}
+
+async function outputOf(name: string): Promise<string> {
+  const { child, ended } = start(name);
+  const said = await text(child.stdout);
+  expect((await ended)[0]).toBe(0);
+  return said;
+}
+
+/** What each example says, from its first line to its last. */
+const expected: Readonly<Record<string, readonly string[]>> = {
+  'library.ts': [
+    '[forecast → {"city":"Rome","sky":"clear","celsius":21}]',
+    'No: the sky over Rome is clear.',
+    'stop after 2 steps, 190 tokens in and 21 out',
+    '1 anchor session/start',
+    '2 message',
+    '3 message',
+    '4 tool-result',
+    '5 message',
+  ],
+  'approval.ts': [
+    'The run ended: waiting',
+    'deploy {"version":"2.4.0"} waits for approval',
+    '2.4.0 is live.',
+  ],
+  'resume.ts': [
+    'first start',
+    '(sending the invoice of 7, and then the power fails)',
+    'ended by SIGKILL',
+    'second start',
+    'user [{"type":"text","text":"Send the invoice of order 7."}]',
+    'assistant [{"type":"tool-call","toolCallId":"call-1","toolName":"send_invoice","input":{"order":"7"}}]',
+    'tool [{"type":"tool-result","toolCallId":"call-1","toolName":"send_invoice","output":{"type":"error-text","value":"Outcome unknown: aborted by host restart."}}]',
+    'assistant [{"type":"tool-call","toolCallId":"call-2","toolName":"look_up","input":{"order":"7"}}]',
+    'tool [{"type":"tool-result","toolCallId":"call-2","toolName":"look_up","output":{"type":"text","value":"the invoice of 7 was sent"}}]',
+    'assistant [{"type":"text","text":"It was cut off, but the invoice of order 7 was sent."}]',
+    'It was cut off, but the invoice of order 7 was sent.',
+    'ended with 0',
+  ],
+};
+
+test.each(Object.keys(expected))('%s does what it says', async (name) => {
+  expect((await outputOf(name)).trimEnd().split('\n')).toEqual(expected[name]);
+});
+
+test('every example is tried', () => {
+  const files = readdirSync(examples).filter((file) => file.endsWith('.ts'));
+  expect(files.sort()).toEqual([...Object.keys(expected), 'http-stream.ts'].sort());
+});
+
+/** The texts of a response of server-sent events, and what it ended with. */
+function readEvents(body: string): { readonly text: string; readonly last: string | undefined } {
+  const events = body
+    .split('\n')
+    .filter((line) => line.startsWith('data: {'))
+    .map((line) => JSON.parse(line.slice('data: '.length)) as { type: string; delta?: string });
+  return { text: events.map(({ delta = '' }) => delta).join(''), last: events.at(-1)?.type };
+}
+
+test('http-stream.ts: a client that leaves finds its run again, from the first chunk', async () => {
+  using home = tempDir();
+  const { child, ended } = start('http-stream.ts', { PORT: '0', TAPE_HOME: home.path });
+  const [line] = (await once(child.stdout, 'data')) as [Buffer];
+  const url = line.toString('utf8').trim();
+  const leave = new AbortController();
+  const first = await fetch(url, { method: 'POST', body: 'Hello', signal: leave.signal });
+  expect(first.headers.get('content-type')).toContain('text/event-stream');
+  await first.body?.getReader().read();
+  leave.abort();
+  const again = await fetch(url);
+  expect(readEvents(await again.text())).toEqual({ text: 'Hello. What shall we do?', last: 'finish' });
+  expect((await fetch(url)).status).toBe(204);
+  const second = await fetch(url, { method: 'POST', body: 'This' });
+  expect(readEvents(await second.text()).text).toBe('Then let us begin.');
+  child.kill('SIGTERM');
+  expect((await ended)[0]).toBe(0);
+});

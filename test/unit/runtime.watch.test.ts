@@ -1,0 +1,181 @@
+import { openDeck, type SessionEvent } from '@tapedeck/runtime';
+import { eventsOf as eventsAmong, lastRunStart, tail, watchChunks } from '@tapedeck/runtime/watch';
+import { handoff, user } from '@tapedeck/tape';
+import { readUIMessageStream, tool, type UIMessage, uiMessageChunkSchema } from 'ai';
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { entryLines, eventLine, eventsOf, scriptedDeck } from '../support/scripted.ts';
+import { slowModel } from '../support/slow-model.ts';
+import { openStore } from '../support/store.ts';
+
+const add = tool({
+  inputSchema: z.object({ a: z.number(), b: z.number() }),
+  execute: async ({ a, b }) => a + b,
+});
+const script = [
+  { text: 'I will add.', toolCalls: [{ name: 'add', input: { a: 1, b: 2 }, id: 'c1' }] },
+  { text: 'It is 3.' },
+];
+
+test('a run is a UI message stream that the AI SDK reads as a message', async () => {
+  await using home = await scriptedDeck(script, { tools: { add } });
+  const run = (await home.deck.session('main')).run('1 + 2?');
+  const chunks = await Array.fromAsync(run.uiStream());
+  const { validate } = uiMessageChunkSchema();
+  for (const chunk of chunks) expect(await validate?.(chunk)).toMatchObject({ success: true });
+  let message: UIMessage | undefined;
+  for await (const grown of readUIMessageStream({ stream: run.uiStream() })) message = grown;
+  expect(message?.parts.map((part) => part.type)).toEqual([
+    'step-start',
+    'text',
+    'tool-add',
+    'step-start',
+    'text',
+  ]);
+  expect(message?.parts[2]).toMatchObject({ state: 'output-available', output: 3 });
+});
+
+test('a run streams over HTTP, and a client that leaves does not stop it', async () => {
+  const model = slowModel(['One ', 'two ', 'three.'], 20);
+  using store = openStore();
+  await using deck = await openDeck({ store, model });
+  const run = (await deck.session('main')).run('Count');
+  const response = run.toResponse({ headers: { 'x-run': run.id } });
+  expect(response.headers.get('x-run')).toBe(run.id);
+  const reader = response.body?.getReader();
+  await reader?.read();
+  await reader?.cancel();
+  expect(await run).toMatchObject({ text: 'One two three.', finish: 'stop' });
+  // Whoever comes back reads it from the first chunk; the model was asked once (D320).
+  const texts = (await Array.fromAsync(run.uiStream())).flatMap((c) =>
+    c.type === 'text-delta' ? [c.delta] : [],
+  );
+  expect(texts.join('')).toBe('One two three.');
+  expect(model.calls()).toBe(1);
+});
+
+test('events are told at once in this process, and those of the status with them', async () => {
+  await using home = await scriptedDeck([{ text: 'Hi.' }]);
+  const main = await home.deck.session('main');
+  const stop = new AbortController();
+  const told: SessionEvent[] = [];
+  const reading = (async () => {
+    for await (const event of main.subscribe({ signal: stop.signal })) told.push(event);
+  })();
+  await main.run('Hello');
+  stop.abort();
+  await reading;
+  const states = told.flatMap((event) => (event.type === 'status-changed' ? [event.status] : []));
+  expect(states.map(({ state, phase }) => phase ?? state)).toEqual([
+    'processing',
+    'processing',
+    'streaming',
+    'completing',
+    'idle',
+  ]);
+  expect(told.filter(({ type }) => type !== 'status-changed').map(eventLine)).toEqual([
+    'run-started',
+    'text Hi.',
+    'iteration-completed 1',
+    'session-completed stop',
+  ]);
+});
+
+test('callbacks are called with the events, and the text is all that was said', async () => {
+  await using home = await scriptedDeck(script, { tools: { add } });
+  const main = await home.deck.session('main');
+  const called: string[] = [];
+  const sent = await main.send('1 + 2?', {
+    on: {
+      'tool-started': (event) => called.push(eventLine(event)),
+      'tool-completed': (event) => called.push(eventLine(event)),
+      'session-completed': (event) => called.push(eventLine(event)),
+    },
+  });
+  expect(await sent.text).toBe('I will add.It is 3.');
+  expect(called).toEqual(['tool-started add', 'tool-completed add well', 'session-completed stop']);
+});
+
+test('what a session holds is replayed as it was told', async () => {
+  await using home = await scriptedDeck(script, { tools: { add } });
+  const main = await home.deck.session('main');
+  const run = main.run('1 + 2?');
+  await run;
+  const told = (await Array.fromAsync(run.uiStream())).filter(({ type }) => !type.startsWith('data-'));
+  const replayed = (await Array.fromAsync(main.replay())).filter(({ type }) => !type.startsWith('data-'));
+  const shape = (chunks: readonly { type: string }[]) =>
+    chunks.map(({ type }) => type).filter((type) => !/-delta$|^tool-input-start$/.test(type));
+  expect(shape(replayed)).toEqual(shape(told));
+  const messages = (await Array.fromAsync(main.replay())).filter(({ type }) => type === 'data-message');
+  expect(messages).toMatchObject([{ data: { seq: 2, source: 'user', content: [{ text: '1 + 2?' }] } }]);
+});
+
+test('what was rewound is not replayed, and what a boundary hides from the model is', async () => {
+  await using home = await scriptedDeck([{ text: 'One.' }, { text: 'Two.' }]);
+  const main = await home.deck.session('main');
+  await main.run('First');
+  home.store.append('main', [handoff('phase-2', { summary: 'One was said.' })]);
+  const kept = home.store.find('main')?.head ?? 0;
+  await main.run('Second');
+  home.store.rewind('main', kept);
+  const texts = (await Array.fromAsync(main.replay())).flatMap((c) =>
+    c.type === 'text-delta' ? [c.delta] : [],
+  );
+  expect(texts).toEqual(['One.']);
+});
+
+test('a subscription from a position tells what is recorded and then what comes, each once', async () => {
+  const model = slowModel(['One ', 'two ', 'three.'], 60);
+  using store = openStore();
+  await using deck = await openDeck({ store, model });
+  const main = await deck.session('main');
+  await main.run('Count');
+  const stop = new AbortController();
+  const told: SessionEvent[] = [];
+  const reading = (async () => {
+    for await (const event of main.subscribe({ from: 1, signal: stop.signal })) told.push(event);
+  })();
+  await main.run('Again');
+  await expect.poll(() => told.filter((e) => e.type === 'iteration-completed').length).toBe(2);
+  stop.abort();
+  await reading;
+  const text = told.flatMap((event) => (event.type === 'content-chunk' ? [event.text] : [])).join('');
+  expect(text).toBe('One two three.One two three.');
+  // The second answer was told while it came.
+  expect(told.filter(({ type }) => type === 'content-chunk').length).toBeGreaterThan(2);
+});
+
+test('a tail that begins in the midst of an answer tells all of it, and ends with the run', async () => {
+  const model = slowModel(
+    Array.from({ length: 20 }, (_, i) => `w${i} `),
+    20,
+  );
+  using store = openStore();
+  await using deck = await openDeck({ store, model });
+  const main = await deck.session('main');
+  const run = main.run('Count');
+  await expect.poll(async () => (await store.liveRuns('main')).length).toBe(1);
+  const from = await lastRunStart(store, 'main');
+  expect(from).toBe(2);
+  const events = await eventsOf(eventsAmong(watchChunks(tail(store, 'main', { from: 2, untilIdle: true }))));
+  const text = events.flatMap((event) => (event.type === 'content-chunk' ? [event.text] : [])).join('');
+  expect(text).toBe((await run).text);
+});
+
+test('entries that others append are told by a tail in order, and it ends when it is asked to', async () => {
+  using store = openStore();
+  store.session('main');
+  store.append('main', [user('before')]);
+  const stop = new AbortController();
+  const seqs: number[] = [];
+  const reading = (async () => {
+    for await (const fresh of tail(store, 'main', { from: 3, signal: stop.signal })) {
+      if (fresh.type === 'entry') seqs.push(fresh.entry.seq);
+      if (seqs.length === 3) stop.abort();
+    }
+  })();
+  for (const text of ['a', 'b', 'c']) store.append('main', [user(text)]);
+  await reading;
+  expect(seqs).toEqual([3, 4, 5]);
+  expect(entryLines(store.read('main')).slice(1)).toHaveLength(4);
+});
