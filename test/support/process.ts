@@ -4,6 +4,8 @@ import { once } from 'node:events';
 /** A program of ours in a process of its own. */
 export interface Process extends AsyncDisposable {
   readonly child: ChildProcess;
+  /** What it has printed so far. */
+  readonly printed: () => string;
   /** Resolves once it has printed a line with the text, or rejects when it ends without. */
   said(text: string): Promise<void>;
   /** Ends it as a crash does: nothing is cleaned up. */
@@ -44,6 +46,7 @@ export function startProcess(script: string, ...args: readonly string[]): Proces
   };
   return {
     child,
+    printed: () => printed,
     said,
     kill,
     done: async () => {

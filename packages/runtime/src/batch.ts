@@ -1,11 +1,15 @@
-import { type Draft, type Json, note, TapeError } from '@tapedeck/tape';
+import { type Draft, type Json, note } from '@tapedeck/tape';
 import PQueue from 'p-queue';
+import type { Decision } from './config.ts';
+import { runPoint } from './crash-point.ts';
+import { isUnstorable, messageOf } from './errors.ts';
 import type { LoopContext } from './loop.ts';
 import type { ModelMessage } from './model.ts';
 import { batchNotes, type OpenCall } from './open-batch.ts';
-import { asksParallel } from './tool-schema.ts';
-import { toolOf } from './tool-traits.ts';
+import { asksParallel, checkArguments } from './tool-schema.ts';
+import { type DeckTool, toolOf } from './tool-traits.ts';
 import { denied, type Executed, executeCall, refusalOf, skipped, unstorable } from './tools.ts';
+import { type Patience, within } from './within.ts';
 
 /** What a batch of calls came to: all have results, some wait for a person or a client, or the run was aborted. */
 export interface BatchEnd {
@@ -56,6 +60,7 @@ async function runInTurn(batch: Batch): Promise<readonly Gated[]> {
       continue;
     }
     const gated = await gate(context, call);
+    if (context.signal.aborted) return [];
     if (gated.gate === 'approval' || gated.gate === 'result')
       return [gated, ...calls.slice(i + 1).map((held) => ({ call: held, gate: 'held' as const }))];
     const success = await runOne(batch, gated);
@@ -86,31 +91,60 @@ interface Gated {
   readonly reason?: string | undefined;
 }
 
-/** Finds out whether a call may be run now. A failure of whoever is asked is the call's. */
+/** Finds out whether a call may be run now. */
 async function gate(context: LoopContext, call: OpenCall): Promise<Gated> {
-  const { tools, onApproval, session } = context;
-  const tool = toolOf(tools, call.toolName);
-  const { toolCallId, toolName, input, decision: decided } = call;
-  if (decided?.approved === false) return { call, gate: 'denied', reason: decided.reason };
+  const tool = toolOf(context.tools, call.toolName);
+  if (call.decision?.approved === false) return decided(call, call.decision);
   // A call that somebody is to answer does not fail because a deck without its tool goes by: it waits for one that has it.
   if (tool === undefined && call.state === 'waiting' && call.for !== undefined)
     return { call, gate: call.for };
-  if (tool === undefined || refusalOf(tools, call) !== undefined) return { call, gate: 'open' };
+  if (tool === undefined || refusalOf(context.tools, call) !== undefined) return { call, gate: 'open' };
+  if (tool.execute !== undefined && !tool.needsApproval) return { call, gate: 'open' };
+  if (tool.execute !== undefined && call.decision !== undefined) return decided(call, call.decision);
+  // Nobody is asked about arguments that cannot be used: the model is told.
+  const checked = await within(checkArguments(tool, call.input), patienceOf(context));
+  if (typeof checked === 'string' || 'fault' in checked) return { call, gate: 'open' };
   if (tool.execute === undefined) return { call, gate: 'result' };
-  if (decided !== undefined) return { call, gate: 'open' };
+  const decision = await within(decisionOn(context, { tool, call, input: checked.value }), {
+    signal: context.signal,
+    timeoutMs: Number.POSITIVE_INFINITY,
+    graceMs: 0,
+  });
+  if (typeof decision === 'object') {
+    await context.append([note(batchNotes.answered, { toolCallId: call.toolCallId, ...decision })]);
+    runPoint('call/approved');
+    return decided(call, decision);
+  }
+  return { call, gate: decision === 'needless' ? 'open' : 'approval' };
+}
+
+function decided(call: OpenCall, { approved, reason }: Decision): Gated {
+  return { call, gate: approved ? 'open' : 'denied', reason };
+}
+
+/** Asks whoever decides here, if the call needs it. A failure of theirs is a denial: nobody allowed the call. */
+async function decisionOn(
+  { session, onApproval }: LoopContext,
+  { tool, call, input }: { tool: DeckTool; call: OpenCall; input: unknown },
+): Promise<Decision | 'needless' | undefined> {
+  const { toolCallId, toolName } = call;
   try {
     const needed =
       typeof tool.needsApproval === 'function'
         ? await tool.needsApproval(input, { toolCallId, messages: [], context: {} })
         : tool.needsApproval;
-    if (needed !== true) return { call, gate: 'open' };
-    const decision = await onApproval?.({ session, toolCallId, toolName, input });
-    if (decision === undefined) return { call, gate: 'approval' };
-    await context.append([note(batchNotes.answered, { toolCallId, ...decision })]);
-    return { call, gate: decision.approved ? 'open' : 'denied', reason: decision.reason };
+    if (needed !== true) return 'needless';
+    const decision = await onApproval?.({ session, toolCallId, toolName, input: call.input });
+    if (decision === undefined) return undefined;
+    const { approved, reason } = decision;
+    return { approved: approved === true, ...(typeof reason === 'string' && { reason }) };
   } catch (error) {
-    return { call, gate: 'denied', reason: error instanceof Error ? error.message : String(error) };
+    return { approved: false, reason: messageOf(error) };
   }
+}
+
+function patienceOf({ limits, signal }: LoopContext): Patience {
+  return { timeoutMs: limits.toolTimeoutMs, graceMs: limits.abortGraceMs, signal };
 }
 
 /** Runs a call and records its result. Whether it did well; `undefined` when the run was aborted first. */
@@ -126,15 +160,15 @@ async function runOne(
     await context.append([note(batchNotes.begun, { run: context.run, calls: [{ toolCallId }] })]);
   unbegun.delete(toolCallId);
   context.tell({ type: 'tool-started', toolCallId, name, at: context.now() });
+  runPoint('call/before-run');
   const executed = await executeCall(call, {
     tools: context.tools,
     messages,
-    signal: context.signal,
-    timeoutMs: context.limits.toolTimeoutMs,
-    graceMs: context.limits.abortGraceMs,
+    patience: patienceOf(context),
     onPreliminary: (_, output) =>
       context.emit({ type: 'tool-output-available', toolCallId, output, preliminary: true }),
   });
+  runPoint('call/ran');
   return executed === undefined ? undefined : await finish(context, call, executed);
 }
 
@@ -145,10 +179,11 @@ async function finish(context: LoopContext, call: OpenCall, executed: Executed):
   try {
     await context.append([withRun(done.draft)]);
   } catch (error) {
-    if (!(error instanceof TapeError) || error.code !== 'TAPE_BAD_ENTRY') throw error;
+    if (!isUnstorable(error)) throw error;
     done = unstorable(call, error.message, done.draft.meta);
     await context.append([withRun(done.draft)]);
   }
+  runPoint('call/recorded');
   const { toolCallId, toolName: name } = call;
   const { success, output } = done;
   context.emit(outputChunk(call, done));
@@ -170,6 +205,7 @@ async function recordWaiting(context: LoopContext, waiting: readonly Gated[]): P
     for: gate,
   }));
   await context.append([note(batchNotes.waiting, { run: context.run, calls: calls as unknown as Json })]);
+  runPoint('batch/waiting');
   for (const { call, gate } of waiting)
     if (gate === 'approval')
       context.emit({

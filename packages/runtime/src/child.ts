@@ -2,7 +2,9 @@ import type { Deliver, ForkRequest, Intention, Json, Merged, Seq } from '@tapede
 import type { DeckParts } from './deck.ts';
 import { messageOf } from './errors.ts';
 import { type MergeOptions, mergeChild } from './merge.ts';
-import { Session } from './session.ts';
+import type { Run } from './run.ts';
+import { type Input, type RunOptions, Session } from './session.ts';
+import type { Worker } from './worker.ts';
 
 export interface ForkOptions extends Omit<ForkRequest, 'deliver' | 'spawnCall'> {
   readonly deliver?: Deliver;
@@ -19,6 +21,7 @@ export class Child extends Session implements AsyncDisposable {
   readonly intention: Intention;
   readonly #parts: DeckParts;
   readonly #onUnmerged: NonNullable<ForkOptions['onUnmerged']>;
+  readonly #parentWorker: Worker;
   #merged: Merged | undefined;
 
   constructor(
@@ -32,6 +35,16 @@ export class Child extends Session implements AsyncDisposable {
     this.base = info.base;
     this.intention = intention;
     this.#onUnmerged = onUnmerged;
+    this.#parentWorker = parts.worker({ name: this.parent, id: info.parentId ?? '' });
+  }
+
+  /** As of any session; while its parent is being run in this process, it is stopped with the parent's run (G77). */
+  override run(input?: Input, options: RunOptions = {}): Run {
+    const signals = [this.#parentWorker.forChildren, options.signal].filter((signal) => signal !== undefined);
+    return super.run(
+      input,
+      signals.length === 0 ? options : { ...options, signal: AbortSignal.any(signals) },
+    );
   }
 
   /** Records what the child came to: what `finish` merges, instead of its last text. */

@@ -1,5 +1,16 @@
-import type { Appended, Draft, Json, Lease, StreamChunk, TapeStore } from '@tapedeck/tape';
+import {
+  type Appended,
+  type Draft,
+  encodeJson,
+  type Json,
+  type Lease,
+  type LiveStream,
+  type StreamChunk,
+  type TapeStore,
+} from '@tapedeck/tape';
 import { type Chunk, isAnswer } from './chunks.ts';
+import { runPoint } from './crash-point.ts';
+import { isUnstorable } from './errors.ts';
 
 /** How long chunks gather before they are saved, in milliseconds: what a kill may take of a live answer. */
 const gatherMs = 25;
@@ -31,13 +42,26 @@ export function openChunkWriter(store: TapeStore): ChunkWriter {
   const listeners = new Map<string, (error: unknown) => void>();
   let planned = false;
   let saving: Promise<void> = Promise.resolve();
+  const save = async (saved: readonly LiveStream[]) => {
+    try {
+      await store.saveChunks(saved);
+    } catch (error) {
+      if (!isUnstorable(error)) throw error;
+      // What is too large or too deep to be saved is so for an entry, too: whoever settles the answer deals with it.
+      await store.saveChunks(
+        saved.map((stream) => ({ ...stream, chunks: stream.chunks.filter(isStorable) })),
+      );
+    }
+  };
   const flush = () => {
     planned = false;
     const batch = [...streams].filter(({ waiting }) => waiting.length > 0);
     const saved = batch.map((stream) => ({ session: stream.session, run: stream.run, chunks: take(stream) }));
     saving = saving.then(async () => {
       try {
-        await store.saveChunks(saved);
+        runPoint('stream/before-save');
+        await save(saved);
+        runPoint('stream/saved');
       } catch (error) {
         for (const { run } of saved) listeners.get(run)?.(error);
       }
@@ -68,6 +92,15 @@ export function openChunkWriter(store: TapeStore): ChunkWriter {
       return () => void listeners.delete(run);
     },
   };
+}
+
+function isStorable({ chunk }: StreamChunk): boolean {
+  try {
+    encodeJson(chunk);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** What waits, with neighbouring pieces of one text joined: whoever replays it reads the same text in fewer pieces. */

@@ -41,7 +41,7 @@ export interface ChildOutcome {
   readonly merged: Merged | undefined;
   readonly usage: Usage | undefined;
   readonly text: string;
-  /** Why the child failed, or why its result could not be merged. */
+  /** Why the child failed, or why its result could not be merged: one that waits for an answer is still running. */
   readonly error?: string;
 }
 
@@ -67,10 +67,9 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
     parent: Session,
     { tasks, options }: { tasks: readonly DelegateTask[]; options: DelegateOptions },
   ) {
-    const signal =
-      options.signal === undefined
-        ? this.#controller.signal
-        : AbortSignal.any([this.#controller.signal, options.signal]);
+    // A child may start later than the run that it is for was aborted.
+    const given = [options.signal, parts.worker(parent).forChildren].filter((signal) => signal !== undefined);
+    const signal = AbortSignal.any([this.#controller.signal, ...given]);
     this.#outcomes = this.#work(parts, parent, { tasks, options: { ...options, signal } }).finally(() =>
       this.#events.close(),
     );
@@ -169,7 +168,8 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
       try {
         const run = child.run(undefined, { ...options, unlessEnded: true });
         for await (const event of run) this.#events.push({ type: 'child-event', session: child.name, event });
-        const { text, usage, error } = await run;
+        const { text, usage, error, finish } = await run;
+        if (finish === 'waiting') return { text, usage, waits: true };
         return { text, usage, ...(error !== undefined && { error: error.message }) };
       } catch (error) {
         const code = error instanceof SessionError ? error.code : undefined;
@@ -185,6 +185,17 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
   }
 
   async #merge(child: Child, run: RunEnd, signal: AbortSignal): Promise<ChildOutcome> {
+    if (run.waits === true) {
+      const error = `cannot merge '${child.name}' yet: it waits for an answer`;
+      return {
+        session: child.name,
+        status: 'running',
+        usage: run.usage,
+        text: run.text,
+        merged: undefined,
+        error,
+      };
+    }
     const info = await child.info();
     const status = run.broken === true ? 'failed' : (info.task ?? 'completed');
     this.#events.push({ type: 'child-ended', session: child.name, status });
@@ -207,6 +218,8 @@ export interface RunEnd {
   readonly error?: string;
   /** The run never came to a recorded end. */
   readonly broken?: true;
+  /** A person or a client has to answer a call before the child goes on. */
+  readonly waits?: true;
 }
 
 const pollMs = 50;

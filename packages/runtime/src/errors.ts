@@ -1,3 +1,5 @@
+import { TapeError } from '@tapedeck/tape';
+
 /** What can go wrong with a session. Callers branch on the code, never on the message. */
 export type SessionErrorCode =
   | 'SESSION_BUSY'
@@ -30,7 +32,17 @@ export class SessionError extends Error {
   }
 }
 
-/** The message of anything thrown. */
+/** The message of anything thrown, whatever it is; never empty. */
 export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  try {
+    const message = error instanceof Error ? error.message || error.name : error;
+    return String(message) || 'no message';
+  } catch {
+    return 'something that has no text was thrown';
+  }
+}
+
+/** Whether an entry was refused for what it holds: too large, nested too deep, no JSON. The store itself is well. */
+export function isUnstorable(error: unknown): error is TapeError {
+  return error instanceof TapeError && error.code === 'TAPE_BAD_ENTRY';
 }

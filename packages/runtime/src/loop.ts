@@ -3,7 +3,7 @@ import type { ToolSet } from 'ai';
 import { type BatchEnd, runBatch } from './batch.ts';
 import type { Chunk } from './chunks.ts';
 import type { DeckConfig, Limits } from './config.ts';
-import { messageOf, SessionError } from './errors.ts';
+import { isUnstorable, messageOf, SessionError } from './errors.ts';
 import type { SessionEvent } from './events.ts';
 import type { Answer, LanguageModel, ModelFailure, ModelMessage } from './model.ts';
 import type { OpenCall } from './open-batch.ts';
@@ -111,7 +111,8 @@ async function recordFailure(
   const { message, response } = failure;
   const payload = { run: context.run, message, ...(response !== undefined && { response }) };
   // Calls of a broken answer were never asked for in full: they must not hold up what comes next.
-  await context.settle([...partial, ...unbegunResults(partial, context.run), note('run/error', payload)]);
+  const said = [...partial, ...unbegunResults(partial, context.run)];
+  await settleEnd(context, said, note('run/error', payload));
   return { ...complete(context, 'error'), error: modelError(context.session, failure) };
 }
 
@@ -134,6 +135,16 @@ async function recordAbort(
   return await settleAbort(context, [], unbegun);
 }
 
+/** Half an answer that is too large for an entry is let go: that the run has ended must be on the tape. */
+async function settleEnd({ settle }: LoopContext, said: readonly Draft[], end: Draft): Promise<void> {
+  try {
+    await settle([...said, end]);
+  } catch (error) {
+    if (!isUnstorable(error)) throw error;
+    await settle([end]);
+  }
+}
+
 /** What was said so far and that it was broken off are one act: alone, the first would look like an answer. */
 async function settleAbort(
   context: LoopContext,
@@ -141,7 +152,7 @@ async function settleAbort(
   unbegun: readonly string[] = [],
 ): Promise<Pick<LoopResult, 'finish'>> {
   const reason = messageOf(context.signal.reason);
-  await context.settle([...partial, note('run/aborted', { run: context.run, reason, unbegun })]);
+  await settleEnd(context, partial, note('run/aborted', { run: context.run, reason, unbegun }));
   context.tell({ type: 'session-cancelled', reason });
   return { finish: 'aborted' };
 }

@@ -13,8 +13,8 @@ export interface MergeOptions extends MergeRequest {
 const pollMs = 50;
 
 /**
- * Merges a child into its parent, or, while someone is writing the parent, leaves the merge in its inbox and waits
- * until the owner has done it. Whoever waits also tries to do it, in case the owner dies.
+ * Merges a child into its parent, or, while someone is writing the parent or it has calls without a result, leaves the
+ * merge in its inbox and waits until it has been done. Whoever waits also tries to do it, in case the owner dies.
  * @throws SESSION_MERGE_WAITING when `waitMs` is over: the merge is accepted and still to be done
  */
 export async function mergeChild(
@@ -38,7 +38,7 @@ export async function mergeChild(
     if (performance.now() >= deadline)
       throw new SessionError(
         'SESSION_MERGE_WAITING',
-        `cannot merge '${child}' yet: its parent is being written`,
+        `cannot merge '${child}' yet: its parent is being written, or has calls without a result`,
         {
           data: { child, queued: posted },
         },
@@ -59,9 +59,10 @@ async function settleChild(store: TapeStore, child: string): Promise<void> {
   }
 }
 
-/** Whether it is the parent that someone is writing, and not the child. */
+/** Whether it is the parent that cannot take anything in yet, and not the child: someone is writing it, or its calls are open. */
 function parentIsBusy(error: unknown): boolean {
-  return error instanceof TapeError && error.code === 'TAPE_BUSY' && error.data.child === undefined;
+  if (!(error instanceof TapeError) || error.data.child !== undefined) return false;
+  return error.code === 'TAPE_BUSY' || error.code === 'TAPE_UNSETTLED';
 }
 
 /** Whether it is the child that someone is still writing. */

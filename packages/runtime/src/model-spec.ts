@@ -1,4 +1,4 @@
-import { isObject, type Json, type TapeStore } from '@tapedeck/tape';
+import { type Entry, isObject, type Json, type TapeStore } from '@tapedeck/tape';
 import { messageOf, SessionError } from './errors.ts';
 import type { LanguageModel } from './model.ts';
 import { readScript, scriptModel } from './script.ts';
@@ -133,13 +133,27 @@ async function answeredBy(store: TapeStore, session: string): Promise<string[]> 
   return ids;
 }
 
-/** How far back a session is searched for a message that names its model. */
-const carriedMax = 50;
+/** How many messages of a session are searched, from its end, for one that a run took in. */
+const carriedMax = 10_000;
+const pageSize = 20;
 
-/** The model that the last message of a session named: it goes on with it until a message names another (G54). */
+/**
+ * The model that a session goes on with, because a message named it, until one names another (G54). Every message that a
+ * run takes in bears it, so that the last of them tells.
+ */
 export async function carriedModel(store: TapeStore, session: string): Promise<string | undefined> {
-  let spec: string | undefined;
-  for await (const { payload, meta } of store.read(session, { kind: 'message', last: carriedMax }))
-    if (isObject(payload) && payload.role === 'user' && typeof meta.model === 'string') spec = meta.model;
-  return spec;
+  let to: number | undefined;
+  for (let searched = 0; searched < carriedMax; searched += pageSize) {
+    const page: Entry[] = [];
+    const query = { kind: 'message', last: pageSize, ...(to !== undefined && { to }) } as const;
+    for await (const entry of store.read(session, query)) page.push(entry);
+    const asked = page.findLast(
+      ({ payload, meta }) =>
+        isObject(payload) && payload.role === 'user' && (meta.run !== undefined || meta.model !== undefined),
+    );
+    if (asked !== undefined) return typeof asked.meta.model === 'string' ? asked.meta.model : undefined;
+    if (page.length < pageSize || page[0] === undefined) return undefined;
+    to = page[0].seq - 1;
+  }
+  return undefined;
 }

@@ -1,4 +1,12 @@
-import type { Json, JsonObject, Meta, Part } from '@tapedeck/tape';
+import {
+  assistant,
+  checkDraft,
+  type Json,
+  type JsonObject,
+  type Meta,
+  type Part,
+  toolCall,
+} from '@tapedeck/tape';
 import {
   isStepCount,
   type LanguageModel,
@@ -75,15 +83,15 @@ export async function callModel(call: ModelCall): Promise<Answer> {
     step.catch(() => {}); // The stream tells of every failure; this promise repeats the last.
     let text = '';
     const calls: OpenCall[] = [];
-    const raw: Record<string, Json> = {};
-    for await (const part of result.stream) {
+    const raw = new Map<string, string>();
+    for await (const sent of result.stream) {
+      const part = sent.type === 'tool-call' ? storable(sent) : sent;
+      if (sent.type === 'tool-call' && sent.providerExecuted !== true && 'invalid' in part && part.invalid)
+        raw.set(sent.toolCallId, rawOf(sent.input));
       if (part.type === 'error') throw part.error;
       if (part.type === 'abort') throw signal.reason ?? new Error('aborted');
       if (part.type === 'text-delta') text += part.text;
-      else if (part.type === 'tool-call' && part.providerExecuted !== true) {
-        if (part.invalid === true && typeof part.input === 'string') raw[part.toolCallId] = part.input;
-        calls.push(openCall(part));
-      }
+      else if (part.type === 'tool-call' && part.providerExecuted !== true) calls.push(openCall(part));
       const chunk = chunkOf(part, tools);
       if (chunk !== undefined) call.onChunk(chunk);
     }
@@ -118,7 +126,12 @@ interface SdkStep {
 
 function answerOf(
   model: LanguageModel,
-  { step, text, calls, raw }: { step: SdkStep; text: string; calls: OpenCall[]; raw: Record<string, Json> },
+  {
+    step,
+    text,
+    calls,
+    raw,
+  }: { step: SdkStep; text: string; calls: OpenCall[]; raw: ReadonlyMap<string, string> },
 ): Answer {
   const message = step.response.messages.find((m) => m.role === 'assistant');
   const content =
@@ -127,16 +140,41 @@ function answerOf(
     ...modelMeta(model),
     response: step.response.id,
     finish: step.finishReason,
-    ...(Object.keys(raw).length > 0 && { raw_input: raw }),
+    ...(raw.size > 0 && { raw_input: Object.fromEntries(raw) }),
   };
   return {
-    content: (content ?? []) as readonly Part[],
+    content: (content ?? []).map(withStorableInput) as readonly Part[],
     text,
     calls,
     finish: step.finishReason,
     usage: normaliseUsage(step.usage),
     meta,
   };
+}
+
+/** A call whose arguments no entry can hold, too large or nested too deep, as one without: the model is told why. */
+function storable<T extends { readonly input: unknown }>(
+  part: T,
+): T & { invalid?: boolean; error?: unknown } {
+  try {
+    checkDraft(assistant([toolCall('id', 'name', (part.input ?? {}) as Json)]));
+    return part;
+  } catch (error) {
+    return { ...part, input: {}, invalid: true, error };
+  }
+}
+
+function withStorableInput(part: { readonly type: string }): object {
+  if (part.type !== 'tool-call' || !('input' in part)) return part;
+  const { invalid, error, ...stored } = storable(part);
+  return stored;
+}
+
+/** How much of arguments that cannot be used is kept, in characters. */
+const rawMax = 100_000;
+
+function rawOf(input: unknown): string {
+  return (typeof input === 'string' ? input : JSON.stringify(input ?? null)).slice(0, rawMax);
 }
 
 /** Provider and model of a model, as entries record them. */

@@ -24,6 +24,19 @@ export interface OpenCall {
 /** The names of the notes that a batch's calls leave behind while they are open. */
 export const batchNotes = { waiting: 'run/waiting', begun: 'run/begun', answered: 'call/answered' } as const;
 
+/** Whether a person or a client can still answer a call. */
+export function awaitsAnswer({ state, decision }: OpenCall): boolean {
+  return state === 'waiting' && decision === undefined;
+}
+
+/** Why an answer to a call cannot be taken: an approval needs a decision; what a client runs, its output or that it will not. */
+export function answerFault(call: OpenCall | undefined, answer: unknown): string | undefined {
+  if (call === undefined || !awaitsAnswer(call)) return 'it does not wait for an answer';
+  const { output, approved }: { output?: unknown; approved?: unknown } = isObject(answer) ? answer : {};
+  if (call.for === 'approval') return typeof approved === 'boolean' ? undefined : 'it waits for an approval';
+  return output !== undefined || approved === false ? undefined : 'it waits for a result';
+}
+
 /** The calls that are open at the end of a session. */
 export async function openBatch(store: TapeStore, session: string): Promise<readonly OpenCall[]> {
   const info = await store.find(session);
@@ -83,7 +96,7 @@ function askedBy(payload: Readonly<Record<string, Json>>, meta: Entry['meta']): 
       toolCallId: String(part.toolCallId),
       toolName: String(part.toolName),
       input: part.input ?? {},
-      ...(String(part.toolCallId) in raw && { invalid: 'its arguments are not JSON' }),
+      ...(Object.hasOwn(raw, String(part.toolCallId)) && { invalid: 'its arguments are not JSON' }),
       state: meta.partial === true ? 'unbegun' : 'begun',
     }));
 }

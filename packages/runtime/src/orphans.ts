@@ -8,6 +8,7 @@ import {
   toolResult,
 } from '@tapedeck/tape';
 import { type Chunk, headOf } from './chunks.ts';
+import { isUnstorable } from './errors.ts';
 import type { Hold } from './hold.ts';
 import { type OpenCall, openBatch, openCallsOf } from './open-batch.ts';
 import { partialContent } from './partial.ts';
@@ -29,7 +30,14 @@ export async function settleLeftovers(store: TapeStore, session: string, { lease
       content.length === 0
         ? []
         : [assistant(content, { run, ...(head as JsonObject | undefined), partial: true })];
-    await store.settle(run, [...partial, note('run/interrupted', { run })], { lease });
+    const end = note('run/interrupted', { run });
+    try {
+      await store.settle(run, [...partial, end], { lease });
+    } catch (error) {
+      if (!isUnstorable(error)) throw error;
+      // More had arrived than an entry can hold: kept as it is, it would stop every run to come.
+      await store.settle(run, [end], { lease });
+    }
   }
 }
 

@@ -1,4 +1,6 @@
 import {
+  type Appended,
+  type Awaitable,
   type Draft,
   type InboxItem,
   isObject,
@@ -12,19 +14,21 @@ import {
 import { runBatch } from './batch.ts';
 import { type Chunk, eventChunk } from './chunks.ts';
 import { limitsOf } from './config.ts';
+import { runPoint } from './crash-point.ts';
 import type { DeckParts } from './deck.ts';
-import { messageOf, SessionError } from './errors.ts';
+import { isUnstorable, messageOf, SessionError } from './errors.ts';
 import type { Hold } from './hold.ts';
 import { type LoopContext, runLoop } from './loop.ts';
 import { type LanguageModel, needModel } from './model.ts';
-import { carriedModel, type ModelSpec, resolveModel } from './model-spec.ts';
-import { batchNotes, type OpenCall, openBatch } from './open-batch.ts';
+import { carriedModel, resolveModel } from './model-spec.ts';
+import { answerFault, awaitsAnswer, batchNotes, type OpenCall, openBatch } from './open-batch.ts';
 import { closeOrphans, settleLeftovers, superseded } from './orphans.ts';
 import { decide } from './queue.ts';
 import type { Finish, RunResult } from './run.ts';
 import type { Input, RunOptions } from './session.ts';
 import type { Phase } from './status.ts';
 import { definitionsOf } from './tool-schema.ts';
+import { denied, plainOutput } from './tools.ts';
 
 /** What a run begins with: a message that was given to it, or what waited in the inbox. */
 export interface Job {
@@ -61,11 +65,19 @@ export async function modelFor(
   return needModel(source?.(session.name), session.name);
 }
 
-function namedIn(items: readonly InboxItem[]): ModelSpec | undefined {
-  const named = items
-    .flatMap(({ body }) => (body.type === 'input' ? body.drafts : []))
-    .map(({ meta }) => meta?.model);
-  return named.findLast((model) => typeof model === 'string');
+function namedIn(items: readonly InboxItem[]): string | undefined {
+  const drafts = items.flatMap(({ body }) => (body.type === 'input' ? body.drafts : []));
+  const model = drafts.findLast(({ meta }) => typeof meta?.model === 'string')?.meta?.model;
+  return typeof model === 'string' ? model : undefined;
+}
+
+/** The model that is named for a job, or was for the session before: its messages bear it. */
+async function carriedOn(
+  { parts, session }: Stage,
+  { options, items = [] }: Job,
+): Promise<string | undefined> {
+  if (typeof options.model === 'string') return options.model;
+  return namedIn(items) ?? (await carriedModel(parts.store, session.id));
 }
 
 /** One run, from what a crash left behind to its recorded end. The caller holds the lease and gives it back. */
@@ -75,14 +87,28 @@ export async function perform(stage: Stage, job: Job, model: LanguageModel): Pro
   const { options, run } = job;
   if (options.unlessEnded === true) await needUnended(await infoOf(stage));
   const tools = options.useTools === false ? {} : (options.tools ?? config.tools ?? {});
+  runPoint('run/before-leftovers');
   await settleLeftovers(store, session.id, hold);
   const again = await closeOrphans(store, session.id, { hold, tools });
+  runPoint('run/orphans-closed');
   const before = await infoOf(stage);
   const isTask = before.parent !== undefined;
   if (isTask) await store.setTask(session.id, 'running', { lease: hold.lease });
+  const spec = await carriedOn(stage, job);
   const recorder = parts.chunks.recorder(session.id, run);
   const broken = new AbortController();
   const unlisten = parts.chunks.onFailure(run, (error) => broken.abort(error));
+  // After a write that failed nothing more is done: it would be done unrecorded (law 11).
+  const recording = async (write: () => Awaitable<Appended>) => {
+    broken.signal.throwIfAborted();
+    hold.lost.throwIfAborted();
+    try {
+      return await write();
+    } catch (error) {
+      if (!isUnstorable(error)) broken.abort(error);
+      throw error;
+    }
+  };
   const show = (chunk: Chunk) => {
     recorder.add(chunk);
     emit(chunk);
@@ -105,15 +131,9 @@ export async function perform(stage: Stage, job: Job, model: LanguageModel): Pro
     tell: (event) => show(eventChunk(event)),
     enter: stage.enter,
     retrying: stage.retrying,
-    append: async (drafts) => {
-      hold.lost.throwIfAborted();
-      return await store.append(session.id, drafts, { lease: hold.lease });
-    },
-    settle: async (drafts) => {
-      hold.lost.throwIfAborted();
-      return await recorder.settle(drafts, hold.lease);
-    },
-    takeMessages: async (at) => await takeMessages(stage, context, at),
+    append: async (drafts) => await recording(() => store.append(session.id, drafts, { lease: hold.lease })),
+    settle: async (drafts) => await recording(() => recorder.settle(drafts, hold.lease)),
+    takeMessages: async (at) => await takeMessages(stage, context, { at, spec }),
   };
   try {
     const start = () => {
@@ -124,11 +144,13 @@ export async function perform(stage: Stage, job: Job, model: LanguageModel): Pro
       start();
       await runBatch(context, again, []);
     }
-    await begin(stage, job, context);
+    await begin(stage, job, { context, spec });
     if (again.length === 0) start();
+    runPoint('run/begun');
     const result = await runLoop(context, await openBatch(store, session.id));
     broken.signal.throwIfAborted();
     if (isTask) await store.setTask(session.id, taskOf[result.finish], { lease: hold.lease });
+    runPoint('run/ended');
     const after = await infoOf(stage);
     show(endChunk(result.finish, result.error?.message));
     return { run, session: session.name, from: before.head + 1, to: after.head, ...result };
@@ -145,20 +167,20 @@ export async function perform(stage: Stage, job: Job, model: LanguageModel): Pro
 async function begin(
   stage: Stage,
   { input, items = [], run, options }: Job,
-  context: LoopContext,
+  { context, spec }: { context: LoopContext; spec: string | undefined },
 ): Promise<void> {
   const { hold, parts, session } = stage;
   const open = (await openBatch(parts.store, session.id)).filter(({ state }) => state !== 'begun');
   const isInput = input !== undefined || items.some(({ body }) => body.type === 'input');
   const before = isInput ? superseded(open) : [];
   if (input !== undefined) {
-    const model = typeof options.model === 'string' ? { model: options.model } : {};
     await hold.drain();
-    await context.append([...before, user(input, { run, source: 'user', ...options.meta, ...model })]);
+    const meta = { run, source: 'user', ...options.meta, ...(spec !== undefined && { model: spec }) };
+    await context.append([...before, user(input, meta)]);
     return;
   }
   const taken = items.map((item, i): Taken => {
-    const drafts = itemDrafts(item, { open, run });
+    const drafts = itemDrafts(item, { open, run, spec });
     return { id: item.id, drafts: i === 0 ? [...before, ...drafts] : drafts };
   });
   await hold.drain(taken);
@@ -167,27 +189,32 @@ async function begin(
 /** The entries that an item of the inbox becomes. */
 function itemDrafts(
   { body, id, source }: InboxItem,
-  { open, run }: { open: readonly OpenCall[]; run: string },
+  { open, run, spec }: { open: readonly OpenCall[]; run: string; spec: string | undefined },
 ): readonly Draft[] {
-  if (body.type === 'input') return body.drafts.map((draft) => ({ ...draft, meta: { run, ...draft.meta } }));
+  const facts = { run, ...(spec !== undefined && { model: spec }) };
+  if (body.type === 'input')
+    return body.drafts.map((draft) => ({ ...draft, meta: { ...facts, ...draft.meta } }));
   if (body.type !== 'answer') return [];
   const { toolCallId, answer } = body;
-  const call = open.find((one) => one.toolCallId === toolCallId && one.state === 'waiting');
-  if (call !== undefined && isObject(answer) && 'output' in answer && call.for === 'result')
-    return [toolResult(call, answer.output ?? null, { run, paths: { read: [], write: [] } })];
-  if (call !== undefined && isObject(answer) && 'approved' in answer)
-    return call.for === 'approval'
-      ? [note(batchNotes.answered, { toolCallId, ...answer })]
-      : [toolResult(call, { type: 'execution-denied', reason: String(answer.reason ?? 'denied') }, { run })];
-  const message =
-    call === undefined
-      ? `cannot answer call '${toolCallId}': it does not wait for an answer`
-      : `cannot answer call '${toolCallId}': it waits for ${call.for === 'result' ? 'a result' : 'an approval'}`;
+  const call = open.find((one) => one.toolCallId === toolCallId && awaitsAnswer(one));
+  const fault = answerFault(call, answer);
+  if (call !== undefined && isObject(answer) && fault === undefined) {
+    if (call.for === 'approval') return [note(batchNotes.answered, { toolCallId, ...answer })];
+    const { output, reason } = answer;
+    const result =
+      output === undefined ? denied(call, asText(reason)).draft : toolResult(call, plainOutput(output));
+    return [{ ...result, meta: { run, paths: { read: [], write: [] } } }];
+  }
+  const message = `cannot answer call '${toolCallId}': ${fault}`;
   return [note('inbox/refused', { id, source, type: body.type, code: 'SESSION_NO_CALL', message })];
 }
 
 /** Does what arrived in the inbox between two steps, and takes in what is to steer this run. */
-async function takeMessages(stage: Stage, context: LoopContext, at: 'step' | 'last'): Promise<boolean> {
+async function takeMessages(
+  stage: Stage,
+  context: LoopContext,
+  { at, spec }: { at: 'step' | 'last'; spec: string | undefined },
+): Promise<boolean> {
   const { hold } = stage;
   const inbox = await hold.inbox();
   if (inbox.length === 0) return false;
@@ -195,10 +222,14 @@ async function takeMessages(stage: Stage, context: LoopContext, at: 'step' | 'la
   if (decision.do === 'abort') stage.abort(decision.reason);
   const items = decision.do === 'steer' ? decision.items : [];
   await hold.drain(
-    items.map((item) => ({ id: item.id, drafts: itemDrafts(item, { open: [], run: context.run }) })),
+    items.map((item) => ({ id: item.id, drafts: itemDrafts(item, { open: [], run: context.run, spec }) })),
   );
   if (items.length > 0) context.tell({ type: 'steered', messages: items.length });
   return items.length > 0;
+}
+
+function asText(value: Json | undefined): string | undefined {
+  return typeof value === 'string' ? value : undefined;
 }
 
 async function summarizerOf(
@@ -255,9 +286,10 @@ export async function recordUnusable(stage: Stage, job: Job, error: unknown): Pr
   const { parts, session, hold } = stage;
   const { head } = await infoOf(stage);
   const message = messageOf(error);
+  const spec = await carriedOn(stage, job);
   const taken = (job.items ?? []).map((item) => ({
     id: item.id,
-    drafts: itemDrafts(item, { open: [], run: job.run }),
+    drafts: itemDrafts(item, { open: [], run: job.run, spec }),
   }));
   await hold.drain(taken);
   await parts.store.append(session.id, [note('run/error', { run: job.run, message } satisfies Json)], {

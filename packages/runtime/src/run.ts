@@ -32,6 +32,8 @@ export type Callbacks = {
 export interface RunControl {
   /** Aborted when the run is to stop. */
   readonly signal: AbortSignal;
+  /** Aborted with it, for children that are run on behalf of this run: their tapes say by whom they were stopped. */
+  readonly forChildren: AbortSignal;
   emit(chunk: Chunk): void;
   /** Says which items of the inbox the run begins with. */
   take(items: readonly string[]): void;
@@ -59,9 +61,15 @@ export class Run implements AsyncIterable<SessionEvent>, PromiseLike<RunResult> 
     this.id = id;
     // Whoever awaits the run sees its failure; a run that nobody awaits must not end the process.
     this.#result.promise.catch(() => {});
+    const stop =
+      signal === undefined ? this.#controller.signal : AbortSignal.any([this.#controller.signal, signal]);
+    const children = new AbortController();
+    const stopChildren = () => children.abort(new Error('aborted by parent'));
+    if (stop.aborted) stopChildren();
+    else stop.addEventListener('abort', stopChildren, { once: true });
     begin({
-      signal:
-        signal === undefined ? this.#controller.signal : AbortSignal.any([this.#controller.signal, signal]),
+      signal: stop,
+      forChildren: children.signal,
       emit: (chunk) => this.#chunks.push(chunk),
       take: (items) => {
         this.#took = items;

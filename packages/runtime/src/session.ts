@@ -11,6 +11,7 @@ import {
   type Seq,
   type SessionInfo,
   select,
+  TapeError,
   user,
   type View,
   type ViewOptions,
@@ -25,8 +26,7 @@ import { SessionError, type SessionErrorCode } from './errors.ts';
 import type { SessionEvent } from './events.ts';
 import { type MergeOptions, mergeChild } from './merge.ts';
 import type { ModelSpec } from './model-spec.ts';
-import { openBatch } from './open-batch.ts';
-import { modelFor } from './perform.ts';
+import { answerFault, openBatch } from './open-batch.ts';
 import { defaultMode, type QueueMode, type Source } from './queue.ts';
 import { watchChunks } from './replay.ts';
 import type { Callbacks, Run } from './run.ts';
@@ -143,29 +143,36 @@ export class Session {
   /**
    * Answers a call that waits: an approval with a decision, a call that a client runs with its output. Then goes on, when nobody is
    * running the session.
-   * @throws SESSION_NO_CALL when no such call waits
+   * @throws SESSION_NO_CALL when no such call waits, or it waits for an answer of the other kind
    */
   async respond(toolCallId: string, answer: Decision | { readonly output: Json }): Promise<Sent> {
-    const call = (await openBatch(this.#parts.store, this.id)).find((one) => one.toolCallId === toolCallId);
-    if (call?.state !== 'waiting')
-      throw new SessionError(
-        'SESSION_NO_CALL',
-        `cannot answer call '${toolCallId}' of '${this.name}': it does not wait for an answer`,
-        { data: { session: this.name, call: toolCallId } },
-      );
-    const { id } = await this.#parts.store.post(this.id, {
-      body: { type: 'answer', toolCallId, answer: { ...answer } },
-      key: `answer:${toolCallId}`,
-    });
+    const refuse = (why: string) =>
+      new SessionError('SESSION_NO_CALL', `cannot answer call '${toolCallId}' of '${this.name}': ${why}`, {
+        data: { session: this.name, call: toolCallId },
+      });
+    const open = await openBatch(this.#parts.store, this.id);
+    const fault = answerFault(
+      open.find((call) => call.toolCallId === toolCallId),
+      answer,
+    );
+    if (fault !== undefined) throw refuse(fault);
+    let id: string;
+    try {
+      ({ id } = await this.#parts.store.post(this.id, {
+        body: { type: 'answer', toolCallId, answer: { ...answer } },
+        key: `answer:${toolCallId}`,
+      }));
+    } catch (error) {
+      if (!(error instanceof TapeError) || error.code !== 'TAPE_KEY_CONFLICT') throw error;
+      throw refuse('it has been given another answer');
+    }
     const { run } = await this.#takeUp(id);
     return run === undefined ? { id, state: 'queued' } : { id, state: 'started', run };
   }
 
   /** Takes up what waits, if that can be done here; the run, when it has taken up the item. */
   async #takeUp(item: string): Promise<{ readonly run?: Run }> {
-    const { store } = this.#parts;
     try {
-      await modelFor(this.#parts, this, { options: {}, items: await store.inbox(this.id) });
       const started = await this.#worker.takeUp();
       // In an object: a run is awaited for its result.
       return started?.run.took.includes(item) === true ? { run: started.run } : {};

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Delivery, Lifecycle, Owner, SessionInfo, SessionOwner, TapeStore, Task } from '@tapedeck/tape';
 import { type ActiveSession, isOf, readActive } from './active-file.ts';
 import type { WaitingCall } from './events.ts';
-import { openBatch } from './open-batch.ts';
+import { awaitsAnswer, openBatch } from './open-batch.ts';
 
 /** What a run is at: reading its tape, hearing its model, summarising, or writing what was answered (N29, N30). */
 export type Phase = 'processing' | 'streaming' | 'compacting' | 'completing';
@@ -93,10 +93,11 @@ async function standing(
   { id, name: session, lifecycle, task, delivery }: SessionInfo,
   { owners, active, run = { state: 'idle' } }: Seen & { readonly run?: RunStatus },
 ): Promise<Status> {
-  const waiting = (await openBatch(store, id)).flatMap(
-    ({ state, toolCallId, toolName: name, input, ...call }) =>
-      state === 'waiting' && call.for !== undefined ? [{ toolCallId, name, input, for: call.for }] : [],
-  );
+  const waiting = (await openBatch(store, id))
+    .filter(awaitsAnswer)
+    .flatMap(({ toolCallId, toolName: name, input, for: what }) =>
+      what === undefined ? [] : [{ toolCallId, name, input, for: what }],
+    );
   const owned = owners.find((writing) => writing.id === id);
   const shown = owned === undefined ? undefined : active.find((one) => isOf(one, owned));
   const queued = (await store.inbox(id)).filter(

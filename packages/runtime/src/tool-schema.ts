@@ -1,6 +1,6 @@
 import { isObject, type Json, type JsonObject } from '@tapedeck/tape';
 import type { ToolSet } from 'ai';
-import { messageOf } from './errors.ts';
+import { messageOf, SessionError } from './errors.ts';
 import { asSchema, jsonSchema } from './model.ts';
 import type { DeckTool, DeckTools } from './tool-traits.ts';
 
@@ -12,22 +12,35 @@ const flagSchema = { type: 'boolean', description: 'True to run the calls of thi
 /**
  * Tools as they are sent: definitions, without what would run them, so that the SDK runs and records nothing. Each schema
  * gains `_parallel`; arguments are checked by the tool's own schema later, when the call is run.
+ * @throws SESSION_BAD_CONFIG for a schema that cannot be sent
  */
 export async function definitionsOf(tools: DeckTools): Promise<ToolSet> {
   const sent: Record<string, ToolSet[string]> = {};
   for (const [name, tool] of Object.entries(tools)) {
     const { execute, needsApproval, paths, safeToRepeat, timeoutMs, ...definition } = tool;
-    sent[name] = { ...definition, inputSchema: await sentSchema(tool) } as ToolSet[string];
+    sent[name] = { ...definition, inputSchema: await sentSchema(name, tool) } as ToolSet[string];
   }
   return sent;
 }
 
-async function sentSchema(tool: DeckTool) {
-  const own = (await asSchema(tool.inputSchema).jsonSchema) as unknown as JsonObject;
+async function sentSchema(name: string, tool: DeckTool) {
+  const own = await schemaOf(name, tool);
   return jsonSchema(withFlag(own, tool) as Parameters<typeof jsonSchema>[0], {
     // Arguments that are no object, or do not fit, are the call's failure and not the answer's.
     validate: (value) => ({ success: true, value }),
   });
+}
+
+async function schemaOf(name: string, tool: DeckTool): Promise<JsonObject> {
+  try {
+    return (await asSchema(tool.inputSchema).jsonSchema) as unknown as JsonObject;
+  } catch (cause) {
+    const why = `its input schema has no JSON form: ${messageOf(cause)}`;
+    throw new SessionError('SESSION_BAD_CONFIG', `cannot offer tool '${name}': ${why}`, {
+      data: { field: `tools.${name}`, why },
+      cause,
+    });
+  }
 }
 
 /** A schema whose properties are all required, or that is no plain object, takes no further one. */
@@ -48,11 +61,15 @@ export async function checkArguments(
   tool: DeckTool,
   input: Json,
 ): Promise<{ readonly value: unknown } | { readonly fault: string }> {
-  const schema = asSchema(tool.inputSchema);
-  const own = isObject(input) && !(await declaresFlag(tool)) ? withoutFlag(input) : input;
-  const checked = await schema.validate?.(own);
-  if (checked === undefined) return { value: own };
-  return checked.success ? { value: checked.value } : { fault: messageOf(checked.error) };
+  try {
+    const own = isObject(input) && !(await declaresFlag(tool)) ? withoutFlag(input) : input;
+    const checked = await asSchema(tool.inputSchema).validate?.(own);
+    if (checked === undefined) return { value: own };
+    return checked.success ? { value: checked.value } : { fault: messageOf(checked.error) };
+  } catch (error) {
+    // A check of the tool's own may throw: that says no more of the arguments than that they are of no use.
+    return { fault: messageOf(error) };
+  }
 }
 
 async function declaresFlag(tool: DeckTool): Promise<boolean> {

@@ -1,10 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type Draft, type Json, type JsonObject, toolResult } from '@tapedeck/tape';
 import { messageOf } from './errors.ts';
 import type { ModelMessage } from './model.ts';
 import type { OpenCall } from './open-batch.ts';
 import { checkArguments } from './tool-schema.ts';
 import { type DeckTool, type DeckTools, pathsOf, toolOf } from './tool-traits.ts';
+import { type Patience, within } from './within.ts';
 
 /** What running a call came to: the entry to append, and what to tell those who watch. */
 export interface Executed {
@@ -17,11 +17,8 @@ export interface Executed {
 export interface CallSettings {
   readonly tools: DeckTools;
   readonly messages: readonly ModelMessage[];
-  readonly signal: AbortSignal;
-  /** How long a call may take, unless its tool says otherwise, in milliseconds. */
-  readonly timeoutMs: number;
-  /** How long a call that does not heed the signal is waited for after an abort, in milliseconds (G74). */
-  readonly graceMs: number;
+  /** How long a call is waited for; a tool may have a time of its own. */
+  readonly patience: Patience;
   /** Told what a tool yields before its last value. */
   readonly onPreliminary: (call: OpenCall, output: Json) => void;
 }
@@ -39,18 +36,22 @@ export function refusalOf(tools: DeckTools, call: OpenCall): string | undefined 
  * the call came to no end: it stays as it is (G75).
  */
 export async function executeCall(call: OpenCall, settings: CallSettings): Promise<Executed | undefined> {
-  const { tools, signal } = settings;
+  const { tools, patience } = settings;
+  const { signal } = patience;
   const tool = toolOf(tools, call.toolName);
   const refusal = refusalOf(tools, call);
   if (tool === undefined || refusal !== undefined) return failed(call, refusal ?? '');
-  const checked = await checkArguments(tool, call.input);
+  const timeoutMs = tool.timeoutMs ?? patience.timeoutMs;
+  const own = { ...patience, timeoutMs };
+  const checked = await within(checkArguments(tool, call.input), own);
+  if (checked === 'aborted') return undefined;
+  if (checked === 'timeout') return failed(call, `Checking the arguments took longer than ${timeoutMs} ms.`);
   if ('fault' in checked) return failed(call, checked.fault);
   const paths = pathsOf(tool, checked.value);
-  const timeoutMs = tool.timeoutMs ?? settings.timeoutMs;
   const timeout = new AbortController();
   const stop = AbortSignal.any([signal, timeout.signal]);
   const work = outcomeOf(tool, call, { input: checked.value, signal: stop, settings });
-  const outcome = await endOf(work, { timeoutMs, graceMs: settings.graceMs, signal });
+  const outcome = await within(work, own);
   if (outcome === 'aborted') return undefined;
   if (outcome === 'timeout') {
     const why = `The tool took longer than ${timeoutMs} ms and was given up; what it did is not known.`;
@@ -74,41 +75,33 @@ async function outcomeOf(
   try {
     const messages = [...settings.messages];
     const answer = tool.execute?.(input, { toolCallId, messages, abortSignal: signal, context: {} });
-    const output = await lastOf(answer, (value) => settings.onPreliminary(call, (value ?? null) as Json));
+    const output = await lastOf(answer, (value) => {
+      const json = snapshot(value);
+      if (json !== undefined) settings.onPreliminary(call, json);
+    });
     const typed = await tool.toModelOutput?.({ toolCallId, input, output });
+    if (typed != null) return { draft: toolResult(call, typed as Json), output: snapshot(output) ?? null };
+    if (typeof output === 'function' || typeof output === 'symbol')
+      throw new TypeError(`The tool answered a ${typeof output}, which has no JSON form.`);
     const json = (output ?? null) as Json;
-    return { draft: toolResult(call, (typed ?? json) as Json), output: json };
+    return { draft: toolResult(call, plainOutput(json)), output: json };
   } catch (error) {
     return { error };
   }
 }
 
-async function endOf(
-  work: Promise<Outcome>,
-  { timeoutMs, graceMs, signal }: { timeoutMs: number; graceMs: number; signal: AbortSignal },
-): Promise<Outcome | 'timeout' | 'aborted'> {
-  const over = new AbortController();
-  const limit = (ms: number) => sleep(Math.min(ms, timerMaxMs), undefined, { signal: over.signal });
-  const timeout = limit(timeoutMs).then(() => 'timeout' as const);
-  const aborted = aborting(signal, over.signal)
-    .then(() => limit(graceMs))
-    .then(() => 'aborted' as const);
-  for (const timer of [timeout, aborted]) timer.catch(() => {});
-  try {
-    return await Promise.race([work, ...(Number.isFinite(timeoutMs) ? [timeout] : []), aborted]);
-  } finally {
-    over.abort();
-  }
+/** What a tool or a client answered is data, even where it looks like an output that `toModelOutput` would give. */
+export function plainOutput(value: Json): JsonObject {
+  return typeof value === 'string' ? { type: 'text', value } : { type: 'json', value };
 }
 
-/** The longest that a timer of Node can take. */
-const timerMaxMs = 2 ** 31 - 1;
-
-function aborting(signal: AbortSignal, over: AbortSignal): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  if (signal.aborted) resolve();
-  else signal.addEventListener('abort', () => resolve(), { once: true, signal: over });
-  return promise;
+/** A value as those who watch can be shown it, whatever the tool does with it later; `undefined` for what is no JSON. */
+function snapshot(value: unknown): Json | undefined {
+  try {
+    return JSON.parse(JSON.stringify(value ?? null)) as Json;
+  } catch {
+    return undefined;
+  }
 }
 
 /** The result of a call that was not run: pairs stay complete (X62, K26). */

@@ -2,6 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { assistant, type Draft, type Entry, type Meta, note, view } from '@tapedeck/tape';
 import { type Chunk, headChunk, isAnswer } from './chunks.ts';
 import { makeRoom } from './compact.ts';
+import { runPoint } from './crash-point.ts';
+import { isUnstorable } from './errors.ts';
 import type { LoopContext } from './loop.ts';
 import { type Answer, callModel, ModelFailure, type ModelMessage, modelMeta } from './model.ts';
 import { partialContent } from './partial.ts';
@@ -28,7 +30,9 @@ export async function takeTurn(context: LoopContext, step: number): Promise<Turn
       return await ask(context, step, { ...shown, chunks });
     } catch (error) {
       if (!(error instanceof ModelFailure)) throw error;
-      const failed = { failure: error, partial: partialOf(context, step, chunks) };
+      const isLost = error.cause instanceof UnstorableAnswer;
+      const failed = { failure: error, partial: isLost ? [] : partialOf(context, step, chunks) };
+      if (isLost) return failed;
       // The head of an answer is none yet.
       if (context.signal.aborted || chunks.filter(isAnswer).length > 1) return failed;
       if (isOverflow(error.cause)) {
@@ -87,11 +91,29 @@ async function ask(
     view: digest,
   };
   context.enter('completing');
-  // An answer without content is recorded too: the call was made, and paid for.
-  await context.settle([assistant(answer.content, meta)]);
+  runPoint('answer/arrived');
+  await recordAnswer(context, assistant(answer.content, meta));
+  runPoint('answer/recorded');
   for (const { toolCallId, toolName: name, input } of answer.calls)
     context.tell({ type: 'tool-detected', toolCallId, name, input });
   return { answer, messages };
+}
+
+/** An answer without content is recorded too: the call was made, and paid for. One that no entry can hold has failed. */
+async function recordAnswer(context: LoopContext, draft: Draft): Promise<void> {
+  try {
+    await context.settle([draft]);
+  } catch (error) {
+    if (!isUnstorable(error)) throw error;
+    throw new ModelFailure(new UnstorableAnswer(error));
+  }
+}
+
+/** What a model answered, and no entry can hold: nothing of it can be kept. */
+class UnstorableAnswer extends Error {
+  constructor(cause: Error) {
+    super(`its answer cannot be recorded: ${cause.message}`, { cause });
+  }
 }
 
 /** What had arrived of an answer when it was broken off. */

@@ -5,6 +5,7 @@ import type { DeckParts } from './deck.ts';
 import { SessionError } from './errors.ts';
 import type { SessionEvent } from './events.ts';
 import { type Hold, hold } from './hold.ts';
+import { wasInterrupted } from './interrupted.ts';
 import type { LanguageModel } from './model.ts';
 import { type Job, modelFor, perform, recordUnusable, type Stage } from './perform.ts';
 import { decide, type QueuePoint, spentAborts } from './queue.ts';
@@ -40,6 +41,8 @@ export class Worker {
   readonly #events = new Broadcast<SessionEvent>();
   #current: Started | undefined;
   #hold: Hold | undefined;
+  /** A lease that could not be given back, because the store had failed. */
+  #kept: Hold | undefined;
   #serving: Promise<void> | undefined;
   #status: RunStatus = { state: 'idle' };
   #known: ReadonlySet<string> = new Set();
@@ -55,6 +58,11 @@ export class Worker {
   /** The run under way. */
   get run(): Run | undefined {
     return this.#current?.run;
+  }
+
+  /** Aborted with the run under way, for the children that are run for it (G77). */
+  get forChildren(): AbortSignal | undefined {
+    return this.#current?.control.forChildren;
   }
 
   get isServing(): boolean {
@@ -111,7 +119,7 @@ export class Worker {
   /**
    * Takes up what waits in the inbox; nothing when a run is under way, which will, or when there is nothing. Resolves
    * with the run that took it up, once it has begun.
-   * @throws SESSION_BUSY when somebody else is writing the session
+   * @throws SESSION_BUSY when somebody else is writing the session; what `modelFor` throws
    */
   async takeUp(): Promise<Started | undefined> {
     if (this.#serving !== undefined) {
@@ -123,6 +131,9 @@ export class Worker {
     const begun = Promise.withResolvers<Started | undefined>();
     this.#serve(async () => {
       try {
+        // Without a model that can be used here it stays where it is.
+        const items = await this.#parts.store.inbox(this.#session.id);
+        await modelFor(this.#parts, this.#session, { options: {}, items });
         await this.#work(this.#parts.newId(), { onBegin: begun.resolve });
         begun.resolve(undefined);
       } catch (error) {
@@ -178,12 +189,16 @@ export class Worker {
         started.control.end(result, turn?.started.run);
       }
     } catch (error) {
-      await this.#hold?.release().catch(() => {});
+      const last = this.#hold;
+      await last?.release().catch(() => {
+        this.#kept = last;
+      });
       throw error;
     }
   }
 
   async #take(owner: string): Promise<Hold> {
+    await this.#giveBack();
     const held = await hold(this.#parts.store, this.#session.id, {
       owner: processOwner(owner),
       onWaiting: (items) => this.#heed(items),
@@ -192,11 +207,27 @@ export class Worker {
     return held;
   }
 
-  /** A run without input of its own takes up what waits, if anything does, instead of asking the model without it. */
+  async #giveBack(): Promise<void> {
+    const kept = this.#kept;
+    this.#kept = undefined;
+    try {
+      await kept?.release();
+    } catch {
+      // Somebody else has it by now; or the store fails still, and says so when the lease is asked for.
+    }
+  }
+
+  /**
+   * A run without input of its own goes on with one that was cut off, if there is one; else it takes up what waits, if anything
+   * does, instead of asking the model without it.
+   */
   async #firstTurn(held: Hold, first: Started): Promise<Turn> {
     if (first.job.input !== undefined) return { held, started: first };
     const decision = decide(await held.inbox(), 'ended', held.lease.owner);
     if (decision.do !== 'start') return { held, started: first };
+    const isAnswer = decision.items.some(({ body }) => body.type === 'answer');
+    if (!isAnswer && (await wasInterrupted(this.#parts.store, this.#session.id)))
+      return { held, started: first };
     first.control.take(decision.items.map(({ id }) => id));
     const started = { ...first, job: { ...first.job, items: decision.items } };
     this.#current = started;

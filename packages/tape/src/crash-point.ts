@@ -53,17 +53,22 @@ export const crashPoints = [
 
 export type CrashPoint = (typeof crashPoints)[number];
 
-let hook: ((point: CrashPoint) => void) | undefined;
+let hook: ((point: string) => void) | undefined;
 
-/** Tells whoever listens that a place was reached. Nobody does in production: then it does nothing. */
+/** Tells whoever listens that a place of the store was reached. Nobody does in production: then it does nothing. */
 export function crashPoint(point: CrashPoint): void {
+  reached(point);
+}
+
+/** The same for a place of a package that builds on the store, which has a list of its own. */
+export function reached(point: string): void {
   hook?.(point);
 }
 
 /**
- * Listens to all stores of this process until it is called with nothing. What the listener throws leaves the act as
+ * Listens to all stores and runs of this process until it is called with nothing. What the listener throws leaves the act as
  * an error of its own would: a transaction under way is rolled back, what was committed stays.
  */
-export function onCrashPoint(listener: ((point: CrashPoint) => void) | undefined): void {
+export function onCrashPoint(listener: ((point: string) => void) | undefined): void {
   hook = listener;
 }

@@ -1,0 +1,28 @@
+import { reached } from '@tapedeck/tape/crash-point';
+
+/**
+ * The places of a run where a test may stop it as a crash would, beside those of the store (`crashPoints`). Each stands
+ * after what it names, but for those whose name says otherwise.
+ */
+export const runPoints = [
+  'run/before-leftovers',
+  'run/orphans-closed',
+  'run/begun',
+  'run/ended',
+  'stream/before-save',
+  'stream/saved',
+  'answer/arrived',
+  'answer/recorded',
+  'call/approved',
+  'call/before-run',
+  'call/ran',
+  'call/recorded',
+  'batch/waiting',
+] as const;
+
+export type RunPoint = (typeof runPoints)[number];
+
+/** Tells whoever listens that a place was reached. Nobody does in production: then it does nothing. */
+export function runPoint(point: RunPoint): void {
+  reached(point);
+}

@@ -1,0 +1,67 @@
+import { tool } from 'ai';
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { openDeck } from '../support/deck.ts';
+import { served } from '../support/served.ts';
+
+const add = tool({ inputSchema: z.object({}), execute: async () => 3 });
+
+test('a model that is named in a message is gone on with: over handoffs, in other processes and in forks (G54)', async () => {
+  await using s = await served(() => ({ text: 'Fine.' }));
+  const asked = () => s.provider.requests.at(-1)?.model;
+  await s.main.run('One');
+  expect(asked()).toBe('test-model');
+  await s.main.run('Two', { model: 'openai-compatible/large' });
+  await s.main.run('Three');
+  expect(asked()).toBe('large');
+  await s.main.handoff('next', { summary: 'They talked.' });
+  await s.main.run('Four');
+  expect(asked()).toBe('large');
+  const child = await s.main.fork({ name: 'kid' });
+  await child.run('Five');
+  expect(asked()).toBe('large');
+  await child.run('Six', { model: 'openai-compatible/other' });
+  await s.main.run('Seven');
+  expect(asked()).toBe('large');
+  const { run } = await s.main.send('Eight', { model: 'openai-compatible/third' });
+  await run;
+  expect(asked()).toBe('third');
+  // Another deck on the same store, with a model of its own.
+  await using other = await openDeck({
+    store: s.store,
+    model: 'openai-compatible/fourth',
+    env: s.provider.env,
+  });
+  await (await other.session('main')).run('Nine');
+  expect(asked()).toBe('third');
+  await (await other.session('kid')).run('Ten');
+  expect(asked()).toBe('other');
+});
+
+test('a run of many steps goes on with the model that its message named', async () => {
+  const steps = 60;
+  await using s = await served(
+    ({ messages }) =>
+      messages.filter(({ role }) => role === 'tool').length < steps
+        ? { calls: [{ name: 'add', arguments: {} }] }
+        : { text: 'Enough.' },
+    { tools: { add }, limits: { maxSteps: Number.POSITIVE_INFINITY } },
+  );
+  expect(await s.main.run('Add', { model: 'openai-compatible/large' })).toMatchObject({ steps: steps + 1 });
+  await s.main.run('Again');
+  expect(s.provider.requests.at(-1)?.model).toBe('large');
+});
+
+test('a model that was named long ago is gone on with, and a message that arrives during a run does not lose it', async () => {
+  await using s = await served(() => ({ text: 'Fine.' }));
+  await s.main.run('One', { model: 'openai-compatible/large' });
+  for (let i = 0; i < 30; i += 1) await s.main.run(`And ${i}`);
+  const run = s.main.run('Last');
+  await s.main.send('And this', { mode: 'steer' });
+  await run;
+  await s.main.idle();
+  await s.main.run('After all');
+  expect(s.provider.requests.slice(1).map(({ model }) => model)).toEqual(
+    s.provider.requests.slice(1).map(() => 'large'),
+  );
+});

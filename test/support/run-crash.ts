@@ -1,0 +1,171 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Entry, isObject, type Json } from '@tapedeck/tape';
+import type { ChatAnswer, ChatRequest } from './provider.ts';
+import type { RunLine, RunOrder } from './run-worker.ts';
+import type { TempHome } from './temp-home.ts';
+
+/** Where a worker is killed. */
+export type Death = NonNullable<RunOrder['dieAt']>;
+
+/** How a `run-worker.ts` ended, and what had been told it was done by then. */
+export interface RunEnded {
+  readonly killed: boolean;
+  readonly lines: readonly RunLine[];
+}
+
+/** Runs a worker on a home to its end. @throws when it failed by itself, with what it wrote to stderr */
+export async function runWorker(
+  home: TempHome,
+  { cache, ...order }: Pick<RunOrder, 'url' | 'points' | 'dieAt'> & { readonly cache: string },
+): Promise<RunEnded> {
+  const whole: RunOrder = { db: home.db, graph: home.graph, effects: home.file('effects'), ...order };
+  const script = join(import.meta.dirname, 'run-worker.ts');
+  const child = spawn(process.execPath, ['--conditions=@tapedeck/source', script, JSON.stringify(whole)], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, NODE_COMPILE_CACHE: cache },
+  });
+  let printed = '';
+  let errors = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    printed += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    errors += text;
+  });
+  await once(child, 'close');
+  const killed = child.signalCode === 'SIGKILL';
+  if (!killed && child.exitCode !== 0)
+    throw new Error(`the worker of ${JSON.stringify(order)} failed: ${errors}`);
+  // A line that a kill cut off was not told.
+  const lines = printed.split('\n').slice(0, -1);
+  return { killed, lines: lines.map((line) => JSON.parse(line) as RunLine) };
+}
+
+const asking = (name: string, ids: readonly string[], args: Json = {}) =>
+  ids.map((id) => ({ id, name, arguments: args }));
+
+const together = { _parallel: true };
+
+/** The answers to the first message, and to the second; each is due when its calls are not in the request yet. */
+const first: readonly ChatAnswer[] = [
+  {
+    reasoning: 'Where to begin?',
+    text: ['I will ', 'write, ', 'read ', 'and pay.'],
+    calls: [...asking('write', ['w1']), ...asking('read', ['r1']), ...asking('pay', ['p1'])],
+  },
+  {
+    calls: [...asking('write', ['w2', 'w3'], together), ...asking('read', ['r2']), ...asking('pay', ['p2'])],
+  },
+  {
+    text: 'And on.',
+    calls: [...asking('write', ['w4']), ...asking('fail', ['f1']), ...asking('write', ['w5'])],
+  },
+];
+const second: readonly ChatAnswer[] = [{ reasoning: 'Once more.', calls: asking('write', ['w6']) }];
+
+/** What the provider of a worker answers. It depends on the request alone, so that a run may be gone on with anywhere. */
+export function nextAnswer({ messages }: ChatRequest): ChatAnswer {
+  const asked = JSON.stringify(messages);
+  const isSecond = asked.includes('And then?');
+  const due = (isSecond ? second : first).find(
+    (answer) => 'calls' in answer && !answer.calls?.some(({ id }) => asked.includes(`"${id}"`)),
+  );
+  return due ?? { text: words(isSecond ? finalTexts.andThen : finalTexts.go) };
+}
+
+/** How the two messages are answered in the end. */
+const finalTexts = {
+  go: `All of it is done, as far as I can tell: ${'so and so, '.repeat(20)}that is all.`,
+  andThen: 'Then that is done as well.',
+};
+
+function words(text: string): string[] {
+  return text.split(/(?<= )/);
+}
+
+/** What is wrong with a home whose worker was killed, and which another has brought to its end. */
+export function faultsAfterRun(home: TempHome, lines: readonly RunLine[]): string[] {
+  using store = home.open();
+  const entries = [...store.read('main')];
+  const info = store.find('main');
+  const effects = effectsOf(home).filter((id) => !id.startsWith('r'));
+  return [
+    ...[...store.verify()].map(({ code, message }) => `${code}: ${message}`),
+    ...effects.filter((id, i) => effects.indexOf(id) !== i).map((id) => `call ${id} was run twice`),
+    ...(info?.settled === info?.head ? [] : ['calls are open']),
+    ...store.inbox('main').map(({ key }) => `${key} waits in the inbox`),
+    ...store.liveRuns('main').map((run) => `the live answer of ${run} is left`),
+    ...store.owners().map(({ owner }) => `${owner.id} has the lease`),
+    ...lines.flatMap((line) => lost(entries, line)),
+    ...['go', 'then'].flatMap((key) =>
+      countFault(
+        `message ${key}`,
+        entries.filter((e) => e.key === `u:${key}`),
+      ),
+    ),
+    ...Object.values(finalTexts).flatMap((text) =>
+      countFault(
+        `answer ${text}`,
+        entries.filter((e) => e.meta.partial !== true && textOf(e) === text),
+      ),
+    ),
+  ];
+}
+
+/** The calls that were run, in the order in which they were, each as often as it was. */
+export function effectsOf(home: TempHome): string[] {
+  const file = home.file('effects');
+  return existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(0, -1) : [];
+}
+
+function lost(entries: readonly Entry[], line: RunLine): string[] {
+  if (line.did === 'send')
+    return countFault(
+      `message ${line.key}`,
+      entries.filter((e) => e.key === `u:${line.key}`),
+    );
+  if (line.did === 'run') return entries.some(({ seq }) => seq === line.to) ? [] : [`@${line.to} is lost`];
+  const { event } = line;
+  if (event.type === 'tool-detected')
+    return countFault(
+      `call ${event.toolCallId}`,
+      entries.filter((e) => asks(e, event.toolCallId)),
+    );
+  if (event.type !== 'tool-completed') return [];
+  const results = entries.filter(
+    ({ kind, payload }) => kind === 'tool-result' && isOf(payload, event.toolCallId),
+  );
+  const [result] = results;
+  const unlike =
+    event.success && !(isObject(result?.payload) && textOfOutput(result.payload.output) === event.output);
+  return [
+    ...countFault(`result of ${event.toolCallId}`, results),
+    ...(unlike ? [`${event.toolCallId} changed`] : []),
+  ];
+}
+
+function countFault(what: string, found: readonly unknown[]): string[] {
+  return found.length === 1 ? [] : [`${what} is there ${found.length} times`];
+}
+
+function asks({ payload }: Entry, id: string): boolean {
+  return (
+    isObject(payload) && Array.isArray(payload.content) && payload.content.some((part) => isOf(part, id))
+  );
+}
+
+function isOf(value: Json, id: string): boolean {
+  return isObject(value) && value.toolCallId === id;
+}
+
+function textOf({ payload }: Entry): string {
+  const content = isObject(payload) && Array.isArray(payload.content) ? payload.content : [];
+  return content.map((part) => (isObject(part) && part.type === 'text' ? part.text : '')).join('');
+}
+
+function textOfOutput(output: Json | undefined): Json | undefined {
+  return isObject(output) ? output.value : undefined;
+}

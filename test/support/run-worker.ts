@@ -1,0 +1,111 @@
+import { appendFileSync, closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
+import { openJournal } from '@tapedeck/graph/journal';
+import { openDeck, type Run, type SessionEvent } from '@tapedeck/runtime';
+import { type Entry, isObject, openTapeStore } from '@tapedeck/tape';
+import { onCrashPoint } from '@tapedeck/tape/crash-point';
+import { tool } from 'ai';
+import { z } from 'zod';
+
+/**
+ * A process that sends `main` of a home two messages, once each, and runs it until both are answered:
+ * `run-worker.ts ORDER`, where the order is a `RunOrder` as JSON. What it is told was done, it prints as a `RunLine`
+ * before it goes on.
+ */
+export interface RunOrder {
+  readonly db: string;
+  readonly graph: string;
+  /** Of the provider. */
+  readonly url: string;
+  /** Where tools write the ids of their calls, each line synced to the disk. */
+  readonly effects: string;
+  /** Where every point that it passes is listed. */
+  readonly points?: string;
+  /** Kills itself when it passes the point for the nth time, from 1. */
+  readonly dieAt?: { readonly point: string; readonly nth: number };
+}
+
+export type RunLine =
+  | { readonly did: 'send'; readonly key: string }
+  | { readonly did: 'event'; readonly event: SessionEvent }
+  | { readonly did: 'run'; readonly to: number; readonly finish: string };
+
+const order = JSON.parse(process.argv[2] ?? '') as RunOrder;
+const say = (line: RunLine) => writeSync(1, `${JSON.stringify(line)}\n`);
+
+const passed = new Map<string, number>();
+onCrashPoint((point) => {
+  const nth = (passed.get(point) ?? 0) + 1;
+  passed.set(point, nth);
+  if (order.points !== undefined) appendFileSync(order.points, `${point}\n`);
+  if (order.dieAt?.point === point && order.dieAt.nth === nth) process.kill(process.pid, 'SIGKILL');
+});
+
+/** Does what cannot be undone: the file tells how often. */
+function act(toolCallId: string): string {
+  const file = openSync(order.effects, 'a');
+  writeSync(file, `${toolCallId}\n`);
+  fsyncSync(file);
+  closeSync(file);
+  return `did ${toolCallId}`;
+}
+
+const acting = {
+  inputSchema: z.strictObject({}),
+  execute: async (_: unknown, { toolCallId }: { toolCallId: string }) => act(toolCallId),
+};
+const tools = {
+  write: tool(acting),
+  read: { ...tool(acting), safeToRepeat: true },
+  pay: tool({ ...acting, needsApproval: true }),
+  fail: tool({
+    ...acting,
+    execute: async (_, { toolCallId }): Promise<string> => {
+      throw new Error(`could not do ${act(toolCallId)}`);
+    },
+  }),
+};
+
+await using deck = await openDeck({
+  store: openTapeStore(order.db, { journal: openJournal(order.graph) }),
+  tools,
+  model: 'openai-compatible/test-model',
+  env: { OPENAI_BASE_URL: order.url, OPENAI_API_KEY: 'test-key' },
+  onApproval: () => ({ approved: true, reason: 'go ahead' }),
+});
+const main = await deck.session('main');
+
+const send = async (text: string, key: string) => {
+  await main.send(text, { key, mode: 'followup' });
+  say({ did: 'send', key });
+};
+
+/** Tells of a run, and of those that follow it. While the first calls are run, the second message comes. */
+async function follow(first: Run | undefined): Promise<void> {
+  for (let run = first; run !== undefined; run = main.attach()) {
+    let sending: Promise<void> | undefined;
+    for await (const event of run) {
+      say({ did: 'event', event });
+      if (event.type === 'tool-started') sending ??= send('And then?', 'then');
+    }
+    await sending;
+    const { to, finish } = await run;
+    say({ did: 'run', to, finish });
+  }
+}
+
+async function isAnswered(): Promise<boolean> {
+  let last: Entry | undefined;
+  for await (const entry of main.entries({ last: 1 })) last = entry;
+  const { payload, meta } = last ?? {};
+  return isObject(payload) && payload.role === 'assistant' && meta?.finish === 'stop';
+}
+
+for (const [text, key] of [
+  ['Go', 'go'],
+  ['And then?', 'then'],
+] as const) {
+  await send(text, key);
+  await follow(main.attach());
+  if (!(await isAnswered())) await follow(main.run());
+}
+await main.idle();

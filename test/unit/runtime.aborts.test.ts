@@ -1,0 +1,258 @@
+import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider';
+import type { Session } from '@tapedeck/runtime';
+import { tool } from 'ai';
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { openDeck } from '../support/deck.ts';
+import { entryLines, eventLine, eventsOf, scriptedDeck } from '../support/scripted.ts';
+import { openStore } from '../support/store.ts';
+
+const inputSchema = z.object({});
+const call = (id: string, name: string, input: object = {}) => ({ id, name, input });
+
+/** A tool that ends when it is let go, whatever its signal says. */
+function deaf() {
+  const entered = Promise.withResolvers<AbortSignal | undefined>();
+  const leave = Promise.withResolvers<string>();
+  const wait = tool({
+    inputSchema,
+    execute: (_, { abortSignal }) => {
+      entered.resolve(abortSignal);
+      return leave.promise;
+    },
+  });
+  return { wait, entered: entered.promise, open: () => leave.resolve('waited') };
+}
+
+/** A tool that ends with its signal. */
+function heedful() {
+  const entered = Promise.withResolvers<void>();
+  const wait = tool({
+    inputSchema,
+    execute: (_, { abortSignal }) => {
+      entered.resolve();
+      return new Promise<string>((_resolve, reject) => {
+        abortSignal?.addEventListener('abort', () => reject(abortSignal.reason));
+      });
+    },
+  });
+  return { wait, entered: entered.promise };
+}
+
+/** A model that streams the parts, and then nothing more; its signal is told to the test. */
+function stalling(parts: readonly LanguageModelV4StreamPart[]) {
+  const asked = Promise.withResolvers<AbortSignal | undefined>();
+  const model: LanguageModelV4 = {
+    specificationVersion: 'v4',
+    provider: 'test',
+    modelId: 'test',
+    supportedUrls: {},
+    doGenerate: () => Promise.reject(new Error('it only streams')),
+    doStream: async ({ abortSignal }) => {
+      asked.resolve(abortSignal);
+      return {
+        stream: new ReadableStream({
+          start: (controller) => {
+            for (const part of parts) controller.enqueue(part);
+          },
+        }),
+      };
+    },
+  };
+  return { model, asked: asked.promise };
+}
+
+test('the model is told of an abort; what it had asked for stays as it was, here and on reload (D301, G73)', async () => {
+  const { model, asked } = stalling([
+    { type: 'text-start', id: 't' },
+    { type: 'text-delta', id: 't', delta: 'I will ' },
+    { type: 'tool-input-start', id: 'c1', toolName: 'wait' },
+    { type: 'tool-input-delta', id: 'c1', delta: '{}' },
+    { type: 'tool-input-end', id: 'c1' },
+    { type: 'tool-call', toolCallId: 'c1', toolName: 'wait', input: '{}' },
+    { type: 'text-delta', id: 't', delta: 'wait.' },
+    { type: 'tool-input-start', id: 'c2', toolName: 'wait' },
+    { type: 'tool-input-delta', id: 'c2', delta: '{"on' },
+  ]);
+  const { wait } = deaf();
+  await using home = await scriptedDeck([{ text: 'Well.' }], { tools: { wait } });
+  const main = await home.deck.session('main');
+  const run = main.run('Wait', { model });
+  const signal = await asked;
+  for await (const event of run) if (event.type === 'content-chunk' && event.text === 'wait.') break;
+  await main.abort('enough');
+  expect(signal?.aborted).toBe(true);
+  expect(await run).toMatchObject({ finish: 'aborted' });
+  // The first call was asked for in full; the second was not yet.
+  const frozen = ['user: Wait', 'assistant: I will wait. [wait c1]', 'event run/aborted'];
+  expect(entryLines(home.store.read('main')).slice(1)).toEqual(frozen);
+  expect([...home.store.read('main')][2]?.meta).toMatchObject({ partial: true, model: 'test' });
+  expect(home.store.liveRuns('main')).toEqual([]);
+  expect(home.store.owners()).toEqual([]);
+  await using other = await openDeck({ store: home.store, model: home.spec, tools: { wait } });
+  expect(await (await other.session('main')).run('And now?')).toMatchObject({ text: 'Well.' });
+  expect(entryLines(home.store.read('main')).slice(4)).toEqual([
+    'wait c1 → error-text Not run: the run was aborted.',
+    'user: And now?',
+    'assistant: Well.',
+  ]);
+});
+
+test('a tool that does not heed an abort is waited for a while, and its call left open (G74, G75)', async () => {
+  const { wait, entered, open } = deaf();
+  await using home = await scriptedDeck(
+    [{ toolCalls: [call('c1', 'wait'), call('c2', 'wait')] }, { text: 'On.' }],
+    {
+      tools: { wait },
+      limits: { abortGraceMs: 20 },
+    },
+  );
+  const main = await home.deck.session('main');
+  const run = main.run('Wait');
+  const signal = await entered;
+  run.abort('enough');
+  expect(await run).toMatchObject({ finish: 'aborted' });
+  expect(signal?.aborted).toBe(true);
+  expect(home.store.owners()).toEqual([]);
+  // It ends now: nobody heeds that any more.
+  open();
+  expect(await main.run('Go on')).toMatchObject({ text: 'On.' });
+  expect(entryLines(home.store.read('main')).slice(2)).toEqual([
+    'assistant: [wait c1] [wait c2]',
+    'event run/aborted',
+    'wait c1 → error-text Outcome unknown: the run was aborted.',
+    'wait c2 → error-text Not run: the run was aborted.',
+    'user: Go on',
+    'assistant: On.',
+  ]);
+});
+
+test('what a tool comes to soon after an abort is recorded, and nothing after it is run (G74)', async () => {
+  const { wait, entered, open } = deaf();
+  await using home = await scriptedDeck([{ toolCalls: [call('c1', 'wait'), call('c2', 'wait')] }], {
+    tools: { wait },
+  });
+  const run = (await home.deck.session('main')).run('Wait');
+  await entered;
+  run.abort('enough');
+  open();
+  expect(await run).toMatchObject({ finish: 'aborted' });
+  expect(entryLines(home.store.read('main')).slice(3)).toEqual([
+    'wait c1 → text waited',
+    'event run/aborted',
+  ]);
+  expect([...home.store.read('main')].at(-1)?.payload).toMatchObject({ unbegun: ['c2'] });
+});
+
+test('calls that are run side by side are all told, and each stays as it was', async () => {
+  const { wait, entered } = heedful();
+  const quick = tool({ inputSchema, execute: async () => 'quick' });
+  const calls = [call('c1', 'quick', { _parallel: true }), call('c2', 'wait'), call('c3', 'wait')];
+  await using home = await scriptedDeck([{ toolCalls: calls }], {
+    tools: { wait, quick },
+    limits: { concurrentTools: 2 },
+  });
+  const run = (await home.deck.session('main')).run('Wait');
+  await entered;
+  for await (const event of run) if (event.type === 'tool-completed') break;
+  run.abort('enough');
+  expect(await run).toMatchObject({ finish: 'aborted' });
+  expect(entryLines(home.store.read('main')).slice(3)).toEqual([
+    'quick c1 → text quick',
+    'event run/aborted',
+  ]);
+  expect((await eventsOf(run)).map(eventLine).at(-1)).toBe('session-cancelled enough');
+});
+
+/** A tool of `main` that forks children in one way or another, and waits for what they come to. */
+async function withChildren(act: (main: Session) => PromiseLike<unknown>) {
+  const { wait, entered } = heedful();
+  let main: Session | undefined;
+  const spawn = tool({
+    inputSchema,
+    execute: async () => {
+      if (main !== undefined) await act(main);
+      return 'spawned';
+    },
+  });
+  const home = await scriptedDeck(
+    [
+      { toolCalls: [call('s1', 'spawn')], when: { session: 'main' } },
+      { toolCalls: [call('w1', 'wait')], when: { session: 'kid*' } },
+      { text: 'Back.', when: { session: 'main' } },
+      { text: 'Kid.', when: { session: 'kid*' } },
+    ],
+    // Leases of several sessions are held at once: they must not run out by the looks at a clock.
+    { store: openStore(':memory:', { now: Date.now }), tools: { wait, spawn }, limits: { abortGraceMs: 20 } },
+  );
+  main = await home.deck.session('main');
+  return { ...home, main, entered };
+}
+
+const aborts = (lines: readonly string[]) => lines.filter((line) => line === 'event run/aborted').length;
+
+test('children that are delegated during a run are aborted with it, those that wait for their turn too (G77, D322)', async () => {
+  await using s = await withChildren((main) =>
+    main.delegate(
+      [
+        { task: 'One', name: 'kid-1' },
+        { task: 'Two', name: 'kid-2' },
+      ],
+      { concurrency: 1 },
+    ),
+  );
+  const run = s.main.run('Spawn');
+  await s.entered;
+  run.abort('enough');
+  expect(await run).toMatchObject({ finish: 'aborted' });
+  for (const name of ['kid-1', 'kid-2']) {
+    const kid = await s.deck.session(name);
+    await kid.idle();
+    await expect.poll(() => s.store.find(name)?.task).toBe('aborted');
+    const last = [...s.store.read(name)].find((entry) => entry.name === 'run/aborted');
+    expect(last?.payload).toMatchObject({ reason: 'aborted by parent' });
+  }
+  // The parent takes their results in when it goes on.
+  expect(await s.main.run('Go on')).toMatchObject({ text: 'Back.' });
+  await expect.poll(() => s.store.find('kid-2')?.delivery).toBe('merged');
+  await expect.poll(() => s.store.find('kid-1')?.delivery).toBe('merged');
+  expect(entryLines(s.store.read('kid-1', { own: true }))).toContain(
+    'wait w1 → error-text Outcome unknown: aborted by parent.',
+  );
+  expect([...s.store.verify()]).toEqual([]);
+});
+
+test('a child that is forked and run during a run is aborted with it, and so is its own child', async () => {
+  await using s = await withChildren(async (main) => {
+    const kid = await main.fork({ name: 'kid' });
+    const under = await kid.fork({ name: 'kid-of-kid' });
+    // It is run for the child's run, and that for the parent's.
+    const run = kid.run('Wait');
+    for await (const event of run) if (event.type === 'tool-started') break;
+    await Promise.all([run, under.run('Wait, too')]);
+  });
+  const run = s.main.run('Spawn');
+  await s.entered;
+  await expect.poll(() => s.store.owners().length).toBe(3);
+  run.abort('enough');
+  expect(await run).toMatchObject({ finish: 'aborted' });
+  await expect.poll(() => s.store.owners().length).toBe(0);
+  for (const name of ['kid', 'kid-of-kid']) {
+    expect(aborts(entryLines(s.store.read(name, { own: true })))).toBe(1);
+    const note = [...s.store.read(name)].at(-1);
+    expect(note?.payload).toMatchObject({ reason: 'aborted by parent' });
+  }
+});
+
+test('a child that is run while its parent is not has nothing to do with the parent’s runs', async () => {
+  await using s = await withChildren(async () => {});
+  const kid = await s.main.fork({ name: 'kid' });
+  const run = kid.run('Wait');
+  await s.entered;
+  const parents = s.main.run('Spawn');
+  expect(await parents).toMatchObject({ finish: 'stop' });
+  await s.main.abort('enough');
+  expect(kid.attach()).toBe(run);
+  await kid.abort('enough');
+  expect(await run).toMatchObject({ finish: 'aborted' });
+});
