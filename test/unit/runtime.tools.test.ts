@@ -270,3 +270,18 @@ test('two children that wrote one file are a conflict, and nothing about it is i
     { complete: true, conflicts: [{ what: 'file:a.ts', via: 'one' }] },
   ]);
 });
+
+test('a call is shown by the argument that its tool names for that', async () => {
+  const copy = {
+    ...tool({
+      inputSchema: z.object({ from: z.string(), to: z.string() }),
+      execute: async () => 'copied',
+    }),
+    paths: { read: ['from'], write: ['to'], display: 'to' },
+  };
+  const call = { name: 'copy', input: { from: 'a.txt', to: 'b.txt' }, id: 'c1' };
+  await using home = await scriptedDeck([{ toolCalls: [call] }, { text: 'Done.' }], { tools: { copy } });
+  const events = await eventsOf((await home.deck.session('main')).run('Copy'));
+  const shown = events.filter(({ type }) => type === 'tool-detected' || type === 'tool-started');
+  expect(shown).toMatchObject([{ display: 'b.txt' }, { display: 'b.txt' }]);
+});

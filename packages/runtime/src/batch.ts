@@ -7,7 +7,7 @@ import type { LoopContext } from './loop.ts';
 import type { ModelMessage } from './model.ts';
 import { batchNotes, type OpenCall } from './open-batch.ts';
 import { asksParallel, checkArguments } from './tool-schema.ts';
-import { type DeckTool, toolOf } from './tool-traits.ts';
+import { type DeckTool, nameOf, toolOf } from './tool-traits.ts';
 import { denied, type Executed, executeCall, refusalOf, skipped, unstorable } from './tools.ts';
 import { type Patience, within } from './within.ts';
 
@@ -30,7 +30,7 @@ export async function runBatch(
   const parallel = calls.length > 1 && calls.some(({ input }) => asksParallel(input));
   const unbegun = new Set(calls.map(({ toolCallId }) => toolCallId));
   const batch = { context, calls, messages, unbegun };
-  const names = calls.map(({ toolCallId, toolName: name }) => ({ toolCallId, name }));
+  const names = calls.map((call) => nameOf(context.tools, call));
   context.tell({ type: 'tool-batch-started', calls: names, parallel, at: context.now() });
   const waiting = await (parallel ? runTogether(batch) : runInTurn(batch));
   if (context.signal.aborted) return { end: 'aborted', unbegun: [...unbegun] };
@@ -154,12 +154,12 @@ async function runOne(
 ): Promise<boolean | undefined> {
   if (context.signal.aborted) return undefined;
   if (gate === 'denied') return await finish(context, call, denied(call, reason));
-  const { toolCallId, toolName: name } = call;
+  const { toolCallId } = call;
   // From here on nobody can tell what a call that waited has done.
   if (call.state !== 'begun')
     await context.append([note(batchNotes.begun, { run: context.run, calls: [{ toolCallId }] })]);
   unbegun.delete(toolCallId);
-  context.tell({ type: 'tool-started', toolCallId, name, at: context.now() });
+  context.tell({ type: 'tool-started', ...nameOf(context.tools, call), at: context.now() });
   runPoint('call/before-run');
   const executed = await executeCall(call, {
     tools: context.tools,

@@ -7,6 +7,8 @@ import type { Usage } from './usage.ts';
 export interface CallName {
   readonly toolCallId: string;
   readonly name: string;
+  /** The argument that stands for the call where it is shown, of a tool that names one (X57). */
+  readonly display?: string;
 }
 
 /** A call that a person or a client has to answer before the session goes on. */

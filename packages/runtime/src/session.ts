@@ -145,7 +145,11 @@ export class Session {
    * running the session.
    * @throws SESSION_NO_CALL when no such call waits, or it waits for an answer of the other kind
    */
-  async respond(toolCallId: string, answer: Decision | { readonly output: Json }): Promise<Sent> {
+  async respond(
+    toolCallId: string,
+    answer: Decision | { readonly output: Json },
+    options: Pick<RunOptions, 'model'> = {},
+  ): Promise<Sent> {
     const refuse = (why: string) =>
       new SessionError('SESSION_NO_CALL', `cannot answer call '${toolCallId}' of '${this.name}': ${why}`, {
         data: { session: this.name, call: toolCallId },
@@ -166,14 +170,14 @@ export class Session {
       if (!(error instanceof TapeError) || error.code !== 'TAPE_KEY_CONFLICT') throw error;
       throw refuse('it has been given another answer');
     }
-    const { run } = await this.#takeUp(id);
+    const { run } = await this.#takeUp(id, options);
     return run === undefined ? { id, state: 'queued' } : { id, state: 'started', run };
   }
 
   /** Takes up what waits, if that can be done here; the run, when it has taken up the item. */
-  async #takeUp(item: string): Promise<{ readonly run?: Run }> {
+  async #takeUp(item: string, options: RunOptions = {}): Promise<{ readonly run?: Run }> {
     try {
-      const started = await this.#worker.takeUp();
+      const started = await this.#worker.takeUp(options);
       // In an object: a run is awaited for its result.
       return started?.run.took.includes(item) === true ? { run: started.run } : {};
     } catch (error) {

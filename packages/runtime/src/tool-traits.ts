@@ -1,5 +1,6 @@
-import type { Json } from '@tapedeck/tape';
+import { isObject, type Json } from '@tapedeck/tape';
 import type { ToolSet } from 'ai';
+import type { CallName } from './events.ts';
 
 /** The names of a tool's arguments that hold paths (X57): each argument is a path or a list of paths. */
 export interface ToolPaths {
@@ -27,6 +28,20 @@ export type DeckTools = Readonly<Record<string, DeckTool>>;
 /** The tool of a name, if there is one: a name such as `constructor` is none. */
 export function toolOf(tools: DeckTools, name: string): DeckTool | undefined {
   return Object.hasOwn(tools, name) ? tools[name] : undefined;
+}
+
+/** A call as events name it: with what stands for it where it is shown, if its tool says which argument does. */
+export function nameOf(
+  tools: DeckTools,
+  {
+    toolCallId,
+    toolName,
+    input,
+  }: { readonly toolCallId: string; readonly toolName: string; readonly input: Json },
+): CallName {
+  const argument = toolOf(tools, toolName)?.paths?.display;
+  const shown = argument !== undefined && isObject(input) ? input[argument] : undefined;
+  return { toolCallId, name: toolName, ...(typeof shown === 'string' && { display: shown }) };
 }
 
 /** The paths that a call reads and writes, as its tool declares them; nothing for a tool that declares none. */

@@ -9,6 +9,7 @@ import { type Answer, callModel, ModelFailure, type ModelMessage, modelMeta } fr
 import { partialContent } from './partial.ts';
 import { toPrompt } from './prompt.ts';
 import { isOverflow, isPassing, retryDelay } from './retry.ts';
+import { nameOf } from './tool-traits.ts';
 import { costMeta, usageJson } from './usage.ts';
 
 /** What a turn came to: an answer that is on the tape, or a failure with what had arrived of one. */
@@ -94,8 +95,8 @@ async function ask(
   runPoint('answer/arrived');
   await recordAnswer(context, assistant(answer.content, meta));
   runPoint('answer/recorded');
-  for (const { toolCallId, toolName: name, input } of answer.calls)
-    context.tell({ type: 'tool-detected', toolCallId, name, input });
+  for (const call of answer.calls)
+    context.tell({ type: 'tool-detected', ...nameOf(context.tools, call), input: call.input });
   return { answer, messages };
 }
 

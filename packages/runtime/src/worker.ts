@@ -10,6 +10,7 @@ import type { LanguageModel } from './model.ts';
 import { type Job, modelFor, perform, recordUnusable, type Stage } from './perform.ts';
 import { decide, type QueuePoint, spentAborts } from './queue.ts';
 import { Run, type RunControl, type RunResult } from './run.ts';
+import type { RunOptions } from './session.ts';
 import type { RunStatus } from './status.ts';
 
 /** A run that has begun, and how it is told of. */
@@ -121,7 +122,7 @@ export class Worker {
    * with the run that took it up, once it has begun.
    * @throws SESSION_BUSY when somebody else is writing the session; what `modelFor` throws
    */
-  async takeUp(): Promise<Started | undefined> {
+  async takeUp(options: RunOptions = {}): Promise<Started | undefined> {
     if (this.#serving !== undefined) {
       this.#asked += 1;
       // One that fails says nothing: the next poll looks again.
@@ -133,8 +134,8 @@ export class Worker {
       try {
         // Without a model that can be used here it stays where it is.
         const items = await this.#parts.store.inbox(this.#session.id);
-        await modelFor(this.#parts, this.#session, { options: {}, items });
-        await this.#work(this.#parts.newId(), { onBegin: begun.resolve });
+        await modelFor(this.#parts, this.#session, { options, items });
+        await this.#work(this.#parts.newId(), { options, onBegin: begun.resolve });
         begun.resolve(undefined);
       } catch (error) {
         begun.reject(error);
@@ -168,12 +169,21 @@ export class Worker {
     {
       first,
       model,
+      options,
       onBegin,
-    }: { first?: Started; model?: LanguageModel; onBegin?: (started: Started) => void },
+    }: {
+      first?: Started;
+      model?: LanguageModel;
+      options?: RunOptions;
+      onBegin?: (started: Started) => void;
+    },
   ): Promise<void> {
     const held = await this.#take(owner);
     try {
-      let turn = first === undefined ? await this.#next(held) : await this.#firstTurn(held, first);
+      let turn =
+        first === undefined
+          ? await this.#next(held, { point: 'ended', options })
+          : await this.#firstTurn(held, first);
       let chosen = turn?.started === first ? model : undefined;
       while (turn !== undefined) {
         const { started } = turn;
@@ -240,7 +250,15 @@ export class Worker {
    */
   async #next(
     given: Hold,
-    { point, status }: { readonly point: Ended['point']; readonly status?: RunStatus } = { point: 'ended' },
+    {
+      point,
+      status,
+      options = {},
+    }: {
+      readonly point: Ended['point'];
+      readonly status?: RunStatus;
+      readonly options?: RunOptions | undefined;
+    },
   ): Promise<Turn | undefined> {
     const { owner } = given.lease;
     this.#current = undefined;
@@ -253,7 +271,7 @@ export class Worker {
       if (spent.length > 0) await held.drain(spent.map(({ id }) => ({ id, drafts: [] })));
       const decision = decide(inbox, at, owner);
       if (decision.do === 'start' && !this.#closed) {
-        const started = this.#open({ run: this.#parts.newId(), items: decision.items, options: {} });
+        const started = this.#open({ run: this.#parts.newId(), items: decision.items, options });
         if (status !== undefined) this.#enter(status);
         this.#current = started;
         return { held, started };

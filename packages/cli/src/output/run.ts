@@ -62,7 +62,7 @@ function statusLines(event: SessionEvent): readonly string[] {
     case 'steered':
       return [`Took in ${event.messages === 1 ? 'a message' : `${event.messages} messages`}`];
     case 'tool-started':
-      return [`→ ${event.name}`];
+      return [`→ ${event.name}${event.display === undefined ? '' : ` ${event.display}`}`];
     case 'tool-completed':
       return event.success ? [] : [`  ${event.name} failed: ${String(event.output)}`];
     case 'tool-waiting':

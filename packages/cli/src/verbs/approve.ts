@@ -56,7 +56,14 @@ export const approve: Verb = defineVerb({
       });
       const answer = given ?? { approved: deny !== true, ...(reason !== undefined && { reason }) };
       const sending = { store, session, waitMs: wait * 1000, what: 'the answer' };
-      return await sendAndFollow({ ...sending, send: () => session.respond(toolCallId, answer) }, context);
+      return await sendAndFollow(
+        {
+          ...sending,
+          send: () =>
+            session.respond(toolCallId, answer, { ...(args.model !== undefined && { model: args.model }) }),
+        },
+        context,
+      );
     });
   },
 });
