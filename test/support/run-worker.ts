@@ -5,6 +5,7 @@ import { type Entry, isObject, openTapeStore } from '@tapedeck/tape';
 import { onCrashPoint } from '@tapedeck/tape/crash-point';
 import { tool } from 'ai';
 import { z } from 'zod';
+import { laterStore } from './later-store.ts';
 
 /**
  * A process that sends `main` of a home two messages, once each, and runs it until both are answered:
@@ -65,8 +66,9 @@ const tools = {
   }),
 };
 
+const store = openTapeStore(order.db, { journal: openJournal(order.graph) });
 await using deck = await openDeck({
-  store: openTapeStore(order.db, { journal: openJournal(order.graph) }),
+  store: process.env.TAPEDECK_STORE === 'later' ? laterStore(store) : store,
   tools,
   model: 'openai-compatible/test-model',
   env: { OPENAI_BASE_URL: order.url, OPENAI_API_KEY: 'test-key' },
