@@ -82,21 +82,6 @@ test('events are told at once in this process, and those of the status with them
   ]);
 });
 
-test('callbacks are called with the events, and the text is all that was said', async () => {
-  await using home = await scriptedDeck(script, { tools: { add } });
-  const main = await home.deck.session('main');
-  const called: string[] = [];
-  const sent = await main.send('1 + 2?', {
-    on: {
-      'tool-started': (event) => called.push(eventLine(event)),
-      'tool-completed': (event) => called.push(eventLine(event)),
-      'session-completed': (event) => called.push(eventLine(event)),
-    },
-  });
-  expect(await sent.text).toBe('I will add.It is 3.');
-  expect(called).toEqual(['tool-started add', 'tool-completed add well', 'session-completed stop']);
-});
-
 test('what a session holds is replayed as it was told', async () => {
   await using home = await scriptedDeck(script, { tools: { add } });
   const main = await home.deck.session('main');
