@@ -7,7 +7,8 @@ const words = Array.from({ length: 40 }, (_, i) => `word${i} `);
 const model = 'openai-compatible/slow';
 
 test('another process follows a run from its beginning to its end, and leaving it stops nothing', async () => {
-  await using provider = await startProvider(async () => ({ text: words, pauseMs: 25 }));
+  // Long enough for two more processes to start, on a machine that is busy too.
+  await using provider = await startProvider(async () => ({ text: words, pauseMs: 200 }));
   using home = tempHome();
   const options = { home: home.path, env: provider.env };
   const running = startTape(['run', 'main', 'Count', '--model', model], options);
@@ -34,7 +35,7 @@ test('who attaches late reads the last run, and a session without one is refused
 });
 
 test('a run that was killed is told as far as it came', async () => {
-  await using provider = await startProvider(async () => ({ text: words, pauseMs: 25 }));
+  await using provider = await startProvider(async () => ({ text: words, pauseMs: 200 }));
   using home = tempHome();
   const running = startTape(['run', 'main', 'Count', '--model', model], {
     home: home.path,
