@@ -23,8 +23,11 @@ export function findTail(fd: number, size: number): Tail {
   let torn = false;
   let last: Link | undefined;
   for (const { start, end } of spansFromEnd(fd, size)) {
-    if (end === size && start < end) torn = true;
+    const isFragment = end === size && start < end;
+    if (isFragment) torn = true;
     const text = textOf(fd, start, end);
+    // JSON takes space after a record that its writer did not put there: then it is not what the store recorded.
+    if (isFragment && text?.endsWith('}') !== true) continue;
     const linked = text === undefined ? undefined : readLink(text);
     if (linked?.kind !== 'record') continue;
     if (last !== undefined) {
