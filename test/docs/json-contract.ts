@@ -262,10 +262,8 @@ export const contract: Readonly<Record<string, VerbContract>> = {
     json: [{ form: 'one object', fields: runFields }],
     quiet: 'the answer, without status on stderr',
     exits: [
-      [1, 'the model failed, or the run was halted at `--max-steps`'],
-      [2, 'no model, no key for it, a script or a configuration that cannot be used or is not trusted'],
       [1, 'the model failed, the run was halted at `--max-steps`, or a call waits for an answer'],
-      [2, 'no model, no key for it, or a script that cannot be used'],
+      [2, 'no model, no key for it, a script or a configuration that cannot be used or is not trusted'],
       busy,
       [130, 'interrupted, or aborted by another process; what was said so far is on the tape'],
     ],

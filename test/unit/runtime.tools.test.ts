@@ -285,3 +285,19 @@ test('a call is shown by the argument that its tool names for that', async () =>
   const shown = events.filter(({ type }) => type === 'tool-detected' || type === 'tool-started');
   expect(shown).toMatchObject([{ display: 'b.txt' }, { display: 'b.txt' }]);
 });
+
+test('a tool that fails without saying what it touches leaves the verdict on conflicts open', async () => {
+  const fail = tool({
+    inputSchema: z.object({}),
+    execute: async (): Promise<string> => {
+      throw new Error('no disk');
+    },
+  });
+  await using home = await scriptedDeck([{ toolCalls: [call('c1', 'fail')] }, { text: 'Oh.' }], {
+    tools: { fail },
+  });
+  const main = await home.deck.session('main');
+  const child = await main.fork({ intention: { nextSteps: 'Try.' } });
+  await child.run();
+  expect(await child.finish()).toMatchObject({ complete: false });
+});

@@ -165,3 +165,28 @@ test('entries that others append are told by a tail in order, and it ends when i
   expect(seqs).toEqual([3, 4, 5]);
   expect(entryLines(store.read('main')).slice(1)).toHaveLength(4);
 });
+
+test('a subscription from a position tells events in the order of the run itself (X22)', async () => {
+  await using home = await scriptedDeck(script, { tools: { add } });
+  const main = await home.deck.session('main');
+  const run = main.run('1 + 2?');
+  const live = (await eventsOf(run)).map(eventLine);
+  const stop = new AbortController();
+  const told: string[] = [];
+  for await (const event of main.subscribe({ from: 1, signal: stop.signal })) {
+    told.push(eventLine(event));
+    if (event.type === 'session-completed') stop.abort();
+  }
+  const recorded = /^(?:run-started|tool-detected|tool-completed|iteration-completed|session-completed)/;
+  expect(told.filter((line) => recorded.test(line))).toEqual(live.filter((line) => recorded.test(line)));
+});
+
+test('a run that cannot begin is told to those who have its stream alone', async () => {
+  await using home = await scriptedDeck([{ text: 'Hi.', delayMs: 60_000 }]);
+  const main = await home.deck.session('main');
+  const busy = main.run('One');
+  const body = await main.run('Two').toResponse().text();
+  expect(body).toContain('it is running already');
+  busy.abort();
+  await busy;
+});

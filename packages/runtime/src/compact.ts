@@ -1,7 +1,7 @@
 import { compaction, type Entry, isObject, type Seq, type StoredMessage, view } from '@tapedeck/tape';
 import type { LoopContext } from './loop.ts';
 import { callModel, modelMeta } from './model.ts';
-import { costMeta, usageJson } from './usage.ts';
+import { costMeta, type Usage, usageJson } from './usage.ts';
 
 const instructions =
   'You are handing over a conversation to a colleague who has not seen it. Summarise the transcript: the goal, ' +
@@ -17,11 +17,11 @@ const partMax = 4_000;
 /**
  * Makes room after a model refused what the session holds: a summary takes the place of all that came before the last
  * user message, or, when the present turn is what is large, before its last step. Nothing is removed: the summary is an
- * entry that cites its range (N48, N50). False when there is nothing to summarise, or no summary could be had.
+ * entry that cites its range (N48, N50). What that took; nothing when there is nothing to summarise, or no summary could be had.
  */
-export async function makeRoom(context: LoopContext, entries: readonly Entry[]): Promise<boolean> {
+export async function makeRoom(context: LoopContext, entries: readonly Entry[]): Promise<Usage | undefined> {
   const cut = cutOf(entries);
-  if (cut === undefined) return false;
+  if (cut === undefined) return undefined;
   const before = entries.filter((entry) => entry.seq < cut);
   const { messages, tokens } = view(before);
   const { model = context.model } = { model: context.summarizer };
@@ -36,7 +36,7 @@ export async function makeRoom(context: LoopContext, entries: readonly Entry[]):
       maxOutputTokens: 4_096,
       onChunk: () => {},
     });
-    if (answer.text.trim() === '') return false;
+    if (answer.text.trim() === '') return undefined;
     const range = [before[0]?.seq ?? cut - 1, cut - 1] as const;
     const state = { summary: answer.text, range, trigger: 'overflow', tokens_before: tokens };
     const meta = {
@@ -47,10 +47,10 @@ export async function makeRoom(context: LoopContext, entries: readonly Entry[]):
     };
     const { to } = await context.append([{ ...compaction(state, { keepFrom: cut }), meta }]);
     context.tell({ type: 'compacted', seq: to, range });
-    return true;
+    return answer.usage;
   } catch {
     // The run ends with what the model said of its size, which is what is wrong; the summary was a way out of it.
-    return false;
+    return undefined;
   }
 }
 

@@ -1,4 +1,4 @@
-import { type Appended, type Draft, note, type TapeStore } from '@tapedeck/tape';
+import { type Appended, assistantText, type Draft, type Json, note, type TapeStore } from '@tapedeck/tape';
 import type { ToolSet } from 'ai';
 import { type BatchEnd, runBatch } from './batch.ts';
 import type { Chunk } from './chunks.ts';
@@ -68,6 +68,7 @@ export async function runLoop(context: LoopContext, open: readonly OpenCall[] = 
   let messages: readonly ModelMessage[] = open.length === 0 ? [] : (await promptOf(context)).messages;
   let answer: Answer | undefined;
   for (;;) {
+    if (calls.length > 0) context.enter('processing');
     const { end, unbegun } = calls.length === 0 ? nothingToRun : await runBatch(context, calls, messages);
     if (end === 'waiting') return { ...done, ...complete(context, 'waiting') };
     if (signal.aborted) return { ...done, ...(await recordAbort(context, answer, { ...done, unbegun })) };
@@ -83,8 +84,11 @@ export async function runLoop(context: LoopContext, open: readonly OpenCall[] = 
       return { ...done, ...complete(context, more ? 'halted' : finishOf(answer)) };
     }
     const turn = await takeTurn(context, done.steps + 1);
-    done = { ...done, steps: done.steps + 1 };
-    if ('failure' in turn) return { ...done, ...(await recordFailure(context, turn)) };
+    done = { ...done, steps: done.steps + 1, usage: addUsage(done.usage, turn.room) };
+    if ('failure' in turn) {
+      const text = turn.partial.map(({ payload }) => assistantText(payload as Json)).join('');
+      return { ...done, ...(text !== '' && { text }), ...(await recordFailure(context, turn)) };
+    }
     answer = turn.answer;
     calls = answer.calls;
     messages = turn.messages;

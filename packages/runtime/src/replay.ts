@@ -13,7 +13,11 @@ function* chunksOf(entry: Entry, seen: readonly Chunk[] = []): Generator<Chunk> 
   if (kind === 'message')
     yield* payload.role === 'assistant' ? answerChunks(entry, seen) : messageChunks(entry);
   else if (kind === 'tool-result') yield* resultChunks(entry);
-  else if (name === 'run/error') yield { type: 'error', errorText: String(payload.message) };
+  else if (name === 'run/error') {
+    yield { type: 'error', errorText: String(payload.message) };
+    yield eventChunk({ type: 'session-completed', finish: 'error', haltedAtLimit: false });
+  } else if (name === 'run/halted')
+    yield eventChunk({ type: 'session-completed', finish: 'halted', haltedAtLimit: true });
   else if (name === 'run/aborted') {
     yield { type: 'abort', reason: String(payload.reason) };
     yield eventChunk({ type: 'session-cancelled', reason: String(payload.reason) });
@@ -28,7 +32,7 @@ function* messageChunks({ payload, meta, seq, tape }: Entry): Generator<Chunk> {
 }
 
 function* answerChunks(entry: Entry, seen: readonly Chunk[]): Generator<Chunk> {
-  const { payload, meta, seq } = entry;
+  const { payload, seq } = entry;
   if (!isObject(payload)) return;
   const content = (Array.isArray(payload.content) ? payload.content : []) as unknown as readonly Part[];
   const left = new Seen(seen);
@@ -44,13 +48,18 @@ function* answerChunks(entry: Entry, seen: readonly Chunk[]): Generator<Chunk> {
         name: String(toolName),
         input: (input ?? {}) as Json,
       });
-  if (meta.partial === true) return;
+}
+
+/** That a step is over: told after the results of its calls (X22). */
+function iterationEvent({ payload, meta }: Entry): Chunk | undefined {
+  if (meta.partial === true) return undefined;
+  const willContinue = clientCalls(payload).length > 0;
   const usage = { ...noUsage, ...(isObject(meta.usage) ? meta.usage : {}) } as Usage;
-  yield eventChunk({
+  return eventChunk({
     type: 'iteration-completed',
     iteration: Number(meta.step ?? 1),
     usage,
-    willContinue: calls.size > 0,
+    willContinue,
   });
 }
 
@@ -151,16 +160,38 @@ class Seen {
 export async function* watchChunks(fresh: AsyncIterable<Fresh>): AsyncGenerator<Chunk> {
   let run: unknown;
   let seen: Chunk[] = [];
+  let over: Chunk | undefined;
   for await (const item of fresh) {
     const of = item.type === 'chunk' ? item.run : item.entry.meta.run;
+    // The results of a step's calls belong to it; whatever else comes, comes after it.
+    if (over !== undefined && (item.type === 'chunk' || endsStep(item.entry))) {
+      yield over;
+      over = undefined;
+    }
     if (of !== undefined && of !== run) {
       if (run !== undefined) yield { type: 'finish' };
       yield { type: 'start', messageId: String(of) };
+      if (item.type === 'entry')
+        yield eventChunk({
+          type: 'run-started',
+          run: String(of),
+          session: item.entry.session,
+          at: item.entry.at,
+        });
       run = of;
     }
     if (item.type === 'entry') {
-      yield* chunksOf(item.entry, isAnswer(item.entry) ? seen : []);
-      if (isAnswer(item.entry)) seen = [];
+      const { entry } = item;
+      yield* chunksOf(entry, isAnswer(entry) ? seen : []);
+      if (!isAnswer(entry)) continue;
+      seen = [];
+      over = iterationEvent(entry);
+      if (over !== undefined && clientCalls(entry.payload).length === 0) {
+        yield over;
+        over = undefined;
+        const finish = entry.meta.finish === 'length' ? 'length' : 'stop';
+        yield eventChunk({ type: 'session-completed', finish, haltedAtLimit: false });
+      }
     } else if (headOf(item.chunk) !== undefined) {
       seen = [];
     } else {
@@ -169,7 +200,13 @@ export async function* watchChunks(fresh: AsyncIterable<Fresh>): AsyncGenerator<
       yield item.chunk;
     }
   }
+  if (over !== undefined) yield over;
   if (run !== undefined) yield { type: 'finish' };
+}
+
+/** Whether an entry is none of what comes while the calls of a step are run. */
+function endsStep({ kind, name = '' }: Entry): boolean {
+  return kind !== 'tool-result' && !(kind === 'event' && /^(?:call\/answered|run\/begun)$/.test(name));
 }
 
 function isAnswer({ payload }: Entry): boolean {

@@ -1,6 +1,6 @@
 import type { Seq } from '@tapedeck/tape';
 import { type Chunk, eventsOf } from './chunks.ts';
-import type { SessionError } from './errors.ts';
+import { messageOf, type SessionError } from './errors.ts';
 import { EventLog } from './event-log.ts';
 import type { SessionEvent } from './events.ts';
 import { createUIMessageStreamResponse } from './model.ts';
@@ -81,6 +81,8 @@ export class Run implements AsyncIterable<SessionEvent>, PromiseLike<RunResult> 
       },
       fail: (error) => {
         this.#result.reject(error);
+        // Whoever has the stream alone is told, too: an answer without a word would look like success.
+        this.#chunks.push({ type: 'error', errorText: messageOf(error) });
         this.#chunks.close();
       },
     });

@@ -40,13 +40,14 @@ export async function executeCall(call: OpenCall, settings: CallSettings): Promi
   const { signal } = patience;
   const tool = toolOf(tools, call.toolName);
   const refusal = refusalOf(tools, call);
-  if (tool === undefined || refusal !== undefined) return failed(call, refusal ?? '');
+  if (tool === undefined || refusal !== undefined) return failed(call, refusal ?? '', noPaths);
   const timeoutMs = tool.timeoutMs ?? patience.timeoutMs;
   const own = { ...patience, timeoutMs };
   const checked = await within(checkArguments(tool, call.input), own);
   if (checked === 'aborted') return undefined;
-  if (checked === 'timeout') return failed(call, `Checking the arguments took longer than ${timeoutMs} ms.`);
-  if ('fault' in checked) return failed(call, checked.fault);
+  if (checked === 'timeout')
+    return failed(call, `Checking the arguments took longer than ${timeoutMs} ms.`, noPaths);
+  if ('fault' in checked) return failed(call, checked.fault, noPaths);
   const paths = pathsOf(tool, checked.value);
   const timeout = new AbortController();
   const stop = AbortSignal.any([signal, timeout.signal]);
@@ -106,7 +107,7 @@ function snapshot(value: unknown): Json | undefined {
 
 /** The result of a call that was not run: pairs stay complete (X62, K26). */
 export function skipped(call: OpenCall, why: string): Executed {
-  return failed(call, `Not run: ${why}.`);
+  return failed(call, `Not run: ${why}.`, noPaths);
 }
 
 /** The result of a call that a person did not allow. */
@@ -118,14 +119,14 @@ export function denied(call: OpenCall, reason: string | undefined): Executed {
 
 /** The result of a call that was run, and whose own result cannot be recorded. */
 export function unstorable(call: OpenCall, why: string, meta: Draft['meta']): Executed {
-  const lost = failed(call, `The tool ran, and its result was lost: ${why}.`);
+  const lost = failed(call, `The tool ran, and its result was lost: ${why}.`, undefined);
   return { ...lost, draft: { ...lost.draft, meta } };
 }
 
 /** What a call touches that was never run. */
 const noPaths = { read: [], write: [] } as const;
 
-function failed(call: OpenCall, why: string, paths: Paths | undefined = noPaths): Executed {
+function failed(call: OpenCall, why: string, paths: Paths | undefined): Executed {
   const draft = toolResult(call, { type: 'error-text', value: why });
   return { draft: withPaths(draft, paths), success: false, output: why };
 }

@@ -10,37 +10,44 @@ import { partialContent } from './partial.ts';
 import { toPrompt } from './prompt.ts';
 import { isOverflow, isPassing, retryDelay } from './retry.ts';
 import { nameOf } from './tool-traits.ts';
-import { costMeta, usageJson } from './usage.ts';
+import { costMeta, noUsage, type Usage, usageJson } from './usage.ts';
 
 /** What a turn came to: an answer that is on the tape, or a failure with what had arrived of one. */
-export type Turn =
-  | { readonly answer: Answer; readonly messages: readonly ModelMessage[] }
-  | { readonly failure: ModelFailure; readonly partial: readonly Draft[] };
+export type Turn = {
+  /** What a summary took that made room for it. */
+  readonly room: Usage;
+} & (Answered | { readonly failure: ModelFailure; readonly partial: readonly Draft[] });
+
+interface Answered {
+  readonly answer: Answer;
+  readonly messages: readonly ModelMessage[];
+}
 
 /**
  * One model call, and its answer on the tape. A failure that may pass is tried again as long as nothing of an answer has
  * arrived; what was too large for the model is made smaller, once (G83, N50).
  */
 export async function takeTurn(context: LoopContext, step: number): Promise<Turn> {
-  let madeRoom = false;
+  let room = noUsage;
   for (let attempt = 1; ; attempt += 1) {
     context.enter('processing');
     const shown = await promptOf(context);
     const chunks: Chunk[] = [];
     try {
-      return await ask(context, step, { ...shown, chunks });
+      return { ...(await ask(context, step, { ...shown, chunks })), room };
     } catch (error) {
       if (!(error instanceof ModelFailure)) throw error;
       const isLost = error.cause instanceof UnstorableAnswer;
       const failed = { failure: error, partial: isLost ? [] : partialOf(context, step, chunks) };
-      if (isLost) return failed;
+      if (isLost) return { ...failed, room };
       // The head of an answer is none yet.
-      if (context.signal.aborted || chunks.filter(isAnswer).length > 1) return failed;
+      if (context.signal.aborted || chunks.filter(isAnswer).length > 1) return { ...failed, room };
       if (isOverflow(error.cause)) {
-        if (madeRoom || !(await makeRoom(context, shown.entries))) return failed;
-        madeRoom = true;
-      } else if (attempt > context.limits.retries || !isPassing(error.cause)) return failed;
-      else if (!(await waitForRetry(context, error, attempt))) return failed;
+        const took = room === noUsage ? await makeRoom(context, shown.entries) : undefined;
+        if (took === undefined) return { ...failed, room };
+        room = took;
+      } else if (attempt > context.limits.retries || !isPassing(error.cause)) return { ...failed, room };
+      else if (!(await waitForRetry(context, error, attempt))) return { ...failed, room };
     }
   }
 }
@@ -67,7 +74,7 @@ async function ask(
   context: LoopContext,
   step: number,
   { messages, digest, chunks }: Prompt & { readonly chunks: Chunk[] },
-): Promise<Turn> {
+): Promise<Answered> {
   const { model, instructions, signal } = context;
   const take = (chunk: Chunk) => {
     chunks.push(chunk);

@@ -9,10 +9,18 @@ export const newSession: Verb = defineVerb({
   options: (y) =>
     y
       .positional('name', { type: 'string', demandOption: true, describe: 'Name of the session' })
+      .option('kind', {
+        type: 'string',
+        requiresArg: true,
+        describe: 'What sort of session: session, or manager, whose runs people interrupt',
+      })
       .option('title', { type: 'string', requiresArg: true, describe: 'A title for people' }),
-  run: async ({ name, title }, { writing, answer }) =>
+  run: async ({ name, kind, title }, { writing, answer }) =>
     await writing(async (store) => {
-      const info = store.session(name, title === undefined ? {} : { title });
+      const info = store.session(name, {
+        ...(kind !== undefined && { kind }),
+        ...(title !== undefined && { title }),
+      });
       await answer({
         json: { session: info.name, tape: info.tape, head: info.head, created: info.created },
         quiet: info.name,
