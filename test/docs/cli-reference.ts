@@ -94,11 +94,11 @@ point.
 
 **Text arguments.** Those that say so take \`-\` for standard input and \`@FILE\` for a file's contents.
 
-**Output.** What was asked for is on stdout; status, hints and errors are on stderr. With \`--json\` stdout has one JSON document
+**Output.** What was asked for is on stdout; status, hints and errors are on stderr, and so is what tools print with \`console\`. With \`--json\` stdout has one JSON document
 and nothing else. With \`--jsonl\` the verbs that list entries or sessions print one object a line, and the others the same document,
 but for \`graph\` and \`log --graph\`, which draw. New fields may be added to any object. What could steer a terminal is printed to people as an escape (\`\\u{1b}\`); JSON has it unchanged.
 
-**Models.** \`run\`, \`delegate\` and \`recover\` take \`--model\`, else \`$TAPE_MODEL\`, else what is [configured](#configuration):
+**Models.** \`run\`, \`send\`, \`approve\`, \`delegate\` and \`recover\` take \`--model\`, else \`$TAPE_MODEL\`, else what is [configured](#configuration):
 
 | model | needs |
 | --- | --- |
@@ -113,7 +113,7 @@ A script is a JSON array of answers: \`[{"text"?, "toolCalls"?: [{"name", "input
 
 ## Configuration
 
-\`run\`, \`delegate\` and \`recover\`, and no other verbs, read two files. What both say is taken from the first, limits one by one.
+\`run\`, \`send\`, \`approve\`, \`delegate\` and \`recover\`, and no other verbs, read two files. What both say is taken from the first, limits one by one.
 
 * \`tape.config.mts\`, whose default export is \`defineDeck({ … })\` of \`@tapedeck/runtime\` or a plain object of that form. It is the file that
   \`--config FILE\` names; else the nearest \`tape.config.mts\`, \`.mjs\` or \`.js\` from the working directory upward, as far as
