@@ -94,7 +94,7 @@ point.
 
 **Text arguments.** Those that say so take \`-\` for standard input and \`@FILE\` for a file's contents.
 
-**Output.** What was asked for is on stdout; status, hints and errors are on stderr. With \`--json\` stdout has one JSON document
+**Output.** What was asked for is on stdout; status, hints and errors are on stderr, and so is what tools print with \`console\`. With \`--json\` stdout has one JSON document
 and nothing else. With \`--jsonl\` the verbs that list entries or sessions print one object a line, and the others the same document,
 but for \`graph\` and \`log --graph\`, which draw. New fields may be added to any object. What could steer a terminal is printed to people as an escape (\`\\u{1b}\`); JSON has it unchanged.
 

@@ -790,7 +790,7 @@ export const errorCodes: Readonly<Record<string, string>> = {
   SESSION_MODEL_FAILED: 'the model failed',
   SESSION_NO_CALL: 'no call of that id waits for an answer',
   SESSION_ENDED: 'the task of the session has come to its end before',
-  SESSION_CLOSED: 'the session is gone',
+  SESSION_CLOSED: 'the session is gone, or the deck that it is run by was closed',
   SESSION_MERGE_WAITING: 'the merge is in the inbox of its parent, and not done yet',
   IMPORT_CANNOT_READ: 'the transcript cannot be read',
   IMPORT_EMPTY: 'the transcript has no records',

@@ -58,6 +58,52 @@ test('run: model, tools and instructions are those of the configuration', async 
   expect(linesOf(p, 'main').some((line) => line.includes('Bern: sunny'))).toBe(true);
 });
 
+test('run: what a tool prints is not on stdout, and what it leaves open does not hold up the command', async () => {
+  using p = project();
+  p.write('answers.json', [{ toolCalls: [{ name: 'listen', input: {} }] }, { text: 'Listening.' }]);
+  p.write(
+    'tape.config.mts',
+    `import { tool } from 'ai';
+     import { z } from 'zod';
+     const execute = () => {
+       console.log('ready');
+       setInterval(() => {}, 60_000);
+       return 'well';
+     };
+     export default {
+       model: 'script:answers.json',
+       tools: { listen: tool({ inputSchema: z.object({}), execute }) },
+     };`,
+  );
+  await trusted(p);
+  const result = await p.tape(['run', 'main', 'Listen', '--json']);
+  expect(json(result)).toMatchObject({ text: 'Listening.', finish: 'stop' });
+  expect(result).toMatchObject({ code: 0, stderr: expect.stringContaining('ready\n') });
+});
+
+test('run: a failure is told on one line, however many its tool makes of it', async () => {
+  using p = project();
+  p.write('answers.json', [{ toolCalls: [{ name: 'fail', input: {} }] }, { text: 'Well.' }]);
+  p.write(
+    'tape.config.mts',
+    `import { tool } from 'ai';
+     import { z } from 'zod';
+     const execute = () => {
+       throw new Error('no\\nError: all is lost\\n' + 'x'.repeat(1_000_000));
+     };
+     export default {
+       model: 'script:answers.json',
+       tools: { fail: tool({ inputSchema: z.object({}), execute }) },
+     };`,
+  );
+  await trusted(p);
+  const { code, stderr } = await p.tape(['run', 'main', 'Go']);
+  expect(code).toBe(0);
+  const [told, ...others] = stderr.split('\n').filter((line) => line.includes('all is lost'));
+  expect([told?.startsWith('  fail failed: no Error: all is lost x'), others]).toEqual([true, []]);
+  expect(stderr.length).toBeLessThan(2_000);
+});
+
 test('delegate: the children have them too', async () => {
   using p = project();
   p.write('answers.json', asking);

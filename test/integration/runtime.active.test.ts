@@ -1,4 +1,5 @@
-import { existsSync, lstatSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RunStatus, SessionEvent } from '@tapedeck/runtime';
 import { processOwner } from '@tapedeck/tape';
@@ -139,6 +140,22 @@ test('a file that cannot be written is a warning, told once, and stops no run', 
     { type: 'warning', message: expect.stringMatching(/^cannot show what is being run in '.+': .+/) },
   ]);
   expect(readFileSync(home.file('run'), 'utf8')).toBe('in the way');
+});
+
+test('a pipe in the place of the file is not waited for', async () => {
+  using home = tempHome();
+  home.session('main');
+  mkdirSync(home.file('run'));
+  execFileSync('mkfifo', [file(home)]);
+  await using provider = await startProvider(() => ({ text: 'Well.' }));
+  await using deck = await openDeck({
+    home: home.path,
+    model: 'openai-compatible/test-model',
+    env: provider.env,
+  });
+  const main = await deck.session('main');
+  expect(await main.run('Go')).toMatchObject({ text: 'Well.' });
+  expect(await main.status()).toMatchObject({ state: 'idle' });
 });
 
 test('a deck that runs nothing makes no file', async () => {

@@ -1,7 +1,7 @@
 import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import type { DeckTools } from '@tapedeck/runtime';
 import { isObject, type SqliteTapeStore, toolResult, user } from '@tapedeck/tape';
-import { tool } from 'ai';
+import { jsonSchema, tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { entryLines, eventsOf, scriptedDeck } from '../support/scripted.ts';
@@ -334,7 +334,23 @@ const odd: Readonly<Record<string, readonly [(o: { abortSignal?: AbortSignal }) 
     'json {"type":"text","text":"hi"}',
   ],
   'answers an empty text': [async () => '', 'text '],
+  'answers what throws when it is read': [
+    async () => ({
+      get rows() {
+        throw new Error('the cursor is closed');
+      },
+    }),
+    'error-text The tool ran, and its result was lost: cannot store a value: the cursor is closed',
+  ],
+  'yields for ever without a pause': [
+    async function* () {
+      for (;;) yield 'more';
+    },
+    'error-text The tool took longer than 50 ms',
+  ],
 };
+
+const hanging: ReadonlySet<string> = new Set(['hangs', 'yields for ever without a pause']);
 
 test.each(Object.keys(odd))(
   'a tool that %s has a result that is recorded, and the session goes on',
@@ -343,7 +359,7 @@ test.each(Object.keys(odd))(
     const tools: DeckTools = {
       odd: {
         ...tool({ inputSchema, execute: (_, o) => execute(o) as string }),
-        timeoutMs: name === 'hangs' ? 50 : 30_000,
+        timeoutMs: hanging.has(name) ? 50 : 30_000,
       },
     };
     await using home = await scriptedDeck(
@@ -388,6 +404,67 @@ test('preliminary results are shown as they were when they came, if they have a 
   ]);
   expect(() => JSON.stringify(chunks)).not.toThrow();
   expect(results(home.store)).toEqual(['climb c1 → text at the top']);
+});
+
+test('a tool that was given up is asked for no further value, and shows none', async () => {
+  const ended = Promise.withResolvers<void>();
+  const next = Promise.withResolvers<void>();
+  const feed = tool({
+    inputSchema,
+    execute: async function* () {
+      try {
+        yield 'first';
+        await next.promise;
+        yield 'second';
+        yield 'third';
+      } finally {
+        ended.resolve();
+      }
+    },
+  });
+  await using home = await scriptedDeck([{ toolCalls: [call('c1', 'feed')] }, { text: 'Late.' }], {
+    tools: { feed: { ...feed, timeoutMs: 20 } },
+  });
+  const run = (await home.deck.session('main')).run('Feed');
+  expect(await run).toMatchObject({ finish: 'stop', text: 'Late.' });
+  next.resolve();
+  await ended.promise;
+  const chunks = await Array.fromAsync(run.uiStream());
+  const shown = chunks.flatMap((chunk) => (chunk.type === 'tool-output-available' ? [chunk.output] : []));
+  expect(shown).toEqual(['first']);
+});
+
+test('what a call was asked with stays as it was, whatever its tool or who approves it does to it', async () => {
+  const seen: unknown[] = [];
+  const pay = tool({
+    inputSchema: jsonSchema<{ to: string[] }>({ type: 'object' }),
+    needsApproval: (input) => {
+      input.to.push('a thief');
+      return true;
+    },
+    execute: (input) => {
+      seen.push(structuredClone(input));
+      input.to.length = 0;
+      return 'paid';
+    },
+  });
+  await using home = await scriptedDeck(
+    [{ toolCalls: [call('c1', 'pay', { to: ['ann'] })] }, { text: 'Ok.' }],
+    {
+      tools: { pay },
+      onApproval: ({ input }) => {
+        Object.assign(input ?? {}, { to: ['another'] });
+        return { approved: true };
+      },
+    },
+  );
+  const run = (await home.deck.session('main')).run('Pay');
+  expect(await run).toMatchObject({ finish: 'stop' });
+  expect(seen).toEqual([{ to: ['ann'] }]);
+  const detected = (await eventsOf(run)).flatMap((event) =>
+    event.type === 'tool-detected' ? [event.input] : [],
+  );
+  expect(detected).toEqual([{ to: ['ann'] }]);
 });
 
 test('a tool that says itself what its model is told may answer what has no JSON form', async () => {

@@ -322,6 +322,19 @@ test('a deck that is closed stops its run, and leaves what waits in the inbox', 
   expect(home.store.owners()).toEqual([]);
 });
 
+test('a deck that is closed runs nothing any more, and what is sent through it waits for another', async () => {
+  await using home = await scriptedDeck([{ text: 'One.' }]);
+  const deck = await openDeck({ store: home.store, model: home.spec });
+  const main = await deck.session('main');
+  await deck[Symbol.asyncDispose]();
+  for (const session of [main, await deck.session('other')]) {
+    await expect(session.run('Now')).rejects.toMatchObject({ code: 'SESSION_CLOSED' });
+    expect(await session.send('Later')).toMatchObject({ state: 'queued' });
+  }
+  expect(home.store.owners()).toEqual([]);
+  expect(await (await home.deck.session('main')).run()).toMatchObject({ text: 'One.' });
+});
+
 /** A store that does something once, right before or right after the first lease is given back. */
 function aroundRelease(store: SqliteTapeStore, when: 'before' | 'after', act: () => void): SqliteTapeStore {
   let armed = true;

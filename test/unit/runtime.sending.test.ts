@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { SessionEvent } from '@tapedeck/runtime';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
@@ -44,6 +45,21 @@ test('callbacks of a message are called with the events of its run, and its text
   const types = new Set(told.map(({ type }) => type));
   expect([...types].sort()).toEqual(['content-chunk', 'session-completed', 'tool-completed', 'tool-started']);
   expect(told).toEqual((await eventsOf(run)).filter(({ type }) => types.has(type)));
+});
+
+test('a callback that throws ends neither the run nor the process, whether or not anybody awaits the text', async () => {
+  await using home = await scriptedDeck([{ text: 'Well.' }]);
+  const { run, text } = await (await home.deck.session('main')).send('Go', {
+    on: {
+      'content-chunk': () => {
+        throw new Error('the page is gone');
+      },
+    },
+  });
+  expect(await run).toMatchObject({ finish: 'stop', text: 'Well.' });
+  // A rejection that nobody has taken by now would be the process's.
+  await setImmediate();
+  await expect(text).rejects.toThrow('the page is gone');
 });
 
 test('a session that two make at once, and send to, is one, with one beginning (B2, B7, D501)', async () => {

@@ -61,6 +61,14 @@ test('a child whose answer cannot be recorded has failed, and its run says why',
   expect(home.store.acquire('child', { id: 'next' })).toMatchObject({ owner: 'next' });
 });
 
+test('a child that cannot be run for want of a summarizer’s key is not at its task', async () => {
+  await using home = await scriptedDeck([{ text: 'Well.' }], { summarizer: 'openai-compatible/small' });
+  const child = await (await home.deck.session('main')).fork({ name: 'child' });
+  const before = home.store.find('child');
+  await expect(child.run('Go')).rejects.toMatchObject({ code: 'SESSION_NO_KEY' });
+  expect(home.store.find('child')).toEqual(before);
+});
+
 test('what several children leave for a busy parent all arrives, each once', async () => {
   const store = openStore(':memory:', { now: fixedClock().now });
   await using home = await scriptedDeck([{ text: 'Well.' }], { store });

@@ -148,6 +148,20 @@ test('a tail that begins in the midst of an answer tells all of it, and ends wit
   expect(text).toBe((await run).text);
 });
 
+test('a run that goes on from the tail begins with its first answer, not with the run before it', async () => {
+  using store = openStore();
+  const pieces = Array.from({ length: 20 }, (_, i) => `w${i} `);
+  await using deck = await openDeck({ store, model: slowModel(pieces, 20) });
+  const main = await deck.session('main');
+  const { to } = await main.run('Count');
+  expect(await lastRunStart(store, 'main')).toBe(2);
+  const run = main.run();
+  await expect.poll(async () => (await store.liveRuns('main')).length).toBe(1);
+  expect(await lastRunStart(store, 'main')).toBe(to + 1);
+  await run;
+  expect(await lastRunStart(store, 'main')).toBe(to + 1);
+});
+
 test('entries that others append are told by a tail in order, and it ends when it is asked to', async () => {
   using store = openStore();
   store.session('main');

@@ -5,5 +5,10 @@ if (major < 24) {
   console.error(`tape needs Node.js 24 or newer, and this is ${process.version}.`);
   process.exit(1);
 }
+const { Console } = await import('node:console');
+// Stdout is for answers: what a configuration and its tools print goes where status goes.
+globalThis.console = new Console(process.stderr);
 const { main, nodeIo } = await import('../dist/main.js');
 process.exitCode = await main(process.argv.slice(2), nodeIo());
+// What a tool left open, a timer or a connection, does not keep the command from ending once its output is out.
+process.stdout.write('', () => setTimeout(() => process.exit(), 500).unref());

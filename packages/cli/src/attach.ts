@@ -1,6 +1,7 @@
 import type { SessionEvent } from '@tapedeck/runtime/watch';
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import { exit, NotFoundError } from './errors.ts';
+import { failureLine } from './output/run.ts';
 import { safe } from './output/safe.ts';
 import type { Context } from './verb.ts';
 
@@ -26,8 +27,7 @@ export async function attach(store: SqliteTapeStore, name: string, context: Cont
     } else if (event.type === 'iteration-completed' && options.json !== true && text.length > 0)
       await io.out(text.at(-1)?.endsWith('\n') === true ? '' : '\n');
     else if (event.type === 'tool-detected') status(`→ ${event.name}`);
-    else if (event.type === 'tool-completed' && !event.success)
-      status(safe(`  ${event.name} failed: ${String(event.output)}`));
+    else if (event.type === 'tool-completed' && !event.success) status(failureLine(event));
     last = event;
   }
   if (signal.aborted) return exit.interrupted;

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { closeSync, constants, existsSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { chmod, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { isObject, type Json, type JsonObject, type Owner, type SessionOwner } from '@tapedeck/tape';
@@ -40,11 +40,21 @@ const fileOf = (home: string): string => join(home, 'run', 'sessions.json');
 /** What the file of a home says. It is a projection: what cannot be read says nothing. */
 export function readActive(home: string): readonly ActiveSession[] {
   try {
-    const value: Json = JSON.parse(readFileSync(fileOf(home), 'utf8'));
+    const value: Json = JSON.parse(textIn(fileOf(home)));
     const records = isObject(value) && value.v === 1 && Array.isArray(value.sessions) ? value.sessions : [];
     return records.flatMap(decode);
   } catch {
     return [];
+  }
+}
+
+/** A pipe or a device would be read for ever: it holds no records. */
+function textIn(file: string): string {
+  const fd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    return fstatSync(fd).isFile() ? readFileSync(fd, 'utf8') : '';
+  } finally {
+    closeSync(fd);
   }
 }
 

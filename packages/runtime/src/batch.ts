@@ -134,7 +134,12 @@ async function decisionOn(
         ? await tool.needsApproval(input, { toolCallId, messages: [], context: {} })
         : tool.needsApproval;
     if (needed !== true) return 'needless';
-    const decision = await onApproval?.({ session, toolCallId, toolName, input: call.input });
+    const decision = await onApproval?.({
+      session,
+      toolCallId,
+      toolName,
+      input: structuredClone(call.input),
+    });
     if (decision === undefined) return undefined;
     const { approved, reason } = decision;
     return { approved: approved === true, ...(typeof reason === 'string' && { reason }) };

@@ -8,7 +8,8 @@ export class Broadcast<T> {
 
   /** What is sent from this call on, until the signal is aborted or the reader leaves. A slow reader holds up nobody. */
   listen(signal?: AbortSignal): AsyncGenerator<T> {
-    const waiting: T[] = [];
+    let waiting: T[] = [];
+    const isOver = () => signal?.aborted === true;
     let wake = Promise.withResolvers<void>();
     const rouse = () => {
       wake.resolve();
@@ -26,10 +27,14 @@ export class Broadcast<T> {
     signal?.addEventListener('abort', leave, { once: true });
     return (async function* () {
       try {
-        while (signal?.aborted !== true) {
-          const next = waiting.shift();
-          if (next !== undefined) yield next;
-          else await wake.promise;
+        while (!isOver()) {
+          if (waiting.length === 0) await wake.promise;
+          const batch = waiting;
+          waiting = [];
+          for (const value of batch) {
+            if (isOver()) return;
+            yield value;
+          }
         }
       } finally {
         leave();

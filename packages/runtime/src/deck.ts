@@ -89,6 +89,7 @@ export async function openDeck(options: DeckOptions): Promise<Deck> {
   const jobs: DeckParts['jobs'] = new Map();
   const patient = patientStore(store);
   const workers = new Map<string, Worker>();
+  let isClosed = false;
   const active =
     home === undefined
       ? undefined
@@ -106,8 +107,11 @@ export async function openDeck(options: DeckOptions): Promise<Deck> {
     now,
     chunks: openChunkWriter(patient),
     worker: (session) => {
-      const worker = workers.get(session.id) ?? new Worker(parts, session);
+      const known = workers.get(session.id);
+      if (known !== undefined) return known;
+      const worker = new Worker(parts, session);
       workers.set(session.id, worker);
+      if (isClosed) void worker.close();
       return worker;
     },
     config,
@@ -131,6 +135,7 @@ export async function openDeck(options: DeckOptions): Promise<Deck> {
     sessions: async (query) => await parts.store.sessions(query),
     recover: async (o) => await (await import('./recover.ts')).recover(parts, o),
     [Symbol.asyncDispose]: async () => {
+      isClosed = true;
       const closing = [...workers.values()].map((worker) => worker.close());
       await engine?.stop();
       await Promise.all(closing);

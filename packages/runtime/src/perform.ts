@@ -87,6 +87,9 @@ export async function perform(stage: Stage, job: Job, model: LanguageModel): Pro
   const { options, run } = job;
   if (options.unlessEnded === true) await needUnended(await infoOf(stage));
   const tools = options.useTools === false ? {} : (options.tools ?? config.tools ?? {});
+  // What cannot be used must fail before anything is written.
+  const definitions = await definitionsOf(tools);
+  const summarizer = await summarizerOf(parts, session.name);
   runPoint('run/before-leftovers');
   await settleLeftovers(store, session.id, hold);
   const again = await closeOrphans(store, session.id, { hold, tools });
@@ -118,9 +121,9 @@ export async function perform(stage: Stage, job: Job, model: LanguageModel): Pro
     session: session.name,
     store,
     model,
-    summarizer: await summarizerOf(parts, session.name),
+    summarizer,
     tools,
-    definitions: await definitionsOf(tools),
+    definitions,
     instructions: options.instructions ?? config.instructions,
     limits: { ...limitsOf(config), ...(options.maxSteps !== undefined && { maxSteps: options.maxSteps }) },
     onApproval: config.onApproval,

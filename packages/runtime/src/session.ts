@@ -135,8 +135,12 @@ export class Session {
     });
     if (appended !== undefined) return { id, state: 'started' };
     const { run } = await this.#takeUp(id);
-    if (run !== undefined)
-      return { id, state: 'started', run, ...(on !== undefined && { text: run.watch(on) }) };
+    if (run !== undefined) {
+      const text = on === undefined ? undefined : run.watch(on);
+      // Whoever awaits it sees its failure; one that nobody awaits must not end the process.
+      text?.catch(() => {});
+      return { id, state: 'started', run, ...(text !== undefined && { text }) };
+    }
     return { id, state: owner !== undefined || this.#worker.isServing ? effectOf(mode) : 'queued' };
   }
 
@@ -339,6 +343,7 @@ export class Session {
 /** Why a message cannot be taken up at once, and waits. */
 const leavesQueued: ReadonlySet<SessionErrorCode> = new Set([
   'SESSION_BUSY',
+  'SESSION_CLOSED',
   'SESSION_NO_MODEL',
   'SESSION_NO_KEY',
   'SESSION_NO_FILE',

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Entry, Seq, TapeStore } from '@tapedeck/tape';
+import { type Entry, isObject, type Seq, type TapeStore } from '@tapedeck/tape';
 import type { Chunk } from './chunks.ts';
 
 /** Something new on a tape: an entry, or a piece of an answer that is still coming. */
@@ -72,12 +72,22 @@ async function isOwned(store: TapeStore, ref: string): Promise<boolean> {
 /** How far back the beginning of a run is looked for. */
 const runMax = 2_000;
 
-/** The first position of a session's last run; `undefined` when it has had none lately. */
+/** The first position of the run under way, else of a session's last run; `undefined` when it has had none lately. */
 export async function lastRunStart(store: TapeStore, ref: string): Promise<Seq | undefined> {
+  const live = (await store.liveRuns(ref)).at(-1);
   let start: { readonly run: unknown; readonly seq: Seq } | undefined;
-  for await (const { seq, meta, kind } of store.read(ref, { last: runMax })) {
-    if (meta.run === undefined || (kind !== 'message' && kind !== 'tool-result')) continue;
-    if (start?.run !== meta.run) start = { run: meta.run, seq };
+  let next = 1;
+  for await (const entry of store.read(ref, { last: runMax })) {
+    next = entry.seq + 1;
+    const run = runOf(entry);
+    if (run !== undefined && start?.run !== run) start = { run, seq: entry.seq };
   }
-  return start?.seq;
+  // One that goes on from the tail has nothing on it before its first answer is whole.
+  return live === undefined || start?.run === live ? start?.seq : next;
+}
+
+/** The run that an entry was written by, which the notes of a run name themselves. */
+function runOf({ kind, name, meta, payload }: Entry): unknown {
+  if (kind === 'message' || kind === 'tool-result') return meta.run;
+  return name?.startsWith('run/') === true && isObject(payload) ? payload.run : undefined;
 }

@@ -62,7 +62,9 @@ export async function checkArguments(
   input: Json,
 ): Promise<{ readonly value: unknown } | { readonly fault: string }> {
   try {
-    const own = isObject(input) && !(await declaresFlag(tool)) ? withoutFlag(input) : input;
+    // A copy: what is recorded and shown of a call stays as it was, whatever its tool does with its arguments.
+    const given = structuredClone(input);
+    const own = isObject(given) && !(await declaresFlag(tool)) ? withoutFlag(given) : given;
     const checked = await asSchema(tool.inputSchema).validate?.(own);
     if (checked === undefined) return { value: own };
     return checked.success ? { value: checked.value } : { fault: messageOf(checked.error) };

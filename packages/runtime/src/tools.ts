@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { type Draft, type Json, type JsonObject, toolResult } from '@tapedeck/tape';
 import { messageOf } from './errors.ts';
 import type { ModelMessage } from './model.ts';
@@ -49,14 +50,16 @@ export async function executeCall(call: OpenCall, settings: CallSettings): Promi
     return failed(call, `Checking the arguments took longer than ${timeoutMs} ms.`, noPaths);
   if ('fault' in checked) return failed(call, checked.fault, noPaths);
   const paths = pathsOf(tool, checked.value);
-  const timeout = new AbortController();
-  const stop = AbortSignal.any([signal, timeout.signal]);
-  const work = outcomeOf(tool, call, { input: checked.value, signal: stop, settings });
+  const givenUp = new AbortController();
+  const work = outcomeOf(tool, call, { input: checked.value, givenUp: givenUp.signal, settings });
   const outcome = await within(work, own);
-  if (outcome === 'aborted') return undefined;
+  if (outcome === 'aborted') {
+    givenUp.abort(signal.reason);
+    return undefined;
+  }
   if (outcome === 'timeout') {
     const why = `The tool took longer than ${timeoutMs} ms and was given up; what it did is not known.`;
-    timeout.abort(new Error(why));
+    givenUp.abort(new Error(why));
     return failed(call, why, paths);
   }
   // A tool that heeds the signal ends with its reason: its call stays open, as the abort found it.
@@ -70,13 +73,14 @@ type Outcome = { readonly draft: Draft; readonly output: Json } | { readonly err
 async function outcomeOf(
   tool: DeckTool,
   call: OpenCall,
-  { input, signal, settings }: { input: unknown; signal: AbortSignal; settings: CallSettings },
+  { input, givenUp, settings }: { input: unknown; givenUp: AbortSignal; settings: CallSettings },
 ): Promise<Outcome> {
   const { toolCallId } = call;
   try {
     const messages = [...settings.messages];
-    const answer = tool.execute?.(input, { toolCallId, messages, abortSignal: signal, context: {} });
-    const output = await lastOf(answer, (value) => {
+    const abortSignal = AbortSignal.any([settings.patience.signal, givenUp]);
+    const answer = tool.execute?.(input, { toolCallId, messages, abortSignal, context: {} });
+    const output = await lastOf(answer, givenUp, (value) => {
       const json = snapshot(value);
       if (json !== undefined) settings.onPreliminary(call, json);
     });
@@ -138,13 +142,25 @@ function withPaths(draft: Draft, paths: Paths | undefined): Draft {
   return paths === undefined ? draft : { ...draft, meta: { paths: paths as unknown as JsonObject } };
 }
 
-/** A tool may yield preliminary results; the last one counts. */
-async function lastOf(output: unknown, onPreliminary: (value: unknown) => void): Promise<unknown> {
+/** A tool may yield preliminary results; the last one counts. One that was given up is asked for no more of them. */
+async function lastOf(
+  output: unknown,
+  givenUp: AbortSignal,
+  onPreliminary: (value: unknown) => void,
+): Promise<unknown> {
   if (typeof output !== 'object' || output === null || !(Symbol.asyncIterator in output)) return await output;
   let last: unknown;
+  let breath = performance.now();
   for await (const value of output as AsyncIterable<unknown>) {
+    givenUp.throwIfAborted();
     last = value;
     onPreliminary(value);
+    if (performance.now() - breath < breathMs) continue;
+    await setImmediate();
+    breath = performance.now();
   }
   return last;
 }
+
+/** How long a tool may yield at a stretch, in milliseconds, before timers and others get their turn. */
+const breathMs = 20;

@@ -102,6 +102,10 @@ export class Worker {
   start(job: Job): Run {
     const busy = this.#serving === undefined ? undefined : (this.run?.id ?? '');
     const started = this.#open(job);
+    if (this.#closed) {
+      started.control.fail(this.#closedError());
+      return started.run;
+    }
     if (busy !== undefined) {
       const message = `cannot run '${this.#session.name}': it is running already`;
       const data = { session: this.#session.name, ...(busy !== '' && { run: busy }) };
@@ -120,7 +124,7 @@ export class Worker {
   /**
    * Takes up what waits in the inbox; nothing when a run is under way, which will, or when there is nothing. Resolves
    * with the run that took it up, once it has begun.
-   * @throws SESSION_BUSY when somebody else is writing the session; what `modelFor` throws
+   * @throws SESSION_BUSY when somebody else is writing the session; SESSION_CLOSED; what `modelFor` throws
    */
   async takeUp(options: RunOptions = {}): Promise<Started | undefined> {
     if (this.#serving !== undefined) {
@@ -129,6 +133,7 @@ export class Worker {
       await this.#hold?.look().catch(() => {});
       return undefined;
     }
+    if (this.#closed) throw this.#closedError();
     const begun = Promise.withResolvers<Started | undefined>();
     this.#serve(async () => {
       try {
@@ -143,6 +148,13 @@ export class Worker {
       }
     });
     return await begun.promise;
+  }
+
+  #closedError(): SessionError {
+    const { name } = this.#session;
+    return new SessionError('SESSION_CLOSED', `cannot run '${name}': the deck was closed`, {
+      data: { session: name },
+    });
   }
 
   #serve(work: () => Promise<void>, first?: Started): void {

@@ -70,6 +70,7 @@ export function blobOf(bytes: Uint8Array): Blob {
 /**
  * Takes the bytes of files, images and reasoning files out of a payload. Bytes anywhere are taken; a base64
  * text only where a part says that it is data of a media type.
+ * @throws TAPE_BAD_ENTRY when there are too many bytes, or the value cannot be read
  */
 export function extractBlobs(payload: unknown): { payload: unknown; blobs: readonly Blob[] } {
   const blobs: Blob[] = [];
@@ -78,7 +79,17 @@ export function extractBlobs(payload: unknown): { payload: unknown; blobs: reado
     blobs.push(blob);
     return { type: 'blob', hash: hex(blob.hash), size: bytes.byteLength, as };
   };
-  return { payload: mapBytes(payload, keep, 0), blobs };
+  try {
+    return { payload: mapBytes(payload, keep, 0), blobs };
+  } catch (cause) {
+    if (cause instanceof TapeError) throw cause;
+    // A field of a caller's own value may throw when it is read.
+    throw new TapeError('TAPE_BAD_ENTRY', `cannot store a value: ${reasonOf(cause)}`, { cause });
+  }
+}
+
+function reasonOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : 'it cannot be read';
 }
 
 type Keep = (bytes: Uint8Array, as: BlobRef['as']) => BlobRef;

@@ -1,7 +1,7 @@
 import type { Finish, Run, RunResult, SessionEvent } from '@tapedeck/runtime';
 import { exit } from '../errors.ts';
 import type { Context } from '../verb.ts';
-import { safe } from './safe.ts';
+import { oneLine, safe } from './safe.ts';
 import { usageJson } from './usage.ts';
 
 /** A run that is over, in an object: a run alone would be awaited for its result. */
@@ -64,20 +64,28 @@ function statusLines(event: SessionEvent): readonly string[] {
     case 'tool-started':
       return [`→ ${event.name}${event.display === undefined ? '' : ` ${event.display}`}`];
     case 'tool-completed':
-      return event.success ? [] : [`  ${event.name} failed: ${String(event.output)}`];
+      return event.success ? [] : [failureLine(event)];
     case 'tool-waiting':
       return event.calls.map(
         ({ name, toolCallId, for: awaited }) =>
           `${name} waits for ${awaited === 'approval' ? 'approval' : 'its result'}: ${toolCallId}`,
       );
     case 'retrying':
-      return [`Trying again (${event.attempt}): ${event.message}`];
+      return [`Trying again (${event.attempt}): ${oneLine(event.message, failureMax)}`];
     case 'warning':
       return [`Warning: ${event.message}`];
     default:
       return [];
   }
 }
+
+/** That a call failed, on one line, however much its tool says of it. */
+export function failureLine({ name, output }: { readonly name: string; readonly output: unknown }): string {
+  return `  ${name} failed: ${oneLine(String(output), failureMax)}`;
+}
+
+/** How much of a failure is shown, in characters: all of it is on the tape. */
+const failureMax = 1_000;
 
 /** A run as `--json` gives it; `others` are those that this command did beside it. */
 export function resultJson(
