@@ -259,7 +259,26 @@ export const contract: Readonly<Record<string, VerbContract>> = {
     ],
   },
   run: {
-    json: [{ form: 'one object', fields: runFields }],
+    json: [
+      { form: 'one object', fields: runFields },
+      {
+        when: 'with `--attach`',
+        form: 'one object',
+        fields: [
+          field('session', 'string', 'name'),
+          field('text', 'string', 'text of the last answer, as far as it came'),
+          field('finish', 'string', 'as above, or `interrupted`: its process died'),
+          maybe('error', 'object', '`{message}`: what it failed or was stopped for'),
+        ],
+      },
+      {
+        when: 'with `--attach` and `--jsonl`',
+        form: 'one object a line',
+        fields: [
+          field('type', 'string', 'which event; its fields are those of `SessionEvent` in the library'),
+        ],
+      },
+    ],
     quiet: 'the answer, without status on stderr',
     exits: [
       [1, 'the model failed, the run was halted at `--max-steps`, or a call waits for an answer'],
@@ -788,6 +807,7 @@ export const errorCodes: Readonly<Record<string, string>> = {
   SESSION_BAD_CONFIG: 'a configuration is not right; `data.field` names the field',
   SESSION_SCRIPT_ENDED: 'the script has no answer left for the call',
   SESSION_MODEL_FAILED: 'the model failed',
+  SESSION_BAD_INPUT: 'a message is empty, or is to be sent in a mode that there is not',
   SESSION_NO_CALL: 'no call of that id waits for an answer',
   SESSION_ENDED: 'the task of the session has come to its end before',
   SESSION_CLOSED: 'the session is gone, or the deck that it is run by was closed',

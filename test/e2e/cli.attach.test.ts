@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { jsonLines, startTape } from '../support/cli.ts';
+import { json, jsonLines, startTape } from '../support/cli.ts';
 import { startProvider } from '../support/provider.ts';
 import { tempHome } from '../support/temp-home.ts';
 
@@ -45,7 +45,11 @@ test('a run that was killed is told as far as it came', async () => {
   const attached = startTape(['run', 'main', '--attach'], { home: home.path });
   await attached.until('word');
   running.child.kill('SIGKILL');
-  const { stdout } = await attached.done;
+  const { stdout, code } = await attached.done;
+  expect(code).toBe(1);
+  expect(json(await home.tape(['run', 'main', '--attach', '--json']))).toMatchObject({
+    finish: 'interrupted',
+  });
   expect(stdout.startsWith('word0 word1 word2 ')).toBe(true);
   expect(words.join('').startsWith(stdout.trimEnd())).toBe(true);
 });
@@ -63,4 +67,18 @@ test('a log is followed: what is there, then what any process writes, each once'
   const { code, stdout } = await following.done;
   expect(code).toBe(130);
   expect(jsonLines({ stdout, stderr: '', code: 0 }).map((line) => line.seq)).toEqual([1, 2, 3, 4]);
+});
+
+test('how a run ended is told by its own entries, whatever was written after it', async () => {
+  await using provider = await startProvider(() => ({ status: 401, message: 'no such key' }));
+  using home = tempHome();
+  const failed = await home.tape(['run', 'main', 'Hi', '--model', model], { env: provider.env });
+  expect(failed.code).toBe(1);
+  await home.tape(['anchor', 'main', 'later']);
+  const attached = await home.tape(['run', 'main', '--attach', '--json']);
+  expect(attached.code).toBe(1);
+  expect(json(attached)).toMatchObject({
+    finish: 'error',
+    error: { message: expect.stringContaining('no such key') },
+  });
 });

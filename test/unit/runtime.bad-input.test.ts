@@ -497,3 +497,23 @@ test('a result for a call that nobody made, and the words of a system, are on th
   expect((await main.view()).messages.map(({ role }) => role)).toEqual(['user', 'assistant']);
   await expect(main.respond('c9', { output: 1 })).rejects.toMatchObject({ code: 'SESSION_NO_CALL' });
 });
+
+test.each([
+  ['an empty message', '  ', {}],
+  ['a message without parts', [], {}],
+  ['no step at all', 'Hi', { maxSteps: 0 }],
+])('%s is refused before anything is written', async (_, input, options) => {
+  await using home = await scriptedDeck([{ text: 'Hi.' }]);
+  const main = await home.deck.session('main');
+  await expect(main.run(input, options)).rejects.toMatchObject({ code: 'SESSION_BAD_INPUT' });
+  expect(home.store.find('main')?.head).toBe(1);
+  expect(await main.run('Hi')).toMatchObject({ text: 'Hi.' });
+});
+
+test('a message in a mode that there is not is refused before it is posted', async () => {
+  await using home = await scriptedDeck([{ text: 'Hi.' }]);
+  const main = await home.deck.session('main');
+  const send = main.send('Hi', { mode: 'soon' as 'queue' });
+  await expect(send).rejects.toMatchObject({ code: 'SESSION_BAD_INPUT' });
+  expect(home.store.inbox('main')).toEqual([]);
+});

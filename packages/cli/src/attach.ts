@@ -1,5 +1,4 @@
-import type { SessionEvent } from '@tapedeck/runtime/watch';
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import { clientCalls, type Entry, isObject, type SqliteTapeStore } from '@tapedeck/tape';
 import { exit, NotFoundError } from './errors.ts';
 import { failureLine } from './output/run.ts';
 import { safe } from './output/safe.ts';
@@ -17,42 +16,63 @@ export async function attach(store: SqliteTapeStore, name: string, context: Cont
     throw new NotFoundError(`cannot attach to '${name}': it has had no run`, { session: name });
   const { signal } = io;
   const events = eventsOf(watchChunks(tail(store, name, { from, untilIdle: true, signal })));
-  const text: string[] = [];
-  let last: SessionEvent | undefined;
+  let text = '';
+  let isNew = true;
   for await (const event of events) {
     if (options.jsonl === true) await io.out(`${JSON.stringify(event)}\n`);
     else if (event.type === 'content-chunk') {
-      text.push(event.text);
+      text = isNew ? event.text : text + event.text;
+      isNew = false;
       if (options.json !== true) await io.out(safe(event.text));
-    } else if (event.type === 'iteration-completed' && options.json !== true && text.length > 0)
-      await io.out(text.at(-1)?.endsWith('\n') === true ? '' : '\n');
-    else if (event.type === 'tool-detected') status(`→ ${event.name}`);
+    } else if (event.type === 'iteration-completed') {
+      if (options.json !== true && !isNew && !text.endsWith('\n')) await io.out('\n');
+      isNew = true;
+    } else if (event.type === 'tool-detected') status(`→ ${event.name}`);
     else if (event.type === 'tool-completed' && !event.success) status(failureLine(event));
-    last = event;
   }
   if (signal.aborted) return exit.interrupted;
-  const run = await outcome(store, name);
-  if (options.json === true)
-    await io.out(`${JSON.stringify({ session: name, text: text.join(''), finish: run })}\n`);
-  if (run !== 'stop') status(`The run ended: ${run}`);
-  return last?.type === 'session-cancelled' ? exit.interrupted : run === 'stop' ? exit.done : exit.failed;
+  const { finish, message } = outcome(store, name, from);
+  if (options.json === true) {
+    const error = message === undefined ? {} : { error: { message } };
+    await io.out(`${JSON.stringify({ session: name, text, finish, ...error })}\n`);
+  } else if (options.jsonl !== true && !isNew && !text.endsWith('\n')) await io.out('\n');
+  if (finish !== 'stop')
+    status(safe(`The run ended: ${finish}${message === undefined ? '' : `: ${message}`}`));
+  if (finish === 'aborted') return exit.interrupted;
+  return finish === 'stop' || finish === 'length' ? exit.done : exit.failed;
 }
 
-/** How the last run of a session that nobody runs ended, as its tape tells. */
-async function outcome(store: SqliteTapeStore, name: string): Promise<string> {
-  const info = store.find(name);
-  if (info !== undefined && info.settled !== info.head) {
-    for (const entry of store.read(name, { from: info.settled + 1 }))
-      if (entry.name === 'run/waiting') return 'waiting';
-    return 'interrupted';
+interface Outcome {
+  /** As `run` tells it, or `interrupted` of a run whose process died. */
+  readonly finish: string;
+  readonly message?: string;
+}
+
+/** How the run from a position on ended, as its own entries tell; others may have written after it. */
+function outcome(store: SqliteTapeStore, name: string, from: number): Outcome {
+  let found: Outcome = { finish: 'interrupted' };
+  for (const entry of store.read(name, { from })) found = outcomeOf(entry) ?? found;
+  return store.liveRuns(name).length > 0 ? { finish: 'interrupted' } : found;
+}
+
+function outcomeOf({ kind, name = '', payload, meta }: Entry): Outcome | undefined {
+  if (!isObject(payload)) return undefined;
+  if (kind === 'event') {
+    const finish = ends[name];
+    const message = payload.message ?? payload.reason;
+    return finish === undefined ? undefined : { finish, ...(typeof message === 'string' && { message }) };
   }
-  const [entry] = store.read(name, { last: 1 });
-  return ends[entry?.name ?? ''] ?? 'stop';
+  if (meta.run === undefined || (kind !== 'message' && kind !== 'tool-result')) return undefined;
+  const isAnswer = payload.role === 'assistant' && meta.partial !== true;
+  if (!isAnswer || clientCalls(payload).length > 0) return { finish: 'interrupted' };
+  return { finish: meta.finish === 'length' ? 'length' : 'stop' };
 }
 
 const ends: Readonly<Record<string, string>> = {
   'run/error': 'error',
   'run/aborted': 'aborted',
   'run/halted': 'halted',
+  'run/waiting': 'waiting',
+  'run/begun': 'interrupted',
   'run/interrupted': 'interrupted',
 };

@@ -80,6 +80,7 @@ const exits: Readonly<Record<string, number>> = {
   TAPE_NOT_A_TAPE: exit.damaged,
   GRAPH_DIVERGED: exit.damaged,
   SESSION_BUSY: exit.conflict,
+  SESSION_BAD_INPUT: exit.usage,
   SESSION_NO_CALL: exit.notFound,
   SESSION_NO_MODEL: exit.usage,
   SESSION_NO_KEY: exit.usage,

@@ -17,6 +17,7 @@ import {
   type ViewOptions,
   view,
 } from '@tapedeck/tape';
+import { inputFault } from './check-input.ts';
 import { type Child, type ForkOptions, forkChild } from './child.ts';
 import { type Chunk, eventsOf } from './chunks.ts';
 import type { Decision } from './config.ts';
@@ -114,10 +115,11 @@ export class Session {
   /**
    * Appends the input and runs the model and its tools until nothing is left to do. Without input it takes up what waits in the
    * inbox, else goes on from the tail: runs the calls that were answered meanwhile, asks the model. Awaiting the run rejects with SESSION_BUSY when the session
-   * is being run, here or elsewhere (`send` queues), and with SESSION_NO_MODEL or SESSION_NO_KEY before anything is written.
+   * is being run, here or elsewhere (`send` queues), and with SESSION_NO_MODEL, SESSION_NO_KEY or SESSION_BAD_INPUT before anything is written.
    */
   run(input?: Input, options: RunOptions = {}): Run {
-    return this.#worker.start({ run: this.#parts.newId(), input, options });
+    const fault = inputFault(this.name, { input, maxSteps: options.maxSteps });
+    return this.#worker.start({ run: this.#parts.newId(), input, options }, fault);
   }
 
   /**
@@ -127,6 +129,8 @@ export class Session {
   async send(input: Input, options: SendOptions = {}): Promise<Sent> {
     const { source, key, model, meta, on } = options;
     const mode = options.mode ?? defaultMode(source, this.#kind);
+    const fault = inputFault(this.name, { input, mode });
+    if (fault !== undefined) throw fault;
     const { id, appended, owner } = await this.#parts.store.post(this.id, {
       body: { type: 'input', drafts: [user(input, { ...meta, ...(model !== undefined && { model }) })] },
       mode,

@@ -99,9 +99,13 @@ export class Worker {
   }
 
   /** Starts a run of its own. Awaiting it rejects with SESSION_BUSY while another is under way. */
-  start(job: Job): Run {
+  start(job: Job, fault?: SessionError): Run {
     const busy = this.#serving === undefined ? undefined : (this.run?.id ?? '');
     const started = this.#open(job);
+    if (fault !== undefined) {
+      started.control.fail(fault);
+      return started.run;
+    }
     if (this.#closed) {
       started.control.fail(this.#closedError());
       return started.run;
