@@ -111,8 +111,8 @@ describe('a lease keeps its session (T10)', () => {
   test.skipIf(!proc)(
     'but not that of a process that has ended and that nobody has waited for (needs /proc)',
     async () => {
-      // The shell leaves a child that is over, and becomes a program that never asks for it.
-      const parent = spawn('sh', ['-c', 'sleep 0 & echo $!; exec sleep 60'], {
+      // The shell leaves a child, and becomes a program that never asks for it before the child is over.
+      const parent = spawn('sh', ['-c', 'sleep 0.3 & echo $!; exec sleep 60'], {
         stdio: ['ignore', 'pipe', 'ignore'],
       });
       try {
