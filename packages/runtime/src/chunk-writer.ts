@@ -56,6 +56,8 @@ export function openChunkWriter(store: TapeStore): ChunkWriter {
   const flush = () => {
     planned = false;
     const batch = [...streams].filter(({ waiting }) => waiting.length > 0);
+    // What was waiting has been settled meanwhile.
+    if (batch.length === 0) return;
     const saved = batch.map((stream) => ({ session: stream.session, run: stream.run, chunks: take(stream) }));
     saving = saving.then(async () => {
       try {
