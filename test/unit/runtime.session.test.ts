@@ -61,6 +61,22 @@ test('a child whose answer cannot be recorded has failed, and its run says why',
   expect(home.store.acquire('child', { id: 'next' })).toMatchObject({ owner: 'next' });
 });
 
+test('a session whose disk was full for a while can be run as soon as it has room', async () => {
+  const store = openStore();
+  await using home = await scriptedDeck([{ text: 'Well.' }], { store });
+  const main = await home.deck.session('main');
+  const { append, release } = store;
+  const fail = () => {
+    throw new TapeError('TAPE_IO', 'cannot use the database file: it is full');
+  };
+  Object.assign(store, { append: fail, release: fail });
+  for (const text of ['One?', 'Two?', 'Three?'])
+    await expect(main.run(text)).rejects.toMatchObject({ code: 'TAPE_IO' });
+  Object.assign(store, { append, release });
+  expect(await main.run('Four?')).toMatchObject({ finish: 'stop', text: 'Well.' });
+  expect(store.owners()).toEqual([]);
+});
+
 test('a child that cannot be run for want of a summarizer’s key is not at its task', async () => {
   await using home = await scriptedDeck([{ text: 'Well.' }], { summarizer: 'openai-compatible/small' });
   const child = await (await home.deck.session('main')).fork({ name: 'child' });

@@ -1,4 +1,4 @@
-import { type InboxItem, processOwner } from '@tapedeck/tape';
+import { type InboxItem, processOwner, TapeError } from '@tapedeck/tape';
 import { Broadcast } from './broadcast.ts';
 import { type Chunk, eventChunk, eventOf } from './chunks.ts';
 import type { DeckParts } from './deck.ts';
@@ -229,14 +229,15 @@ export class Worker {
     return held;
   }
 
+  /** @throws what the store fails with, as long as it does: the lease is tried again the next time */
   async #giveBack(): Promise<void> {
-    const kept = this.#kept;
-    this.#kept = undefined;
     try {
-      await kept?.release();
-    } catch {
-      // Somebody else has it by now; or the store fails still, and says so when the lease is asked for.
+      await this.#kept?.release();
+    } catch (error) {
+      // Somebody else has it by now.
+      if (!(error instanceof TapeError) || error.code !== 'TAPE_FENCED') throw error;
     }
+    this.#kept = undefined;
   }
 
   /**
