@@ -47,6 +47,8 @@ export class Worker {
   #serving: Promise<void> | undefined;
   #status: RunStatus = { state: 'idle' };
   #known: ReadonlySet<string> = new Set();
+  /** What runs have begun with, and aborts that came too late: while they are still in the inbox they stop nothing. */
+  readonly #dealtWith = new Set<string>();
   /** How often something was left in the inbox here while somebody was serving it. */
   #asked = 0;
   #closed = false;
@@ -172,6 +174,7 @@ export class Worker {
     this.#current = undefined;
     this.#hold = undefined;
     this.#serving = undefined;
+    this.#dealtWith.clear();
     if (this.#status.state === 'busy' || this.#status.state === 'retrying') this.#enter({ state: 'idle' });
   }
 
@@ -251,7 +254,7 @@ export class Worker {
     const isAnswer = decision.items.some(({ body }) => body.type === 'answer');
     if (!isAnswer && (await wasInterrupted(this.#parts.store, this.#session.id)))
       return { held, started: first };
-    first.control.take(decision.items.map(({ id }) => id));
+    this.#begin(first.control, decision.items);
     const started = { ...first, job: { ...first.job, items: decision.items } };
     this.#current = started;
     return { held, started };
@@ -281,6 +284,7 @@ export class Worker {
       const asked = this.#asked;
       const inbox = await held.inbox();
       const spent = spentAborts(inbox);
+      for (const { id } of spent) this.#dealtWith.add(id);
       if (spent.length > 0) await held.drain(spent.map(({ id }) => ({ id, drafts: [] })));
       const decision = decide(inbox, at, owner);
       if (decision.do === 'start' && !this.#closed) {
@@ -348,8 +352,15 @@ export class Worker {
       job.options.signal,
     );
     if (control === undefined) throw new TypeError('a run hands out its control');
-    control.take((job.items ?? []).map(({ id }) => id));
+    this.#begin(control, job.items ?? []);
     return { job, run, control };
+  }
+
+  /** Says what a run begins with. */
+  #begin(control: RunControl, items: readonly InboxItem[]): void {
+    const ids = items.map(({ id }) => id);
+    control.take(ids);
+    for (const id of ids) this.#dealtWith.add(id);
   }
 
   #emit(control: RunControl, chunk: Chunk): void {
@@ -365,9 +376,10 @@ export class Worker {
   }
 
   /** Something was left in the inbox: an abort or an interruption stops the run at once. */
-  #heed(items: readonly InboxItem[]): void {
+  #heed(waiting: readonly InboxItem[]): void {
     const current = this.#current;
-    if (current === undefined) return;
+    const items = waiting.filter(({ id }) => !this.#dealtWith.has(id));
+    if (current === undefined || items.length === 0) return;
     const decision = decide(items, 'streaming', this.#hold?.lease.owner);
     if (decision.do === 'abort') current.run.abort(decision.reason);
     else if (items.some(({ id }) => !this.#known.has(id)))
