@@ -1,9 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type SqliteTapeStore, user } from '@tapedeck/tape';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { openDeck } from '../support/deck.ts';
 import { entryLines, scriptedDeck } from '../support/scripted.ts';
+import { openStore } from '../support/store.ts';
 
 /** A tool that waits until it is let go, so that a test can act in the midst of a run. */
 function gate() {
@@ -89,6 +91,29 @@ test('an interruption stops the run and starts another', async () => {
     'user: Stop that',
     'assistant: At once.',
   ]);
+});
+
+test('an interruption does not stop the run that it has started, however long that takes to begin', async () => {
+  const { wait, entered } = gate();
+  const store = openStore();
+  const slow = new Proxy(store, {
+    get: (target, property) => {
+      const value: unknown = Reflect.get(target, property, target);
+      if (property !== 'liveRuns') return typeof value === 'function' ? value.bind(target) : value;
+      return async (ref: string) => {
+        // An owner looks into its inbox several times meanwhile.
+        if (target.inbox(ref).length > 0) await sleep(400);
+        return target.liveRuns(ref);
+      };
+    },
+  });
+  await using home = await scriptedDeck([askWait, { text: 'At once.' }], { store: slow, tools: { wait } });
+  const main = await home.deck.session('main');
+  const run = main.run('Go');
+  await entered;
+  await main.send('Stop that', { mode: 'interrupt' });
+  expect(await run).toMatchObject({ finish: 'aborted' });
+  expect(await run.following).toMatchObject({ finish: 'stop', text: 'At once.' });
 });
 
 test('a call that needs approval waits, and is run when it is approved', async () => {

@@ -1,5 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type SqliteTapeStore, TapeError, user } from '@tapedeck/tape';
+import { tool } from 'ai';
 import { expect, test } from 'vitest';
+import { z } from 'zod';
 import { fixedClock } from '../support/clock.ts';
 import { entryLines, scriptedDeck } from '../support/scripted.ts';
 import { openStore } from '../support/store.ts';
@@ -59,6 +62,41 @@ test('a child whose answer cannot be recorded has failed, and its run says why',
   expect(entryLines(home.store.read('child', { own: true })).at(-1)).toBe('user: Go');
   // Nobody holds it.
   expect(home.store.acquire('child', { id: 'next' })).toMatchObject({ owner: 'next' });
+});
+
+test('a session whose disk was full for a while can be run as soon as it has room', async () => {
+  const store = openStore();
+  await using home = await scriptedDeck([{ text: 'Well.' }], { store });
+  const main = await home.deck.session('main');
+  const { append, release } = store;
+  const fail = () => {
+    throw new TapeError('TAPE_IO', 'cannot use the database file: it is full');
+  };
+  Object.assign(store, { append: fail, release: fail });
+  for (const text of ['One?', 'Two?', 'Three?'])
+    await expect(main.run(text)).rejects.toMatchObject({ code: 'TAPE_IO' });
+  Object.assign(store, { append, release });
+  expect(await main.run('Four?')).toMatchObject({ finish: 'stop', text: 'Well.' });
+  expect(store.owners()).toEqual([]);
+});
+
+test('an answer that was recorded before its pieces were saved has none that are saved', async () => {
+  const store = openStore();
+  const saved: number[] = [];
+  const { saveChunks } = store;
+  Object.assign(store, {
+    saveChunks: (streams: readonly unknown[]) => {
+      saved.push(streams.length);
+      saveChunks.call(store, streams as never);
+    },
+  });
+  const wait = tool({ inputSchema: z.object({}), execute: async () => await sleep(60, 'waited') });
+  await using home = await scriptedDeck(
+    [{ toolCalls: [{ name: 'wait', input: {}, id: 'c1' }] }, { text: 'Well.' }],
+    { store, tools: { wait } },
+  );
+  expect(await (await home.deck.session('main')).run('Wait')).toMatchObject({ finish: 'stop' });
+  expect(saved.filter((streams) => streams === 0)).toEqual([]);
 });
 
 test('a child that cannot be run for want of a summarizer’s key is not at its task', async () => {

@@ -1,4 +1,4 @@
-import { type InboxItem, processOwner } from '@tapedeck/tape';
+import { type InboxItem, processOwner, TapeError } from '@tapedeck/tape';
 import { Broadcast } from './broadcast.ts';
 import { type Chunk, eventChunk, eventOf } from './chunks.ts';
 import type { DeckParts } from './deck.ts';
@@ -47,6 +47,8 @@ export class Worker {
   #serving: Promise<void> | undefined;
   #status: RunStatus = { state: 'idle' };
   #known: ReadonlySet<string> = new Set();
+  /** What runs have begun with, and aborts that came too late: while they are still in the inbox they stop nothing. */
+  readonly #dealtWith = new Set<string>();
   /** How often something was left in the inbox here while somebody was serving it. */
   #asked = 0;
   #closed = false;
@@ -176,6 +178,7 @@ export class Worker {
     this.#current = undefined;
     this.#hold = undefined;
     this.#serving = undefined;
+    this.#dealtWith.clear();
     if (this.#status.state === 'busy' || this.#status.state === 'retrying') this.#enter({ state: 'idle' });
   }
 
@@ -233,14 +236,15 @@ export class Worker {
     return held;
   }
 
+  /** @throws what the store fails with, as long as it does: the lease is tried again the next time */
   async #giveBack(): Promise<void> {
-    const kept = this.#kept;
-    this.#kept = undefined;
     try {
-      await kept?.release();
-    } catch {
-      // Somebody else has it by now; or the store fails still, and says so when the lease is asked for.
+      await this.#kept?.release();
+    } catch (error) {
+      // Somebody else has it by now.
+      if (!(error instanceof TapeError) || error.code !== 'TAPE_FENCED') throw error;
     }
+    this.#kept = undefined;
   }
 
   /**
@@ -254,7 +258,7 @@ export class Worker {
     const isAnswer = decision.items.some(({ body }) => body.type === 'answer');
     if (!isAnswer && (await wasInterrupted(this.#parts.store, this.#session.id)))
       return { held, started: first };
-    first.control.take(decision.items.map(({ id }) => id));
+    this.#begin(first.control, decision.items);
     const started = { ...first, job: { ...first.job, items: decision.items } };
     this.#current = started;
     return { held, started };
@@ -284,6 +288,7 @@ export class Worker {
       const asked = this.#asked;
       const inbox = await held.inbox();
       const spent = spentAborts(inbox);
+      for (const { id } of spent) this.#dealtWith.add(id);
       if (spent.length > 0) await held.drain(spent.map(({ id }) => ({ id, drafts: [] })));
       const decision = decide(inbox, at, owner);
       if (decision.do === 'start' && !this.#closed) {
@@ -351,8 +356,15 @@ export class Worker {
       job.options.signal,
     );
     if (control === undefined) throw new TypeError('a run hands out its control');
-    control.take((job.items ?? []).map(({ id }) => id));
+    this.#begin(control, job.items ?? []);
     return { job, run, control };
+  }
+
+  /** Says what a run begins with. */
+  #begin(control: RunControl, items: readonly InboxItem[]): void {
+    const ids = items.map(({ id }) => id);
+    control.take(ids);
+    for (const id of ids) this.#dealtWith.add(id);
   }
 
   #emit(control: RunControl, chunk: Chunk): void {
@@ -368,9 +380,10 @@ export class Worker {
   }
 
   /** Something was left in the inbox: an abort or an interruption stops the run at once. */
-  #heed(items: readonly InboxItem[]): void {
+  #heed(waiting: readonly InboxItem[]): void {
     const current = this.#current;
-    if (current === undefined) return;
+    const items = waiting.filter(({ id }) => !this.#dealtWith.has(id));
+    if (current === undefined || items.length === 0) return;
     const decision = decide(items, 'streaming', this.#hold?.lease.owner);
     if (decision.do === 'abort') current.run.abort(decision.reason);
     else if (items.some(({ id }) => !this.#known.has(id)))
