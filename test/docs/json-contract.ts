@@ -99,7 +99,7 @@ const status: readonly Field[] = [
   field(
     'waiting',
     'array',
-    '`{call, tool, input, for}` of each call that waits; `for` is `approval` or `result`',
+    '`{call, tool, input, for}` of each call that waits; `for` is `approval`, `result`, or `tool`: approved, and to be run where its tool is offered',
   ),
   maybe('owner', 'object', '`{id, pid, host}` of who is writing the session'),
 ];
@@ -185,7 +185,7 @@ const sent: readonly JsonForm[] = [
       field(
         'state',
         'string',
-        '`queued`; by `--mode` also `steered` or `interrupted`; `started` for a key whose message is on the tape',
+        '`queued`; `started` once it is taken up, or is on the tape already; of `send`, by `--mode` also `steered` or `interrupted`',
       ),
     ],
   },
@@ -573,6 +573,11 @@ export const contract: Readonly<Record<string, VerbContract>> = {
             'aborted',
             'boolean',
             'a run was stopped; false: none was under way, or it has not ended yet',
+          ),
+          maybe(
+            'children',
+            'array',
+            'names of the children whose runs were asked to stop, when the session itself was not run',
           ),
         ],
       },

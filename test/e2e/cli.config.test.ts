@@ -199,7 +199,7 @@ test('the search ends at the own directory of the user', async () => {
   p.write('tape.config.mts', 'export default { nonsense: true };');
   const env = {
     HOME: p.file('me'),
-    TAPE_HOME: p.file('me/work/home'),
+    TAPE_HOME: p.file('some/where/home'),
     TAPE_MODEL: `script:${p.file('answers.json')}`,
   };
   expect(await p.tape(['run', 'a', 'Hi'], { cwd: p.file('me/work'), env })).toMatchObject({ code: 0 });

@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import { json, jsonError, type Running, startTape } from '../support/cli.ts';
 import { lastUserText, type Provider, startProvider } from '../support/provider.ts';
 import { entryLines } from '../support/scripted.ts';
+import { tempDir } from '../support/temp-dir.ts';
 import { type TempHome, tempHome } from '../support/temp-home.ts';
 
 const linesOf = (home: TempHome, name = 'main'): string[] => {
@@ -121,7 +122,7 @@ test('send: while another process runs the session it is left there, and that pr
   await slow.running.until('3 waiting in the inbox');
   slow.open();
   expect(await waiting.done).toMatchObject({ code: 0 });
-  expect(json(await waiting.done)).toMatchObject({ session: 'main', state: 'queued' });
+  expect(json(await waiting.done)).toMatchObject({ session: 'main', state: 'started' });
   expect(await slow.running.done).toMatchObject({ code: 0, stdout: 'slow!\ntwo!\none!\nthree!\n' });
   expect(linesOf(home).filter((line) => line.startsWith('user'))).toEqual([
     'user: slow',
@@ -129,6 +130,20 @@ test('send: while another process runs the session it is left there, and that pr
     'user: one',
     'user: three',
   ]);
+});
+
+test('send: to a session that another process runs it loads no configuration, which would be for that run', async () => {
+  using home = tempHome();
+  await using slow = await slowRun(home);
+  using project = tempDir();
+  writeFileSync(project.file('tape.config.mts'), 'throw new Error("loaded");\n');
+  const there = { cwd: project.path, env: slow.provider.env };
+  expect(await home.tape(['send', 'main', 'one'], there)).toMatchObject({ code: 6, stderr: '' });
+  const idle = await home.tape(['send', 'other', 'one', '--json'], there);
+  expect(idle.code).toBe(2);
+  expect(jsonError(idle).code).toBe('CLI_UNTRUSTED');
+  slow.open();
+  expect(await slow.running.done).toMatchObject({ code: 0, stdout: 'slow!\none!\n' });
 });
 
 test('send --mode interrupt: the run in the other process stops, and that process answers the message', async () => {
@@ -192,6 +207,21 @@ test('abort: a run in another process is stopped, and waited for', async () => {
   const again = await home.tape(['abort', 'main']);
   expect(again).toEqual({ code: 0, stdout: 'Nobody is running main: nothing to do\n', stderr: '' });
   expect(json(await home.tape(['abort', 'main', '--json']))).toEqual({ session: 'main', aborted: false });
+});
+
+test('abort: of a session that only delegates, the children that are being run are stopped', async () => {
+  using home = tempHome();
+  home.session('main');
+  await using provider = await startProvider(async () => await new Promise<never>(() => {}));
+  const args = ['delegate', 'main', '--task', 'one', '--task', 'two', ...model];
+  const delegating = startTape(args, { home: home.path, env: provider.env });
+  while (provider.requests.length < 2) await sleep(5);
+  const stopped = json<{ children: string[] }>(await home.tape(['abort', 'main', '--json']));
+  expect(stopped).toMatchObject({ session: 'main', aborted: true });
+  expect(stopped.children).toHaveLength(2);
+  await delegating.done;
+  using store = home.open();
+  expect(store.sessions({ all: true }).flatMap(({ task }) => task ?? [])).toEqual(['aborted', 'aborted']);
 });
 
 test('abort: an owner that does not heed it in time is exit 6', async () => {
@@ -285,8 +315,13 @@ test('approve: without a model the answer is kept, and an approved call without 
   ]);
   await using provider = await startProvider(() => ({ text: 'never' }));
   const run = await home.tape(['run', 'main', ...model], { env: provider.env });
-  expect(run).toMatchObject({ code: 1, stderr: expect.stringContaining('measure waits for approval: c1') });
+  const waits = 'measure is approved, and waits for its tool: c1 {"where":"here"}';
+  expect(run).toMatchObject({ code: 1, stderr: expect.stringContaining(waits) });
   expect(provider.requests).toEqual([]);
+  expect((await home.tape(['status'])).stdout).toBe(`main  waiting  active  ${waits}\n`);
+  const again = await home.tape(['approve', 'main', 'c1', '--deny', '--json', ...model]);
+  expect(again.code).toBe(3);
+  expect(jsonError(again).message).toMatch(/it is approved, and waits for a run in which 'measure' is/);
 });
 
 test.each([

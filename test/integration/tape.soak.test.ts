@@ -55,9 +55,9 @@ async function interrupt(worker: StoreProcess | undefined, until: number): Promi
 }
 
 test.each([
-  [2, sized(20_000, 60_000)],
-  [8, sized(20_000, 60_000)],
-  [16, sized(20_000, 120_000)],
+  [2, sized(8_000, 60_000)],
+  [8, sized(8_000, 60_000)],
+  [16, sized(8_000, 120_000)],
 ])(
   '%i writers, a bulk writer, two readers and one process that is stopped again and again: one history (T8)',
   async (writers, forMs) => {

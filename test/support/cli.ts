@@ -3,6 +3,7 @@ import { constants } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { type Io, main } from '@tapedeck/cli';
 import { isObject, type Json, type JsonObject } from '@tapedeck/tape';
+import { compileCache } from './compile-cache.ts';
 
 const bin = fileURLToPath(new URL('../../packages/cli/bin/tape.js', import.meta.url));
 
@@ -79,6 +80,7 @@ export function startTape(args: readonly string[], options: CliOptions = {}): Ru
     env: {
       PATH: process.env.PATH,
       HOME: '/nonexistent',
+      NODE_COMPILE_CACHE: compileCache,
       ...(home !== undefined && { TAPE_HOME: home }),
       ...env,
     },

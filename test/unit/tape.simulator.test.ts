@@ -4,7 +4,7 @@ import { sized, soak } from '../support/soak.ts';
 
 const given = process.env.TAPEDECK_SEED;
 const seeds =
-  given === undefined ? Array.from({ length: sized(300, 20_000) }, (_, i) => 1_000 + i) : [Number(given)];
+  given === undefined ? Array.from({ length: sized(150, 20_000) }, (_, i) => 1_000 + i) : [Number(given)];
 
 const timeout = soak ? 6 * 3_600_000 : 900_000;
 

@@ -17,7 +17,7 @@ export interface ModelArgs {
 }
 
 /** Declares the options of every verb that runs a model. */
-export function modelOptions<T>(y: Argv<T>): Argv<T & Pick<ModelArgs, 'model' | 'config'>> {
+export function modelOptions<T>(y: Argv<T>): Argv<T & ModelArgs> {
   return y
     .option('model', {
       type: 'string',
@@ -28,7 +28,12 @@ export function modelOptions<T>(y: Argv<T>): Argv<T & Pick<ModelArgs, 'model' | 
       type: 'string',
       requiresArg: true,
       describe: 'Configuration file (default: the nearest tape.config.mts; --no-config for none)',
-    }) as Argv<T & Pick<ModelArgs, 'model' | 'config'>>;
+    })
+    .option('max-steps', {
+      type: 'number',
+      requiresArg: true,
+      describe: 'Model calls of a run at most (default: as configured, else 10)',
+    }) as Argv<T & ModelArgs>;
 }
 
 /**
@@ -43,6 +48,8 @@ export async function deckConfig(
   // An unset variable in `--model "$X"` must not be taken for no option.
   if (model === '' || config === '')
     throw new UsageError(`cannot use ${model === '' ? '--model' : '--config'}: it is empty`);
+  if (maxSteps !== undefined && !(maxSteps >= 1))
+    throw new UsageError('cannot use --max-steps: it must be a number from 1 on');
   const { mergeConfig } = await import('@tapedeck/runtime');
   const { readHomeConfig } = await import('./home-config.ts');
   const variable = io.env.TAPE_MODEL ?? '';

@@ -1,6 +1,8 @@
+import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Sent, Session } from '@tapedeck/runtime';
+import type { DeckConfig, Sent, Session } from '@tapedeck/runtime';
 import type { SqliteTapeStore } from '@tapedeck/tape';
+import { deckConfig, type ModelArgs } from './deck-config.ts';
 import { exit } from './errors.ts';
 import { exitOf, printRuns, resultJson } from './output/run.ts';
 import type { Context } from './verb.ts';
@@ -8,22 +10,48 @@ import type { Context } from './verb.ts';
 /** Something that is left for a session: a message, or the answer to a call. */
 export interface Sending {
   readonly store: SqliteTapeStore;
-  readonly session: Session;
-  /** Leaves it. Repeating that leaves nothing more, and takes it up if nobody else does by now. */
-  readonly send: () => Promise<Sent>;
-  /** How long to wait for another process to take it up, in milliseconds. */
-  readonly waitMs: number;
+  /** The session's name. */
+  readonly session: string;
+  /** What it is run with here: see `configUnlessRun`. */
+  readonly config: DeckConfig | undefined;
+  /** Leaves it. Repeating that leaves nothing more; with `takeUp` it is taken up here, if nobody else does by now. */
+  readonly send: (session: Session, takeUp: boolean) => Promise<Sent>;
   /** What it is called: `the message`. */
   readonly what: string;
+}
+
+/** What a verb that leaves something is told of where, how, and for how many seconds it waits until another process takes it up. */
+export interface SendingArgs extends ModelArgs {
+  readonly name: string;
+  readonly wait: number;
+}
+
+/**
+ * What a session is run with here; nothing while another process runs it. Then no configuration is loaded, whose code nobody may
+ * have allowed, for a run that is not done here.
+ */
+export async function configUnlessRun(args: SendingArgs, context: Context): Promise<DeckConfig | undefined> {
+  const isRun =
+    existsSync(context.home.db) &&
+    (await context.reading(async (store) => isOwned(store, store.find(args.name)?.id)));
+  return isRun ? undefined : await usableConfig(args, context);
+}
+
+async function usableConfig(args: ModelArgs, context: Context): Promise<DeckConfig> {
+  const config = await deckConfig(args, context);
+  const { checkModel } = await import('@tapedeck/runtime');
+  if (config.model !== undefined) await checkModel(config.model, context.io.env);
+  return config;
 }
 
 /**
  * Leaves something for a session, and prints the runs that this starts here. When another process is running the session, or
  * nothing can run it here, it says so, and ends as accepted.
  */
-export async function sendAndFollow(sending: Sending, context: Context): Promise<number> {
-  const { session, store, what } = sending;
-  const { sent, started } = await leave(sending, context);
+export async function sendAndFollow(sending: Sending, args: SendingArgs, context: Context): Promise<number> {
+  const { store, what } = sending;
+  await using decks = new AsyncDisposableStack();
+  const { session, sent, started } = await leave(sending, { args, context, decks });
   const runs = started === undefined ? [] : await printRuns(started.run, context);
   const own = runs.find(({ run }) => run.took.includes(sent.id));
   const told = { session: session.name, id: sent.id };
@@ -40,7 +68,7 @@ export async function sendAndFollow(sending: Sending, context: Context): Promise
   const owner = store.owners().find(({ id }) => id === session.id)?.owner;
   const who = owner?.pid === undefined ? 'another process' : `process ${owner.pid}`;
   await context.answer({
-    json: { ...told, state: runs.length > 0 ? 'queued' : sent.state },
+    json: { ...told, state: stateOf(sent, { waits, others: runs.length }) },
     quiet: sent.id,
     human: !waits
       ? `${session.name} has ${what}`
@@ -54,23 +82,51 @@ export async function sendAndFollow(sending: Sending, context: Context): Promise
   return exit.accepted;
 }
 
-/** Leaves it; while another process has it, waits. `started`, in an object: a run is awaited for its result. */
-async function leave({ store, session, send, waitMs }: Sending, { io }: Context) {
-  const deadline = performance.now() + waitMs;
+/** What became of it by now: one that waited and does no more was taken up. */
+function stateOf({ state }: Sent, { waits, others }: { waits: boolean; others: number }): Sent['state'] {
+  if (!waits) return state === 'queued' ? 'started' : state;
+  return others > 0 ? 'queued' : state;
+}
+
+/** Leaves it; while another process has the session, waits. `started`, in an object: a run is awaited for its result. */
+async function leave(
+  sending: Sending,
+  { args, context, decks }: { args: SendingArgs; context: Context; decks: AsyncDisposableStack },
+) {
+  const { store } = sending;
+  const { home, io } = context;
+  const { openDeck } = await import('@tapedeck/runtime');
+  let { config } = sending;
+  const open = async () => {
+    const deck = decks.use(await openDeck({ ...config, store, home: home.dir, env: io.env }));
+    return await deck.session(sending.session);
+  };
+  let session = await open();
+  const deadline = performance.now() + args.wait * 1000;
   let wasOwned = true;
-  for (let sent = await send(); ; ) {
+  for (let sent = await sending.send(session, config !== undefined); ; ) {
     // What had been waiting longer comes first, in this process too.
     const run = sent.run ?? session.attach();
-    if (run !== undefined) return { sent, started: { run } };
-    if (!isWaiting(store, session.id, sent.id) || performance.now() >= deadline) return { sent };
-    const isOwned = store.owners().some(({ id }) => id === session.id);
-    if (wasOwned && !isOwned) sent = await send();
+    if (run !== undefined) return { session, sent, started: { run } };
+    if (!isWaiting(store, session.id, sent.id)) return { session, sent };
+    const isRun = isOwned(store, session.id);
+    if (!isRun && wasOwned) {
+      if (config === undefined) {
+        config = await usableConfig(args, context);
+        session = await open();
+      }
+      sent = await sending.send(session, true);
+    } else if (performance.now() >= deadline) return { session, sent };
     else await sleep(pollMs, undefined, { signal: io.signal });
-    wasOwned = isOwned;
+    wasOwned = isRun;
   }
 }
 
 const pollMs = 50;
+
+function isOwned(store: SqliteTapeStore, session: string | undefined): boolean {
+  return store.owners().some(({ id }) => id === session);
+}
 
 function isWaiting(store: SqliteTapeStore, session: string, item: string): boolean {
   return store.inbox(session).some(({ id }) => id === item);

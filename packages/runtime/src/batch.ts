@@ -3,6 +3,7 @@ import PQueue from 'p-queue';
 import type { Decision } from './config.ts';
 import { runPoint } from './crash-point.ts';
 import { isUnstorable, messageOf } from './errors.ts';
+import type { AwaitedAnswer } from './events.ts';
 import type { LoopContext } from './loop.ts';
 import type { ModelMessage } from './model.ts';
 import { batchNotes, type OpenCall } from './open-batch.ts';
@@ -61,7 +62,7 @@ async function runInTurn(batch: Batch): Promise<readonly Gated[]> {
     }
     const gated = await gate(context, call);
     if (context.signal.aborted) return [];
-    if (gated.gate === 'approval' || gated.gate === 'result')
+    if (isAwaited(gated.gate))
       return [gated, ...calls.slice(i + 1).map((held) => ({ call: held, gate: 'held' as const }))];
     const success = await runOne(batch, gated);
     if (success !== false) continue;
@@ -75,20 +76,25 @@ async function runInTurn(batch: Batch): Promise<readonly Gated[]> {
 async function runTogether(batch: Batch): Promise<readonly Gated[]> {
   const { context, calls } = batch;
   const gated = await Promise.all(calls.map(async (call) => await gate(context, call)));
-  const waits = ({ gate }: Gated) => gate === 'approval' || gate === 'result';
   const queue = new PQueue({ concurrency: context.limits.concurrentTools });
   const ends = await Promise.allSettled(
-    gated.filter((one) => !waits(one)).map((one) => queue.add(async () => await runOne(batch, one))),
+    gated
+      .filter(({ gate }) => !isAwaited(gate))
+      .map((one) => queue.add(async () => await runOne(batch, one))),
   );
   for (const end of ends) if (end.status === 'rejected') throw end.reason;
-  return gated.filter(waits);
+  return gated.filter(({ gate }) => isAwaited(gate));
 }
 
 interface Gated {
   readonly call: OpenCall;
   /** What has to come before the call is run; `held` by a call before it. */
-  readonly gate: 'open' | 'denied' | 'approval' | 'result' | 'held';
+  readonly gate: 'open' | 'denied' | 'held' | AwaitedAnswer;
   readonly reason?: string | undefined;
+}
+
+function isAwaited(gate: Gated['gate']): gate is AwaitedAnswer {
+  return gate === 'approval' || gate === 'result' || gate === 'tool';
 }
 
 /** Finds out whether a call may be run now. */
@@ -97,7 +103,7 @@ async function gate(context: LoopContext, call: OpenCall): Promise<Gated> {
   if (call.decision?.approved === false) return decided(call, call.decision);
   // A call that somebody is to answer does not fail because a deck without its tool goes by: it waits for one that has it.
   if (tool === undefined && call.state === 'waiting' && call.for !== undefined)
-    return { call, gate: call.for };
+    return { call, gate: call.decision === undefined ? call.for : 'tool' };
   if (tool === undefined || refusalOf(context.tools, call) !== undefined) return { call, gate: 'open' };
   if (tool.execute !== undefined && !tool.needsApproval) return { call, gate: 'open' };
   if (tool.execute !== undefined && call.decision !== undefined) return decided(call, call.decision);
@@ -221,7 +227,7 @@ async function recordWaiting(context: LoopContext, waiting: readonly Gated[]): P
   context.tell({
     type: 'tool-waiting',
     calls: waiting.flatMap(({ call: { toolCallId, toolName: name, input }, gate }) =>
-      gate === 'approval' || gate === 'result' ? [{ toolCallId, name, input, for: gate }] : [],
+      isAwaited(gate) ? [{ toolCallId, name, input, for: gate }] : [],
     ),
   });
 }

@@ -3,7 +3,8 @@ import type { DeckParts } from './deck.ts';
 import { messageOf } from './errors.ts';
 import { type MergeOptions, mergeChild } from './merge.ts';
 import type { Run } from './run.ts';
-import { type Input, type RunOptions, Session } from './session.ts';
+import { Session } from './session.ts';
+import type { Input, RunOptions } from './session-options.ts';
 import type { Worker } from './worker.ts';
 
 export interface ForkOptions extends Omit<ForkRequest, 'deliver' | 'spawnCall'> {

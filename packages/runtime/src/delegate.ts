@@ -8,7 +8,8 @@ import { EventLog } from './event-log.ts';
 import type { SessionEvent } from './events.ts';
 import { childIsBusy, type MergeOptions } from './merge.ts';
 import { type ModelSpec, resolveModel } from './model-spec.ts';
-import type { RunOptions, Session } from './session.ts';
+import type { Session } from './session.ts';
+import type { RunOptions } from './session-options.ts';
 import type { Usage } from './usage.ts';
 
 /** One piece of work for one child. */

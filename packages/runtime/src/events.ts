@@ -12,10 +12,15 @@ export interface CallName {
 }
 
 /** A call that a person or a client has to answer before the session goes on. */
+/**
+ * What a call waits for. `approval`: whether it may be run; `result`: what it came to, since nothing here can run it; `tool`: it may be
+ * run, and the next run in which its tool is offered does.
+ */
+export type AwaitedAnswer = 'approval' | 'result' | 'tool';
+
 export interface WaitingCall extends CallName {
   readonly input: Json;
-  /** `approval`: whether it may be run; `result`: what it came to, since nothing here can run it. */
-  readonly for: 'approval' | 'result';
+  readonly for: AwaitedAnswer;
 }
 
 /**

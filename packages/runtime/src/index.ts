@@ -45,15 +45,16 @@ export {
 export type { RecoverOptions, RecoveryReport } from './recover.ts';
 export { type Callbacks, type Finish, Run, type RunResult } from './run.ts';
 export { parseScript, readScript, type ScriptAnswer, type ScriptContext, scriptModel } from './script.ts';
-export {
-  type Input,
-  type Mark,
-  type RunOptions,
-  type SendOptions,
-  type Sent,
-  Session,
-  type SubscribeOptions,
-} from './session.ts';
+export { Session } from './session.ts';
+export type {
+  Input,
+  Mark,
+  RespondOptions,
+  RunOptions,
+  SendOptions,
+  Sent,
+  SubscribeOptions,
+} from './session-options.ts';
 export type { ModelUsage, SessionUsage, UsageSum } from './session-usage.ts';
 export type { Phase, RunStatus, Status } from './status.ts';
 export type { DeckTool, DeckTools, ToolPaths, ToolTraits } from './tool-traits.ts';

@@ -1,5 +1,6 @@
 import { clientCalls, type Entry, isObject, type Json, type TapeStore } from '@tapedeck/tape';
 import type { Decision } from './config.ts';
+import type { AwaitedAnswer } from './events.ts';
 
 /** A call that has no result yet, at the end of a tape. */
 export interface OpenCall {
@@ -16,7 +17,7 @@ export interface OpenCall {
   /** The run was aborted while it was under way. */
   readonly aborted?: true;
   /** What it waits for. */
-  readonly for?: 'approval' | 'result';
+  readonly for?: AwaitedAnswer;
   /** The answer, once it is given. */
   readonly decision?: Decision;
 }
@@ -31,6 +32,8 @@ export function awaitsAnswer({ state, decision }: OpenCall): boolean {
 
 /** Why an answer to a call cannot be taken: an approval needs a decision; what a client runs, its output or that it will not. */
 export function answerFault(call: OpenCall | undefined, answer: unknown): string | undefined {
+  if (call?.for === 'tool')
+    return `it is approved, and waits for a run in which '${call.toolName}' is offered`;
   if (call === undefined || !awaitsAnswer(call)) return 'it does not wait for an answer';
   const { output, approved }: { output?: unknown; approved?: unknown } = isObject(answer) ? answer : {};
   if (call.for === 'approval') return typeof approved === 'boolean' ? undefined : 'it waits for an approval';
@@ -81,7 +84,7 @@ export function openCallsOf(
 
 function stateOf(name: string, waitsFor: unknown): Partial<OpenCall> {
   if (name === batchNotes.begun) return { state: 'begun' };
-  return waitsFor === 'approval' || waitsFor === 'result'
+  return waitsFor === 'approval' || waitsFor === 'result' || waitsFor === 'tool'
     ? { state: 'waiting', for: waitsFor }
     : { state: 'held' };
 }

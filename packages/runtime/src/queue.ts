@@ -32,6 +32,12 @@ export function defaultMode(source: Source | undefined, kind: string): QueueMode
   return source === 'user' ? 'interrupt' : 'followup';
 }
 
+/** What a message does that was left for whoever runs the session. */
+export function effectOf(mode: QueueMode): 'queued' | 'steered' | 'interrupted' {
+  if (mode === 'interrupt') return 'interrupted';
+  return mode === 'steer' || mode === 'steer-backlog' ? 'steered' : 'queued';
+}
+
 /**
  * Where a session is when its inbox is looked at: in the midst of a step; between two steps; after the last; after a run
  * (`ended`), or after one that failed or was aborted, which queued messages do not go on from by themselves (`stopped`).

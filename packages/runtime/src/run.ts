@@ -42,6 +42,23 @@ export interface RunControl {
   fail(error: unknown): void;
 }
 
+/** A run, and what its work tells of itself through. `signal` stops it as its own `abort` does. */
+export function newRun(
+  id: string,
+  signal?: AbortSignal,
+): { readonly run: Run; readonly control: RunControl } {
+  let control: RunControl | undefined;
+  const run = new Run(
+    id,
+    (given) => {
+      control = given;
+    },
+    signal,
+  );
+  if (control === undefined) throw new TypeError('a run hands out its control');
+  return { run, control };
+}
+
 /**
  * A run under way: it goes on whether or not anyone reads. Iterate it for its events, from the first, as often as
  * you like; await it for its result. It rejects when it could not start or could not be recorded; a model that fails

@@ -5,10 +5,7 @@ import {
   handoff,
   type Json,
   type JsonObject,
-  type Meta,
-  type Part,
   type Point,
-  type Seq,
   type SessionInfo,
   select,
   TapeError,
@@ -26,70 +23,23 @@ import { type DelegateOptions, type DelegateTask, Delegation } from './delegate.
 import { SessionError, type SessionErrorCode } from './errors.ts';
 import type { SessionEvent } from './events.ts';
 import { type MergeOptions, mergeChild } from './merge.ts';
-import type { ModelSpec } from './model-spec.ts';
 import { answerFault, openBatch } from './open-batch.ts';
-import { defaultMode, type QueueMode, type Source } from './queue.ts';
+import { defaultMode, effectOf } from './queue.ts';
 import { watchChunks } from './replay.ts';
-import type { Callbacks, Run } from './run.ts';
+import type { Run } from './run.ts';
+import type {
+  Input,
+  Mark,
+  RespondOptions,
+  RunOptions,
+  SendOptions,
+  Sent,
+  SubscribeOptions,
+} from './session-options.ts';
 import { readUsage, type SessionUsage } from './session-usage.ts';
 import { type Status, statusOf, untilIdle } from './status.ts';
 import { type Fresh, tail } from './tail.ts';
-import type { DeckTools } from './tool-traits.ts';
 import type { Worker } from './worker.ts';
-
-/** What a session is told: a text, or the parts of a user message. */
-export type Input = string | readonly Part[];
-
-export interface RunOptions {
-  /** Named by a text, it is what the session goes on with until another is named (G54). */
-  readonly model?: ModelSpec;
-  /** Tools offered in this run, instead of the deck's. */
-  readonly tools?: DeckTools;
-  /** False: no tools are offered (X3; unlike there the default is true). */
-  readonly useTools?: boolean;
-  readonly instructions?: string;
-  /** Model calls at most before the run is halted, instead of the deck's limit (K27). */
-  readonly maxSteps?: number;
-  /** Facts to keep with the message (X3). */
-  readonly meta?: Meta;
-  /** Rejects with SESSION_ENDED when the session's task has come to its end before, here or elsewhere. */
-  readonly unlessEnded?: boolean;
-  readonly signal?: AbortSignal;
-}
-
-export interface SendOptions {
-  /** What the message does to a run under way; by default what its source and the session's kind say (K13). */
-  readonly mode?: QueueMode;
-  readonly source?: Source;
-  /** The same key sent twice is one message. */
-  readonly key?: string;
-  readonly model?: string;
-  readonly meta?: Meta;
-  /** Called with the events of the run, when the message starts one at once (X3, X5). */
-  readonly on?: Callbacks;
-}
-
-export interface SubscribeOptions {
-  readonly from?: Seq;
-  readonly signal?: AbortSignal;
-}
-
-/** What became of a message. It is durable when this is told. */
-export interface Sent {
-  readonly id: string;
-  /** `queued`: whoever runs the session takes it up; when nobody does, the next run. */
-  readonly state: 'started' | 'queued' | 'steered' | 'interrupted';
-  readonly run?: Run;
-  /** All text of the run that it started, once that is over. */
-  readonly text?: Promise<string>;
-}
-
-/** The position of an anchor that was written. */
-export interface Mark {
-  readonly session: string;
-  readonly seq: number;
-  readonly name: string;
-}
 
 /**
  * One conversation on one tape. It holds no lease while idle; a run or an act takes one. Made by `Deck.session`.
@@ -127,7 +77,7 @@ export class Session {
    * durable. Without a model that can be used here it stays queued until somebody runs the session.
    */
   async send(input: Input, options: SendOptions = {}): Promise<Sent> {
-    const { source, key, model, meta, on } = options;
+    const { source, key, model, meta, on, takeUp = true } = options;
     const mode = options.mode ?? defaultMode(source, this.#kind);
     const fault = inputFault(this.name, { input, mode });
     if (fault !== undefined) throw fault;
@@ -138,7 +88,7 @@ export class Session {
       ...(key !== undefined && { key }),
     });
     if (appended !== undefined) return { id, state: 'started' };
-    const { run } = await this.#takeUp(id);
+    const { run } = takeUp ? await this.#takeUp(id) : {};
     if (run !== undefined) {
       const text = on === undefined ? undefined : run.watch(on);
       // Whoever awaits it sees its failure; one that nobody awaits must not end the process.
@@ -156,7 +106,7 @@ export class Session {
   async respond(
     toolCallId: string,
     answer: Decision | { readonly output: Json },
-    options: Pick<RunOptions, 'model'> = {},
+    { takeUp = true, ...options }: RespondOptions = {},
   ): Promise<Sent> {
     const refuse = (why: string) =>
       new SessionError('SESSION_NO_CALL', `cannot answer call '${toolCallId}' of '${this.name}': ${why}`, {
@@ -178,7 +128,7 @@ export class Session {
       if (!(error instanceof TapeError) || error.code !== 'TAPE_KEY_CONFLICT') throw error;
       throw refuse('it has been given another answer');
     }
-    const { run } = await this.#takeUp(id, options);
+    const { run } = takeUp ? await this.#takeUp(id, options) : {};
     return run === undefined ? { id, state: 'queued' } : { id, state: 'started', run };
   }
 
@@ -353,9 +303,3 @@ const leavesQueued: ReadonlySet<SessionErrorCode> = new Set([
   'SESSION_NO_FILE',
   'SESSION_BAD_SCRIPT',
 ]);
-
-/** What a message that was left for others will do. */
-function effectOf(mode: QueueMode): Sent['state'] {
-  if (mode === 'interrupt') return 'interrupted';
-  return mode === 'steer' || mode === 'steer-backlog' ? 'steered' : 'queued';
-}

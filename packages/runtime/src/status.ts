@@ -3,6 +3,7 @@ import type { Delivery, Lifecycle, Owner, SessionInfo, SessionOwner, TapeStore, 
 import { type ActiveSession, isOf, readActive } from './active-file.ts';
 import type { WaitingCall } from './events.ts';
 import { awaitsAnswer, openBatch } from './open-batch.ts';
+import type { RunResult } from './run.ts';
 
 /** What a run is at: reading its tape, hearing its model, summarising, or writing what was answered (N29, N30). */
 export type Phase = 'processing' | 'streaming' | 'compacting' | 'completing';
@@ -94,7 +95,7 @@ async function standing(
   { owners, active, run = { state: 'idle' } }: Seen & { readonly run?: RunStatus },
 ): Promise<Status> {
   const waiting = (await openBatch(store, id))
-    .filter(awaitsAnswer)
+    .filter((call) => awaitsAnswer(call) || call.for === 'tool')
     .flatMap(({ toolCallId, toolName: name, input, for: what }) =>
       what === undefined ? [] : [{ toolCallId, name, input, for: what }],
     );
@@ -113,6 +114,14 @@ async function standing(
     waiting,
     ...(owned !== undefined && { owner: owned.owner }),
   };
+}
+
+/** A run that ended leaves its session idle, unless it ended because something is missing (G78, G82). */
+export function statusAfter({ run, finish, error }: RunResult): RunStatus {
+  if (finish === 'waiting') return { state: 'waiting', run };
+  if (finish === 'error')
+    return { state: 'error', run, ...(error !== undefined && { message: error.message }) };
+  return { state: 'idle' };
 }
 
 /** The first axis, from what this process knows, what the store shows of others, and what those show of themselves. Pure. */

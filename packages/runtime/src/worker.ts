@@ -1,17 +1,20 @@
-import { type InboxItem, processOwner, TapeError } from '@tapedeck/tape';
+import type { InboxItem } from '@tapedeck/tape';
 import { Broadcast } from './broadcast.ts';
 import { type Chunk, eventChunk, eventOf } from './chunks.ts';
 import type { DeckParts } from './deck.ts';
 import { SessionError } from './errors.ts';
 import type { SessionEvent } from './events.ts';
-import { type Hold, hold } from './hold.ts';
+import type { Hold } from './hold.ts';
 import { wasInterrupted } from './interrupted.ts';
+import { type Job, modelFor, type Stage } from './job.ts';
+import { LeaseKeeper } from './lease-keeper.ts';
 import type { LanguageModel } from './model.ts';
-import { type Job, modelFor, perform, recordUnusable, type Stage } from './perform.ts';
+import { perform } from './perform.ts';
 import { decide, type QueuePoint, spentAborts } from './queue.ts';
-import { Run, type RunControl, type RunResult } from './run.ts';
-import type { RunOptions } from './session.ts';
-import type { RunStatus } from './status.ts';
+import { newRun, type Run, type RunControl, type RunResult } from './run.ts';
+import type { RunOptions } from './session-options.ts';
+import { type RunStatus, statusAfter } from './status.ts';
+import { recordUnusable } from './unusable.ts';
 
 /** A run that has begun, and how it is told of. */
 interface Started {
@@ -39,11 +42,9 @@ interface Ended {
 export class Worker {
   readonly #parts: DeckParts;
   readonly #session: { readonly name: string; readonly id: string };
+  readonly #lease: LeaseKeeper;
   readonly #events = new Broadcast<SessionEvent>();
   #current: Started | undefined;
-  #hold: Hold | undefined;
-  /** A lease that could not be given back, because the store had failed. */
-  #kept: Hold | undefined;
   #serving: Promise<void> | undefined;
   #status: RunStatus = { state: 'idle' };
   #known: ReadonlySet<string> = new Set();
@@ -56,6 +57,7 @@ export class Worker {
   constructor(parts: DeckParts, session: { readonly name: string; readonly id: string }) {
     this.#parts = parts;
     this.#session = session;
+    this.#lease = new LeaseKeeper(parts, session.id, (items) => this.#heed(items));
   }
 
   /** The run under way. */
@@ -136,7 +138,7 @@ export class Worker {
     if (this.#serving !== undefined) {
       this.#asked += 1;
       // One that fails says nothing: the next poll looks again.
-      await this.#hold?.look().catch(() => {});
+      await this.#lease.held?.look().catch(() => {});
       return undefined;
     }
     if (this.#closed) throw this.#closedError();
@@ -176,7 +178,7 @@ export class Worker {
   /** From here on the session can be run again: whoever is told that a run is over must find it so. */
   #leave(): void {
     this.#current = undefined;
-    this.#hold = undefined;
+    this.#lease.forget();
     this.#serving = undefined;
     this.#dealtWith.clear();
     if (this.#status.state === 'busy' || this.#status.state === 'retrying') this.#enter({ state: 'idle' });
@@ -197,7 +199,7 @@ export class Worker {
       onBegin?: (started: Started) => void;
     },
   ): Promise<void> {
-    const held = await this.#take(owner);
+    const held = await this.#lease.take(owner);
     try {
       let turn =
         first === undefined
@@ -218,33 +220,9 @@ export class Worker {
         started.control.end(result, turn?.started.run);
       }
     } catch (error) {
-      const last = this.#hold;
-      await last?.release().catch(() => {
-        this.#kept = last;
-      });
+      await this.#lease.drop();
       throw error;
     }
-  }
-
-  async #take(owner: string): Promise<Hold> {
-    await this.#giveBack();
-    const held = await hold(this.#parts.store, this.#session.id, {
-      owner: processOwner(owner),
-      onWaiting: (items) => this.#heed(items),
-    });
-    this.#hold = held;
-    return held;
-  }
-
-  /** @throws what the store fails with, as long as it does: the lease is tried again the next time */
-  async #giveBack(): Promise<void> {
-    try {
-      await this.#kept?.release();
-    } catch (error) {
-      // Somebody else has it by now.
-      if (!(error instanceof TapeError) || error.code !== 'TAPE_FENCED') throw error;
-    }
-    this.#kept = undefined;
   }
 
   /**
@@ -302,23 +280,13 @@ export class Worker {
       // A message that was sent here after the run was over is not one that waits behind a run that failed.
       if (asked !== this.#asked) at = 'ended';
       const isWanted = left.do === 'start' || asked !== this.#asked;
-      const again = isWanted && !this.#closed ? await this.#takeAgain(owner) : undefined;
+      const again = isWanted && !this.#closed ? await this.#lease.takeAgain(owner) : undefined;
       if (again === undefined) {
         if (status !== undefined) this.#enter(status);
         this.#leave();
         return undefined;
       }
       held = again;
-    }
-  }
-
-  /** The lease once more; nothing when somebody else was quicker, who has the inbox then. */
-  async #takeAgain(owner: string): Promise<Hold | undefined> {
-    try {
-      return await this.#take(owner);
-    } catch (error) {
-      if (error instanceof SessionError && error.code === 'SESSION_BUSY') return undefined;
-      throw error;
     }
   }
 
@@ -347,15 +315,7 @@ export class Worker {
   }
 
   #open(job: Job): Started {
-    let control: RunControl | undefined;
-    const run = new Run(
-      job.run,
-      (given) => {
-        control = given;
-      },
-      job.options.signal,
-    );
-    if (control === undefined) throw new TypeError('a run hands out its control');
+    const { run, control } = newRun(job.run, job.options.signal);
     this.#begin(control, job.items ?? []);
     return { job, run, control };
   }
@@ -375,7 +335,7 @@ export class Worker {
 
   #enter(status: RunStatus): void {
     this.#status = status;
-    this.#parts.active?.show(this.#session, { owner: this.#hold?.lease.owner, status });
+    this.#parts.active?.show(this.#session, { owner: this.#lease.held?.lease.owner, status });
     this.#events.send({ type: 'status-changed', status });
   }
 
@@ -384,7 +344,7 @@ export class Worker {
     const current = this.#current;
     const items = waiting.filter(({ id }) => !this.#dealtWith.has(id));
     if (current === undefined || items.length === 0) return;
-    const decision = decide(items, 'streaming', this.#hold?.lease.owner);
+    const decision = decide(items, 'streaming', this.#lease.held?.lease.owner);
     if (decision.do === 'abort') current.run.abort(decision.reason);
     else if (items.some(({ id }) => !this.#known.has(id)))
       this.#emit(current.control, eventChunk({ type: 'inbox-waiting', items: items.length }));
@@ -398,12 +358,4 @@ function endOf(result: RunResult): Ended {
     point: finish === 'error' || finish === 'aborted' ? 'stopped' : 'ended',
     status: statusAfter(result),
   };
-}
-
-/** A run that ended leaves its session idle, unless it ended because something is missing (G78, G82). */
-function statusAfter({ run, finish, error }: RunResult): RunStatus {
-  if (finish === 'waiting') return { state: 'waiting', run };
-  if (finish === 'error')
-    return { state: 'error', run, ...(error !== undefined && { message: error.message }) };
-  return { state: 'idle' };
 }

@@ -67,9 +67,11 @@ function statusLines(event: SessionEvent): readonly string[] {
       return event.success ? [] : [failureLine(event)];
     case 'tool-waiting':
       return event.calls.map(
-        ({ name, toolCallId, for: awaited }) =>
-          `${name} waits for ${awaited === 'approval' ? 'approval' : 'its result'}: ${toolCallId}`,
+        ({ name, toolCallId, input, for: awaited }) =>
+          `${name} ${awaitedOf[awaited]}: ${toolCallId} ${oneLine(JSON.stringify(input), inputMax)}`,
       );
+    case 'compacted':
+      return [`Summarised ${event.range.join('-')}: it was too much for the model`];
     case 'retrying':
       return [`Trying again (${event.attempt}): ${oneLine(event.message, failureMax)}`];
     case 'warning':
@@ -78,6 +80,16 @@ function statusLines(event: SessionEvent): readonly string[] {
       return [];
   }
 }
+
+/** What a call waits for, as people are told. */
+export const awaitedOf = {
+  approval: 'waits for approval',
+  result: 'waits for its result',
+  tool: 'is approved, and waits for its tool',
+} as const;
+
+/** How much of a call's input is shown, in characters: `--json` has all of it. */
+export const inputMax = 200;
 
 /** That a call failed, on one line, however much its tool says of it. */
 export function failureLine({ name, output }: { readonly name: string; readonly output: unknown }): string {

@@ -1,6 +1,7 @@
 import type { Status } from '@tapedeck/runtime/status';
 import type { Context } from '../verb.ts';
-import { safe } from './safe.ts';
+import { awaitedOf, inputMax } from './run.ts';
+import { oneLine, safe } from './safe.ts';
 
 /** Where a session stands, as `--json` gives it: a documented contract. */
 export function statusJson(status: Status): Readonly<Record<string, unknown>> {
@@ -37,7 +38,10 @@ function statusLine(status: Status): string {
     [state, phase, attempt].filter((word) => word !== undefined).join(' '),
     [lifecycle, task, delivery].filter((word) => word !== undefined).join(' '),
     ...(queued > 0 ? [`${queued} queued`] : []),
-    ...waiting.map(({ toolCallId, name, for: awaited }) => `${name} waits for ${awaited}: ${toolCallId}`),
+    ...waiting.map(
+      ({ toolCallId, name, input, for: awaited }) =>
+        `${name} ${awaitedOf[awaited]}: ${toolCallId} ${oneLine(JSON.stringify(input), inputMax)}`,
+    ),
     ...(owner?.pid === undefined ? [] : [`process ${owner.pid}`]),
     ...(message === undefined ? [] : [message]),
   ];

@@ -10,7 +10,7 @@ export const abort: Verb = defineVerb({
   summary: 'Stop the run of a session, in whatever process it is',
   detail:
     'The model and the tools are told; what was said so far stays on the tape. It waits until the run has ended. Messages that ' +
-    'wait in the inbox stay there.',
+    'wait in the inbox stay there. When only children of the session are being run, those are stopped.',
   examples: [
     ['tape abort main', 'Stop what main is doing'],
     ['tape abort main --reason "wrong branch"', 'Say why: it is kept with the run'],
@@ -28,25 +28,73 @@ export const abort: Verb = defineVerb({
     await context.changing(async (store) => {
       const info = needSession(store, name);
       const { name: session } = info;
-      const owner = ownerOf(store, info);
-      if (owner === undefined) {
+      const waitMs = typeof wait === 'number' ? wait * 1000 : 0;
+      const running = runningIn(store, info);
+      if (running.length === 0) {
         const human = `Nobody is running ${session}: nothing to do`;
         await context.answer({ json: { session, aborted: false }, quiet: session, human });
         return exit.done;
       }
-      const { id: item } = store.post(info.id, { body: { type: 'abort', owner: owner.id, reason } });
-      const waitMs = typeof wait === 'number' ? wait * 1000 : 0;
-      const over = await isOver(store, info, { owner, item, waitMs, signal: context.io.signal });
-      const aborted = over && wasAborted(store, info);
-      const human = !over
-        ? `Asked process ${owner.pid} to stop its run of ${session}`
-        : aborted
-          ? `Stopped ${session}; go on with: tape run ${session}`
-          : `The run of ${session} had ended by itself`;
-      await context.answer({ json: { session, aborted }, quiet: session, human });
-      return over ? exit.done : exit.accepted;
+      const asked = running.map((one) => ({
+        ...one,
+        item: store.post(one.info.id, { body: { type: 'abort', owner: one.owner.id, reason } }).id,
+      }));
+      const stops = await Promise.all(
+        asked.map(async (one) => await stopOf(store, one, { waitMs, signal: context.io.signal })),
+      );
+      const children = stops.filter((stop) => stop.session !== session);
+      await context.answer({
+        json: {
+          session,
+          aborted: stops.some(({ aborted }) => aborted),
+          ...(children.length > 0 && { children: children.map((child) => child.session) }),
+        },
+        quiet: session,
+        human: stops.map(stopText).join('\n'),
+      });
+      return stops.every(({ over }) => over) ? exit.done : exit.accepted;
     }),
 });
+
+/** A run that a process has under way. */
+interface Running {
+  readonly info: SessionInfo;
+  readonly owner: Owner;
+}
+
+/** Who runs a session; when nobody does, who runs its children: a session that only delegates is at work through them. */
+function runningIn(store: SqliteTapeStore, info: SessionInfo): readonly Running[] {
+  const owner = ownerOf(store, info);
+  if (owner !== undefined) return [{ info, owner }];
+  return store.owners().flatMap(({ id, owner: its }) => {
+    const child = store.find(id);
+    return child?.parentId === info.id ? [{ info: child, owner: its }] : [];
+  });
+}
+
+/** What came of asking a run to stop. */
+interface Stop {
+  readonly session: string;
+  readonly pid: number | undefined;
+  readonly over: boolean;
+  readonly aborted: boolean;
+}
+
+async function stopOf(
+  store: SqliteTapeStore,
+  { info, owner, item }: Running & { readonly item: string },
+  { waitMs, signal }: { waitMs: number; signal: AbortSignal },
+): Promise<Stop> {
+  const over = await isOver(store, info, { owner, item, waitMs, signal });
+  return { session: info.name, pid: owner.pid, over, aborted: over && wasAborted(store, info) };
+}
+
+function stopText({ session, pid, over, aborted }: Stop): string {
+  if (!over) return `Asked process ${pid} to stop its run of ${session}`;
+  return aborted
+    ? `Stopped ${session}; go on with: tape run ${session}`
+    : `The run of ${session} had ended by itself`;
+}
 
 function ownerOf(store: SqliteTapeStore, { id }: SessionInfo): Owner | undefined {
   return store.owners().find((writing) => writing.id === id)?.owner;

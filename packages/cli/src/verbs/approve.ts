@@ -1,8 +1,9 @@
 import type { Session, WaitingCall } from '@tapedeck/runtime';
-import { deckConfig, modelOptions } from '../deck-config.ts';
+import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import { modelOptions } from '../deck-config.ts';
 import { UsageError } from '../errors.ts';
 import { needSession } from '../place.ts';
-import { sendAndFollow } from '../sent.ts';
+import { configUnlessRun, sendAndFollow } from '../sent.ts';
 import { readJson } from '../text.ts';
 import { defineVerb, type Verb } from '../verb.ts';
 
@@ -40,28 +41,23 @@ export const approve: Verb = defineVerb({
       })
       .conflicts('output', ['deny', 'reason']),
   run: async (args, context) => {
-    const { name, call, deny, reason, output, wait } = args;
+    const { name, call, deny, reason, output } = args;
     const { io } = context;
     const given = output === undefined ? undefined : { output: await readJson(output, '--output', io) };
-    const config = await deckConfig(args, context);
-    const { checkModel, openDeck } = await import('@tapedeck/runtime');
-    if (config.model !== undefined) await checkModel(config.model, io.env);
+    const config = await configUnlessRun(args, context);
     return await context.changing(async (store) => {
-      const { name: found } = needSession(store, name);
-      await using deck = await openDeck({ ...config, store, home: context.home.dir, env: io.env });
-      const session = await deck.session(found);
-      const { toolCallId } = await waitingCall(session, call, {
+      const info = needSession(store, name);
+      const { toolCallId } = await waitingCall(store, info, call, {
         isOutput: given !== undefined,
         isDenied: deny === true,
       });
       const answer = given ?? { approved: deny !== true, ...(reason !== undefined && { reason }) };
-      const sending = { store, session, waitMs: wait * 1000, what: 'the answer' };
+      const model = args.model === undefined ? {} : { model: args.model };
+      const leave = (session: Session, takeUp: boolean) =>
+        session.respond(toolCallId, answer, { ...model, takeUp });
       return await sendAndFollow(
-        {
-          ...sending,
-          send: () =>
-            session.respond(toolCallId, answer, { ...(args.model !== undefined && { model: args.model }) }),
-        },
+        { store, session: info.name, config, send: leave, what: 'the answer' },
+        args,
         context,
       );
     });
@@ -70,25 +66,35 @@ export const approve: Verb = defineVerb({
 
 /** The call that is meant, which must be one that waits for this kind of answer. */
 async function waitingCall(
-  session: Session,
+  store: SqliteTapeStore,
+  { id: of, name }: SessionInfo,
   id: string | undefined,
   { isOutput, isDenied }: { readonly isOutput: boolean; readonly isDenied: boolean },
 ): Promise<WaitingCall> {
-  const { waiting } = await session.status();
+  const [{ statusOf }, { SessionError }] = await Promise.all([
+    import('@tapedeck/runtime/status'),
+    import('@tapedeck/runtime'),
+  ]);
+  const { waiting } = await statusOf({ store }, { id: of });
   const [call, ...others] = waiting.filter(({ toolCallId }) => id === undefined || toolCallId === id);
-  const ids = waiting.map(({ toolCallId, name }) => `${toolCallId} (${name})`).join(', ');
-  const data = { session: session.name, waiting: waiting.map(({ toolCallId }) => toolCallId) };
+  const ids = waiting.map((one) => `${one.toolCallId} (${one.name})`).join(', ');
+  const data = { session: name, waiting: waiting.map(({ toolCallId }) => toolCallId) };
   if (call === undefined) {
-    const { SessionError } = await import('@tapedeck/runtime');
     const what = id === undefined ? 'a call' : `call '${id}'`;
     const why = ids === '' ? 'none waits for an answer' : `only these wait for an answer: ${ids}`;
-    throw new SessionError('SESSION_NO_CALL', `cannot answer ${what} of '${session.name}': ${why}`, { data });
+    throw new SessionError('SESSION_NO_CALL', `cannot answer ${what} of '${name}': ${why}`, { data });
   }
   if (others.length > 0)
-    throw new UsageError(`cannot answer a call of '${session.name}': several wait: ${ids}`, {
+    throw new UsageError(`cannot answer a call of '${name}': several wait: ${ids}`, {
       data,
-      hint: `name one with: tape approve ${session.name} ${call.toolCallId}`,
+      hint: `name one with: tape approve ${name} ${call.toolCallId}`,
     });
+  if (call.for === 'tool')
+    throw new SessionError(
+      'SESSION_NO_CALL',
+      `cannot answer call '${call.toolCallId}' of '${name}': it is approved, and waits for a run in which '${call.name}' is offered`,
+      { data },
+    );
   if (isOutput && call.for === 'approval')
     throw new UsageError(
       `cannot give the output of call '${call.toolCallId}': it waits for an approval, and is run then`,
@@ -97,7 +103,7 @@ async function waitingCall(
   if (!isOutput && !isDenied && call.for === 'result')
     throw new UsageError(`cannot approve call '${call.toolCallId}': it waits for its result`, {
       data,
-      hint: `give it with: tape approve ${session.name} ${call.toolCallId} --output JSON`,
+      hint: `give it with: tape approve ${name} ${call.toolCallId} --output JSON`,
     });
   return call;
 }

@@ -29,14 +29,9 @@ export const run: Verb = defineVerb({
       .option('attach', {
         type: 'boolean',
         describe: 'Follow the run under way, or the last one, and write nothing',
-      })
-      .option('max-steps', {
-        type: 'number',
-        requiresArg: true,
-        describe: 'Model calls at most (default: as configured, else 10)',
       }),
   run: async (args, context) => {
-    const { name, prompt, maxSteps } = args;
+    const { name, prompt } = args;
     const { io, options } = context;
     if (args.attach === true) {
       if (prompt !== undefined) throw new UsageError('cannot attach with a prompt: use tape send');
@@ -44,8 +39,6 @@ export const run: Verb = defineVerb({
         async (store) => await attach(store, needSession(store, name).name, context),
       );
     }
-    if (maxSteps !== undefined && maxSteps < 1)
-      throw new UsageError('cannot run: --max-steps must be at least 1');
     const config = await deckConfig(args, context);
     await needModelFor(name, config, context);
     const input = prompt === undefined ? undefined : await readText(prompt, io);

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import type { QueueMode } from '@tapedeck/runtime';
-import { deckConfig, modelOptions } from '../deck-config.ts';
+import type { QueueMode, Session } from '@tapedeck/runtime';
+import { modelOptions } from '../deck-config.ts';
 import { UsageError } from '../errors.ts';
-import { sendAndFollow } from '../sent.ts';
+import { configUnlessRun, sendAndFollow } from '../sent.ts';
 import { readText } from '../text.ts';
 import { defineVerb, type Verb } from '../verb.ts';
 import { ensure } from './append.ts';
@@ -67,27 +67,22 @@ export const send: Verb = defineVerb({
         describe: 'Seconds to wait for who runs it to take the message up',
       }),
   run: async (args, context) => {
-    const { name, text, mode, source, key = randomUUID(), wait } = args;
-    const { io } = context;
-    const said = await readText(text, io);
+    const { name, text, mode, source, key = randomUUID() } = args;
+    const said = await readText(text, context.io);
     if (said.trim() === '') throw new UsageError('cannot send: the text is empty');
     if (key === '' || source === '')
       throw new UsageError('cannot send: --key and --source must not be empty');
-    const config = await deckConfig(args, context);
-    const { checkModel, openDeck } = await import('@tapedeck/runtime');
-    if (config.model !== undefined) await checkModel(config.model, io.env);
+    const config = await configUnlessRun(args, context);
     return await context.writing(async (store) => {
       const session = ensure(store, name, context);
-      await using deck = await openDeck({ ...config, store, home: context.home.dir, env: io.env });
-      const to = await deck.session(session);
       const options = {
         key,
         ...(mode !== undefined && { mode: mode as QueueMode }),
         ...(source !== undefined && { source }),
         ...(args.model !== undefined && { model: args.model }),
       };
-      const sending = { store, session: to, waitMs: wait * 1000, what: 'the message' };
-      return await sendAndFollow({ ...sending, send: () => to.send(said, options) }, context);
+      const leave = (to: Session, takeUp: boolean) => to.send(said, { ...options, takeUp });
+      return await sendAndFollow({ store, session, config, send: leave, what: 'the message' }, args, context);
     });
   },
 });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Status } from '@tapedeck/runtime/status';
 import type { SqliteTapeStore } from '@tapedeck/tape';
-import { exit } from '../errors.ts';
+import { exit, UsageError } from '../errors.ts';
 import { printStatuses, statusJson } from '../output/status.ts';
 import { needSession } from '../place.ts';
 import { type Context, defineVerb, type Verb } from '../verb.ts';
@@ -23,9 +23,12 @@ export const status: Verb = defineVerb({
     y
       .positional('name', { type: 'string', describe: 'Session' })
       .option('all', { type: 'boolean', describe: 'Idle ones, too' })
-      .option('watch', { type: 'boolean', describe: 'Print a line for every change, until Ctrl-C' })
-      .conflicts('watch', 'json'),
+      .option('watch', { type: 'boolean', describe: 'Print a line for every change, until Ctrl-C' }),
   run: async ({ name, all, watch }, context) => {
+    if (watch === true && context.options.json === true)
+      throw new UsageError('cannot watch with --json: it has no end', {
+        hint: 'use --jsonl: a line for every change',
+      });
     if (name === undefined && watch !== true && !existsSync(context.home.db)) {
       await printStatuses([], context);
       context.status('No sessions');
