@@ -42,7 +42,7 @@ export async function settleLeftovers(store: TapeStore, session: string, { lease
 }
 
 /**
- * Gives the calls that a crash or an abort left open a recorded result: what they did is not known, and they are never run
+ * Gives the calls that a crash or an abort left open a recorded result: what they did is not known, and they are not run
  * again (G70, K23). Calls that wait for a person or a client are left alone, and so are those of `tools` that are safe to repeat: they
  * are returned, to be run.
  */

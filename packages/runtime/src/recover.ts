@@ -38,7 +38,8 @@ type Report = { -readonly [name in keyof RecoveryReport]: RecoveryReport[name][n
 /**
  * Takes care of delegated children that nobody runs any more, because the process that did was killed: each is gone on
  * with, or aborted, and each that has ended is merged into its parent, once (R11). Children come before their parents. An
- * answer that is recorded is never asked for again, and a call that may have been run is not run again.
+ * answer that is recorded is never asked for again, and a call that may have been run is not run again, unless its tool is
+ * safe to repeat.
  * @throws SESSION_NO_MODEL, before anything is changed, when a child must go on and there is no model
  */
 export async function recover(parts: DeckParts, options: RecoverOptions = {}): Promise<RecoveryReport> {
