@@ -64,6 +64,11 @@ const limitMeanings: Readonly<Record<keyof typeof defaultLimits, string>> = {
   retries: 'how often a model call that failed for a passing reason is tried again',
   retryDelayMs: 'milliseconds before the first of these; longer before each further one',
   abortGraceMs: 'milliseconds that an aborted run waits for tools that do not stop',
+  maxDepth: 'forks between a session and its root, of children that are forked to be run',
+  maxChildren: 'children of one session that are unfinished at a time',
+  concurrentChildren: 'children of one depth that a process runs at once',
+  concurrentCalls:
+    'model calls that a process makes at once: of each provider, or by name of the providers that have a bound',
 };
 
 function limitRows(): string {

@@ -79,7 +79,7 @@ test('children of a process that was killed are gone on with, and each is merged
   const done = await home.here(['recover', '--model', model, '--json']);
   expect([done.code, report(done.stdout)]).toEqual([
     0,
-    { resumed: ['b', 'c', 'd'], aborted: [], merged: ['b', 'c', 'd'], busy: [], failed: [] },
+    { resumed: ['b', 'c', 'd'], aborted: [], merged: ['b', 'c', 'd'], waiting: [], busy: [], failed: [] },
   ]);
   expect(merges(home).sort()).toEqual(['a', 'b', 'c', 'd'].map((name) => `anchor merge/${name}`));
   using store = home.open();
@@ -92,7 +92,7 @@ test('children of a process that was killed are gone on with, and each is merged
   expect(['a', 'b', 'c', 'd'].map((name) => store.find(name)?.task)).toEqual(Array(4).fill('completed'));
   expect([...store.verify()]).toEqual([]);
   const again = await home.here(['recover', '--json']);
-  expect(report(again.stdout)).toEqual({ resumed: [], aborted: [], merged: [], busy: [], failed: [] });
+  expect(report(again.stdout)).toEqual({ resumed: [], aborted: [], merged: [], waiting: [], busy: [], failed: [] });
 });
 
 test('without a model nothing is changed, and --abort ends them and tells their parent', async () => {
@@ -108,6 +108,7 @@ test('without a model nothing is changed, and --abort ends them and tells their 
     resumed: [],
     aborted: ['b', 'c', 'd'],
     merged: ['b', 'c', 'd'],
+    waiting: [],
     busy: [],
     failed: [],
   });
@@ -126,7 +127,7 @@ test('an answer that was recorded before the end of its task was is not asked fo
   await child.run();
   using store = home.open();
   store.setTask('a', 'running');
-  expect(await deck.recover()).toEqual({ resumed: [], aborted: [], merged: ['a'], busy: [], failed: [] });
+  expect(await deck.recover()).toEqual({ resumed: [], aborted: [], merged: ['a'], waiting: [], busy: [], failed: [] });
   expect(store.find('a')).toMatchObject({ task: 'completed', delivery: 'merged' });
   expect(entryLines(store.read('a', { own: true })).filter((line) => line.startsWith('assistant'))).toEqual([
     'assistant: Done.',

@@ -39,6 +39,7 @@ const acts: Readonly<Record<Method, (store: TapeStore, scene: Scene) => unknown>
   fork: (store) => store.fork('main'),
   merge: (store) => store.merge('kid'),
   mergeAll: (store) => store.mergeAll([{ child: 'kid' }]),
+  merged: (store) => store.merged('kid'),
   checkMerge: (store) => store.checkMerge('kid'),
   rewind: (store) => store.rewind('main', 1),
   unrewind: (store) => store.unrewind('rewound'),

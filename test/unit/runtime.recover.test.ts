@@ -28,7 +28,7 @@ function leftBehind(): SqliteTapeStore {
   return store;
 }
 
-const none = { resumed: [], aborted: [], merged: [], busy: [], failed: [] };
+const none = { resumed: [], aborted: [], merged: [], waiting: [], busy: [], failed: [] };
 const merges = (store: SqliteTapeStore, name: string): string[] =>
   entryLines(store.read(name, { kind: 'anchor' })).filter((line) => line.includes('merge/'));
 

@@ -262,7 +262,8 @@ test('a child that waits is still at its task, and is merged when it has been an
   expect(await kid.status()).toMatchObject({ state: 'waiting', task: 'running' });
   const { run } = await kid.respond('c1', { approved: true });
   expect(await run).toMatchObject({ finish: 'stop', text: 'Done.' });
-  expect(await s.deck.recover()).toMatchObject({ merged: ['kid'], resumed: [], failed: [] });
+  await expect.poll(() => s.store.find('kid')?.delivery, { timeout: 10_000 }).toBe('merged');
+  expect(await s.deck.recover()).toMatchObject({ merged: [], resumed: [], failed: [] });
   expect(s.store.find('kid')).toMatchObject({ task: 'completed', delivery: 'merged' });
   expect(s.ran).toEqual(['c1']);
 });

@@ -104,7 +104,7 @@ async function gate(context: LoopContext, call: OpenCall): Promise<Gated> {
   // A call that somebody is to answer does not fail because a deck without its tool goes by: it waits for one that has it.
   if (tool === undefined && call.state === 'waiting' && call.for !== undefined)
     return { call, gate: call.decision === undefined ? call.for : 'tool' };
-  if (tool === undefined || refusalOf(context.tools, call) !== undefined) return { call, gate: 'open' };
+  if (tool === undefined || refusalOf(context, call) !== undefined) return { call, gate: 'open' };
   if (tool.execute !== undefined && !tool.needsApproval) return { call, gate: 'open' };
   if (tool.execute !== undefined && call.decision !== undefined) return decided(call, call.decision);
   // Nobody is asked about arguments that cannot be used: the model is told.
@@ -130,7 +130,7 @@ function decided(call: OpenCall, { approved, reason }: Decision): Gated {
 
 /** Asks whoever decides here, if the call needs it. A failure of theirs is a denial: nobody allowed the call. */
 async function decisionOn(
-  { session, onApproval }: LoopContext,
+  { session, parent, onApproval }: LoopContext,
   { tool, call, input }: { tool: DeckTool; call: OpenCall; input: unknown },
 ): Promise<Decision | 'needless' | undefined> {
   const { toolCallId, toolName } = call;
@@ -142,6 +142,7 @@ async function decisionOn(
     if (needed !== true) return 'needless';
     const decision = await onApproval?.({
       session,
+      ...(parent !== undefined && { parent }),
       toolCallId,
       toolName,
       input: structuredClone(call.input),
@@ -174,6 +175,8 @@ async function runOne(
   runPoint('call/before-run');
   const executed = await executeCall(call, {
     tools: context.tools,
+    context: { session: context.handle, run: context.run },
+    forbidden: context.forbidden,
     messages,
     patience: patienceOf(context),
     onPreliminary: (_, output) =>

@@ -13,6 +13,20 @@ const whole = (from: number, to: number = Number.MAX_SAFE_INTEGER) =>
     )
     .optional();
 
+const bound = z
+  .custom(
+    (value) => value === Number.POSITIVE_INFINITY || (Number.isInteger(value) && Number(value) >= 1),
+    'must be a whole number from 1, or Infinity',
+  )
+  .optional();
+
+const budget = z
+  .strictObject(
+    { steps: bound, tokens: bound, timeMs: bound, cost: z.number().positive().optional() },
+    'must be a budget',
+  )
+  .optional();
+
 const model = z
   .custom(
     (value) =>
@@ -42,22 +56,21 @@ const deckConfig = z.strictObject(
     limits: z
       .strictObject(
         {
-          maxSteps: z
-            .custom(
-              (value) =>
-                value === Number.POSITIVE_INFINITY || (Number.isInteger(value) && Number(value) >= 1),
-              'must be a whole number from 1, or Infinity',
-            )
-            .optional(),
+          maxSteps: bound,
           toolTimeoutMs: whole(1, delayMaxMs),
           concurrentTools: whole(1),
           retries: whole(0),
           retryDelayMs: whole(0, delayMaxMs),
           abortGraceMs: whole(0, delayMaxMs),
+          maxDepth: bound,
+          maxChildren: bound,
+          concurrentChildren: bound,
+          concurrentCalls: z.union([bound, z.record(z.string(), bound)]).optional(),
         },
         'must be an object of limits',
       )
       .optional(),
+    budget: z.strictObject({ child: budget, tree: budget }, 'must be an object of budgets').optional(),
     cost: callable,
     onApproval: callable,
   },

@@ -1,17 +1,12 @@
-import type { Deliver, ForkRequest, Intention, Json, Merged, Seq } from '@tapedeck/tape';
+import type { Intention, Json, Merged, Seq, SessionInfo } from '@tapedeck/tape';
 import type { DeckParts } from './deck.ts';
 import { messageOf } from './errors.ts';
 import { type MergeOptions, mergeChild } from './merge.ts';
 import type { Run } from './run.ts';
 import { Session } from './session.ts';
 import type { Input, RunOptions } from './session-options.ts';
+import type { ForkOptions } from './spawn.ts';
 import type { Worker } from './worker.ts';
-
-export interface ForkOptions extends Omit<ForkRequest, 'deliver' | 'spawnCall'> {
-  readonly deliver?: Deliver;
-  /** What leaving an `await using` block does to a child that was neither finished nor discarded (default `fail`). */
-  readonly onUnmerged?: 'fail' | 'discard' | 'keep';
-}
 
 /** A session that was forked from another, until it is merged back or discarded. */
 export class Child extends Session implements AsyncDisposable {
@@ -27,7 +22,7 @@ export class Child extends Session implements AsyncDisposable {
 
   constructor(
     parts: DeckParts,
-    info: ConstructorParameters<typeof Session>[1],
+    info: SessionInfo,
     { intention = {}, onUnmerged = 'fail' }: Pick<ForkOptions, 'intention' | 'onUnmerged'>,
   ) {
     super(parts, info);
@@ -55,13 +50,13 @@ export class Child extends Session implements AsyncDisposable {
 
   /** Merges the child into its parent. Again, it gives the same receipt. */
   async finish(options: MergeOptions = {}): Promise<Merged> {
-    this.#merged = await mergeChild(this.#parts.store, this.name, options);
+    this.#merged = await mergeChild(this.#parts, this.id, options);
     return this.#merged;
   }
 
   /** Merges the failure: the parent learns that the child failed, and why. */
   async fail(error: unknown): Promise<Merged> {
-    return await this.finish({ status: 'failed', text: `Error: ${messageOf(error)}` });
+    return await this.finish({ strategy: 'result', status: 'failed', text: `Error: ${messageOf(error)}` });
   }
 
   /** Records that the child's work is not wanted: a receipt on the parent's tape, and no message. */
@@ -84,13 +79,4 @@ export class Child extends Session implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
-}
-
-/** Forks a session and opens the child. */
-export async function forkChild(parts: DeckParts, parent: string, options: ForkOptions): Promise<Child> {
-  const { onUnmerged, ...request } = options;
-  const forked = await parts.store.fork(parent, request);
-  const info = await parts.store.find(forked.id);
-  if (info === undefined) throw new TypeError(`a fork of '${parent}' must exist`);
-  return new Child(parts, info, options);
 }

@@ -1,18 +1,13 @@
-import { compaction, type Entry, isObject, type Seq, type StoredMessage, view } from '@tapedeck/tape';
+import { compaction, type Entry, isObject, type Seq, view } from '@tapedeck/tape';
 import type { LoopContext } from './loop.ts';
 import { callModel, modelMeta } from './model.ts';
+import { transcriptOf } from './transcript.ts';
 import { costMeta, type Usage, usageJson } from './usage.ts';
 
 const instructions =
   'You are handing over a conversation to a colleague who has not seen it. Summarise the transcript: the goal, ' +
   'what was decided and why, what was done and found, names, paths and values that will be needed, and what is ' +
   'left to do. Write the summary alone.';
-
-/** How much of a transcript is given to be summarised, in characters, whatever the session holds. */
-const transcriptMax = 400_000;
-
-/** How much of one part of it, so that a single large output does not stand for all. */
-const partMax = 4_000;
 
 /**
  * Makes room after a model refused what the session holds: a summary takes the place of all that came before the last
@@ -27,15 +22,17 @@ export async function makeRoom(context: LoopContext, entries: readonly Entry[]):
   const { model = context.model } = { model: context.summarizer };
   context.enter('compacting');
   try {
-    const answer = await callModel({
-      model,
-      instructions,
-      messages: [{ role: 'user', content: transcriptOf(messages, tokens * 2) }],
-      tools: {},
-      signal: context.signal,
-      maxOutputTokens: 4_096,
-      onChunk: () => {},
-    });
+    const answer = await context.calling(async () =>
+      callModel({
+        model,
+        instructions,
+        messages: [{ role: 'user', content: transcriptOf(messages, tokens * 2) }],
+        tools: {},
+        signal: context.signal,
+        maxOutputTokens: 4_096,
+        onChunk: () => {},
+      }),
+    );
     if (answer.text.trim() === '') return undefined;
     const range = [before[0]?.seq ?? cut - 1, cut - 1] as const;
     const state = { summary: answer.text, range, trigger: 'overflow', tokens_before: tokens };
@@ -61,26 +58,4 @@ function cutOf(entries: readonly Entry[]): Seq | undefined {
   const messages = entries.filter((entry) => entry.kind === 'message' && entry.seq > (first?.seq ?? 0));
   const asked = messages.findLast((entry) => roleOf(entry) === 'user');
   return (asked ?? messages.findLast((entry) => roleOf(entry) === 'assistant'))?.seq;
-}
-
-/** A conversation as flat text, its middle left out where it is longer than `max` characters. */
-function transcriptOf(messages: readonly StoredMessage[], max: number): string {
-  const text = messages
-    .flatMap(({ role, content }) => content.map((part) => `${role}: ${partText(part)}`))
-    .join('\n');
-  const most = Math.min(max, transcriptMax);
-  if (text.length <= most) return text;
-  return `${text.slice(0, most / 2)}\n[… left out …]\n${text.slice(-most / 2)}`;
-}
-
-function partText(part: StoredMessage['content'][number]): string {
-  const { type, text, toolName, input, output } = part;
-  if (typeof text === 'string') return short(text);
-  if (type === 'tool-call') return `called ${String(toolName)}(${short(JSON.stringify(input ?? {}))})`;
-  if (type === 'tool-result') return `${String(toolName)} answered ${short(JSON.stringify(output ?? null))}`;
-  return `[${type}]`;
-}
-
-function short(text: string): string {
-  return text.length <= partMax ? text : `${text.slice(0, partMax)} […]`;
 }

@@ -1,4 +1,5 @@
 import type { Awaitable, Json } from '@tapedeck/tape';
+import type { Budget } from './budget.ts';
 import type { ModelSpec } from './model-spec.ts';
 import type { DeckTools } from './tool-traits.ts';
 import type { CostOf } from './usage.ts';
@@ -13,6 +14,8 @@ export interface DeckConfig {
   /** What every model call is told before the messages. */
   readonly instructions?: string;
   readonly limits?: Limits;
+  /** What each child may take that is given no budget of its own, alone and with all under it. */
+  readonly budget?: { readonly child?: Budget; readonly tree?: Budget };
   /** What a model call cost, in a unit of your own; `undefined` where that is not known. `model` is the model's own name. */
   readonly cost?: CostOf;
   /** Asked before a tool that needs approval is run. `undefined`: the call waits for an answer. */
@@ -31,6 +34,14 @@ export interface Limits {
   readonly retries?: number;
   /** How long to wait before the first of these, in milliseconds; before each further one longer. */
   readonly retryDelayMs?: number;
+  /** How many forks may lie between a session and its root (default 5). */
+  readonly maxDepth?: number;
+  /** How many children of one session may be unfinished at a time. */
+  readonly maxChildren?: number;
+  /** How many children of one depth this process runs at once. */
+  readonly concurrentChildren?: number;
+  /** How many model calls this process makes at once: of each provider, or of the providers that are named. */
+  readonly concurrentCalls?: number | Readonly<Record<string, number>>;
   /** How long an aborted run waits for tools that do not stop, in milliseconds. */
   readonly abortGraceMs?: number;
 }
@@ -38,6 +49,8 @@ export interface Limits {
 /** A tool call that somebody has to allow. */
 export interface ApprovalRequest {
   readonly session: string;
+  /** The session that it was forked from. */
+  readonly parent?: string;
   readonly toolCallId: string;
   readonly toolName: string;
   readonly input: Json;
@@ -57,6 +70,10 @@ export const defaultLimits: Required<Limits> = {
   retries: 2,
   retryDelayMs: 1_000,
   abortGraceMs: 5_000,
+  maxDepth: 5,
+  maxChildren: Number.POSITIVE_INFINITY,
+  concurrentChildren: Number.POSITIVE_INFINITY,
+  concurrentCalls: Number.POSITIVE_INFINITY,
 };
 
 /** Gives a configuration its type: the default export of `tape.config.mts`. It changes and checks nothing. */

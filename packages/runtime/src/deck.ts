@@ -10,16 +10,19 @@ import {
 } from '@tapedeck/tape';
 import { ulid } from 'ulid';
 import { type ActiveWriter, openActiveWriter } from './active-writer.ts';
+import { callQueues } from './call-queues.ts';
 import { checkConfig } from './check-config.ts';
+import { Child } from './child.ts';
 import { type ChunkWriter, openChunkWriter } from './chunk-writer.ts';
-import type { DeckConfig } from './config.ts';
+import { type DeckConfig, limitsOf } from './config.ts';
 import { type DeckGraph, openDeckGraph } from './deck-graph.ts';
 import type { RunEnd } from './delegate.ts';
-import type { RunEngine, RunSpec } from './engine.ts';
+import { inProcessEngine, type RunEngine, type RunSpec } from './engine.ts';
 import { messageOf } from './errors.ts';
 import { patientStore } from './patient-store.ts';
 import type { RecoverOptions, RecoveryReport } from './recover.ts';
 import { Session } from './session.ts';
+import type { ForkOptions } from './spawn.ts';
 import { Worker } from './worker.ts';
 
 export interface DeckOptions extends DeckConfig {
@@ -50,12 +53,17 @@ export interface DeckParts {
   /** Shows other processes what is being run here, if there is a home. */
   readonly active: ActiveWriter | undefined;
   readonly config: DeckConfig;
-  readonly engine: RunEngine | undefined;
+  readonly engine: RunEngine;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly newId: () => string;
   readonly now: () => number;
   /** Saves live answers. */
   readonly chunks: ChunkWriter;
+  /** A handle of a session. */
+  readonly session: (info: SessionInfo) => Session;
+  readonly child: (info: SessionInfo, options: Pick<ForkOptions, 'intention' | 'onUnmerged'>) => Child;
+  /** How model calls of a provider are made: no more at once than the deck allows. */
+  readonly calling: (provider: string | undefined) => <T>(call: () => Promise<T>) => Promise<T>;
   /** Who runs a session in this process. */
   readonly worker: (session: { readonly name: string; readonly id: string }) => Worker;
   /** What running each started child means here, by its name, until it has ended. */
@@ -88,6 +96,7 @@ export async function openDeck(options: DeckOptions): Promise<Deck> {
   const store = given ?? openHome(home, file);
   const jobs: DeckParts['jobs'] = new Map();
   const patient = patientStore(store);
+  const own = engine ?? inProcessEngine({ concurrency: limitsOf(config).concurrentChildren });
   const workers = new Map<string, Worker>();
   let isClosed = false;
   const active =
@@ -114,8 +123,11 @@ export async function openDeck(options: DeckOptions): Promise<Deck> {
       if (isClosed) void worker.close();
       return worker;
     },
+    session: (info) => new Session(parts, info),
+    child: (info, options) => new Child(parts, info, options),
+    calling: callQueues(limitsOf(config).concurrentCalls),
     config,
-    engine,
+    engine: own,
     env,
     newId,
     jobs,
@@ -123,21 +135,21 @@ export async function openDeck(options: DeckOptions): Promise<Deck> {
       await jobs.get(id)?.run(signal);
     },
   };
-  await engine?.work(parts.work);
+  await own.work(parts.work);
   return {
     store,
     graph: openDeckGraph(parts.store, file),
-    session: async (name, init) => new Session(parts, await parts.store.session(name, init)),
+    session: async (name, init) => parts.session(await parts.store.session(name, init)),
     find: async (ref) => {
       const info = await parts.store.find(ref);
-      return info === undefined ? undefined : new Session(parts, info);
+      return info === undefined ? undefined : parts.session(info);
     },
     sessions: async (query) => await parts.store.sessions(query),
     recover: async (o) => await (await import('./recover.ts')).recover(parts, o),
     [Symbol.asyncDispose]: async () => {
       isClosed = true;
       const closing = [...workers.values()].map((worker) => worker.close());
-      await engine?.stop();
+      await own.stop();
       await Promise.all(closing);
       await active?.close();
       if (given === undefined) await store[Symbol.asyncDispose]();

@@ -1,18 +1,24 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Merged, Point, TapeStore, Task } from '@tapedeck/tape';
-import type { Child } from './child.ts';
+import type { Json, Merged, Point, SessionInfo, Task } from '@tapedeck/tape';
+import PQueue from 'p-queue';
+import type { Budget } from './budget.ts';
+import { Child } from './child.ts';
 import type { DeckParts } from './deck.ts';
-import { inProcessEngine } from './engine.ts';
+import { deliver } from './deliver.ts';
 import { messageOf, SessionError } from './errors.ts';
 import { EventLog } from './event-log.ts';
 import type { SessionEvent } from './events.ts';
 import { childIsBusy, type MergeOptions } from './merge.ts';
+import type { MergeText } from './merge-text.ts';
 import { type ModelSpec, resolveModel } from './model-spec.ts';
+import { toldBy } from './outcome.ts';
 import type { Session } from './session.ts';
 import type { RunOptions } from './session-options.ts';
+import { depthOf, type ForkOptions, type OutputSpec, type SpawnedBy, spawn } from './spawn.ts';
+import type { DeckTools } from './tool-traits.ts';
 import type { Usage } from './usage.ts';
 
-/** One piece of work for one child. */
+/** One piece of work for one child. What it does not say is as the options of the delegation say. */
 export interface DelegateTask {
   /** What the child is to do. */
   readonly task: string;
@@ -21,18 +27,46 @@ export interface DelegateTask {
   readonly name?: string;
   /** The same key on the same parent is the same child. */
   readonly key?: string;
+  /** A child that is there already, by its name or id: the task is its next message. */
+  readonly resume?: string;
   readonly model?: ModelSpec;
+  readonly instructions?: string;
+  /** Names of the tools that it may call, of those that its parent may. */
+  readonly tools?: readonly string[];
+  /** What its own model calls may take. */
+  readonly budget?: Budget;
+  /** What it and all under it may take. */
+  readonly treeBudget?: Budget;
+  /** The form of its result: its last step is asked for it. */
+  readonly output?: OutputSpec;
+  /** Those of a higher priority are started first (default 0). */
+  readonly priority?: number;
 }
 
-export interface DelegateOptions extends Omit<RunOptions, 'signal'> {
+export interface DelegateOptions
+  extends Pick<RunOptions, 'model' | 'instructions' | 'maxSteps' | 'useTools'>,
+    Pick<DelegateTask, 'budget' | 'treeBudget' | 'output'> {
+  /** Tools that are offered instead of the deck's; or the names of those of the deck that the children may call. */
+  readonly tools?: DeckTools | readonly string[];
   /** Where what the children inherit begins. */
   readonly since?: Point;
   readonly fresh?: boolean;
+  /** How much they inherit, where `since` does not say (K31). */
+  readonly context?: ForkOptions['context'];
   /** How many children run at once (default 4). */
   readonly concurrency?: number;
   /** In which order results are merged: as they come, or as they were spawned. */
   readonly order?: 'completion' | 'spawn';
+  /** How results are merged: `structured` by default for tasks that have an `output`. */
+  readonly strategy?: 'result' | 'summary' | 'structured' | MergeText;
+  /** Each result starts a run of the parent, which nobody waits for (B22, K32). */
+  readonly onComplete?: 'notify_parent';
+  readonly onConflict?: MergeOptions['onConflict'];
+  /** When a parent that is being run takes results in: by default between two steps if that run asked for them, else at its end. */
+  readonly at?: MergeOptions['at'];
   readonly signal?: AbortSignal;
+  /** The run and the tool call that ask for it; `blocking`: the call's result is what the children come to. */
+  readonly by?: SpawnedBy & { readonly blocking: boolean };
 }
 
 /** What one child came to. */
@@ -42,6 +76,8 @@ export interface ChildOutcome {
   readonly merged: Merged | undefined;
   readonly usage: Usage | undefined;
   readonly text: string;
+  /** The result that it gave in a form. */
+  readonly output?: Json;
   /** Why the child failed, or why its result could not be merged: one that waits for an answer is still running. */
   readonly error?: string;
 }
@@ -53,33 +89,54 @@ export type ChildEvent =
   | { readonly type: 'child-ended'; readonly session: string; readonly status: Task }
   | { readonly type: 'child-merged'; readonly session: string; readonly merged: Merged };
 
+/** What is delegated, and how. */
+interface Delegated {
+  readonly tasks: readonly DelegateTask[];
+  readonly options: DelegateOptions;
+}
+
+interface Forked {
+  readonly child: Child;
+  readonly task: DelegateTask;
+}
+
 /**
  * A delegation under way: iterate it for what happens, await it for what the children came to, in the order of the
  * tasks. It goes on whether or not anyone reads. It rejects before anything is forked when a model cannot be used.
  */
 export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readonly ChildOutcome[]> {
+  readonly #parts: DeckParts;
+  readonly #parent: Session;
+  readonly #asked: Delegated;
+  readonly #signal: AbortSignal;
   readonly #events = new EventLog<ChildEvent>();
   readonly #controller = new AbortController();
   readonly #children: string[] = [];
+  readonly #forked = Promise.withResolvers<readonly string[]>();
   readonly #outcomes: Promise<readonly ChildOutcome[]>;
 
-  constructor(
-    parts: DeckParts,
-    parent: Session,
-    { tasks, options }: { tasks: readonly DelegateTask[]; options: DelegateOptions },
-  ) {
+  constructor(parts: DeckParts, parent: Session, asked: Delegated) {
+    this.#parts = parts;
+    this.#parent = parent;
+    this.#asked = asked;
     // A child may start later than the run that it is for was aborted.
-    const given = [options.signal, parts.worker(parent).forChildren].filter((signal) => signal !== undefined);
-    const signal = AbortSignal.any([this.#controller.signal, ...given]);
-    this.#outcomes = this.#work(parts, parent, { tasks, options: { ...options, signal } }).finally(() =>
-      this.#events.close(),
+    const given = [asked.options.signal, parts.worker(parent).forChildren].filter(
+      (signal) => signal !== undefined,
     );
-    this.#outcomes.catch(() => {});
+    this.#signal = AbortSignal.any([this.#controller.signal, ...given]);
+    this.#outcomes = this.#work().finally(() => this.#events.close());
+    this.#outcomes.catch((error) => this.#forked.reject(error));
+    this.#forked.promise.catch(() => {});
   }
 
   /** The names of the children, once they are forked. */
   get children(): readonly string[] {
     return this.#children;
+  }
+
+  /** The names of the children, when all of them are forked. Rejects when they cannot be. */
+  get forked(): Promise<readonly string[]> {
+    return this.#forked.promise;
   }
 
   /** Stops all children that run; what they did is merged as aborted. */
@@ -99,30 +156,30 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
     await this.#outcomes;
   }
 
-  async #work(
-    parts: DeckParts,
-    parent: Session,
-    {
-      tasks,
-      options,
-    }: { tasks: readonly DelegateTask[]; options: DelegateOptions & { signal: AbortSignal } },
-  ): Promise<readonly ChildOutcome[]> {
-    await checkModels(parts, { tasks, options });
-    const forked: { child: Child; task: DelegateTask }[] = [];
+  async #work(): Promise<readonly ChildOutcome[]> {
+    const { tasks, options } = this.#asked;
+    await checkModels(this.#parts, tasks, options);
+    const forked: Forked[] = [];
     for (const task of tasks) {
-      const child = await parent.fork(forkOptions(task, options));
+      const child = await this.#childFor(task);
       this.#children.push(child.name);
       this.#events.push({ type: 'child-forked', session: child.name, task: task.task });
       forked.push({ child, task });
     }
-    const runs = await this.#runAll(parts, forked, options);
+    this.#forked.resolve(this.#children);
+    const queue = new PQueue({ concurrency: options.concurrency ?? 4 });
     let before: Promise<unknown> = Promise.resolve();
-    const outcomes = forked.map(async ({ child }, i) => {
+    const outcomes = forked.map(async (one) => {
       const turn = before;
       const outcome = (async () => {
-        const run = await runs[i];
-        if (options.order === 'spawn') await turn;
-        return await this.#merge(child, run ?? { text: '' }, options.signal);
+        const run = await queue.add(async () => await this.#run(one), { priority: one.task.priority ?? 0 });
+        if (options.order === 'spawn') await turn.catch(() => {});
+        try {
+          return await this.#bringHome(one, run);
+        } finally {
+          // Until here nobody else brings it home.
+          this.#parts.jobs.delete(one.child.name);
+        }
       })();
       before = outcome;
       return await outcome;
@@ -130,91 +187,138 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
     return await Promise.all(outcomes);
   }
 
-  /** Starts every child on an engine of its own width; each promise tells how one ended. */
-  async #runAll(
-    parts: DeckParts,
-    forked: readonly { child: Child; task: DelegateTask }[],
-    { concurrency = 4, signal, ...options }: DelegateOptions & { signal: AbortSignal },
-  ): Promise<Promise<RunEnd>[]> {
-    const engine = parts.engine ?? inProcessEngine({ concurrency });
-    if (parts.engine === undefined) await engine.work(parts.work);
-    const ends: Promise<RunEnd>[] = [];
-    for (const { child, task } of forked) {
-      // One child asked for twice, by its key, is started once: who asks again waits for the same end.
-      const started = parts.jobs.get(child.name);
-      if (started !== undefined) {
-        ends.push(started.end);
-        continue;
-      }
-      const { promise: end, resolve } = Promise.withResolvers<RunEnd>();
-      const model = task.model ?? options.model;
-      const runOptions = { ...runOptionsOf(options), ...(model !== undefined && { model }) };
-      const run = async (cancelled: AbortSignal) => {
-        resolve(await this.#runOne(child, { ...runOptions, signal: AbortSignal.any([signal, cancelled]) }));
-        parts.jobs.delete(child.name);
-      };
-      parts.jobs.set(child.name, { run, end });
-      ends.push(end);
-      await engine.start({
-        id: child.name,
-        parent: child.parent,
-        depth: await depthOf(parts.store, child.name),
-      });
+  async #childFor(task: DelegateTask): Promise<Child> {
+    const { store } = this.#parts;
+    const { options } = this.#asked;
+    const { by } = options;
+    const parent = await this.#parent.info();
+    if (task.resume !== undefined) {
+      const info = await store.find(task.resume);
+      if (info?.parentId !== parent.id)
+        throw new SessionError(
+          'SESSION_BAD_INPUT',
+          `cannot go on with '${task.resume}': it is no child of '${parent.name}'`,
+          {
+            data: { session: parent.name, child: task.resume },
+          },
+        );
+      if (info.delivery === 'discarded')
+        throw new SessionError('SESSION_ENDED', `cannot go on with '${task.resume}': it was discarded`, {
+          data: { session: task.resume },
+        });
+      return new Child(this.#parts, info, { onUnmerged: 'keep' });
     }
-    return ends;
+    const fork = forkOptions(task, options, by?.blocking === true);
+    const info = await spawn(this.#parts, parent, { options: fork, by });
+    return new Child(this.#parts, info, { ...fork, onUnmerged: 'keep' });
   }
 
-  async #runOne(child: Child, options: RunOptions & { signal: AbortSignal }): Promise<RunEnd> {
+  /** Has a child run by the deck's engine, and waits until it has ended. */
+  async #run({ child, task }: Forked): Promise<RunEnd> {
+    const { jobs, engine, store } = this.#parts;
+    // One child asked for twice, by its key, is started once: who asks again waits for the same end.
+    const started = jobs.get(child.name);
+    if (started !== undefined) return await started.end;
+    const { promise: end, resolve } = Promise.withResolvers<RunEnd>();
+    const run = async (cancelled: AbortSignal) => {
+      resolve(await this.#runOne({ child, task }, AbortSignal.any([this.#signal, cancelled])));
+    };
+    jobs.set(child.name, { run, end });
+    await engine.start({
+        id: child.name,
+        parent: child.parent,
+        depth: await depthOf(store, await child.info()),
+        ...(task.priority !== undefined && { priority: task.priority }),
+      });
+    return await end;
+  }
+
+  async #runOne({ child, task }: Forked, signal: AbortSignal): Promise<RunEnd> {
+    const options = {
+      ...runOptionsOf(this.#parts, this.#parent, { task, options: this.#asked.options }),
+      signal,
+    };
+    const again = task.resume !== undefined;
     for (;;) {
       try {
-        const run = child.run(undefined, { ...options, unlessEnded: true });
+        const run = again
+          ? child.run(task.task, options)
+          : child.run(undefined, { ...options, unlessEnded: true });
         for await (const event of run) this.#events.push({ type: 'child-event', session: child.name, event });
-        const { text, usage, error, finish } = await run;
-        if (finish === 'waiting') return { text, usage, waits: true };
-        return { text, usage, ...(error !== undefined && { error: error.message }) };
+        const { usage, error, finish } = await run;
+        if (finish === 'waiting') return { usage, waits: true };
+        return { usage, ...(error !== undefined && { error: error.message }) };
       } catch (error) {
         const code = error instanceof SessionError ? error.code : undefined;
         // A child of a key that was delegated before, and came to its end then.
-        if (code === 'SESSION_ENDED') return { text: '' };
+        if (code === 'SESSION_ENDED') return {};
         // The run could not start or not be recorded: its parent is told all the same.
-        if (code !== 'SESSION_BUSY') return { text: '', error: messageOf(error), broken: true };
+        if (code !== 'SESSION_BUSY') return { error: messageOf(error), broken: true };
         // Another process has been given the same key, and is at work on it.
-        if (options.signal.aborted) return { text: '', error: messageOf(error) };
+        if (signal.aborted) return { error: messageOf(error) };
         await sleep(pollMs);
       }
     }
   }
 
-  async #merge(child: Child, run: RunEnd, signal: AbortSignal): Promise<ChildOutcome> {
+  async #bringHome({ child }: Forked, run: RunEnd): Promise<ChildOutcome> {
+    const info = await child.info();
+    const told = await toldBy(this.#parts.store, info);
+    const ended = {
+      session: child.name,
+      usage: run.usage,
+      text: told.text,
+      ...(told.value !== undefined && typeof told.value !== 'string' && { output: told.value }),
+    };
     if (run.waits === true) {
       const error = `cannot merge '${child.name}' yet: it waits for an answer`;
-      return {
-        session: child.name,
-        status: 'running',
-        usage: run.usage,
-        text: run.text,
-        merged: undefined,
-        error,
-      };
+      return { ...ended, status: 'running', merged: undefined, error };
     }
-    const info = await child.info();
     const status = run.broken === true ? 'failed' : (info.task ?? 'completed');
     this.#events.push({ type: 'child-ended', session: child.name, status });
-    const ended = { session: child.name, status, usage: run.usage, text: run.text };
     try {
-      const request = { status, text: `Error: ${run.error ?? 'unknown'}`, force: true };
-      const merged = await finish(child, run.broken === true ? request : {}, signal);
-      this.#events.push({ type: 'child-merged', session: child.name, merged });
-      return { ...ended, merged, ...(run.error !== undefined && { error: run.error }) };
+      const merged = await this.#deliver(info, run);
+      if (merged !== undefined) this.#events.push({ type: 'child-merged', session: child.name, merged });
+      return { ...ended, status, merged, ...(run.error !== undefined && { error: run.error }) };
     } catch (error) {
-      return { ...ended, merged: undefined, error: messageOf(error) };
+      return { ...ended, status, merged: undefined, error: messageOf(error) };
+    }
+  }
+
+  /** Merges a child whose task has ended: whoever ran it elsewhere may still be about to let go of it. */
+  async #deliver(info: SessionInfo, run: RunEnd): Promise<Merged | undefined> {
+    const { strategy, onConflict, at, by } = this.#asked.options;
+    const broken =
+      run.broken === true
+        ? ({
+            status: 'failed',
+            text: `Error: ${run.error ?? 'unknown'}`,
+            force: true,
+            strategy: 'result',
+          } as const)
+        : {};
+    for (;;) {
+      try {
+        return await deliver(this.#parts, info, {
+          ...(typeof strategy === 'function' && { strategy }),
+          ...(onConflict !== undefined && { onConflict }),
+          ...(at !== undefined && { at }),
+          ...broken,
+          // The call of a run that is being aborted never gets its result.
+          answered: by?.blocking === true && !this.#signal.aborted,
+          // That call stays open until the next run of the parent: nobody waits for that here.
+          ...(by?.blocking === true && { waitMs: 0 }),
+        });
+      } catch (error) {
+        if (!childIsBusy(error) || this.#signal.aborted) throw error;
+        await sleep(pollMs);
+      }
     }
   }
 }
 
 /** What running a child came to. */
 export interface RunEnd {
-  readonly text: string;
   readonly usage?: Usage;
   readonly error?: string;
   /** The run never came to a recorded end. */
@@ -225,22 +329,11 @@ export interface RunEnd {
 
 const pollMs = 50;
 
-/** Merges a child whose task has ended: whoever ran it elsewhere may still be about to let go of it. */
-async function finish(child: Child, request: MergeOptions, signal: AbortSignal): Promise<Merged> {
-  for (;;) {
-    try {
-      return await child.finish(request);
-    } catch (error) {
-      if (!childIsBusy(error) || signal.aborted) throw error;
-      await sleep(pollMs);
-    }
-  }
-}
-
 /** A model that cannot be used must fail before anything is forked. */
 async function checkModels(
   { config, env, store }: DeckParts,
-  { tasks, options }: { tasks: readonly DelegateTask[]; options: DelegateOptions },
+  tasks: readonly DelegateTask[],
+  options: DelegateOptions,
 ): Promise<void> {
   const { needModel } = await import('./model.ts');
   for (const { task, model } of tasks) {
@@ -250,29 +343,59 @@ async function checkModels(
   }
 }
 
-/** How many forks lie between a session and its root. */
-async function depthOf(store: TapeStore, session: string): Promise<number> {
-  let depth = 0;
-  for (let at = await store.find(session); at?.parentId !== undefined; at = await store.find(at.parentId))
-    depth += 1;
-  return depth;
-}
-
-function forkOptions({ task, contextSummary, name, key }: DelegateTask, { since, fresh }: DelegateOptions) {
+function forkOptions(task: DelegateTask, options: DelegateOptions, blocking: boolean): ForkOptions {
+  const { since, fresh, context, tools, onComplete, strategy } = options;
+  const names = task.tools ?? namesOf(tools);
+  const given = {
+    name: task.name,
+    key: task.key,
+    model: task.model ?? options.model,
+    instructions: task.instructions ?? options.instructions,
+    budget: task.budget ?? options.budget,
+    treeBudget: task.treeBudget ?? options.treeBudget,
+    output: task.output ?? options.output,
+    tools: names,
+    since,
+    fresh,
+    context,
+  };
+  const asked =
+    typeof strategy === 'string' ? strategy : given.output === undefined ? undefined : 'structured';
   return {
-    intention: { nextSteps: task, ...(contextSummary !== undefined && { contextSummary }) },
-    ...(name !== undefined && { name }),
-    ...(key !== undefined && { key }),
-    ...(since !== undefined && { since }),
-    ...(fresh !== undefined && { fresh }),
-    deliver: 'merge' as const,
+    ...(Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as ForkOptions),
+    ...(asked !== undefined && { strategy: asked }),
+    intention: {
+      nextSteps: task.task,
+      ...(task.contextSummary !== undefined && { contextSummary: task.contextSummary }),
+      ...(onComplete !== undefined && { triggerOnComplete: onComplete }),
+    },
+    deliver: blocking ? 'tool-result' : onComplete === 'notify_parent' ? 'merge+turn' : 'merge',
   };
 }
 
-function runOptionsOf({ tools, instructions, maxSteps }: Omit<DelegateOptions, 'signal'>): RunOptions {
+function namesOf(tools: DelegateOptions['tools']): readonly string[] | undefined {
+  if (tools === undefined) return undefined;
+  return isNames(tools) ? tools : Object.keys(tools);
+}
+
+function isNames(tools: DeckTools | readonly string[]): tools is readonly string[] {
+  return Array.isArray(tools);
+}
+
+/** What a child is run with. What it does not say itself is as in the run of its parent that is under way. */
+function runOptionsOf(
+  parts: DeckParts,
+  parent: Session,
+  { task, options }: { readonly task: DelegateTask; readonly options: DelegateOptions },
+): RunOptions {
+  const running = parts.worker(parent).job?.options;
+  const tools = options.tools === undefined || isNames(options.tools) ? running?.tools : options.tools;
+  const model =
+    task.model ?? options.model ?? (typeof running?.model === 'object' ? running.model : undefined);
   return {
+    ...(model !== undefined && { model }),
     ...(tools !== undefined && { tools }),
-    ...(instructions !== undefined && { instructions }),
-    ...(maxSteps !== undefined && { maxSteps }),
+    ...(options.useTools !== undefined && { useTools: options.useTools }),
+    ...(options.maxSteps !== undefined && { maxSteps: options.maxSteps }),
   };
 }

@@ -7,6 +7,8 @@ export interface RunSpec {
   /** How many forks lie between it and a root. */
   readonly depth: number;
   readonly parent?: string;
+  /** Higher comes first (default 0). */
+  readonly priority?: number;
 }
 
 /** Who runs children. Results are read from their tapes, never from the engine. */
@@ -17,23 +19,34 @@ export interface RunEngine {
   stop(o?: { drain?: boolean }): Promise<void>;
 }
 
-/** Runs children in this process, so many at a time. */
+/**
+ * Runs children in this process, so many of each depth at a time: one that waits for its own children does not keep them from
+ * being run. Those of a higher priority come first.
+ */
 export function inProcessEngine({ concurrency = 4 }: { concurrency?: number } = {}): RunEngine {
-  const queue = new PQueue({ concurrency });
+  const queues = new Map<number, PQueue>();
   const runs = new Map<string, AbortController>();
   let handle: (run: RunSpec, signal: AbortSignal) => Promise<void> = async () => {};
+  const queueOf = (depth: number) => {
+    const queue = queues.get(depth) ?? new PQueue({ concurrency });
+    queues.set(depth, queue);
+    return queue;
+  };
   return {
     async start(run) {
       if (runs.has(run.id)) return;
       const controller = new AbortController();
       runs.set(run.id, controller);
-      const work = queue.add(async () => {
-        try {
-          await handle(run, controller.signal);
-        } finally {
-          runs.delete(run.id);
-        }
-      });
+      const work = queueOf(run.depth).add(
+        async () => {
+          try {
+            await handle(run, controller.signal);
+          } finally {
+            runs.delete(run.id);
+          }
+        },
+        { priority: run.priority ?? 0 },
+      );
       // The handler records its failures on the tape, where those who wait look.
       work.catch(() => {});
     },
@@ -45,7 +58,7 @@ export function inProcessEngine({ concurrency = 4 }: { concurrency?: number } = 
     },
     async stop({ drain = false } = {}) {
       if (!drain) for (const controller of runs.values()) controller.abort(new Error('stopped'));
-      await queue.onIdle();
+      await Promise.all([...queues.values()].map((queue) => queue.onIdle()));
     },
   };
 }

@@ -14,7 +14,9 @@ export type SessionErrorCode =
   | 'SESSION_NO_CALL'
   | 'SESSION_CLOSED'
   | 'SESSION_ENDED'
-  | 'SESSION_MERGE_WAITING';
+  | 'SESSION_MERGE_WAITING'
+  | 'SESSION_LIMIT'
+  | 'SESSION_BAD_RESULT';
 
 /** Says what could not be done, to what, and why. */
 export class SessionError extends Error {

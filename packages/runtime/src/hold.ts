@@ -1,4 +1,5 @@
 import {
+  type DrainOptions,
   fenced,
   type InboxItem,
   type Lease,
@@ -19,7 +20,7 @@ export interface Hold {
   /** What waits in the inbox. */
   inbox(): Promise<readonly InboxItem[]>;
   /** Does what arrived in the inbox, and what `taken` says of the rest. Call it at settled points only. */
-  drain(taken?: readonly Taken[]): Promise<void>;
+  drain(taken?: readonly Taken[], o?: DrainOptions): Promise<void>;
   /** Looks now whether somebody else has written, instead of at the next poll. */
   look(): Promise<void>;
   /** Empties the inbox and gives the lease back; false when it holds something for a run that `inputs` asks about. */
@@ -77,8 +78,8 @@ export async function hold(
     lost: lost.signal,
     look,
     inbox: async () => await store.inbox(lease.id),
-    drain: async (taken = []) => {
-      await store.drain(lease, taken);
+    drain: async (taken = [], o = {}) => {
+      await store.drain(lease, taken, o);
     },
     release: async ({ inputs = false } = {}) => {
       if (lost.signal.aborted) {

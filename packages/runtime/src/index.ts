@@ -1,5 +1,6 @@
+export type { Budget } from './budget.ts';
 export { checkConfig } from './check-config.ts';
-export { Child, type ForkOptions } from './child.ts';
+export { Child } from './child.ts';
 export {
   type ApprovalRequest,
   type ConfigLayers,
@@ -20,10 +21,12 @@ export {
   type DelegateTask,
   Delegation,
 } from './delegate.ts';
+export { type DelegateToolOptions, delegateTool, delegationTools, sendMessageTool } from './delegate-tool.ts';
 export { inProcessEngine, type RunEngine, type RunSpec } from './engine.ts';
 export { SessionError, type SessionErrorCode } from './errors.ts';
-export type { CallName, SessionEvent, WaitingCall } from './events.ts';
+export type { AwaitedAnswer, CallName, SessionEvent, WaitingCall } from './events.ts';
 export type { MergeOptions } from './merge.ts';
+export type { MergeText } from './merge-text.ts';
 export {
   carriedModel,
   checkModel,
@@ -56,6 +59,7 @@ export type {
   SubscribeOptions,
 } from './session-options.ts';
 export type { ModelUsage, SessionUsage, UsageSum } from './session-usage.ts';
+export type { ForkOptions, OutputSpec, SpawnedBy } from './spawn.ts';
 export type { Phase, RunStatus, Status } from './status.ts';
-export type { DeckTool, DeckTools, ToolPaths, ToolTraits } from './tool-traits.ts';
+export type { DeckTool, DeckTools, ToolContext, ToolPaths, ToolTraits } from './tool-traits.ts';
 export { type CostOf, noUsage, type Usage } from './usage.ts';

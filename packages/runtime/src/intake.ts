@@ -13,6 +13,7 @@ import type { LoopContext } from './loop.ts';
 import { answerFault, awaitsAnswer, batchNotes, type OpenCall, openBatch } from './open-batch.ts';
 import { superseded } from './orphans.ts';
 import { decide } from './queue.ts';
+import { forkTermsOf } from './settings.ts';
 import { denied, plainOutput } from './tools.ts';
 
 /** Appends what the run begins with; input answers the calls that wait for somebody: they are superseded. */
@@ -75,9 +76,22 @@ export async function takeMessages(
   const items = decision.do === 'steer' ? decision.items : [];
   await hold.drain(
     items.map((item) => ({ id: item.id, drafts: itemDrafts(item, { open: [], run: context.run, spec }) })),
+    { later: await mergesForLater(context, inbox) },
   );
   if (items.length > 0) context.tell({ type: 'steered', messages: items.length });
   return items.length > 0;
+}
+
+/** Results of children that this run did not ask for, and that can wait until it has ended. */
+async function mergesForLater({ store, run }: LoopContext, inbox: readonly InboxItem[]): Promise<string[]> {
+  const later: string[] = [];
+  for (const { id, body } of inbox) {
+    if (body.type !== 'merge' || body.draft.at === 'step') continue;
+    const child = body.draft.at === 'idle' ? undefined : await store.find(body.draft.child);
+    const asked = child === undefined ? undefined : (await forkTermsOf(store, child)).terms.run;
+    if (asked !== run) later.push(id);
+  }
+  return later;
 }
 
 function asText(value: Json | undefined): string | undefined {

@@ -1,14 +1,25 @@
-import { type Appended, assistantText, type Draft, type Json, note, type TapeStore } from '@tapedeck/tape';
+import {
+  type Appended,
+  assistantText,
+  type Draft,
+  type Json,
+  type JsonObject,
+  type Seq,
+  type TapeStore,
+} from '@tapedeck/tape';
 import type { ToolSet } from 'ai';
 import { type BatchEnd, runBatch } from './batch.ts';
+import type { Reached } from './budget.ts';
 import type { Chunk } from './chunks.ts';
 import type { DeckConfig, Limits } from './config.ts';
-import { isUnstorable, messageOf, SessionError } from './errors.ts';
+import { complete, halt, recordAbort, recordFailure, settleAbort } from './end.ts';
+import type { SessionError } from './errors.ts';
 import type { SessionEvent } from './events.ts';
-import type { Answer, LanguageModel, ModelFailure, ModelMessage } from './model.ts';
+import type { Answer, LanguageModel, ModelMessage } from './model.ts';
 import type { OpenCall } from './open-batch.ts';
-import { unbegunResults } from './orphans.ts';
+import { giveResult, owedResult } from './result.ts';
 import type { Finish } from './run.ts';
+import type { Session } from './session.ts';
 import type { Phase } from './status.ts';
 import type { DeckTools } from './tool-traits.ts';
 import { promptOf, takeTurn } from './turn.ts';
@@ -18,6 +29,8 @@ import { addUsage, noUsage, type Usage } from './usage.ts';
 export interface LoopContext {
   readonly run: string;
   readonly session: string;
+  /** The session that it was forked from. */
+  readonly parent: string | undefined;
   readonly store: TapeStore;
   readonly model: LanguageModel;
   readonly summarizer: LanguageModel | undefined;
@@ -25,6 +38,16 @@ export interface LoopContext {
   /** The tools as they are sent. */
   readonly definitions: ToolSet;
   readonly instructions: string | undefined;
+  /** The session, for tools that act on it. */
+  readonly handle: Session;
+  /** Whether a tool is offered, and may not be used here. */
+  readonly forbidden: (name: string) => boolean;
+  /** The last inherited position, of a session that inherits something. */
+  readonly base: Seq | undefined;
+  /** Whether a budget allows a further model call. */
+  readonly reached: () => Promise<Reached | undefined>;
+  /** JSON Schema of the result that the last step is asked for. */
+  readonly output: JsonObject | undefined;
   readonly limits: Required<Limits>;
   readonly onApproval: DeckConfig['onApproval'];
   readonly cost: DeckConfig['cost'];
@@ -36,6 +59,8 @@ export interface LoopContext {
   /** Says what the run is at. */
   readonly enter: (phase: Phase) => void;
   readonly retrying: (attempt: number, message: string) => void;
+  /** Makes a model call when its provider has room for one. */
+  readonly calling: <T>(call: () => Promise<T>) => Promise<T>;
   /** Commits entries under the run's lease. */
   readonly append: (drafts: readonly Draft[]) => Promise<Appended>;
   /** Commits what a live answer came to, in place of its chunks. */
@@ -67,6 +92,9 @@ export async function runLoop(context: LoopContext, open: readonly OpenCall[] = 
   let calls = open;
   let messages: readonly ModelMessage[] = open.length === 0 ? [] : (await promptOf(context)).messages;
   let answer: Answer | undefined;
+  const owed = open.length > 0 ? undefined : await owedResult(context);
+  if (context.output !== undefined && owed !== undefined)
+    return await giveResult(context, { schema: context.output, done, owed });
   for (;;) {
     if (calls.length > 0) context.enter('processing');
     const { end, unbegun } = calls.length === 0 ? nothingToRun : await runBatch(context, calls, messages);
@@ -79,9 +107,13 @@ export async function runLoop(context: LoopContext, open: readonly OpenCall[] = 
     if (answer !== undefined)
       tell({ type: 'iteration-completed', iteration: done.steps, usage: answer.usage, willContinue });
     if (signal.aborted) return { ...done, ...(await settleAbort(context, [])) };
+    const reached = willContinue ? await context.reached() : more ? outOfSteps(done.steps) : undefined;
+    if (reached !== undefined) return { ...done, ...(await halt(context, reached, done.steps)) };
     if (!willContinue) {
-      if (more) await context.append([note('run/halted', { run: context.run, steps: done.steps })]);
-      return { ...done, ...complete(context, more ? 'halted' : finishOf(answer)) };
+      const finish = finishOf(answer);
+      if (finish === 'stop' && context.output !== undefined)
+        return await giveResult(context, { schema: context.output, done, owed: { state: 'ask' } });
+      return { ...done, ...complete(context, finish) };
     }
     const turn = await takeTurn(context, done.steps + 1);
     done = { ...done, steps: done.steps + 1, usage: addUsage(done.usage, turn.room) };
@@ -96,67 +128,12 @@ export async function runLoop(context: LoopContext, open: readonly OpenCall[] = 
   }
 }
 
+function outOfSteps(steps: number): Reached {
+  return { limit: 'steps', message: `no end after ${steps} steps, which is the limit` };
+}
+
 const nothingToRun: BatchEnd = { end: 'done', unbegun: [] };
 
 function finishOf(answer: Answer | undefined): Finish {
   return answer?.finish === 'length' ? 'length' : answer?.finish === 'error' ? 'error' : 'stop';
-}
-
-function complete({ tell }: LoopContext, finish: Finish): { readonly finish: Finish } {
-  tell({ type: 'session-completed', finish, haltedAtLimit: finish === 'halted' });
-  return { finish };
-}
-
-async function recordFailure(
-  context: LoopContext,
-  { failure, partial }: { failure: ModelFailure; partial: readonly Draft[] },
-): Promise<Pick<LoopResult, 'finish' | 'error'>> {
-  if (context.signal.aborted) return await settleAbort(context, partial);
-  const { message, response } = failure;
-  const payload = { run: context.run, message, ...(response !== undefined && { response }) };
-  // Calls of a broken answer were never asked for in full: they must not hold up what comes next.
-  const said = [...partial, ...unbegunResults(partial, context.run)];
-  await settleEnd(context, said, note('run/error', payload));
-  return { ...complete(context, 'error'), error: modelError(context.session, failure) };
-}
-
-function modelError(session: string, failure: ModelFailure): SessionError {
-  if (failure.cause instanceof SessionError) return failure.cause;
-  return new SessionError(
-    'SESSION_MODEL_FAILED',
-    `cannot go on with '${session}': the model failed: ${failure.message}`,
-    { data: { session }, cause: failure.cause },
-  );
-}
-
-async function recordAbort(
-  context: LoopContext,
-  answer: Answer | undefined,
-  { steps, unbegun }: { readonly steps: number; readonly unbegun: readonly string[] },
-): Promise<Pick<LoopResult, 'finish'>> {
-  if (answer !== undefined)
-    context.tell({ type: 'iteration-completed', iteration: steps, usage: answer.usage, willContinue: false });
-  return await settleAbort(context, [], unbegun);
-}
-
-/** Half an answer that is too large for an entry is let go: that the run has ended must be on the tape. */
-async function settleEnd({ settle }: LoopContext, said: readonly Draft[], end: Draft): Promise<void> {
-  try {
-    await settle([...said, end]);
-  } catch (error) {
-    if (!isUnstorable(error)) throw error;
-    await settle([end]);
-  }
-}
-
-/** What was said so far and that it was broken off are one act: alone, the first would look like an answer. */
-async function settleAbort(
-  context: LoopContext,
-  partial: readonly Draft[],
-  unbegun: readonly string[] = [],
-): Promise<Pick<LoopResult, 'finish'>> {
-  const reason = messageOf(context.signal.reason);
-  await settleEnd(context, partial, note('run/aborted', { run: context.run, reason, unbegun }));
-  context.tell({ type: 'session-cancelled', reason });
-  return { finish: 'aborted' };
 }

@@ -1,10 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Merged, type MergeRequest, processOwner, TapeError, type TapeStore } from '@tapedeck/tape';
+import {
+  type Merged,
+  type MergeRequest,
+  processOwner,
+  type SessionInfo,
+  TapeError,
+  type TapeStore,
+} from '@tapedeck/tape';
+import type { DeckParts } from './deck.ts';
 import { SessionError } from './errors.ts';
 import { hold } from './hold.ts';
+import { type TextOptions, writeText } from './merge-text.ts';
 import { closeOrphans } from './orphans.ts';
 
-export interface MergeOptions extends MergeRequest {
+export interface MergeOptions extends Omit<MergeRequest, 'strategy' | 'usage'>, TextOptions {
   /** How long to wait for a busy parent to take the merge in; by default as long as it takes. */
   readonly waitMs?: number;
   readonly signal?: AbortSignal;
@@ -15,14 +24,18 @@ const pollMs = 50;
 /**
  * Merges a child into its parent, or, while someone is writing the parent or it has calls without a result, leaves the
  * merge in its inbox and waits until it has been done. Whoever waits also tries to do it, in case the owner dies.
- * @throws SESSION_MERGE_WAITING when `waitMs` is over: the merge is accepted and still to be done
+ * @throws SESSION_MERGE_WAITING when `waitMs` is over: the merge is accepted and still to be done; what `writeText` throws
  */
 export async function mergeChild(
-  store: TapeStore,
+  parts: DeckParts,
   child: string,
-  { waitMs = Number.POSITIVE_INFINITY, signal, ...request }: MergeOptions = {},
+  { waitMs = Number.POSITIVE_INFINITY, signal, ...options }: MergeOptions = {},
 ): Promise<Merged> {
+  const { store } = parts;
   await settleChild(store, child);
+  const before = await repeated(store, child, options);
+  if (before !== undefined) return before;
+  const request = await requestOf(parts, child, { ...options, ...(signal !== undefined && { signal }) });
   let posted: string | undefined;
   const deadline = performance.now() + waitMs;
   for (;;) {
@@ -33,7 +46,7 @@ export async function mergeChild(
         return await store.merge(child, request);
     } catch (error) {
       if (!parentIsBusy(error)) throw error;
-      posted ??= (await post(store, child, request)).id;
+      posted ??= (await postMerge(store, child, request)).id;
     }
     if (performance.now() >= deadline)
       throw new SessionError(
@@ -47,17 +60,94 @@ export async function mergeChild(
   }
 }
 
-/** The calls that an abort left open in a child get their results now: nothing of it is going to be run. */
+/**
+ * Merges children in one act, all or none, in the order given.
+ * @throws SESSION_MERGE_WAITING when the parent could not be written for `waitMs`: nothing was merged
+ */
+export async function mergeChildren(
+  parts: DeckParts,
+  children: readonly string[],
+  { waitMs = Number.POSITIVE_INFINITY, signal, ...options }: MergeOptions = {},
+): Promise<readonly Merged[]> {
+  const { store } = parts;
+  const drafts: (MergeRequest & { child: string })[] = [];
+  for (const child of children) {
+    await settleChild(store, child);
+    const done = await repeated(store, child, options);
+    const request =
+      done === undefined
+        ? await requestOf(parts, child, { ...options, ...(signal !== undefined && { signal }) })
+        : {};
+    drafts.push({ ...request, child });
+  }
+  for (const deadline = performance.now() + waitMs; ; ) {
+    signal?.throwIfAborted();
+    try {
+      return await store.mergeAll(drafts);
+    } catch (error) {
+      if (!parentIsBusy(error)) throw error;
+    }
+    if (performance.now() >= deadline)
+      throw new SessionError(
+        'SESSION_MERGE_WAITING',
+        `cannot merge ${children.length} children yet: their parent is being written, or has calls without a result`,
+        { data: { children } },
+      );
+    await sleep(pollMs, undefined, { signal });
+  }
+}
+
+/** The receipt, where there is one already: nothing is written anew for it. */
+async function repeated(
+  store: TapeStore,
+  child: string,
+  { strategy, pick: _, model: __, ...request }: Omit<MergeOptions, 'waitMs' | 'signal'>,
+): Promise<Merged | undefined> {
+  return await store.merged(child, { ...request, ...(typeof strategy === 'string' && { strategy }) });
+}
+
+async function requestOf(
+  parts: DeckParts,
+  child: string,
+  { strategy, pick, model, signal, ...request }: Omit<MergeOptions, 'waitMs'>,
+): Promise<MergeRequest> {
+  const named = typeof strategy === 'string' ? { strategy } : {};
+  if (request.text !== undefined || strategy === undefined) return { ...request, ...named };
+  const written = await writeText(parts, await needChild(parts.store, child), {
+    strategy,
+    ...(pick !== undefined && { pick }),
+    ...(model !== undefined && { model }),
+    ...(signal !== undefined && { signal }),
+  });
+  return { ...request, ...named, ...written };
+}
+
+async function needChild(store: TapeStore, child: string): Promise<SessionInfo> {
+  // Resolving, unlike finding, throws when there is no such session.
+  await store.resolve(child, 'head');
+  const info = await store.find(child);
+  if (info === undefined) throw new TypeError('a session that resolves exists');
+  return info;
+}
+
+/** The calls that an abort or the end of its time left open in a child get their results now: nothing of it is going to be run. */
 async function settleChild(store: TapeStore, child: string): Promise<void> {
   const info = await store.find(child);
-  if (info === undefined || info.settled === info.head || info.task !== 'aborted') return;
+  if (info === undefined || info.settled === info.head) return;
+  const why = endedBy[info.task ?? ''];
+  if (why === undefined) return;
   const held = await hold(store, info.id, { owner: processOwner(`merge:${info.id}`) });
   try {
-    await closeOrphans(store, info.id, { hold: held, why: 'aborted by parent' });
+    await closeOrphans(store, info.id, { hold: held, why });
   } finally {
     await held.release();
   }
 }
+
+const endedBy: Readonly<Record<string, string>> = {
+  aborted: 'aborted by parent',
+  halted: 'its time was over',
+};
 
 /** Whether it is the parent that cannot take anything in yet, and not the child: someone is writing it, or its calls are open. */
 function parentIsBusy(error: unknown): boolean {
@@ -70,10 +160,15 @@ export function childIsBusy(error: unknown): boolean {
   return error instanceof TapeError && error.code === 'TAPE_BUSY' && error.data.child !== undefined;
 }
 
-async function post(store: TapeStore, child: string, request: MergeRequest): Promise<{ id: string }> {
+/** Leaves a merge in the inbox of the parent: whoever writes the parent does it at a settled point. */
+export async function postMerge(
+  store: TapeStore,
+  child: string,
+  request: MergeRequest,
+): Promise<{ id: string }> {
   const info = await store.find(child);
   const key = `merge:${info?.id}:${info?.headHash}`;
-  return await store.post(await parentOf(store, child, request), {
+  return await store.post(await parentNameOf(store, child, request), {
     body: { type: 'merge', draft: { ...request, child } },
     source: 'agent',
     key,
@@ -82,11 +177,11 @@ async function post(store: TapeStore, child: string, request: MergeRequest): Pro
 
 /** Whether the posted merge is still in the inbox, after trying to do it in the owner's place. */
 async function waiting(store: TapeStore, child: string, id: string, request: MergeRequest): Promise<boolean> {
-  const parent = await parentOf(store, child, request);
+  const parent = await parentNameOf(store, child, request);
   await store.drainOwnerless(parent);
   return (await store.inbox(parent)).some((item) => item.id === id);
 }
 
-async function parentOf(store: TapeStore, child: string, request: MergeRequest): Promise<string> {
+async function parentNameOf(store: TapeStore, child: string, request: MergeRequest): Promise<string> {
   return request.into ?? (await store.find(child))?.parentId ?? child;
 }

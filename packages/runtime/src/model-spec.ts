@@ -2,6 +2,7 @@ import { type Entry, isObject, type Json, type TapeStore } from '@tapedeck/tape'
 import { messageOf, SessionError } from './errors.ts';
 import type { LanguageModel } from './model.ts';
 import { readScript, scriptModel } from './script.ts';
+import { forkTermsOf } from './settings.ts';
 
 /** A model, or its name: `provider/model`, or `script:FILE`. */
 export type ModelSpec = LanguageModel | (string & {});
@@ -142,6 +143,10 @@ const pageSize = 20;
  * run takes in bears it, so that the last of them tells.
  */
 export async function carriedModel(store: TapeStore, session: string): Promise<string | undefined> {
+  const forked = async () => {
+    const info = await store.find(session);
+    return info === undefined ? undefined : (await forkTermsOf(store, info)).settings.model;
+  };
   let to: number | undefined;
   for (let searched = 0; searched < carriedMax; searched += pageSize) {
     const page: Entry[] = [];
@@ -151,9 +156,15 @@ export async function carriedModel(store: TapeStore, session: string): Promise<s
       ({ payload, meta }) =>
         isObject(payload) && payload.role === 'user' && (meta.run !== undefined || meta.model !== undefined),
     );
-    if (asked !== undefined) return typeof asked.meta.model === 'string' ? asked.meta.model : undefined;
-    if (page.length < pageSize || page[0] === undefined) return undefined;
+    if (asked !== undefined) return nameIn(asked, await forked());
+    if (page.length < pageSize || page[0] === undefined) break;
     to = page[0].seq - 1;
   }
-  return undefined;
+  return await forked();
+}
+
+/** A message that was inherited was not meant for what the session was forked to run with. */
+function nameIn({ inherited, meta }: Entry, forked: string | undefined): string | undefined {
+  const named = typeof meta.model === 'string' ? meta.model : undefined;
+  return inherited ? (forked ?? named) : (named ?? forked);
 }

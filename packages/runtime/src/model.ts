@@ -9,8 +9,11 @@ import {
 } from '@tapedeck/tape';
 import {
   isStepCount,
+  jsonSchema,
   type LanguageModel,
   type ModelMessage,
+  Output,
+  type SystemModelMessage,
   streamText,
   type TextStreamPart,
   type ToolSet,
@@ -24,12 +27,14 @@ import { normaliseUsage, type Usage } from './usage.ts';
 /** One model call: what to ask, and where its stream goes. */
 export interface ModelCall {
   readonly model: LanguageModel;
-  readonly instructions?: string | undefined;
+  readonly instructions?: string | SystemModelMessage | undefined;
   readonly messages: readonly ModelMessage[];
   /** Definitions of tools, without what would run them. */
   readonly tools: ToolSet;
   readonly signal: AbortSignal;
   readonly maxOutputTokens?: number | undefined;
+  /** JSON Schema that the answer is to follow. */
+  readonly output?: JsonObject | undefined;
   readonly onChunk: (chunk: Chunk) => void;
 }
 
@@ -64,7 +69,7 @@ export class ModelFailure extends Error {
  * @throws ModelFailure, with the signal's reason as its cause when it is aborted
  */
 export async function callModel(call: ModelCall): Promise<Answer> {
-  const { model, instructions, messages, tools, signal, maxOutputTokens } = call;
+  const { model, instructions, messages, tools, signal, maxOutputTokens, output } = call;
   try {
     signal.throwIfAborted();
     const result = streamText({
@@ -78,6 +83,7 @@ export async function callModel(call: ModelCall): Promise<Answer> {
       onError: () => {},
       ...(instructions !== undefined && { instructions }),
       ...(maxOutputTokens !== undefined && { maxOutputTokens }),
+      ...(output !== undefined && { output: Output.object({ schema: jsonSchema(output) }) }),
     });
     const step = Promise.resolve(result.finalStep);
     step.catch(() => {}); // The stream tells of every failure; this promise repeats the last.
@@ -205,4 +211,4 @@ export function needModel(model: LanguageModel | undefined, session: string): La
 
 // The SDK is loaded here and where models are made from their names, and nowhere else.
 export { APICallError, asSchema, createUIMessageStreamResponse, jsonSchema } from 'ai';
-export type { LanguageModel, ModelMessage };
+export type { LanguageModel, ModelMessage, SystemModelMessage };

@@ -70,7 +70,7 @@ export function openCallsOf(
           ...(typeof payload.reason === 'string' && { reason: payload.reason }),
         },
       });
-    else if (name === 'run/aborted')
+    else if (name === 'run/aborted' || name === 'run/halted')
       for (const { toolCallId } of calls) {
         const isUnbegun = Array.isArray(payload.unbegun) && payload.unbegun.includes(toolCallId);
         change(toolCallId, { aborted: true, ...(isUnbegun && { state: 'unbegun' }) });

@@ -44,19 +44,27 @@ export async function settleLeftovers(store: TapeStore, session: string, { lease
 /**
  * Gives the calls that a crash or an abort left open a recorded result: what they did is not known, and they are not run
  * again (G70, K23). Calls that wait for a person or a client are left alone, and so are those of `tools` that are safe to repeat: they
- * are returned, to be run.
+ * are returned, to be run. So are the calls left alone that `keep` names: what they wait for is still to come.
  */
 export async function closeOrphans(
   store: TapeStore,
   session: string,
-  { hold, tools = {}, why }: { hold: Hold; tools?: DeckTools; why?: string },
+  {
+    hold,
+    tools = {},
+    why,
+    keep = [],
+  }: { hold: Hold; tools?: DeckTools; why?: string; keep?: readonly string[] },
 ): Promise<readonly OpenCall[]> {
   const open = await openBatch(store, session);
   const repeatable = open.filter(
     (call) => call.state === 'begun' && toolOf(tools, call.toolName)?.safeToRepeat === true,
   );
   const orphans = open.filter(
-    (call) => (call.state === 'begun' || call.state === 'unbegun') && !repeatable.includes(call),
+    (call) =>
+      (call.state === 'begun' || call.state === 'unbegun') &&
+      !repeatable.includes(call) &&
+      !keep.includes(call.toolCallId),
   );
   if (orphans.length > 0)
     await store.append(

@@ -1,5 +1,6 @@
 import type { Appended, Awaitable } from '@tapedeck/tape';
 import { runBatch } from './batch.ts';
+import { boundsOf, timerFor } from './budget.ts';
 import { type Chunk, eventChunk } from './chunks.ts';
 import { limitsOf } from './config.ts';
 import { runPoint } from './crash-point.ts';
@@ -7,12 +8,14 @@ import { isUnstorable } from './errors.ts';
 import { begin, takeMessages } from './intake.ts';
 import { infoOf, type Job, namedFor, type Stage, summarizerOf } from './job.ts';
 import { type LoopContext, runLoop } from './loop.ts';
-import type { LanguageModel } from './model.ts';
+import { type LanguageModel, modelMeta } from './model.ts';
 import { openBatch } from './open-batch.ts';
 import { closeOrphans, settleLeftovers } from './orphans.ts';
 import type { Finish, RunResult } from './run.ts';
+import { allowedTools, forkTermsOf } from './settings.ts';
 import { markFailed, needUnended, taskAfter } from './task.ts';
 import { definitionsOf } from './tool-schema.ts';
+import { type DeckTools, toolOf } from './tool-traits.ts';
 
 /** One run, from what a crash left behind to its recorded end. The caller holds the lease and gives it back. */
 export async function perform(stage: Stage, job: Job, model: LanguageModel): Promise<RunResult> {
@@ -20,13 +23,20 @@ export async function perform(stage: Stage, job: Job, model: LanguageModel): Pro
   const { store, config, now } = parts;
   const { options, run } = job;
   if (options.unlessEnded === true) await needUnended(await infoOf(stage));
+  const info = await infoOf(stage);
+  const { settings, terms } = await forkTermsOf(store, info);
   const tools = options.useTools === false ? {} : (options.tools ?? config.tools ?? {});
+  const allowed = await allowedTools(store, info);
+  const forbidden = (name: string) =>
+    allowed !== undefined && !allowed.has(name) && toolOf(tools, name) !== undefined;
+  // What a child sees of its parent's prompt stays as it is, for the cache; what it may not use is refused when it is called.
+  const offered = terms.context === 'part' ? withoutForbidden(tools, forbidden) : tools;
   // What cannot be used must fail before anything is written.
-  const definitions = await definitionsOf(tools);
+  const definitions = await definitionsOf(offered);
   const summarizer = await summarizerOf(parts, session.name);
   runPoint('run/before-leftovers');
   await settleLeftovers(store, session.id, hold);
-  const again = await closeOrphans(store, session.id, { hold, tools });
+  const again = await closeOrphans(store, session.id, { hold, tools: withoutForbidden(tools, forbidden) });
   runPoint('run/orphans-closed');
   const before = await infoOf(stage);
   const isTask = before.parent !== undefined;
@@ -50,19 +60,28 @@ export async function perform(stage: Stage, job: Job, model: LanguageModel): Pro
     recorder.add(chunk);
     emit(chunk);
   };
+  const bounds = await boundsOf(store, info);
+  const time = timerFor(bounds?.deadline ?? Number.POSITIVE_INFINITY, { now, whose: session.name });
   const context: LoopContext = {
     run,
     session: session.name,
+    parent: info.parent,
+    handle: parts.session(info),
+    forbidden,
+    base: info.base > info.floor ? info.base : undefined,
+    reached: async () => await bounds?.reached(),
+    output: terms.output,
+    calling: parts.calling(modelMeta(model).provider),
     store,
     model,
     summarizer,
     tools,
     definitions,
-    instructions: options.instructions ?? config.instructions,
+    instructions: options.instructions ?? settings.instructions ?? config.instructions,
     limits: { ...limitsOf(config), ...(options.maxSteps !== undefined && { maxSteps: options.maxSteps }) },
     onApproval: config.onApproval,
     cost: config.cost,
-    signal: AbortSignal.any([stage.signal, hold.lost, broken.signal]),
+    signal: AbortSignal.any([stage.signal, hold.lost, broken.signal, time.signal]),
     now,
     emit: show,
     tell: (event) => show(eventChunk(event)),
@@ -97,7 +116,12 @@ export async function perform(stage: Stage, job: Job, model: LanguageModel): Pro
     throw broken.signal.aborted ? broken.signal.reason : error;
   } finally {
     unlisten();
+    time.stop();
   }
+}
+
+function withoutForbidden(tools: DeckTools, forbidden: (name: string) => boolean): DeckTools {
+  return Object.fromEntries(Object.entries(tools).filter(([name]) => !forbidden(name)));
 }
 
 function endChunk(finish: Finish, message: string | undefined): Chunk {

@@ -1,12 +1,27 @@
-import { type Entry, note, processOwner, type SessionInfo, type TapeStore, type Task } from '@tapedeck/tape';
+import {
+  type Entry,
+  isObject,
+  type JsonObject,
+  note,
+  processOwner,
+  type SessionInfo,
+  type TapeStore,
+  type Task,
+  toolResult,
+} from '@tapedeck/tape';
 import { Child } from './child.ts';
 import type { DeckParts } from './deck.ts';
+import { outcomesJson } from './delegate-tool.ts';
+import { deliver, isEnded } from './deliver.ts';
 import { messageOf, SessionError } from './errors.ts';
-import { hold } from './hold.ts';
+import { type Hold, hold } from './hold.ts';
 import { childIsBusy } from './merge.ts';
 import { needModel } from './model.ts';
 import { type ModelSpec, resolveModel } from './model-spec.ts';
+import { openBatch } from './open-batch.ts';
 import { closeOrphans } from './orphans.ts';
+import { toldBy } from './outcome.ts';
+import { forkTermsOf } from './settings.ts';
 
 export interface RecoverOptions {
   /** Only the children, grandchildren and so on of this session, and itself. */
@@ -27,6 +42,8 @@ export interface RecoveryReport {
   readonly aborted: readonly string[];
   /** Merged into their parents, those that had ended before too. */
   readonly merged: readonly string[];
+  /** Have a call that a person or a client has to answer: then they go on. */
+  readonly waiting: readonly string[];
   /** Somebody else is running them, or writes their parent and has their merge in its inbox. */
   readonly busy: readonly string[];
   /** Could not be gone on with or merged, and why. */
@@ -46,7 +63,7 @@ export async function recover(parts: DeckParts, options: RecoverOptions = {}): P
   const { store, config, env } = parts;
   const left = await leftBehind(store, options.session);
   const spec = options.model ?? config.model;
-  if (options.abort !== true && (await anyUnfinished(store, left))) {
+  if (options.abort !== true && (await anyUnfinished(store, left.flat()))) {
     if (spec === undefined)
       throw new SessionError(
         'SESSION_NO_MODEL',
@@ -55,34 +72,76 @@ export async function recover(parts: DeckParts, options: RecoverOptions = {}): P
           data: { abortable: true },
         },
       );
-    needModel((await resolveModel(spec, { env, store }))(''), left[0]?.name ?? '');
+    needModel((await resolveModel(spec, { env, store }))(''), left[0]?.[0]?.name ?? '');
   }
-  const report: Report = { resumed: [], aborted: [], merged: [], busy: [], failed: [] };
-  for (const info of left) {
-    options.signal?.throwIfAborted();
-    const child = new Child(parts, info, { onUnmerged: 'keep' });
-    try {
-      const what = await end(parts, child, options);
-      if (what !== undefined) report[what].push(info.name);
-      await settleParent(parts, child);
-      await child.finish({
-        waitMs: options.waitMs ?? 10_000,
-        ...(options.signal !== undefined && { signal: options.signal }),
+  const report: Report = { resumed: [], aborted: [], merged: [], waiting: [], busy: [], failed: [] };
+  // All children of one call come to their ends before the call gets its result, and that before its session goes on.
+  for (const infos of left) {
+    const ended: SessionInfo[] = [];
+    for (const info of infos)
+      await attempt(report, info, async () => {
+        options.signal?.throwIfAborted();
+        const what = await end(parts, new Child(parts, info, { onUnmerged: 'keep' }), options);
+        if (what !== undefined) report[what].push(info.name);
+        if (what !== 'waiting') ended.push(info);
       });
-      report.merged.push(info.name);
-    } catch (error) {
-      const { code } = error as { code?: unknown };
-      const busy = code === 'SESSION_BUSY' || code === 'SESSION_MERGE_WAITING' || childIsBusy(error);
-      // One child that cannot be helped must not keep the others from it.
-      if (busy) report.busy.push(info.name);
-      else report.failed.push({ session: info.name, message: messageOf(error) });
-    }
+    for (const info of ended)
+      await attempt(report, info, async () => {
+        await settleParent(parts, info);
+        await bringHome(parts, info, options);
+        report.merged.push(info.name);
+      });
   }
   return report;
 }
 
-/** Delegated children that are not merged yet, the deepest first. */
-async function leftBehind(store: TapeStore, session: string | undefined): Promise<readonly SessionInfo[]> {
+/** One child that cannot be helped must not keep the others from it. */
+async function attempt(report: Report, info: SessionInfo, act: () => Promise<void>): Promise<void> {
+  try {
+    await act();
+  } catch (error) {
+    const { code } = error as { code?: unknown };
+    const busy = code === 'SESSION_BUSY' || code === 'SESSION_MERGE_WAITING' || childIsBusy(error);
+    if (busy) report.busy.push(info.name);
+    else report.failed.push({ session: info.name, message: messageOf(error) });
+  }
+}
+
+/** Merges a child, as it stands now; one whose call has just got its result is left in the inbox, and taken from it. */
+async function bringHome(
+  parts: DeckParts,
+  { id }: SessionInfo,
+  { waitMs = 10_000, signal }: RecoverOptions,
+): Promise<void> {
+  const info = await parts.store.find(id);
+  if (info === undefined) return;
+  await deliver(parts, info, {
+    waitMs,
+    ...(signal !== undefined && { signal }),
+    // The call of a child that it waited for has its result: what the merge tells is known.
+    ...(info.deliver === 'tool-result' && (await isAnswered(parts.store, info)) && { context: false }),
+  });
+}
+
+/** Whether the result of the call that asked for a child says what the child came to. */
+async function isAnswered(store: TapeStore, { spawnCall, parentId, name }: SessionInfo): Promise<boolean> {
+  if (spawnCall === undefined || parentId === undefined) return false;
+  for await (const { payload } of store.read(parentId, { own: true, kind: 'tool-result' }))
+    if (isObject(payload) && payload.toolCallId === spawnCall) return tellsOf(payload, name);
+  return false;
+}
+
+function tellsOf({ output }: JsonObject, child: string): boolean {
+  const value = isObject(output) ? output.value : undefined;
+  const results = isObject(value) && Array.isArray(value.results) ? value.results : [];
+  return results.some((one) => isObject(one) && one.session === child && one.status !== 'running');
+}
+
+/** Delegated children that are not merged yet, by their depth, the deepest first. */
+async function leftBehind(
+  store: TapeStore,
+  session: string | undefined,
+): Promise<readonly (readonly SessionInfo[])[]> {
   const all = await store.sessions({ all: true });
   const byId = new Map(all.map((info) => [info.id, info]));
   const lineOf = (info: SessionInfo): readonly string[] => {
@@ -94,14 +153,20 @@ async function leftBehind(store: TapeStore, session: string | undefined): Promis
   // Resolving, unlike finding, throws when there is no such session.
   if (session !== undefined) await store.resolve(session, 'head');
   const root = session === undefined ? undefined : (await store.find(session))?.id;
-  return all
-    .filter(
-      (info) => info.deliver !== undefined && info.delivery === undefined && info.lifecycle === 'active',
-    )
+  const left = all
+    .filter(isLeft)
     .map((info) => ({ info, line: lineOf(info) }))
-    .filter(({ line }) => root === undefined || line.includes(root))
-    .sort((a, b) => b.line.length - a.line.length || a.info.createdAt - b.info.createdAt)
-    .map(({ info }) => info);
+    .filter(({ line }) => root === undefined || line.includes(root));
+  const byDepth = Map.groupBy(left, ({ line }) => line.length);
+  return [...byDepth]
+    .sort(([a], [b]) => b - a)
+    .map(([, found]) => found.map(({ info }) => info).sort((a, b) => a.createdAt - b.createdAt));
+}
+
+/** One that was merged and has been given more to do since is left behind like one that never was. */
+function isLeft({ deliver: how, delivery, lifecycle, task }: SessionInfo): boolean {
+  if (how === undefined || lifecycle !== 'active') return false;
+  return delivery === undefined || (delivery === 'merged' && task === 'running');
 }
 
 async function anyUnfinished(store: TapeStore, infos: readonly SessionInfo[]): Promise<boolean> {
@@ -112,14 +177,18 @@ async function anyUnfinished(store: TapeStore, infos: readonly SessionInfo[]): P
 
 const isUnfinished = ({ task }: SessionInfo): boolean => task === undefined || task === 'running';
 
-/** A parent that died inside a tool call cannot take a merge in before its calls have results: as its next run would give. */
-async function settleParent({ store, newId }: DeckParts, child: Child): Promise<void> {
-  const parent = await store.find(child.parent);
+/**
+ * A parent that died inside a tool call cannot take a merge in before its calls have results: as its next run would give.
+ * A call that waits for children gets what they came to, and none before all of them have ended.
+ */
+async function settleParent({ store, newId }: DeckParts, child: SessionInfo): Promise<void> {
+  const parent = child.parentId === undefined ? undefined : await store.find(child.parentId);
   if (parent === undefined || parent.settled === parent.head) return;
   try {
     const held = await hold(store, parent.id, { owner: processOwner(newId()) });
     try {
-      await closeOrphans(store, parent.id, { hold: held });
+      const awaited = await answerSpawns(store, parent, held);
+      await closeOrphans(store, parent.id, { hold: held, keep: awaited });
     } finally {
       await held.release();
     }
@@ -129,23 +198,58 @@ async function settleParent({ store, newId }: DeckParts, child: Child): Promise<
   }
 }
 
+/** Gives open calls the results of the children that they asked for; returns those that still wait for one. */
+async function answerSpawns(
+  store: TapeStore,
+  parent: SessionInfo,
+  { lease }: Hold,
+): Promise<readonly string[]> {
+  const open = await openBatch(store, parent.id);
+  const children = await store.sessions({ parent: parent.id, all: true });
+  const awaited: string[] = [];
+  for (const call of open) {
+    const own = children.filter(
+      ({ spawnCall, deliver: how }) => spawnCall === call.toolCallId && how === 'tool-result',
+    );
+    if (own.length === 0) continue;
+    if (!own.every(isEnded)) {
+      awaited.push(call.toolCallId);
+      continue;
+    }
+    const outcomes = await Promise.all(
+      own.map(async (info) => {
+        const { text, value } = await toldBy(store, info);
+        const output = value === undefined || typeof value === 'string' ? {} : { output: value };
+        return { session: info.name, status: info.task ?? 'completed', text, ...output };
+      }),
+    );
+    const result = toolResult(call, { type: 'json', value: outcomesJson(outcomes) });
+    await store.append(
+      parent.id,
+      [{ ...result, meta: { source: 'repair', paths: { read: [], write: [] } } }],
+      { lease },
+    );
+  }
+  return awaited;
+}
+
 /** Brings a child to its end, if it has not come to it. */
 async function end(
   { store, newId }: DeckParts,
   child: Child,
   { abort = false, model, signal }: RecoverOptions,
-): Promise<'resumed' | 'aborted' | undefined> {
+): Promise<'resumed' | 'aborted' | 'waiting' | undefined> {
   const info = await child.info();
   if (!isUnfinished(info)) return undefined;
   const reached = await endOnTape(store, info);
   if (reached === undefined && !abort) {
     try {
-      await child.run(undefined, {
+      const { finish } = await child.run(undefined, {
         unlessEnded: true,
         ...(model !== undefined && { model }),
         ...(signal !== undefined && { signal }),
       });
-      return 'resumed';
+      return finish === 'waiting' ? 'waiting' : 'resumed';
     } catch (error) {
       // Whoever ran it has come to its end in the meantime.
       if ((error as { code?: unknown }).code === 'SESSION_ENDED') return undefined;
@@ -177,6 +281,9 @@ async function endOnTape(store: TapeStore, info: SessionInfo): Promise<Task | un
   for await (const entry of store.read(info.id, { last: 1 })) last = entry;
   if (last === undefined || last.inherited) return undefined;
   if (last.kind === 'event') return endNotes[last.name ?? ''];
+  if (last.kind === 'result' && last.meta.run !== undefined) return 'completed';
+  // One that is to give its result in a form has not given it yet.
+  if ((await forkTermsOf(store, info)).terms.output !== undefined) return undefined;
   const answered =
     last.kind === 'message' && (last.payload as { role?: unknown } | null)?.role === 'assistant';
   if (!answered || last.meta.run === undefined) return undefined;

@@ -72,7 +72,9 @@ export async function sumUsage(
 /** The call that an entry is the answer of: what the model said, or a summary that was asked for. */
 function callOf({ kind, inherited, payload, meta }: Entry): UsageSum | undefined {
   if (inherited || !isObject(payload)) return undefined;
-  if (kind !== 'compaction' && (kind !== 'message' || payload.role !== 'assistant')) return undefined;
+  // A merge's message says what its summary took.
+  const isAnswer = kind === 'message' && (payload.role === 'assistant' || meta.source === 'merge');
+  if (kind !== 'compaction' && !isAnswer) return undefined;
   const usage = recordedUsage(meta);
   if (usage === undefined) return undefined;
   return {

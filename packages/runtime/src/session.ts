@@ -1,5 +1,6 @@
 import {
   anchor,
+  type ConflictReport,
   type Entry,
   type EntryQuery,
   handoff,
@@ -15,14 +16,14 @@ import {
   view,
 } from '@tapedeck/tape';
 import { inputFault } from './check-input.ts';
-import { type Child, type ForkOptions, forkChild } from './child.ts';
+import type { Child } from './child.ts';
 import { type Chunk, eventsOf } from './chunks.ts';
 import type { Decision } from './config.ts';
 import type { DeckParts } from './deck.ts';
 import { type DelegateOptions, type DelegateTask, Delegation } from './delegate.ts';
 import { SessionError, type SessionErrorCode } from './errors.ts';
 import type { SessionEvent } from './events.ts';
-import { type MergeOptions, mergeChild } from './merge.ts';
+import { type MergeOptions, mergeChild, mergeChildren } from './merge.ts';
 import { answerFault, openBatch } from './open-batch.ts';
 import { defaultMode, effectOf } from './queue.ts';
 import { watchChunks } from './replay.ts';
@@ -37,6 +38,7 @@ import type {
   SubscribeOptions,
 } from './session-options.ts';
 import { readUsage, type SessionUsage } from './session-usage.ts';
+import { type ForkOptions, spawn } from './spawn.ts';
 import { type Status, statusOf, untilIdle } from './status.ts';
 import { type Fresh, tail } from './tail.ts';
 import type { Worker } from './worker.ts';
@@ -222,7 +224,37 @@ export class Session {
 
   /** Starts a child at a point of this session, by reference; this session's tape is not written. */
   async fork(options: ForkOptions = {}): Promise<Child> {
-    return await forkChild(this.#parts, this.id, options);
+    const info = await spawn(this.#parts, await this.info(), { options });
+    return this.#parts.child(info, options);
+  }
+
+  /**
+   * The session that this one was forked from.
+   * @throws SESSION_BAD_INPUT when there is none
+   */
+  async manager(): Promise<Session> {
+    const { parentId } = await this.info();
+    const parent = parentId === undefined ? undefined : await this.#parts.store.find(parentId);
+    if (parent !== undefined) return this.#parts.session(parent);
+    throw new SessionError(
+      'SESSION_BAD_INPUT',
+      `cannot reach the manager of '${this.name}': nobody started it`,
+      {
+        data: { session: this.name },
+      },
+    );
+  }
+
+  /**
+   * A child of this session, by its name or id.
+   * @throws SESSION_BAD_INPUT when it is none
+   */
+  async child(ref: string): Promise<Session> {
+    const info = await this.#parts.store.find(ref);
+    if (info?.parentId === this.id) return this.#parts.session(info);
+    throw new SessionError('SESSION_BAD_INPUT', `cannot reach '${ref}': it is no child of '${this.name}'`, {
+      data: { session: this.name, child: ref },
+    });
   }
 
   /**
@@ -259,7 +291,23 @@ export class Session {
    */
   async merge(child: string | Session, options: MergeOptions = {}): ReturnType<typeof mergeChild> {
     const name = typeof child === 'string' ? child : child.name;
-    return await mergeChild(this.#parts.store, name, { ...options, into: this.name });
+    return await mergeChild(this.#parts, name, { ...options, into: this.name });
+  }
+
+  /** Takes in the results of several children in one act, all or none, in the order given. */
+  async mergeAll(
+    children: readonly (string | Session)[],
+    options: MergeOptions = {},
+  ): ReturnType<typeof mergeChildren> {
+    const names = children.map((child) => (typeof child === 'string' ? child : child.name));
+    return await mergeChildren(this.#parts, names, { ...options, into: this.name });
+  }
+
+  /** What taking a child in would meet: what both sides wrote since the fork. Nothing is written. */
+  async checkMerge(child: string | Session): Promise<ConflictReport> {
+    return await this.#parts.store.checkMerge(typeof child === 'string' ? child : child.name, {
+      into: this.name,
+    });
   }
 
   /** What this session's model sees. */

@@ -4,7 +4,7 @@ import { messageOf } from './errors.ts';
 import type { ModelMessage } from './model.ts';
 import type { OpenCall } from './open-batch.ts';
 import { checkArguments } from './tool-schema.ts';
-import { type DeckTool, type DeckTools, pathsOf, toolOf } from './tool-traits.ts';
+import { type DeckTool, type DeckTools, pathsOf, type ToolContext, toolOf } from './tool-traits.ts';
 import { type Patience, within } from './within.ts';
 
 /** What running a call came to: the entry to append, and what to tell those who watch. */
@@ -18,6 +18,10 @@ export interface Executed {
 export interface CallSettings {
   readonly tools: DeckTools;
   readonly messages: readonly ModelMessage[];
+  /** What a tool is told of where it runs. */
+  readonly context: ToolContext;
+  /** Names of tools that are offered and may not be used here. */
+  readonly forbidden: (name: string) => boolean;
   /** How long a call is waited for; a tool may have a time of its own. */
   readonly patience: Patience;
   /** Told what a tool yields before its last value. */
@@ -25,7 +29,11 @@ export interface CallSettings {
 }
 
 /** Why a call cannot be run at all, whoever is asked: the model is told. */
-export function refusalOf(tools: DeckTools, call: OpenCall): string | undefined {
+export function refusalOf(
+  { tools, forbidden }: Pick<CallSettings, 'tools' | 'forbidden'>,
+  call: OpenCall,
+): string | undefined {
+  if (forbidden(call.toolName)) return `Tool '${call.toolName}' may not be used in this session.`;
   if (toolOf(tools, call.toolName) === undefined)
     return `Unknown tool '${call.toolName}': there is no such tool here.`;
   return call.invalid;
@@ -40,7 +48,7 @@ export async function executeCall(call: OpenCall, settings: CallSettings): Promi
   const { tools, patience } = settings;
   const { signal } = patience;
   const tool = toolOf(tools, call.toolName);
-  const refusal = refusalOf(tools, call);
+  const refusal = refusalOf(settings, call);
   if (tool === undefined || refusal !== undefined) return failed(call, refusal ?? '', noPaths);
   const timeoutMs = tool.timeoutMs ?? patience.timeoutMs;
   const own = { ...patience, timeoutMs };
@@ -79,7 +87,12 @@ async function outcomeOf(
   try {
     const messages = [...settings.messages];
     const abortSignal = AbortSignal.any([settings.patience.signal, givenUp]);
-    const answer = tool.execute?.(input, { toolCallId, messages, abortSignal, context: {} });
+    const answer = tool.execute?.(input, {
+      toolCallId,
+      messages,
+      abortSignal,
+      context: { ...settings.context },
+    });
     const output = await lastOf(answer, givenUp, (value) => {
       const json = snapshot(value);
       if (json !== undefined) settings.onPreliminary(call, json);

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { assistant, type Draft, type Entry, type Meta, note, view } from '@tapedeck/tape';
+import { assistant, type Draft, type Entry, type JsonObject, type Meta, note, view } from '@tapedeck/tape';
+import { commonEnd, isTold, keptInstructions, withCachePoints } from './cache-points.ts';
 import { type Chunk, headChunk, isAnswer } from './chunks.ts';
 import { makeRoom } from './compact.ts';
 import { runPoint } from './crash-point.ts';
@@ -25,16 +26,16 @@ interface Answered {
 
 /**
  * One model call, and its answer on the tape. A failure that may pass is tried again as long as nothing of an answer has
- * arrived; what was too large for the model is made smaller, once (G83, N50).
+ * arrived; what was too large for the model is made smaller, once (G83, N50). With `output` the answer is to follow that schema.
  */
-export async function takeTurn(context: LoopContext, step: number): Promise<Turn> {
+export async function takeTurn(context: LoopContext, step: number, output?: JsonObject): Promise<Turn> {
   let room = noUsage;
   for (let attempt = 1; ; attempt += 1) {
     context.enter('processing');
     const shown = await promptOf(context);
     const chunks: Chunk[] = [];
     try {
-      return { ...(await ask(context, step, { ...shown, chunks })), room };
+      return { ...(await ask(context, step, { ...shown, chunks, output })), room };
     } catch (error) {
       if (!(error instanceof ModelFailure)) throw error;
       const isLost = error.cause instanceof UnstorableAnswer;
@@ -59,21 +60,29 @@ interface Prompt {
 }
 
 /** What the model is asked with now. */
-export async function promptOf({ store, session, model }: LoopContext): Promise<Prompt> {
+export async function promptOf({ store, session, model, base }: LoopContext): Promise<Prompt> {
   const { provider } = modelMeta(model);
+  const target = provider === undefined ? {} : { provider };
   const entries = await Array.fromAsync(store.viewEntries(session));
-  const shown = view(entries, { target: provider === undefined ? {} : { provider } });
-  return {
-    entries,
-    messages: await toPrompt(shown.messages, (hash) => store.blob(hash)),
-    digest: shown.digest,
-  };
+  const shown = view(entries, { target });
+  const load = (hash: string) => store.blob(hash);
+  const messages = await toPrompt(shown.messages, load);
+  const prompt = { entries, digest: shown.digest };
+  if (!isTold(provider)) return { ...prompt, messages };
+  const inherited = entries.filter(({ seq }) => seq <= (base ?? 0));
+  const before = inherited.length === 0 ? [] : await toPrompt(view(inherited, { target }).messages, load);
+  return { ...prompt, messages: withCachePoints(messages, commonEnd(before, messages)) };
 }
 
 async function ask(
   context: LoopContext,
   step: number,
-  { messages, digest, chunks }: Prompt & { readonly chunks: Chunk[] },
+  {
+    messages,
+    digest,
+    chunks,
+    output,
+  }: Prompt & { readonly chunks: Chunk[]; readonly output?: JsonObject | undefined },
 ): Promise<Answered> {
   const { model, instructions, signal } = context;
   const take = (chunk: Chunk) => {
@@ -82,14 +91,18 @@ async function ask(
   };
   take(headChunk({ step, ...modelMeta(model) }));
   context.enter('streaming');
-  const answer = await callModel({
-    model,
-    instructions,
-    messages,
-    tools: context.definitions,
-    signal,
-    onChunk: take,
-  });
+  const isKept = instructions !== undefined && isTold(modelMeta(model).provider);
+  const answer = await context.calling(async () =>
+    callModel({
+      model,
+      instructions: isKept ? keptInstructions(instructions) : instructions,
+      messages,
+      tools: context.definitions,
+      signal,
+      onChunk: take,
+      output,
+    }),
+  );
   const meta: Meta = {
     run: context.run,
     step,

@@ -2,6 +2,7 @@ import type { InboxItem } from '@tapedeck/tape';
 import { Broadcast } from './broadcast.ts';
 import { type Chunk, eventChunk, eventOf } from './chunks.ts';
 import type { DeckParts } from './deck.ts';
+import { deliverUnattended } from './deliver.ts';
 import { SessionError } from './errors.ts';
 import type { SessionEvent } from './events.ts';
 import type { Hold } from './hold.ts';
@@ -46,6 +47,8 @@ export class Worker {
   readonly #events = new Broadcast<SessionEvent>();
   #current: Started | undefined;
   #serving: Promise<void> | undefined;
+  /** Resolves when what this session came to, as a child, has been brought home. */
+  #delivered: Promise<void> = Promise.resolve();
   #status: RunStatus = { state: 'idle' };
   #known: ReadonlySet<string> = new Set();
   /** What runs have begun with, and aborts that came too late: while they are still in the inbox they stop nothing. */
@@ -63,6 +66,11 @@ export class Worker {
   /** The run under way. */
   get run(): Run | undefined {
     return this.#current?.run;
+  }
+
+  /** What the run under way was asked to do. */
+  get job(): Job | undefined {
+    return this.#current?.job;
   }
 
   /** Aborted with the run under way, for the children that are run for it (G77). */
@@ -93,6 +101,7 @@ export class Worker {
     this.#closed = true;
     this.run?.abort('the deck was closed');
     await this.idle();
+    await this.#delivered;
   }
 
   /** Tells of something that is amiss and stops no run. */
@@ -167,12 +176,16 @@ export class Worker {
 
   #serve(work: () => Promise<void>, first?: Started): void {
     // Work that does not fail has left the session itself: somebody else may be serving it by now.
-    this.#serving = work().catch((error) => {
+    const served = work().catch((error) => {
       const failed = this.#current ?? first;
       this.#leave();
       // Whoever waits for the run is told; nobody waits for this.
       failed?.control.fail(error);
     });
+    this.#serving = served;
+    this.#delivered = Promise.all([this.#delivered, served]).then(() =>
+      deliverUnattended(this.#parts, this.#session.id),
+    );
   }
 
   /** From here on the session can be run again: whoever is told that a run is over must find it so. */

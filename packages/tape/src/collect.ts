@@ -38,7 +38,7 @@ export function collectResult(db: Db, child: TapeRow, [from, to]: readonly [Seq,
     while (shown[0] !== undefined && entry.seq > shown[0].hi) shown.shift();
     if (shown[0] === undefined || entry.seq <= shown[0].lo) continue;
     if (entry.kind === 'result') result = entry;
-    else if (entry.kind === 'event' && entry.name === 'run/error') failed = errorOf(entry) ?? failed;
+    else if (entry.kind === 'event') failed = endOf(entry) ?? failed;
     else if (entry.kind === 'message') {
       const text = assistantText(entry.payload);
       if (text !== '') said = { seq: entry.seq, text };
@@ -76,12 +76,14 @@ export function assistantText(payload: Json): string {
     .join('');
 }
 
-function errorOf(entry: Entry): Said | undefined {
-  const { payload } = entry;
-  return isObject(payload) && typeof payload.message === 'string'
-    ? { seq: entry.seq, text: `Error: ${payload.message}` }
-    : undefined;
+/** What a run says of its end, when it did not come to one by itself. */
+function endOf({ seq, name = '', payload }: Entry): Said | undefined {
+  const label = endLabels[name];
+  if (label === undefined || !isObject(payload) || typeof payload.message !== 'string') return undefined;
+  return { seq, text: `${label}: ${payload.message}` };
 }
+
+const endLabels: Readonly<Record<string, string>> = { 'run/error': 'Error', 'run/halted': 'Halted' };
 
 function addUsage(sum: Record<string, number>, usage: Json | undefined): void {
   if (!isObject(usage)) return;

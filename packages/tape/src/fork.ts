@@ -4,11 +4,11 @@ import type { Draft, Seq } from './entry.ts';
 import { TapeError } from './errors.ts';
 import { sha256 } from './hash.ts';
 import { segments, settledAt } from './interval.ts';
-import { encodeJson, isObject, type JsonObject } from './json.ts';
+import { encodeJson, isObject, type Json, type JsonObject } from './json.ts';
 import { checkName, childName, derivedNameMax, quote, tapeName } from './name.ts';
 import { type Intention, recordLineage } from './outbox.ts';
 import { anchorNameAt, isStart, type Point, resolvePoint } from './point.ts';
-import { entryAt } from './read.ts';
+import { entryAt, readEntries } from './read.ts';
 import { checkFree, insertTape } from './session.ts';
 import { type TapeRow, tapeById, tapeByName } from './tapes.ts';
 
@@ -32,6 +32,12 @@ export interface ForkRequest extends Span {
   readonly deliver?: Deliver;
   /** The tool call that asked for the child. */
   readonly spawnCall?: string;
+  /** Inherit the last so many messages before the cut, and what lies between them (K31). */
+  readonly window?: number;
+  /** What the child runs with; what it leaves out is as its parent's own settings say. */
+  readonly settings?: JsonObject;
+  /** What holds for this child alone, and for none of its children. */
+  readonly terms?: JsonObject;
 }
 
 /** The receipt of a fork. */
@@ -95,8 +101,13 @@ export function forkTape(writer: Writer, parent: TapeRow, request: ForkRequest):
   });
   crashPoint('fork/tape');
   const range = rangeOf(child);
+  const settings = { ...settingsOf(writer, parent), ...request.settings };
   const { tape } = writeEntries(writer, child, [
-    startMark(parent, child, since.state),
+    startMark(parent, child, {
+      ...(since.state !== undefined && { state: since.state }),
+      ...(Object.keys(settings).length > 0 && { settings }),
+      ...(request.terms !== undefined && { terms: request.terms }),
+    }),
     ...intentionMark(request.intention, sources.now()),
   ]);
   crashPoint('fork/entries');
@@ -149,8 +160,17 @@ function repeatFork(
 }
 
 /** What was asked, not what it resolved to: the same request repeats after the parent grew. */
-function hashRequest({ since, cut, fresh, name, intention }: ForkRequest): Buffer {
-  const asked = [since ?? null, cut ?? null, fresh ?? false, name ?? null, intention ?? null];
+function hashRequest({ since, cut, fresh, name, intention, window, settings, terms }: ForkRequest): Buffer {
+  const asked: Json[] = [
+    since ?? null,
+    cut ?? null,
+    fresh ?? false,
+    name ?? null,
+    (intention ?? null) as Json,
+  ];
+  // Requests without these have had their hash since before there were any.
+  if (window !== undefined || settings !== undefined || terms !== undefined)
+    asked.push({ window: window ?? null, settings: settings ?? null, terms: terms ?? null });
   return Buffer.from(sha256(encodeJson(asked, 'a fork request')), 'hex');
 }
 
@@ -191,10 +211,16 @@ interface Since {
 function resolveSince(
   { db }: Writer,
   parent: TapeRow,
-  { since, fresh }: ForkRequest,
+  { since, fresh, window }: ForkRequest,
   { asked: cut, base }: { asked: Seq; base: Seq },
 ): Since {
   if (fresh === true) return { floor: base, anchor: undefined, state: undefined };
+  if (window !== undefined)
+    return {
+      floor: windowFloor(db, parent, { window, base }),
+      anchor: undefined,
+      state: startState(db, parent),
+    };
   if (since === undefined || isStart(parent, since))
     return { floor: Math.min(parent.floor_seq, base), anchor: undefined, state: startState(db, parent) };
   const asked = resolvePoint(db, parent, since);
@@ -206,6 +232,17 @@ function resolveSince(
     );
   const anchor = anchorNameAt(db, parent, asked) ?? `@${asked}`;
   return { floor: Math.min(asked, base), anchor, state: stateAt(db, parent, asked) };
+}
+
+/** The position before the n-th last message: no call is parted from its result there. */
+function windowFloor(db: Writer['db'], tape: TapeRow, { window, base }: { window: number; base: Seq }): Seq {
+  if (!Number.isInteger(window) || window < 1)
+    throw new TapeError('TAPE_BAD_POINT', 'cannot fork: a window must be a whole number of messages from 1', {
+      data: { window },
+    });
+  const messages = [...readEntries(db, tape, { to: base, kind: 'message', last: window })];
+  const first = messages.at(0);
+  return first === undefined || messages.length < window ? Math.min(tape.floor_seq, base) : first.seq - 1;
 }
 
 function startState(db: Writer['db'], tape: TapeRow): JsonObject | undefined {
@@ -247,7 +284,14 @@ function isTaken(db: Writer['db'], realm: string, name: string): boolean {
   return tape !== undefined && tape.lifecycle !== 'staging';
 }
 
-function startMark(parent: TapeRow, child: TapeRow, state: JsonObject | undefined): Draft {
+/** What a fork runs with, as its start says. */
+function settingsOf({ db }: Writer, tape: TapeRow): JsonObject {
+  if (tape.parent_id === null) return {};
+  const payload = entryAt(db, tape, tape.base_seq + 1)?.payload;
+  return isObject(payload) && isObject(payload.settings) ? payload.settings : {};
+}
+
+function startMark(parent: TapeRow, child: TapeRow, more: JsonObject): Draft {
   return {
     kind: 'anchor',
     mark: 'anchor',
@@ -258,7 +302,7 @@ function startMark(parent: TapeRow, child: TapeRow, state: JsonObject | undefine
       from_anchor: child.from_anchor,
       range: rangeOf(child),
       base: child.base_seq,
-      ...(state !== undefined && { state }),
+      ...more,
     },
   };
 }

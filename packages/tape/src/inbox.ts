@@ -1,13 +1,12 @@
 import { type Writer, writeEntries } from './append.ts';
-import { blobHashes, dropUnneeded, extractBlobs, loadBlob, restoreBlobs, storeBlobs } from './blob.ts';
+import { blobHashes, dropUnneeded, loadBlob, restoreBlobs } from './blob.ts';
 import { crashPoint } from './crash-point.ts';
 import { type Draft, normalise } from './entry.ts';
 import { TapeError, type TapeErrorCode } from './errors.ts';
-import { encodeJson, type Json } from './json.ts';
+import type { Json } from './json.ts';
 import { acquireLease, type Lease, liveLease, releaseLease } from './lease.ts';
 import { mergeTape } from './merge.ts';
 import { type MergeDraft, planMerge } from './merge-plan.ts';
-import { quote } from './name.ts';
 import { processOwner } from './owner.ts';
 import { type TapeRow, tapeById } from './tapes.ts';
 
@@ -58,42 +57,6 @@ interface InboxRow {
   readonly queued_at: number;
 }
 
-/** Leaves an item, checked by the caller, for whoever owns the session; the same key with other content is refused. Returns its id. */
-export function postItem({ db, sources }: Writer, tape: TapeRow, item: InboxDraft): string {
-  const id = sources.newId();
-  const key = item.key ?? id;
-  const { payload, blobs } = extractBlobs(item.body);
-  const body = encodeJson(payload, 'an inbox item');
-  const before = db.get<{ ulid: string; body: string }>(
-    'SELECT ulid, body FROM inbox WHERE tape_id = @tape AND key = @key',
-    { tape: tape.id, key },
-  );
-  if (before !== undefined) {
-    if (before.body === body) return before.ulid;
-    throw new TapeError(
-      'TAPE_KEY_CONFLICT',
-      `cannot post to '${tape.name}' under key ${quote(key)}: another item has it`,
-      { data: { session: tape.name, key } },
-    );
-  }
-  storeBlobs(db, blobs);
-  db.run(
-    `INSERT INTO inbox (ulid, tape_id, mode, source, key, body, queued_at)
-       VALUES (@id, @tape, @mode, @source, @key, @body, @now)`,
-    {
-      id,
-      tape: tape.id,
-      mode: item.mode ?? 'queue',
-      source: item.source ?? 'user',
-      key,
-      body,
-      now: sources.now(),
-    },
-  );
-  crashPoint('inbox/posted');
-  return id;
-}
-
 /** What waits for the owner of a session, oldest first. */
 export function inboxItems({ db }: Pick<Writer, 'db'>, tape: TapeRow): InboxItem[] {
   return db
@@ -118,12 +81,18 @@ const notOfItem: ReadonlySet<TapeErrorCode> = new Set(['TAPE_FENCED', 'TAPE_IO',
 
 /**
  * Does what the inbox asks, oldest first, and removes it, in the caller's transaction. An item that cannot be
- * done leaves an `inbox/refused` event with the reason, so that nothing vanishes. Returns how many were taken.
+ * done leaves an `inbox/refused` or `merge/refused` event with the reason, so that nothing vanishes. What `later` names
+ * stays where it is. Returns how many were taken.
  */
-export function drainInbox(writer: Writer, realm: string, tapeId: number, lease: Lease): number {
+export function drainInbox(
+  writer: Writer,
+  realm: string,
+  { tapeId, lease, later = [] }: { tapeId: number; lease: Lease; later?: readonly string[] },
+): number {
   let taken = 0;
   for (const item of inboxItems(writer, tapeById(writer.db, tapeId))) {
     if (item.body.type !== 'append' && item.body.type !== 'merge') continue;
+    if (later.includes(item.id)) continue;
     const tape = tapeById(writer.db, tapeId);
     // A merge waits for a settled point: the open calls get their results, or their next run closes them.
     if (item.body.type === 'merge' && tape.settled_seq !== tape.head_seq) continue;
@@ -184,7 +153,7 @@ export function drainInPlaceOfOwner(writer: Writer, realm: string, tape: TapeRow
   crashPoint('inbox/ownerless-leased');
   // What the drain appends can settle the tape, and then merges can be done that had to wait.
   do {
-    drainInbox(writer, realm, tape.id, lease);
+    drainInbox(writer, realm, { tapeId: tape.id, lease });
     crashPoint('inbox/ownerless-drained');
   } while (!releaseLease(db, tapeById(db, tape.id), lease));
   crashPoint('inbox/ownerless-released');
@@ -221,5 +190,5 @@ function refusal(item: InboxItem, error: TapeError): Draft {
     code: error.code,
     message: error.message,
   };
-  return { kind: 'event', name: 'inbox/refused', payload };
+  return { kind: 'event', name: item.body.type === 'merge' ? 'merge/refused' : 'inbox/refused', payload };
 }

@@ -89,6 +89,7 @@ export { openTapeStore, SqliteTapeStore, type StoreOptions } from './sqlite-stor
 export type { StageInit } from './stage.ts';
 export type {
   AppendOptions,
+  DrainOptions,
   EntryQuery,
   Posted,
   TapeStore,

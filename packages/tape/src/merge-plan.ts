@@ -2,6 +2,7 @@ import { type Collected, collectResult } from './collect.ts';
 import type { Seq } from './entry.ts';
 import { TapeError } from './errors.ts';
 import { hiddenBy, segments } from './interval.ts';
+import type { JsonObject } from './json.ts';
 import type { Db } from './sqlite.ts';
 import { needTape, type Ref, type TapeRow, type Task, tapeById } from './tapes.ts';
 
@@ -28,7 +29,14 @@ export interface MergeRequest {
   /** Merge a child that is still running, up to its settled point. */
   readonly force?: boolean;
   readonly charsMax?: number;
+  /** Tells the parent with a message of its own that the child has ended: it starts a run (B22, K32). */
+  readonly notify?: boolean;
+  /** When a parent that is being run takes it in: between two steps, or when the run has ended. */
+  readonly at?: 'step' | 'idle';
+  /** What writing the text took of a model. */
+  readonly usage?: JsonObject;
 }
+
 /** What reading the child gave, and the head for which it holds. */
 export interface MergePlan {
   readonly child: TapeRow;

@@ -4,12 +4,14 @@ import { crashPoint } from './crash-point.ts';
 import type { Draft, Seq } from './entry.ts';
 import { TapeError } from './errors.ts';
 import { hex, sha256 } from './hash.ts';
+import type { InboxDraft } from './inbox.ts';
 import { hiddenBy } from './interval.ts';
 import { isObject, type Json, type JsonObject } from './json.ts';
 import { type Lease, liveLease, ownerOf, writeEpoch } from './lease.ts';
 import { mergeBlock, mergeSource } from './merge-block.ts';
 import type { MergeDraft, MergePlan } from './merge-plan.ts';
 import { recordLineage } from './outbox.ts';
+import { postItem } from './post.ts';
 import { needEntry } from './read.ts';
 import { type TapeRow, type Task, tapeById } from './tapes.ts';
 
@@ -70,7 +72,7 @@ export function mergeTape(
   const child = tapeById(db, plan.child.id);
   const into = tapeById(db, plan.into.id);
   if (child.head_seq !== plan.child.head_seq) return undefined;
-  const key = `merge:${child.ulid}:${hex(plan.childHead)}`;
+  const key = mergeKey(plan);
   const before = visibleMerge(writer, into, key);
   if (before.receipt !== undefined) return repeatMerge(writer, { child, into, draft, seq: before.receipt });
   checkMergeable(writer, child, into, draft);
@@ -97,6 +99,8 @@ export function mergeTape(
   );
   const seq = seqs[0] ?? after.head_seq;
   crashPoint('merge/entries');
+  // In the same act: a result is told once, whoever dies after it (D520).
+  if (draft.notify === true && !discard) postItem(writer, after, noticeOf(plan, status));
   touchMerged(db, plan, seq);
   crashPoint('merge/touches');
   db.run('UPDATE tape SET delivery = @delivery, merged_at = @now, updated_at = @now WHERE id = @id', {
@@ -124,8 +128,23 @@ export function mergeTape(
     ...report,
   };
 }
+/** The receipt of a merge that is there, and that its parent sees, for the child as it stands; nothing when there is none. */
+export function mergedBefore(db: Writer['db'], plan: MergePlan, draft: MergeDraft): Merged | undefined {
+  const [child, into] = [tapeById(db, plan.child.id), tapeById(db, plan.into.id)];
+  const { receipt: seq } = visibleMerge({ db }, into, mergeKey(plan));
+  return seq === undefined ? undefined : repeatMerge({ db }, { child, into, draft, seq });
+}
+
+function mergeKey({ child, childHead }: MergePlan): string {
+  return `merge:${child.ulid}:${hex(childHead)}`;
+}
+
 /** The key to write under, and the position of the same merge if the parent still sees it. */
-function visibleMerge({ db }: Writer, into: TapeRow, key: string): { key: string; receipt?: Seq } {
+function visibleMerge(
+  { db }: Pick<Writer, 'db'>,
+  into: TapeRow,
+  key: string,
+): { key: string; receipt?: Seq } {
   let candidate = key;
   for (;;) {
     const row = db.get<{ seq: Seq }>('SELECT seq FROM entry WHERE tape_id = @id AND key = @candidate', {
@@ -162,7 +181,7 @@ function mergedByLine(
 }
 
 function repeatMerge(
-  { db }: Writer,
+  { db }: Pick<Writer, 'db'>,
   { child, into, draft, seq }: { child: TapeRow; into: TapeRow; draft: MergeDraft; seq: Seq },
 ): Merged {
   const { payload } = needEntry(db, into, seq);
@@ -260,11 +279,28 @@ function mergeMark(
     duration_ms: collected.durationMs,
     ...(collected.usage !== undefined && { usage: collected.usage }),
     ...(draft.reason !== undefined && { reason: draft.reason }),
+    ...(isPartial(status) && { partial: true }),
     complete: report.complete,
     conflicts: report.conflicts as unknown as Json,
     gap,
   };
   return { kind: 'anchor', mark: 'anchor', name: `merge/${child.name}`, payload: { state }, key };
+}
+
+/** Whether a child was stopped before it had done what it was for. */
+function isPartial(status: Task): boolean {
+  return status === 'halted' || status === 'timed_out' || status === 'aborted';
+}
+
+/** What makes the parent look at a result that it did not wait for. */
+function noticeOf({ child, childHead }: MergePlan, status: Task): InboxDraft {
+  const key = `notify:${child.ulid}:${hex(childHead)}`;
+  const text = `Session ${child.name}, which you started, has ended (${status}). Its report is above.`;
+  const payload = { role: 'user', content: [{ type: 'text', text }] };
+  const drafts: Draft[] = [
+    { kind: 'message', payload, meta: { source: 'agent', child: child.ulid }, key: `u:${key}` },
+  ];
+  return { body: { type: 'input', drafts }, mode: 'followup', source: 'agent', key };
 }
 
 function mergeMessage(
@@ -277,6 +313,7 @@ function mergeMessage(
   const text = mergeBlock({
     ...place,
     status,
+    partial: isPartial(status),
     childHead: hex(childHead),
     text: draft.text ?? collected.text,
     textSeq: draft.text === undefined ? collected.textSeq : undefined,
@@ -292,6 +329,7 @@ function mergeMessage(
         session: child.name,
         from: mergeSource(place),
         ...(draft.context === false && { context: false }),
+        ...(draft.usage !== undefined && { usage: draft.usage }),
       },
     },
   ];

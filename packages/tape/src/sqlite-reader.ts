@@ -4,6 +4,7 @@ import { databaseFaults } from './database-faults.ts';
 import type { Entry, Seq } from './entry.ts';
 import { hex } from './hash.ts';
 import { type InboxItem, inboxItems } from './inbox.ts';
+import { type Merged, mergedBefore } from './merge.ts';
 import { type MergeRequest, planMerge } from './merge-plan.ts';
 import { type Point, resolvePoint } from './point.ts';
 import { readEntries } from './read.ts';
@@ -64,6 +65,11 @@ export class SqliteTapeReader {
     // An anchor is looked for in what the session saw then, as the view itself does.
     const reach = this.#reach({ ...tape, head_seq: head }, policy);
     yield* viewEntries(this.db, tape, { reach, head });
+  }
+
+  merged(child: Ref, request: MergeRequest = {}): Merged | undefined {
+    const draft = { ...request, child };
+    return mergedBefore(this.db, planMerge(this.db, this.realm, draft), draft);
   }
 
   checkMerge(child: Ref, request: MergeRequest = {}): ConflictReport {

@@ -21,7 +21,6 @@ import {
   drainInbox,
   drainInPlaceOfOwner,
   type InboxDraft,
-  postItem,
   type Taken,
   takeItems,
   tapesWithInbox,
@@ -46,6 +45,7 @@ import { type OpenOptions, openDatabase } from './open-database.ts';
 import { drainOutbox } from './outbox.ts';
 import type { Owner } from './owner.ts';
 import { type Point, resolvePoint } from './point.ts';
+import { postItem } from './post.ts';
 import { emptyLog, ownerOfSeq, type Redacted, redactEntry } from './redact.ts';
 import { type Rewound, rewindTape, unrewindTape } from './rewind.ts';
 import { dropIndex, type Hit, type SearchQuery, searchEntries, updateIndex } from './search.ts';
@@ -53,7 +53,7 @@ import { ensureSession, type SessionInit, setLifecycle, setTask } from './sessio
 import type { Db } from './sqlite.ts';
 import { SqliteTapeReader } from './sqlite-reader.ts';
 import { appendStaged, publishTapes, type StageInit, stageTape } from './stage.ts';
-import type { AppendOptions, Posted, TapeStore, WriteOptions } from './store.ts';
+import type { AppendOptions, DrainOptions, Posted, TapeStore, WriteOptions } from './store.ts';
 import { dropChunks, type LiveStream, saveChunks } from './stream.ts';
 import {
   infoOf,
@@ -259,12 +259,14 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
     });
   }
 
-  drain(lease: Lease, taken: readonly Taken[] = []): number {
+  drain(lease: Lease, taken: readonly Taken[] = [], { later }: DrainOptions = {}): number {
     const count = this.db.writeThrough(() => {
       const tape = this.need(lease.id);
       this.#epoch(tape, lease);
       const before = takeItems(this.#writer, tape.id, taken, lease);
-      return before + drainInbox(this.#writer, this.realm, tape.id, lease);
+      return (
+        before + drainInbox(this.#writer, this.realm, { tapeId: tape.id, lease, ...(later && { later }) })
+      );
     });
     if (count > 0) this.#drainOutbox();
     return count;

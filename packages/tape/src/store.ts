@@ -38,6 +38,11 @@ export interface AppendOptions extends WriteOptions {
   readonly expectHead?: string | undefined;
 }
 
+export interface DrainOptions {
+  /** Ids of items whose time has not come: they stay where they are. */
+  readonly later?: readonly string[];
+}
+
 /** What became of something posted. */
 export interface Posted {
   /** The item's; when it is on the tape already, the key under which it was posted. */
@@ -77,6 +82,8 @@ export interface TapeStore extends AsyncDisposable {
   merge(child: Ref, request?: MergeRequest, o?: WriteOptions): Awaitable<Merged>;
   /** All or none, in one transaction. */
   mergeAll(drafts: readonly MergeDraft[], o?: WriteOptions): Awaitable<readonly Merged[]>;
+  /** The receipt of a merge that was done before and holds for the child as it stands, if there is one. */
+  merged(child: Ref, request?: MergeRequest): Awaitable<Merged | undefined>;
   /** What a merge would report, without writing anything. */
   checkMerge(child: Ref, request?: MergeRequest): Awaitable<ConflictReport>;
   rewind(ref: Ref, to: Point, o?: WriteOptions & { mode?: string }): Awaitable<Rewound>;
@@ -108,7 +115,7 @@ export interface TapeStore extends AsyncDisposable {
    * Does and removes what the inbox holds, in one transaction; returns how many items that was. What only a run can
    * deal with stays, but for the items in `taken`, whose entries are appended in their order, before all else.
    */
-  drain(lease: Lease, taken?: readonly Taken[]): Awaitable<number>;
+  drain(lease: Lease, taken?: readonly Taken[], o?: DrainOptions): Awaitable<number>;
   /** Does what the inbox of a session holds, if nobody is writing the session; false when somebody is. */
   drainOwnerless(ref: Ref): Awaitable<boolean>;
   /** Saves chunks of live answers; they can be read while those are under way. Survives a kill, not a power cut. */

@@ -29,6 +29,8 @@ export interface SessionInfo {
   readonly mergedAt?: number;
   /** How its result is to come back, of a session that was forked to be delegated to: `merge` say. */
   readonly deliver?: string;
+  /** The tool call that asked for it. */
+  readonly spawnCall?: string;
   readonly title?: string;
   readonly ephemeral: boolean;
   /** Inherited positions are `(floor, base]`, own ones `(base, head]`. */
@@ -160,6 +162,7 @@ type InfoRow = Pick<
   | 'from_anchor'
   | 'merged_at'
   | 'deliver'
+  | 'spawn_call'
   | 'title'
   | 'ephemeral'
   | 'floor_seq'
@@ -171,7 +174,7 @@ type InfoRow = Pick<
 > & { readonly head_hash: string };
 
 const selectInfo = `SELECT t.ulid, t.realm, t.name, t.incarnation, t.kind, t.lifecycle, t.task, t.delivery,
-  p.name AS parent_name, p.ulid AS parent_ulid, t.from_anchor, t.merged_at, t.deliver, t.title, t.ephemeral,
+  p.name AS parent_name, p.ulid AS parent_ulid, t.from_anchor, t.merged_at, t.deliver, t.spawn_call, t.title, t.ephemeral,
   t.floor_seq, t.base_seq, t.head_seq, t.settled_seq, t.created_at, t.updated_at, lower(hex(t.head_hash)) AS head_hash
   FROM tape t LEFT JOIN tape p ON p.id = t.parent_id`;
 
@@ -193,6 +196,7 @@ function toInfo(row: InfoRow): SessionInfo {
     ...(row.from_anchor !== null && { fromAnchor: row.from_anchor }),
     ...(row.merged_at !== null && { mergedAt: row.merged_at }),
     ...(row.deliver !== null && { deliver: row.deliver }),
+    ...(row.spawn_call !== null && { spawnCall: row.spawn_call }),
     ...(row.title !== null && { title: row.title }),
     ephemeral: row.ephemeral === 1,
     floor: row.floor_seq,

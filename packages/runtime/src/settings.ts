@@ -1,0 +1,92 @@
+import { isObject, type Json, type JsonObject, type SessionInfo, type TapeStore } from '@tapedeck/tape';
+import type { Budget } from './budget.ts';
+
+/** What a forked session runs with. Its own forks have the same, unless they say otherwise (N58, B16). */
+export interface Settings {
+  readonly instructions?: string;
+  /** A model by its name. */
+  readonly model?: string;
+  /** The tools that it may call, by their names; without it those that its parent may (D526). */
+  readonly tools?: readonly string[];
+}
+
+/** What holds for one forked session, and not for its own forks. */
+export interface Terms {
+  /** The parent's run that asked for it. */
+  readonly run?: string;
+  /** What it inherits: all that its parent's model was shown, so that a provider's cache holds it, or less. */
+  readonly context?: 'whole' | 'part';
+  /** For its own model calls. */
+  readonly budget?: Budget;
+  /** For its own and those of all sessions under it. */
+  readonly treeBudget?: Budget;
+  /** JSON Schema of the result that it is asked for at its end. */
+  readonly output?: JsonObject;
+  /** How its result is merged. */
+  readonly strategy?: 'result' | 'summary' | 'structured';
+}
+
+/** What a session was forked with; nothing of one that was not. */
+export interface ForkTerms {
+  readonly settings: Settings;
+  readonly terms: Terms;
+}
+
+/** Reads what a session was forked with off its first own entry. */
+export async function forkTermsOf(store: TapeStore, info: SessionInfo): Promise<ForkTerms> {
+  if (info.parentId === undefined) return { settings: {}, terms: {} };
+  const at = info.base + 1;
+  for await (const { payload } of store.read(info.id, { from: at, to: at }))
+    if (isObject(payload)) return { settings: settingsIn(payload.settings), terms: termsIn(payload.terms) };
+  return { settings: {}, terms: {} };
+}
+
+/**
+ * The tools that a session may call: those that every session above it may, and it as well. Nothing when no session of
+ * its line says.
+ */
+export async function allowedTools(
+  store: TapeStore,
+  info: SessionInfo,
+): Promise<ReadonlySet<string> | undefined> {
+  let allowed: ReadonlySet<string> | undefined;
+  for (let at: SessionInfo | undefined = info; at !== undefined; at = await parentOf(store, at)) {
+    const { tools } = (await forkTermsOf(store, at)).settings;
+    if (tools !== undefined) allowed = new Set(tools).intersection(allowed ?? new Set(tools));
+  }
+  return allowed;
+}
+
+/** The session that another was forked from. */
+export async function parentOf(store: TapeStore, info: SessionInfo): Promise<SessionInfo | undefined> {
+  return info.parentId === undefined ? undefined : await store.find(info.parentId);
+}
+
+/** A tape is data: what is no setting in it is none. */
+function settingsIn(value: Json | undefined): Settings {
+  if (!isObject(value)) return {};
+  const { instructions, model, tools } = value;
+  return {
+    ...(typeof instructions === 'string' && { instructions }),
+    ...(typeof model === 'string' && { model }),
+    ...(Array.isArray(tools) && { tools: tools.filter((name) => typeof name === 'string') }),
+  };
+}
+
+function termsIn(value: Json | undefined): Terms {
+  if (!isObject(value)) return {};
+  const { run, context, budget, treeBudget, output, strategy } = value;
+  return {
+    ...(typeof run === 'string' && { run }),
+    ...((context === 'whole' || context === 'part') && { context }),
+    ...(isObject(budget) && { budget: budgetIn(budget) }),
+    ...(isObject(treeBudget) && { treeBudget: budgetIn(treeBudget) }),
+    ...(isObject(output) && { output }),
+    ...((strategy === 'result' || strategy === 'summary' || strategy === 'structured') && { strategy }),
+  };
+}
+
+function budgetIn(value: JsonObject): Budget {
+  const numbers = Object.entries(value).filter(([, limit]) => typeof limit === 'number');
+  return Object.fromEntries(numbers) as Budget;
+}
