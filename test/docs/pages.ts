@@ -24,11 +24,25 @@ export function pages(): string[] {
   return ['README.md', 'ARCHITECTURE.md', ...inDocs.sort()];
 }
 
+/** A code block of a page. */
+export interface CodeBlock {
+  readonly language: string;
+  readonly code: string;
+}
+
+/** The code blocks of a page, in order. */
+export function allCodeBlocks(text: string): CodeBlock[] {
+  return Array.from(text.matchAll(/^```(\S*)\n([\s\S]*?)^```$/gm), ([, language = '', code = '']) => ({
+    language,
+    code,
+  }));
+}
+
 /** The contents of the code blocks of a language, in order. */
 export function codeBlocks(text: string, language: string): string[] {
-  return Array.from(text.matchAll(/^```(\S*)\n([\s\S]*?)^```$/gm))
-    .filter((block) => block[1] === language)
-    .map((block) => block[2] ?? '');
+  return allCodeBlocks(text)
+    .filter((block) => block.language === language)
+    .map(({ code }) => code);
 }
 
 /** The cells of the first table after a heading, without its header; backticks are taken off. */

@@ -1,11 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { verbs } from '../../packages/cli/dist/verbs/index.js';
 import { project } from '../support/project.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { nameOf } from './cli-reference.ts';
+import { moduleDir } from './module-dir.ts';
 import { codeBlocks, howToUpdate, page, root, tableAfter, updating } from './pages.ts';
 import { plainEnv, shell } from './tape.ts';
 
@@ -47,22 +48,15 @@ test('the transcript is what the commands print', () => {
 });
 
 test('the library example runs offline, and prints what the page says', () => {
-  // Where the packages are found: a module is looked up from where its file is.
-  const cache = join(root, 'node_modules/.cache');
-  mkdirSync(cache, { recursive: true });
-  const dir = mkdtempSync(join(cache, 'tapedeck-docs-'));
-  try {
-    const [example = ''] = codeBlocks(readme, 'js');
-    writeFileSync(join(dir, 'example.mjs'), example);
-    const said = execFileSync(process.execPath, ['example.mjs'], {
-      cwd: dir,
-      env: plainEnv(dir),
-      encoding: 'utf8',
-    });
-    expect(steady(said)).toBe(steady(codeBlocks(readme, 'text')[0] ?? ''));
-  } finally {
-    rmSync(dir, { recursive: true, force: true });
-  }
+  using dir = moduleDir();
+  const [example = ''] = codeBlocks(readme, 'js');
+  writeFileSync(dir.file('example.mjs'), example);
+  const said = execFileSync(process.execPath, ['example.mjs'], {
+    cwd: dir.path,
+    env: plainEnv(dir.path),
+    encoding: 'utf8',
+  });
+  expect(steady(said)).toBe(steady(codeBlocks(readme, 'text')[0] ?? ''));
 });
 
 test('the configuration works as it stands, once it is trusted', async () => {

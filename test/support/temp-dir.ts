@@ -18,7 +18,8 @@ export function memoryDir(): TempDir {
   return dirIn(existsSync('/dev/shm') ? '/dev/shm' : tmpdir());
 }
 
-function dirIn(place: string): TempDir {
+/** The same in a place of the caller's. */
+export function dirIn(place: string): TempDir {
   const made = mkdtempDisposableSync(join(place, 'tapedeck-'));
   return {
     path: made.path,
