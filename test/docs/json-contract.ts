@@ -637,6 +637,7 @@ export const contract: Readonly<Record<string, VerbContract>> = {
           field('resumed', 'array', 'names of the children that went on, to an end'),
           field('aborted', 'array', 'names of the children that `--abort` ended'),
           field('merged', 'array', 'names of the children that are merged now'),
+          field('waiting', 'array', 'names of those that wait for an answer to a call'),
           field(
             'busy',
             'array',
@@ -650,7 +651,7 @@ export const contract: Readonly<Record<string, VerbContract>> = {
     exits: [
       [1, 'some failed'],
       [2, 'a child has to go on, and no model was given; a configuration cannot be used or is not trusted'],
-      [6, 'some were left to others'],
+      [6, 'some were left to others, or wait for an answer'],
     ],
   },
   doctor: {

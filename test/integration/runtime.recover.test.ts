@@ -92,7 +92,14 @@ test('children of a process that was killed are gone on with, and each is merged
   expect(['a', 'b', 'c', 'd'].map((name) => store.find(name)?.task)).toEqual(Array(4).fill('completed'));
   expect([...store.verify()]).toEqual([]);
   const again = await home.here(['recover', '--json']);
-  expect(report(again.stdout)).toEqual({ resumed: [], aborted: [], merged: [], waiting: [], busy: [], failed: [] });
+  expect(report(again.stdout)).toEqual({
+    resumed: [],
+    aborted: [],
+    merged: [],
+    waiting: [],
+    busy: [],
+    failed: [],
+  });
 });
 
 test('without a model nothing is changed, and --abort ends them and tells their parent', async () => {
@@ -127,7 +134,14 @@ test('an answer that was recorded before the end of its task was is not asked fo
   await child.run();
   using store = home.open();
   store.setTask('a', 'running');
-  expect(await deck.recover()).toEqual({ resumed: [], aborted: [], merged: ['a'], waiting: [], busy: [], failed: [] });
+  expect(await deck.recover()).toEqual({
+    resumed: [],
+    aborted: [],
+    merged: ['a'],
+    waiting: [],
+    busy: [],
+    failed: [],
+  });
   expect(store.find('a')).toMatchObject({ task: 'completed', delivery: 'merged' });
   expect(entryLines(store.read('a', { own: true })).filter((line) => line.startsWith('assistant'))).toEqual([
     'assistant: Done.',

@@ -225,11 +225,11 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
     };
     jobs.set(child.name, { run, end });
     await engine.start({
-        id: child.name,
-        parent: child.parent,
-        depth: await depthOf(store, await child.info()),
-        ...(task.priority !== undefined && { priority: task.priority }),
-      });
+      id: child.name,
+      parent: child.parent,
+      depth: await depthOf(store, await child.info()),
+      ...(task.priority !== undefined && { priority: task.priority }),
+    });
     return await end;
   }
 

@@ -41,23 +41,24 @@ export const recover: Verb = defineVerb({
         waitMs: typeof wait === 'number' ? wait * 1000 : 0,
         signal: io.signal,
       });
-      const { resumed, aborted, merged, busy, failed } = report;
+      const { resumed, aborted, merged, waiting, busy, failed } = report;
       const line = (what: string, names: readonly string[]) =>
         names.length === 0 ? [] : [`${what} ${names.join(', ')}`];
       const lines = [
         ...line('Went on with', resumed),
         ...line('Aborted', aborted),
         ...line('Merged', merged),
+        ...line('Waiting for an answer (tape status):', waiting),
         ...line('Left to others:', busy),
         ...failed.map(({ session, message }) => `${session}: ${message}`),
       ];
       await answer({
-        json: { resumed, aborted, merged, busy, failed },
+        json: { resumed, aborted, merged, waiting, busy, failed },
         quiet: merged.join('\n'),
         human: safe(lines.length === 0 ? 'Nothing to recover' : lines.join('\n')),
       });
       if (failed.length > 0) return exit.failed;
-      return busy.length === 0 ? exit.done : exit.accepted;
+      return busy.length + waiting.length === 0 ? exit.done : exit.accepted;
     });
   },
 });
