@@ -34,6 +34,8 @@ export interface Status extends RunStatus {
   readonly waiting: readonly WaitingCall[];
   /** The process that runs it. */
   readonly owner?: Owner;
+  /** Children whose tasks have not ended, and what they wait for. */
+  readonly children?: readonly Pick<Status, 'session' | 'waiting'>[];
 }
 
 /** Where statuses are read: a store, and the home beside it, which shows what other processes are at. */
@@ -94,11 +96,11 @@ async function standing(
   { id, name: session, lifecycle, task, delivery }: SessionInfo,
   { owners, active, run = { state: 'idle' } }: Seen & { readonly run?: RunStatus },
 ): Promise<Status> {
-  const waiting = (await openBatch(store, id))
-    .filter((call) => awaitsAnswer(call) || call.for === 'tool')
-    .flatMap(({ toolCallId, toolName: name, input, for: what }) =>
-      what === undefined ? [] : [{ toolCallId, name, input, for: what }],
-    );
+  const waiting = await waitingCalls(store, id);
+  const children: Pick<Status, 'session' | 'waiting'>[] = [];
+  for (const child of await store.sessions({ parent: id, all: true }))
+    if (child.task === 'running')
+      children.push({ session: child.name, waiting: await waitingCalls(store, child.id) });
   const owned = owners.find((writing) => writing.id === id);
   const shown = owned === undefined ? undefined : active.find((one) => isOf(one, owned));
   const queued = (await store.inbox(id)).filter(
@@ -113,7 +115,16 @@ async function standing(
     queued: queued.length,
     waiting,
     ...(owned !== undefined && { owner: owned.owner }),
+    ...(children.length > 0 && { children }),
   };
+}
+
+async function waitingCalls(store: TapeStore, id: string): Promise<readonly WaitingCall[]> {
+  return (await openBatch(store, id))
+    .filter((call) => awaitsAnswer(call) || call.for === 'tool')
+    .flatMap(({ toolCallId, toolName: name, input, for: what }) =>
+      what === undefined ? [] : [{ toolCallId, name, input, for: what }],
+    );
 }
 
 /** A run that ended leaves its session idle, unless it ended because something is missing (G78, G82). */

@@ -6,7 +6,7 @@ import { oneLine, safe } from './safe.ts';
 /** Where a session stands, as `--json` gives it: a documented contract. */
 export function statusJson(status: Status): Readonly<Record<string, unknown>> {
   const { session, state, phase, run, startedAt, attempt, message } = status;
-  const { lifecycle, task, delivery, queued, waiting, owner } = status;
+  const { lifecycle, task, delivery, queued, waiting, owner, children } = status;
   return {
     session,
     state,
@@ -19,20 +19,27 @@ export function statusJson(status: Status): Readonly<Record<string, unknown>> {
     ...(task !== undefined && { task }),
     ...(delivery !== undefined && { delivery }),
     queued,
-    waiting: waiting.map(({ toolCallId, name, input, for: awaited }) => ({
-      call: toolCallId,
-      tool: name,
-      input,
-      for: awaited,
-    })),
+    waiting: waitingJson(waiting),
+    ...(children !== undefined && {
+      children: children.map((child) => ({ session: child.session, waiting: waitingJson(child.waiting) })),
+    }),
     ...(owner !== undefined && { owner: { id: owner.id, pid: owner.pid ?? null, host: owner.host ?? null } }),
   };
+}
+
+function waitingJson(waiting: Status['waiting']): readonly object[] {
+  return waiting.map(({ toolCallId, name, input, for: awaited }) => ({
+    call: toolCallId,
+    tool: name,
+    input,
+    for: awaited,
+  }));
 }
 
 /** Where a session stands, on one line: `main  busy streaming  active  2 queued  process 4711`. */
 function statusLine(status: Status): string {
   const { session, state, phase, attempt, message, lifecycle, task, delivery } = status;
-  const { queued, waiting, owner } = status;
+  const { queued, waiting, owner, children = [] } = status;
   const words = [
     session,
     [state, phase, attempt].filter((word) => word !== undefined).join(' '),
@@ -42,6 +49,12 @@ function statusLine(status: Status): string {
       ({ toolCallId, name, input, for: awaited }) =>
         `${name} ${awaitedOf[awaited]}: ${toolCallId} ${oneLine(JSON.stringify(input), inputMax)}`,
     ),
+    ...(children.length === 0
+      ? []
+      : [`${children.length} ${children.length === 1 ? 'child' : 'children'} at work`]),
+    ...children
+      .filter((child) => child.waiting.length > 0)
+      .map((child) => `${child.session} waits: tape status ${child.session}`),
     ...(owner?.pid === undefined ? [] : [`process ${owner.pid}`]),
     ...(message === undefined ? [] : [message]),
   ];

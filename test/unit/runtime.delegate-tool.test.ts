@@ -1,0 +1,245 @@
+import { delegateTool, delegationTools, type ScriptAnswer } from '@tapedeck/runtime';
+import { isObject, type SqliteTapeStore } from '@tapedeck/tape';
+import { tool } from 'ai';
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { entryLines, scriptedDeck } from '../support/scripted.ts';
+
+const delegateCall = (input: object, name = 'delegate', id = 'c1'): ScriptAnswer['toolCalls'] => [
+  { name, input, id },
+];
+
+/** The answers of a parent that delegates once and then reports, and of children that echo their task. */
+const answers = (input: object, name?: string): ScriptAnswer[] => [
+  { toolCalls: delegateCall(input, name), when: { session: 'main' } },
+  { text: 'All is done.', when: { session: 'main' } },
+  { text: 'Docs are fine.', when: { session: '*-fork-*', text: 'docs' } },
+  { text: 'Tests are fine.', when: { session: '*-fork-*', text: 'tests' } },
+];
+
+const resultOf = (store: SqliteTapeStore, session = 'main') => {
+  const found = [...store.read(session, { kind: 'tool-result' })].at(-1)?.payload;
+  return isObject(found) && isObject(found.output) ? found.output.value : undefined;
+};
+
+const childrenOf = (store: SqliteTapeStore, parent = 'main') => store.sessions({ parent, all: true });
+
+const shownTo = async (store: SqliteTapeStore, session = 'main') =>
+  JSON.stringify(
+    [...store.viewEntries(session)]
+      .filter(({ meta }) => meta.context !== false)
+      .map(({ payload }) => payload),
+  );
+
+test.each(['delegate', 'dispatch_to_agent'])(
+  'a model delegates with %s, and is told once what its children came to',
+  async (name) => {
+    const asked = { tasks: [{ task: 'Check the docs' }, { task: 'Run the tests' }] };
+    await using home = await scriptedDeck(answers(asked, name), { tools: delegationTools() });
+    const main = await home.deck.session('main');
+    expect(await main.run('Go')).toMatchObject({ finish: 'stop', text: 'All is done.' });
+    const [docs, tests] = childrenOf(home.store);
+    expect(resultOf(home.store)).toEqual({
+      results: [
+        { session: docs?.name, status: 'completed', text: 'Docs are fine.' },
+        { session: tests?.name, status: 'completed', text: 'Tests are fine.' },
+      ],
+    });
+    expect([docs, tests]).toMatchObject([
+      { delivery: 'merged', deliver: 'tool-result', spawnCall: 'c1' },
+      { delivery: 'merged', deliver: 'tool-result', spawnCall: 'c1' },
+    ]);
+    // The merges are on the tape, and not shown a second time.
+    const merges = [...home.store.read('main')].filter(({ meta }) => meta.source === 'merge');
+    expect(merges.map(({ meta }) => meta.context)).toEqual([false, false]);
+    expect((await shownTo(home.store)).split('Docs are fine.')).toHaveLength(2);
+  },
+);
+
+test('in the background the call is answered at once, and the results come as merges', async () => {
+  const asked = { tasks: [{ task: 'Check the docs' }], background: true };
+  await using home = await scriptedDeck(answers(asked), { tools: delegationTools() });
+  const main = await home.deck.session('main');
+  expect(await main.run('Go')).toMatchObject({ finish: 'stop' });
+  await expect.poll(() => childrenOf(home.store)[0]?.delivery).toBe('merged');
+  const [child] = childrenOf(home.store);
+  expect(resultOf(home.store)).toEqual({ started: [child?.name] });
+  expect(await shownTo(home.store)).toContain('Docs are fine.');
+  await main.idle();
+  // Nothing asked for a turn.
+  expect(entryLines(home.store.read('main')).filter((line) => line.startsWith('assistant'))).toHaveLength(2);
+});
+
+test('with notify_parent each result in the background starts one run of the parent', async () => {
+  const asked = {
+    tasks: [{ task: 'Check the docs' }, { task: 'Run the tests' }],
+    background: true,
+    trigger_on_complete: 'notify_parent',
+  };
+  const [delegates, ends, ...others] = answers(asked);
+  const script = [
+    delegates,
+    ends,
+    { text: 'I see.', when: { session: 'main' } },
+    { text: 'I see that, too.', when: { session: 'main' } },
+    ...others,
+  ];
+  await using home = await scriptedDeck(script as ScriptAnswer[], { tools: delegationTools() });
+  const main = await home.deck.session('main');
+  await main.run('Go');
+  const said = () => entryLines(home.store.read('main')).filter((line) => line.startsWith('assistant'));
+  await expect.poll(said).toHaveLength(4);
+  await main.idle();
+  expect(said().slice(2)).toEqual(['assistant: I see.', 'assistant: I see that, too.']);
+  const notices = [...home.store.read('main')].filter(
+    ({ meta, payload }) =>
+      meta.source === 'agent' && JSON.stringify(payload).includes('has ended (completed)'),
+  );
+  expect(notices).toHaveLength(2);
+  expect(home.store.inbox('main')).toEqual([]);
+});
+
+test('the intention says what is to be done at the end', async () => {
+  await using home = await scriptedDeck([{ text: 'Done.', when: { session: 'kid' } }, { text: 'Noted.' }]);
+  const main = await home.deck.session('main');
+  await main.delegate({ task: 'Look', name: 'kid' }, { onComplete: 'notify_parent' });
+  const intention = [...home.store.read('kid', { own: true })].find(({ name }) => name === 'intention');
+  expect(intention?.payload).toMatchObject({
+    state: { trigger_on_complete: 'notify_parent', next_steps: 'Look' },
+  });
+  await expect.poll(() => entryLines(home.store.read('main')).at(-1)).toBe('assistant: Noted.');
+});
+
+test('a child is gone on with by its name, and what is new is merged', async () => {
+  await using home = await scriptedDeck([
+    { text: 'First.', when: { session: 'kid' } },
+    { text: 'Second.', when: { session: 'kid' } },
+  ]);
+  const main = await home.deck.session('main');
+  const [first] = await main.delegate({ task: 'Begin', name: 'kid' });
+  const [second] = await main.delegate({ task: 'Go on', resume: 'kid' });
+  expect([first?.text, second?.text]).toEqual(['First.', 'Second.']);
+  expect(second?.merged?.range[0]).toBe((first?.merged?.range[1] ?? 0) + 1);
+  expect(
+    entryLines(home.store.read('kid', { own: true })).filter((line) => !line.startsWith('anchor')),
+  ).toEqual(['assistant: First.', 'user: Go on', 'assistant: Second.']);
+  await home.deck.session('stranger');
+  await expect(main.delegate({ task: 'x', resume: 'stranger' })).rejects.toMatchObject({
+    code: 'SESSION_BAD_INPUT',
+  });
+  await expect(main.delegate({ task: 'x', resume: 'nobody' })).rejects.toMatchObject({
+    code: 'SESSION_BAD_INPUT',
+  });
+});
+
+test('a child tells its manager something: a turn is made there, and its source is an agent', async () => {
+  await using home = await scriptedDeck(
+    [
+      {
+        toolCalls: [
+          { name: 'send_message_to_agent', input: { to: 'manager', message: 'Which port?' }, id: 'm1' },
+        ],
+        when: { session: 'kid' },
+      },
+      { text: 'Asked.', when: { session: 'kid' } },
+      { text: 'Port 80.', when: { session: 'main', text: 'Which port?' } },
+    ],
+    { tools: delegationTools() },
+  );
+  const main = await home.deck.session('main', { kind: 'manager' });
+  await main.delegate({ task: 'Look', name: 'kid' });
+  await main.idle();
+  const asked = [...home.store.read('main')].find(({ payload }) =>
+    JSON.stringify(payload).includes('Which port?'),
+  );
+  expect(asked).toMatchObject({ kind: 'message', meta: { source: 'agent', from: 'kid', mode: 'followup' } });
+  expect(entryLines(home.store.read('main'))).toContain('assistant: Port 80.');
+  // A session that nobody started has no manager, and a stranger is nobody's child.
+  await expect(main.manager()).rejects.toMatchObject({ code: 'SESSION_BAD_INPUT' });
+  await expect(main.child('main')).rejects.toMatchObject({ code: 'SESSION_BAD_INPUT' });
+});
+
+test('what cannot be delegated is an error that the model is told: a fork that is too deep', async () => {
+  await using home = await scriptedDeck(
+    [
+      { toolCalls: delegateCall({ tasks: [{ task: 'Deeper' }] }), when: { session: 'main' } },
+      {
+        toolCalls: delegateCall({ tasks: [{ task: 'Deeper still' }] }),
+        when: { session: '*-fork-*', text: 'Deeper' },
+      },
+      { text: 'That was too deep.', when: { session: '*-fork-*' } },
+      { text: 'So be it.', when: { session: 'main' } },
+    ],
+    { tools: { delegate: delegateTool({ context: 'fresh' }) }, limits: { maxDepth: 1 } },
+  );
+  const main = await home.deck.session('main');
+  expect(await main.run('Go')).toMatchObject({ finish: 'stop', text: 'So be it.' });
+  const [child, ...others] = childrenOf(home.store);
+  expect(others).toEqual([]);
+  expect(resultOf(home.store, child?.name)).toMatch(/2 forks deep, and the limit is 1/);
+  expect(childrenOf(home.store, child?.name)).toEqual([]);
+});
+
+test('an abort of the parent reaches the children of its call, and their call gets a result', async () => {
+  const gate = Promise.withResolvers<void>();
+  const reached = Promise.withResolvers<void>();
+  const wait = tool({
+    inputSchema: z.object({}),
+    execute: async (_, { abortSignal }) => {
+      reached.resolve();
+      abortSignal?.addEventListener('abort', () => gate.resolve());
+      await gate.promise;
+      return 'stopped';
+    },
+  });
+  await using home = await scriptedDeck(
+    [
+      { toolCalls: delegateCall({ tasks: [{ task: 'Wait' }] }), when: { session: 'main' } },
+      { toolCalls: [{ name: 'wait', input: {}, id: 'w1' }], when: { session: '*-fork-*' } },
+      { text: 'Then not.', when: { session: 'main' } },
+    ],
+    { tools: { ...delegationTools(), wait } },
+  );
+  const main = await home.deck.session('main');
+  const run = main.run('Go');
+  await reached.promise;
+  run.abort('enough');
+  expect(await run).toMatchObject({ finish: 'aborted' });
+  await expect.poll(() => childrenOf(home.store)[0]?.task).toBe('aborted');
+  expect(await main.run('And now?')).toMatchObject({ finish: 'stop', text: 'Then not.' });
+  expect(JSON.stringify(resultOf(home.store))).toContain('aborted');
+  await expect.poll(() => childrenOf(home.store)[0]?.delivery).toBe('merged');
+  expect(childrenOf(home.store)).toHaveLength(1);
+});
+
+test('a child that waits for an answer does not keep its parent: the result follows when it is there', async () => {
+  const pay = tool({ inputSchema: z.object({}), needsApproval: true, execute: async () => 'paid' });
+  const asked: unknown[] = [];
+  await using home = await scriptedDeck(
+    [
+      { toolCalls: delegateCall({ tasks: [{ task: 'Pay' }] }), when: { session: 'main' } },
+      { toolCalls: [{ name: 'pay', input: {}, id: 'p1' }], when: { session: '*-fork-*' } },
+      { text: 'It is paid.', when: { session: '*-fork-*' } },
+      { text: 'Payment waits.', when: { session: 'main' } },
+    ],
+    {
+      tools: { ...delegationTools(), pay },
+      onApproval: (request) => {
+        asked.push(request);
+        return undefined;
+      },
+    },
+  );
+  const main = await home.deck.session('main');
+  expect(await main.run('Go')).toMatchObject({ finish: 'stop', text: 'Payment waits.' });
+  const [child] = childrenOf(home.store);
+  expect(asked).toMatchObject([{ session: child?.name, parent: 'main', toolCallId: 'p1' }]);
+  expect(await main.status()).toMatchObject({
+    children: [{ session: child?.name, waiting: [{ toolCallId: 'p1', for: 'approval' }] }],
+  });
+  const kid = await home.deck.session(child?.name ?? '');
+  await (await kid.respond('p1', { approved: true })).run;
+  await expect.poll(() => childrenOf(home.store)[0]?.delivery).toBe('merged');
+  expect(await shownTo(home.store)).toContain('It is paid.');
+  expect((await main.status()).children).toBeUndefined();
+});
