@@ -110,7 +110,8 @@ export async function needRoom(store: TapeStore, parent: SessionInfo, asked: Bud
   for (let at: SessionInfo | undefined = parent; at !== undefined; at = await parentOf(store, at)) {
     const { treeBudget } = (await forkTermsOf(store, at)).terms;
     if (treeBudget === undefined) continue;
-    const taken = await committed(store, at, { line: new Set(), settled: new Map() });
+    // What it may give away is not yet taken.
+    const taken = await committed(store, at, { line: new Set([at.id]), settled: new Map() });
     for (const limit of ['steps', 'tokens', 'cost'] as const) {
       const most = treeBudget[limit];
       const wanted = asked[limit] ?? 1;

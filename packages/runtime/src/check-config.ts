@@ -47,7 +47,7 @@ const tool = z.custom(
 
 const callable = z.custom((value) => typeof value === 'function', 'must be a function').optional();
 
-const deckConfig = z.strictObject(
+const fields = z.strictObject(
   {
     model,
     summarizer: model,
@@ -76,6 +76,17 @@ const deckConfig = z.strictObject(
   },
   'it must be an object',
 );
+
+/** A limit of what nobody can tell would never be reached. */
+const deckConfig = fields.superRefine(({ budget: given, cost }, context) => {
+  for (const whose of ['child', 'tree'] as const)
+    if (given?.[whose]?.cost !== undefined && cost === undefined)
+      context.addIssue({
+        code: 'custom',
+        path: ['budget', whose, 'cost'],
+        message: 'needs the function cost, without which nobody knows what a call costs',
+      });
+});
 
 /**
  * Finds out whether a value is a configuration, and returns the same value.

@@ -1,0 +1,248 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { delegationTools, inProcessEngine, type ScriptAnswer } from '@tapedeck/runtime';
+import { isObject, openTapeStore, type SqliteTapeStore } from '@tapedeck/tape';
+import { tool } from 'ai';
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { modeOf } from '../support/provider/modes.ts';
+import { startProvider } from '../support/provider.ts';
+import { entryLines, scriptedDeck } from '../support/scripted.ts';
+
+const step = tool({ inputSchema: z.object({}), execute: async () => 'done' });
+
+/** Answers of a session that would go on for ever, at so many tokens a step. */
+const endless = (session: string, tokens = 10): ScriptAnswer[] =>
+  Array.from({ length: 30 }, (_, i) => ({
+    toolCalls: [{ name: 'step', input: {}, id: `s${i}` }],
+    usage: { input: tokens - 1, output: 1 },
+    when: { session },
+  }));
+
+const haltOf = (store: SqliteTapeStore, session: string) =>
+  [...store.read(session, { kind: 'event', own: true })].find(({ name }) => name === 'run/halted')?.payload;
+
+const mergeText = (store: SqliteTapeStore, session = 'main') => {
+  const found = [...store.read(session, { kind: 'message' })].find(
+    ({ meta }) => meta.source === 'merge',
+  )?.payload;
+  return JSON.stringify(found);
+};
+
+test.each([
+  { limit: 'steps', budget: { steps: 2 }, steps: 2 },
+  { limit: 'tokens', budget: { tokens: 25 }, steps: 3 },
+  { limit: 'cost', budget: { cost: 4 }, steps: 4 },
+])(
+  'a child is halted when its $limit are used up, and its parent is told',
+  async ({ limit, budget, steps }) => {
+    await using home = await scriptedDeck(endless('kid'), {
+      tools: { step },
+      cost: () => 1,
+      limits: { maxSteps: 20 },
+    });
+    const main = await home.deck.session('main');
+    const [outcome] = await main.delegate({ task: 'Go', name: 'kid', budget });
+    expect(outcome).toMatchObject({ status: 'halted' });
+    expect(outcome?.text).toMatch(new RegExp(`the ${limit} of 'kid' are used up`));
+    expect(haltOf(home.store, 'kid')).toMatchObject({ limit });
+    expect(await (await home.deck.session('kid')).usage()).toMatchObject({ steps });
+    expect(mergeText(home.store)).toMatch(/status=\\"halted\\" partial=\\"true\\".*are used up/);
+    expect([...home.store.read('main', { kind: 'anchor' })].at(-1)?.payload).toMatchObject({
+      state: { status: 'halted', partial: true },
+    });
+  },
+);
+
+test('a child is halted when its time is over, in the midst of a call, and what it had said stays', async () => {
+  const slow = [{ text: 'never said', delayMs: 60_000, when: { session: 'kid' } }];
+  await using home = await scriptedDeck(slow, { tools: { step }, store: openTapeStore(':memory:') });
+  const main = await home.deck.session('main');
+  const [outcome] = await main.delegate({ task: 'Go', name: 'kid', budget: { timeMs: 150 } });
+  expect(outcome).toMatchObject({ status: 'halted', text: "the time of 'kid' is over" });
+  expect(haltOf(home.store, 'kid')).toMatchObject({ limit: 'time' });
+});
+
+test('a call that was under way when the time was over has a result before the merge', async () => {
+  const hang = tool({
+    inputSchema: z.object({}),
+    execute: async (_, { abortSignal }) =>
+      await new Promise((_, reject) =>
+        abortSignal?.addEventListener('abort', () => reject(abortSignal.reason)),
+      ),
+  });
+  const calls = [{ toolCalls: [{ name: 'hang', input: {}, id: 'h1' }], when: { session: 'kid' } }];
+  await using home = await scriptedDeck(calls, { tools: { hang }, store: openTapeStore(':memory:') });
+  const main = await home.deck.session('main');
+  const [outcome] = await main.delegate({ task: 'Go', name: 'kid', budget: { timeMs: 300 } });
+  expect(outcome).toMatchObject({ status: 'halted', merged: { state: 'merged' } });
+  expect(entryLines(home.store.read('kid', { kind: 'tool-result' }))).toEqual([
+    'hang h1 → error-text Outcome unknown: its time was over.',
+  ]);
+});
+
+test('what a child and all under it take together is bounded, whoever takes it', async () => {
+  const delegate = (task: string, session: string, id: string): ScriptAnswer => ({
+    toolCalls: [{ name: 'delegate', input: { tasks: [{ task }] }, id }],
+    usage: { input: 9, output: 1 },
+    when: { session },
+  });
+  await using home = await scriptedDeck(
+    [delegate('Dig', 'kid', 'd1'), ...endless('kid-fork-*'), { text: 'Enough.', when: { session: 'kid' } }],
+    { tools: { step, ...delegationTools() }, limits: { maxSteps: 20 } },
+  );
+  const main = await home.deck.session('main');
+  const [outcome] = await main.delegate({ task: 'Go', name: 'kid', treeBudget: { tokens: 50 } });
+  const [below] = home.store.sessions({ parent: 'kid', all: true });
+  expect(below).toMatchObject({ task: 'halted' });
+  expect(haltOf(home.store, below?.name ?? '')).toMatchObject({
+    limit: 'tokens',
+    message: expect.stringContaining("'kid' and those under it"),
+  });
+  // One step of the child, four of the one below it: then nobody under it goes on, the child itself included.
+  expect(await (await home.deck.session('kid')).usage({ tree: true })).toMatchObject({ tree: { total: 50 } });
+  expect(outcome).toMatchObject({ status: 'halted' });
+});
+
+test('what a sibling was promised counts as taken until it has ended: a fork that cannot be afforded is refused', async () => {
+  await using home = await scriptedDeck([{ text: 'Cheap.', usage: { input: 5, output: 5 } }]);
+  const main = await home.deck.session('main');
+  const kid = await main.fork({ name: 'kid', treeBudget: { tokens: 100 }, onUnmerged: 'keep' });
+  const first = await kid.fork({
+    name: 'first',
+    budget: { tokens: 80 },
+    deliver: 'merge',
+    onUnmerged: 'keep',
+  });
+  await expect(kid.fork({ name: 'second', budget: { tokens: 30 } })).rejects.toMatchObject({
+    code: 'SESSION_LIMIT',
+    message: expect.stringMatching(/20 of 100 are left, and the child would get 30/),
+  });
+  expect(home.store.find('second')).toBeUndefined();
+  await first.run('Go');
+  await first.finish();
+  // It took ten of its eighty.
+  expect(await kid.fork({ name: 'second', budget: { tokens: 30 }, onUnmerged: 'keep' })).toMatchObject({
+    name: 'second',
+  });
+});
+
+test('a child that is no deeper than allowed can be forked; one more is refused, before anything is written', async () => {
+  await using home = await scriptedDeck([]);
+  let at = await home.deck.session('main');
+  for (let depth = 1; depth <= 5; depth += 1) at = await at.fork({ name: `d${depth}`, onUnmerged: 'keep' });
+  await expect(at.fork({ name: 'd6' })).rejects.toMatchObject({
+    code: 'SESSION_LIMIT',
+    data: { session: 'd5', limit: 'maxDepth', depth: 6 },
+  });
+  await expect(at.delegate({ task: 'x', name: 'd6' })).rejects.toMatchObject({ code: 'SESSION_LIMIT' });
+  expect(home.store.find('d6')).toBeUndefined();
+});
+
+test('a session has no more unfinished children than it may', async () => {
+  await using home = await scriptedDeck([{ text: 'Done.' }], { limits: { maxChildren: 2 } });
+  const main = await home.deck.session('main');
+  const fork = (name: string) => main.fork({ name, deliver: 'merge', onUnmerged: 'keep' });
+  const first = await fork('a');
+  await fork('b');
+  await expect(fork('c')).rejects.toMatchObject({ code: 'SESSION_LIMIT', data: { limit: 'maxChildren' } });
+  await first.discard('not needed');
+  expect(await fork('c')).toMatchObject({ name: 'c' });
+  // The same key is the same child, and no further one.
+  await expect(main.fork({ key: 'k', deliver: 'merge' })).rejects.toMatchObject({ code: 'SESSION_LIMIT' });
+});
+
+test.each([
+  { name: 'a cost that nobody can tell', budget: { cost: 1 }, says: /no cost function/ },
+  { name: 'nothing', budget: { steps: 0 }, says: /steps must be more than 0/ },
+  { name: 'no number', budget: { tokens: Number.NaN }, says: /tokens must be more than 0/ },
+])('a budget of $name is refused, and no child is made', async ({ budget, says }) => {
+  await using home = await scriptedDeck([{ text: 'x' }]);
+  const main = await home.deck.session('main');
+  await expect(main.delegate({ task: 'Go', name: 'kid', budget })).rejects.toMatchObject({
+    code: 'SESSION_BAD_INPUT',
+    message: expect.stringMatching(says),
+  });
+  expect(home.store.find('kid')).toBeUndefined();
+});
+
+test('a deck that limits cost must be able to tell it', async () => {
+  await expect(scriptedDeck([], { budget: { child: { cost: 1 } } })).rejects.toMatchObject({
+    code: 'SESSION_BAD_CONFIG',
+    data: { field: 'budget.child.cost' },
+  });
+  await using home = await scriptedDeck(endless('kid'), { budget: { child: { steps: 1 } }, tools: { step } });
+  const main = await home.deck.session('main');
+  const [outcome] = await main.delegate({ task: 'Go', name: 'kid' });
+  expect(outcome).toMatchObject({ status: 'halted' });
+});
+
+test('no more model calls are made of one provider at once than is allowed', async () => {
+  let now = 0;
+  let most = 0;
+  await using provider = await startProvider(async () => {
+    now += 1;
+    most = Math.max(most, now);
+    await sleep(20);
+    now -= 1;
+    return { text: 'Done.' };
+  });
+  const model = modeOf('compatible').model({ baseURL: provider.url });
+  await using home = await scriptedDeck([], {
+    model,
+    limits: { concurrentCalls: { 'openai-compatible': 2 } },
+  });
+  const main = await home.deck.session('main');
+  const tasks = Array.from({ length: 6 }, (_, i) => ({ task: `task ${i}` }));
+  const outcomes = await main.delegate(tasks, { concurrency: 6 });
+  expect(outcomes.map(({ status }) => status)).toEqual(tasks.map(() => 'completed'));
+  expect(most).toBe(2);
+});
+
+test('an engine runs so many of each depth at a time, and those of a higher priority first', async () => {
+  const engine = inProcessEngine({ concurrency: 1 });
+  const order: string[] = [];
+  const gate = Promise.withResolvers<void>();
+  await engine.work(async ({ id }) => {
+    order.push(id);
+    if (id === 'first') await gate.promise;
+  });
+  await engine.start({ id: 'first', depth: 1 });
+  await engine.start({ id: 'low', depth: 1 });
+  await engine.start({ id: 'high', depth: 1, priority: 5 });
+  await engine.start({ id: 'below', depth: 2 });
+  await expect.poll(() => order).toEqual(['first', 'below']);
+  gate.resolve();
+  await engine.stop({ drain: true });
+  expect(order).toEqual(['first', 'below', 'high', 'low']);
+});
+
+test('tools that a child may not call are no more its children’s, whatever they ask for', async () => {
+  const secret = tool({ inputSchema: z.object({}), execute: async () => 'the secret' });
+  const asks = (session: string): ScriptAnswer => ({
+    toolCalls: [{ name: 'secret', input: {}, id: `c-${session}` }],
+    when: { session },
+  });
+  await using home = await scriptedDeck(
+    [
+      asks('kid'),
+      { text: 'No.', when: { session: 'kid' } },
+      asks('grandkid'),
+      { text: 'No.', when: { session: 'grandkid' } },
+    ],
+    {
+      tools: { step, secret },
+    },
+  );
+  const main = await home.deck.session('main');
+  const kid = await main.fork({ name: 'kid', tools: ['step'], onUnmerged: 'keep' });
+  await kid.run('Go');
+  const grandkid = await kid.fork({ name: 'grandkid', tools: ['step', 'secret'], onUnmerged: 'keep' });
+  await grandkid.run('Go');
+  for (const session of ['kid', 'grandkid']) {
+    const [result] = home.store.read(session, { kind: 'tool-result', own: true });
+    expect(isObject(result?.payload) ? result.payload.output : undefined).toEqual({
+      type: 'error-text',
+      value: "Tool 'secret' may not be used in this session.",
+    });
+  }
+});
