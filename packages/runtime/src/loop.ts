@@ -63,6 +63,8 @@ export interface LoopContext {
   readonly calling: <T>(call: () => Promise<T>) => Promise<T>;
   /** Commits entries under the run's lease. */
   readonly append: (drafts: readonly Draft[]) => Promise<Appended>;
+  /** Commits what the session came to, in the form that was asked for. */
+  readonly giveResult: (value: Json) => Promise<Appended>;
   /** Commits what a live answer came to, in place of its chunks. */
   readonly settle: (drafts: readonly Draft[]) => Promise<Appended>;
   /**

@@ -88,6 +88,8 @@ export async function perform(stage: Stage, job: Job, model: LanguageModel): Pro
     enter: stage.enter,
     retrying: stage.retrying,
     append: async (drafts) => await recording(() => store.append(session.id, drafts, { lease: hold.lease })),
+    giveResult: async (value) =>
+      await recording(() => store.result(session.id, value, { lease: hold.lease, meta: { run } })),
     settle: async (drafts) => await recording(() => recorder.settle(drafts, hold.lease)),
     takeMessages: async (at) => await takeMessages(stage, context, { at, spec }),
   };

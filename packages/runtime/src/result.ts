@@ -55,7 +55,7 @@ async function record(context: LoopContext, schema: JsonObject, after: Done): Pr
   const { text } = after;
   const result = resultOf(text, schema);
   if ('value' in result) {
-    await context.append([{ kind: 'result', payload: { value: result.value }, meta: { run } }]);
+    await context.giveResult(result.value);
     return { ...after, ...complete(context, 'stop') };
   }
   const message = `its result cannot be used: ${result.fault}`;

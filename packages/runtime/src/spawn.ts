@@ -13,7 +13,7 @@ export interface OutputSpec {
 }
 
 export interface ForkOptions
-  extends Omit<ForkRequest, 'spawnCall' | 'settings' | 'terms' | 'window' | 'fresh'> {
+  extends Omit<ForkRequest, 'spawnCall' | 'settings' | 'terms' | 'asked' | 'window' | 'fresh'> {
   readonly deliver?: Deliver;
   /** How much of what lies before the cut the child inherits, where `since` does not say: everything, its last messages, or nothing (K31). */
   readonly context?: 'full' | 'fresh' | { readonly window: number };
@@ -73,12 +73,21 @@ export async function spawn(
     ...(strategy !== undefined && { strategy }),
   };
   const { budget: _, treeBudget: __, ...place } = request;
+  const asked: JsonObject = {
+    ...(instructions !== undefined && { instructions }),
+    ...(typeof model === 'string' && { model }),
+    ...(tools !== undefined && { tools: [...tools] }),
+    ...(options.budget !== undefined && { budget: { ...options.budget } }),
+    ...(options.treeBudget !== undefined && { treeBudget: { ...options.treeBudget } }),
+    ...(schema !== undefined && { output: schema }),
+  };
   const forked = await store.fork(parent.id, {
     ...place,
     ...(isFresh && { fresh: true }),
     ...(typeof context === 'object' && { window: context.window }),
     ...(Object.keys(settings).length > 0 && { settings: settings as JsonObject }),
     terms: terms as unknown as JsonObject,
+    ...(Object.keys(asked).length > 0 && { asked }),
     ...(by !== undefined && { spawnCall: by.toolCallId }),
   });
   const info = await store.find(forked.id);

@@ -38,6 +38,8 @@ export interface ForkRequest extends Span {
   readonly settings?: JsonObject;
   /** What holds for this child alone, and for none of its children. */
   readonly terms?: JsonObject;
+  /** What else was asked for, by which a repetition is told from another request: settings and terms may follow from the moment. */
+  readonly asked?: JsonObject;
 }
 
 /** The receipt of a fork. */
@@ -160,7 +162,7 @@ function repeatFork(
 }
 
 /** What was asked, not what it resolved to: the same request repeats after the parent grew. */
-function hashRequest({ since, cut, fresh, name, intention, window, settings, terms }: ForkRequest): Buffer {
+function hashRequest({ since, cut, fresh, name, intention, window, asked: more }: ForkRequest): Buffer {
   const asked: Json[] = [
     since ?? null,
     cut ?? null,
@@ -169,8 +171,7 @@ function hashRequest({ since, cut, fresh, name, intention, window, settings, ter
     (intention ?? null) as Json,
   ];
   // Requests without these have had their hash since before there were any.
-  if (window !== undefined || settings !== undefined || terms !== undefined)
-    asked.push({ window: window ?? null, settings: settings ?? null, terms: terms ?? null });
+  if (window !== undefined || more !== undefined) asked.push({ window: window ?? null, ...more });
   return Buffer.from(sha256(encodeJson(asked, 'a fork request')), 'hex');
 }
 

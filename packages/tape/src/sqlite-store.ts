@@ -13,7 +13,7 @@ import { type Sources, systemSources } from './clock.ts';
 import { crashPoint } from './crash-point.ts';
 import { examine, type Finding, rebuildBatches } from './doctor.ts';
 import { encodeDraft } from './encode.ts';
-import { type Draft, normalise } from './entry.ts';
+import { type Draft, type Meta, normalise } from './entry.ts';
 import { TapeError } from './errors.ts';
 import { type Forked, type ForkRequest, forkTape } from './fork.ts';
 import { hex } from './hash.ts';
@@ -150,10 +150,10 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
     });
   }
 
-  result(ref: Ref, value: Json, { lease }: WriteOptions = {}): Appended {
+  result(ref: Ref, value: Json, { lease, meta }: WriteOptions & { meta?: Meta } = {}): Appended {
     return this.db.write(() => {
       const tape = this.need(ref);
-      const drafts: Draft[] = [{ kind: 'result', payload: { value } }];
+      const drafts: Draft[] = [{ kind: 'result', payload: { value }, ...(meta !== undefined && { meta }) }];
       return receipt(writeEntries(this.#writer, tape, drafts, this.#epoch(tape, lease)));
     });
   }

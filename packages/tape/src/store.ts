@@ -1,6 +1,6 @@
 import type { Appended } from './append.ts';
 import type { ConflictReport } from './conflicts.ts';
-import type { Awaitable, Draft, Entry, Seq } from './entry.ts';
+import type { Awaitable, Draft, Entry, Meta, Seq } from './entry.ts';
 import type { Forked, ForkRequest } from './fork.ts';
 import type { InboxDraft, InboxItem, Taken } from './inbox.ts';
 import type { Json } from './json.ts';
@@ -76,7 +76,7 @@ export interface TapeStore extends AsyncDisposable {
   viewEntries(ref: Ref, o?: { policy?: ViewPolicy; at?: Point }): Iterable<Entry> | AsyncIterable<Entry>;
   append(ref: Ref, batch: readonly Draft[], o?: AppendOptions): Awaitable<Appended>;
   /** Records what a child came to, explicitly: a text or a value (`result` entry). */
-  result(ref: Ref, value: Json, o?: WriteOptions): Awaitable<Appended>;
+  result(ref: Ref, value: Json, o?: WriteOptions & { readonly meta?: Meta }): Awaitable<Appended>;
   fork(parent: Ref, request?: ForkRequest): Awaitable<Forked>;
   /** Writes a child's result at its parent's tail; again, it returns the same receipt. */
   merge(child: Ref, request?: MergeRequest, o?: WriteOptions): Awaitable<Merged>;
