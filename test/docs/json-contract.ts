@@ -101,6 +101,7 @@ const status: readonly Field[] = [
     'array',
     '`{call, tool, input, for}` of each call that waits; `for` is `approval`, `result`, or `tool`: approved, and to be run where its tool is offered',
   ),
+  maybe('children', 'array', '`{session, waiting}` of each child whose task has not ended'),
   maybe('owner', 'object', '`{id, pid, host}` of who is writing the session'),
 ];
 
@@ -307,7 +308,7 @@ export const contract: Readonly<Record<string, VerbContract>> = {
           field(
             'children',
             'array',
-            '`{session, status, merged, seq, usage, error?}` of each, in the order of the tasks; `seq` and `usage` are null where there is none',
+            '`{session, status, merged, seq, usage, output?, error?}` of each, in the order of the tasks; `seq` and `usage` are null where there is none; `output` is a result in the form of `--schema`',
           ),
         ],
       },
@@ -320,6 +321,7 @@ export const contract: Readonly<Record<string, VerbContract>> = {
         'no model, no key for it, a script or a configuration that cannot be used or is not trusted; nothing was forked',
       ],
       [3, 'no such session or anchor'],
+      [4, 'a child would go beyond the limits of the deck or of a budget'],
       [130, 'interrupted; what the children did is merged as aborted'],
     ],
   },
@@ -815,6 +817,8 @@ export const errorCodes: Readonly<Record<string, string>> = {
   SESSION_MODEL_FAILED: 'the model failed',
   SESSION_BAD_INPUT: 'a message is empty, or is to be sent in a mode that there is not',
   SESSION_NO_CALL: 'no call of that id waits for an answer',
+  SESSION_LIMIT: 'a child would be too deep, too many, or more than a budget above it leaves',
+  SESSION_BAD_RESULT: 'a result does not have the form that was asked for, or there is none',
   SESSION_ENDED: 'the task of the session has come to its end before',
   SESSION_CLOSED: 'the session is gone, or the deck that it is run by was closed',
   SESSION_MERGE_WAITING: 'the merge is in the inbox of its parent, and not done yet',

@@ -55,6 +55,7 @@ export async function tapeHere(
     env: { HOME: '/nonexistent', ...(home !== undefined && { TAPE_HOME: home }), ...env },
     cwd,
     isTerminal,
+    statusIsTerminal: isTerminal,
     columns: 80,
     stdin: (async function* () {
       yield Buffer.from(stdin);

@@ -87,6 +87,7 @@ const exits: Readonly<Record<string, number>> = {
   SESSION_NO_FILE: exit.usage,
   SESSION_BAD_SCRIPT: exit.usage,
   SESSION_BAD_CONFIG: exit.usage,
+  SESSION_LIMIT: exit.conflict,
   SESSION_MERGE_WAITING: exit.accepted,
 };
 

@@ -7,6 +7,8 @@ export interface Io {
   /** Whether stdout is a terminal, and how wide it is. */
   readonly isTerminal: boolean;
   readonly columns: number;
+  /** Whether stderr is a terminal. */
+  readonly statusIsTerminal: boolean;
   readonly stdin: AsyncIterable<Uint8Array>;
   /** Writes data; resolves when more may be written. */
   out(text: string | Uint8Array): Promise<void>;
@@ -48,7 +50,8 @@ export function nodeIo(): Io {
     env: process.env,
     cwd: process.cwd(),
     isTerminal: stdout.isTTY === true,
-    columns: stdout.columns ?? 80,
+    columns: stdout.columns ?? stderr.columns ?? 80,
+    statusIsTerminal: stderr.isTTY === true,
     stdin,
     out: async (text) => {
       if (failure !== undefined) throw failure;

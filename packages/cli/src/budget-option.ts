@@ -1,0 +1,38 @@
+import type { Budget, ForkOptions } from '@tapedeck/runtime';
+import { UsageError } from './errors.ts';
+
+const limits: Readonly<Record<string, keyof Budget>> = {
+  steps: 'steps',
+  tokens: 'tokens',
+  seconds: 'timeMs',
+  cost: 'cost',
+};
+
+/** A budget as it is written on the command line: `steps=5,tokens=10000,seconds=60,cost=1.5`. */
+export function budgetOf(text: string, option: string): Budget {
+  const refuse = (why: string) =>
+    new UsageError(`cannot use ${option} ${JSON.stringify(text)}: ${why}`, {
+      hint: `write it as ${option} steps=20,tokens=100000,seconds=600`,
+    });
+  const budget: { -readonly [K in keyof Budget]: number } = {};
+  for (const part of text.split(',')) {
+    const [name = '', value = ''] = part.split('=', 2);
+    const limit = Object.hasOwn(limits, name) ? limits[name] : undefined;
+    if (limit === undefined)
+      throw refuse(`there is no limit '${name}', only ${Object.keys(limits).join(', ')}`);
+    const number = /^\d+(?:\.\d+)?$/.test(value) ? Number(value) : Number.NaN;
+    if (!(number > 0)) throw refuse(`${name} must be a number above 0`);
+    budget[limit] = name === 'seconds' ? number * 1000 : number;
+  }
+  return budget;
+}
+
+/** How much a child inherits, as `--context` says it. */
+export function contextOf(text: string): NonNullable<ForkOptions['context']> {
+  if (text === 'full' || text === 'fresh') return text;
+  const window = /^[1-9]\d{0,8}$/.test(text) ? Number(text) : undefined;
+  if (window !== undefined) return { window };
+  throw new UsageError(
+    `cannot use --context ${JSON.stringify(text)}: it is full, fresh, or a number of messages`,
+  );
+}

@@ -1,0 +1,79 @@
+import type { ChildEvent } from '@tapedeck/runtime';
+import type { Context } from '../verb.ts';
+import { safe } from './safe.ts';
+
+/** What one child is at, as its line says. */
+interface ChildState {
+  readonly session: string;
+  readonly at: string;
+  readonly steps: number;
+  readonly tool?: string;
+}
+
+/**
+ * Shows what children are at, as it happens: on a terminal a line for each child, rewritten in place; in a pipe a line for each
+ * thing that happens.
+ */
+export function childProgress(context: Context): (event: ChildEvent) => void {
+  const { io, options } = context;
+  if (io.statusIsTerminal && options.quiet !== true) return inPlace(context);
+  return (event) => {
+    const line = lineOf(event);
+    if (line !== undefined) context.status(line);
+  };
+}
+
+/** A thing that happened, where it is worth a line. */
+function lineOf(event: ChildEvent): string | undefined {
+  if (event.type === 'child-forked') return `Forked ${event.session}`;
+  if (event.type === 'child-ended') return `${event.session} ${event.status}`;
+  if (event.type === 'child-merged')
+    return `Merged ${event.session} into ${event.merged.parent}@${event.merged.seq}`;
+  if (event.event.type === 'tool-started') return `  ${event.session} → ${event.event.name}`;
+  if (event.event.type === 'tool-waiting')
+    return `  ${event.session} waits: ${event.event.calls.map(({ name }) => name).join(', ')}`;
+  return undefined;
+}
+
+function inPlace({ io }: Context): (event: ChildEvent) => void {
+  const states = new Map<string, ChildState>();
+  let drawn = 0;
+  const draw = () => {
+    const lines = [...states.values()].map((state) =>
+      safe(stateLine(state)).slice(0, Math.max(1, io.columns - 1)),
+    );
+    const back = drawn === 0 ? '' : `\u001b[${drawn}A\r\u001b[J`;
+    io.err(`${back}${lines.map((line) => `${line}\n`).join('')}`);
+    drawn = lines.length;
+  };
+  return (event) => {
+    const before = states.get(event.session) ?? { session: event.session, at: 'forked', steps: 0 };
+    const after = stateAfter(before, event);
+    if (after === before && states.has(event.session)) return;
+    states.set(event.session, after);
+    draw();
+  };
+}
+
+/** What a child is at after something happened. Pure; the same object when nothing that is shown has changed. */
+function stateAfter(state: ChildState, event: ChildEvent): ChildState {
+  const { tool, ...rest } = state;
+  if (event.type === 'child-ended') return { ...rest, at: event.status };
+  if (event.type === 'child-merged')
+    return { ...rest, at: `${state.at}, merged into ${event.merged.parent}@${event.merged.seq}` };
+  if (event.type !== 'child-event') return state;
+  const { event: inner } = event;
+  if (inner.type === 'run-started') return { ...rest, at: 'running' };
+  if (inner.type === 'tool-started') return { ...rest, at: 'running', tool: inner.name };
+  if (inner.type === 'tool-completed') return { ...rest, at: 'running' };
+  if (inner.type === 'iteration-completed') return { ...state, steps: inner.iteration };
+  if (inner.type === 'retrying') return { ...rest, at: `retrying (${inner.attempt})` };
+  if (inner.type === 'tool-waiting')
+    return { ...rest, at: `waiting: ${inner.calls.map(({ name }) => name).join(', ')}` };
+  return state;
+}
+
+function stateLine({ session, at, steps, tool }: ChildState): string {
+  const counted = steps === 0 ? '' : `  ${steps} ${steps === 1 ? 'step' : 'steps'}`;
+  return `${session}  ${at}${counted}${tool === undefined ? '' : `  → ${tool}`}`;
+}

@@ -1,0 +1,140 @@
+import { expect, test } from 'vitest';
+import { json, jsonError, tapeHere } from '../support/cli.ts';
+import { lastUserText, startProvider } from '../support/provider.ts';
+import { entryLines } from '../support/scripted.ts';
+import { type TempHome, tempHome } from '../support/temp-home.ts';
+
+const model = ['--model', 'openai-compatible/test-model'];
+
+const linesOf = (home: TempHome, name: string): string[] => {
+  using store = home.open();
+  return entryLines(store.read(name));
+};
+
+interface Told {
+  readonly children: readonly { session: string; status: string; output?: unknown; seq: number | null }[];
+}
+
+test('delegate --schema: each child is asked for its result in that form, and it is merged and told', async () => {
+  using home = tempHome();
+  home.session('main');
+  await using provider = await startProvider((request) =>
+    lastUserText(request).includes('JSON') ? { text: '{"ports":[80]}' } : { text: 'I have looked.' },
+  );
+  const schema =
+    '{"type":"object","properties":{"ports":{"type":"array","items":{"type":"number"}}},"required":["ports"]}';
+  const done = await home.tape(
+    ['delegate', 'main', '--task', 'Which ports?', '--schema', schema, '--json', ...model],
+    {
+      env: provider.env,
+    },
+  );
+  expect(done.code).toBe(0);
+  expect(json<Told>(done).children).toMatchObject([{ status: 'completed', output: { ports: [80] } }]);
+  expect(linesOf(home, 'main').at(-1)).toContain('{"ports":[80]}');
+});
+
+test('delegate --budget: a child that takes more is halted, merged as partial, and the exit says so', async () => {
+  using home = tempHome();
+  home.session('main');
+  await using provider = await startProvider(() => ({
+    calls: [{ name: 'nothing', arguments: {} }],
+    usage: [90, 10],
+  }));
+  const args = ['delegate', 'main', '--task', 'Go', '--budget', 'steps=5,tokens=150', ...model];
+  const done = await home.tape([...args, '--json'], { env: provider.env });
+  expect(done.code).toBe(1);
+  expect(json<Told>(done).children).toMatchObject([{ status: 'halted', seq: expect.any(Number) }]);
+  expect(provider.requests).toHaveLength(2);
+  expect(linesOf(home, 'main').at(-1)).toMatch(
+    /status="halted" partial="true".*tokens of .* are used up: 200 of 150/s,
+  );
+});
+
+test('delegate --context and --resume: the last messages alone, and a child that is gone on with', async () => {
+  using home = tempHome();
+  await using provider = await startProvider((request) => ({ text: `${lastUserText(request)}!` }));
+  const env = provider.env;
+  for (const said of ['one', 'two']) await home.tape(['run', 'main', said, ...model], { env });
+  const first = json<Told>(
+    await home.tape(['delegate', 'main', '--task', 'Go', '--context', '1', '--json', ...model], { env }),
+  );
+  const [child] = first.children;
+  const name = child?.session ?? '';
+  expect(linesOf(home, name)[0]).toBe('assistant: two!');
+  const again = await home.tape(
+    ['delegate', 'main', '--task', 'And on', '--resume', name, '--json', ...model],
+    { env },
+  );
+  expect(json<Told>(again).children).toMatchObject([{ session: name, status: 'completed' }]);
+  expect(linesOf(home, name).slice(-2)).toEqual(['user: And on', 'assistant: And on!']);
+  const stranger = await home.tape(
+    ['delegate', 'main', '--task', 'x', '--resume', 'main', '--json', ...model],
+    { env },
+  );
+  expect(jsonError(stranger)).toMatchObject({
+    code: 'SESSION_BAD_INPUT',
+    message: expect.stringContaining('no child'),
+  });
+  expect(stranger.code).toBe(2);
+});
+
+test('delegate --on-complete notify_parent: each result gives the parent one run, which is waited for', async () => {
+  using home = tempHome();
+  home.session('main');
+  await using provider = await startProvider((request) =>
+    lastUserText(request).includes('has ended') ? { text: 'Noted.' } : { text: 'Done.' },
+  );
+  const args = [
+    'delegate',
+    'main',
+    '--task',
+    'a',
+    '--task',
+    'b',
+    '--on-complete',
+    'notify_parent',
+    '--json',
+    ...model,
+  ];
+  expect((await home.tape(args, { env: provider.env })).code).toBe(0);
+  expect(linesOf(home, 'main').filter((line) => line === 'assistant: Noted.')).toHaveLength(2);
+});
+
+test.each([
+  { name: 'an unknown limit', args: ['--budget', 'lines=3'], says: /no limit 'lines', only steps, tokens/ },
+  { name: 'a budget of nothing', args: ['--budget', 'steps=0'], says: /steps must be a number above 0/ },
+  { name: 'a context that is none', args: ['--context', 'some'], says: /full, fresh, or a number/ },
+  { name: 'a schema that is no JSON', args: ['--schema', '{'], says: /--schema/ },
+  { name: 'a schema that is no object', args: ['--schema', '[]'], says: /a JSON Schema is an object/ },
+  { name: 'a cost that nobody can tell', args: ['--budget', 'cost=1'], says: /no cost function/ },
+])('delegate: $name is exit 2, and forks nothing', async ({ args, says }) => {
+  using home = tempHome();
+  home.session('main');
+  await using provider = await startProvider(() => ({ text: 'x' }));
+  const refused = await home.tape(['delegate', 'main', '--task', 'x', '--json', ...args, ...model], {
+    env: provider.env,
+  });
+  expect(refused.code).toBe(2);
+  expect(jsonError(refused).message).toMatch(says);
+  using store = home.open();
+  expect(store.sessions({ all: true }).map(({ name }) => name)).toEqual(['main']);
+});
+
+test('delegate: on a terminal a line for each child is rewritten in place; elsewhere there is a line for each thing', async () => {
+  using home = tempHome();
+  home.session('main');
+  await using provider = await startProvider(() => ({ text: 'Done.' }));
+  const args = ['delegate', 'main', '--task', 'a', '--task', 'b', ...model];
+  const shown = await tapeHere(args, { home: home.path, env: provider.env, isTerminal: true });
+  expect(shown.code).toBe(0);
+  const frames = shown.stderr.split('\u001b[2A\r\u001b[J');
+  expect(frames.length).toBeGreaterThan(4);
+  expect(frames.at(-1)?.trimEnd().split('\n')).toEqual([
+    expect.stringMatching(/^main-fork-\w+ {2}completed, merged into main@\d+ {2}1 step$/),
+    expect.stringMatching(/^main-fork-\w+ {2}completed, merged into main@\d+ {2}1 step$/),
+  ]);
+  const piped = await home.tape(args, { env: provider.env });
+  expect(piped.stderr).not.toContain('\u001b');
+  expect(piped.stderr.split('\n').filter((line) => line.startsWith('Forked '))).toHaveLength(2);
+});
