@@ -16,7 +16,7 @@ export interface Budget {
 }
 
 /** What model calls have taken. */
-export interface Spent {
+interface Spent {
   readonly steps: number;
   readonly tokens: number;
   readonly cost: number;
@@ -52,7 +52,7 @@ export interface Reached {
 }
 
 /** The first limit of a budget that is reached, if any is. Pure. */
-export function reachedOf(budget: Budget, spent: Spent, whose: string): Reached | undefined {
+function reachedOf(budget: Budget, spent: Spent, whose: string): Reached | undefined {
   for (const limit of ['steps', 'tokens', 'cost'] as const) {
     const most = budget[limit];
     if (most !== undefined && spent[limit] >= most)

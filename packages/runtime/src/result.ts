@@ -71,10 +71,7 @@ async function record(context: LoopContext, schema: JsonObject, after: Done): Pr
 }
 
 /** A result that follows a schema, or why a text is none. */
-export function resultOf(
-  text: string,
-  schema: JsonObject,
-): { readonly value: Json } | { readonly fault: string } {
+function resultOf(text: string, schema: JsonObject): { readonly value: Json } | { readonly fault: string } {
   let value: Json;
   try {
     value = JSON.parse(withoutFence(text)) as Json;
