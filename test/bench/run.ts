@@ -5,6 +5,7 @@ import { setImmediate } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { append } from './append.ts';
 import { cli } from './cli.ts';
+import { delegate } from './delegate.ts';
 import { disk } from './disk.ts';
 import { fork } from './fork.ts';
 import { memory } from './memory.ts';
@@ -32,6 +33,7 @@ const topics: Readonly<Record<string, Topic>> = {
   memory,
   processes,
   record,
+  delegate,
   cli,
 };
 

@@ -1,4 +1,5 @@
 export type { Budget } from './budget.ts';
+export { carriedModel } from './carried-model.ts';
 export { checkConfig } from './check-config.ts';
 export { Child } from './child.ts';
 export {
@@ -28,7 +29,6 @@ export type { AwaitedAnswer, CallName, SessionEvent, WaitingCall } from './event
 export type { MergeOptions } from './merge.ts';
 export type { MergeText } from './merge-text.ts';
 export {
-  carriedModel,
   checkModel,
   type ModelSettings,
   type ModelSource,

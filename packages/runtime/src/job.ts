@@ -1,10 +1,11 @@
 import type { InboxItem, SessionInfo } from '@tapedeck/tape';
+import { carriedModel } from './carried-model.ts';
 import type { Chunk } from './chunks.ts';
 import type { DeckParts } from './deck.ts';
 import { SessionError } from './errors.ts';
 import type { Hold } from './hold.ts';
 import { type LanguageModel, needModel } from './model.ts';
-import { carriedModel, resolveModel } from './model-spec.ts';
+import { resolveModel } from './model-spec.ts';
 import type { Input, RunOptions } from './session-options.ts';
 import type { Phase } from './status.ts';
 

@@ -1,8 +1,7 @@
-import { type Entry, isObject, type Json, type TapeStore } from '@tapedeck/tape';
+import { isObject, type Json, type TapeStore } from '@tapedeck/tape';
 import { messageOf, SessionError } from './errors.ts';
 import type { LanguageModel } from './model.ts';
 import { readScript, scriptModel } from './script.ts';
-import { forkTermsOf } from './settings.ts';
 
 /** A model, or its name: `provider/model`, or `script:FILE`. */
 export type ModelSpec = LanguageModel | (string & {});
@@ -132,39 +131,4 @@ async function answeredBy(store: TapeStore, session: string): Promise<string[]> 
     if (typeof id === 'string') ids.push(id);
   }
   return ids;
-}
-
-/** How many messages of a session are searched, from its end, for one that a run took in. */
-const carriedMax = 10_000;
-const pageSize = 20;
-
-/**
- * The model that a session goes on with, because a message named it, until one names another (G54). Every message that a
- * run takes in bears it, so that the last of them tells.
- */
-export async function carriedModel(store: TapeStore, session: string): Promise<string | undefined> {
-  const forked = async () => {
-    const info = await store.find(session);
-    return info === undefined ? undefined : (await forkTermsOf(store, info)).settings.model;
-  };
-  let to: number | undefined;
-  for (let searched = 0; searched < carriedMax; searched += pageSize) {
-    const page: Entry[] = [];
-    const query = { kind: 'message', last: pageSize, ...(to !== undefined && { to }) } as const;
-    for await (const entry of store.read(session, query)) page.push(entry);
-    const asked = page.findLast(
-      ({ payload, meta }) =>
-        isObject(payload) && payload.role === 'user' && (meta.run !== undefined || meta.model !== undefined),
-    );
-    if (asked !== undefined) return nameIn(asked, await forked());
-    if (page.length < pageSize || page[0] === undefined) break;
-    to = page[0].seq - 1;
-  }
-  return await forked();
-}
-
-/** A message that was inherited was not meant for what the session was forked to run with. */
-function nameIn({ inherited, meta }: Entry, forked: string | undefined): string | undefined {
-  const named = typeof meta.model === 'string' ? meta.model : undefined;
-  return inherited ? (forked ?? named) : (named ?? forked);
 }

@@ -1,9 +1,10 @@
 import { childName, type Deliver, type ForkRequest, type JsonObject, type SessionInfo } from '@tapedeck/tape';
 import { type Budget, needRoom } from './budget.ts';
+import { carriedModel } from './carried-model.ts';
 import { limitsOf } from './config.ts';
 import type { DeckParts } from './deck.ts';
 import { SessionError } from './errors.ts';
-import { carriedModel, type ModelSpec } from './model-spec.ts';
+import type { ModelSpec } from './model-spec.ts';
 import { parentOf, type Settings, type Terms } from './settings.ts';
 import { workerInstructions } from './worker-prompt.ts';
 
