@@ -179,12 +179,14 @@ class Histories {
     if (this.sessions.length > 12 || parent.depth >= depthMax) return;
     const fresh = a % 8 === 0;
     const cut = b % 2 === 0 ? undefined : position(parent, b);
-    const since = c % 2 === 0 ? undefined : position(parent, c);
+    const window = a % 7 === 3 ? 1 + (c % 5) : undefined;
+    const since = c % 2 === 0 || window !== undefined ? undefined : position(parent, c);
     const request: ForkRequest = {
       name: `${this.#prefix}${n}`,
       ...(fresh && { fresh }),
       ...(cut !== undefined && { cut }),
       ...(since !== undefined && { since }),
+      ...(window !== undefined && { window }),
       ...(a % 3 === 0 && { intention: { nextSteps: `i${n}` } }),
     };
     const asked = cut === undefined || fresh ? parent.head : cut;
@@ -193,7 +195,10 @@ class Histories {
       return;
     }
     const base = parent.settled(asked);
-    const floor = Math.min(fresh ? base : (since ?? parent.floor), base);
+    const said = parent.seen(base).filter((seq) => parent.at(seq).kind === 'message');
+    const first = window === undefined ? undefined : said.at(-window);
+    const from = since ?? (first === undefined ? parent.floor : first - 1);
+    const floor = Math.min(fresh ? base : from, base);
     const range = floor === base ? null : [floor + 1, base];
     const snappedFrom = base === asked || fresh ? undefined : asked;
     const forked = this.store.fork(parent.name, request);

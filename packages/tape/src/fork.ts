@@ -3,7 +3,7 @@ import { crashPoint } from './crash-point.ts';
 import type { Draft, Seq } from './entry.ts';
 import { TapeError } from './errors.ts';
 import { sha256 } from './hash.ts';
-import { segments, settledAt } from './interval.ts';
+import { segments, settledAt, visible } from './interval.ts';
 import { encodeJson, isObject, type Json, type JsonObject } from './json.ts';
 import { checkName, childName, derivedNameMax, quote, tapeName } from './name.ts';
 import { type Intention, recordLineage } from './outbox.ts';
@@ -241,9 +241,14 @@ function windowFloor(db: Writer['db'], tape: TapeRow, { window, base }: { window
     throw new TapeError('TAPE_BAD_POINT', 'cannot fork: a window must be a whole number of messages from 1', {
       data: { window },
     });
-  const messages = [...readEntries(db, tape, { to: base, kind: 'message', last: window })];
-  const first = messages.at(0);
-  return first === undefined || messages.length < window ? Math.min(tape.floor_seq, base) : first.seq - 1;
+  let left = window;
+  // What a rewind hides is not among the last that were said.
+  for (const { lo, hi } of visible(db, tape, base)) {
+    const messages = [...readEntries(db, tape, { from: lo + 1, to: hi, kind: 'message', last: left })];
+    left -= messages.length;
+    if (left === 0) return (messages[0]?.seq ?? base + 1) - 1;
+  }
+  return Math.min(tape.floor_seq, base);
 }
 
 function startState(db: Writer['db'], tape: TapeRow): JsonObject | undefined {
