@@ -170,6 +170,6 @@ function merges(store: SqliteTapeStore, parent: string, child: string): Seq[] {
 
 function refused(store: SqliteTapeStore, session: string): unknown[] {
   return [...store.read(session, { kind: 'event', own: true })]
-    .filter(({ name }) => name === 'inbox/refused')
+    .filter(({ name }) => name === 'inbox/refused' || name === 'merge/refused')
     .map(({ payload }) => (isObject(payload) ? payload.id : undefined));
 }

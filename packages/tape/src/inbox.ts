@@ -118,7 +118,7 @@ const notOfItem: ReadonlySet<TapeErrorCode> = new Set(['TAPE_FENCED', 'TAPE_IO',
 
 /**
  * Does what the inbox asks, oldest first, and removes it, in the caller's transaction. An item that cannot be
- * done leaves an `inbox/refused` event with the reason, so that nothing vanishes. Returns how many were taken.
+ * done leaves an `inbox/refused` or `merge/refused` event with the reason, so that nothing vanishes. Returns how many were taken.
  */
 export function drainInbox(writer: Writer, realm: string, tapeId: number, lease: Lease): number {
   let taken = 0;
@@ -220,6 +220,7 @@ function refusal(item: InboxItem, error: TapeError): Draft {
     type: item.body.type,
     code: error.code,
     message: error.message,
+    ...(item.body.type === 'merge' && { child: item.body.draft.child }),
   };
-  return { kind: 'event', name: 'inbox/refused', payload };
+  return { kind: 'event', name: item.body.type === 'merge' ? 'merge/refused' : 'inbox/refused', payload };
 }

@@ -29,6 +29,8 @@ export interface SessionInfo {
   readonly mergedAt?: number;
   /** How its result is to come back, of a session that was forked to be delegated to: `merge` say. */
   readonly deliver?: string;
+  /** The tool call that asked for it. */
+  readonly spawnCall?: string;
   readonly title?: string;
   readonly ephemeral: boolean;
   /** Inherited positions are `(floor, base]`, own ones `(base, head]`. */
@@ -160,6 +162,7 @@ type InfoRow = Pick<
   | 'from_anchor'
   | 'merged_at'
   | 'deliver'
+  | 'spawn_call'
   | 'title'
   | 'ephemeral'
   | 'floor_seq'
@@ -171,7 +174,7 @@ type InfoRow = Pick<
 > & { readonly head_hash: string };
 
 const selectInfo = `SELECT t.ulid, t.realm, t.name, t.incarnation, t.kind, t.lifecycle, t.task, t.delivery,
-  p.name AS parent_name, p.ulid AS parent_ulid, t.from_anchor, t.merged_at, t.deliver, t.title, t.ephemeral,
+  p.name AS parent_name, p.ulid AS parent_ulid, t.from_anchor, t.merged_at, t.deliver, t.spawn_call, t.title, t.ephemeral,
   t.floor_seq, t.base_seq, t.head_seq, t.settled_seq, t.created_at, t.updated_at, lower(hex(t.head_hash)) AS head_hash
   FROM tape t LEFT JOIN tape p ON p.id = t.parent_id`;
 
@@ -193,6 +196,7 @@ function toInfo(row: InfoRow): SessionInfo {
     ...(row.from_anchor !== null && { fromAnchor: row.from_anchor }),
     ...(row.merged_at !== null && { mergedAt: row.merged_at }),
     ...(row.deliver !== null && { deliver: row.deliver }),
+    ...(row.spawn_call !== null && { spawnCall: row.spawn_call }),
     ...(row.title !== null && { title: row.title }),
     ephemeral: row.ephemeral === 1,
     floor: row.floor_seq,
@@ -217,18 +221,22 @@ export interface SessionQuery {
   readonly parent?: Ref;
   /** Also those that are archived, destroyed or ephemeral. */
   readonly all?: boolean;
+  /** In the order in which they were made: those after this one, or from the first on with null. */
+  readonly after?: Ref | null;
   readonly limit?: number;
 }
 
-/** Sessions, the one with the newest entry first; with `parent`, in the order they were spawned. */
+/** Sessions, the one with the newest entry first; with `parent` or `after`, in the order in which they were made. */
 export function listTapes(db: Db, realm: string, query: SessionQuery = {}): SessionInfo[] {
-  const parent = query.parent === undefined ? null : needTape(db, realm, query.parent).id;
+  const idOf = (ref: Ref | null | undefined) => (ref == null ? null : needTape(db, realm, ref).id);
+  const parent = idOf(query.parent);
+  const after = idOf(query.after);
   const rows = db.all<InfoRow>(
     `${selectInfo} WHERE t.realm = @realm AND t.lifecycle NOT IN ('staging', 'purged')
        AND (@all = 1 OR @lifecycle IS NOT NULL OR (t.lifecycle NOT IN ('archived', 'destroyed') AND t.ephemeral = 0))
        AND (@kind IS NULL OR t.kind = @kind) AND (@lifecycle IS NULL OR t.lifecycle = @lifecycle)
-       ${parent === null ? '' : 'AND t.parent_id = @parent'}
-     ORDER BY ${parent === null ? 't.updated_at DESC, t.id DESC' : 't.id'} LIMIT @limit`,
+       ${parent === null ? '' : 'AND t.parent_id = @parent'} ${after === null ? '' : 'AND t.id > @after'}
+     ORDER BY ${parent === null && query.after === undefined ? 't.updated_at DESC, t.id DESC' : 't.id'} LIMIT @limit`,
     {
       realm,
       all: query.all === true ? 1 : 0,
@@ -236,6 +244,7 @@ export function listTapes(db: Db, realm: string, query: SessionQuery = {}): Sess
       lifecycle: query.lifecycle ?? null,
       limit: query.limit ?? -1,
       ...(parent !== null && { parent }),
+      ...(after !== null && { after }),
     },
   );
   return rows.map(toInfo);

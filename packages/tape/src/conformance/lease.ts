@@ -133,7 +133,7 @@ export const leaseChapter: Chapter = ({ test, expect }, open) => {
     for (const body of bodies) await store.post('main', { body });
     expect(await store.drainOwnerless('main')).toBe(true);
     const entries = await all(store.read('main', { from: 3 }));
-    expect(entries.map(textOf)).toEqual(['event inbox/refused', 'event inbox/refused', 'fine']);
+    expect(entries.map(textOf)).toEqual(['event merge/refused', 'event merge/refused', 'fine']);
     expect(entries.map((e) => (e.payload as { code?: string }).code)).toEqual([
       'TAPE_NO_SESSION',
       'TAPE_CONFLICT',
