@@ -145,6 +145,20 @@ test('a result that its parent does not know is named', async () => {
   );
 });
 
+test('a child that ended with open calls has to settle them before it comes home', async () => {
+  const store = withMain();
+  for (const name of ['cut', 'asked']) child(store, name, 'aborted');
+  store.append('cut', [asks('c1')]);
+  store.append('asked', [asks('c1'), waits('approval', 'c1')]);
+  const remedies = (await findingsOf(store)).flatMap(({ code, remedy }) =>
+    code === 'result-not-merged' ? [remedy] : [],
+  );
+  expect(remedies).toEqual([
+    { act: 'run', session: 'cut' },
+    { act: 'answer', session: 'asked' },
+  ]);
+});
+
 test('what a child did after its merge is named, but not how its run ended', async () => {
   const store = withMain();
   child(store, 'noted', 'completed');

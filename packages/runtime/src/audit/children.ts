@@ -1,4 +1,5 @@
 import type { EntryKind, Seq, SessionInfo, TapeStore } from '@tapedeck/tape';
+import { awaitsAnswer } from '../open-batch.ts';
 import type { AuditFinding, Remedy } from './finding.ts';
 import type { PlacedCall, Subject } from './subject.ts';
 
@@ -19,7 +20,7 @@ export async function examineChild(subject: Subject): Promise<readonly AuditFind
       session: info.name,
       seq: grownAt ?? null,
       message: unmerged(info, home, grownAt),
-      remedy: await mergeable(store, info),
+      remedy: await bringHome(subject),
     },
   ];
 }
@@ -29,16 +30,20 @@ function notTerminal(info: SessionInfo, open: readonly PlacedCall[]): AuditFindi
   const [first] = waits;
   const finding = { code: 'children-not-terminal', session: info.name } as const;
   if (first !== undefined) {
-    const isAsked = waits.some(({ decision, for: what }) => decision === undefined && what !== 'tool');
     return {
       ...finding,
       seq: first.seq,
       message: `'${info.name}' waits for ${waits.map(awaited).join(', ')}`,
-      remedy: isAsked ? { act: 'answer', session: info.name } : goOn(info),
+      remedy: waits.some(isAsked) ? { act: 'answer', session: info.name } : goOn(info),
     };
   }
   const why = info.task === undefined ? 'has not begun' : 'was cut off';
   return { ...finding, seq: null, message: `'${info.name}' ${why}, and nobody runs it`, remedy: goOn(info) };
+}
+
+/** Whether a person or a client can answer a call now. */
+function isAsked(call: PlacedCall): boolean {
+  return awaitsAnswer(call) && call.for !== 'tool';
 }
 
 /** What a call waits for, in words. */
@@ -55,7 +60,10 @@ function goOn({ name, deliver, lifecycle }: SessionInfo): Remedy {
   return { act: deliver === undefined ? 'run' : 'recover', session: name };
 }
 
-async function mergeable(store: TapeStore, { name, parentId = '' }: SessionInfo): Promise<Remedy> {
+/** What a child needs before its parent can take it in: results of its calls, and a parent that takes anything. */
+async function bringHome({ store, info, open }: Subject): Promise<Remedy> {
+  const { name, parentId = '', settled, head } = info;
+  if (settled !== head) return { act: open.some(isAsked) ? 'answer' : 'run', session: name };
   const parent = await store.find(parentId);
   return parent === undefined || parent.lifecycle === 'active'
     ? { act: 'merge', session: name }
