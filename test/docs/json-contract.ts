@@ -192,8 +192,32 @@ const sent: readonly JsonForm[] = [
   },
 ];
 
+const snappedFrom = maybe(
+  'snapped_from',
+  'number',
+  'the cut that was asked, when it lay inside a batch of tool calls',
+);
+const dryRun = field('dry_run', 'true', 'nothing was written');
+const entries = field('entries', 'array', '`{seq, kind, name?}` of each entry that would be written');
 const conflict = '`{what, child, parent, via?}` of each: `state:KEY`, with the position of either side';
 const complete = 'false when a tool ran that does not declare its files, so conflicts cannot be ruled out';
+/** What a merge or a discard prints, and what its `--dry-run` does. */
+const merged: readonly Field[] = [
+  field('parent', 'string', "the parent's name"),
+  field('child', 'string', "the child's name"),
+  field('state', 'string', '`merged`, `discarded` or `queued`'),
+  field('seq', 'number or null', "position of the merge on the parent's tape; null while queued"),
+  field('range', '[number, number] or null', "the child's positions that it covers; null while queued"),
+  field('repeated', 'boolean', 'true when the merge was there already'),
+  field('complete', 'boolean or null', complete),
+  field('conflicts', 'array', conflict),
+];
+const lagging = maybe('graph_lagging', 'true', 'the graph file could not be written yet');
+const mergePreview: JsonForm = {
+  when: 'with `--dry-run`',
+  form: 'one object',
+  fields: [...merged, entries, field('text', 'string or null', 'the message; null for none'), dryRun],
+};
 const noSession = [3, 'no such session'] as const;
 const busy = [4, 'another process is writing the session'] as const;
 
@@ -445,6 +469,37 @@ export const contract: Readonly<Record<string, VerbContract>> = {
     quiet: 'the picture, without status on stderr',
     exits: [[1, 'the graph file cannot be read']],
   },
+  trace: {
+    json: [
+      {
+        form: 'one object',
+        fields: [
+          field('session', 'string', 'the session that was asked'),
+          field('owner', 'string', 'the session on whose own tape the entry is'),
+          field('seq', 'number', 'position'),
+          field('kind', 'string', 'see [format.md](format.md#entry-kinds)'),
+          maybe('name', 'string', 'name of an anchor or event'),
+          field(
+            'from',
+            'array',
+            'what it was made of: `{session, state, mark, range, status?, text, quoted?, missing?, again?, from}` of each child. `mark` is `{session, seq, hidden_by?}` of the merge, or null; `range` the positions that it covers, or null; `text` `{seq, kind}` of the entry whose text was brought, or null when it was given with the merge or erased; `quoted`: it lies outside the range above, and its message is quoted there; `missing`: there is no such session; `again`: it stands above with what is below it; `from`: the same of what other children brought there',
+          ),
+          field(
+            'into',
+            'array',
+            'where it was brought: `{session, seq, state, range, hidden_by?, again?, into}` of each merge or discard, `into` being the same of where that was brought',
+          ),
+          field('inherited_by', 'array', 'names of the forks that have it without a copy, at most a hundred'),
+          field('inherited_count', 'number', 'how many they are'),
+        ],
+      },
+    ],
+    quiet: 'the entries that it leads to, and then the merges, as `SESSION@SEQ`, one a line',
+    exits: [
+      [2, 'no point was named'],
+      [3, 'no such session, anchor or position, or no tape home'],
+    ],
+  },
   usage: {
     json: [
       { when: 'NAME', form: 'one object', fields: sessionUsage },
@@ -512,9 +567,28 @@ export const contract: Readonly<Record<string, VerbContract>> = {
           field('from_anchor', 'string or null', 'where the inherited part begins; null without `--since`'),
           field('base', 'number', "last inherited position; the child's own follow it"),
           field('range', '[number, number] or null', 'inherited positions, both ends included'),
-          maybe('snapped_from', 'number', 'the cut that was asked, when it lay inside a batch of tool calls'),
+          snappedFrom,
           field('repeated', 'boolean', 'true when the key had made this child before'),
-          maybe('graph_lagging', 'true', 'the graph file could not be written yet'),
+          lagging,
+        ],
+      },
+      {
+        when: 'with `--dry-run`',
+        form: 'one object',
+        fields: [
+          field(
+            'session',
+            'string or null',
+            "the child's name; null for one that is derived anew each time, without `--as` and `--key`",
+          ),
+          field('parent', 'string', "the parent's name"),
+          field('from_anchor', 'string or null', 'where the inherited part begins; null without `--since`'),
+          field('base', 'number', "last inherited position; the child's own follow it"),
+          field('range', '[number, number] or null', 'inherited positions, both ends included'),
+          snappedFrom,
+          field('repeated', 'boolean', 'true when the key has made this child: nothing would be written'),
+          entries,
+          dryRun,
         ],
       },
     ],
@@ -527,24 +601,7 @@ export const contract: Readonly<Record<string, VerbContract>> = {
   },
   merge: {
     json: [
-      {
-        form: 'one object',
-        fields: [
-          field('parent', 'string', "the parent's name"),
-          field('child', 'string', "the child's name"),
-          field('state', 'string', '`merged`, `discarded` or `queued`'),
-          field('seq', 'number or null', "position of the merge on the parent's tape; null while queued"),
-          field(
-            'range',
-            '[number, number] or null',
-            "the child's positions that it covers; null while queued",
-          ),
-          field('repeated', 'boolean', 'true when the merge was there already'),
-          field('complete', 'boolean or null', complete),
-          field('conflicts', 'array', conflict),
-          maybe('graph_lagging', 'true', 'the graph file could not be written yet'),
-        ],
-      },
+      { form: 'one object', fields: [...merged, lagging] },
       {
         when: 'with `--check`',
         form: 'one object',
@@ -554,14 +611,24 @@ export const contract: Readonly<Record<string, VerbContract>> = {
           field('conflicts', 'array', conflict),
         ],
       },
+      mergePreview,
     ],
     quiet: '`PARENT@SEQ`, or the id of the inbox item',
     exits: [
       noSession,
       [
         4,
-        'the child is running or has open calls, was merged otherwise, or conflicts with `--on-conflict refuse`',
+        'the child is running or has open calls, was merged otherwise, was not forked from there, or conflicts with `--on-conflict refuse`; the parent is archived',
       ],
+      [6, 'the parent is still being written after `--wait`: left in its inbox'],
+    ],
+  },
+  discard: {
+    json: [{ form: 'one object', fields: [...merged, lagging] }, mergePreview],
+    quiet: '`PARENT@SEQ`, or the id of the inbox item',
+    exits: [
+      noSession,
+      [4, 'the child is running or has open calls, or was merged; the parent is archived'],
       [6, 'the parent is still being written after `--wait`: left in its inbox'],
     ],
   },
@@ -629,6 +696,28 @@ export const contract: Readonly<Record<string, VerbContract>> = {
     exits: [
       [3, 'no such session, or no tape home'],
       [5, 'something is wrong'],
+    ],
+  },
+  audit: {
+    json: [
+      {
+        form: 'one object',
+        fields: [
+          field('ok', 'boolean', 'no findings'),
+          field('sessions', 'number', 'how many were looked at'),
+          field(
+            'findings',
+            'array',
+            '`{code, session, seq, message}` of each; the codes are in [format.md](format.md#audit), and `seq` is null where no one position shows it',
+          ),
+        ],
+      },
+    ],
+    quiet: '`ok` or `incomplete`',
+    exits: [
+      [1, 'something is missing'],
+      [3, 'no such session, or no tape home'],
+      [5, 'what was to be read is damaged: see `tape verify`'],
     ],
   },
   recover: {
@@ -790,6 +879,7 @@ export const errorCodes: Readonly<Record<string, string>> = {
   TAPE_EXISTS: 'the name is taken',
   TAPE_KEY_CONFLICT: 'the key was used before, with other content',
   TAPE_CONFLICT: 'the merge contradicts what is recorded, or both sides wrote the same',
+  TAPE_ARCHIVED: 'the parent of a merge is archived, and takes nothing in; `data.parent` names it',
   TAPE_STALE_HEAD: 'the session has moved on since it was read',
   TAPE_BUSY: 'another owner is writing the session; `data.owner` names it',
   TAPE_FENCED: 'another owner has taken the session over',

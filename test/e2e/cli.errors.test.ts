@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { anchor, user } from '@tapedeck/tape';
+import { anchor, processOwner, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { jsonError } from '../support/cli.ts';
 import { type TempHome, tempHome } from '../support/temp-home.ts';
@@ -69,6 +69,9 @@ test('a session that is not there: exit 3, with the nearest name', async () => {
     ['handoff', 'mian', 'x'],
     ['fork', 'mian'],
     ['merge', 'mian'],
+    ['discard', 'mian'],
+    ['audit', 'mian'],
+    ['trace', 'mian@2'],
     ['delegate', 'mian', '--task', 'x', ...model],
   ])
     await refuses(home, {
@@ -178,6 +181,37 @@ test('a name that is taken, or means something else: exit 4', async () => {
   await refuses(home, { args: ['merge', 'main'], exit: 4, code: 'TAPE_CONFLICT' });
 });
 
+test('a merge or discard of what cannot be: exit 3 or 4, and nothing half-written', async () => {
+  using home = withMain();
+  home.session('other');
+  using store = home.open();
+  for (const name of ['left', 'busy']) store.fork('main', { name });
+  store.merge('left', { strategy: 'discard' });
+  const lease = store.acquire('busy', processOwner('somebody'));
+  for (const verb of ['merge', 'discard']) {
+    await refuses(home, { args: [verb, 'nobody'], exit: 3, code: 'TAPE_NO_SESSION' });
+    await refuses(home, { args: [verb, 'kid', '--into', 'nobody'], exit: 3, code: 'TAPE_NO_SESSION' });
+    await refuses(home, {
+      args: [verb, 'kid', '--into', 'other'],
+      exit: 4,
+      code: 'TAPE_CONFLICT',
+      says: 'does not descend from it',
+    });
+    await refuses(home, { args: [verb, 'busy'], exit: 4, code: 'TAPE_BUSY', hint: 'tape wait busy' });
+  }
+  store.release(lease);
+  await refuses(home, { args: ['merge', 'left'], exit: 4, code: 'TAPE_CONFLICT', says: 'discarded already' });
+  store.setLifecycle('main', 'archived');
+  for (const verb of ['merge', 'discard'])
+    await refuses(home, {
+      args: [verb, 'kid'],
+      exit: 4,
+      code: 'TAPE_ARCHIVED',
+      says: "'main' is archived",
+      hint: 'tape archive main --undo',
+    });
+});
+
 test('a position after --from can mean two things: exit 2 names both', async () => {
   using home = withMain();
   for (const at of ['@2', '2']) {
@@ -220,6 +254,10 @@ test('arguments that are wrong: exit 2', async () => {
     ['sessions', '-n', 'x'],
     ['merge', 'kid', '--wait', 'soon'],
     ['merge', 'kid', '--strategy', 'guess'],
+    ['merge', 'kid', '--check', '--dry-run'],
+    ['discard', 'kid', '--wait', 'soon'],
+    ['trace'],
+    ['trace', 'main'],
     ['graph', '--format', 'svg'],
     ['view', 'main', '--policy', 'guess'],
     ['fork', 'main', '--since', 'plan', '--fresh'],
@@ -341,6 +379,9 @@ test('a home that is not there: what looks for a session finds none, and makes n
     ['lineage', 'x'],
     ['fork', 'x'],
     ['merge', 'x'],
+    ['discard', 'x'],
+    ['audit'],
+    ['trace', 'x@1'],
     ['anchor', 'x', 'y'],
     ['handoff', 'x', 'y'],
   ])

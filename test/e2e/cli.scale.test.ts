@@ -117,6 +117,7 @@ describe('a heap of 192 MB is enough (T25) for', () => {
       // A heading, and a line for all of them together.
       expect(await small(home, ['usage'])).toMatchObject({ lines: all + 2 });
       expect((await small(home, ['verify'])).last).toMatch(`ok: ${all} sessions`);
+      expect((await small(home, ['audit'])).last).toMatch(`ok: ${all} sessions`);
     },
     limit,
   );

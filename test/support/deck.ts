@@ -1,8 +1,13 @@
 import { join } from 'node:path';
 import { openJournal } from '@tapedeck/graph/journal';
 import { type Deck, type DeckOptions, openDeck as openRuntimeDeck } from '@tapedeck/runtime';
-import { openTapeStore } from '@tapedeck/tape';
+import { openTapeStore, type SqliteTapeStore, type TapeStore } from '@tapedeck/tape';
 import { laterStore } from './later-store.ts';
+
+/** A store as functions of the runtime are to be tried on: with `later`, one that answers everything later. */
+export function asAsked(store: SqliteTapeStore): TapeStore {
+  return process.env.TAPEDECK_STORE === 'later' ? laterStore(store) : store;
+}
 
 /**
  * Opens a deck as the runtime does, on the sort of store that `TAPEDECK_STORE` names: with `later`, one that answers

@@ -11,7 +11,13 @@ type Streaming = {
     : never;
 }[Method];
 
-const streaming: Readonly<Record<Streaming, true>> = { read: true, viewEntries: true, verify: true };
+const streaming: Readonly<Record<Streaming, true>> = {
+  read: true,
+  viewEntries: true,
+  merges: true,
+  lineage: true,
+  verify: true,
+};
 
 /** How many ticks pass before one act after another is done: who does not wait for the first is overtaken. */
 const ticksBefore = [4, 1, 3, 2];

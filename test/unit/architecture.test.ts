@@ -135,8 +135,12 @@ test('adding up usage loads no AI SDK', () => {
   expect([...new Set(outside.map(({ from }) => from))]).toEqual(['@tapedeck/tape']);
 });
 
-test('where sessions stand is read without loading the AI SDK', () => {
-  const reached = new Set(['packages/runtime/src/status.ts']);
+test.each([
+  ['where sessions stand', 'status.ts'],
+  ['what an audit finds', 'audit/index.ts'],
+  ['what a trace leads to', 'trace/index.ts'],
+])('%s is read without loading the AI SDK', (_, start) => {
+  const reached = new Set([`packages/runtime/src/${start}`]);
   for (const file of reached)
     for (const i of imports)
       if (i.file === file && !i.typesOnly && i.from.startsWith('.')) reached.add(join(file, '..', i.from));

@@ -17,6 +17,8 @@ function scene(): Scene {
   raw.append('main', [user([{ type: 'file', mediaType: 'image/png', data: new Uint8Array(300) }])]);
   raw.fork('main', { name: 'kid' });
   raw.append('kid', [assistant('Done.')]);
+  raw.fork('kid', { name: 'grandkid' });
+  raw.merge('grandkid');
   raw.append('rewound', [user('One'), user('Two')]);
   raw.rewind('rewound', 2);
   const lease = raw.acquire('leased', { id: 'owner' });
@@ -37,10 +39,16 @@ const acts: Readonly<Record<Method, (store: TapeStore, scene: Scene) => unknown>
   append: (store) => store.append('main', [user('Hi')]),
   result: (store) => store.result('kid', 'Yes.'),
   fork: (store) => store.fork('main'),
+  previewFork: (store) => store.previewFork('main'),
   merge: (store) => store.merge('kid'),
   mergeAll: (store) => store.mergeAll([{ child: 'kid' }]),
   merged: (store) => store.merged('kid'),
   checkMerge: (store) => store.checkMerge('kid'),
+  previewMerge: (store) => store.previewMerge('kid'),
+  merges: (store) => store.merges('kid'),
+  collect: (store) => store.collect('kid', [3, 4]),
+  hiddenBy: (store) => store.hiddenBy('rewound', 3),
+  lineage: (store) => store.lineage(),
   rewind: (store) => store.rewind('main', 1),
   unrewind: (store) => store.unrewind('rewound'),
   setLifecycle: (store) => store.setLifecycle('main', 'archived'),

@@ -97,6 +97,29 @@ const acts: Readonly<Record<string, (store: SqliteTapeStore) => void>> = {
     expect(store.checkMerge(two).conflicts.length).toBeGreaterThan(0);
     store.mergeAll([{ child: two }]);
   },
+  'previews of forks and merges': (store) => {
+    const { session } = store.fork('main');
+    store.append(session, [assistant('done')]);
+    expect(store.previewMerge(session).entries.length).toBe(2);
+    expect(store.previewFork('main', { key: session, intention: { nextSteps: 'Go.' } }).entries.length).toBe(
+      2,
+    );
+  },
+  'what an audit and a trace ask': (store) => {
+    const { session } = store.fork('main', { spawnCall: 'c' });
+    store.append(session, [assistant('done')]);
+    const { seq, range } = store.merge(session);
+    expect(store.sessions({ all: true, after: 'main', limit: 2 }).length).toBeGreaterThan(0);
+    expect(store.sessions({ all: true, parent: 'main', after: null, limit: 2 }).length).toBeGreaterThan(0);
+    expect([...store.merges('main')].length).toBeGreaterThan(0);
+    expect([...store.read('main', { own: true, name: 'merge/refused', kind: 'event' })]).toEqual([]);
+    expect([...store.read(session, { own: true, from: range[1] + 1, limit: 1 })]).toEqual([]);
+    expect([...store.lineage({ session, types: ['fork', 'merge', 'discard'] })].length).toBe(2);
+    expect([...store.lineage({ session })].length).toBe(2);
+    expect([...store.lineage({ from: 2 })].length).toBeGreaterThan(1);
+    expect(store.hiddenBy('main', seq)).toBe(undefined);
+    expect(store.collect(session, range).text).toBe('done');
+  },
   'un-rewind': (store) => {
     store.rewind('main', (store.find('main')?.head ?? 1) - 1);
     store.unrewind('main');

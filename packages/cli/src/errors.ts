@@ -71,6 +71,7 @@ const exits: Readonly<Record<string, number>> = {
   TAPE_EXISTS: exit.conflict,
   TAPE_KEY_CONFLICT: exit.conflict,
   TAPE_CONFLICT: exit.conflict,
+  TAPE_ARCHIVED: exit.conflict,
   TAPE_STALE_HEAD: exit.conflict,
   TAPE_BUSY: exit.conflict,
   TAPE_FENCED: exit.conflict,
@@ -142,11 +143,15 @@ function hintFor(code: string, data: Readonly<Record<string, unknown>>): string 
       return `look at the last entries with: tape log ${session} -n 20`;
     case 'TAPE_BUSY':
     case 'SESSION_BUSY':
+      if (typeof data.child === 'string')
+        return `wait until it is idle with: tape wait ${data.child}; or take what is settled of it: --force`;
       return `wait until it is idle with: tape wait ${session}; or leave it a message with: tape send ${session}`;
     case 'TAPE_EXISTS':
       return 'choose another name';
+    case 'TAPE_ARCHIVED':
+      return `make it active again with: tape archive ${String(data.parent)} --undo`;
     case 'TAPE_UNSETTLED':
-      return `append the missing tool results, or go on with: tape run ${session}`;
+      return `append the missing tool results, or go on with: tape run ${data.child ?? data.parent ?? session}`;
     case 'SESSION_NO_MODEL':
       return data.abortable === true
         ? 'go on with: tape recover --model SPEC, or end them with: tape recover --abort'

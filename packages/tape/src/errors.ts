@@ -10,6 +10,7 @@ export type TapeErrorCode =
   | 'TAPE_EXISTS'
   | 'TAPE_KEY_CONFLICT'
   | 'TAPE_CONFLICT'
+  | 'TAPE_ARCHIVED'
   | 'TAPE_STALE_HEAD'
   | 'TAPE_BUSY'
   | 'TAPE_FENCED'

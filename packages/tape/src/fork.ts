@@ -60,32 +60,28 @@ export interface Forked {
   readonly graphLagging?: true;
 }
 
+/** A child that is there already, or what one is to be made of. */
+type ForkDecision =
+  | { readonly repeated: Forked }
+  | {
+      readonly repeated?: undefined;
+      readonly requestHash: Uint8Array;
+      readonly cut: Cut;
+      readonly since: Since;
+    };
+
 /**
  * Makes a child by reference: a tape row, its `fork/start` mark, its intention and its line in the lineage, in
  * the caller's transaction. The parent's tape is only read, so a busy parent can be forked.
- * @throws TAPE_NO_ANCHOR, TAPE_NO_SEQ, TAPE_BAD_NAME, TAPE_EXISTS, TAPE_KEY_CONFLICT
+ * @throws what `decideFork` and `chooseName` throw, and TAPE_BAD_ENTRY
  */
 export function forkTape(writer: Writer, parent: TapeRow, request: ForkRequest): Forked {
-  const { db, sources } = writer;
+  const { sources } = writer;
   const ulid = sources.newId();
-  if (
-    request.key !== undefined &&
-    (request.key === '' || request.key.length > 512 || !request.key.isWellFormed())
-  )
-    throw new TapeError(
-      'TAPE_BAD_ENTRY',
-      'cannot fork: a key must be well-formed text of 1 to 512 characters',
-    );
   const spawnKey = request.key ?? ulid;
-  const requestHash = hashRequest(request);
-  const before = db.get<{ id: number; name: string; request_hash: Uint8Array | null }>(
-    'SELECT id, name, request_hash FROM tape WHERE parent_id = @parent AND spawn_key = @spawnKey',
-    { parent: parent.id, spawnKey },
-  );
-  if (before !== undefined) return repeatFork(writer, parent, before, { spawnKey, requestHash });
-
-  const cut = resolveCut(writer, parent, request);
-  const since = resolveSince(writer, parent, request, cut);
+  const decided = decideFork(writer, parent, request);
+  if (decided.repeated !== undefined) return decided.repeated;
+  const { requestHash, cut, since } = decided;
   const name = chooseName(writer, parent, request, spawnKey);
   const child = insertTape(writer, parent.realm, ulid, {
     name,
@@ -103,15 +99,16 @@ export function forkTape(writer: Writer, parent: TapeRow, request: ForkRequest):
   });
   crashPoint('fork/tape');
   const range = rangeOf(child);
-  const settings = { ...settingsOf(writer, parent), ...request.settings };
-  const { tape } = writeEntries(writer, child, [
-    startMark(parent, child, {
-      ...(since.state !== undefined && { state: since.state }),
-      ...(Object.keys(settings).length > 0 && { settings }),
-      ...(request.terms !== undefined && { terms: request.terms }),
+  const { tape } = writeEntries(
+    writer,
+    child,
+    firstDrafts(parent, child, {
+      since,
+      request,
+      settings: { ...settingsOf(writer, parent), ...request.settings },
+      now: sources.now(),
     }),
-    ...intentionMark(request.intention, sources.now()),
-  ]);
+  );
   crashPoint('fork/entries');
   recordLineage(writer, tape, {
     type: 'fork',
@@ -121,12 +118,68 @@ export function forkTape(writer: Writer, parent: TapeRow, request: ForkRequest):
     ...(request.intention !== undefined && { intention: request.intention }),
   });
   crashPoint('fork/lineage');
-  return {
-    ...forked(parent, tape),
-    ...(cut.asked !== cut.base && !request.fresh && { snappedFrom: cut.asked }),
-    repeated: false,
-  };
+  return { ...forked(parent, tape), ...snapped(cut, request), repeated: false };
 }
+
+/**
+ * Decides on a fork, as things stand: its child is there already, or it inherits these positions. Reads only.
+ * @throws TAPE_NO_ANCHOR, TAPE_NO_SEQ, TAPE_BAD_POINT, TAPE_BAD_ENTRY, TAPE_KEY_CONFLICT
+ */
+export function decideFork(writer: Writer, parent: TapeRow, request: ForkRequest): ForkDecision {
+  const { db } = writer;
+  if (
+    request.key !== undefined &&
+    (request.key === '' || request.key.length > 512 || !request.key.isWellFormed())
+  )
+    throw new TapeError(
+      'TAPE_BAD_ENTRY',
+      'cannot fork: a key must be well-formed text of 1 to 512 characters',
+    );
+  const requestHash = hashRequest(request);
+  const spawnKey = request.key;
+  // Without a key a child of its own is made each time.
+  const before =
+    spawnKey === undefined
+      ? undefined
+      : db.get<{ id: number; name: string; request_hash: Uint8Array | null }>(
+          'SELECT id, name, request_hash FROM tape WHERE parent_id = @parent AND spawn_key = @spawnKey',
+          { parent: parent.id, spawnKey },
+        );
+  if (before !== undefined && spawnKey !== undefined)
+    return { repeated: repeatFork(writer, parent, before, { spawnKey, requestHash }) };
+  const cut = resolveCut(writer, parent, request);
+  return { requestHash, cut, since: resolveSince(writer, parent, request, cut) };
+}
+
+/** What is told of a cut that lay inside a batch of tool calls, and was moved back. */
+export function snapped(
+  { asked, base }: Pick<Cut, 'asked' | 'base'>,
+  { fresh }: ForkRequest,
+): { readonly snappedFrom?: Seq } {
+  return asked !== base && fresh !== true ? { snappedFrom: asked } : {};
+}
+
+/** A child's own first entries: where it came from, and what it is for. */
+export function firstDrafts(
+  parent: TapeRow,
+  child: Place,
+  {
+    since,
+    request: { intention, terms },
+    settings,
+    now,
+  }: { since: Since; request: ForkRequest; settings: JsonObject; now: number },
+): Draft[] {
+  const more = {
+    ...(since.state !== undefined && { state: since.state }),
+    ...(Object.keys(settings).length > 0 && { settings }),
+    ...(terms !== undefined && { terms }),
+  };
+  return [startMark(parent, child, more), ...intentionMark(intention, now)];
+}
+
+/** Where a child lies on its parent. */
+type Place = Pick<TapeRow, 'from_anchor' | 'floor_seq' | 'base_seq'>;
 
 /** The receipt for a child that exists; used for a repetition too. */
 function forked(parent: TapeRow, child: TapeRow): Forked {
@@ -142,7 +195,7 @@ function forked(parent: TapeRow, child: TapeRow): Forked {
   };
 }
 
-function rangeOf(child: TapeRow): [Seq, Seq] | null {
+export function rangeOf(child: Pick<Place, 'floor_seq' | 'base_seq'>): [Seq, Seq] | null {
   return child.floor_seq === child.base_seq ? null : [child.floor_seq + 1, child.base_seq];
 }
 
@@ -175,11 +228,14 @@ function hashRequest({ since, cut, fresh, name, intention, window, asked: more }
   return Buffer.from(sha256(encodeJson(asked, 'a fork request')), 'hex');
 }
 
-function resolveCut(
-  { db }: Writer,
-  parent: TapeRow,
-  { cut, fresh }: ForkRequest,
-): { asked: Seq; base: Seq; hash: Uint8Array } {
+/** The end of what is inherited: as it was asked for, and settled. */
+interface Cut {
+  readonly asked: Seq;
+  readonly base: Seq;
+  readonly hash: Uint8Array;
+}
+
+function resolveCut({ db }: Writer, parent: TapeRow, { cut, fresh }: ForkRequest): Cut {
   const asked = cut === undefined || fresh === true ? parent.head_seq : resolvePoint(db, parent, cut);
   const base = asked === parent.head_seq ? parent.settled_seq : settledAt(db, parent, asked);
   return { asked, base, hash: hashAt(db, parent, base) };
@@ -262,7 +318,11 @@ function stateAt(db: Writer['db'], tape: TapeRow, seq: Seq): JsonObject | undefi
   return isObject(payload) && isObject(payload.state) ? payload.state : undefined;
 }
 
-function chooseName(
+/**
+ * The name of a child: as it was asked for, else derived.
+ * @throws TAPE_BAD_NAME, TAPE_EXISTS
+ */
+export function chooseName(
   { db, sources }: Writer,
   parent: TapeRow,
   request: ForkRequest,
@@ -291,13 +351,13 @@ function isTaken(db: Writer['db'], realm: string, name: string): boolean {
 }
 
 /** What a fork runs with, as its start says. */
-function settingsOf({ db }: Writer, tape: TapeRow): JsonObject {
+export function settingsOf({ db }: Pick<Writer, 'db'>, tape: TapeRow): JsonObject {
   if (tape.parent_id === null) return {};
   const payload = entryAt(db, tape, tape.base_seq + 1)?.payload;
   return isObject(payload) && isObject(payload.settings) ? payload.settings : {};
 }
 
-function startMark(parent: TapeRow, child: TapeRow, more: JsonObject): Draft {
+function startMark(parent: TapeRow, child: Place, more: JsonObject): Draft {
   return {
     kind: 'anchor',
     mark: 'anchor',

@@ -189,6 +189,7 @@ function refusal(item: InboxItem, error: TapeError): Draft {
     type: item.body.type,
     code: error.code,
     message: error.message,
+    ...(item.body.type === 'merge' && { child: item.body.draft.child }),
   };
   return { kind: 'event', name: item.body.type === 'merge' ? 'merge/refused' : 'inbox/refused', payload };
 }

@@ -9,7 +9,7 @@ export {
   type TextRef,
 } from './blob.ts';
 export type { Sources } from './clock.ts';
-export { assistantText } from './collect.ts';
+export { assistantText, type Collected } from './collect.ts';
 export type { Conflict, ConflictReport } from './conflicts.ts';
 export type { Target } from './dialect.ts';
 export type { Finding } from './doctor.ts';
@@ -79,6 +79,8 @@ export type { Intention } from './outbox.ts';
 export { type Owner, processOwner, provablyDead } from './owner.ts';
 export { isHomeFile } from './place.ts';
 export type { Point } from './point.ts';
+export type { ForkPreview, MergePreview, PreviewEntry } from './preview.ts';
+export type { LineageQuery } from './read-lineage.ts';
 export type { Redacted } from './redact.ts';
 export type { StoredMessage } from './render.ts';
 export type { Rewound } from './rewind.ts';

@@ -1,18 +1,17 @@
 import { type Writer, writeEntries } from './append.ts';
-import { type Conflict, type ConflictReport, findConflicts, touchMerged } from './conflicts.ts';
+import { type ConflictReport, findConflicts, touchMerged } from './conflicts.ts';
 import { crashPoint } from './crash-point.ts';
 import type { Draft, Seq } from './entry.ts';
 import { TapeError } from './errors.ts';
 import { hex, sha256 } from './hash.ts';
 import type { InboxDraft } from './inbox.ts';
-import { hiddenBy } from './interval.ts';
-import { isObject, type Json, type JsonObject } from './json.ts';
+import type { Json, JsonObject } from './json.ts';
 import { type Lease, liveLease, ownerOf, writeEpoch } from './lease.ts';
 import { mergeBlock, mergeSource } from './merge-block.ts';
 import type { MergeDraft, MergePlan } from './merge-plan.ts';
+import { delivered, repeatMerge, visibleMerge } from './merge-receipt.ts';
 import { recordLineage } from './outbox.ts';
 import { postItem } from './post.ts';
-import { needEntry } from './read.ts';
 import { type TapeRow, type Task, tapeById } from './tapes.ts';
 
 /** The receipt of a merge. */
@@ -56,11 +55,23 @@ export function mergeTapes(
   });
 }
 
+/** A merge that is there already, or what is to be written for one. */
+export type MergeDecision =
+  | { readonly repeated: Merged }
+  | {
+      readonly repeated?: undefined;
+      readonly child: TapeRow;
+      readonly into: TapeRow;
+      readonly epoch: number;
+      readonly report: ConflictReport;
+      readonly drafts: readonly Draft[];
+    };
+
 /**
  * Writes a merge at the end of the parent's tape: the mark `merge/{child}` and one message, with the line in the
  * lineage; on the child nothing. Runs in the caller's transaction; `undefined` when the child has
  * moved since the plan was made.
- * @throws TAPE_BUSY, TAPE_UNSETTLED, TAPE_CONFLICT, TAPE_KEY_CONFLICT, TAPE_FENCED
+ * @throws what `decideMerge` throws, and TAPE_BAD_ENTRY
  */
 export function mergeTape(
   writer: Writer,
@@ -68,39 +79,17 @@ export function mergeTape(
   draft: MergeDraft,
   lease: Lease | undefined,
 ): Merged | undefined {
+  const decided = decideMerge(writer, plan, draft, lease);
+  if (decided === undefined || decided.repeated !== undefined) return decided?.repeated;
   const { db, sources } = writer;
-  const child = tapeById(db, plan.child.id);
-  const into = tapeById(db, plan.into.id);
-  if (child.head_seq !== plan.child.head_seq) return undefined;
-  const key = mergeKey(plan);
-  const before = visibleMerge(writer, into, key);
-  if (before.receipt !== undefined) return repeatMerge(writer, { child, into, draft, seq: before.receipt });
-  checkMergeable(writer, child, into, draft);
-  const epoch = writeEpoch(db, into, { lease, now: sources.now() });
-  if (into.settled_seq !== into.head_seq)
-    throw new TapeError(
-      'TAPE_UNSETTLED',
-      `cannot merge '${child.name}' into '${into.name}': tool calls of '${into.name}' have no result yet`,
-      { data: { parent: into.name, settled: into.settled_seq } },
-    );
-  const report = findConflicts(db, plan);
-  if (draft.onConflict === 'refuse' && (report.conflicts.length > 0 || !report.complete))
-    throw refuse(child, into, report);
+  const { child, into, epoch, report, drafts } = decided;
   const discard = draft.strategy === 'discard';
-  const status = statusOf(writer, child, draft);
-  const { tape: after, seqs } = writeEntries(
-    writer,
-    into,
-    [
-      mergeMark(plan, draft, { key: before.key, report, gap: into.head_seq - plan.base, status }),
-      ...mergeMessage(plan, draft, status),
-    ],
-    epoch,
-  );
+  const { tape: after, seqs } = writeEntries(writer, into, drafts, epoch);
   const seq = seqs[0] ?? after.head_seq;
   crashPoint('merge/entries');
   // In the same act: a result is told once, whoever dies after it (D520).
-  if (draft.notify === true && !discard) postItem(writer, after, noticeOf(plan, status));
+  if (draft.notify === true && !discard)
+    postItem(writer, after, noticeOf(plan, statusOf(writer, child, draft)));
   touchMerged(db, plan, seq);
   crashPoint('merge/touches');
   db.run('UPDATE tape SET delivery = @delivery, merged_at = @now, updated_at = @now WHERE id = @id', {
@@ -118,16 +107,65 @@ export function mergeTape(
     childHead: plan.childHead,
   });
   crashPoint('merge/lineage');
+  return receiptOf(plan, draft, { seq, report });
+}
+
+/**
+ * Decides on a merge, as things stand: it is there already, or these entries are to be written. Reads only; `undefined`
+ * when the child has moved since the plan was made.
+ * @throws TAPE_BUSY, TAPE_UNSETTLED, TAPE_CONFLICT, TAPE_ARCHIVED, TAPE_FENCED
+ */
+export function decideMerge(
+  writer: Writer,
+  plan: MergePlan,
+  draft: MergeDraft,
+  lease: Lease | undefined,
+): MergeDecision | undefined {
+  const { db, sources } = writer;
+  const child = tapeById(db, plan.child.id);
+  const into = tapeById(db, plan.into.id);
+  if (child.head_seq !== plan.child.head_seq) return undefined;
+  const key = mergeKey(plan);
+  const before = visibleMerge(writer, into, key);
+  if (before.receipt !== undefined)
+    return { repeated: repeatMerge(writer, { child, into, draft, seq: before.receipt }) };
+  checkMergeable(writer, child, into, draft);
+  const epoch = writeEpoch(db, into, { lease, now: sources.now() });
+  if (into.settled_seq !== into.head_seq)
+    throw new TapeError(
+      'TAPE_UNSETTLED',
+      `cannot merge '${child.name}' into '${into.name}': tool calls of '${into.name}' have no result yet`,
+      { data: { parent: into.name, settled: into.settled_seq } },
+    );
+  const report = findConflicts(db, plan);
+  if (draft.onConflict === 'refuse' && (report.conflicts.length > 0 || !report.complete))
+    throw refuse(child, into, report);
+  const status = statusOf(writer, child, draft);
+  const gap = into.head_seq - plan.base;
+  const drafts = [
+    mergeMark(plan, draft, { key: before.key, report, gap, status }),
+    ...mergeMessage(plan, draft, status),
+  ];
+  return { child, into, epoch, report, drafts };
+}
+
+/** The receipt of a merge whose mark stands, or would stand, at a position. */
+export function receiptOf(
+  { child, into, range }: MergePlan,
+  draft: MergeDraft,
+  { seq, report }: { readonly seq: Seq; readonly report: ConflictReport },
+): Merged {
   return {
     parent: into.name,
     child: child.name,
-    state: discard ? 'discarded' : 'merged',
+    state: draft.strategy === 'discard' ? 'discarded' : 'merged',
     seq,
-    range: plan.range,
+    range,
     repeated: false,
     ...report,
   };
 }
+
 /** The receipt of a merge that is there, and that its parent sees, for the child as it stands; nothing when there is none. */
 export function mergedBefore(db: Writer['db'], plan: MergePlan, draft: MergeDraft): Merged | undefined {
   const [child, into] = [tapeById(db, plan.child.id), tapeById(db, plan.into.id)];
@@ -139,80 +177,6 @@ function mergeKey({ child, childHead }: MergePlan): string {
   return `merge:${child.ulid}:${hex(childHead)}`;
 }
 
-/** The key to write under, and the position of the same merge if the parent still sees it. */
-function visibleMerge(
-  { db }: Pick<Writer, 'db'>,
-  into: TapeRow,
-  key: string,
-): { key: string; receipt?: Seq } {
-  let candidate = key;
-  for (;;) {
-    const row = db.get<{ seq: Seq }>('SELECT seq FROM entry WHERE tape_id = @id AND key = @candidate', {
-      id: into.id,
-      candidate,
-    });
-    if (row === undefined) return { key: candidate };
-    const hidden = hiddenBy(db, into, row.seq);
-    if (hidden === undefined) return { key: candidate, receipt: row.seq };
-    candidate = `${key}:${hidden}`;
-  }
-}
-
-/** The receipt of a merge whose anchor was redacted: what the lineage says of it. */
-function mergedByLine(
-  db: Writer['db'],
-  { child, into, seq }: { child: TapeRow; into: TapeRow; seq: Seq },
-): Merged {
-  const row = db.get<{ type: string; first: Seq; last: Seq }>(
-    `SELECT type, line ->> '$.range[0]' AS first, line ->> '$.range[1]' AS last FROM lineage
-       WHERE tape_id = @child AND peer_id = @into AND seq = @seq AND type IN ('merge', 'discard')`,
-    { child: child.id, into: into.id, seq },
-  );
-  return {
-    parent: into.name,
-    child: child.name,
-    state: row?.type === 'discard' ? 'discarded' : 'merged',
-    seq,
-    range: [row?.first ?? child.base_seq + 1, row?.last ?? child.head_seq],
-    repeated: true,
-    complete: false,
-    conflicts: [],
-  };
-}
-
-function repeatMerge(
-  { db }: Pick<Writer, 'db'>,
-  { child, into, draft, seq }: { child: TapeRow; into: TapeRow; draft: MergeDraft; seq: Seq },
-): Merged {
-  const { payload } = needEntry(db, into, seq);
-  if (payload === null) return mergedByLine(db, { child, into, seq });
-  const state = isObject(payload) && isObject(payload.state) ? payload.state : {};
-  const strategy = String(state.strategy);
-  if ((strategy === 'discard') !== (draft.strategy === 'discard'))
-    throw delivered(child, into, strategy === 'discard' ? 'discarded' : 'merged');
-  const other =
-    (draft.strategy !== undefined && draft.strategy !== strategy) ||
-    (draft.text !== undefined && sha256(draft.text) !== state.result_digest);
-  if (other)
-    throw new TapeError(
-      'TAPE_CONFLICT',
-      `cannot merge '${child.name}' into '${into.name}' again: ${into.name}@${seq} has it with another ${
-        draft.strategy !== undefined && draft.strategy !== strategy ? 'strategy' : 'result'
-      }`,
-      { data: { parent: into.name, child: child.name, seq } },
-    );
-  return {
-    parent: into.name,
-    child: child.name,
-    state: strategy === 'discard' ? 'discarded' : 'merged',
-    seq,
-    range: state.range as unknown as [Seq, Seq],
-    repeated: true,
-    complete: state.complete === true,
-    conflicts: (state.conflicts ?? []) as unknown as Conflict[],
-  };
-}
-
 function checkMergeable({ db, sources }: Writer, child: TapeRow, into: TapeRow, draft: MergeDraft): void {
   const because = (why: string, data: Record<string, unknown> = {}) => ({
     message: `cannot merge '${child.name}' into '${into.name}': ${why}`,
@@ -222,6 +186,11 @@ function checkMergeable({ db, sources }: Writer, child: TapeRow, into: TapeRow, 
     new TapeError(code, message, { data });
   if (child.delivery !== null && (child.delivery === 'discarded') !== (draft.strategy === 'discard'))
     throw delivered(child, into, child.delivery);
+  if (closed.has(into.lifecycle))
+    throw fail(
+      'TAPE_ARCHIVED',
+      because(`'${into.name}' is ${into.lifecycle}`, { lifecycle: into.lifecycle }),
+    );
   if (draft.force === true) return;
   const held = liveLease(db, child.id, sources.now());
   if (held !== undefined)
@@ -238,14 +207,9 @@ function checkMergeable({ db, sources }: Writer, child: TapeRow, into: TapeRow, 
     );
 }
 
-/** What was discarded is not merged later, and the other way round (D510). */
-function delivered(child: TapeRow, into: TapeRow, how: string): TapeError {
-  return new TapeError(
-    'TAPE_CONFLICT',
-    `cannot merge '${child.name}' into '${into.name}': it is ${how} already`,
-    { data: { parent: into.name, child: child.name } },
-  );
-}
+/** Where in its life a session takes nothing in. */
+const closed: ReadonlySet<TapeRow['lifecycle']> = new Set(['archived', 'destroyed', 'purged']);
+
 function refuse(child: TapeRow, into: TapeRow, report: ConflictReport): TapeError {
   const why =
     report.conflicts.length > 0

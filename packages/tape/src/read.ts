@@ -28,6 +28,8 @@ export interface EntryQuery {
   readonly from?: Seq;
   readonly to?: Seq;
   readonly kind?: EntryKind;
+  /** Only anchors and events of this name. */
+  readonly name?: string;
   /** True: only what the session itself wrote; false: only what it inherited. */
   readonly own?: boolean;
   /** The last so many, still in ascending order. */
@@ -45,14 +47,14 @@ export function* readEntries(db: Db, tape: TapeRow, query: EntryQuery = {}): Gen
   const lo = Math.max(query.own === true ? tape.base_seq : tape.floor_seq, (query.from ?? 1) - 1);
   const hi = Math.min(query.own === false ? tape.base_seq : tape.head_seq, query.to ?? tape.head_seq);
   if (query.last !== undefined) {
-    yield* readLast(db, tape, { lo, hi, kind: query.kind, last: query.last });
+    yield* readLast(db, tape, { lo, hi, only: query, last: query.last });
     return;
   }
   let left = query.limit ?? Number.POSITIVE_INFINITY;
   for (const segment of segments(db, tape, lo, hi).reverse()) {
     const toEntry = entriesOf(db, tape, segment);
     for (let after = segment.lo; left > 0; ) {
-      const rows = page(db, { ...segment, lo: after }, query.kind, Math.min(pageRows, left), 'ASC');
+      const rows = page(db, { ...segment, lo: after }, query, Math.min(pageRows, left), 'ASC');
       for (const row of rows) yield toEntry(row);
       left -= rows.length;
       after = rows.at(-1)?.seq ?? segment.hi;
@@ -64,30 +66,60 @@ export function* readEntries(db: Db, tape: TapeRow, query: EntryQuery = {}): Gen
 function readLast(
   db: Db,
   tape: TapeRow,
-  { lo, hi, kind, last }: { lo: Seq; hi: Seq; kind: EntryKind | undefined; last: number },
+  { lo, hi, only, last }: { lo: Seq; hi: Seq; only: Only; last: number },
 ): Entry[] {
   const entries: Entry[] = [];
   for (const segment of segments(db, tape, lo, hi)) {
     if (entries.length >= last) break;
     const toEntry = entriesOf(db, tape, segment);
-    for (const row of page(db, segment, kind, last - entries.length, 'DESC')) entries.push(toEntry(row));
+    for (const row of page(db, segment, only, last - entries.length, 'DESC')) entries.push(toEntry(row));
   }
   return entries.reverse();
 }
 
+/** Which entries of a segment count. */
+type Only = Pick<EntryQuery, 'kind' | 'name'>;
+
 function page(
   db: Db,
   { tapeId, lo, hi }: Segment,
-  kind: EntryKind | undefined,
+  { kind, name }: Only,
   limit: number,
   order: 'ASC' | 'DESC',
 ): EntryRow[] {
-  const params: Record<string, SqlValue> = { tapeId, lo, hi, limit, ...(kind !== undefined && { kind }) };
+  const params: Record<string, SqlValue> = {
+    tapeId,
+    lo,
+    hi,
+    limit,
+    ...(kind !== undefined && { kind }),
+    ...(name !== undefined && { name }),
+  };
   return db.all<EntryRow>(
     `SELECT ${columns} FROM entry WHERE tape_id = @tapeId AND seq > @lo AND seq <= @hi
+       ${name === undefined ? '' : 'AND name = @name'}
        ${kind === undefined ? '' : 'AND kind = @kind'} ORDER BY seq ${order} LIMIT @limit`,
     params,
   );
+}
+
+/**
+ * The marks of the merges and discards on a tape of its own, by child's name and then by position: in this order they
+ * are found without reading what lies between.
+ */
+export function* readMerges(db: Db, tape: TapeRow): Generator<Entry> {
+  const toEntry = entriesOf(db, tape, { tapeId: tape.id, lo: tape.base_seq, hi: tape.head_seq });
+  for (let after = { name: 'merge/', seq: 0 }; ; ) {
+    const rows = db.all<EntryRow>(
+      `SELECT ${columns} FROM entry WHERE tape_id = @id AND name >= @name AND name < 'merge0'
+         AND (name, seq) > (@name, @seq) AND kind = 'anchor' ORDER BY name, seq LIMIT @limit`,
+      { id: tape.id, ...after, limit: pageRows },
+    );
+    for (const row of rows) yield toEntry(row);
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < pageRows) return;
+    after = { name: last.name ?? '', seq: last.seq };
+  }
 }
 
 /** One entry of a session, its own or inherited. */

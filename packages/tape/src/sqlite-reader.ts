@@ -1,13 +1,17 @@
 import { loadBlob, loadBlobRange } from './blob.ts';
+import { type Collected, collectResult } from './collect.ts';
 import { type ConflictReport, findConflicts } from './conflicts.ts';
 import { databaseFaults } from './database-faults.ts';
 import type { Entry, Seq } from './entry.ts';
 import { hex } from './hash.ts';
 import { type InboxItem, inboxItems } from './inbox.ts';
+import { hiddenBy } from './interval.ts';
+import type { LineageLine } from './lineage-line.ts';
 import { type Merged, mergedBefore } from './merge.ts';
 import { type MergeRequest, planMerge } from './merge-plan.ts';
 import { type Point, resolvePoint } from './point.ts';
-import { readEntries } from './read.ts';
+import { readEntries, readMerges } from './read.ts';
+import { type LineageQuery, readLineage } from './read-lineage.ts';
 import type { ViewPolicy } from './select.ts';
 import type { Db } from './sqlite.ts';
 import type { EntryQuery } from './store.ts';
@@ -74,6 +78,23 @@ export class SqliteTapeReader {
 
   checkMerge(child: Ref, request: MergeRequest = {}): ConflictReport {
     return findConflicts(this.db, planMerge(this.db, this.realm, { ...request, child }));
+  }
+
+  *merges(ref: Ref): Iterable<Entry> {
+    yield* readMerges(this.db, this.need(ref));
+  }
+
+  hiddenBy(ref: Ref, seq: Seq): Seq | undefined {
+    return hiddenBy(this.db, this.need(ref), seq);
+  }
+
+  collect(child: Ref, range: readonly [Seq, Seq]): Collected {
+    return collectResult(this.db, this.need(child), range);
+  }
+
+  *lineage({ session, ...query }: LineageQuery = {}): Iterable<LineageLine> {
+    const tape = session === undefined ? undefined : this.need(session).id;
+    yield* readLineage(this.db, { ...query, tape });
   }
 
   inbox(ref: Ref): readonly InboxItem[] {

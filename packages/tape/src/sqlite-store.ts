@@ -46,6 +46,7 @@ import { drainOutbox } from './outbox.ts';
 import type { Owner } from './owner.ts';
 import { type Point, resolvePoint } from './point.ts';
 import { postItem } from './post.ts';
+import { type ForkPreview, type MergePreview, previewFork, previewMerge } from './preview.ts';
 import { emptyLog, ownerOfSeq, type Redacted, redactEntry } from './redact.ts';
 import { type Rewound, rewindTape, unrewindTape } from './rewind.ts';
 import { dropIndex, type Hit, type SearchQuery, searchEntries, updateIndex } from './search.ts';
@@ -161,6 +162,14 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
   fork(parent: Ref, request: ForkRequest = {}): Forked {
     const forked = this.db.writeThrough(() => forkTape(this.#writer, this.need(parent), request));
     return { ...forked, ...this.#drainOutbox() };
+  }
+
+  previewFork(parent: Ref, request: ForkRequest = {}): ForkPreview {
+    return this.db.read(() => previewFork(this.#writer, this.need(parent), request));
+  }
+
+  previewMerge(child: Ref, request: MergeRequest = {}): MergePreview {
+    return this.db.read(() => previewMerge(this.#writer, this.realm, { ...request, child }));
   }
 
   merge(child: Ref, request: MergeRequest = {}, o: WriteOptions = {}): Merged {

@@ -1,15 +1,19 @@
 import type { Appended } from './append.ts';
+import type { Collected } from './collect.ts';
 import type { ConflictReport } from './conflicts.ts';
 import type { Awaitable, Draft, Entry, Meta, Seq } from './entry.ts';
 import type { Forked, ForkRequest } from './fork.ts';
 import type { InboxDraft, InboxItem, Taken } from './inbox.ts';
 import type { Json } from './json.ts';
 import type { Lease, SessionOwner } from './lease.ts';
+import type { LineageLine } from './lineage-line.ts';
 import type { Merged } from './merge.ts';
 import type { MergeDraft, MergeRequest } from './merge-plan.ts';
 import type { Owner } from './owner.ts';
 import type { Point } from './point.ts';
+import type { ForkPreview, MergePreview } from './preview.ts';
 import type { EntryQuery as RowQuery } from './read.ts';
+import type { LineageQuery } from './read-lineage.ts';
 import type { Redacted } from './redact.ts';
 import type { Rewound } from './rewind.ts';
 import type { Hit, SearchQuery } from './search.ts';
@@ -66,7 +70,7 @@ export interface TapeStore extends AsyncDisposable {
   /** Gets or creates (B2). `created` tells which. */
   session(name: string, init?: SessionInit): Awaitable<SessionInfo & { readonly created: boolean }>;
   find(ref: Ref): Awaitable<SessionInfo | undefined>;
-  /** Newest first; with `parent`, in the order they were spawned. */
+  /** Newest first; with `parent` or `after`, in the order in which they were made. */
   sessions(query?: SessionQuery): Awaitable<readonly SessionInfo[]>;
   /** The position that a point means; TAPE_NO_ANCHOR carries near names. */
   resolve(ref: Ref, point: Point): Awaitable<Seq>;
@@ -78,6 +82,8 @@ export interface TapeStore extends AsyncDisposable {
   /** Records what a child came to, explicitly: a text or a value (`result` entry). */
   result(ref: Ref, value: Json, o?: WriteOptions & { readonly meta?: Meta }): Awaitable<Appended>;
   fork(parent: Ref, request?: ForkRequest): Awaitable<Forked>;
+  /** What `fork` would write and return, without writing anything; it is refused for the same reasons. */
+  previewFork(parent: Ref, request?: ForkRequest): Awaitable<ForkPreview>;
   /** Writes a child's result at its parent's tail; again, it returns the same receipt. */
   merge(child: Ref, request?: MergeRequest, o?: WriteOptions): Awaitable<Merged>;
   /** All or none, in one transaction. */
@@ -86,6 +92,16 @@ export interface TapeStore extends AsyncDisposable {
   merged(child: Ref, request?: MergeRequest): Awaitable<Merged | undefined>;
   /** What a merge would report, without writing anything. */
   checkMerge(child: Ref, request?: MergeRequest): Awaitable<ConflictReport>;
+  /** What `merge` would write and return, without writing anything; it is refused for the same reasons. */
+  previewMerge(child: Ref, request?: MergeRequest): Awaitable<MergePreview>;
+  /** The marks of the merges and discards on a session's own tape, by child's name, then by position. */
+  merges(ref: Ref): Iterable<Entry> | AsyncIterable<Entry>;
+  /** What a child has to show for a range of its own positions: what a merge of them brings, and where that stands. */
+  collect(child: Ref, range: readonly [Seq, Seq]): Awaitable<Collected>;
+  /** The rewind that hides a position from what a session shows now, if one does. */
+  hiddenBy(ref: Ref, seq: Seq): Awaitable<Seq | undefined>;
+  /** The lines that acts recorded of who came from whom and was merged where, in order; paged as `read` is. */
+  lineage(query?: LineageQuery): Iterable<LineageLine> | AsyncIterable<LineageLine>;
   rewind(ref: Ref, to: Point, o?: WriteOptions & { mode?: string }): Awaitable<Rewound>;
   unrewind(ref: Ref, o?: WriteOptions): Awaitable<Rewound>;
   /** Archiving a session that someone is writing is refused. */

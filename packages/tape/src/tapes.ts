@@ -221,18 +221,22 @@ export interface SessionQuery {
   readonly parent?: Ref;
   /** Also those that are archived, destroyed or ephemeral. */
   readonly all?: boolean;
+  /** In the order in which they were made: those after this one, or from the first on with null. */
+  readonly after?: Ref | null;
   readonly limit?: number;
 }
 
-/** Sessions, the one with the newest entry first; with `parent`, in the order they were spawned. */
+/** Sessions, the one with the newest entry first; with `parent` or `after`, in the order in which they were made. */
 export function listTapes(db: Db, realm: string, query: SessionQuery = {}): SessionInfo[] {
-  const parent = query.parent === undefined ? null : needTape(db, realm, query.parent).id;
+  const idOf = (ref: Ref | null | undefined) => (ref == null ? null : needTape(db, realm, ref).id);
+  const parent = idOf(query.parent);
+  const after = idOf(query.after);
   const rows = db.all<InfoRow>(
     `${selectInfo} WHERE t.realm = @realm AND t.lifecycle NOT IN ('staging', 'purged')
        AND (@all = 1 OR @lifecycle IS NOT NULL OR (t.lifecycle NOT IN ('archived', 'destroyed') AND t.ephemeral = 0))
        AND (@kind IS NULL OR t.kind = @kind) AND (@lifecycle IS NULL OR t.lifecycle = @lifecycle)
-       ${parent === null ? '' : 'AND t.parent_id = @parent'}
-     ORDER BY ${parent === null ? 't.updated_at DESC, t.id DESC' : 't.id'} LIMIT @limit`,
+       ${parent === null ? '' : 'AND t.parent_id = @parent'} ${after === null ? '' : 'AND t.id > @after'}
+     ORDER BY ${parent === null && query.after === undefined ? 't.updated_at DESC, t.id DESC' : 't.id'} LIMIT @limit`,
     {
       realm,
       all: query.all === true ? 1 : 0,
@@ -240,6 +244,7 @@ export function listTapes(db: Db, realm: string, query: SessionQuery = {}): Sess
       lifecycle: query.lifecycle ?? null,
       limit: query.limit ?? -1,
       ...(parent !== null && { parent }),
+      ...(after !== null && { after }),
     },
   );
   return rows.map(toInfo);

@@ -99,8 +99,8 @@ export class Model {
     return this.#erased.get(owner)?.get(seq);
   }
 
-  archive(session: CopiedSession): void {
-    this.#lifecycles.set(session, 'archived');
+  setLifecycle(session: CopiedSession, lifecycle: Lifecycle): void {
+    this.#lifecycles.set(session, lifecycle);
   }
 
   lifecycle(session: CopiedSession): Lifecycle {

@@ -125,6 +125,10 @@ export const verbs: Readonly<Record<string, Verb>> = {
       expect(store.merge(child.name)).toMatchObject({ repeated: true, seq: last.seq });
       return;
     }
+    if (model.lifecycle(parent) === 'archived') {
+      expect(refusal(() => store.merge(child.name)).code).toBe('TAPE_ARCHIVED');
+      return;
+    }
     if (parent.settled() !== parent.head || child.settled() !== child.head) {
       expect(refusal(() => store.merge(child.name)).code).toBe('TAPE_UNSETTLED');
       return;
@@ -148,8 +152,9 @@ export const verbs: Readonly<Record<string, Verb>> = {
     }
   },
   archive: ({ model, store, session }) => {
-    expect(store.setLifecycle(session.name, 'archived').lifecycle).toBe('archived');
-    model.archive(session);
+    const lifecycle = model.lifecycle(session) === 'archived' ? 'active' : 'archived';
+    expect(store.setLifecycle(session.name, lifecycle).lifecycle).toBe(lifecycle);
+    model.setLifecycle(session, lifecycle);
   },
   verify: ({ store, session }) => {
     expect([...store.verify(session.name)]).toEqual([]);

@@ -37,7 +37,8 @@ const acts: Readonly<Record<string, Act>> = {
     });
   },
   archive: ({ store, session }) => {
-    store.setLifecycle(session, 'archived');
+    // Taken back the next time: an archived parent takes no merge in.
+    store.setLifecycle(session, store.find(session)?.lifecycle === 'archived' ? 'active' : 'archived');
   },
   post,
   'post a merge': ({ world, store, session, key }) => {

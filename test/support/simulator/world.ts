@@ -50,6 +50,7 @@ const refusals = new Set([
   'TAPE_FENCED',
   'TAPE_UNSETTLED',
   'TAPE_CONFLICT',
+  'TAPE_ARCHIVED',
   'TAPE_BAD_POINT',
   'TAPE_BAD_ENTRY',
 ]);

@@ -1,6 +1,7 @@
-import { type Forked, type Intention, view } from '@tapedeck/tape';
+import { type Forked, type ForkRequest, type Intention, view } from '@tapedeck/tape';
 import { UsageError } from '../errors.ts';
 import { needSession, pointOf, readPlace } from '../place.ts';
+import { forkPreviewJson, forkPreviewText } from '../preview.ts';
 import { readText } from '../text.ts';
 import { defineVerb, type Verb } from '../verb.ts';
 
@@ -14,6 +15,7 @@ export const fork: Verb = defineVerb({
   examples: [
     ['tape fork main --since task-start', 'The child sees what followed task-start'],
     ['tape fork main@42 --as fix', 'The child sees everything up to main@42'],
+    ['tape fork main --since task-start --dry-run', 'Show what it would inherit'],
   ],
   options: (y) =>
     y
@@ -43,9 +45,10 @@ export const fork: Verb = defineVerb({
         requiresArg: true,
         describe: 'Recorded in the intention: what to do when the child is done',
       })
+      .option('dry-run', { type: 'boolean', describe: 'Show what would be written, and write nothing' })
       .conflicts('fresh', ['since', 'from'])
       .conflicts('since', 'from'),
-  run: async (args, { io, changing, answer, options }) => {
+  run: async (args, { io, changing, reading, answer, options }) => {
     const since = args.since ?? args.from;
     const read = async (text: string | undefined) =>
       text === undefined ? undefined : await readText(text, io);
@@ -54,7 +57,7 @@ export const fork: Verb = defineVerb({
       await read(args.contextSummary),
       args.onComplete,
     );
-    return await changing(async (store) => {
+    return await (args.dryRun === true ? reading : changing)(async (store) => {
       const { session, point } = readPlace(store, args.parent);
       const parent = needSession(store, session).name;
       if (args.from !== undefined && /^@?\d+$/.test(args.from))
@@ -64,14 +67,21 @@ export const fork: Verb = defineVerb({
             hint: `say which: tape fork ${parent} --since ${args.from}, or tape fork ${parent}${args.from.startsWith('@') ? '' : '@'}${args.from}`,
           },
         );
-      const forked = store.fork(parent, {
+      const request: ForkRequest = {
         ...(point !== undefined && { cut: point }),
         ...(since !== undefined && { since: pointOf(since.replace(/^@(?!\d+$)/, '')) }),
         ...(args.fresh === true && { fresh: true }),
         ...(args.as !== undefined && { name: args.as }),
         ...(args.key !== undefined && { key: args.key }),
         ...(intention !== undefined && { intention }),
-      });
+      };
+      if (args.dryRun === true) {
+        const preview = store.previewFork(parent, request);
+        const quiet = preview.session ?? '';
+        await answer({ json: forkPreviewJson(preview), quiet, human: forkPreviewText(preview) });
+        return 0;
+      }
+      const forked = store.fork(parent, request);
       const tokens = options.quiet || options.json ? 0 : view(store.viewEntries(forked.session)).tokens;
       await answer({ json: forkedJson(forked), quiet: forked.session, human: forkedLine(forked, tokens) });
       return 0;

@@ -4,9 +4,11 @@ import { anchor, handoff } from './anchor.ts';
 import { append } from './append.ts';
 import { approve } from './approve.ts';
 import { archive } from './archive.ts';
+import { audit } from './audit.ts';
 import { backup } from './backup.ts';
 import { delegate } from './delegate.ts';
 import { demo } from './demo.ts';
+import { discard } from './discard.ts';
 import { doctor } from './doctor.ts';
 import { fork } from './fork.ts';
 import { graph, lineage } from './graph.ts';
@@ -24,6 +26,7 @@ import { send } from './send.ts';
 import { children, sessions } from './sessions.ts';
 import { show } from './show.ts';
 import { status } from './status.ts';
+import { trace } from './trace.ts';
 import { trust } from './trust.ts';
 import { usage } from './usage.ts';
 import { verify } from './verify.ts';
@@ -48,17 +51,20 @@ export const verbs: readonly Verb[] = [
   children,
   lineage,
   graph,
+  trace,
   usage,
   append,
   anchor,
   handoff,
   fork,
   merge,
+  discard,
   abort,
   wait,
   approve,
   archive,
   verify,
+  audit,
   doctor,
   recover,
   backup,

@@ -1,6 +1,7 @@
-import { type Merged, type MergeRequest, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
+import type { Merged, MergeRequest, SqliteTapeStore } from '@tapedeck/tape';
 import { exit } from '../errors.ts';
 import { needSession } from '../place.ts';
+import { parentIsBusy, previewMerge, queuedJson } from '../preview.ts';
 import { readText } from '../text.ts';
 import { type Context, defineVerb, type Verb } from '../verb.ts';
 import { drained } from './append.ts';
@@ -16,6 +17,7 @@ export const merge: Verb = defineVerb({
     ['tape merge main-fork-3fa1c2d4', 'Bring the last answer of the child home'],
     ['tape merge fix --result "Nothing to do"', 'Say yourself what came of it'],
     ['tape merge fix --check', 'Only look for conflicts'],
+    ['tape merge fix --dry-run', 'Show what would be written'],
   ],
   options: (y) =>
     y
@@ -36,6 +38,7 @@ export const merge: Verb = defineVerb({
         describe: 'The result to merge (- for stdin, @FILE)',
       })
       .option('check', { type: 'boolean', describe: 'Report conflicts, write nothing' })
+      .option('dry-run', { type: 'boolean', describe: 'Show what would be written, and write nothing' })
       .option('on-conflict', {
         type: 'string',
         choices: ['report', 'refuse'],
@@ -46,9 +49,11 @@ export const merge: Verb = defineVerb({
         type: 'number',
         default: 10,
         describe: 'Seconds to wait for a busy parent; --no-wait for none',
-      }),
-  run: async (args, context) =>
-    await context.changing(async (store) => {
+      })
+      .conflicts('check', 'dry-run'),
+  run: async (args, context) => {
+    const writesNothing = args.check === true || args.dryRun === true;
+    return await (writesNothing ? context.reading : context.changing)(async (store) => {
       const child = needSession(store, args.child).name;
       const request: MergeRequest = {
         ...(args.into !== undefined && { into: needSession(store, args.into).name }),
@@ -58,9 +63,11 @@ export const merge: Verb = defineVerb({
         ...(args.force === true && { force: true }),
       };
       if (args.check === true) return await check(store, { child, request }, context);
+      if (args.dryRun === true) return await previewMerge(store, { child, request }, context);
       const waitMs = typeof args.wait === 'number' ? args.wait * 1000 : 0;
       return await mergeOrQueue(store, { child, request, waitMs }, context);
-    }),
+    });
+  },
 });
 
 interface Asked {
@@ -82,7 +89,8 @@ async function check(store: SqliteTapeStore, { child, request }: Asked, context:
   return refused ? exit.conflict : exit.done;
 }
 
-async function mergeOrQueue(
+/** Merges, or leaves the merge in the inbox of a busy parent and waits for it; returns the exit code. */
+export async function mergeOrQueue(
   store: SqliteTapeStore,
   { child, request, waitMs }: Asked & { waitMs: number },
   context: Context,
@@ -90,9 +98,7 @@ async function mergeOrQueue(
   try {
     return await tellMerged(store.merge(child, request), context);
   } catch (error) {
-    // A busy parent takes the merge in from its inbox; a busy child is the caller's to wait for.
-    if (!(error instanceof TapeError) || error.code !== 'TAPE_BUSY' || error.data.child !== undefined)
-      throw error;
+    if (!parentIsBusy(error)) throw error;
   }
   const info = store.find(child);
   const parent = request.into ?? info?.parent ?? child;
@@ -105,16 +111,7 @@ async function mergeOrQueue(
   if (await drained(store, { name: parent, id, waitMs }))
     return await tellMerged({ ...store.merge(child, request), repeated: false }, context);
   await context.answer({
-    json: {
-      parent,
-      child,
-      state: 'queued',
-      seq: null,
-      range: null,
-      repeated: false,
-      complete: null,
-      conflicts: [],
-    },
+    json: queuedJson(parent, child),
     quiet: id,
     human: `Queued: ${parent} takes ${child} in when it is idle`,
   });

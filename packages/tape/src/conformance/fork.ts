@@ -1,4 +1,5 @@
 import { anchor, assistant, handoff, user } from '../entry.ts';
+import { entryBytesMax } from '../json.ts';
 import { all, answers, asks, type Chapter, refusal, sessionOf, stateOf, textOf } from './contract.ts';
 
 /** Forks. */
@@ -149,6 +150,54 @@ export const forkChapter: Chapter = ({ test, expect }, open) => {
       trigger_on_complete: 'notify_parent',
     });
     expect(state.created_at).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+  });
+
+  test('an intention that no entry can hold is refused, and leaves no child', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 1);
+    const before = [await store.find('main'), await all(store.lineage())];
+    // Just under the limit by itself, and over it as an entry.
+    for (const length of [entryBytesMax + 1, entryBytesMax - 60]) {
+      const request = { name: 'child', key: 'k', intention: { nextSteps: 'x'.repeat(length) } };
+      expect((await refusal(() => store.previewFork('main', request))).code).toBe('TAPE_BAD_ENTRY');
+      expect((await refusal(() => store.fork('main', request))).code).toBe('TAPE_BAD_ENTRY');
+    }
+    expect([await store.find('main'), await all(store.lineage())]).toEqual(before);
+    expect(await store.find('child')).toBe(undefined);
+    expect(await store.fork('main', { name: 'child', key: 'k' })).toMatchObject({ repeated: false });
+  });
+
+  test('a preview of a fork tells what it would write and return, and writes nothing', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 2);
+    await store.append('main', [anchor('A', { goal: 'x' }), asks('c1')]);
+    const requests = [
+      { name: 'named', since: 'A', intention: { nextSteps: 'Look.' } },
+      { key: 'keyed', cut: 'head' },
+      { key: 'nothing', fresh: true },
+    ] as const;
+    for (const request of requests) {
+      const before = [await store.find('main'), await store.sessions({ all: true })];
+      const { entries, ...receipt } = await store.previewFork('main', request);
+      expect([await store.find('main'), await store.sessions({ all: true })]).toEqual(before);
+      const { id, tape: _, ...forked } = await store.fork('main', request);
+      expect(receipt).toEqual(forked);
+      const own = await all(store.read(id, { own: true }));
+      expect(own.map(({ seq, name, kind }) => [seq, name, kind])).toEqual(
+        entries.map(({ seq, name, kind }) => [seq, name, kind]),
+      );
+      expect(own[0]?.payload).toEqual(entries[0]?.payload);
+    }
+    const [{ name }] = requests;
+    expect((await refusal(() => store.previewFork('main', { name }))).code).toBe('TAPE_EXISTS');
+    expect((await refusal(() => store.previewFork('main', { since: 'B' }))).code).toBe('TAPE_NO_ANCHOR');
+    expect((await refusal(() => store.previewFork('main', { key: 'keyed' }))).code).toBe('TAPE_KEY_CONFLICT');
+    expect(await store.previewFork('main', { key: 'keyed', cut: 'head' })).toMatchObject({
+      repeated: true,
+      entries: [],
+    });
+    // Without a key every child has a name of its own, which nobody knows before.
+    expect((await store.previewFork('main')).session).toBe(undefined);
   });
 
   test('a grandchild keeps its floor, and the state that stands for what lies below', async () => {

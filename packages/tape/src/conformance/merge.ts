@@ -200,6 +200,106 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
     expect(report.conflicts).toEqual([{ what: 'state:owner', child: 8, parent: 3 }]);
   });
 
+  test('nothing is merged into a parent that was put away, and its children are as they were', async () => {
+    await using store = await open();
+    await childThatIsDone(store);
+    await store.setLifecycle('main', 'archived');
+    const before = [await store.find('main'), await store.find('child')];
+    for (const request of [{}, { strategy: 'discard' }, { force: true }] as const)
+      expect(await refusal(() => store.merge('child', request))).toMatchObject({
+        code: 'TAPE_ARCHIVED',
+        data: { parent: 'main', child: 'child', lifecycle: 'archived' },
+      });
+    expect([await store.find('main'), await store.find('child')]).toEqual(before);
+    await store.setLifecycle('main', 'active');
+    const merged = await store.merge('child');
+    await store.setLifecycle('main', 'archived');
+    expect(await store.merge('child')).toEqual({ ...merged, repeated: true });
+  });
+
+  test('a merge of what there is not is refused', async () => {
+    await using store = await open();
+    await childThatIsDone(store);
+    expect((await refusal(() => store.merge('nobody'))).code).toBe('TAPE_NO_SESSION');
+    expect((await refusal(() => store.merge('child', { into: 'nobody' }))).code).toBe('TAPE_NO_SESSION');
+    expect((await store.find('main'))?.head).toBe(3);
+  });
+
+  test('a preview of a merge tells what it would write and return, and writes nothing', async () => {
+    for (const request of [{}, { text: 'so' }, { strategy: 'discard', reason: 'no' }] as const) {
+      await using store = await open();
+      await childThatIsDone(store);
+      const standing = async () => [
+        await store.find('main'),
+        await store.find('child'),
+        await all(store.lineage()),
+      ];
+      const before = await standing();
+      const { entries, ...receipt } = await store.previewMerge('child', request);
+      expect(await standing()).toEqual(before);
+      expect(receipt).toEqual(await store.merge('child', request));
+      const written = await all(store.read('main', { from: 4 }));
+      expect(written.map(({ seq, name, payload }) => [seq, name, payload])).toEqual(
+        entries.map(({ seq, name, payload }) => [seq, name, payload]),
+      );
+      expect(await store.previewMerge('child', request)).toEqual({ ...receipt, repeated: true, entries: [] });
+    }
+  });
+
+  test('a preview of a merge is refused for the reasons of the merge', async () => {
+    await using store = await open();
+    await childThatIsDone(store);
+    const refused = async () => (await refusal(() => store.previewMerge('child'))).code;
+    expect((await refusal(() => store.previewMerge('nobody'))).code).toBe('TAPE_NO_SESSION');
+    expect((await refusal(() => store.previewMerge('main'))).code).toBe('TAPE_CONFLICT');
+    await store.append('main', [asks('c1')]);
+    expect(await refused()).toBe('TAPE_UNSETTLED');
+    await store.append('main', [answers('c1')]);
+    const lease = await store.acquire('main', { id: 'runner' });
+    expect(await refused()).toBe('TAPE_BUSY');
+    await store.release(lease);
+    await store.setLifecycle('main', 'archived');
+    expect(await refused()).toBe('TAPE_ARCHIVED');
+    await store.setLifecycle('main', 'active');
+    await store.merge('child', { strategy: 'discard' });
+    expect(await refused()).toBe('TAPE_CONFLICT');
+  });
+
+  test('the marks of merges are found by child, and what a rewind hides of them', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 1);
+    for (const name of ['two', 'one']) {
+      await store.fork('main', { name });
+      await store.append(name, [assistant(name)]);
+    }
+    await store.merge('two');
+    await store.merge('one', { strategy: 'discard' });
+    await store.append('two', [assistant('more')]);
+    await store.merge('two');
+    expect((await all(store.merges('main'))).map(({ name, seq }) => [name, seq])).toEqual([
+      ['merge/one', 5],
+      ['merge/two', 3],
+      ['merge/two', 6],
+    ]);
+    expect(await all(store.merges('one'))).toEqual([]);
+    const { seq } = await store.rewind('main', 4);
+    expect(await Promise.all([3, 5, 6].map((at) => store.hiddenBy('main', at)))).toEqual([
+      undefined,
+      seq,
+      seq,
+    ]);
+  });
+
+  test('what a child has to show for a range is what a merge of it brings, and where that stands', async () => {
+    await using store = await open();
+    await childThatIsDone(store);
+    expect(await store.collect('child', [4, 6])).toMatchObject({ text: 'done', textSeq: 6, complete: true });
+    await store.append('child', [assistant('wrong')]);
+    await store.rewind('child', 6);
+    expect(await store.collect('child', [4, 8])).toMatchObject({ text: 'done', textSeq: 6 });
+    expect(await store.collect('child', [4, 4])).toMatchObject({ textSeq: undefined });
+  });
+
   test('a merge that is told another way stays out of views', async () => {
     await using store = await open();
     await childThatIsDone(store);

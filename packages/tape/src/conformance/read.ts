@@ -1,5 +1,5 @@
 import { isBlobRef } from '../blob.ts';
-import { anchor, handoff, user } from '../entry.ts';
+import { anchor, handoff, note, user } from '../entry.ts';
 import { all, type Chapter, partsOf, refusal, sessionOf, textOf } from './contract.ts';
 
 /** Reads, points and verify. */
@@ -18,6 +18,53 @@ export const readChapter: Chapter = ({ test, expect }, open) => {
     expect(await seqs({ since: 'mark' })).toEqual([]);
     expect(await seqs({ from: 9 })).toEqual([]);
     expect(await seqs({ to: 99 })).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+  });
+
+  test('a read is narrowed to the anchors and events of a name', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 1);
+    await store.append('main', [anchor('task'), note('task', {}), user('between'), anchor('task')]);
+    await store.fork('main', { name: 'child' });
+    await store.append('child', [anchor('task')]);
+    const seqs = async (query: object) => (await all(store.read('child', query))).map((e) => e.seq);
+    expect(await seqs({ name: 'task' })).toEqual([3, 4, 6, 8]);
+    expect(await seqs({ name: 'task', kind: 'anchor', own: false })).toEqual([3, 6]);
+    expect(await seqs({ name: 'task', last: 2 })).toEqual([6, 8]);
+    expect(await seqs({ name: 'other' })).toEqual([]);
+  });
+
+  test('sessions are listed in the order of their making, some at a time', async () => {
+    await using store = await open();
+    for (const name of ['c', 'a', 'b']) await store.session(name);
+    await store.fork('c', { name: 'kid' });
+    await store.append('c', [user('newest')]);
+    const names = async (query: object) =>
+      (await store.sessions({ all: true, ...query })).map(({ name }) => name);
+    expect(await names({ after: null, limit: 2 })).toEqual(['c', 'a']);
+    expect(await names({ after: 'a' })).toEqual(['b', 'kid']);
+    expect(await names({ after: 'kid' })).toEqual([]);
+    expect(await names({ parent: 'c', after: null })).toEqual(['kid']);
+    expect(await names({ parent: 'c', after: 'kid' })).toEqual([]);
+    expect((await refusal(() => store.sessions({ after: 'nobody' }))).code).toBe('TAPE_NO_SESSION');
+  });
+
+  test('the lines of the lineage are read in order, from a line on, of a session, of some types', async () => {
+    await using store = await open();
+    await store.session('main');
+    for (const name of ['one', 'two']) await store.fork('main', { name });
+    await store.merge('one');
+    await store.setLifecycle('one', 'archived');
+    const told = async (query: object) =>
+      (await all(store.lineage(query))).map(({ g, type, session_id }) => `${g} ${type} ${session_id}`);
+    const lines = ['1 session main', '2 fork one', '3 fork two', '4 merge one', '5 archive one'];
+    expect(await told({})).toEqual(lines);
+    expect(await told({ from: 4 })).toEqual(lines.slice(3));
+    expect(await told({ session: 'one' })).toEqual([lines[1], lines[3], lines[4]]);
+    expect(await told({ session: 'one', types: ['merge', 'discard'] })).toEqual([lines[3]]);
+    expect(await told({ from: 6 })).toEqual([]);
+    const merge = (await all(store.lineage({ from: 4 })))[0];
+    expect(merge).toMatchObject({ into_session_id: 'main', seq: 2, range: [2, 2] });
+    expect((await refusal(() => all(store.lineage({ session: 'nobody' })))).code).toBe('TAPE_NO_SESSION');
   });
 
   test('a long tape is read page by page, while it grows', async () => {

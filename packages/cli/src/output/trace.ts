@@ -1,0 +1,91 @@
+import type { Landing, Source, Trace } from '@tapedeck/runtime/trace';
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** A trace as `--json` gives it: a documented contract. */
+export function traceJson({ from, into, inheritedBy, inheritedCount, ...entry }: Trace): Json {
+  return {
+    ...entry,
+    from: from.map(sourceJson),
+    into: into.map(landingJson),
+    inherited_by: inheritedBy,
+    inherited_count: inheritedCount,
+  };
+}
+
+function sourceJson({ mark, from, ...source }: Source): Json {
+  const below: Json[] = [];
+  // A loop: merges may lie so deep that a call for each and one for its list are too many.
+  for (const each of from) below.push(sourceJson(each));
+  return {
+    ...source,
+    mark: mark === null ? null : { session: mark.session, seq: mark.seq, ...hiddenJson(mark) },
+    from: below,
+  };
+}
+
+function landingJson({ hiddenBy, into, ...landing }: Landing): Json {
+  const above: Json[] = [];
+  for (const each of into) above.push(landingJson(each));
+  return { ...landing, ...hiddenJson({ hiddenBy }), into: above };
+}
+
+function hiddenJson({ hiddenBy }: { readonly hiddenBy?: number | undefined }): Json {
+  return hiddenBy === undefined ? {} : { hidden_by: hiddenBy };
+}
+
+/** The places that a trace leads to: entries that were brought, then marks of merges. */
+export function tracePlaces({ from, into }: Trace): string[] {
+  const places: string[] = [];
+  for (const { at } of walk(from, (source) => source.from))
+    if (at.text !== null) places.push(`${at.session}@${at.text.seq}`);
+  for (const { at } of walk(into, (landing) => landing.into)) places.push(`${at.session}@${at.seq}`);
+  return places;
+}
+
+/** Everything in a tree, each before what lies below it. */
+function* walk<T>(roots: readonly T[], below: (at: T) => readonly T[]): Generator<{ at: T; depth: number }> {
+  const left = roots.map((at) => ({ at, depth: 1 })).reverse();
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    yield next;
+    for (const at of below(next.at).toReversed()) left.push({ at, depth: next.depth + 1 });
+  }
+}
+
+/** A trace as an indented tree. */
+export function traceText(trace: Trace): string {
+  const { session, owner, seq, kind, name, from, into, inheritedBy, inheritedCount } = trace;
+  const label = `${session}@${seq} ${kind}${name === undefined ? '' : ` ${name}`}`;
+  const more = inheritedCount - inheritedBy.length;
+  const lines = [session === owner ? label : `${label}, of ${owner}`];
+  const add = (depth: number, line: string) => lines.push(`${'  '.repeat(depth)}${line}`);
+  for (const { at, depth } of walk(from, (source) => source.from)) add(depth, sourceLine(at));
+  for (const { at, depth } of walk(into, (landing) => landing.into)) add(depth, landingLine(at));
+  if (into.length === 0) add(1, 'not merged into any session');
+  if (inheritedCount > 0)
+    add(1, `inherited by ${inheritedBy.join(', ')}${more > 0 ? ` and ${more} more` : ''}`);
+  return lines.join('\n');
+}
+
+function sourceLine({ session, range, mark, state, status, text, quoted, missing, again }: Source): string {
+  const where = [
+    mark === null ? state : `${state} at ${mark.session}@${mark.seq}`,
+    ...(mark?.hiddenBy === undefined ? [] : [`hidden by the rewind @${mark.hiddenBy}`]),
+    ...(status === undefined ? [] : [status]),
+    ...(quoted === true ? ['quoted'] : []),
+    ...(missing === true ? ['there is no such session'] : []),
+    ...(again === true ? ['see above'] : []),
+  ];
+  const places = range === null ? session : `${session} ${range[0]}-${range[1]}`;
+  const says = text === null ? '' : `: the text of ${session}@${text.seq}`;
+  return `from ${places}, ${where.join(', ')}${says}`;
+}
+
+function landingLine({ session, seq, state, range, hiddenBy, again }: Landing): string {
+  const what = state === 'merged' ? 'merged into' : 'discarded at';
+  const more = [
+    ...(hiddenBy === undefined ? [] : [`hidden by the rewind @${hiddenBy}`]),
+    ...(again === true ? ['see above'] : []),
+  ];
+  return [`${what} ${session}@${seq} (${range[0]}-${range[1]})`, ...more].join(', ');
+}

@@ -1,0 +1,66 @@
+import type { AuditFinding, Remedy } from '@tapedeck/runtime/audit';
+import { exit } from '../errors.ts';
+import { shellWord } from '../output/shell.ts';
+import { needSession } from '../place.ts';
+import { defineVerb, type Verb } from '../verb.ts';
+
+export const audit: Verb = defineVerb({
+  command: 'audit [name]',
+  group: 'Trust',
+  summary: 'Find delegated work that did not come home',
+  detail:
+    'Children that have not come to an end and that nobody runs, results that were not merged, calls that nobody answers, refused ' +
+    'merges, and forks and merges that only one side tells of: the tapes, the lineage or the graph file. Each with what to do next. ' +
+    'With a name: that session and all that was forked below it.',
+  examples: [
+    ['tape audit', 'Everything'],
+    ['tape audit main --json', 'main and what came from it, for a program'],
+  ],
+  options: (y) => y.positional('name', { type: 'string', describe: 'Session (default: all)' }),
+  run: async ({ name }, { reading, answer, home }) => {
+    const { audit: auditStore } = await import('@tapedeck/runtime/audit');
+    return await reading(async (store) => {
+      const session = name === undefined ? undefined : needSession(store, name).id;
+      const { sessions, findings } = await auditStore(store, {
+        graph: home.graph,
+        ...(session !== undefined && { session }),
+      });
+      const ok = findings.length === 0;
+      const count = findings.length === 1 ? '1 finding' : `${findings.length} findings`;
+      await answer({
+        json: { ok, sessions, findings: findings.map(findingJson) },
+        quiet: ok ? 'ok' : 'incomplete',
+        human: ok
+          ? `ok: ${sessions} sessions, and all that was delegated is accounted for`
+          : [...findings.map(findingLine), `${count} in ${sessions} sessions`].join('\n'),
+      });
+      return ok ? exit.done : exit.failed;
+    });
+  },
+});
+
+function findingJson({ code, session, seq, message }: AuditFinding): Readonly<Record<string, unknown>> {
+  return { code, session, seq, message };
+}
+
+function findingLine({ code, message, remedy }: AuditFinding): string {
+  return `${code}: ${message} (next: ${commandFor(remedy)})`;
+}
+
+function commandFor({ act, session, seq }: Remedy): string {
+  const name = session === undefined ? '' : shellWord(session);
+  switch (act) {
+    case 'answer':
+      return `tape approve ${name}`;
+    case 'unarchive':
+      return `tape archive ${name} --undo`;
+    case 'look':
+      return `tape show ${name}@${seq}`;
+    case 'rebuild':
+      return 'tape doctor --fix';
+    case 'verify':
+      return 'tape verify';
+    default:
+      return `tape ${act} ${name}`;
+  }
+}

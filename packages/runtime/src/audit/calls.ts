@@ -1,0 +1,57 @@
+import { type Entry, isObject, type TapeStore } from '@tapedeck/tape';
+import type { AuditFinding } from './finding.ts';
+import type { PlacedCall, Subject } from './subject.ts';
+
+/** The calls at a session's end that have no result, and that nobody is going to give one. */
+export async function examineCalls({ store, info, open }: Subject): Promise<readonly AuditFinding[]> {
+  const orphans = open.filter(({ state }) => state === 'begun' || state === 'unbegun');
+  if (orphans.length === 0) return [];
+  const children = await store.sessions({ parent: info.id, all: true });
+  return orphans.map((call): AuditFinding => {
+    const spawned = children.filter(({ spawnCall }) => spawnCall === call.toolCallId).map(({ name }) => name);
+    return {
+      code: 'orphaned-call',
+      session: info.name,
+      seq: call.seq,
+      message: told(info.name, call, spawned),
+      remedy: { act: spawned.length > 0 ? 'recover' : 'run', session: info.name },
+    };
+  });
+}
+
+function told(session: string, { toolCallId, toolName }: PlacedCall, spawned: readonly string[]): string {
+  const children =
+    spawned.length === 0 ? '' : `; it started ${spawned.map((name) => `'${name}'`).join(', ')}`;
+  return `call '${toolCallId}' of '${toolName}' has no result, and nobody runs '${session}'${children}`;
+}
+
+/** The merges that waited in a session's inbox, could not be done, and were not done later. */
+export async function* examineRefusals({ store, info }: Subject): AsyncGenerator<AuditFinding> {
+  for (const name of ['merge/refused', 'inbox/refused'])
+    for await (const entry of store.read(info.id, { own: true, name, kind: 'event' })) {
+      const payload = isObject(entry.payload) ? entry.payload : {};
+      if (payload.type !== 'merge') continue;
+      const child = typeof payload.child === 'string' ? await store.find(payload.child) : undefined;
+      if (child !== undefined && (await deliveredAfter(store, { child: child.id, into: info.id, entry })))
+        continue;
+      yield {
+        code: 'merge-refused',
+        session: info.name,
+        seq: entry.seq,
+        message: `${String(payload.message)} (${String(payload.code)})`,
+        remedy:
+          child === undefined
+            ? { act: 'look', session: info.name, seq: entry.seq }
+            : { act: 'merge', session: child.name },
+      };
+    }
+}
+
+async function deliveredAfter(
+  store: TapeStore,
+  { child, into, entry }: { readonly child: string; readonly into: string; readonly entry: Entry },
+): Promise<boolean> {
+  for await (const line of store.lineage({ session: child, types: ['merge', 'discard'] }))
+    if (line.into === into && (line.seq ?? 0) > entry.seq) return true;
+  return false;
+}

@@ -1,0 +1,141 @@
+import {
+  type Entry,
+  isObject,
+  type JsonObject,
+  type LineageLine,
+  type Seq,
+  type SessionInfo,
+  type TapeStore,
+} from '@tapedeck/tape';
+import type { AuditFinding } from './finding.ts';
+import type { Subject } from './subject.ts';
+
+/** The edges of a session of which only the lineage tells, or only a tape. */
+export async function* examineEdges({ store, info }: Subject): AsyncGenerator<AuditFinding> {
+  yield* examineFork(store, info);
+  for await (const line of store.lineage({ session: info.id, types: ['merge', 'discard'] }))
+    yield* examineLine(store, info, line);
+  yield* examineMarks(store, info);
+}
+
+function oneSided(session: string, seq: Seq | null, message: string): AuditFinding {
+  return { code: 'edge-on-one-side', session, seq, message, remedy: { act: 'verify' } };
+}
+
+/** A fork: its line, and the mark that begins the child's tape. */
+async function* examineFork(store: TapeStore, info: SessionInfo): AsyncGenerator<AuditFinding> {
+  const { id, name, parent, parentId, base } = info;
+  const [line] = await Array.fromAsync(store.lineage({ session: id, types: ['fork'] }));
+  if (parentId === undefined && line === undefined) return;
+  const start = await ownEntry(store, id, base + 1);
+  const isStart = start?.kind === 'anchor' && start.name === 'fork/start';
+  if (parentId !== undefined && line === undefined)
+    yield oneSided(name, base + 1, `the lineage has no line of the fork of '${name}' from '${parent}'`);
+  const told = isStart ? (start.payload === null ? parentId : stringOf(start.payload, 'parent')) : undefined;
+  if (line !== undefined && told !== line.parent)
+    yield oneSided(
+      name,
+      base + 1,
+      `line ${line.g} of the lineage says that '${name}' was forked from '${line.parent_session_id}'; its tape does not`,
+    );
+}
+
+/** A line of a merge or discard: the mark on the target that it names. */
+async function* examineLine(
+  store: TapeStore,
+  { id, name }: SessionInfo,
+  { g, type, into, into_session_id, seq, range, child_head }: LineageLine,
+): AsyncGenerator<AuditFinding> {
+  const target = into === undefined ? undefined : await store.find(into);
+  const mark = target === undefined || seq === undefined ? undefined : await ownEntry(store, target.id, seq);
+  const said = `line ${g} of the lineage says that '${name}' was ${type === 'merge' ? 'merged into' : 'discarded at'} ${into_session_id}@${seq}`;
+  if (mark?.kind !== 'anchor' || mark.name !== `merge/${name}`) {
+    yield oneSided(
+      target?.name ?? name,
+      target === undefined ? null : (seq ?? null),
+      `${said}; no mark is there`,
+    );
+    return;
+  }
+  if (mark.payload === null) return;
+  const state = stateOf(mark);
+  const same =
+    state.child === id &&
+    state.child_head === child_head &&
+    JSON.stringify(state.range) === JSON.stringify(range) &&
+    (state.strategy === 'discard') === (type === 'discard');
+  if (!same) yield oneSided(target?.name ?? name, seq ?? null, `${said}; the mark there is of another act`);
+}
+
+/** The marks of merges on a session's own tape: their children, what they say of them, and their lines. */
+async function* examineMarks(store: TapeStore, info: SessionInfo): AsyncGenerator<AuditFinding> {
+  // Marks come child after child: the lines of one are read once.
+  let known: { readonly child: string; readonly seqs: ReadonlySet<Seq> } | undefined;
+  for await (const mark of store.merges(info.id)) {
+    const { seq, name = '', payload } = mark;
+    const state = stateOf(mark);
+    const of = name.slice('merge/'.length);
+    const child = await store.find(payload === null ? of : String(state.child));
+    if (child === undefined) {
+      yield oneSided(
+        info.name,
+        seq,
+        `the mark ${info.name}@${seq} is of '${of}', and there is no such session`,
+      );
+      continue;
+    }
+    if (known?.child !== child.id)
+      known = { child: child.id, seqs: await linesInto(store, child.id, info.id) };
+    if (!known.seqs.has(seq))
+      yield oneSided(info.name, seq, `the lineage has no line of the mark ${info.name}@${seq} of '${of}'`);
+    const fault = payload === null ? undefined : await rangeFault(store, child, state);
+    if (fault !== undefined)
+      yield oneSided(
+        info.name,
+        seq,
+        `the mark ${info.name}@${seq} covers ${fault} of '${child.name}', which has no such`,
+      );
+  }
+}
+
+async function linesInto(store: TapeStore, child: string, into: string): Promise<ReadonlySet<Seq>> {
+  const seqs = new Set<Seq>();
+  for await (const line of store.lineage({ session: child, types: ['merge', 'discard'] }))
+    if (line.into === into && line.seq !== undefined) seqs.add(line.seq);
+  return seqs;
+}
+
+/** What a mark says of its child that is not so: the positions, or the head that it covers. */
+async function rangeFault(
+  store: TapeStore,
+  child: SessionInfo,
+  state: JsonObject,
+): Promise<string | undefined> {
+  const [from, to] = Array.isArray(state.range) ? state.range : [];
+  if (
+    typeof from !== 'number' ||
+    typeof to !== 'number' ||
+    from <= child.base ||
+    from > to ||
+    to > child.head
+  )
+    return `positions ${JSON.stringify(state.range ?? null)}`;
+  const last = await ownEntry(store, child.id, to);
+  return last?.hash === state.child_head
+    ? undefined
+    : `head ${String(state.child_head).slice(0, 8)} at @${to}`;
+}
+
+async function ownEntry(store: TapeStore, id: string, seq: Seq): Promise<Entry | undefined> {
+  const [entry] = await Array.fromAsync(store.read(id, { own: true, from: seq, to: seq }));
+  return entry;
+}
+
+function stateOf({ payload }: Entry): JsonObject {
+  return isObject(payload) && isObject(payload.state) ? payload.state : {};
+}
+
+function stringOf(payload: unknown, field: string): string | undefined {
+  const value = isObject(payload) ? payload[field] : undefined;
+  return typeof value === 'string' ? value : undefined;
+}

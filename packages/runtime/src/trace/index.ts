@@ -1,0 +1,91 @@
+import {
+  type EntryKind,
+  type Point,
+  type Seq,
+  type SessionInfo,
+  TapeError,
+  type TapeStore,
+} from '@tapedeck/tape';
+import { type Landing, landingsOf } from './landings.ts';
+import { type Source, sourcesOf } from './sources.ts';
+
+export type { Landing } from './landings.ts';
+export type { Source } from './sources.ts';
+
+/** Where an entry came from, and where it went. */
+export interface Trace {
+  /** The session that was asked, and the one on whose own tape the entry is. */
+  readonly session: string;
+  readonly owner: string;
+  readonly seq: Seq;
+  readonly kind: EntryKind;
+  readonly name?: string;
+  /** The children whose work it brought: of a merge's mark or message, and of the result of a call that started children. */
+  readonly from: readonly Source[];
+  /** The merges that brought it to other sessions. */
+  readonly into: readonly Landing[];
+  /** The forks that have it without a copy, at most a hundred of them; `inheritedCount` is how many there are. */
+  readonly inheritedBy: readonly string[];
+  readonly inheritedCount: number;
+}
+
+/**
+ * Follows an entry back to the children's entries that it was made of, through merges of merges, and on to the sessions
+ * that merges brought it to.
+ * @throws TAPE_NO_SESSION, TAPE_NO_SEQ, TAPE_NO_ANCHOR; TAPE_CORRUPT
+ */
+export async function trace(store: TapeStore, session: string, point: Point): Promise<Trace> {
+  const seq = await store.resolve(session, point);
+  const asked = await needInfo(store, session);
+  const owner = await ownerOf(store, asked, seq);
+  const [entry] = await Array.fromAsync(store.read(owner.id, { own: true, from: seq, to: seq }));
+  if (entry === undefined)
+    throw new TapeError('TAPE_CORRUPT', `cannot trace '${owner.name}@${seq}': the entry is missing`, {
+      data: { session: owner.name, seq },
+    });
+  const { kind, name } = entry;
+  return {
+    session: asked.name,
+    owner: owner.name,
+    seq,
+    kind,
+    ...(name !== undefined && { name }),
+    from: await sourcesOf({ store, seen: new Set() }, owner, entry),
+    into: await landingsOf({ store, seen: new Set() }, owner.id, seq),
+    ...(await inheritors(store, owner, seq)),
+  };
+}
+
+async function needInfo(store: TapeStore, ref: string): Promise<SessionInfo> {
+  const info = await store.find(ref);
+  if (info === undefined) throw new TypeError(`session ${ref} must be there: a point of it was resolved`);
+  return info;
+}
+
+/** The session on whose own tape a position of another is. */
+async function ownerOf(store: TapeStore, asked: SessionInfo, seq: Seq): Promise<SessionInfo> {
+  let at = asked;
+  while (seq <= at.base && at.parentId !== undefined) at = await needInfo(store, at.parentId);
+  return at;
+}
+
+const inheritorsMax = 100;
+
+/** The forks, and forks of forks, in whose interval a position lies. */
+async function inheritors(
+  store: TapeStore,
+  owner: SessionInfo,
+  seq: Seq,
+): Promise<Pick<Trace, 'inheritedBy' | 'inheritedCount'>> {
+  const inheritedBy: string[] = [];
+  let inheritedCount = 0;
+  const parents = [owner.id];
+  for (const parent of parents)
+    for (const { id, name, floor, base } of await store.sessions({ parent, all: true })) {
+      if (seq <= floor || seq > base) continue;
+      parents.push(id);
+      inheritedCount += 1;
+      if (inheritedBy.length < inheritorsMax) inheritedBy.push(name);
+    }
+  return { inheritedBy, inheritedCount };
+}

@@ -1,0 +1,212 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { assistant, processOwner, toolCall, user } from '@tapedeck/tape';
+import { expect, test } from 'vitest';
+import { json, jsonError } from '../support/cli.ts';
+import { type TempHome, tempHome } from '../support/temp-home.ts';
+
+/** `main` with delegated children in every state: one merged, one not, one cut off, one that waits. */
+function withChildren(): TempHome {
+  const home = tempHome();
+  home.session('main', user('Go'));
+  using store = home.open();
+  for (const name of ['home', 'done', 'cut', 'asks']) {
+    store.fork('main', { name, deliver: 'merge' });
+    store.setTask(name, 'running');
+    store.append(name, [assistant(`${name} says so.`, { run: 'r' })]);
+  }
+  for (const name of ['home', 'done']) store.setTask(name, 'completed');
+  store.merge('home');
+  store.append('asks', [
+    assistant([toolCall('c1', 'pay', {})], { run: 'r' }),
+    {
+      kind: 'event',
+      name: 'run/waiting',
+      payload: { run: 'r', calls: [{ toolCallId: 'c1', toolName: 'pay', for: 'approval' }] },
+    },
+  ]);
+  return home;
+}
+
+test('audit: one line a finding, each with what to do next', async () => {
+  using home = withChildren();
+  const before = home.contents();
+  const { stdout, stderr, code } = await home.here(['audit']);
+  expect([code, stderr]).toEqual([1, '']);
+  expect(stdout.split('\n')).toEqual([
+    "result-not-merged: 'done' has ended (completed), and is neither merged nor discarded (next: tape merge done)",
+    "children-not-terminal: 'cut' was cut off, and nobody runs it (next: tape recover cut)",
+    "children-not-terminal: 'asks' waits for somebody to approve call 'c1' of 'pay' (next: tape approve asks)",
+    '3 findings in 5 sessions',
+    '',
+  ]);
+  expect(json(await home.here(['audit', '--json']))).toEqual({
+    ok: false,
+    sessions: 5,
+    findings: [
+      { code: 'result-not-merged', session: 'done', seq: null, message: expect.any(String) },
+      { code: 'children-not-terminal', session: 'cut', seq: null, message: expect.any(String) },
+      { code: 'children-not-terminal', session: 'asks', seq: 5, message: expect.any(String) },
+    ],
+  });
+  expect(await home.here(['audit', '--quiet'])).toEqual({ stdout: 'incomplete\n', stderr: '', code: 1 });
+  expect(home.contents()).toEqual(before);
+});
+
+test('audit: doing what it says leaves nothing to be found', async () => {
+  using home = withChildren();
+  await home.here(['merge', 'done']);
+  writeFileSync(home.file('answers.json'), '[{"text":"Asked."},{"text":"Then not."}]');
+  const model = `script:${home.file('answers.json')}`;
+  expect(await home.here(['approve', 'asks', '--deny', '--model', model])).toMatchObject({ code: 0 });
+  expect(await home.here(['recover', 'cut', '--abort'])).toMatchObject({ code: 0 });
+  expect(await home.here(['audit'])).toEqual({
+    stdout: 'ok: 5 sessions, and all that was delegated is accounted for\n',
+    stderr: '',
+    code: 0,
+  });
+  expect(await home.here(['audit', 'main', '--quiet'])).toEqual({ stdout: 'ok\n', stderr: '', code: 0 });
+});
+
+test('audit: of one session and what came from it', async () => {
+  using home = withChildren();
+  expect(json(await home.here(['audit', 'home', '--json']))).toEqual({ ok: true, sessions: 1, findings: [] });
+  expect(await home.here(['audit', 'mian'])).toMatchObject({ code: 3, stdout: '' });
+  expect(await home.here(['audit', '--home', home.file('nowhere')])).toMatchObject({ code: 3, stdout: '' });
+});
+
+test('audit: a line that the graph file lacks, until doctor writes it anew', async () => {
+  using home = withChildren();
+  const lines = readFileSync(home.graph, 'utf8').split('\n');
+  const at = lines.findIndex((line) => line.includes('"type":"fork"'));
+  writeFileSync(home.graph, lines.toSpliced(at, 1).join('\n'));
+  const { stdout } = await home.here(['audit', 'home']);
+  expect(stdout).toContain(`line ${at + 1} of the lineage, 'fork' of 'home', is not in the graph file`);
+  expect(stdout).toContain('(next: tape doctor --fix)');
+  await home.here(['doctor', '--fix']);
+  expect((await home.here(['audit', 'home'])).code).toBe(0);
+});
+
+test('audit: a damaged home is exit 5', async () => {
+  using home = withChildren();
+  writeFileSync(home.db, 'no database at all, and long enough to be taken for a header'.repeat(20));
+  expect(await home.here(['audit'])).toMatchObject({ code: 5, stdout: '' });
+});
+
+test('trace: a tree back to what was said, and on to where it went', async () => {
+  using home = withChildren();
+  {
+    using store = home.open();
+    store.fork('home', { name: 'deep' });
+    store.append('deep', [assistant('Deep.')]);
+    store.merge('deep');
+    store.merge('home', { text: 'Both of us.' });
+  }
+  const { stdout } = await home.here(['trace', 'main@6']);
+  expect(stdout).toBe(
+    [
+      'main@6 message',
+      '  from home 5-6, merged at main@5, completed',
+      '    from deep 5-6, merged at home@5, completed: the text of deep@6',
+      '  not merged into any session',
+      '',
+    ].join('\n'),
+  );
+  expect((await home.here(['trace', 'deep@6'])).stdout).toBe(
+    ['deep@6 message', '  merged into home@5 (5-6)', '    merged into main@5 (5-6)', ''].join('\n'),
+  );
+  expect((await home.here(['trace', 'done@2'])).stdout).toBe(
+    [
+      'done@2 message, of main',
+      '  not merged into any session',
+      '  inherited by home, done, cut, asks, deep',
+      '',
+    ].join('\n'),
+  );
+  expect((await home.here(['trace', 'main@6', '--quiet'])).stdout).toBe('deep@6\n');
+  expect((await home.here(['trace', 'deep@6', '--quiet'])).stdout).toBe('home@5\nmain@5\n');
+  expect(json(await home.here(['trace', 'main@6', '--json']))).toEqual({
+    session: 'main',
+    owner: 'main',
+    seq: 6,
+    kind: 'message',
+    from: [
+      {
+        session: 'home',
+        mark: { session: 'main', seq: 5 },
+        status: 'completed',
+        state: 'merged',
+        range: [5, 6],
+        text: null,
+        from: [
+          {
+            session: 'deep',
+            mark: { session: 'home', seq: 5 },
+            status: 'completed',
+            state: 'merged',
+            range: [5, 6],
+            text: { seq: 6, kind: 'message' },
+            from: [],
+          },
+        ],
+      },
+    ],
+    into: [],
+    inherited_by: [],
+    inherited_count: 0,
+  });
+});
+
+test('trace: a place that is none is refused', async () => {
+  using home = withChildren();
+  for (const [place, code, exit] of [
+    ['mian@2', 'TAPE_NO_SESSION', 3],
+    ['main@99', 'TAPE_NO_SEQ', 3],
+    ['main@plan', 'TAPE_NO_ANCHOR', 3],
+    ['mian', 'TAPE_NO_SESSION', 3],
+    ['main', 'CLI_USAGE', 2],
+  ] as const) {
+    const refused = await home.here(['trace', place, '--json']);
+    expect([place, refused.code, jsonError(refused).code]).toEqual([place, exit, code]);
+  }
+});
+
+test('discard: a receipt on the parent, the same one again, and never after a merge', async () => {
+  using home = withChildren();
+  const discarded = json(await home.here(['discard', 'done', '--reason', 'Too late.', '--json']));
+  expect(discarded).toMatchObject({
+    parent: 'main',
+    child: 'done',
+    state: 'discarded',
+    seq: 5,
+    repeated: false,
+  });
+  const mark = json(await home.here(['show', 'main@5', '--json']));
+  expect(mark).toMatchObject({ payload: { state: { strategy: 'discard', reason: 'Too late.' } } });
+  const after = home.contents();
+  expect(json(await home.here(['discard', 'done', '--json']))).toEqual({ ...discarded, repeated: true });
+  expect(home.contents()).toEqual(after);
+  const merged = await home.here(['discard', 'home', '--json']);
+  expect([merged.code, jsonError(merged).code]).toEqual([4, 'TAPE_CONFLICT']);
+  const unsettled = await home.here(['discard', 'asks', '--json']);
+  expect([unsettled.code, jsonError(unsettled)]).toMatchObject([
+    4,
+    { code: 'TAPE_UNSETTLED', hint: expect.stringContaining('tape run asks') },
+  ]);
+  expect(await home.here(['discard', 'asks', '--force', '--quiet'])).toMatchObject({
+    code: 0,
+    stdout: 'main@6\n',
+  });
+  expect(
+    json<{ findings: { session: string }[] }>(await home.here(['audit', '--json'])).findings,
+  ).toMatchObject([{ session: 'cut' }]);
+});
+
+test('discard: a parent that somebody writes takes it in from its inbox', async () => {
+  using home = withChildren();
+  using store = home.open();
+  const lease = store.acquire('main', processOwner('somebody'));
+  const queued = await home.here(['discard', 'done', '--no-wait', '--json']);
+  expect([queued.code, json(queued)]).toMatchObject([6, { state: 'queued', seq: null }]);
+  store.drain(lease);
+  expect(store.find('done')?.delivery).toBe('discarded');
+});

@@ -1,0 +1,302 @@
+import { type AuditFinding, type AuditOptions, audit } from '@tapedeck/runtime/audit';
+import {
+  assistant,
+  type ForkRequest,
+  note,
+  processOwner,
+  type SqliteTapeStore,
+  type Task,
+  toolCall,
+  toolResult,
+  user,
+} from '@tapedeck/tape';
+import { expect, test } from 'vitest';
+import { fixedClock } from '../support/clock.ts';
+import { asAsked } from '../support/deck.ts';
+import { playScript } from '../support/script.ts';
+import { openStore, refusal } from '../support/store.ts';
+
+/** A store whose clock stands, so that no lease runs out, with a session `main`. */
+function withMain(): SqliteTapeStore {
+  const store = openStore(':memory:', { now: fixedClock().now });
+  store.session('main');
+  return store;
+}
+
+/** A child of `main` that was delegated, and came as far as its task says. */
+function child(store: SqliteTapeStore, name: string, task?: Task, request: ForkRequest = {}): string {
+  store.fork('main', { name, deliver: 'merge', ...request });
+  if (task === undefined) return name;
+  store.setTask(name, 'running');
+  store.append(name, [assistant(`${name} says so.`, { run: 'r' })]);
+  store.setTask(name, task);
+  return name;
+}
+
+async function findingsOf(
+  store: SqliteTapeStore,
+  options: AuditOptions = {},
+): Promise<readonly AuditFinding[]> {
+  return (await audit(asAsked(store), options)).findings;
+}
+
+/** Findings as short texts: `result-not-merged a: … → merge a`. */
+function told(findings: readonly AuditFinding[]): string[] {
+  return findings.map(({ code, session, seq, message, remedy }) => {
+    const where = seq === null ? session : `${session}@${seq}`;
+    return `${code} ${where}: ${message} → ${remedy.act}${remedy.session === undefined ? '' : ` ${remedy.session}`}`;
+  });
+}
+
+/** An entry that says that calls wait. */
+const waits = (what: string, ...ids: readonly string[]) =>
+  note('run/waiting', { run: 'r', calls: ids.map((id) => ({ toolCallId: id, toolName: 'pay', for: what })) });
+const asks = (...ids: readonly string[]) =>
+  assistant(
+    ids.map((id) => toolCall(id, 'pay', { id })),
+    { run: 'r' },
+  );
+
+test('a record in which every child came home is complete', async () => {
+  const store = openStore();
+  playScript(store);
+  child(store, 'kept', 'completed');
+  store.merge('kept');
+  child(store, 'failed', 'failed');
+  store.merge('failed');
+  child(store, 'unwanted');
+  store.merge('unwanted', { strategy: 'discard' });
+  // What was never anybody's task is nobody's to bring home.
+  store.fork('main', { name: 'branch' });
+  store.append('branch', [user('What if?')]);
+  store.fork('kept', { name: 'nested', deliver: 'merge' });
+  store.setTask('nested', 'completed');
+  store.merge('nested', { into: 'main' });
+  const { seq } = store.merge('kept');
+  store.redact('main', seq, 'a test');
+  expect(await audit(asAsked(store))).toEqual({ sessions: 8, findings: [] });
+});
+
+test('a child that has not come to its end, and that nobody runs, is named', async () => {
+  const store = withMain();
+  child(store, 'begun', 'running');
+  child(store, 'queued');
+  child(store, 'run');
+  child(store, 'dead', 'running');
+  child(store, 'away', 'running');
+  store.fork('main', { name: 'by-hand' });
+  store.setTask('by-hand', 'running');
+  store.setLifecycle('away', 'archived');
+  store.acquire('run', { id: 'somebody' });
+  store.acquire('dead', { ...processOwner('gone'), pid: 2 ** 22 + 1 });
+  expect(told(await findingsOf(store))).toEqual([
+    "children-not-terminal begun: 'begun' was cut off, and nobody runs it → recover begun",
+    "children-not-terminal queued: 'queued' has not begun, and nobody runs it → recover queued",
+    "children-not-terminal dead: 'dead' was cut off, and nobody runs it → recover dead",
+    "children-not-terminal away: 'away' was cut off, and nobody runs it → unarchive away",
+    "children-not-terminal by-hand: 'by-hand' was cut off, and nobody runs it → run by-hand",
+  ]);
+});
+
+test('a child that waits for an answer is named as waiting, and for what', async () => {
+  const store = withMain();
+  for (const [name, what] of [
+    ['asks', 'approval'],
+    ['client', 'result'],
+    ['tool', 'tool'],
+    ['answered', 'approval'],
+  ] as const) {
+    child(store, name, 'running');
+    store.append(name, [asks('c1'), waits(what, 'c1')]);
+  }
+  store.append('answered', [note('call/answered', { toolCallId: 'c1', approved: true })]);
+  const seq = 4;
+  expect(await findingsOf(store)).toMatchObject([
+    { session: 'asks', seq, message: "'asks' waits for somebody to approve call 'c1' of 'pay'" },
+    { session: 'client', seq, message: "'client' waits for a client's result of call 'c1' of 'pay'" },
+    { session: 'tool', message: "'tool' waits for a run in which the tool of call 'c1' of 'pay' is offered" },
+    {
+      session: 'answered',
+      message: "'answered' waits for a run that goes on with the answer to call 'c1' of 'pay'",
+    },
+  ]);
+  expect((await findingsOf(store)).map(({ code, remedy }) => [code, remedy.act])).toEqual([
+    ['children-not-terminal', 'answer'],
+    ['children-not-terminal', 'answer'],
+    ['children-not-terminal', 'recover'],
+    ['children-not-terminal', 'recover'],
+  ]);
+});
+
+test('a result that its parent does not know is named', async () => {
+  const store = withMain();
+  child(store, 'done', 'completed');
+  child(store, 'failed', 'failed');
+  store.fork('main', { name: 'by-hand' });
+  store.setTask('by-hand', 'halted');
+  expect(told(await findingsOf(store))).toEqual([
+    "result-not-merged done: 'done' has ended (completed), and is neither merged nor discarded → merge done",
+    "result-not-merged failed: 'failed' has ended (failed), and is neither merged nor discarded → merge failed",
+    "result-not-merged by-hand: 'by-hand' has ended (halted), and is neither merged nor discarded → merge by-hand",
+  ]);
+  store.setLifecycle('main', 'archived');
+  expect((await findingsOf(store)).map(({ remedy }) => remedy)).toEqual(
+    Array(3).fill({ act: 'unarchive', session: 'main' }),
+  );
+});
+
+test('a child that ended with open calls has to settle them before it comes home', async () => {
+  const store = withMain();
+  for (const name of ['cut', 'asked']) child(store, name, 'aborted');
+  store.append('cut', [asks('c1')]);
+  store.append('asked', [asks('c1'), waits('approval', 'c1')]);
+  const remedies = (await findingsOf(store)).flatMap(({ code, remedy }) =>
+    code === 'result-not-merged' ? [remedy] : [],
+  );
+  expect(remedies).toEqual([
+    { act: 'run', session: 'cut' },
+    { act: 'answer', session: 'asked' },
+  ]);
+});
+
+test('what a child did after its merge is named, but not how its run ended', async () => {
+  const store = withMain();
+  child(store, 'noted', 'completed');
+  child(store, 'grown', 'completed');
+  for (const name of ['noted', 'grown']) store.merge(name);
+  store.append('noted', [note('run/aborted', { reason: 'late' }), note('run/error', { message: 'late' })]);
+  store.append('grown', [note('run/error', {}), user('And?'), assistant('More.')]);
+  expect(told(await findingsOf(store))).toEqual([
+    "result-not-merged grown@5: 'grown' has grown since its merge main@4: 5-6 are not merged → merge grown",
+  ]);
+  store.merge('grown');
+  expect(await findingsOf(store)).toEqual([]);
+});
+
+test('a merge that a rewind hides is named, until it is made again or shown again', async () => {
+  const store = withMain();
+  store.append('main', [user('Go')]);
+  child(store, 'done', 'completed');
+  child(store, 'dropped', 'completed');
+  store.merge('done');
+  store.merge('dropped', { strategy: 'discard' });
+  store.rewind('main', 2);
+  expect(told(await findingsOf(store))).toEqual([
+    "result-not-merged done: the rewind main@6 hides the merge main@3 of 'done' → merge done",
+  ]);
+  store.merge('done');
+  expect(await findingsOf(store)).toEqual([]);
+  store.unrewind('main');
+  expect(await findingsOf(store)).toEqual([]);
+});
+
+test('a call without a result is named where nobody runs the session, with the children that it started', async () => {
+  const store = withMain();
+  child(store, 'before');
+  store.merge('before', { strategy: 'discard' });
+  store.append('main', [asks('c1', 'c2'), note('run/begun', { calls: [] })]);
+  for (const name of ['one', 'two'])
+    child(store, name, 'completed', { spawnCall: 'c1', deliver: 'tool-result' });
+  const orphans = async () =>
+    told(await findingsOf(store)).filter((line) => line.startsWith('orphaned-call'));
+  expect(await orphans()).toEqual([
+    "orphaned-call main@3: call 'c1' of 'pay' has no result, and nobody runs 'main'; it started 'one', 'two' → recover main",
+    "orphaned-call main@3: call 'c2' of 'pay' has no result, and nobody runs 'main' → run main",
+  ]);
+  const lease = store.acquire('main', { id: 'somebody' });
+  expect(await orphans()).toEqual([]);
+  store.append(
+    'main',
+    ['c1', 'c2'].map((id) => toolResult({ toolCallId: id, toolName: 'pay' }, 'x')),
+    { lease },
+  );
+  store.release(lease);
+  expect(await orphans()).toEqual([]);
+});
+
+test('calls that wait for somebody are no orphans', async () => {
+  const store = withMain();
+  store.append('main', [asks('c1', 'c2'), waits('approval', 'c1'), waits('held', 'c2')]);
+  expect(await findingsOf(store)).toEqual([]);
+});
+
+test('a merge that waited and was refused is shown, until it is done', async () => {
+  const store = withMain();
+  child(store, 'done', 'completed');
+  const lease = store.acquire('main', { id: 'somebody' });
+  store.post('main', { body: { type: 'merge', draft: { child: 'done', onConflict: 'refuse' } } });
+  store.post('main', { body: { type: 'merge', draft: { child: 'nobody' } } });
+  // A tool that does not say what it writes, so that conflicts cannot be ruled out.
+  store.append('done', [asks('c1'), toolResult({ toolCallId: 'c1', toolName: 'pay' }, 'x')]);
+  store.drain(lease);
+  store.release(lease);
+  const refused = async () =>
+    told(await findingsOf(store)).filter((line) => line.startsWith('merge-refused'));
+  expect(await refused()).toEqual([
+    expect.stringMatching(/^merge-refused main@2: cannot merge 'done' .* \(TAPE_CONFLICT\) → merge done$/),
+    expect.stringMatching(
+      /^merge-refused main@3: cannot find session 'nobody'.* \(TAPE_NO_SESSION\) → look main$/,
+    ),
+  ]);
+  store.merge('done');
+  expect(await refused()).toEqual([expect.stringContaining("'nobody'")]);
+});
+
+test('of one session are told it and all that came from it', async () => {
+  const store = withMain();
+  child(store, 'a', 'completed');
+  child(store, 'b', 'completed');
+  store.fork('a', { name: 'below', deliver: 'merge' });
+  const sessions = async (session: string) => {
+    const { sessions: count, findings } = await audit(asAsked(store), { session });
+    return [count, findings.map((found) => found.session)];
+  };
+  expect(await sessions('a')).toEqual([2, ['a', 'below']]);
+  expect(await sessions('main')).toEqual([4, ['a', 'b', 'below']]);
+  expect(await sessions('below')).toEqual([1, ['below']]);
+  await expect(audit(asAsked(store), { session: 'nobody' })).rejects.toMatchObject({
+    code: 'TAPE_NO_SESSION',
+  });
+});
+
+test('what somebody does meanwhile is not taken for something missing', async () => {
+  const store = withMain();
+  child(store, 'done', 'completed');
+  const { id } = store.find('done') ?? {};
+  let asked = 0;
+  const busy = new Proxy(store, {
+    get: (target, property) => {
+      const value: unknown = Reflect.get(target, property, target);
+      if (typeof value !== 'function') return value;
+      return (...args: readonly unknown[]) => {
+        const answer: unknown = Reflect.apply(value, target, args);
+        if (property !== 'find' || args[0] !== id) return answer;
+        asked += 1;
+        // Between the look at the child and the next question its parent takes it in.
+        if (asked === 1) store.merge('done');
+        return answer;
+      };
+    },
+  });
+  expect(await audit(busy)).toEqual({ sessions: 2, findings: [] });
+  expect(asked).toBeGreaterThan(1);
+});
+
+test('an audit writes nothing', async () => {
+  const store = withMain();
+  child(store, 'done', 'completed');
+  store.append('main', [asks('c1')]);
+  const before = store.changes();
+  expect((await findingsOf(store)).length).toBe(2);
+  expect(store.changes()).toBe(before);
+  store.close();
+  expect(refusal(() => store.find('main')).code).toBe('TAPE_CLOSED');
+});
+
+test('more sessions than are read at a time are all looked at', async () => {
+  const store = withMain();
+  for (let n = 0; n < 450; n += 1) store.fork('main', { name: `c${n}`, fresh: true, deliver: 'merge' });
+  const { sessions, findings } = await audit(store, { session: 'main' });
+  expect([sessions, new Set(findings.map(({ session }) => session)).size]).toEqual([451, 450]);
+  expect((await audit(store)).sessions).toBe(451);
+});
