@@ -21,6 +21,14 @@ export interface Span {
 /** How a child's result is to come back (K32). */
 export type Deliver = 'merge' | 'merge+turn' | 'tool-result';
 
+/** A worktree that a child is to work in: of which repository, and where that has its git directory. */
+export interface WorktreeRequest {
+  /** The top of the working tree whose state it begins with. */
+  readonly repository: string;
+  /** The git directory that all worktrees of the repository share. */
+  readonly git: string;
+}
+
 export interface ForkRequest extends Span {
   /** Inherit nothing. */
   readonly fresh?: boolean;
@@ -32,6 +40,8 @@ export interface ForkRequest extends Span {
   readonly deliver?: Deliver;
   /** The tool call that asked for the child. */
   readonly spawnCall?: string;
+  /** Recorded for whoever runs the child: the store makes no worktree. */
+  readonly worktree?: WorktreeRequest;
 }
 
 /** The receipt of a fork. */
@@ -96,7 +106,7 @@ export function forkTape(writer: Writer, parent: TapeRow, request: ForkRequest):
   crashPoint('fork/tape');
   const range = rangeOf(child);
   const { tape } = writeEntries(writer, child, [
-    startMark(parent, child, since.state),
+    startMark(parent, child, since.state, request.worktree),
     ...intentionMark(request.intention, sources.now()),
   ]);
   crashPoint('fork/entries');
@@ -149,8 +159,9 @@ function repeatFork(
 }
 
 /** What was asked, not what it resolved to: the same request repeats after the parent grew. */
-function hashRequest({ since, cut, fresh, name, intention }: ForkRequest): Buffer {
-  const asked = [since ?? null, cut ?? null, fresh ?? false, name ?? null, intention ?? null];
+function hashRequest({ since, cut, fresh, name, intention, worktree }: ForkRequest): Buffer {
+  const inWorktree = worktree === undefined ? [] : [[worktree.repository, worktree.git]];
+  const asked = [since ?? null, cut ?? null, fresh ?? false, name ?? null, intention ?? null, ...inWorktree];
   return Buffer.from(sha256(encodeJson(asked, 'a fork request')), 'hex');
 }
 
@@ -247,7 +258,12 @@ function isTaken(db: Writer['db'], realm: string, name: string): boolean {
   return tape !== undefined && tape.lifecycle !== 'staging';
 }
 
-function startMark(parent: TapeRow, child: TapeRow, state: JsonObject | undefined): Draft {
+function startMark(
+  parent: TapeRow,
+  child: TapeRow,
+  state: JsonObject | undefined,
+  worktree: WorktreeRequest | undefined,
+): Draft {
   return {
     kind: 'anchor',
     mark: 'anchor',
@@ -259,6 +275,7 @@ function startMark(parent: TapeRow, child: TapeRow, state: JsonObject | undefine
       range: rangeOf(child),
       base: child.base_seq,
       ...(state !== undefined && { state }),
+      ...(worktree !== undefined && { worktree: { repository: worktree.repository, git: worktree.git } }),
     },
   };
 }

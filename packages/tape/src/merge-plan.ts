@@ -28,6 +28,8 @@ export interface MergeRequest {
   /** Merge a child that is still running, up to its settled point. */
   readonly force?: boolean;
   readonly charsMax?: number;
+  /** The paths that the child wrote, instead of those that its worktree's record tells; the verdict is complete then. */
+  readonly written?: readonly string[];
 }
 /** What reading the child gave, and the head for which it holds. */
 export interface MergePlan {

@@ -1,4 +1,5 @@
 import { type Writer, writeEntries } from './append.ts';
+import type { Artifact } from './artifact.ts';
 import { type Conflict, type ConflictReport, findConflicts, touchMerged } from './conflicts.ts';
 import { crashPoint } from './crash-point.ts';
 import type { Draft, Seq } from './entry.ts';
@@ -24,6 +25,8 @@ export interface Merged extends ConflictReport {
   readonly range: readonly [Seq, Seq];
   /** The merge was there already: nothing was written. */
   readonly repeated: boolean;
+  /** What the child did in its worktree. */
+  readonly artifact?: Artifact;
   readonly graphLagging?: true;
 }
 
@@ -81,7 +84,7 @@ export function mergeTape(
       `cannot merge '${child.name}' into '${into.name}': tool calls of '${into.name}' have no result yet`,
       { data: { parent: into.name, settled: into.settled_seq } },
     );
-  const report = findConflicts(db, plan);
+  const report = findConflicts(db, plan, draft);
   if (draft.onConflict === 'refuse' && (report.conflicts.length > 0 || !report.complete))
     throw refuse(child, into, report);
   const discard = draft.strategy === 'discard';
@@ -97,7 +100,7 @@ export function mergeTape(
   );
   const seq = seqs[0] ?? after.head_seq;
   crashPoint('merge/entries');
-  touchMerged(db, plan, seq);
+  touchMerged(db, plan, { seq, discard });
   crashPoint('merge/touches');
   db.run('UPDATE tape SET delivery = @delivery, merged_at = @now, updated_at = @now WHERE id = @id', {
     id: child.id,
@@ -122,6 +125,7 @@ export function mergeTape(
     range: plan.range,
     repeated: false,
     ...report,
+    ...artifactIn(plan),
   };
 }
 /** The key to write under, and the position of the same merge if the parent still sees it. */
@@ -191,6 +195,7 @@ function repeatMerge(
     repeated: true,
     complete: state.complete === true,
     conflicts: (state.conflicts ?? []) as unknown as Conflict[],
+    ...(isObject(state.artifact) && { artifact: state.artifact as unknown as Artifact }),
   };
 }
 
@@ -245,10 +250,11 @@ function statusOf({ db, sources }: Writer, child: TapeRow, draft: MergeDraft): T
 }
 
 function mergeMark(
-  { child, range, childHead, collected }: MergePlan,
+  plan: MergePlan,
   draft: MergeDraft,
   { key, report, gap, status }: { key: string; report: ConflictReport; gap: number; status: Task },
 ): Draft {
+  const { child, range, childHead, collected } = plan;
   const state: JsonObject = {
     child: child.ulid,
     session: child.name,
@@ -262,9 +268,14 @@ function mergeMark(
     ...(draft.reason !== undefined && { reason: draft.reason }),
     complete: report.complete,
     conflicts: report.conflicts as unknown as Json,
+    ...(artifactIn(plan) as JsonObject),
     gap,
   };
   return { kind: 'anchor', mark: 'anchor', name: `merge/${child.name}`, payload: { state }, key };
+}
+
+function artifactIn({ collected: { recorded } }: MergePlan): { readonly artifact?: Artifact } {
+  return recorded === undefined ? {} : { artifact: recorded.artifact };
 }
 
 function mergeMessage(
