@@ -88,6 +88,9 @@ const exits: Readonly<Record<string, number>> = {
   SESSION_BAD_SCRIPT: exit.usage,
   SESSION_BAD_CONFIG: exit.usage,
   SESSION_MERGE_WAITING: exit.accepted,
+  SESSION_NO_REPOSITORY: exit.usage,
+  SESSION_NO_WORKSPACE: exit.notFound,
+  SESSION_CANNOT_APPLY: exit.conflict,
 };
 
 /** An error as the command line tells it. */
@@ -156,6 +159,16 @@ function hintFor(code: string, data: Readonly<Record<string, unknown>>): string 
       return `set it and try again: export ${String(data.variable)}=...`;
     case 'SESSION_MERGE_WAITING':
       return 'the merge is queued, and done when the parent is idle';
+    case 'SESSION_NO_GIT':
+      return 'install git, 2.32 or newer';
+    case 'SESSION_NO_REPOSITORY':
+      return 'name a directory of a git repository that has a commit: --repository DIR (of merge: --into-dir DIR)';
+    case 'SESSION_NO_WORKSPACE':
+      return workspaceHint(data);
+    case 'SESSION_PATCH_TOO_LARGE':
+      return `have git ignore what is not the work itself, or give it up: tape merge ${session} --strategy discard`;
+    case 'SESSION_CANNOT_APPLY':
+      return `change those files and try again, merge without --apply, or apply it elsewhere: tape merge ${session} --apply --into-dir DIR`;
     case 'TAPE_UNSAFE_PLACE':
       if (data.sharedDir !== undefined) return 'choose a directory of your own with --home';
       return data.dir === undefined
@@ -175,6 +188,14 @@ function hintFor(code: string, data: Readonly<Record<string, unknown>>): string 
     default:
       return undefined;
   }
+}
+
+function workspaceHint({ session, path, git, commit }: Readonly<Record<string, unknown>>): string {
+  if (path === undefined) return 'fork with one: tape fork PARENT --workspace worktree';
+  const give = `give it up: tape merge ${String(session)} --strategy discard`;
+  if (commit === undefined) return give;
+  const again = `git --git-dir=${shellWord(String(git))} worktree add --force --detach ${shellWord(String(path))} ${String(commit)}`;
+  return `${give}; or go on without what was in it: ${again}`;
 }
 
 function configHint({

@@ -6,8 +6,11 @@ import type { Run } from './run.ts';
 import { Session } from './session.ts';
 import type { Input, RunOptions } from './session-options.ts';
 import type { Worker } from './worker.ts';
+import { openWorktree, type WorkspaceOptions, withWorktree } from './workspace-open.ts';
 
-export interface ForkOptions extends Omit<ForkRequest, 'deliver' | 'spawnCall'> {
+export interface ForkOptions
+  extends Omit<ForkRequest, 'deliver' | 'spawnCall' | 'worktree'>,
+    WorkspaceOptions {
   readonly deliver?: Deliver;
   /** What leaving an `await using` block does to a child that was neither finished nor discarded (default `fail`). */
   readonly onUnmerged?: 'fail' | 'discard' | 'keep';
@@ -20,6 +23,8 @@ export class Child extends Session implements AsyncDisposable {
   /** The last inherited position. */
   readonly base: Seq;
   readonly intention: Intention;
+  /** The directory of its worktree, when it was forked with one. */
+  readonly workspace: string | undefined;
   readonly #parts: DeckParts;
   readonly #onUnmerged: NonNullable<ForkOptions['onUnmerged']>;
   readonly #parentWorker: Worker;
@@ -28,13 +33,18 @@ export class Child extends Session implements AsyncDisposable {
   constructor(
     parts: DeckParts,
     info: ConstructorParameters<typeof Session>[1],
-    { intention = {}, onUnmerged = 'fail' }: Pick<ForkOptions, 'intention' | 'onUnmerged'>,
+    {
+      intention = {},
+      onUnmerged = 'fail',
+      directory,
+    }: Pick<ForkOptions, 'intention' | 'onUnmerged'> & { readonly directory?: string | undefined },
   ) {
     super(parts, info);
     this.#parts = parts;
     this.parent = info.parent ?? '';
     this.base = info.base;
     this.intention = intention;
+    this.workspace = directory;
     this.#onUnmerged = onUnmerged;
     this.#parentWorker = parts.worker({ name: this.parent, id: info.parentId ?? '' });
   }
@@ -55,7 +65,7 @@ export class Child extends Session implements AsyncDisposable {
 
   /** Merges the child into its parent. Again, it gives the same receipt. */
   async finish(options: MergeOptions = {}): Promise<Merged> {
-    this.#merged = await mergeChild(this.#parts.store, this.name, options);
+    this.#merged = await mergeChild(this.#parts, this.name, options);
     return this.#merged;
   }
 
@@ -89,8 +99,8 @@ export class Child extends Session implements AsyncDisposable {
 /** Forks a session and opens the child. */
 export async function forkChild(parts: DeckParts, parent: string, options: ForkOptions): Promise<Child> {
   const { onUnmerged, ...request } = options;
-  const forked = await parts.store.fork(parent, request);
+  const forked = await parts.store.fork(parent, await withWorktree(parts, parent, request));
   const info = await parts.store.find(forked.id);
   if (info === undefined) throw new TypeError(`a fork of '${parent}' must exist`);
-  return new Child(parts, info, options);
+  return new Child(parts, info, { ...options, directory: await openWorktree(parts, info.id) });
 }

@@ -11,6 +11,7 @@ import { type ModelSpec, resolveModel } from './model-spec.ts';
 import type { Session } from './session.ts';
 import type { RunOptions } from './session-options.ts';
 import type { Usage } from './usage.ts';
+import type { WorkspaceOptions } from './workspace-open.ts';
 
 /** One piece of work for one child. */
 export interface DelegateTask {
@@ -24,7 +25,7 @@ export interface DelegateTask {
   readonly model?: ModelSpec;
 }
 
-export interface DelegateOptions extends Omit<RunOptions, 'signal'> {
+export interface DelegateOptions extends Omit<RunOptions, 'signal'>, WorkspaceOptions {
   /** Where what the children inherit begins. */
   readonly since?: Point;
   readonly fresh?: boolean;
@@ -258,13 +259,18 @@ async function depthOf(store: TapeStore, session: string): Promise<number> {
   return depth;
 }
 
-function forkOptions({ task, contextSummary, name, key }: DelegateTask, { since, fresh }: DelegateOptions) {
+function forkOptions(
+  { task, contextSummary, name, key }: DelegateTask,
+  { since, fresh, workspace, repository }: DelegateOptions,
+) {
   return {
     intention: { nextSteps: task, ...(contextSummary !== undefined && { contextSummary }) },
     ...(name !== undefined && { name }),
     ...(key !== undefined && { key }),
     ...(since !== undefined && { since }),
     ...(fresh !== undefined && { fresh }),
+    ...(workspace !== undefined && { workspace }),
+    ...(repository !== undefined && { repository }),
     deliver: 'merge' as const,
   };
 }

@@ -14,7 +14,13 @@ export type SessionErrorCode =
   | 'SESSION_NO_CALL'
   | 'SESSION_CLOSED'
   | 'SESSION_ENDED'
-  | 'SESSION_MERGE_WAITING';
+  | 'SESSION_MERGE_WAITING'
+  | 'SESSION_NO_GIT'
+  | 'SESSION_NO_REPOSITORY'
+  | 'SESSION_NO_WORKSPACE'
+  | 'SESSION_GIT_FAILED'
+  | 'SESSION_PATCH_TOO_LARGE'
+  | 'SESSION_CANNOT_APPLY';
 
 /** Says what could not be done, to what, and why. */
 export class SessionError extends Error {

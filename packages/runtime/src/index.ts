@@ -59,3 +59,13 @@ export type { ModelUsage, SessionUsage, UsageSum } from './session-usage.ts';
 export type { Phase, RunStatus, Status } from './status.ts';
 export type { DeckTool, DeckTools, ToolPaths, ToolTraits } from './tool-traits.ts';
 export { type CostOf, noUsage, type Usage } from './usage.ts';
+export {
+  type Application,
+  diffOf,
+  openWorktree,
+  type Patch,
+  planApplication,
+  type WorkspaceOptions,
+  type WorkspacePlace,
+  workspaceOf,
+} from './workspace.ts';

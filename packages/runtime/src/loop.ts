@@ -26,6 +26,8 @@ export interface LoopContext {
   readonly definitions: ToolSet;
   readonly instructions: string | undefined;
   readonly limits: Required<Limits>;
+  /** What each tool is given as `context`: the directory of the session's worktree, if it has one. */
+  readonly toolContext: { readonly workspace?: string };
   readonly onApproval: DeckConfig['onApproval'];
   readonly cost: DeckConfig['cost'];
   readonly signal: AbortSignal;

@@ -3,6 +3,8 @@ import { type Merged, type MergeRequest, processOwner, TapeError, type TapeStore
 import { SessionError } from './errors.ts';
 import { hold } from './hold.ts';
 import { closeOrphans } from './orphans.ts';
+import { closeWorktree, releaseWorktree } from './workspace-close.ts';
+import type { WorkspacePlace } from './workspace-notes.ts';
 
 export interface MergeOptions extends MergeRequest {
   /** How long to wait for a busy parent to take the merge in; by default as long as it takes. */
@@ -14,15 +16,27 @@ const pollMs = 50;
 
 /**
  * Merges a child into its parent, or, while someone is writing the parent or it has calls without a result, leaves the
- * merge in its inbox and waits until it has been done. Whoever waits also tries to do it, in case the owner dies.
- * @throws SESSION_MERGE_WAITING when `waitMs` is over: the merge is accepted and still to be done
+ * merge in its inbox and waits until it has been done. Whoever waits also tries to do it, in case the owner dies. What the
+ * child did in a worktree of its own is recorded before, and the worktree removed afterwards.
+ * @throws SESSION_MERGE_WAITING when `waitMs` is over: the merge is accepted and still to be done; what `closeWorktree` throws
  */
 export async function mergeChild(
+  place: WorkspacePlace,
+  child: string,
+  options: MergeOptions = {},
+): Promise<Merged> {
+  await settleChild(place.store, child);
+  await closeWorktree(place, child, options);
+  const merged = await mergeOrPost(place.store, child, options);
+  await releaseWorktree(place, child);
+  return merged;
+}
+
+async function mergeOrPost(
   store: TapeStore,
   child: string,
-  { waitMs = Number.POSITIVE_INFINITY, signal, ...request }: MergeOptions = {},
+  { waitMs = Number.POSITIVE_INFINITY, signal, ...request }: MergeOptions,
 ): Promise<Merged> {
-  await settleChild(store, child);
   let posted: string | undefined;
   const deadline = performance.now() + waitMs;
   for (;;) {

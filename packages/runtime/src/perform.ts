@@ -13,6 +13,7 @@ import { closeOrphans, settleLeftovers } from './orphans.ts';
 import type { Finish, RunResult } from './run.ts';
 import { markFailed, needUnended, taskAfter } from './task.ts';
 import { definitionsOf } from './tool-schema.ts';
+import { openWorktree } from './workspace-open.ts';
 
 /** One run, from what a crash left behind to its recorded end. The caller holds the lease and gives it back. */
 export async function perform(stage: Stage, job: Job, model: LanguageModel): Promise<RunResult> {
@@ -28,6 +29,7 @@ export async function perform(stage: Stage, job: Job, model: LanguageModel): Pro
   await settleLeftovers(store, session.id, hold);
   const again = await closeOrphans(store, session.id, { hold, tools });
   runPoint('run/orphans-closed');
+  const workspace = await openWorktree(parts, session.id, { lease: hold.lease });
   const before = await infoOf(stage);
   const isTask = before.parent !== undefined;
   if (isTask) await store.setTask(session.id, 'running', { lease: hold.lease });
@@ -60,6 +62,7 @@ export async function perform(stage: Stage, job: Job, model: LanguageModel): Pro
     definitions,
     instructions: options.instructions ?? config.instructions,
     limits: { ...limitsOf(config), ...(options.maxSteps !== undefined && { maxSteps: options.maxSteps }) },
+    toolContext: workspace === undefined ? {} : { workspace },
     onApproval: config.onApproval,
     cost: config.cost,
     signal: AbortSignal.any([stage.signal, hold.lost, broken.signal]),

@@ -7,6 +7,7 @@ import { childIsBusy } from './merge.ts';
 import { needModel } from './model.ts';
 import { type ModelSpec, resolveModel } from './model-spec.ts';
 import { closeOrphans } from './orphans.ts';
+import { releaseLeftWorktrees } from './workspace-close.ts';
 
 export interface RecoverOptions {
   /** Only the children, grandchildren and so on of this session, and itself. */
@@ -78,6 +79,7 @@ export async function recover(parts: DeckParts, options: RecoverOptions = {}): P
       else report.failed.push({ session: info.name, message: messageOf(error) });
     }
   }
+  await releaseLeftWorktrees(parts);
   return report;
 }
 
@@ -174,7 +176,9 @@ async function end(
 async function endOnTape(store: TapeStore, info: SessionInfo): Promise<Task | undefined> {
   if (info.settled !== info.head) return undefined;
   let last: Entry | undefined;
-  for await (const entry of store.read(info.id, { last: 1 })) last = entry;
+  // That a worktree was made or recorded says nothing of the work.
+  for await (const entry of store.read(info.id, { last: 4 }))
+    if (entry.kind !== 'event' || entry.name?.startsWith('workspace/') !== true) last = entry;
   if (last === undefined || last.inherited) return undefined;
   if (last.kind === 'event') return endNotes[last.name ?? ''];
   const answered =

@@ -259,7 +259,7 @@ export class Session {
    */
   async merge(child: string | Session, options: MergeOptions = {}): ReturnType<typeof mergeChild> {
     const name = typeof child === 'string' ? child : child.name;
-    return await mergeChild(this.#parts.store, name, { ...options, into: this.name });
+    return await mergeChild(this.#parts, name, { ...options, into: this.name });
   }
 
   /** What this session's model sees. */

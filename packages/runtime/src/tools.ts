@@ -18,6 +18,8 @@ export interface Executed {
 export interface CallSettings {
   readonly tools: DeckTools;
   readonly messages: readonly ModelMessage[];
+  /** Given to the tool beside its arguments. */
+  readonly context: { readonly workspace?: string };
   /** How long a call is waited for; a tool may have a time of its own. */
   readonly patience: Patience;
   /** Told what a tool yields before its last value. */
@@ -79,7 +81,7 @@ async function outcomeOf(
   try {
     const messages = [...settings.messages];
     const abortSignal = AbortSignal.any([settings.patience.signal, givenUp]);
-    const answer = tool.execute?.(input, { toolCallId, messages, abortSignal, context: {} });
+    const answer = tool.execute?.(input, { toolCallId, messages, abortSignal, context: settings.context });
     const output = await lastOf(answer, givenUp, (value) => {
       const json = snapshot(value);
       if (json !== undefined) settings.onPreliminary(call, json);

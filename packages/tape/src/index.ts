@@ -5,6 +5,7 @@ export {
   isObjectName,
   type PatchFile,
   patchPaths,
+  type RecordedArtifact,
   workspaceClosed,
 } from './artifact.ts';
 export {

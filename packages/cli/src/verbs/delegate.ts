@@ -6,6 +6,7 @@ import { usageJson } from '../output/usage.ts';
 import { needSession, pointOf } from '../place.ts';
 import { readText } from '../text.ts';
 import { defineVerb, type Verb } from '../verb.ts';
+import { workspaceIn, workspaceOptions } from '../workspace-options.ts';
 
 export const delegate: Verb = defineVerb({
   command: 'delegate <parent>',
@@ -17,9 +18,13 @@ export const delegate: Verb = defineVerb({
       'tape delegate main --since task-start --task "Check the docs" --task "Run the tests" --model script:answers.json',
       'Two children in parallel',
     ],
+    [
+      'tape delegate main --task "Fix the build" --workspace worktree --model openai-compatible/gpt-oss',
+      'The child works on files of its own; its merge brings a patch',
+    ],
   ],
   options: (y) =>
-    modelOptions(y)
+    workspaceOptions(modelOptions(y))
       .positional('parent', { type: 'string', demandOption: true, describe: 'Session that delegates' })
       .option('since', {
         type: 'string',
@@ -76,6 +81,7 @@ export const delegate: Verb = defineVerb({
         ...(args.model !== undefined && { model: args.model }),
         ...(point !== undefined && { since: point }),
         ...(args.fresh === true && { fresh: true }),
+        ...(await workspaceIn(args, { io, home: context.home, store, parent: parent.name })),
         concurrency: args.concurrency,
         order: args.order === 'spawn' ? 'spawn' : 'completion',
         signal: io.signal,

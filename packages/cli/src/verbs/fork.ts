@@ -3,6 +3,7 @@ import { UsageError } from '../errors.ts';
 import { needSession, pointOf, readPlace } from '../place.ts';
 import { readText } from '../text.ts';
 import { defineVerb, type Verb } from '../verb.ts';
+import { workspaceIn, workspaceOptions } from '../workspace-options.ts';
 
 export const fork: Verb = defineVerb({
   command: 'fork <parent>',
@@ -14,9 +15,10 @@ export const fork: Verb = defineVerb({
   examples: [
     ['tape fork main --since task-start', 'The child sees what followed task-start'],
     ['tape fork main@42 --as fix', 'The child sees everything up to main@42'],
+    ['tape fork main --as fix --workspace worktree', 'The child has files of its own to work on'],
   ],
   options: (y) =>
-    y
+    workspaceOptions(y)
       .positional('parent', { type: 'string', demandOption: true, describe: 'PARENT or PARENT@CUT' })
       .option('since', {
         type: 'string',
@@ -45,7 +47,7 @@ export const fork: Verb = defineVerb({
       })
       .conflicts('fresh', ['since', 'from'])
       .conflicts('since', 'from'),
-  run: async (args, { io, changing, answer, options }) => {
+  run: async (args, { io, home, changing, answer, options }) => {
     const since = args.since ?? args.from;
     const read = async (text: string | undefined) =>
       text === undefined ? undefined : await readText(text, io);
@@ -64,7 +66,12 @@ export const fork: Verb = defineVerb({
             hint: `say which: tape fork ${parent} --since ${args.from}, or tape fork ${parent}${args.from.startsWith('@') ? '' : '@'}${args.from}`,
           },
         );
+      const place = { store, home: home.dir };
+      const asked = await workspaceIn(args, { io, home, store, parent });
+      const worktrees =
+        asked.workspace === undefined ? undefined : await import('@tapedeck/runtime/workspace');
       const forked = store.fork(parent, {
+        ...(await worktrees?.withWorktree(place, parent, asked)),
         ...(point !== undefined && { cut: point }),
         ...(since !== undefined && { since: pointOf(since.replace(/^@(?!\d+$)/, '')) }),
         ...(args.fresh === true && { fresh: true }),
@@ -72,8 +79,13 @@ export const fork: Verb = defineVerb({
         ...(args.key !== undefined && { key: args.key }),
         ...(intention !== undefined && { intention }),
       });
+      const workspace = await worktrees?.openWorktree(place, forked.id);
       const tokens = options.quiet || options.json ? 0 : view(store.viewEntries(forked.session)).tokens;
-      await answer({ json: forkedJson(forked), quiet: forked.session, human: forkedLine(forked, tokens) });
+      await answer({
+        json: { ...forkedJson(forked), ...(workspace !== undefined && { workspace }) },
+        quiet: forked.session,
+        human: forkedLine(forked, { tokens, workspace }),
+      });
       return 0;
     });
   },
@@ -107,14 +119,18 @@ function forkedJson(forked: Forked): Readonly<Record<string, unknown>> {
   };
 }
 
-function forkedLine({ session, parent, range, snappedFrom, repeated }: Forked, tokens: number): string {
+function forkedLine(
+  { session, parent, range, snappedFrom, repeated }: Forked,
+  { tokens, workspace }: { tokens: number; workspace: string | undefined },
+): string {
   const what =
     range === null
       ? `inherits nothing of ${parent}`
       : `inherits ${parent} ${range[0]}-${range[1]} (${range[1] - range[0] + 1} entries, ~${shortCount(tokens)} tokens)`;
   const snapped =
     snappedFrom === undefined ? '' : `; cut back from @${snappedFrom}, where tool calls are open`;
-  return `${repeated ? 'Exists already: ' : 'Forked '}${session} ${what}${snapped}\nRun it with: tape run ${session}`;
+  const where = workspace === undefined ? '' : `\nIts worktree is ${workspace}`;
+  return `${repeated ? 'Exists already: ' : 'Forked '}${session} ${what}${snapped}${where}\nRun it with: tape run ${session}`;
 }
 
 function shortCount(n: number): string {

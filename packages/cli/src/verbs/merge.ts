@@ -1,5 +1,7 @@
-import { type Merged, type MergeRequest, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
-import { exit } from '../errors.ts';
+import { resolve } from 'node:path';
+import type { Application, KeptWorktree } from '@tapedeck/runtime/workspace';
+import { type Merged, type MergeRequest, patchPaths, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
+import { exit, UsageError } from '../errors.ts';
 import { needSession } from '../place.ts';
 import { readText } from '../text.ts';
 import { type Context, defineVerb, type Verb } from '../verb.ts';
@@ -11,11 +13,13 @@ export const merge: Verb = defineVerb({
   summary: "Append a child's result to its parent",
   detail:
     'One anchor and one message at the end of the parent. Merging again changes nothing; after the child grew, what is new ' +
-    'is merged.',
+    'is merged. Of a child with a worktree of its own the merge keeps a patch, and the worktree goes. --apply changes the files of ' +
+    'the repository by it, all or none, and leaves its index alone; a child that does not fit is not merged either.',
   examples: [
     ['tape merge main-fork-3fa1c2d4', 'Bring the last answer of the child home'],
     ['tape merge fix --result "Nothing to do"', 'Say yourself what came of it'],
     ['tape merge fix --check', 'Only look for conflicts'],
+    ['tape merge fix --apply', 'And change the files as the child did in its worktree'],
   ],
   options: (y) =>
     y
@@ -36,6 +40,16 @@ export const merge: Verb = defineVerb({
         describe: 'The result to merge (- for stdin, @FILE)',
       })
       .option('check', { type: 'boolean', describe: 'Report conflicts, write nothing' })
+      .option('apply', {
+        type: 'boolean',
+        describe: 'Bring what the child did in its worktree to the files it began with, or exit 4',
+      })
+      .option('into-dir', {
+        type: 'string',
+        requiresArg: true,
+        implies: 'apply',
+        describe: 'To the files of this working tree instead',
+      })
       .option('on-conflict', {
         type: 'string',
         choices: ['report', 'refuse'],
@@ -46,9 +60,12 @@ export const merge: Verb = defineVerb({
         type: 'number',
         default: 10,
         describe: 'Seconds to wait for a busy parent; --no-wait for none',
-      }),
-  run: async (args, context) =>
-    await context.changing(async (store) => {
+      })
+      .conflicts('apply', 'check'),
+  run: async (args, context) => {
+    if (args.apply === true && args.strategy === 'discard')
+      throw new UsageError('cannot merge: what is discarded is not applied');
+    return await context.changing(async (store) => {
       const child = needSession(store, args.child).name;
       const request: MergeRequest = {
         ...(args.into !== undefined && { into: needSession(store, args.into).name }),
@@ -59,8 +76,26 @@ export const merge: Verb = defineVerb({
       };
       if (args.check === true) return await check(store, { child, request }, context);
       const waitMs = typeof args.wait === 'number' ? args.wait * 1000 : 0;
-      return await mergeOrQueue(store, { child, request, waitMs }, context);
-    }),
+      const worktrees = await import('@tapedeck/runtime/workspace');
+      const place = { store, home: context.home.dir };
+      await worktrees.closeWorktree(place, child, request);
+      // What cannot be applied is not merged either.
+      const dir = args.intoDir === undefined ? {} : { dir: resolve(context.io.cwd, args.intoDir) };
+      const application =
+        args.apply === true ? await worktrees.planApplication(place, child, dir) : undefined;
+      const merged = await mergeOrQueue(store, { child, request, waitMs }, context);
+      if (merged === undefined) {
+        if (application !== undefined)
+          context.status('Nothing is applied yet: say it again once it is merged');
+        return exit.accepted;
+      }
+      await application?.write();
+      const kept = await worktrees.releaseWorktree(place, child);
+      if (kept !== undefined) context.status(`The worktree ${kept.path} stays: ${kept.why}`);
+      await tellMerged({ merged, application, kept }, context);
+      return exit.done;
+    });
+  },
 });
 
 interface Asked {
@@ -69,7 +104,10 @@ interface Asked {
 }
 
 async function check(store: SqliteTapeStore, { child, request }: Asked, context: Context): Promise<number> {
-  const { complete, conflicts } = store.checkMerge(child, request);
+  const { diffOf } = await import('@tapedeck/runtime/workspace');
+  const patch = await diffOf({ store, home: context.home.dir }, child);
+  const written = patch === undefined ? {} : { written: patchPaths(patch) };
+  const { complete, conflicts } = store.checkMerge(child, { ...request, ...written });
   const found = conflicts.map((c) => `both wrote ${c.what} (child @${c.child}, parent @${c.parent})`);
   await context.answer({
     json: { child, complete, conflicts },
@@ -82,13 +120,14 @@ async function check(store: SqliteTapeStore, { child, request }: Asked, context:
   return refused ? exit.conflict : exit.done;
 }
 
+/** The receipt, or nothing once it is told that the merge is left to whoever writes the parent. */
 async function mergeOrQueue(
   store: SqliteTapeStore,
   { child, request, waitMs }: Asked & { waitMs: number },
   context: Context,
-): Promise<number> {
+): Promise<Merged | undefined> {
   try {
-    return await tellMerged(store.merge(child, request), context);
+    return store.merge(child, request);
   } catch (error) {
     // A busy parent takes the merge in from its inbox; a busy child is the caller's to wait for.
     if (!(error instanceof TapeError) || error.code !== 'TAPE_BUSY' || error.data.child !== undefined)
@@ -103,7 +142,7 @@ async function mergeOrQueue(
   });
   context.status(`${parent} is being written by another process: left in its inbox`);
   if (await drained(store, { name: parent, id, waitMs }))
-    return await tellMerged({ ...store.merge(child, request), repeated: false }, context);
+    return { ...store.merge(child, request), repeated: false };
   await context.answer({
     json: {
       parent,
@@ -118,11 +157,17 @@ async function mergeOrQueue(
     quiet: id,
     human: `Queued: ${parent} takes ${child} in when it is idle`,
   });
-  return exit.accepted;
+  return undefined;
 }
 
-async function tellMerged(merged: Merged, context: Context): Promise<number> {
-  const { parent, child, state, seq, range, repeated, complete, conflicts } = merged;
+interface Done {
+  readonly merged: Merged;
+  readonly application: Application | undefined;
+  readonly kept: KeptWorktree | undefined;
+}
+
+async function tellMerged({ merged, application, kept }: Done, context: Context): Promise<void> {
+  const { parent, child, state, seq, range, repeated, complete, conflicts, artifact } = merged;
   const where = `${parent}@${seq}`;
   const brought =
     state === 'discarded'
@@ -138,12 +183,27 @@ async function tellMerged(merged: Merged, context: Context): Promise<number> {
       repeated,
       complete,
       conflicts,
+      ...(artifact !== undefined && { artifact }),
+      ...(application !== undefined && {
+        applied: { state: appliedStates[application.state], dir: application.dir, files: application.files },
+      }),
+      ...(kept !== undefined && { kept }),
       ...(merged.graphLagging === true && { graph_lagging: true }),
     },
     quiet: where,
-    human: repeated
-      ? `${where} has it already: nothing to do`
-      : `${brought}${conflicts.length === 0 ? '' : `; both wrote ${conflicts.map((c) => c.what).join(', ')}`}`,
+    human: [
+      repeated
+        ? `${where} has it already: nothing to do`
+        : `${brought}${conflicts.length === 0 ? '' : `; both wrote ${conflicts.map((c) => c.what).join(', ')}`}`,
+      ...(application === undefined ? [] : [appliedLine(application)]),
+    ].join('\n'),
   });
-  return exit.done;
+}
+
+const appliedStates = { ready: 'applied', already: 'already', empty: 'empty' } as const;
+
+function appliedLine({ state, dir, files }: Application): string {
+  if (state === 'empty') return 'Nothing to apply: no file was changed';
+  if (state === 'already') return `${dir} has all of it already: nothing to apply`;
+  return `Applied to ${dir}: ${files.join(', ')}`;
 }
