@@ -312,7 +312,7 @@ describe.skipIf(skipsGit('worktrees of children'))('a worktree of its own', () =
     });
   });
 
-  test.each(['with  space', '-rf', 'line\nend', '"quoted"', 'a:b;c', '$(touch pwned)'])(
+  test.each(['-rf', 'with  space:"quoted";\n$(touch pwned)'])(
     'neither the path of the repository, %j, nor the name of the child is more than a name',
     async (name) => {
       await using at = await desk(tempRepository(files, name));
@@ -406,7 +406,7 @@ describe.skipIf(skipsGit('worktrees that cannot be had'))('what cannot be', () =
     expect(await at.deck.find('fix')).toBeUndefined();
   });
 
-  test('a worktree that was removed by hand is told of, and its child can be discarded', async () => {
+  test('a worktree that was removed by hand is told of, and its child can be discarded, or merged by force', async () => {
     await using at = await desk();
     const child = await at.fork('fix');
     rmSync(child.workspace, { recursive: true });
@@ -422,6 +422,30 @@ describe.skipIf(skipsGit('worktrees that cannot be had'))('what cannot be', () =
     expect((await child.info()).head).toBe(head);
     await child.discard('it is gone');
     expect(await child.info()).toMatchObject({ delivery: 'discarded' });
+    const other = await at.fork('other');
+    rmSync(other.workspace, { recursive: true });
+    const merged = await other.finish({ force: true });
+    expect([merged.state, merged.artifact]).toEqual(['merged', undefined]);
+    // What git has noted of them keeps what was committed there: it is left to whoever removed them.
+    expect(leftIn(at)).toEqual({ home: [], git: [child.id, other.id].sort() });
+  });
+
+  test('what the disk does not take is a typed error, and can be done once it does', async () => {
+    await using at = await desk();
+    const asked = { key: 'k', workspace: 'worktree', repository: at.code.path } as const;
+    writeFileSync(at.home.file('worktrees'), 'in the way');
+    expect(await refused(at.main.fork(asked))).toMatchObject({ code: 'SESSION_WORKSPACE_FAILED' });
+    rmSync(at.home.file('worktrees'));
+    const child = await at.main.fork(asked);
+    writeFileSync(join(child.workspace ?? '', 'a.txt'), 'x\n');
+    const { TMPDIR } = process.env;
+    process.env.TMPDIR = '/nonexistent';
+    const failed = refused(child.finish());
+    expect(await failed).toMatchObject({ code: 'SESSION_WORKSPACE_FAILED' });
+    if (TMPDIR === undefined) delete process.env.TMPDIR;
+    else process.env.TMPDIR = TMPDIR;
+    expect(changedIn(await child.finish())).toEqual(['changed a.txt']);
+    expect(leftIn(at)).toEqual(nothing);
   });
 
   test('a patch that is too large is refused whole, and the work stays', async () => {
@@ -451,13 +475,33 @@ describe.skipIf(skipsGit('worktrees that cannot be had'))('what cannot be', () =
     mkdirSync(inner);
     gitIn(inner, 'init', '--quiet');
     const error = await refused(nested.finish());
-    expect(error).toMatchObject({ code: 'SESSION_GIT_FAILED', message: expect.stringContaining('inner') });
+    expect(error).toMatchObject({
+      code: 'SESSION_WORKSPACE_FAILED',
+      message: expect.stringContaining('inner'),
+    });
     writeFileSync(join(inner, 'work'), 'of a day\n');
     gitIn(inner, 'add', 'work');
     gitIn(inner, 'commit', '--quiet', '-m', 'first');
     expect(changedIn(await nested.finish())).toEqual(['added inner']);
     expect(readFileSync(join(inner, 'work'), 'utf8')).toBe('of a day\n');
     expect(await workspaceOf({ store: at.deck.store, home: at.home.path }, 'nested')).toBe(nested.workspace);
+  });
+
+  test('files that git has no worktree for any more are not touched', async () => {
+    await using at = await desk();
+    const child = await at.fork('fix');
+    at.code.git('worktree', 'lock', child.workspace);
+    await child.finish();
+    writeFileSync(join(child.workspace, 'work'), 'of a day\n');
+    rmSync(join(at.code.path, '.git/worktrees', child.id), { recursive: true });
+    writeFileSync(at.home.file('answers.json'), JSON.stringify([{ text: 'Yes.' }]));
+    const run = child.run('Go on.', { model: `script:${at.home.file('answers.json')}` });
+    const error = await refused((async () => await run)());
+    expect(error).toMatchObject({ code: 'SESSION_NO_WORKSPACE' });
+    expect(error.message).toContain('is no worktree of');
+    expect(await refused(child.finish())).toMatchObject({ code: 'SESSION_WORKSPACE_FAILED' });
+    expect((await at.deck.recover()).failed).toEqual([]);
+    expect(readFileSync(join(child.workspace, 'work'), 'utf8')).toBe('of a day\n');
   });
 
   test('submodules of the repository are as they are, and in nobody’s way', async () => {

@@ -166,7 +166,7 @@ function hintFor(code: string, data: Readonly<Record<string, unknown>>): string 
     case 'SESSION_NO_WORKSPACE':
       return workspaceHint(data);
     case 'SESSION_PATCH_TOO_LARGE':
-      return `have git ignore what is not the work itself, or give it up: tape merge ${session} --strategy discard`;
+      return `have git ignore what is not the work itself, or merge it without its patch: tape merge ${session} --force`;
     case 'SESSION_CANNOT_APPLY':
       return `change those files and try again, merge without --apply, or apply it elsewhere: tape merge ${session} --apply --into-dir DIR`;
     case 'TAPE_UNSAFE_PLACE':
@@ -192,10 +192,10 @@ function hintFor(code: string, data: Readonly<Record<string, unknown>>): string 
 
 function workspaceHint({ session, path, git, commit }: Readonly<Record<string, unknown>>): string {
   if (path === undefined) return 'fork with one: tape fork PARENT --workspace worktree';
-  const give = `give it up: tape merge ${String(session)} --strategy discard`;
-  if (commit === undefined) return give;
+  const merge = `merge without what was in it: tape merge ${String(session)} --force`;
+  if (commit === undefined) return merge;
   const again = `git --git-dir=${shellWord(String(git))} worktree add --force --detach ${shellWord(String(path))} ${String(commit)}`;
-  return `${give}; or go on without what was in it: ${again}`;
+  return `${merge}; or make it anew, as it was at first: ${again}`;
 }
 
 function configHint({

@@ -3,8 +3,9 @@ import { type Merged, type MergeRequest, processOwner, TapeError, type TapeStore
 import { SessionError } from './errors.ts';
 import { hold } from './hold.ts';
 import { closeOrphans } from './orphans.ts';
-import { closeWorktree, releaseWorktree } from './workspace-close.ts';
+import { closeWorktree } from './workspace-close.ts';
 import type { WorkspacePlace } from './workspace-notes.ts';
+import { releaseWorktree } from './workspace-release.ts';
 
 export interface MergeOptions extends MergeRequest {
   /** How long to wait for a busy parent to take the merge in; by default as long as it takes. */

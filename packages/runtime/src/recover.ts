@@ -7,7 +7,7 @@ import { childIsBusy } from './merge.ts';
 import { needModel } from './model.ts';
 import { type ModelSpec, resolveModel } from './model-spec.ts';
 import { closeOrphans } from './orphans.ts';
-import { releaseLeftWorktrees } from './workspace-close.ts';
+import { releaseLeftWorktrees } from './workspace-release.ts';
 
 export interface RecoverOptions {
   /** Only the children, grandchildren and so on of this session, and itself. */

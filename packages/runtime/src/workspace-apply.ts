@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type Artifact, patchPaths, type Ref } from '@tapedeck/tape';
 import { SessionError } from './errors.ts';
 import { setAside } from './workspace-files.ts';
-import { type GitCall, git, gitLine, tryGit } from './workspace-git.ts';
+import { type GitCall, git, gitLine, onDisk, tryGit } from './workspace-git.ts';
 import { patchesOf, readNotes, type WorkspacePlace } from './workspace-notes.ts';
 import { callIn, findRepository, type Repository, withSnapshot } from './workspace-repository.ts';
 
@@ -18,7 +18,7 @@ export interface Application {
   readonly files: readonly string[];
   /**
    * Changes the files, all or none; git's index stays as it is.
-   * @throws SESSION_CANNOT_APPLY when they have changed since; SESSION_GIT_FAILED when the disk fails
+   * @throws SESSION_CANNOT_APPLY when they have changed since; SESSION_WORKSPACE_FAILED when the disk fails
    */
   write(): Promise<void>;
 }
@@ -27,7 +27,7 @@ export interface Application {
  * Finds out whether what a child recorded of its worktree can be applied to the files of its repository, or of `dir`. Each
  * patch that is not there yet is merged with what changed meanwhile, as `git apply --3way` does. Nothing is changed.
  * @throws SESSION_CANNOT_APPLY, which names the files; SESSION_NO_WORKSPACE when the child was never to have one;
- * SESSION_NO_REPOSITORY, SESSION_NO_GIT, SESSION_GIT_FAILED
+ * SESSION_NO_REPOSITORY, SESSION_NO_GIT, SESSION_WORKSPACE_FAILED
  */
 export async function planApplication(
   place: WorkspacePlace,
@@ -50,7 +50,8 @@ export async function planApplication(
     const files = await Promise.all(
       patches.map(async (artifact, i) => {
         const file = join(temp, `${i}.patch`);
-        await writeFile(file, await place.store.blob(artifact.blob));
+        const bytes = await place.store.blob(artifact.blob);
+        await onDisk(doing, () => writeFile(file, bytes));
         return { file, artifact };
       }),
     );
@@ -65,7 +66,7 @@ export async function planApplication(
       doing,
     };
     const file = join(temp, 'change');
-    await writeFile(file, change.patch);
+    await onDisk(doing, () => writeFile(file, change.patch));
     await checkFits(into, { ...change, file });
     return {
       state: 'ready',
@@ -98,12 +99,10 @@ async function applyMissing(
   for (const { file, artifact } of patches.slice(from)) {
     const { ok, said } = await tryGit(call, ['apply', '--cached', '--3way', '--', file]);
     if (ok) continue;
-    const unmerged = pathsIn(await git(call, 'ls-files', '--unmerged', '-z')).map((line) =>
-      line.replace(/^[^\t]*\t/, ''),
-    );
-    const all = patchPaths(artifact);
-    const told = all.filter((path) => unmerged.includes(path) || said.includes(path));
-    throw cannotApply(session, { into: into.top, files: told.length > 0 ? told : all, said });
+    const stages = pathsIn(await git(call, 'ls-files', '--unmerged', '-z'));
+    const unmerged = [...new Set(stages.map((line) => line.replace(/^[^\t]*\t/, '')))];
+    const named = unmerged.length > 0 ? unmerged : namedIn(said, patchPaths(artifact));
+    throw cannotApply(session, { into: into.top, files: named, said });
   }
 }
 
@@ -121,27 +120,38 @@ type ChangeInFile = Omit<Change, 'patch'> & { readonly file: string };
 async function checkFits(into: Repository, { file, files, session, doing }: ChangeInFile): Promise<void> {
   const { ok, said } = await tryGit(callIn(into, doing), ['apply', '--check', '--', file]);
   if (ok) return;
-  const told = files.filter((path) => said.includes(path));
-  throw cannotApply(session, { into: into.top, files: told.length > 0 ? told : files, said });
+  throw cannotApply(session, { into: into.top, files: namedIn(said, files), said });
 }
 
 /** Changes files, all or none: git looks at all of them before it writes the first, and what fails then is taken back. */
 async function writeFiles(into: Repository, { patch, ...change }: Change): Promise<void> {
-  const dir = await mkdtemp(join(tmpdir(), 'tapedeck-apply-'));
+  const { doing } = change;
+  const dir = await onDisk(doing, () => mkdtemp(join(tmpdir(), 'tapedeck-apply-')));
   try {
     const file = join(dir, 'patch');
-    await writeFile(file, patch);
+    await onDisk(doing, () => writeFile(file, patch));
     await checkFits(into, { ...change, file });
-    const restore = await setAside(into.top, change.files, dir);
+    const restore = await onDisk(doing, () => setAside(into.top, change.files, dir));
     try {
-      await git(callIn(into, change.doing), 'apply', '--', file);
+      await git(callIn(into, doing), 'apply', '--', file);
     } catch (error) {
-      await restore();
+      await onDisk(`bring back what was there before '${change.session}'`, restore);
       throw error;
     }
   } finally {
     await rm(dir, { recursive: true, force: true });
   }
+}
+
+/** Those of the paths that git names as what does not fit; all of them where it names none as we do. Pure. */
+function namedIn(said: string, paths: readonly string[]): readonly string[] {
+  const lines = said.split('; ');
+  const isNamed = (path: string) =>
+    lines.some(
+      (line) => line.startsWith(`${path}: `) || line.includes(`: ${path}:`) || line.includes(`'${path}'`),
+    );
+  const named = paths.filter(isNamed);
+  return named.length > 0 ? named : paths;
 }
 
 function cannotApply(

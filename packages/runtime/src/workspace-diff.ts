@@ -1,17 +1,9 @@
 import type { PatchFile, Ref, TapeStore } from '@tapedeck/tape';
 import { SessionError } from './errors.ts';
 import { type GitCall, git, gitFailed, tryGit } from './workspace-git.ts';
-import {
-  baseOf,
-  deliveredTo,
-  isDirectory,
-  isInUse,
-  noWorkspace,
-  readNotes,
-  type WorkspacePlace,
-  worktreeOf,
-} from './workspace-notes.ts';
+import { baseOf, deliveredTo, isInUse, readNotes, type WorkspacePlace } from './workspace-notes.ts';
 import { withSnapshot } from './workspace-repository.ts';
+import { isDirectory, noWorkspace, worktreeOf } from './workspace-worktree.ts';
 
 /** What leads from one state of files to another. */
 export interface Patch {
@@ -32,7 +24,7 @@ const renames = ['--find-renames', '-l1000'];
 /**
  * What was done in a child's worktree since it began, or since what was merged last; nothing of a child that has none, or
  * whose worktree was never made or is removed after all of it was recorded. Writes nothing.
- * @throws SESSION_PATCH_TOO_LARGE, SESSION_GIT_FAILED, SESSION_NO_GIT, SESSION_NO_WORKSPACE
+ * @throws SESSION_PATCH_TOO_LARGE, SESSION_WORKSPACE_FAILED, SESSION_NO_GIT, SESSION_NO_WORKSPACE
  */
 export async function diffOf(place: WorkspacePlace, child: Ref): Promise<Patch | undefined> {
   const notes = await readNotes(place.store, child);
@@ -44,7 +36,7 @@ export async function diffOf(place: WorkspacePlace, child: Ref): Promise<Patch |
   const worktree = await worktreeOf(place, notes);
   if (!(await isDirectory(worktree.top))) {
     if (!isInUse(notes)) return undefined;
-    throw noWorkspace(doing, worktree, { session, commit: notes.opened.at(-1)?.commit });
+    throw await noWorkspace(doing, worktree, notes);
   }
   return await withSnapshot(worktree, { doing, keep: false }, async ({ tree, call }) =>
     patchBetween(call, { base, tree, session }),

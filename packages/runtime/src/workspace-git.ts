@@ -52,7 +52,7 @@ const printedMax = 256 * 1024 * 1024;
 
 /**
  * Runs git, without a shell. `GIT_…` of the caller's environment means another repository and is left out.
- * @throws SESSION_NO_GIT when there is no git here, SESSION_GIT_FAILED when it was killed
+ * @throws SESSION_NO_GIT when there is no git here, SESSION_WORKSPACE_FAILED when it was killed
  */
 export async function tryGit(
   { cwd, env, doing }: GitCall,
@@ -85,7 +85,7 @@ export async function tryGit(
 
 /**
  * Runs git for what it prints.
- * @throws SESSION_NO_GIT, SESSION_GIT_FAILED
+ * @throws SESSION_NO_GIT, SESSION_WORKSPACE_FAILED
  */
 export async function git(call: GitCall, ...args: readonly string[]): Promise<Buffer> {
   const { ok, stdout, said } = await tryGit(call, args);
@@ -105,7 +105,20 @@ export function lineOf(stdout: Buffer): string {
 
 /** What git could not do, in its words. */
 export function gitFailed(doing: string, said: string): SessionError {
-  return new SessionError('SESSION_GIT_FAILED', `cannot ${doing}: git says '${said}'`);
+  return new SessionError('SESSION_WORKSPACE_FAILED', `cannot ${doing}: git says '${said}'`);
+}
+
+/**
+ * Does what git or the disk may fail at.
+ * @throws SESSION_WORKSPACE_FAILED for a failure of the disk; others as they are
+ */
+export async function onDisk<T>(doing: string, act: () => Promise<T>): Promise<T> {
+  try {
+    return await act();
+  } catch (error) {
+    if (!(error instanceof Error) || (error as NodeJS.ErrnoException).syscall === undefined) throw error;
+    throw new SessionError('SESSION_WORKSPACE_FAILED', `cannot ${doing}: ${error.message}`, { cause: error });
+  }
 }
 
 /** The lines in which git tells of a failure, or all that it said. */

@@ -1,5 +1,4 @@
-import { lstat, realpath } from 'node:fs/promises';
-import { isAbsolute, join } from 'node:path';
+import { isAbsolute } from 'node:path';
 import {
   artifactOf,
   type Entry,
@@ -12,8 +11,6 @@ import {
   type TapeStore,
   type WorktreeRequest,
 } from '@tapedeck/tape';
-import { SessionError } from './errors.ts';
-import type { WorkingTree } from './workspace-repository.ts';
 
 /** Where worktrees are kept and told of. */
 export interface WorkspacePlace {
@@ -118,47 +115,4 @@ export async function deliveredTo(
       last = Math.max(last, Array.isArray(state.range) ? Number(state.range[1]) : 0);
     }
   return last;
-}
-
-/** The directory of worktrees in a home. */
-export function worktreesIn(home: string): string {
-  return join(home, 'worktrees');
-}
-
-/**
- * The worktree of a child, there or not. Its path is made of the child's id: no name becomes a path.
- * @throws SESSION_BAD_INPUT when there is no home to have it
- */
-export async function worktreeOf(
-  { home }: Pick<WorkspacePlace, 'home'>,
-  { child, worktree }: WorkspaceNotes,
-): Promise<WorkingTree> {
-  if (home === undefined)
-    throw new SessionError(
-      'SESSION_BAD_INPUT',
-      `cannot use the worktree of '${child.name}': the deck has no home`,
-      { data: { session: child.name } },
-    );
-  const { git } = worktree;
-  const top = join(worktreesIn(await realpath(home)), child.id);
-  return { top, gitDir: join(git, 'worktrees', child.id), common: git };
-}
-
-/** Whether there is a directory; a link to one is none. */
-export async function isDirectory(path: string): Promise<boolean> {
-  return await lstat(path).then(
-    (found) => found.isDirectory(),
-    () => false,
-  );
-}
-
-/** A worktree that was in use and is not there: what was in it is known to nobody here. */
-export function noWorkspace(
-  doing: string,
-  { top, common }: WorkingTree,
-  { session, commit }: { session: string; commit: string | undefined },
-): SessionError {
-  return new SessionError('SESSION_NO_WORKSPACE', `cannot ${doing}: '${top}' was removed`, {
-    data: { session, path: top, git: common, ...(commit !== undefined && { commit }) },
-  });
 }

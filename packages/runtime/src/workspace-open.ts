@@ -1,23 +1,21 @@
 import { randomUUID } from 'node:crypto';
-import { chmod, mkdir, readFile, rm } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { chmod, mkdir } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Lease, note, processOwner, type Ref, type WorktreeRequest } from '@tapedeck/tape';
 import { runPoint } from './crash-point.ts';
 import { SessionError } from './errors.ts';
 import { hold } from './hold.ts';
-import { gitLine, tryGit } from './workspace-git.ts';
+import { gitLine, onDisk } from './workspace-git.ts';
 import {
-  isDirectory,
   isInUse,
-  noWorkspace,
   readNotes,
   type WorkspaceNotes,
   type WorkspacePlace,
   workspaceOpened,
-  worktreeOf,
 } from './workspace-notes.ts';
 import { findRepository, type WorkingTree, withSnapshot } from './workspace-repository.ts';
+import { forget, isDirectory, isHalfMade, isWhole, noWorkspace, worktreeOf } from './workspace-worktree.ts';
 
 /** Where a child works. */
 export interface WorkspaceOptions {
@@ -58,7 +56,7 @@ export async function workspaceOf(place: WorkspacePlace, child: Ref): Promise<st
  * was forked for, with what is not committed there and what git does not know yet. Its index and files are not touched. The same
  * child gets the same worktree again; one that was merged and goes on gets one with what it had done. Nothing for a
  * session that is to have none. `lease`: the caller is writing the child.
- * @throws SESSION_NO_REPOSITORY, SESSION_NO_GIT, SESSION_GIT_FAILED; SESSION_NO_WORKSPACE when it was removed with what was in it;
+ * @throws SESSION_NO_REPOSITORY, SESSION_NO_GIT, SESSION_WORKSPACE_FAILED; SESSION_NO_WORKSPACE when it was removed with what was in it;
  * SESSION_BUSY when another process does not come to an end of making it
  */
 export async function openWorktree(
@@ -98,15 +96,20 @@ async function openHeld(
   const { child, worktree, opened, closed } = notes;
   const doing = `open the worktree of '${child.name}'`;
   const tree = await worktreeOf(place, notes);
+  const isThere = opened.length > 0 && (await isWhole(tree));
   if (isInUse(notes)) {
-    if (await isWhole(tree)) return tree.top;
-    const { commit } = opened.at(-1) ?? {};
-    throw noWorkspace(doing, tree, { session: child.name, commit });
+    if (isThere) return tree.top;
+    throw await noWorkspace(doing, tree, notes);
   }
   const [before, last] = [opened.at(-1), closed.at(-1)];
+  const isKept = isThere && before !== undefined && last !== undefined;
+  // What a process that died has half made was told to nobody; anything else that is there is somebody's.
+  if (!isKept && opened.length > 0 && (await isDirectory(tree.top)) && !(await isHalfMade(tree)))
+    throw await noWorkspace(doing, tree, notes);
   // One that was recorded and not removed is taken into use again as it is.
-  const isThere = before !== undefined && last !== undefined && (await isWhole(tree));
-  const at = isThere ? { ...before, tree: last.artifact.tree } : await make(tree, notes, doing);
+  const at = isKept
+    ? { ...before, tree: last.artifact.tree }
+    : await onDisk(doing, () => make(tree, notes, doing));
   runPoint('workspace/created');
   const { repository } = worktree;
   const state = { repository, path: `worktrees/${child.id}`, commit: at.commit, tree: at.tree };
@@ -121,7 +124,7 @@ interface Made {
   readonly tree: string;
 }
 
-/** Makes the worktree anew: what may be there was left by a process that died before anybody was told of it. */
+/** Makes the worktree anew; what is there goes. */
 async function make(tree: WorkingTree, notes: WorkspaceNotes, doing: string): Promise<Made> {
   await forget(tree, doing);
   const at =
@@ -133,7 +136,10 @@ async function make(tree: WorkingTree, notes: WorkspaceNotes, doing: string): Pr
   const call = { cwd: tree.top, doing, env: { GIT_DIR: tree.common } };
   await gitLine(call, 'worktree', 'add', '--detach', '--', tree.top, at.commit);
   if (!(await isWhole(tree)))
-    throw new SessionError('SESSION_GIT_FAILED', `cannot ${doing}: git has not noted it as '${tree.gitDir}'`);
+    throw new SessionError(
+      'SESSION_WORKSPACE_FAILED',
+      `cannot ${doing}: git has not noted it as '${tree.gitDir}'`,
+    );
   return at;
 }
 
@@ -163,37 +169,4 @@ async function stateLeft({ common }: WorkingTree, notes: WorkspaceNotes, doing: 
     commit: await gitLine(call, 'commit-tree', ...parents, '-m', `What ${child.name} had done`, tree),
     tree,
   };
-}
-
-/** Where a worktree is while it is being removed. */
-export function goneOf({ top }: Pick<WorkingTree, 'top'>): string {
-  return `${top}.gone`;
-}
-
-/** Removes a worktree and what git has noted of it, whatever state they are in. */
-export async function forget(worktree: WorkingTree, doing: string): Promise<void> {
-  const { top, gitDir, common } = worktree;
-  await rm(top, { recursive: true, force: true });
-  if (await isDirectory(gitDir)) {
-    const call = { cwd: common, doing, env: { GIT_DIR: common } };
-    await tryGit(call, ['worktree', 'remove', '--force', '--force', '--', top]);
-    // Git knows nothing of one that it was killed over.
-    await rm(gitDir, { recursive: true, force: true });
-  }
-  await rm(goneOf(worktree), { recursive: true, force: true });
-}
-
-/** Whether a worktree is there, and was made to its end. */
-async function isWhole({ top, gitDir }: WorkingTree): Promise<boolean> {
-  if (!(await isDirectory(top)) || (await lockOf({ gitDir })) === 'initializing') return false;
-  const noted = await readFile(join(gitDir, 'gitdir'), 'utf8').catch(() => '');
-  return resolve(gitDir, noted.replace(/\n$/, '')) === join(top, '.git');
-}
-
-/** Why a worktree is locked; empty when no reason was given, nothing when it is not locked. */
-export async function lockOf({ gitDir }: Pick<WorkingTree, 'gitDir'>): Promise<string | undefined> {
-  return await readFile(join(gitDir, 'locked'), 'utf8').then(
-    (reason) => reason.trim(),
-    () => undefined,
-  );
 }

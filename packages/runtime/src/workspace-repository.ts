@@ -2,7 +2,7 @@ import { copyFile, mkdir, mkdtemp, realpath, rm, stat, utimes } from 'node:fs/pr
 import { tmpdir } from 'node:os';
 import { isAbsolute, join, relative, resolve } from 'node:path';
 import { SessionError } from './errors.ts';
-import { type GitCall, git, gitLine, lineOf, tryGit } from './workspace-git.ts';
+import { type GitCall, git, gitLine, lineOf, onDisk, tryGit } from './workspace-git.ts';
 
 /** A directory of files under git. */
 export interface WorkingTree {
@@ -74,18 +74,20 @@ export interface SnapshotOptions {
 
 /**
  * Takes a snapshot and works with it. Neither the files of the working tree nor its index are touched.
- * @throws SESSION_GIT_FAILED, SESSION_NO_GIT, SESSION_NO_REPOSITORY when nothing is left to look at
+ * @throws SESSION_WORKSPACE_FAILED, SESSION_NO_GIT, SESSION_NO_REPOSITORY when nothing is left to look at
  */
 export async function withSnapshot<T>(
   at: WorkingTree,
   { doing, without, keep }: SnapshotOptions,
   act: (snapshot: Snapshot) => Promise<T>,
 ): Promise<T> {
-  const dir = await mkdtemp(join(tmpdir(), 'tapedeck-index-'));
+  const dir = await onDisk(doing, () => mkdtemp(join(tmpdir(), 'tapedeck-index-')));
   try {
     const index = join(dir, 'index');
-    await mkdir(join(dir, 'objects'));
-    await copyIndex(join(at.gitDir, 'index'), index);
+    await onDisk(doing, async () => {
+      await mkdir(join(dir, 'objects'));
+      await copyIndex(join(at.gitDir, 'index'), index);
+    });
     const { env, ...call } = callIn(at, doing);
     const own = { ...call, env: { ...env, GIT_INDEX_FILE: index, ...(!keep && objectsIn(dir, at.common)) } };
     await git(own, 'add', '--all', '--', '.', ...excluding(at.top, without, doing));

@@ -55,7 +55,10 @@ export const merge: Verb = defineVerb({
         choices: ['report', 'refuse'],
         describe: 'Merge all the same, or exit 4',
       })
-      .option('force', { type: 'boolean', describe: 'Merge a child that is still running' })
+      .option('force', {
+        type: 'boolean',
+        describe: 'Merge a child that is still running, or whose worktree cannot be recorded',
+      })
       .option('wait', {
         type: 'number',
         default: 10,
