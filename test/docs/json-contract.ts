@@ -199,7 +199,8 @@ const snappedFrom = maybe(
 );
 const dryRun = field('dry_run', 'true', 'nothing was written');
 const entries = field('entries', 'array', '`{seq, kind, name?}` of each entry that would be written');
-const conflict = '`{what, child, parent, via?}` of each: `state:KEY`, with the position of either side';
+const conflict =
+  '`{what, child, parent, via?}` of each: `state:KEY` or `file:PATH`, with the position of either side';
 const complete = 'false when a tool ran that does not declare its files, so conflicts cannot be ruled out';
 /** What a merge or a discard prints, and what its `--dry-run` does. */
 const merged: readonly Field[] = [
@@ -569,6 +570,7 @@ export const contract: Readonly<Record<string, VerbContract>> = {
           field('range', '[number, number] or null', 'inherited positions, both ends included'),
           snappedFrom,
           field('repeated', 'boolean', 'true when the key had made this child before'),
+          maybe('workspace', 'string', 'the directory of its worktree, with `--workspace worktree`'),
           lagging,
         ],
       },
@@ -594,14 +596,35 @@ export const contract: Readonly<Record<string, VerbContract>> = {
     ],
     quiet: "the child's name",
     exits: [
-      [2, 'the options contradict each other, or the name is not allowed'],
+      [1, 'the worktree cannot be made; the child is there, and gets it when it is run'],
+      [
+        2,
+        'the options contradict each other, the name is not allowed, or there is no repository for a worktree',
+      ],
       [3, 'no such session, anchor or position'],
       [4, 'the name is taken, or the key made another child'],
     ],
   },
   merge: {
     json: [
-      { form: 'one object', fields: [...merged, lagging] },
+      {
+        form: 'one object',
+        fields: [
+          ...merged,
+          maybe(
+            'artifact',
+            'object',
+            '`{type, blob, bytes, files, base, tree}`: the patch of its worktree; see [format.md](format.md#worktrees)',
+          ),
+          maybe(
+            'applied',
+            'object',
+            '`{state, dir, files}` with `--apply`: the files of `dir` that were changed; `state` is `applied`, `already` (they were so before) or `empty` (the child changed none)',
+          ),
+          maybe('kept', 'object', '`{path, why}` of its worktree, where that cannot be removed yet'),
+          lagging,
+        ],
+      },
       {
         when: 'with `--check`',
         form: 'one object',
@@ -615,10 +638,15 @@ export const contract: Readonly<Record<string, VerbContract>> = {
     ],
     quiet: '`PARENT@SEQ`, or the id of the inbox item',
     exits: [
-      noSession,
+      [
+        1,
+        'what was done in its worktree cannot be recorded, or not be written to the files; they are as before',
+      ],
+      [2, 'the options contradict each other, or `--into-dir` is in no git repository'],
+      [3, 'no such session, or, with `--apply`, it was given no worktree'],
       [
         4,
-        'the child is running or has open calls, was merged otherwise, was not forked from there, or conflicts with `--on-conflict refuse`; the parent is archived',
+        'the child is running or has open calls, was merged otherwise, was not forked from there, conflicts with `--on-conflict refuse`, or does not fit the files with `--apply`: nothing was merged then; or the parent is archived',
       ],
       [6, 'the parent is still being written after `--wait`: left in its inbox'],
     ],
@@ -912,6 +940,13 @@ export const errorCodes: Readonly<Record<string, string>> = {
   SESSION_ENDED: 'the task of the session has come to its end before',
   SESSION_CLOSED: 'the session is gone, or the deck that it is run by was closed',
   SESSION_MERGE_WAITING: 'the merge is in the inbox of its parent, and not done yet',
+  SESSION_NO_GIT: 'there is no git on this machine, which worktrees need',
+  SESSION_NO_REPOSITORY: 'the directory is in no git repository that has a working tree and a commit',
+  SESSION_NO_WORKSPACE: 'the child was given no worktree, or its worktree was removed with what was in it',
+  SESSION_WORKSPACE_FAILED: 'git or the disk failed at a worktree; the message has what git said',
+  SESSION_PATCH_TOO_LARGE: 'what was done in a worktree is over `data.bytesMax` bytes; nothing was recorded',
+  SESSION_CANNOT_APPLY:
+    'what was done in a worktree does not fit `data.files` of `data.dir`; no file was changed',
   IMPORT_CANNOT_READ: 'the transcript cannot be read',
   IMPORT_EMPTY: 'the transcript has no records',
   IMPORT_BAD_JSON: 'a line is not JSON; `data.line` and `data.offset` say where',

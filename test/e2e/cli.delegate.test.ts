@@ -1,3 +1,4 @@
+import { assistant, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { json, jsonError, tapeHere } from '../support/cli.ts';
 import { lastUserText, startProvider } from '../support/provider.ts';
@@ -137,4 +138,79 @@ test('delegate: on a terminal a line for each child is rewritten in place; elsew
   const piped = await home.tape(args, { env: provider.env });
   expect(piped.stderr).not.toContain('\u001b');
   expect(piped.stderr.split('\n').filter((line) => line.startsWith('Forked '))).toHaveLength(2);
+});
+
+test('merge --strategy: a summary, a result in a form, and chosen entries are written into the parent', async () => {
+  using home = tempHome();
+  home.session('main', user('Go'));
+  for (const name of ['a', 'b', 'c']) {
+    await home.here(['fork', 'main', '--as', name]);
+    await home.here(['append', name, '--each', '--jsonl'], {
+      stdin: '{"role":"assistant","content":"Seven."}\n',
+    });
+  }
+  await using provider = await startProvider(() => ({ text: 'It counted to seven.' }));
+  const summary = await home.tape(['merge', 'a', '--strategy', 'summary', '--json', ...model], {
+    env: provider.env,
+  });
+  expect(json(summary)).toMatchObject({ child: 'a', state: 'merged', repeated: false });
+  expect(linesOf(home, 'main').at(-1)).toMatch(/Summary of a:\d+-\d+ by test-model:\nIt counted to seven\./);
+  const again = await home.tape(['merge', 'a', '--strategy', 'summary', '--json', ...model], {
+    env: provider.env,
+  });
+  expect(json(again)).toMatchObject({ repeated: true });
+  expect(provider.requests).toHaveLength(1);
+
+  const none = await home.tape(['merge', 'b', '--strategy', 'structured', '--json']);
+  expect(none.code).toBe(1);
+  expect(jsonError(none).code).toBe('SESSION_BAD_RESULT');
+
+  const head = json<{ head: number }[]>(await home.here(['sessions', '--json'])).length;
+  expect(head).toBeGreaterThan(0);
+  const own = linesOf(home, 'c').length;
+  const picked = await home.tape(['merge', 'c', '--strategy', 'pick', '--pick', String(own), '--json']);
+  expect(json(picked)).toMatchObject({ child: 'c', state: 'merged' });
+  expect(linesOf(home, 'main').at(-1)).toContain(`c@${own} assistant: Seven.`);
+});
+
+test.each([
+  { args: ['--strategy', 'pick'], says: /--pick goes with/ },
+  { args: ['--pick', '3'], says: /--pick goes with/ },
+  { args: ['--strategy', 'pick', '--pick', 'x'], says: /no position and no range/ },
+  { args: ['--strategy', 'summary', '--result', 'x'], says: /--result is the text/ },
+])('merge: $args is exit 2, and merges nothing', async ({ args, says }) => {
+  using home = tempHome();
+  home.session('main');
+  await home.here(['fork', 'main', '--as', 'kid']);
+  const refused = await home.here(['merge', 'kid', ...args, '--json']);
+  expect(refused.code).toBe(2);
+  expect(jsonError(refused).message).toMatch(says);
+  using store = home.open();
+  expect(store.find('kid')?.delivery).toBeUndefined();
+});
+
+test('fork: what the child is told and may call, and how much it inherits', async () => {
+  using home = tempHome();
+  home.session('main', user('one'), assistant('1'), user('two'), assistant('2'));
+  await home.here([
+    'fork',
+    'main',
+    '--as',
+    'kid',
+    '--window',
+    '2',
+    '--instructions',
+    'You count.',
+    '--tool',
+    'look',
+  ]);
+  expect(linesOf(home, 'kid').slice(0, 2)).toEqual(['user: two', 'assistant: 2']);
+  using store = home.open();
+  const start = [...store.read('kid', { own: true })][0];
+  expect(start?.payload).toMatchObject({
+    settings: { instructions: 'You count.', tools: ['look'] },
+    terms: { context: 'part' },
+  });
+  const wrong = await home.here(['fork', 'main', '--window', '0', '--json']);
+  expect(wrong.code).toBe(2);
 });

@@ -16,8 +16,17 @@ export interface ModelArgs {
   readonly maxSteps?: number | undefined;
 }
 
-/** Declares the options of every verb that runs a model. */
-export function modelOptions<T>(y: Argv<T>): Argv<T & ModelArgs> {
+/** Declares the options of every verb that runs sessions. */
+export function runOptions<T>(y: Argv<T>): Argv<T & ModelArgs> {
+  return modelOptions(y).option('max-steps', {
+    type: 'number',
+    requiresArg: true,
+    describe: 'Model calls of a run at most (default: as configured, else 10)',
+  }) as Argv<T & ModelArgs>;
+}
+
+/** Declares the options of every verb that asks a model. */
+export function modelOptions<T>(y: Argv<T>): Argv<T & Omit<ModelArgs, 'maxSteps'>> {
   return y
     .option('model', {
       type: 'string',
@@ -28,12 +37,7 @@ export function modelOptions<T>(y: Argv<T>): Argv<T & ModelArgs> {
       type: 'string',
       requiresArg: true,
       describe: 'Configuration file (default: the nearest tape.config.mts; --no-config for none)',
-    })
-    .option('max-steps', {
-      type: 'number',
-      requiresArg: true,
-      describe: 'Model calls of a run at most (default: as configured, else 10)',
-    }) as Argv<T & ModelArgs>;
+    }) as Argv<T & Omit<ModelArgs, 'maxSteps'>>;
 }
 
 /**

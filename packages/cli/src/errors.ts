@@ -90,6 +90,9 @@ const exits: Readonly<Record<string, number>> = {
   SESSION_BAD_CONFIG: exit.usage,
   SESSION_LIMIT: exit.conflict,
   SESSION_MERGE_WAITING: exit.accepted,
+  SESSION_NO_REPOSITORY: exit.usage,
+  SESSION_NO_WORKSPACE: exit.notFound,
+  SESSION_CANNOT_APPLY: exit.conflict,
 };
 
 /** An error as the command line tells it. */
@@ -162,6 +165,16 @@ function hintFor(code: string, data: Readonly<Record<string, unknown>>): string 
       return `set it and try again: export ${String(data.variable)}=...`;
     case 'SESSION_MERGE_WAITING':
       return 'the merge is queued, and done when the parent is idle';
+    case 'SESSION_NO_GIT':
+      return 'install git, 2.32 or newer';
+    case 'SESSION_NO_REPOSITORY':
+      return 'name a directory of a git repository that has a commit: --repository DIR (of merge: --into-dir DIR)';
+    case 'SESSION_NO_WORKSPACE':
+      return workspaceHint(data);
+    case 'SESSION_PATCH_TOO_LARGE':
+      return `have git ignore what is not the work itself, or merge it without its patch: tape merge ${session} --force`;
+    case 'SESSION_CANNOT_APPLY':
+      return `change those files and try again, merge without --apply, or apply it elsewhere: tape merge ${session} --apply --into-dir DIR`;
     case 'TAPE_UNSAFE_PLACE':
       if (data.sharedDir !== undefined) return 'choose a directory of your own with --home';
       return data.dir === undefined
@@ -181,6 +194,14 @@ function hintFor(code: string, data: Readonly<Record<string, unknown>>): string 
     default:
       return undefined;
   }
+}
+
+function workspaceHint({ session, path, git, commit }: Readonly<Record<string, unknown>>): string {
+  if (path === undefined) return 'fork with one: tape fork PARENT --workspace worktree';
+  const merge = `merge without what was in it: tape merge ${String(session)} --force`;
+  if (commit === undefined) return merge;
+  const again = `git --git-dir=${shellWord(String(git))} worktree add --force --detach ${shellWord(String(path))} ${String(commit)}`;
+  return `${merge}; or make it anew, as it was at first: ${again}`;
 }
 
 function configHint({

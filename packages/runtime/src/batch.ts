@@ -130,14 +130,14 @@ function decided(call: OpenCall, { approved, reason }: Decision): Gated {
 
 /** Asks whoever decides here, if the call needs it. A failure of theirs is a denial: nobody allowed the call. */
 async function decisionOn(
-  { session, parent, onApproval }: LoopContext,
+  { session, parent, onApproval, toolContext }: LoopContext,
   { tool, call, input }: { tool: DeckTool; call: OpenCall; input: unknown },
 ): Promise<Decision | 'needless' | undefined> {
   const { toolCallId, toolName } = call;
   try {
     const needed =
       typeof tool.needsApproval === 'function'
-        ? await tool.needsApproval(input, { toolCallId, messages: [], context: {} })
+        ? await tool.needsApproval(input, { toolCallId, messages: [], context: { ...toolContext } })
         : tool.needsApproval;
     if (needed !== true) return 'needless';
     const decision = await onApproval?.({
@@ -175,7 +175,7 @@ async function runOne(
   runPoint('call/before-run');
   const executed = await executeCall(call, {
     tools: context.tools,
-    context: { session: context.handle, run: context.run },
+    context: context.toolContext,
     forbidden: context.forbidden,
     messages,
     patience: patienceOf(context),

@@ -15,6 +15,8 @@ export class Child extends Session implements AsyncDisposable {
   /** The last inherited position. */
   readonly base: Seq;
   readonly intention: Intention;
+  /** The directory of its worktree, when it was forked with one. */
+  readonly workspace: string | undefined;
   readonly #parts: DeckParts;
   readonly #onUnmerged: NonNullable<ForkOptions['onUnmerged']>;
   readonly #parentWorker: Worker;
@@ -23,13 +25,18 @@ export class Child extends Session implements AsyncDisposable {
   constructor(
     parts: DeckParts,
     info: SessionInfo,
-    { intention = {}, onUnmerged = 'fail' }: Pick<ForkOptions, 'intention' | 'onUnmerged'>,
+    {
+      intention = {},
+      onUnmerged = 'fail',
+      directory,
+    }: Pick<ForkOptions, 'intention' | 'onUnmerged'> & { readonly directory?: string | undefined },
   ) {
     super(parts, info);
     this.#parts = parts;
     this.parent = info.parent ?? '';
     this.base = info.base;
     this.intention = intention;
+    this.workspace = directory;
     this.#onUnmerged = onUnmerged;
     this.#parentWorker = parts.worker({ name: this.parent, id: info.parentId ?? '' });
   }

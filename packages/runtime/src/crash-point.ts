@@ -20,7 +20,17 @@ export const runPoints = [
   'batch/waiting',
 ] as const;
 
-export type RunPoint = (typeof runPoints)[number];
+/** The same of a worktree's life, which runs without one do not pass. */
+export const workspacePoints = [
+  'workspace/created',
+  'workspace/opened',
+  'workspace/closed',
+  'workspace/before-removal',
+  'workspace/moved',
+  'workspace/removed',
+] as const;
+
+export type RunPoint = (typeof runPoints)[number] | (typeof workspacePoints)[number];
 
 /** Tells whoever listens that a place was reached. Nobody does in production: then it does nothing. */
 export function runPoint(point: RunPoint): void {

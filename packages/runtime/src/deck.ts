@@ -22,7 +22,6 @@ import { messageOf } from './errors.ts';
 import { patientStore } from './patient-store.ts';
 import type { RecoverOptions, RecoveryReport } from './recover.ts';
 import { Session } from './session.ts';
-import type { ForkOptions } from './spawn.ts';
 import { Worker } from './worker.ts';
 
 export interface DeckOptions extends DeckConfig {
@@ -61,7 +60,7 @@ export interface DeckParts {
   readonly chunks: ChunkWriter;
   /** A handle of a session. */
   readonly session: (info: SessionInfo) => Session;
-  readonly child: (info: SessionInfo, options: Pick<ForkOptions, 'intention' | 'onUnmerged'>) => Child;
+  readonly child: (info: SessionInfo, options: ConstructorParameters<typeof Child>[2]) => Child;
   /** How model calls of a provider are made: no more at once than the deck allows. */
   readonly calling: (provider: string | undefined) => <T>(call: () => Promise<T>) => Promise<T>;
   /** Who runs a session in this process. */

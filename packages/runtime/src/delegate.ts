@@ -17,6 +17,7 @@ import type { RunOptions } from './session-options.ts';
 import { depthOf, type ForkOptions, type OutputSpec, type SpawnedBy, spawn } from './spawn.ts';
 import type { DeckTools } from './tool-traits.ts';
 import type { Usage } from './usage.ts';
+import type { WorkspaceOptions } from './workspace-open.ts';
 
 /** One piece of work for one child. What it does not say is as the options of the delegation say. */
 export interface DelegateTask {
@@ -45,7 +46,8 @@ export interface DelegateTask {
 
 export interface DelegateOptions
   extends Pick<RunOptions, 'model' | 'instructions' | 'maxSteps' | 'useTools'>,
-    Pick<DelegateTask, 'budget' | 'treeBudget' | 'output'> {
+    Pick<DelegateTask, 'budget' | 'treeBudget' | 'output'>,
+    WorkspaceOptions {
   /** Tools that are offered instead of the deck's; or the names of those of the deck that the children may call. */
   readonly tools?: DeckTools | readonly string[];
   /** Where what the children inherit begins. */
@@ -209,8 +211,8 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
       return new Child(this.#parts, info, { onUnmerged: 'keep' });
     }
     const fork = forkOptions(task, options, by?.blocking === true);
-    const info = await spawn(this.#parts, parent, { options: fork, by });
-    return new Child(this.#parts, info, { ...fork, onUnmerged: 'keep' });
+    const { info, directory } = await spawn(this.#parts, parent, { options: fork, by });
+    return new Child(this.#parts, info, { ...fork, directory, onUnmerged: 'keep' });
   }
 
   /** Has a child run by the deck's engine, and waits until it has ended. */
@@ -344,7 +346,7 @@ async function checkModels(
 }
 
 function forkOptions(task: DelegateTask, options: DelegateOptions, blocking: boolean): ForkOptions {
-  const { since, fresh, context, tools, onComplete, strategy } = options;
+  const { since, fresh, context, tools, onComplete, strategy, workspace, repository } = options;
   const names = task.tools ?? namesOf(tools);
   const given = {
     name: task.name,
@@ -358,6 +360,8 @@ function forkOptions(task: DelegateTask, options: DelegateOptions, blocking: boo
     since,
     fresh,
     context,
+    workspace,
+    repository,
   };
   const asked =
     typeof strategy === 'string' ? strategy : given.output === undefined ? undefined : 'structured';

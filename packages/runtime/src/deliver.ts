@@ -4,6 +4,7 @@ import { SessionError } from './errors.ts';
 import { type MergeOptions, mergeChild, postMerge } from './merge.ts';
 import { openBatch } from './open-batch.ts';
 import { forkTermsOf } from './settings.ts';
+import { closeWorktree } from './workspace-close.ts';
 
 /** Whether a child's task has come to an end; one that waits for somebody has not. */
 export function isEnded({ task }: Pick<SessionInfo, 'task'>): boolean {
@@ -32,6 +33,7 @@ export async function deliver(
   if (answered) {
     // The call is open, so that nothing can be merged: it is left for the moment when the call has its result.
     const draft = { context: false, at: 'step' } as const;
+    await closeWorktree(parts, child.id);
     await postMerge(parts.store, child.id, draft);
     return undefined;
   }

@@ -16,7 +16,13 @@ export type SessionErrorCode =
   | 'SESSION_ENDED'
   | 'SESSION_MERGE_WAITING'
   | 'SESSION_LIMIT'
-  | 'SESSION_BAD_RESULT';
+  | 'SESSION_BAD_RESULT'
+  | 'SESSION_NO_GIT'
+  | 'SESSION_NO_REPOSITORY'
+  | 'SESSION_NO_WORKSPACE'
+  | 'SESSION_WORKSPACE_FAILED'
+  | 'SESSION_PATCH_TOO_LARGE'
+  | 'SESSION_CANNOT_APPLY';
 
 /** Says what could not be done, to what, and why. */
 export class SessionError extends Error {

@@ -63,3 +63,13 @@ export type { ForkOptions, OutputSpec, SpawnedBy } from './spawn.ts';
 export type { Phase, RunStatus, Status } from './status.ts';
 export type { DeckTool, DeckTools, ToolContext, ToolPaths, ToolTraits } from './tool-traits.ts';
 export { type CostOf, noUsage, type Usage } from './usage.ts';
+export {
+  type Application,
+  diffOf,
+  openWorktree,
+  type Patch,
+  planApplication,
+  type WorkspaceOptions,
+  type WorkspacePlace,
+  workspaceOf,
+} from './workspace.ts';

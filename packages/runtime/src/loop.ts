@@ -19,9 +19,8 @@ import type { Answer, LanguageModel, ModelMessage } from './model.ts';
 import type { OpenCall } from './open-batch.ts';
 import { giveResult, owedResult } from './result.ts';
 import type { Finish } from './run.ts';
-import type { Session } from './session.ts';
 import type { Phase } from './status.ts';
-import type { DeckTools } from './tool-traits.ts';
+import type { DeckTools, ToolContext } from './tool-traits.ts';
 import { promptOf, takeTurn } from './turn.ts';
 import { addUsage, noUsage, type Usage } from './usage.ts';
 
@@ -38,8 +37,8 @@ export interface LoopContext {
   /** The tools as they are sent. */
   readonly definitions: ToolSet;
   readonly instructions: string | undefined;
-  /** The session, for tools that act on it. */
-  readonly handle: Session;
+  /** What tools are told of where they run. */
+  readonly toolContext: ToolContext;
   /** Whether a tool is offered, and may not be used here. */
   readonly forbidden: (name: string) => boolean;
   /** The last inherited position, of a session that inherits something. */

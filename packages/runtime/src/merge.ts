@@ -12,6 +12,8 @@ import { SessionError } from './errors.ts';
 import { hold } from './hold.ts';
 import { type TextOptions, writeText } from './merge-text.ts';
 import { closeOrphans } from './orphans.ts';
+import { closeWorktree } from './workspace-close.ts';
+import { releaseWorktree } from './workspace-release.ts';
 
 export interface MergeOptions extends Omit<MergeRequest, 'strategy' | 'usage'>, TextOptions {
   /** How long to wait for a busy parent to take the merge in; by default as long as it takes. */
@@ -23,8 +25,9 @@ const pollMs = 50;
 
 /**
  * Merges a child into its parent, or, while someone is writing the parent or it has calls without a result, leaves the
- * merge in its inbox and waits until it has been done. Whoever waits also tries to do it, in case the owner dies.
- * @throws SESSION_MERGE_WAITING when `waitMs` is over: the merge is accepted and still to be done; what `writeText` throws
+ * merge in its inbox and waits until it has been done. Whoever waits also tries to do it, in case the owner dies. What the
+ * child did in a worktree of its own is recorded before, and the worktree removed afterwards.
+ * @throws SESSION_MERGE_WAITING when `waitMs` is over: the merge is accepted and still to be done; what `writeText` and `closeWorktree` throw
  */
 export async function mergeChild(
   parts: DeckParts,
@@ -33,9 +36,34 @@ export async function mergeChild(
 ): Promise<Merged> {
   const { store } = parts;
   await settleChild(store, child);
+  await closeWorktree(parts, child, worktreeOptions(options));
   const before = await repeated(store, child, options);
-  if (before !== undefined) return before;
+  if (before !== undefined) {
+    await releaseWorktree(parts, child);
+    return before;
+  }
   const request = await requestOf(parts, child, { ...options, ...(signal !== undefined && { signal }) });
+  const merged = await mergeOrPost(store, child, { request, waitMs, signal });
+  await releaseWorktree(parts, child);
+  return merged;
+}
+
+/** How much of what is in a worktree has to be recorded for a merge. */
+function worktreeOptions({
+  strategy,
+  force,
+}: Pick<MergeOptions, 'strategy' | 'force'>): Pick<MergeRequest, 'strategy' | 'force'> {
+  return {
+    ...(typeof strategy === 'string' && { strategy }),
+    ...(force !== undefined && { force }),
+  };
+}
+
+async function mergeOrPost(
+  store: TapeStore,
+  child: string,
+  { request, waitMs, signal }: { request: MergeRequest; waitMs: number; signal: AbortSignal | undefined },
+): Promise<Merged> {
   let posted: string | undefined;
   const deadline = performance.now() + waitMs;
   for (;;) {
@@ -73,6 +101,7 @@ export async function mergeChildren(
   const drafts: (MergeRequest & { child: string })[] = [];
   for (const child of children) {
     await settleChild(store, child);
+    await closeWorktree(parts, child, worktreeOptions(options));
     const done = await repeated(store, child, options);
     const request =
       done === undefined
@@ -83,7 +112,9 @@ export async function mergeChildren(
   for (const deadline = performance.now() + waitMs; ; ) {
     signal?.throwIfAborted();
     try {
-      return await store.mergeAll(drafts);
+      const merged = await store.mergeAll(drafts);
+      for (const child of children) await releaseWorktree(parts, child);
+      return merged;
     } catch (error) {
       if (!parentIsBusy(error)) throw error;
     }

@@ -16,6 +16,7 @@ import { allowedTools, forkTermsOf } from './settings.ts';
 import { markFailed, needUnended, taskAfter } from './task.ts';
 import { definitionsOf } from './tool-schema.ts';
 import { type DeckTools, toolOf } from './tool-traits.ts';
+import { openWorktree } from './workspace-open.ts';
 
 /** One run, from what a crash left behind to its recorded end. The caller holds the lease and gives it back. */
 export async function perform(stage: Stage, job: Job, model: LanguageModel): Promise<RunResult> {
@@ -38,6 +39,7 @@ export async function perform(stage: Stage, job: Job, model: LanguageModel): Pro
   await settleLeftovers(store, session.id, hold);
   const again = await closeOrphans(store, session.id, { hold, tools: withoutForbidden(tools, forbidden) });
   runPoint('run/orphans-closed');
+  const workspace = await openWorktree(parts, session.id, { lease: hold.lease });
   const before = await infoOf(stage);
   const isTask = before.parent !== undefined;
   if (isTask) await store.setTask(session.id, 'running', { lease: hold.lease });
@@ -66,7 +68,7 @@ export async function perform(stage: Stage, job: Job, model: LanguageModel): Pro
     run,
     session: session.name,
     parent: info.parent,
-    handle: parts.session(info),
+    toolContext: { session: parts.session(info), run, ...(workspace !== undefined && { workspace }) },
     forbidden,
     base: info.base > info.floor ? info.base : undefined,
     reached: async () => await bounds?.reached(),

@@ -22,6 +22,7 @@ import { openBatch } from './open-batch.ts';
 import { closeOrphans } from './orphans.ts';
 import { toldBy } from './outcome.ts';
 import { forkTermsOf } from './settings.ts';
+import { releaseLeftWorktrees } from './workspace-release.ts';
 
 export interface RecoverOptions {
   /** Only the children, grandchildren and so on of this session, and itself. */
@@ -92,6 +93,7 @@ export async function recover(parts: DeckParts, options: RecoverOptions = {}): P
         report.merged.push(info.name);
       });
   }
+  await releaseLeftWorktrees(parts);
   return report;
 }
 
@@ -278,7 +280,9 @@ async function end(
 async function endOnTape(store: TapeStore, info: SessionInfo): Promise<Task | undefined> {
   if (info.settled !== info.head) return undefined;
   let last: Entry | undefined;
-  for await (const entry of store.read(info.id, { last: 1 })) last = entry;
+  // That a worktree was made or recorded says nothing of the work.
+  for await (const entry of store.read(info.id, { last: 4 }))
+    if (entry.kind !== 'event' || entry.name?.startsWith('workspace/') !== true) last = entry;
   if (last === undefined || last.inherited) return undefined;
   if (last.kind === 'event') return endNotes[last.name ?? ''];
   if (last.kind === 'result' && last.meta.run !== undefined) return 'completed';

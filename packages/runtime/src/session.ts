@@ -224,8 +224,8 @@ export class Session {
 
   /** Starts a child at a point of this session, by reference; this session's tape is not written. */
   async fork(options: ForkOptions = {}): Promise<Child> {
-    const info = await spawn(this.#parts, await this.info(), { options });
-    return this.#parts.child(info, options);
+    const { info, directory } = await spawn(this.#parts, await this.info(), { options });
+    return this.#parts.child(info, { ...options, directory });
   }
 
   /**

@@ -7,6 +7,7 @@ import { SessionError } from './errors.ts';
 import type { ModelSpec } from './model-spec.ts';
 import { parentOf, type Settings, type Terms } from './settings.ts';
 import { workerInstructions } from './worker-prompt.ts';
+import { openWorktree, type WorkspaceOptions, withWorktree } from './workspace-open.ts';
 
 /** The form of a result: an AI SDK `Output.object({ schema })`, or anything else that tells its JSON Schema in the same way. */
 export interface OutputSpec {
@@ -14,7 +15,8 @@ export interface OutputSpec {
 }
 
 export interface ForkOptions
-  extends Omit<ForkRequest, 'spawnCall' | 'settings' | 'terms' | 'asked' | 'window' | 'fresh'> {
+  extends Omit<ForkRequest, 'spawnCall' | 'settings' | 'terms' | 'asked' | 'window' | 'worktree' | 'fresh'>,
+    WorkspaceOptions {
   readonly deliver?: Deliver;
   /** How much of what lies before the cut the child inherits, where `since` does not say: everything, its last messages, or nothing (K31). */
   readonly context?: 'full' | 'fresh' | { readonly window: number };
@@ -36,6 +38,12 @@ export interface ForkOptions
   readonly onUnmerged?: 'fail' | 'discard' | 'keep';
 }
 
+/** A child that was forked, and the directory of its worktree, if it has one. */
+export interface Spawned {
+  readonly info: SessionInfo;
+  readonly directory: string | undefined;
+}
+
 /** The run and call of a parent that ask for a child. */
 export interface SpawnedBy {
   readonly run: string;
@@ -50,7 +58,7 @@ export async function spawn(
   parts: DeckParts,
   parent: SessionInfo,
   { options, by }: { readonly options: ForkOptions; readonly by?: SpawnedBy | undefined },
-): Promise<SessionInfo> {
+): Promise<Spawned> {
   const { store, config } = parts;
   const { context, fresh, instructions, model, tools, output, onUnmerged, strategy, ...request } = options;
   const budget = options.budget ?? config.budget?.child;
@@ -82,8 +90,14 @@ export async function spawn(
     ...(options.treeBudget !== undefined && { treeBudget: { ...options.treeBudget } }),
     ...(schema !== undefined && { output: schema }),
   };
+  const { workspace, repository, ...where } = place;
+  const worktree = await withWorktree(parts, parent.id, {
+    ...(workspace !== undefined && { workspace }),
+    ...(repository !== undefined && { repository }),
+  });
   const forked = await store.fork(parent.id, {
-    ...place,
+    ...worktree,
+    ...where,
     ...(isFresh && { fresh: true }),
     ...(typeof context === 'object' && { window: context.window }),
     ...(Object.keys(settings).length > 0 && { settings: settings as JsonObject }),
@@ -93,7 +107,7 @@ export async function spawn(
   });
   const info = await store.find(forked.id);
   if (info === undefined) throw new TypeError('a child that was forked exists');
-  return info;
+  return { info, directory: await openWorktree(parts, info.id) };
 }
 
 async function settingsFor(

@@ -25,6 +25,8 @@ export interface ToolContext {
   /** The session whose model called it. */
   readonly session: Session;
   readonly run: string;
+  /** The directory of the session's worktree, if it has one of its own. */
+  readonly workspace?: string;
 }
 
 /** An AI SDK tool; one without `execute` is answered by a client. */

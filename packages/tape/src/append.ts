@@ -81,7 +81,7 @@ export function writeEncoded(
     crashPoint('append/calls');
     batch = next;
     if (batch === undefined) settled = seq;
-    saveTouches(db, tape.id, seq, draft.touches);
+    saveTouches(db, tape.id, { seq }, draft.touches);
     crashPoint('append/state');
     seqs.push(seq);
   }

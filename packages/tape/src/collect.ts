@@ -1,3 +1,4 @@
+import { artifactOf, type RecordedArtifact } from './artifact.ts';
 import type { Entry, Seq } from './entry.ts';
 import { visible } from './interval.ts';
 import { isObject, type Json, type JsonObject } from './json.ts';
@@ -11,8 +12,13 @@ export interface Collected {
   /** The entry that the text came from, if one did. */
   readonly textSeq: Seq | undefined;
   readonly usage: JsonObject | undefined;
-  /** Whether every tool that was run declared what it reads and writes: without that, no verdict on conflicts is complete. */
+  /**
+   * Whether every tool that was run declared what it reads and writes, or worked in a worktree whose changes were recorded
+   * afterwards: without that, no verdict on conflicts is complete.
+   */
   readonly complete: boolean;
+  /** What was done in the child's worktree: the newest record, which has all that the ones before it had. */
+  readonly recorded: RecordedArtifact | undefined;
   readonly durationMs: number;
 }
 
@@ -27,6 +33,7 @@ export function collectResult(db: Db, child: TapeRow, [from, to]: readonly [Seq,
   let first: number | undefined;
   let last = 0;
   let complete = true;
+  let recorded: RecordedArtifact | undefined;
   const usage: Record<string, number> = {};
   const shown = [...visible(db, child, to)].reverse();
   for (const entry of readEntries(db, child, { from, to, own: true })) {
@@ -34,6 +41,12 @@ export function collectResult(db: Db, child: TapeRow, [from, to]: readonly [Seq,
     last = entry.at;
     if (entry.kind === 'tool-result') complete &&= isObject(entry.meta.paths);
     if (entry.kind === 'message') addUsage(usage, entry.meta.usage);
+    // What the child took back on its tape stays in its files.
+    const artifact = artifactOf(entry);
+    if (artifact !== undefined) {
+      recorded = { seq: entry.seq, artifact };
+      complete = true;
+    }
     // What the child itself took back was done and paid for, but is not its result.
     while (shown[0] !== undefined && entry.seq > shown[0].hi) shown.shift();
     if (shown[0] === undefined || entry.seq <= shown[0].lo) continue;
@@ -52,6 +65,7 @@ export function collectResult(db: Db, child: TapeRow, [from, to]: readonly [Seq,
     textSeq: chosen?.seq,
     usage: Object.keys(usage).length === 0 ? undefined : usage,
     complete,
+    recorded,
     durationMs: first === undefined ? 0 : last - first,
   };
 }

@@ -21,6 +21,14 @@ export interface Span {
 /** How a child's result is to come back (K32). */
 export type Deliver = 'merge' | 'merge+turn' | 'tool-result';
 
+/** A worktree that a child is to work in: of which repository, and where that has its git directory. */
+export interface WorktreeRequest {
+  /** The top of the working tree whose state it begins with. */
+  readonly repository: string;
+  /** The git directory that all worktrees of the repository share. */
+  readonly git: string;
+}
+
 export interface ForkRequest extends Span {
   /** Inherit nothing. */
   readonly fresh?: boolean;
@@ -40,6 +48,8 @@ export interface ForkRequest extends Span {
   readonly terms?: JsonObject;
   /** What else was asked for, by which a repetition is told from another request: settings and terms may follow from the moment. */
   readonly asked?: JsonObject;
+  /** Recorded for whoever runs the child: the store makes no worktree. */
+  readonly worktree?: WorktreeRequest;
 }
 
 /** The receipt of a fork. */
@@ -165,7 +175,7 @@ export function firstDrafts(
   child: Place,
   {
     since,
-    request: { intention, terms },
+    request: { intention, terms, worktree },
     settings,
     now,
   }: { since: Since; request: ForkRequest; settings: JsonObject; now: number },
@@ -174,6 +184,9 @@ export function firstDrafts(
     ...(since.state !== undefined && { state: since.state }),
     ...(Object.keys(settings).length > 0 && { settings }),
     ...(terms !== undefined && { terms }),
+    ...(worktree !== undefined && {
+      worktree: { repository: worktree.repository, git: worktree.git },
+    }),
   };
   return [startMark(parent, child, more), ...intentionMark(intention, now)];
 }
@@ -215,13 +228,23 @@ function repeatFork(
 }
 
 /** What was asked, not what it resolved to: the same request repeats after the parent grew. */
-function hashRequest({ since, cut, fresh, name, intention, window, asked: more }: ForkRequest): Buffer {
+function hashRequest({
+  since,
+  cut,
+  fresh,
+  name,
+  intention,
+  worktree,
+  window,
+  asked: more,
+}: ForkRequest): Buffer {
   const asked: Json[] = [
     since ?? null,
     cut ?? null,
     fresh ?? false,
     name ?? null,
     (intention ?? null) as Json,
+    ...(worktree === undefined ? [] : [[worktree.repository, worktree.git]]),
   ];
   // Requests without these have had their hash since before there were any.
   if (window !== undefined || more !== undefined) asked.push({ window: window ?? null, ...more });

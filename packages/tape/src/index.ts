@@ -1,5 +1,14 @@
 export { type Appended, fenced } from './append.ts';
 export {
+  type Artifact,
+  artifactOf,
+  isObjectName,
+  type PatchFile,
+  patchPaths,
+  type RecordedArtifact,
+  workspaceClosed,
+} from './artifact.ts';
+export {
   type BlobRef,
   blobBytesMax,
   blobHashes,
@@ -35,7 +44,7 @@ export {
 } from './entry.ts';
 export { TapeError, type TapeErrorCode } from './errors.ts';
 export { goOn, noAnswer, noResult, noStart } from './fit.ts';
-export type { Deliver, Forked, ForkRequest, Span } from './fork.ts';
+export type { Deliver, Forked, ForkRequest, Span, WorktreeRequest } from './fork.ts';
 export { bodyHash, type ChainLink, entryHash, genesisHash, sha256 } from './hash.ts';
 export type { InboxBody, InboxDraft, InboxItem, RunItem, Taken } from './inbox.ts';
 export {

@@ -35,6 +35,8 @@ export interface MergeRequest {
   readonly at?: 'step' | 'idle';
   /** What writing the text took of a model. */
   readonly usage?: JsonObject;
+  /** The paths that the child wrote, instead of those that its worktree's record tells; the verdict is complete then. */
+  readonly written?: readonly string[];
 }
 
 /** What reading the child gave, and the head for which it holds. */

@@ -1,4 +1,5 @@
 import type { Writer } from './append.ts';
+import type { Artifact } from './artifact.ts';
 import type { Conflict } from './conflicts.ts';
 import type { Seq } from './entry.ts';
 import { TapeError } from './errors.ts';
@@ -85,6 +86,7 @@ export function repeatMerge(
     repeated: true,
     complete: state.complete === true,
     conflicts: (state.conflicts ?? []) as unknown as Conflict[],
+    ...(isObject(state.artifact) && { artifact: state.artifact as unknown as Artifact }),
   };
 }
 

@@ -1,4 +1,5 @@
 import { type Writer, writeEntries } from './append.ts';
+import type { Artifact } from './artifact.ts';
 import { type ConflictReport, findConflicts, touchMerged } from './conflicts.ts';
 import { crashPoint } from './crash-point.ts';
 import type { Draft, Seq } from './entry.ts';
@@ -25,6 +26,8 @@ export interface Merged extends ConflictReport {
   readonly range: readonly [Seq, Seq];
   /** The merge was there already: nothing was written. */
   readonly repeated: boolean;
+  /** What the child did in its worktree. */
+  readonly artifact?: Artifact;
   readonly graphLagging?: true;
 }
 
@@ -90,7 +93,7 @@ export function mergeTape(
   // In the same act: a result is told once, whoever dies after it (D520).
   if (draft.notify === true && !discard)
     postItem(writer, after, noticeOf(plan, statusOf(writer, child, draft)));
-  touchMerged(db, plan, seq);
+  touchMerged(db, plan, { seq, discard });
   crashPoint('merge/touches');
   db.run('UPDATE tape SET delivery = @delivery, merged_at = @now, updated_at = @now WHERE id = @id', {
     id: child.id,
@@ -137,7 +140,7 @@ export function decideMerge(
       `cannot merge '${child.name}' into '${into.name}': tool calls of '${into.name}' have no result yet`,
       { data: { parent: into.name, settled: into.settled_seq } },
     );
-  const report = findConflicts(db, plan);
+  const report = findConflicts(db, plan, draft);
   if (draft.onConflict === 'refuse' && (report.conflicts.length > 0 || !report.complete))
     throw refuse(child, into, report);
   const status = statusOf(writer, child, draft);
@@ -151,10 +154,11 @@ export function decideMerge(
 
 /** The receipt of a merge whose mark stands, or would stand, at a position. */
 export function receiptOf(
-  { child, into, range }: MergePlan,
+  plan: MergePlan,
   draft: MergeDraft,
   { seq, report }: { readonly seq: Seq; readonly report: ConflictReport },
 ): Merged {
+  const { child, into, range } = plan;
   return {
     parent: into.name,
     child: child.name,
@@ -163,6 +167,7 @@ export function receiptOf(
     range,
     repeated: false,
     ...report,
+    ...artifactIn(plan),
   };
 }
 
@@ -228,10 +233,11 @@ function statusOf({ db, sources }: Writer, child: TapeRow, draft: MergeDraft): T
 }
 
 function mergeMark(
-  { child, range, childHead, collected }: MergePlan,
+  plan: MergePlan,
   draft: MergeDraft,
   { key, report, gap, status }: { key: string; report: ConflictReport; gap: number; status: Task },
 ): Draft {
+  const { child, range, childHead, collected } = plan;
   const state: JsonObject = {
     child: child.ulid,
     session: child.name,
@@ -246,6 +252,7 @@ function mergeMark(
     ...(isPartial(status) && { partial: true }),
     complete: report.complete,
     conflicts: report.conflicts as unknown as Json,
+    ...(artifactIn(plan) as JsonObject),
     gap,
   };
   return { kind: 'anchor', mark: 'anchor', name: `merge/${child.name}`, payload: { state }, key };
@@ -265,6 +272,10 @@ function noticeOf({ child, childHead }: MergePlan, status: Task): InboxDraft {
     { kind: 'message', payload, meta: { source: 'agent', child: child.ulid }, key: `u:${key}` },
   ];
   return { body: { type: 'input', drafts }, mode: 'followup', source: 'agent', key };
+}
+
+function artifactIn({ collected: { recorded } }: MergePlan): { readonly artifact?: Artifact } {
+  return recorded === undefined ? {} : { artifact: recorded.artifact };
 }
 
 function mergeMessage(

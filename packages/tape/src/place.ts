@@ -99,15 +99,15 @@ function syncParents(dir: string, made: string): void {
 
 /**
  * Whether a name is one that a tape home gives its files: the database and what SQLite keeps beside it, copies from
- * before a change of schema, the graph file and those put aside, the directory of what is being run and the file in it, and
- * drafts that were left behind.
+ * before a change of schema, the graph file and those put aside, the directory of what is being run and the file in it, the
+ * directory of worktrees and those in it, one being removed too, and drafts that were left behind.
  */
 export function isHomeFile(name: string): boolean {
   return homeFile.test(name);
 }
 
 const homeFile =
-  /^(?:tape\.db(?:-wal|-shm|-journal|\.schema-\d+(?:\.\d+)?)?|session_graph\.jsonl(?:\.aside-.+)?|config\.yaml|run(?:\/sessions\.json)?|\.gitignore|.+\.[0-9a-f]{12}\.part(?:-wal|-shm|-journal)?)$/;
+  /^(?:tape\.db(?:-wal|-shm|-journal|\.schema-\d+(?:\.\d+)?)?|session_graph\.jsonl(?:\.aside-.+)?|config\.yaml|run(?:\/sessions\.json)?|worktrees(?:\/[0-7][0-9A-HJKMNP-TV-Z]{25}(?:\.gone)?)?|\.gitignore|.+\.[0-9a-f]{12}\.part(?:-wal|-shm|-journal)?)$/;
 
 /**
  * Creates a database file with its mode before SQLite does, which would leave it readable to all; `-wal` and `-shm`

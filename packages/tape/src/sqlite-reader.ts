@@ -77,7 +77,7 @@ export class SqliteTapeReader {
   }
 
   checkMerge(child: Ref, request: MergeRequest = {}): ConflictReport {
-    return findConflicts(this.db, planMerge(this.db, this.realm, { ...request, child }));
+    return findConflicts(this.db, planMerge(this.db, this.realm, { ...request, child }), request);
   }
 
   *merges(ref: Ref): Iterable<Entry> {

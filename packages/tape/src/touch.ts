@@ -44,11 +44,17 @@ function filesOf(paths: Json | undefined): string[] {
   return [...new Set(texts)].map((path) => `file:${path}`);
 }
 
-/** Notes what the entry at a position touched. */
-export function saveTouches(db: Db, tapeId: number, seq: Seq, touches: readonly Touch[]): void {
+/** Notes what the entry at a position touched, or what the child `via` did that was merged there. */
+export function saveTouches(
+  db: Db,
+  tapeId: number,
+  { seq, via }: { readonly seq: Seq; readonly via?: string },
+  touches: readonly Touch[],
+): void {
   for (const { what, wrote } of touches)
     db.run(
-      'INSERT INTO touch (tape_id, what, seq, wrote) VALUES (@tapeId, @what, @seq, @wrote) ON CONFLICT DO NOTHING',
-      { tapeId, what, seq, wrote: wrote ? 1 : 0 },
+      `INSERT INTO touch (tape_id, what, seq, wrote, via) VALUES (@tapeId, @what, @seq, @wrote, @via)
+         ON CONFLICT DO NOTHING`,
+      { tapeId, what, seq, wrote: wrote ? 1 : 0, via: via ?? null },
     );
 }

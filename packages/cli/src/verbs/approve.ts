@@ -1,6 +1,6 @@
 import type { Session, WaitingCall } from '@tapedeck/runtime';
 import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
-import { modelOptions } from '../deck-config.ts';
+import { runOptions } from '../deck-config.ts';
 import { UsageError } from '../errors.ts';
 import { needSession } from '../place.ts';
 import { configUnlessRun, sendAndFollow } from '../sent.ts';
@@ -23,7 +23,7 @@ export const approve: Verb = defineVerb({
     ],
   ],
   options: (y) =>
-    modelOptions(y)
+    runOptions(y)
       .positional('name', { type: 'string', demandOption: true, describe: 'Session' })
       .positional('call', { type: 'string', describe: 'Id of the call' })
       .option('deny', { type: 'boolean', describe: 'It must not be run' })

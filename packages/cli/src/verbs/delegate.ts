@@ -1,7 +1,7 @@
 import type { ChildOutcome, DelegateOptions, DelegateTask } from '@tapedeck/runtime';
 import { isObject } from '@tapedeck/tape';
 import { budgetOf, contextOf } from '../budget-option.ts';
-import { deckConfig, type ModelArgs, modelOptions, needModel } from '../deck-config.ts';
+import { deckConfig, type ModelArgs, needModel, runOptions } from '../deck-config.ts';
 import { exit, UsageError } from '../errors.ts';
 import { childProgress } from '../output/children.ts';
 import { safe } from '../output/safe.ts';
@@ -9,6 +9,7 @@ import { usageJson } from '../output/usage.ts';
 import { needSession, pointOf } from '../place.ts';
 import { readJson, readText } from '../text.ts';
 import { type Context, defineVerb, type Verb } from '../verb.ts';
+import { workspaceIn, workspaceOptions } from '../workspace-options.ts';
 
 export const delegate: Verb = defineVerb({
   command: 'delegate <parent>',
@@ -31,9 +32,13 @@ export const delegate: Verb = defineVerb({
       `tape delegate main --task "Which ports?" --schema '{"type":"object","properties":{"ports":{"type":"array"}}}'`,
       'The result is JSON in that form',
     ],
+    [
+      'tape delegate main --task "Fix the build" --workspace worktree --model openai-compatible/gpt-oss',
+      'The child works on files of its own; its merge brings a patch',
+    ],
   ],
   options: (y) =>
-    modelOptions(y)
+    workspaceOptions(runOptions(y))
       .positional('parent', { type: 'string', demandOption: true, describe: 'Session that delegates' })
       .option('since', {
         type: 'string',
@@ -131,7 +136,12 @@ export const delegate: Verb = defineVerb({
       const session = await deck.session(parent.name);
       const delegation = session.delegate(
         tasks.map((task) => ({ ...task, ...(resume !== undefined && { resume }) })),
-        { ...options, ...(point !== undefined && { since: point }), signal: io.signal },
+        {
+          ...options,
+          ...(point !== undefined && { since: point }),
+          signal: io.signal,
+          ...(await workspaceIn(args, { io, home: context.home, store, parent: parent.name })),
+        },
       );
       const see = childProgress(context);
       for await (const event of delegation) see(event);

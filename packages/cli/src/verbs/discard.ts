@@ -3,7 +3,7 @@ import { needSession } from '../place.ts';
 import { previewMerge } from '../preview.ts';
 import { readText } from '../text.ts';
 import { defineVerb, type Verb } from '../verb.ts';
-import { mergeOrQueue } from './merge.ts';
+import { mergeAndTell } from './merge.ts';
 
 export const discard: Verb = defineVerb({
   command: 'discard <child>',
@@ -44,7 +44,7 @@ export const discard: Verb = defineVerb({
       };
       if (args.dryRun === true) return await previewMerge(store, { child, request }, context);
       const waitMs = typeof args.wait === 'number' ? args.wait * 1000 : 0;
-      return await mergeOrQueue(store, { child, request, waitMs }, context);
+      return await mergeAndTell(store, { child, request, waitMs }, { context });
     });
   },
 });

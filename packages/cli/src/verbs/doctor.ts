@@ -86,15 +86,24 @@ async function look({ home, reading }: Context): Promise<Looked> {
   });
 }
 
+/** The directories of a home. */
+const directories: readonly string[] = ['run', 'worktrees'];
+
+/** What is in a directory of a home, if it is there. */
+function namesIn(home: Home, dir: string): string[] {
+  const path = join(home.dir, dir);
+  if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return [];
+  return readdirSync(path).map((name) => `${dir}/${name}`);
+}
+
 function* examineFiles(home: Home): Generator<FileFinding> {
-  const run = lstatSync(join(home.dir, 'run'), { throwIfNoEntry: false });
-  const running = run?.isDirectory() === true ? readdirSync(join(home.dir, 'run')) : [];
-  for (const name of ['.', ...readdirSync(home.dir), ...running.map((file) => `run/${file}`)]) {
+  for (const name of ['.', ...readdirSync(home.dir), ...directories.flatMap((dir) => namesIn(home, dir))]) {
     const path = join(home.dir, name);
     const stat = lstatSync(path, { throwIfNoEntry: false });
     // What is being run is written anew all the time: a draft may be gone by now.
     if (stat === undefined) continue;
-    const isStray = !isHomeFile(name) || stat.isSymbolicLink() || (name === 'run' && !stat.isDirectory());
+    const isStray =
+      !isHomeFile(name) || stat.isSymbolicLink() || (directories.includes(name) && !stat.isDirectory());
     if (name !== '.' && isStray)
       yield {
         code: 'unknown-file',

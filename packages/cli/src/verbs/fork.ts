@@ -1,13 +1,16 @@
+import { workerInstructions } from '@tapedeck/runtime/worker-prompt';
 import { type Forked, type ForkRequest, type Intention, view } from '@tapedeck/tape';
 import { UsageError } from '../errors.ts';
 import { needSession, pointOf, readPlace } from '../place.ts';
 import { forkPreviewJson, forkPreviewText } from '../preview.ts';
 import { readText } from '../text.ts';
 import { defineVerb, type Verb } from '../verb.ts';
+import { workspaceIn, workspaceOptions } from '../workspace-options.ts';
 
 export const fork: Verb = defineVerb({
   command: 'fork <parent>',
   group: 'Change direction',
+  lists: ['tool'],
   summary: 'Start a child session from a point of another',
   detail:
     'PARENT[@CUT]: CUT (default: the head) ends what the child inherits, --since begins it (default: the start). ' +
@@ -16,9 +19,10 @@ export const fork: Verb = defineVerb({
     ['tape fork main --since task-start', 'The child sees what followed task-start'],
     ['tape fork main@42 --as fix', 'The child sees everything up to main@42'],
     ['tape fork main --since task-start --dry-run', 'Show what it would inherit'],
+    ['tape fork main --as fix --workspace worktree', 'The child has files of its own to work on'],
   ],
   options: (y) =>
-    y
+    workspaceOptions(y)
       .positional('parent', { type: 'string', demandOption: true, describe: 'PARENT or PARENT@CUT' })
       .option('since', {
         type: 'string',
@@ -27,6 +31,23 @@ export const fork: Verb = defineVerb({
       })
       .option('from', { type: 'string', requiresArg: true, describe: 'The same, for an anchor' })
       .option('fresh', { type: 'boolean', describe: 'Inherit nothing' })
+      .option('window', {
+        type: 'number',
+        requiresArg: true,
+        describe: 'Inherit only the last so many messages',
+      })
+      .option('instructions', {
+        type: 'string',
+        requiresArg: true,
+        describe:
+          'What its model is told first (-, @FILE); by default what the parent’s is, or, of a child that inherits less, that it is a worker',
+      })
+      .option('tool', {
+        type: 'array',
+        string: true,
+        nargs: 1,
+        describe: 'Name of a tool that it may call (default: all that the parent may)',
+      })
       .option('as', { type: 'string', requiresArg: true, describe: 'Name of the child (default: derived)' })
       .option('key', { type: 'string', requiresArg: true, describe: 'The same key is the same child' })
       .option('next-steps', {
@@ -46,12 +67,19 @@ export const fork: Verb = defineVerb({
         describe: 'Recorded in the intention: what to do when the child is done',
       })
       .option('dry-run', { type: 'boolean', describe: 'Show what would be written, and write nothing' })
-      .conflicts('fresh', ['since', 'from'])
+      .conflicts('fresh', ['since', 'from', 'window'])
+      .conflicts('window', ['since', 'from'])
       .conflicts('since', 'from'),
-  run: async (args, { io, changing, reading, answer, options }) => {
+  run: async (args, { io, home, changing, reading, answer, options }) => {
     const since = args.since ?? args.from;
     const read = async (text: string | undefined) =>
       text === undefined ? undefined : await readText(text, io);
+    const told = await read(args.instructions);
+    const isPart = args.fresh === true || since !== undefined || args.window !== undefined;
+    const instructions = told ?? (isPart ? workerInstructions : undefined);
+    const tools = args.tool === undefined ? {} : { tools: args.tool };
+    const settings = { ...(instructions !== undefined && { instructions }), ...tools };
+    const wanted = { ...(told !== undefined && { instructions: told }), ...tools };
     const intention = intentionOf(
       await read(args.nextSteps),
       await read(args.contextSummary),
@@ -67,10 +95,18 @@ export const fork: Verb = defineVerb({
             hint: `say which: tape fork ${parent} --since ${args.from}, or tape fork ${parent}${args.from.startsWith('@') ? '' : '@'}${args.from}`,
           },
         );
+      const place = { store, home: home.dir };
+      const asked = await workspaceIn(args, { io, home, store, parent });
+      const worktrees =
+        asked.workspace === undefined ? undefined : await import('@tapedeck/runtime/workspace');
       const request: ForkRequest = {
+        ...(await worktrees?.withWorktree(place, parent, asked)),
         ...(point !== undefined && { cut: point }),
         ...(since !== undefined && { since: pointOf(since.replace(/^@(?!\d+$)/, '')) }),
         ...(args.fresh === true && { fresh: true }),
+        ...(args.window !== undefined && { window: args.window }),
+        ...(Object.keys(settings).length > 0 && { settings, asked: wanted }),
+        terms: { context: isPart ? 'part' : 'whole' },
         ...(args.as !== undefined && { name: args.as }),
         ...(args.key !== undefined && { key: args.key }),
         ...(intention !== undefined && { intention }),
@@ -82,8 +118,13 @@ export const fork: Verb = defineVerb({
         return 0;
       }
       const forked = store.fork(parent, request);
+      const workspace = await worktrees?.openWorktree(place, forked.id);
       const tokens = options.quiet || options.json ? 0 : view(store.viewEntries(forked.session)).tokens;
-      await answer({ json: forkedJson(forked), quiet: forked.session, human: forkedLine(forked, tokens) });
+      await answer({
+        json: { ...forkedJson(forked), ...(workspace !== undefined && { workspace }) },
+        quiet: forked.session,
+        human: forkedLine(forked, { tokens, workspace }),
+      });
       return 0;
     });
   },
@@ -117,14 +158,18 @@ function forkedJson(forked: Forked): Readonly<Record<string, unknown>> {
   };
 }
 
-function forkedLine({ session, parent, range, snappedFrom, repeated }: Forked, tokens: number): string {
+function forkedLine(
+  { session, parent, range, snappedFrom, repeated }: Forked,
+  { tokens, workspace }: { tokens: number; workspace: string | undefined },
+): string {
   const what =
     range === null
       ? `inherits nothing of ${parent}`
       : `inherits ${parent} ${range[0]}-${range[1]} (${range[1] - range[0] + 1} entries, ~${shortCount(tokens)} tokens)`;
   const snapped =
     snappedFrom === undefined ? '' : `; cut back from @${snappedFrom}, where tool calls are open`;
-  return `${repeated ? 'Exists already: ' : 'Forked '}${session} ${what}${snapped}\nRun it with: tape run ${session}`;
+  const where = workspace === undefined ? '' : `\nIts worktree is ${workspace}`;
+  return `${repeated ? 'Exists already: ' : 'Forked '}${session} ${what}${snapped}${where}\nRun it with: tape run ${session}`;
 }
 
 function shortCount(n: number): string {

@@ -1,5 +1,15 @@
-import type { Merged, MergeRequest, SqliteTapeStore } from '@tapedeck/tape';
-import { exit } from '../errors.ts';
+import { resolve } from 'node:path';
+import type { Application, KeptWorktree } from '@tapedeck/runtime/workspace';
+import {
+  type Merged,
+  type MergeRequest,
+  type MergeStrategy,
+  patchPaths,
+  type Seq,
+  type SqliteTapeStore,
+} from '@tapedeck/tape';
+import { deckConfig, type ModelArgs, modelOptions } from '../deck-config.ts';
+import { exit, UsageError } from '../errors.ts';
 import { needSession } from '../place.ts';
 import { parentIsBusy, previewMerge, queuedJson } from '../preview.ts';
 import { readText } from '../text.ts';
@@ -9,18 +19,25 @@ import { drained } from './append.ts';
 export const merge: Verb = defineVerb({
   command: 'merge <child>',
   group: 'Change direction',
+  lists: ['pick'],
   summary: "Append a child's result to its parent",
   detail:
     'One anchor and one message at the end of the parent. Merging again changes nothing; after the child grew, what is new ' +
-    'is merged.',
+    'is merged. Of a child with a worktree of its own the merge keeps a patch, and the worktree goes. --apply changes the files of ' +
+    'the repository by it, all or none, and leaves its index alone; a child that does not fit is not merged either.',
   examples: [
     ['tape merge main-fork-3fa1c2d4', 'Bring the last answer of the child home'],
     ['tape merge fix --result "Nothing to do"', 'Say yourself what came of it'],
+    [
+      'tape merge fix --strategy summary --model openai-compatible/gpt-oss',
+      'A model tells the parent of its work',
+    ],
     ['tape merge fix --check', 'Only look for conflicts'],
     ['tape merge fix --dry-run', 'Show what would be written'],
+    ['tape merge fix --apply', 'And change the files as the child did in its worktree'],
   ],
   options: (y) =>
-    y
+    modelOptions(y)
       .positional('child', { type: 'string', demandOption: true, describe: 'The forked session' })
       .option('into', {
         type: 'string',
@@ -29,8 +46,15 @@ export const merge: Verb = defineVerb({
       })
       .option('strategy', {
         type: 'string',
-        choices: ['result', 'discard'],
-        describe: 'result: its result or last answer; discard: a receipt without a message',
+        choices: ['result', 'summary', 'structured', 'pick', 'discard'],
+        describe:
+          'result: its result or last answer; summary: a model writes it; structured: its result, which must be JSON; pick: chosen entries; discard: a receipt without a message',
+      })
+      .option('pick', {
+        type: 'array',
+        string: true,
+        nargs: 1,
+        describe: 'Position of the child to quote, or A..B; with --strategy pick',
       })
       .option('result', {
         type: 'string',
@@ -39,44 +63,159 @@ export const merge: Verb = defineVerb({
       })
       .option('check', { type: 'boolean', describe: 'Report conflicts, write nothing' })
       .option('dry-run', { type: 'boolean', describe: 'Show what would be written, and write nothing' })
+      .option('apply', {
+        type: 'boolean',
+        describe: 'Bring what the child did in its worktree to the files it began with, or exit 4',
+      })
+      .option('into-dir', {
+        type: 'string',
+        requiresArg: true,
+        implies: 'apply',
+        describe: 'To the files of this working tree instead',
+      })
       .option('on-conflict', {
         type: 'string',
         choices: ['report', 'refuse'],
         describe: 'Merge all the same, or exit 4',
       })
-      .option('force', { type: 'boolean', describe: 'Merge a child that is still running' })
+      .option('force', {
+        type: 'boolean',
+        describe: 'Merge a child that is still running, or whose worktree cannot be recorded',
+      })
       .option('wait', {
         type: 'number',
         default: 10,
         describe: 'Seconds to wait for a busy parent; --no-wait for none',
       })
-      .conflicts('check', 'dry-run'),
+      .conflicts('check', 'dry-run')
+      .conflicts('apply', ['check', 'dry-run']),
   run: async (args, context) => {
+    if (args.apply === true && args.strategy === 'discard')
+      throw new UsageError('cannot merge: what is discarded is not applied');
     const writesNothing = args.check === true || args.dryRun === true;
     return await (writesNothing ? context.reading : context.changing)(async (store) => {
       const child = needSession(store, args.child).name;
       const request: MergeRequest = {
         ...(args.into !== undefined && { into: needSession(store, args.into).name }),
-        ...(args.strategy !== undefined && { strategy: args.strategy as 'result' | 'discard' }),
+        ...(args.strategy !== undefined && { strategy: args.strategy as MergeStrategy }),
         ...(args.result !== undefined && { text: await readText(args.result, context.io) }),
         ...(args.onConflict !== undefined && { onConflict: args.onConflict as 'report' | 'refuse' }),
         ...(args.force === true && { force: true }),
       };
+      if ((args.pick !== undefined) !== (args.strategy === 'pick'))
+        throw new UsageError('cannot merge: --pick goes with --strategy pick');
+      if (isWritten(args.strategy) && args.result !== undefined)
+        throw new UsageError(
+          `cannot merge: --result is the text, and --strategy ${args.strategy} writes one`,
+        );
       if (args.check === true) return await check(store, { child, request }, context);
       if (args.dryRun === true) return await previewMerge(store, { child, request }, context);
       const waitMs = typeof args.wait === 'number' ? args.wait * 1000 : 0;
-      return await mergeOrQueue(store, { child, request, waitMs }, context);
+      const asked = { child, request, waitMs };
+      const dir = args.intoDir === undefined ? {} : { dir: resolve(context.io.cwd, args.intoDir) };
+      const apply = args.apply === true ? dir : undefined;
+      if (!isWritten(args.strategy)) return await mergeAndTell(store, asked, { context, apply });
+      return await mergeAndTell(store, asked, {
+        context,
+        apply,
+        act: async () => await mergeWritten(store, asked, { args, context }),
+      });
     });
   },
 });
+
+/** Whether a merge's text is written for it, and not found on the child's tape. */
+function isWritten(strategy: string | undefined): boolean {
+  return strategy === 'summary' || strategy === 'structured' || strategy === 'pick';
+}
+
+/** Merges with a text that the runtime writes; nothing when that is left to whoever writes the parent. */
+async function mergeWritten(
+  store: SqliteTapeStore,
+  { child, request, waitMs }: Asked & { waitMs: number },
+  {
+    args,
+    context,
+  }: { args: ModelArgs & { readonly pick?: readonly string[] | undefined }; context: Context },
+): Promise<Merged | undefined> {
+  const { io, home } = context;
+  // Only a summary asks a model, and so runs code that somebody else may have written.
+  const config = request.strategy === 'summary' ? await deckConfig(args, context) : {};
+  const { openDeck } = await import('@tapedeck/runtime');
+  await using deck = await openDeck({ ...config, store, home: home.dir, env: io.env });
+  const parent = request.into ?? store.find(child)?.parent ?? child;
+  const { text: _, ...given } = request;
+  try {
+    return await (await deck.session(parent)).merge(child, {
+      ...given,
+      waitMs,
+      signal: io.signal,
+      ...(args.pick !== undefined && { pick: args.pick.map(picked) }),
+      ...(args.model !== undefined && { model: args.model }),
+    });
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== 'SESSION_MERGE_WAITING') throw error;
+    await tellQueued(context, {
+      parent,
+      child,
+      id: String((error as { data?: { queued?: unknown } }).data?.queued),
+    });
+    return undefined;
+  }
+}
+
+/** `12` or `12..15`, of the child's own positions. */
+function picked(text: string): Seq | readonly [Seq, Seq] {
+  const [, from, to] = /^@?(\d{1,15})(?:\.\.@?(\d{1,15}))?$/.exec(text) ?? [];
+  if (from === undefined)
+    throw new UsageError(`cannot pick ${JSON.stringify(text)}: it is no position and no range`, {
+      hint: 'write it as --pick 12 or --pick 12..15',
+    });
+  return to === undefined ? Number(from) : [Number(from), Number(to)];
+}
 
 interface Asked {
   readonly child: string;
   readonly request: MergeRequest;
 }
 
+/** Merges, applies what the child did in its worktree if that is asked for, and tells of it; returns the exit code. */
+export async function mergeAndTell(
+  store: SqliteTapeStore,
+  asked: Asked & { readonly waitMs: number },
+  {
+    context,
+    apply,
+    act = async () => await mergeOrQueue(store, asked, context),
+  }: {
+    readonly context: Context;
+    readonly apply?: { readonly dir?: string } | undefined;
+    readonly act?: () => Promise<Merged | undefined>;
+  },
+): Promise<number> {
+  const { child, request } = asked;
+  const worktrees = await import('@tapedeck/runtime/workspace');
+  const place = { store, home: context.home.dir };
+  await worktrees.closeWorktree(place, child, request);
+  // What cannot be applied is not merged either.
+  const application = apply === undefined ? undefined : await worktrees.planApplication(place, child, apply);
+  const merged = await act();
+  if (merged === undefined) {
+    if (application !== undefined) context.status('Nothing is applied yet: say it again once it is merged');
+    return exit.accepted;
+  }
+  await application?.write();
+  const kept = await worktrees.releaseWorktree(place, child);
+  if (kept !== undefined) context.status(`The worktree ${kept.path} stays: ${kept.why}`);
+  await tellMerged({ merged, application, kept }, context);
+  return exit.done;
+}
+
 async function check(store: SqliteTapeStore, { child, request }: Asked, context: Context): Promise<number> {
-  const { complete, conflicts } = store.checkMerge(child, request);
+  const { diffOf } = await import('@tapedeck/runtime/workspace');
+  const patch = await diffOf({ store, home: context.home.dir }, child);
+  const written = patch === undefined ? {} : { written: patchPaths(patch) };
+  const { complete, conflicts } = store.checkMerge(child, { ...request, ...written });
   const found = conflicts.map((c) => `both wrote ${c.what} (child @${c.child}, parent @${c.parent})`);
   await context.answer({
     json: { child, complete, conflicts },
@@ -89,14 +228,14 @@ async function check(store: SqliteTapeStore, { child, request }: Asked, context:
   return refused ? exit.conflict : exit.done;
 }
 
-/** Merges, or leaves the merge in the inbox of a busy parent and waits for it; returns the exit code. */
-export async function mergeOrQueue(
+/** The receipt, or nothing once it is told that the merge is left to whoever writes the parent. */
+async function mergeOrQueue(
   store: SqliteTapeStore,
   { child, request, waitMs }: Asked & { waitMs: number },
   context: Context,
-): Promise<number> {
+): Promise<Merged | undefined> {
   try {
-    return await tellMerged(store.merge(child, request), context);
+    return store.merge(child, request);
   } catch (error) {
     if (!parentIsBusy(error)) throw error;
   }
@@ -109,17 +248,30 @@ export async function mergeOrQueue(
   });
   context.status(`${parent} is being written by another process: left in its inbox`);
   if (await drained(store, { name: parent, id, waitMs }))
-    return await tellMerged({ ...store.merge(child, request), repeated: false }, context);
+    return { ...store.merge(child, request), repeated: false };
+  await tellQueued(context, { parent, child, id });
+  return undefined;
+}
+
+async function tellQueued(
+  context: Context,
+  { parent, child, id }: { readonly parent: string; readonly child: string; readonly id: string },
+): Promise<void> {
   await context.answer({
     json: queuedJson(parent, child),
     quiet: id,
     human: `Queued: ${parent} takes ${child} in when it is idle`,
   });
-  return exit.accepted;
 }
 
-async function tellMerged(merged: Merged, context: Context): Promise<number> {
-  const { parent, child, state, seq, range, repeated, complete, conflicts } = merged;
+interface Done {
+  readonly merged: Merged;
+  readonly application: Application | undefined;
+  readonly kept: KeptWorktree | undefined;
+}
+
+async function tellMerged({ merged, application, kept }: Done, context: Context): Promise<void> {
+  const { parent, child, state, seq, range, repeated, complete, conflicts, artifact } = merged;
   const where = `${parent}@${seq}`;
   const brought =
     state === 'discarded'
@@ -135,12 +287,27 @@ async function tellMerged(merged: Merged, context: Context): Promise<number> {
       repeated,
       complete,
       conflicts,
+      ...(artifact !== undefined && { artifact }),
+      ...(application !== undefined && {
+        applied: { state: appliedStates[application.state], dir: application.dir, files: application.files },
+      }),
+      ...(kept !== undefined && { kept }),
       ...(merged.graphLagging === true && { graph_lagging: true }),
     },
     quiet: where,
-    human: repeated
-      ? `${where} has it already: nothing to do`
-      : `${brought}${conflicts.length === 0 ? '' : `; both wrote ${conflicts.map((c) => c.what).join(', ')}`}`,
+    human: [
+      repeated
+        ? `${where} has it already: nothing to do`
+        : `${brought}${conflicts.length === 0 ? '' : `; both wrote ${conflicts.map((c) => c.what).join(', ')}`}`,
+      ...(application === undefined ? [] : [appliedLine(application)]),
+    ].join('\n'),
   });
-  return exit.done;
+}
+
+const appliedStates = { ready: 'applied', already: 'already', empty: 'empty' } as const;
+
+function appliedLine({ state, dir, files }: Application): string {
+  if (state === 'empty') return 'Nothing to apply: no file was changed';
+  if (state === 'already') return `${dir} has all of it already: nothing to apply`;
+  return `Applied to ${dir}: ${files.join(', ')}`;
 }

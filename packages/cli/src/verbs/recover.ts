@@ -1,4 +1,4 @@
-import { deckConfig, modelOptions } from '../deck-config.ts';
+import { deckConfig, runOptions } from '../deck-config.ts';
 import { exit } from '../errors.ts';
 import { safe } from '../output/safe.ts';
 import { needSession } from '../place.ts';
@@ -17,7 +17,7 @@ export const recover: Verb = defineVerb({
     ['tape recover main --abort', 'End the children of main; main is told that they were aborted'],
   ],
   options: (y) =>
-    modelOptions(y)
+    runOptions(y)
       .positional('name', { type: 'string', describe: 'Only this session and what was forked below it' })
       .option('abort', { type: 'boolean', describe: 'End them instead of going on' })
       .option('wait', {

@@ -1,5 +1,5 @@
 import { attach } from '../attach.ts';
-import { deckConfig, modelOptions, needModelFor } from '../deck-config.ts';
+import { deckConfig, needModelFor, runOptions } from '../deck-config.ts';
 import { exit, UsageError } from '../errors.ts';
 import { exitOf, printRuns, resultJson } from '../output/run.ts';
 import { needSession } from '../place.ts';
@@ -23,7 +23,7 @@ export const run: Verb = defineVerb({
     ['tape run main "Plan the release" --model script:answers.json', 'With scripted answers, offline'],
   ],
   options: (y) =>
-    modelOptions(y)
+    runOptions(y)
       .positional('name', { type: 'string', demandOption: true, describe: 'Session; made if there is none' })
       .positional('prompt', { type: 'string', describe: 'What to say (- for stdin, @FILE)' })
       .option('attach', {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { QueueMode, Session } from '@tapedeck/runtime';
-import { modelOptions } from '../deck-config.ts';
+import { runOptions } from '../deck-config.ts';
 import { UsageError } from '../errors.ts';
 import { configUnlessRun, sendAndFollow } from '../sent.ts';
 import { readText } from '../text.ts';
@@ -36,7 +36,7 @@ export const send: Verb = defineVerb({
     ],
   ],
   options: (y) =>
-    modelOptions(y)
+    runOptions(y)
       .positional('name', { type: 'string', demandOption: true, describe: 'Session; made if there is none' })
       .positional('text', {
         type: 'string',

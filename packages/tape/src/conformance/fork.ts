@@ -106,6 +106,17 @@ export const forkChapter: Chapter = ({ test, expect }, open) => {
     expect((await all(store.viewEntries('child'))).map(textOf).includes('m2')).toBe(true);
   });
 
+  test('the worktree that a child is to have is told by its first entry, and is part of what was asked', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 1);
+    const worktree = { repository: '/code/app', git: '/code/app/.git' };
+    const forked = await store.fork('main', { key: 'call-7', worktree });
+    const [start] = await all(store.read(forked.session, { own: true }));
+    expect(start?.payload).toMatchObject({ worktree });
+    expect(await store.fork('main', { key: 'call-7', worktree })).toMatchObject({ repeated: true });
+    expect((await refusal(() => store.fork('main', { key: 'call-7' }))).code).toBe('TAPE_KEY_CONFLICT');
+  });
+
   test('the same key is the same child, also after the parent grew', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 2);

@@ -1,4 +1,6 @@
-import { anchor, assistant, user } from '../entry.ts';
+import { anchor, assistant, type Draft, note, user } from '../entry.ts';
+import { sha256 } from '../hash.ts';
+import type { Json } from '../json.ts';
 import type { TapeStore } from '../store.ts';
 import { all, answers, asks, type Chapter, refusal, sessionOf, textOf } from './contract.ts';
 
@@ -7,6 +9,13 @@ async function childThatIsDone(store: TapeStore): Promise<void> {
   await sessionOf(store, 'main', 2);
   await store.fork('main', { name: 'child' });
   await store.append('child', [user('Do it.'), assistant('done')]);
+}
+
+/** What a child did in its worktree, as its tape has it. */
+function patched(patch: string, paths: readonly string[]): Draft {
+  const files = paths.map((path) => ({ path, change: 'changed', mode: '100644' }));
+  const record = { base: 'a'.repeat(40), tree: 'b'.repeat(40), files, patch: Buffer.from(patch) };
+  return note('workspace/closed', record as unknown as Json);
 }
 
 /** Merges and discards. */
@@ -186,6 +195,66 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
     expect(refused).toMatchObject({ code: 'TAPE_CONFLICT', data: { conflicts: [conflict] } });
     await store.append('main', [anchor('plan', { owner: 'main' })]);
     expect((await store.merge('two')).conflicts).toEqual([{ what: 'state:owner', child: 4, parent: 5 }]);
+  });
+
+  test('the patch of a worktree comes with the merge, and its files count as written', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 1);
+    for (const name of ['one', 'two', 'three']) {
+      await store.fork('main', { name });
+      await store.append(name, [asks('c1'), answers('c1')]);
+    }
+    await store.append('one', [patched('a first try', ['src/old.ts', 'src/first.ts'])]);
+    expect((await store.checkMerge('one')).complete).toBe(true);
+    await store.append('one', [patched('the patch', ['src/a.ts'])]);
+    const artifact = {
+      type: 'patch',
+      blob: sha256('the patch'),
+      bytes: 9,
+      files: [{ path: 'src/a.ts', change: 'changed', mode: '100644' }],
+      base: 'a'.repeat(40),
+      tree: 'b'.repeat(40),
+    };
+    const merged = await store.merge('one');
+    expect(merged).toMatchObject({ complete: true, conflicts: [], artifact });
+    expect(await store.merge('one')).toEqual({ ...merged, repeated: true });
+    const [mark] = await all(store.read('main', { from: merged.seq, to: merged.seq }));
+    expect(mark?.payload).toMatchObject({ state: { artifact } });
+    expect(Buffer.from(await store.blob(artifact.blob)).toString()).toBe('the patch');
+    // A later tool may have written anywhere.
+    await store.append('two', [patched('another', ['src/a.ts', 'src/first.ts'])]);
+    await store.append('two', [asks('c2'), answers('c2')]);
+    const conflict = { what: 'file:src/a.ts', child: 6, parent: merged.seq, via: 'one' };
+    expect(await store.checkMerge('two')).toEqual({ complete: false, conflicts: [conflict] });
+    // What is not on the tape yet can be asked about.
+    expect(await store.checkMerge('three', { written: ['src/a.ts', 'src/old.ts'] })).toEqual({
+      complete: true,
+      conflicts: [{ ...conflict, child: 5 }],
+    });
+  });
+
+  test('the patch of a discarded child is kept, and counts as written by nobody', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 1);
+    for (const name of ['one', 'two']) {
+      await store.fork('main', { name });
+      await store.append(name, [patched(name, ['src/a.ts'])]);
+    }
+    const discarded = await store.merge('one', { strategy: 'discard' });
+    expect(discarded).toMatchObject({ state: 'discarded', artifact: { blob: sha256('one') } });
+    expect((await store.merge('two')).conflicts).toEqual([]);
+  });
+
+  test('an event that only looks like the record of a worktree is none', async () => {
+    await using store = await open();
+    await childThatIsDone(store);
+    const { payload } = patched('x', []);
+    const odd = [{}, null, { ...(payload as object), base: 'HEAD' }, { ...(payload as object), patch: 'x' }];
+    await store.append(
+      'child',
+      odd.map((value) => note('workspace/closed', value as Json)),
+    );
+    expect((await store.merge('child')).artifact).toBe(undefined);
   });
 
   test('a nested fork conflicts with what its grandparent wrote since', async () => {
