@@ -337,6 +337,15 @@ export const contract: Readonly<Record<string, VerbContract>> = {
           ),
         ],
       },
+      {
+        when: 'with `--dry-run`',
+        form: 'one object',
+        fields: [
+          field('parent', 'string', 'name'),
+          field('children', 'array', 'what `fork --dry-run` prints, of each task'),
+          dryRun,
+        ],
+      },
     ],
     quiet: "the children's names, one a line",
     exits: [

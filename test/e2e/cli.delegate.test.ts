@@ -214,3 +214,31 @@ test('fork: what the child is told and may call, and how much it inherits', asyn
   const wrong = await home.here(['fork', 'main', '--window', '0', '--json']);
   expect(wrong.code).toBe(2);
 });
+
+test('delegate --dry-run: what would be forked, and nothing is', async () => {
+  using home = tempHome();
+  home.session('main', user('one'), assistant('1'));
+  const shown = await home.here([
+    'delegate',
+    'main',
+    '--task',
+    'a',
+    '--task',
+    'b',
+    '--context',
+    '1',
+    '--dry-run',
+    '--json',
+  ]);
+  expect(shown.code).toBe(0);
+  expect(json(shown)).toMatchObject({
+    parent: 'main',
+    dry_run: true,
+    children: [
+      { base: 3, range: [3, 3] },
+      { base: 3, range: [3, 3] },
+    ],
+  });
+  using store = home.open();
+  expect(store.sessions({ all: true })).toHaveLength(1);
+});

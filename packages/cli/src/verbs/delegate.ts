@@ -7,6 +7,7 @@ import { childProgress } from '../output/children.ts';
 import { safe } from '../output/safe.ts';
 import { usageJson } from '../output/usage.ts';
 import { needSession, pointOf } from '../place.ts';
+import { forkPreviewJson, forkPreviewText } from '../preview.ts';
 import { readJson, readText } from '../text.ts';
 import { type Context, defineVerb, type Verb } from '../verb.ts';
 import { workspaceIn, workspaceOptions } from '../workspace-options.ts';
@@ -110,6 +111,7 @@ export const delegate: Verb = defineVerb({
         choices: ['completion', 'spawn'],
         describe: 'In which order results are merged',
       })
+      .option('dry-run', { type: 'boolean', describe: 'Show what would be forked, and do nothing' })
       .conflicts('fresh', ['since', 'from', 'context'])
       .conflicts('since', ['from', 'context'])
       .conflicts('from', 'context')
@@ -117,8 +119,6 @@ export const delegate: Verb = defineVerb({
   run: async (args, context) => {
     const { io } = context;
     const options = await optionsOf(args, context);
-    const config = await deckConfig(args, context);
-    needModel(config);
     const tasks: DelegateTask[] = [];
     for (const task of args.task) tasks.push({ task: await readText(task, io) });
     if (tasks.some(({ task }) => task.trim() === ''))
@@ -126,6 +126,13 @@ export const delegate: Verb = defineVerb({
     if (args.resume !== undefined && tasks.length > 1)
       throw new UsageError('cannot delegate: --resume goes on with one child, and takes one --task');
     const since = args.since ?? args.from;
+    if (args.dryRun === true) {
+      if (args.resume !== undefined)
+        throw new UsageError('cannot show what --resume would fork: it forks nothing');
+      return await preview(tasks, { args, options, since }, context);
+    }
+    const config = await deckConfig(args, context);
+    needModel(config);
     const { openDeck } = await import('@tapedeck/runtime');
     return await context.changing(async (store) => {
       const parent = needSession(store, args.parent);
@@ -158,6 +165,32 @@ export const delegate: Verb = defineVerb({
     });
   },
 });
+
+/** Shows what each task's child would inherit and be told. */
+async function preview(
+  tasks: readonly DelegateTask[],
+  { args, options, since }: { args: { parent: string }; options: DelegateOptions; since: string | undefined },
+  context: Context,
+): Promise<number> {
+  return await context.reading(async (store) => {
+    const parent = needSession(store, args.parent);
+    const { context: how } = options;
+    const previews = tasks.map(({ task }) =>
+      store.previewFork(parent.id, {
+        ...(since !== undefined && { since: pointOf(since.replace(/^@(?!\d+$)/, '')) }),
+        ...((options.fresh === true || how === 'fresh') && { fresh: true }),
+        ...(typeof how === 'object' && { window: how.window }),
+        intention: { nextSteps: task },
+      }),
+    );
+    await context.answer({
+      json: { parent: parent.name, children: previews.map(forkPreviewJson), dry_run: true },
+      quiet: parent.name,
+      human: previews.map(forkPreviewText).join('\n'),
+    });
+    return exit.done;
+  });
+}
 
 interface OptionArgs extends ModelArgs {
   readonly from?: string | undefined;
