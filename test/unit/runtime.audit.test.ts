@@ -242,6 +242,41 @@ test('a merge that waited and was refused is shown, until it is done', async () 
   expect(await refused()).toEqual([expect.stringContaining("'nobody'")]);
 });
 
+test('a merge that was done before another was refused does not stand for it, nor do other refusals', async () => {
+  const store = withMain();
+  child(store, 'done', 'completed');
+  store.merge('done');
+  store.append('done', [assistant('More.')]);
+  const lease = store.acquire('main', { id: 'somebody' });
+  store.post('main', {
+    body: { type: 'merge', draft: { child: 'done', strategy: 'discard' } },
+  });
+  store.drain(lease);
+  // As an item that cannot be done leaves it, of whatever sort it is.
+  store.append('main', [note('inbox/refused', { id: 'i', type: 'answer', code: 'SESSION_NO_CALL' })], {
+    lease,
+  });
+  store.append('main', [note('inbox/refused', { id: 'i', type: 'merge', code: 'X', message: 'long ago' })], {
+    lease,
+  });
+  store.release(lease);
+  const refused = (await findingsOf(store)).filter(({ code }) => code === 'merge-refused');
+  expect(refused.map(({ seq, remedy }) => [seq, remedy.act])).toEqual([
+    [4, 'merge'],
+    [6, 'look'],
+  ]);
+});
+
+test('a call whose id was used before is named where it was asked for last', async () => {
+  const store = withMain();
+  const done = toolResult({ toolCallId: 'c1', toolName: 'pay' }, 'x');
+  store.append('main', [asks('c1', 'c2'), done, asks('c1')]);
+  expect((await findingsOf(store)).map(({ seq, message }) => [seq, message.slice(0, 9)])).toEqual([
+    [2, "call 'c2'"],
+    [4, "call 'c1'"],
+  ]);
+});
+
 test('of one session are told it and all that came from it', async () => {
   const store = withMain();
   child(store, 'a', 'completed');

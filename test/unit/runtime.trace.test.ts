@@ -181,6 +181,27 @@ test('a child that was merged many times over is followed once below each', asyn
   expect(lines.filter((line) => line.includes('main@5') && !line.includes('again'))).toHaveLength(1);
 });
 
+test('what two merges brought is told below the first of them', async () => {
+  const store = openStore();
+  store.session('top');
+  store.fork('top', { name: 'main' });
+  store.fork('main', { name: 'child' });
+  store.fork('child', { name: 'grand' });
+  store.append('grand', [assistant('Deep.')]);
+  store.merge('grand');
+  store.merge('child');
+  store.rewind('main', 2);
+  store.merge('child');
+  store.merge('main');
+  const [, ...below] = await from(store, 'top', 3);
+  expect(below).toEqual([
+    '  child 3-5 merged by main@3 hidden by @5',
+    '    grand 4-5 merged by child@4 says message@5',
+    '  child 3-5 merged by main@6',
+    '    grand 4-5 merged by child@4 again',
+  ]);
+});
+
 test('a mark whose content was erased is told by its line', async () => {
   const store = nested();
   store.redact('main', 3, 'a test');

@@ -35,7 +35,7 @@ export async function* examineGraphFile(
       yield finding(line, `line ${line.g} of the lineage, ${told(line)}, is not in the graph file`);
 }
 
-/** A line that stands in the file where it does not belong: in the place of another, or again. */
+/** A line that is not the next: it stands where another belongs, or was written while the lines were read. */
 async function lineOf(store: TapeStore, g: number): Promise<LineageLine | undefined> {
   for await (const line of store.lineage({ from: g })) return line.g === g ? line : undefined;
   return undefined;
@@ -43,20 +43,19 @@ async function lineOf(store: TapeStore, g: number): Promise<LineageLine | undefi
 
 /** The lines of the database, one after the other. */
 class Recorded {
-  readonly #store: TapeStore;
-  #lines: AsyncIterator<LineageLine> | undefined;
+  readonly #lines: AsyncIterator<LineageLine>;
   #ahead: LineageLine | undefined;
-  /** Number of the first line that was not taken. */
-  #next = 1;
 
   constructor(store: TapeStore) {
-    this.#store = store;
+    this.#lines = (async function* () {
+      yield* store.lineage();
+    })();
   }
 
   /** The lines before a number that were not taken yet: they are now. */
   async *before(g: number): AsyncGenerator<LineageLine> {
     for (let line = await this.#peek(); line !== undefined && line.g < g; line = await this.#peek()) {
-      this.#take(line);
+      this.#ahead = undefined;
       yield line;
     }
   }
@@ -65,32 +64,16 @@ class Recorded {
   async take(g: number): Promise<LineageLine | undefined> {
     const line = await this.#peek();
     if (line?.g !== g) return undefined;
-    this.#take(line);
+    this.#ahead = undefined;
     return line;
   }
 
-  #take({ g }: LineageLine): void {
-    this.#ahead = undefined;
-    this.#next = g + 1;
-  }
-
   async #peek(): Promise<LineageLine | undefined> {
-    if (this.#ahead !== undefined) return this.#ahead;
-    this.#ahead = await this.#read();
-    // An act that was done meanwhile has written to the file, too.
     if (this.#ahead === undefined) {
-      this.#lines = undefined;
-      this.#ahead = await this.#read();
+      const { value, done } = await this.#lines.next();
+      if (done !== true) this.#ahead = value;
     }
     return this.#ahead;
-  }
-
-  async #read(): Promise<LineageLine | undefined> {
-    this.#lines ??= (async function* (store: TapeStore, from: number) {
-      yield* store.lineage({ from });
-    })(this.#store, this.#next);
-    const { value, done } = await this.#lines.next();
-    return done === true ? undefined : value;
   }
 }
 
