@@ -1,6 +1,7 @@
 import {
   type ForkPreview,
   isObject,
+  type Merged,
   type MergePreview,
   type MergeRequest,
   type PreviewEntry,
@@ -15,6 +16,20 @@ type Json = Readonly<Record<string, unknown>>;
 /** Whether a merge is refused for somebody who writes the parent: it can wait in its inbox. A busy child is the caller's to wait for. */
 export function parentIsBusy(error: unknown): boolean {
   return error instanceof TapeError && error.code === 'TAPE_BUSY' && error.data.child === undefined;
+}
+
+/** The receipt of a merge, done or shown, as `--json` gives it. */
+export function mergedJson({
+  parent,
+  child,
+  state,
+  seq,
+  range,
+  repeated,
+  complete,
+  conflicts,
+}: Omit<Merged, 'graphLagging'>): Json {
+  return { parent, child, state, seq, range, repeated, complete, conflicts };
 }
 
 /** A merge that waits in its parent's inbox, as `--json` gives it. */
@@ -47,14 +62,7 @@ export async function previewMerge(
   const act = state === 'discarded' ? `discard ${child} at` : `merge ${child}:${range[0]}-${range[1]} into`;
   await context.answer({
     json: {
-      parent,
-      child,
-      state,
-      seq,
-      range,
-      repeated,
-      complete,
-      conflicts,
+      ...mergedJson(preview),
       entries: entries.map(entryJson),
       text,
       dry_run: true,

@@ -11,7 +11,7 @@ import {
 import { deckConfig, type ModelArgs, modelOptions } from '../deck-config.ts';
 import { exit, UsageError } from '../errors.ts';
 import { needSession } from '../place.ts';
-import { parentIsBusy, previewMerge, queuedJson } from '../preview.ts';
+import { mergedJson, parentIsBusy, previewMerge, queuedJson } from '../preview.ts';
 import { readText } from '../text.ts';
 import { type Context, defineVerb, type Verb } from '../verb.ts';
 import { drained } from './append.ts';
@@ -271,7 +271,7 @@ interface Done {
 }
 
 async function tellMerged({ merged, application, kept }: Done, context: Context): Promise<void> {
-  const { parent, child, state, seq, range, repeated, complete, conflicts, artifact } = merged;
+  const { parent, child, state, seq, range, repeated, conflicts, artifact } = merged;
   const where = `${parent}@${seq}`;
   const brought =
     state === 'discarded'
@@ -279,14 +279,7 @@ async function tellMerged({ merged, application, kept }: Done, context: Context)
       : `Merged ${child}:${range[0]}-${range[1]} into ${where}`;
   await context.answer({
     json: {
-      parent,
-      child,
-      state,
-      seq,
-      range,
-      repeated,
-      complete,
-      conflicts,
+      ...mergedJson(merged),
       ...(artifact !== undefined && { artifact }),
       ...(application !== undefined && {
         applied: { state: appliedStates[application.state], dir: application.dir, files: application.files },
