@@ -133,7 +133,7 @@ test('a merge into a parent that another process runs arrives once, at its next 
   await child.run('Check the docs.');
   await using running = startProcess(runner, home.path, model, 'main', 'Work');
   await running.said('at work');
-  const merged = await child.finish();
+  const merged = await child.finish({ at: 'step' });
   expect(merged).toMatchObject({ parent: 'main', state: 'merged' });
   await running.said('finish stop');
   await running.done();
@@ -173,7 +173,7 @@ test('a merge into a parent that this process runs arrives once, at its next set
   await child.run('Check the docs.');
   const run = main.run('Work');
   await started.promise;
-  const [merged, result] = await Promise.all([child.finish(), run]);
+  const [merged, result] = await Promise.all([child.finish({ at: 'step' }), run]);
   expect(result).toMatchObject({ text: 'I see the report.' });
   expect(merged).toMatchObject({ seq: 5 });
   expect(linesOf(home, 'main').filter((line) => line === 'anchor merge/docs')).toHaveLength(1);

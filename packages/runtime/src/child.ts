@@ -57,7 +57,7 @@ export class Child extends Session implements AsyncDisposable {
 
   /** Merges the child into its parent. Again, it gives the same receipt. */
   async finish(options: MergeOptions = {}): Promise<Merged> {
-    this.#merged = await mergeChild(this.#parts, this.id, options);
+    this.#merged = await mergeChild(this.#parts, this.name, options);
     return this.#merged;
   }
 
