@@ -124,8 +124,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a merge is keyed by something that changes when it is tried again',
     file: tape('merge'),
-    find: 'hex(plan.childHead)}`;',
-    replace: 'sources.newId()}`;',
+    find: 'const head = hex(childHead);',
+    replace: 'const head = Math.random();',
     test: 'test/contract/sqlite-memory.test.ts',
   },
   {
@@ -205,10 +205,34 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a run that was started at once is forgotten by the end of the one before',
     file: runtime('worker'),
-    find: 'this.#serving = work().catch((error) => {',
-    replace: 'this.#serving = work().finally(() => this.#leave()).catch((error) => {',
+    find: 'const served = work().catch((error) => {',
+    replace: 'const served = work().finally(() => this.#leave()).catch((error) => {',
     test: 'test/unit/runtime.sending.test.ts',
     only: 'at once, and send to it',
+  },
+  {
+    name: 'a tool that a child may not call comes back to its own children',
+    file: runtime('settings'),
+    find: 'allowed = new Set(tools).intersection(allowed ?? new Set(tools));',
+    replace: 'allowed ??= new Set(tools);',
+    test: 'test/unit/runtime.budgets.test.ts',
+    only: 'tools that a child may not call',
+  },
+  {
+    name: 'what a sibling was promised is given away twice',
+    file: runtime('budget'),
+    find: 'const promised = terms.treeBudget ?? terms.budget ?? {};',
+    replace: 'const promised: Budget = {};',
+    test: 'test/unit/runtime.budgets.test.ts',
+    only: 'what a sibling was promised',
+  },
+  {
+    name: 'a result that was to start its parent does not',
+    file: tape('merge'),
+    find: 'if (draft.notify === true && !discard)',
+    replace: 'if (draft.notify === true && discard)',
+    test: 'test/unit/runtime.delegate-tool.test.ts',
+    only: 'with notify_parent',
   },
   {
     name: 'an aborted run leaves its children running',

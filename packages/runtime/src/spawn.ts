@@ -1,4 +1,11 @@
-import { childName, type Deliver, type ForkRequest, type JsonObject, type SessionInfo } from '@tapedeck/tape';
+import {
+  childName,
+  type Deliver,
+  type ForkRequest,
+  type JsonObject,
+  type SessionInfo,
+  workerInstructions,
+} from '@tapedeck/tape';
 import { type Budget, needRoom } from './budget.ts';
 import { carriedModel } from './carried-model.ts';
 import { limitsOf } from './config.ts';
@@ -6,7 +13,6 @@ import type { DeckParts } from './deck.ts';
 import { SessionError } from './errors.ts';
 import type { ModelSpec } from './model-spec.ts';
 import { parentOf, type Settings, type Terms } from './settings.ts';
-import { workerInstructions } from './worker-prompt.ts';
 import { openWorktree, type WorkspaceOptions, withWorktree } from './workspace-open.ts';
 
 /** The form of a result: an AI SDK `Output.object({ schema })`, or anything else that tells its JSON Schema in the same way. */

@@ -179,7 +179,8 @@ export function mergedBefore(db: Writer['db'], plan: MergePlan, draft: MergeDraf
 }
 
 function mergeKey({ child, childHead }: MergePlan): string {
-  return `merge:${child.ulid}:${hex(childHead)}`;
+  const head = hex(childHead);
+  return `merge:${child.ulid}:${head}`;
 }
 
 function checkMergeable({ db, sources }: Writer, child: TapeRow, into: TapeRow, draft: MergeDraft): void {

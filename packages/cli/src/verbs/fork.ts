@@ -1,4 +1,4 @@
-import { type Forked, type ForkRequest, type Intention, view } from '@tapedeck/tape';
+import { type Forked, type ForkRequest, type Intention, view, workerInstructions } from '@tapedeck/tape';
 import { UsageError } from '../errors.ts';
 import { needSession, pointOf, readPlace } from '../place.ts';
 import { forkPreviewJson, forkPreviewText } from '../preview.ts';
@@ -74,7 +74,6 @@ export const fork: Verb = defineVerb({
     const read = async (text: string | undefined) =>
       text === undefined ? undefined : await readText(text, io);
     const told = await read(args.instructions);
-    const { workerInstructions } = await import('@tapedeck/runtime/worker-prompt');
     const isPart = args.fresh === true || since !== undefined || args.window !== undefined;
     const instructions = told ?? (isPart ? workerInstructions : undefined);
     const tools = args.tool === undefined ? {} : { tools: args.tool };
