@@ -195,6 +195,27 @@ test('a subscription from a position tells events in the order of the run itself
   expect(told.filter((line) => recorded.test(line))).toEqual(live.filter((line) => recorded.test(line)));
 });
 
+test('a subscription from a position tells of calls that wait as the run itself does', async () => {
+  const pay = tool({ inputSchema: z.object({}), needsApproval: true, execute: async () => 'paid' });
+  await using home = await scriptedDeck([{ toolCalls: [{ name: 'pay', input: {}, id: 'p1' }] }], {
+    tools: { pay },
+  });
+  const main = await home.deck.session('main');
+  const live = (await eventsOf(main.run('Pay'))).map(eventLine);
+  const stop = new AbortController();
+  const told: SessionEvent[] = [];
+  for await (const event of main.subscribe({ from: 1, signal: stop.signal })) {
+    told.push(event);
+    if (event.type === 'session-completed') stop.abort();
+  }
+  const recorded = /^(?:run-started|tool-detected|tool-waiting|iteration-completed|session-completed)/;
+  expect(told.map(eventLine)).toEqual(live.filter((line) => recorded.test(line)));
+  expect(told.at(-2)).toEqual({
+    type: 'tool-waiting',
+    calls: [{ toolCallId: 'p1', name: 'pay', input: {}, for: 'approval' }],
+  });
+});
+
 test('a run that cannot begin is told to those who have its stream alone', async () => {
   await using home = await scriptedDeck([{ text: 'Hi.', delayMs: 60_000 }]);
   const main = await home.deck.session('main');

@@ -1,5 +1,6 @@
 import { clientCalls, type Entry, isObject, type Json, type Part } from '@tapedeck/tape';
 import { type Chunk, eventChunk, headOf } from './chunks.ts';
+import type { WaitingCall } from './events.ts';
 import type { Fresh } from './tail.ts';
 import { noUsage, type Usage } from './usage.ts';
 
@@ -7,7 +8,10 @@ import { noUsage, type Usage } from './usage.ts';
  * An entry as those who watch a run see it. A message that a person or an agent wrote is a `data-message` part, one that
  * a merge brought a `data-merge` part; what nobody is shown gives nothing. Pure.
  */
-function* chunksOf(entry: Entry, seen: readonly Chunk[] = []): Generator<Chunk> {
+function* chunksOf(
+  entry: Entry,
+  { seen, asked }: { readonly seen: readonly Chunk[]; readonly asked: readonly Part[] },
+): Generator<Chunk> {
   const { kind, payload, name } = entry;
   if (!isObject(payload)) return;
   if (kind === 'message')
@@ -18,10 +22,25 @@ function* chunksOf(entry: Entry, seen: readonly Chunk[] = []): Generator<Chunk> 
     yield eventChunk({ type: 'session-completed', finish: 'error', haltedAtLimit: false });
   } else if (name === 'run/halted')
     yield eventChunk({ type: 'session-completed', finish: 'halted', haltedAtLimit: true });
-  else if (name === 'run/aborted') {
+  else if (name === 'run/waiting') {
+    yield eventChunk({ type: 'tool-waiting', calls: waitingCalls(payload.calls, asked) });
+    yield eventChunk({ type: 'session-completed', finish: 'waiting', haltedAtLimit: false });
+  } else if (name === 'run/aborted') {
     yield { type: 'abort', reason: String(payload.reason) };
     yield eventChunk({ type: 'session-cancelled', reason: String(payload.reason) });
   }
+}
+
+/** The calls that a note says wait, with the arguments that the answer before it gave them. */
+function waitingCalls(calls: Json | undefined, asked: readonly Part[]): WaitingCall[] {
+  return (Array.isArray(calls) ? calls.filter(isObject) : []).flatMap(
+    ({ toolCallId, toolName, for: what }) => {
+      if (what !== 'approval' && what !== 'result' && what !== 'tool') return [];
+      const input = asked.find((part) => part.toolCallId === toolCallId)?.input;
+      const name = String(toolName);
+      return [{ toolCallId: String(toolCallId), name, input: (input ?? {}) as Json, for: what }];
+    },
+  );
 }
 
 function* messageChunks({ payload, meta, seq, tape }: Entry): Generator<Chunk> {
@@ -34,7 +53,7 @@ function* messageChunks({ payload, meta, seq, tape }: Entry): Generator<Chunk> {
 function* answerChunks(entry: Entry, seen: readonly Chunk[]): Generator<Chunk> {
   const { payload, seq } = entry;
   if (!isObject(payload)) return;
-  const content = (Array.isArray(payload.content) ? payload.content : []) as unknown as readonly Part[];
+  const content = partsOf(entry);
   const left = new Seen(seen);
   if (!left.isBegun) yield { type: 'start-step' };
   for (const [i, part] of content.entries()) yield* partChunks(part, `${seq}-${i}`, left);
@@ -161,11 +180,13 @@ export async function* watchChunks(fresh: AsyncIterable<Fresh>): AsyncGenerator<
   let run: unknown;
   let seen: Chunk[] = [];
   let over: Chunk | undefined;
+  let asked: readonly Part[] = [];
   for await (const item of fresh) {
     const of = item.type === 'chunk' ? item.run : item.entry.meta.run;
     // The results of a step's calls belong to it; whatever else comes, comes after it.
     if (over !== undefined && (item.type === 'chunk' || endsStep(item.entry))) {
-      yield over;
+      // A run that waits has not come to the end of its step.
+      if (item.type === 'chunk' || item.entry.name !== 'run/waiting') yield over;
       over = undefined;
     }
     if (of !== undefined && of !== run) {
@@ -182,14 +203,16 @@ export async function* watchChunks(fresh: AsyncIterable<Fresh>): AsyncGenerator<
     }
     if (item.type === 'entry') {
       const { entry } = item;
-      yield* chunksOf(entry, isAnswer(entry) ? seen : []);
+      yield* chunksOf(entry, { seen: isAnswer(entry) ? seen : [], asked });
       if (!isAnswer(entry)) continue;
+      asked = partsOf(entry);
       seen = [];
       over = iterationEvent(entry);
       if (over !== undefined && clientCalls(entry.payload).length === 0) {
         yield over;
         over = undefined;
-        const finish = entry.meta.finish === 'length' ? 'length' : 'stop';
+        const { finish: how } = entry.meta;
+        const finish = how === 'length' || how === 'error' ? how : 'stop';
         yield eventChunk({ type: 'session-completed', finish, haltedAtLimit: false });
       }
     } else if (headOf(item.chunk) !== undefined) {
@@ -202,6 +225,12 @@ export async function* watchChunks(fresh: AsyncIterable<Fresh>): AsyncGenerator<
   }
   if (over !== undefined) yield over;
   if (run !== undefined) yield { type: 'finish' };
+}
+
+function partsOf({ payload }: Entry): readonly Part[] {
+  return (isObject(payload) && Array.isArray(payload.content)
+    ? payload.content
+    : []) as unknown as readonly Part[];
 }
 
 /** Whether an entry is none of what comes while the calls of a step are run. */
