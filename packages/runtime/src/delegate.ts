@@ -4,7 +4,7 @@ import PQueue from 'p-queue';
 import type { Budget } from './budget.ts';
 import { Child } from './child.ts';
 import type { DeckParts } from './deck.ts';
-import { deliver } from './deliver.ts';
+import { type Delivered, deliver } from './deliver.ts';
 import { messageOf, SessionError } from './errors.ts';
 import { EventLog } from './event-log.ts';
 import type { SessionEvent } from './events.ts';
@@ -279,16 +279,23 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
     const status = run.broken === true ? 'failed' : (info.task ?? 'completed');
     this.#events.push({ type: 'child-ended', session: child.name, status });
     try {
-      const merged = await this.#deliver(info, run);
+      const { merged, fault } = await this.#deliver(info, run);
       if (merged !== undefined) this.#events.push({ type: 'child-merged', session: child.name, merged });
-      return { ...ended, status, merged, ...(run.error !== undefined && { error: run.error }) };
+      const error = run.error ?? fault;
+      return {
+        ...ended,
+        // As its parent was told.
+        status: fault === undefined ? status : 'failed',
+        merged,
+        ...(error !== undefined && { error }),
+      };
     } catch (error) {
       return { ...ended, status, merged: undefined, error: messageOf(error) };
     }
   }
 
   /** Merges a child whose task has ended: whoever ran it elsewhere may still be about to let go of it. */
-  async #deliver(info: SessionInfo, run: RunEnd): Promise<Merged | undefined> {
+  async #deliver(info: SessionInfo, run: RunEnd): Promise<Delivered> {
     const { strategy, onConflict, at, by } = this.#asked.options;
     const broken =
       run.broken === true
