@@ -208,6 +208,29 @@ test('an anchor that does not exist forks nothing', async () => {
   expect(home.store.sessions({ all: true })).toHaveLength(1);
 });
 
+test.each([
+  { name: 'go beyond a limit', more: {}, code: 'SESSION_LIMIT' },
+  { name: 'have a name that is taken', more: { name: 'taken' }, code: 'TAPE_EXISTS' },
+  { name: 'have the name of another', more: { name: 'a' }, code: 'SESSION_BAD_INPUT' },
+  { name: 'be no child', more: { resume: 'taken' }, code: 'SESSION_BAD_INPUT' },
+  {
+    name: 'have a budget of nothing known',
+    more: { budget: { steps: 1, minutes: 1 } },
+    code: 'SESSION_BAD_INPUT',
+  },
+  { name: 'be told too much', more: { task: 'x'.repeat(17 << 20) }, code: 'TAPE_BAD_ENTRY' },
+])('where the last of them would $name, no child is forked', async ({ more, code }) => {
+  await using home = await scriptedDeck(answers([0, 0, 0]), {
+    limits: { maxChildren: code === 'SESSION_LIMIT' ? 2 : 3 },
+  });
+  const main = await home.deck.session('main');
+  await home.deck.session('taken');
+  const [a, b, c = { task: '' }] = tasks(3);
+  const all = [a, b, { ...c, ...more }].filter((task) => task !== undefined);
+  await expect(main.delegate(all)).rejects.toMatchObject({ code });
+  expect(home.store.sessions({ parent: 'main', all: true })).toEqual([]);
+});
+
 test('a task may have a model of its own', async () => {
   await using home = await scriptedDeck([{ text: 'by default' }]);
   const other = home.script([{ text: 'by another' }]);

@@ -8,13 +8,14 @@ import { type Delivered, deliver } from './deliver.ts';
 import { messageOf, SessionError } from './errors.ts';
 import { EventLog } from './event-log.ts';
 import type { SessionEvent } from './events.ts';
+import { depthOf } from './fork-limits.ts';
 import { childIsBusy, type MergeOptions } from './merge.ts';
 import type { MergeText } from './merge-text.ts';
 import { type ModelSpec, resolveModel } from './model-spec.ts';
 import { toldBy } from './outcome.ts';
 import type { Session } from './session.ts';
 import type { RunOptions } from './session-options.ts';
-import { depthOf, type ForkOptions, type OutputSpec, type SpawnedBy, spawn } from './spawn.ts';
+import { type ForkOptions, needForks, type OutputSpec, type SpawnedBy, spawn } from './spawn.ts';
 import type { DeckTools } from './tool-traits.ts';
 import type { Usage } from './usage.ts';
 import type { WorkspaceOptions } from './workspace-open.ts';
@@ -104,7 +105,8 @@ interface Forked {
 
 /**
  * A delegation under way: iterate it for what happens, await it for what the children came to, in the order of the
- * tasks. It goes on whether or not anyone reads. It rejects before anything is forked when a model cannot be used.
+ * tasks. It goes on whether or not anyone reads. It rejects before anything is forked when a model cannot be used, or
+ * when one of the children cannot be forked.
  */
 export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readonly ChildOutcome[]> {
   readonly #parts: DeckParts;
@@ -161,6 +163,7 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
   async #work(): Promise<readonly ChildOutcome[]> {
     const { tasks, options } = this.#asked;
     await checkModels(this.#parts, tasks, options);
+    await this.#needAll();
     const forked: Forked[] = [];
     for (const task of tasks) {
       const child = await this.#childFor(task);
@@ -189,27 +192,41 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
     return await Promise.all(outcomes);
   }
 
+  /** One child alone is not forked where the others cannot be. */
+  async #needAll(): Promise<void> {
+    const { tasks, options } = this.#asked;
+    if (tasks.length < 2) return;
+    const { by } = options;
+    const parent = await this.#parent.info();
+    for (const { resume } of tasks) if (resume !== undefined) await this.#resumed(parent, resume);
+    const forks = tasks
+      .filter(({ resume }) => resume === undefined)
+      .map((task) => ({ options: forkOptions(task, options, by?.blocking === true), by }));
+    await needForks(this.#parts, parent, forks);
+  }
+
+  /** A child that is to be gone on with. */
+  async #resumed(parent: SessionInfo, ref: string): Promise<SessionInfo> {
+    const info = await this.#parts.store.find(ref);
+    if (info?.parentId !== parent.id)
+      throw new SessionError(
+        'SESSION_BAD_INPUT',
+        `cannot go on with '${ref}': it is no child of '${parent.name}'`,
+        { data: { session: parent.name, child: ref } },
+      );
+    if (info.delivery === 'discarded')
+      throw new SessionError('SESSION_ENDED', `cannot go on with '${ref}': it was discarded`, {
+        data: { session: ref },
+      });
+    return info;
+  }
+
   async #childFor(task: DelegateTask): Promise<Child> {
-    const { store } = this.#parts;
     const { options } = this.#asked;
     const { by } = options;
     const parent = await this.#parent.info();
-    if (task.resume !== undefined) {
-      const info = await store.find(task.resume);
-      if (info?.parentId !== parent.id)
-        throw new SessionError(
-          'SESSION_BAD_INPUT',
-          `cannot go on with '${task.resume}': it is no child of '${parent.name}'`,
-          {
-            data: { session: parent.name, child: task.resume },
-          },
-        );
-      if (info.delivery === 'discarded')
-        throw new SessionError('SESSION_ENDED', `cannot go on with '${task.resume}': it was discarded`, {
-          data: { session: task.resume },
-        });
-      return new Child(this.#parts, info, { onUnmerged: 'keep' });
-    }
+    if (task.resume !== undefined)
+      return new Child(this.#parts, await this.#resumed(parent, task.resume), { onUnmerged: 'keep' });
     const fork = forkOptions(task, options, by?.blocking === true);
     const { info, directory } = await spawn(this.#parts, parent, { options: fork, by });
     return new Child(this.#parts, info, { ...fork, directory, onUnmerged: 'keep' });
