@@ -3,7 +3,9 @@ import { anchor, isObject, type SqliteTapeStore, user } from '@tapedeck/tape';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { openDeck } from '../support/deck.ts';
 import { entryLines, eventsOf, scriptedDeck } from '../support/scripted.ts';
+import { openStore } from '../support/store.ts';
 
 /** Answers of the letters a, b, c …: each after so many milliseconds. */
 const answers = (delays: readonly number[]): ScriptAnswer[] =>
@@ -142,6 +144,35 @@ test('aborting a delegation ends all its children, and merges what they did', as
     ['c', 'aborted'],
   ]);
   expect(merged(home.store).sort()).toEqual(['a', 'b', 'c']);
+});
+
+test('closing the deck merges what children did that were at work, and leaves those that had not begun to a recovery', async () => {
+  const store = openStore();
+  store.session('main');
+  await using home = await scriptedDeck(answers([60_000, 0]), { store });
+  const main = await home.deck.session('main');
+  const delegation = main.delegate(tasks(2), { concurrency: 1 });
+  for await (const event of delegation)
+    if (event.type === 'child-event' && event.event.type === 'run-started') break;
+  await home.deck[Symbol.asyncDispose]();
+  expect(await delegation).toMatchObject([
+    { session: 'a', status: 'aborted', merged: { state: 'merged' } },
+    { session: 'b', status: 'running', error: expect.stringContaining('the deck was closed') },
+  ]);
+  expect(store.find('b')?.task).toBeUndefined();
+  await using next = await openDeck({ store, model: home.spec });
+  expect(await next.recover()).toMatchObject({ resumed: ['b'], merged: ['b'] });
+  expect(merged(store)).toEqual(['a', 'b']);
+});
+
+test('a deck is idle when no run is under way, and no child at work', async () => {
+  await using home = await scriptedDeck(answers([0, 20, 40]));
+  await home.deck.idle();
+  const main = await home.deck.session('main');
+  const delegation = main.delegate(tasks(3), { concurrency: 1 });
+  await home.deck.idle();
+  expect(merged(home.store)).toEqual(['a', 'b', 'c']);
+  expect(await delegation).toHaveLength(3);
 });
 
 test('a task of a key that was delegated before is the same child, and nothing is run twice', async () => {

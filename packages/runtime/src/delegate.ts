@@ -130,6 +130,11 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
     this.#signal = AbortSignal.any([this.#controller.signal, ...given]);
     this.#outcomes = this.#work().finally(() => this.#events.close());
     this.#outcomes.catch((error) => this.#forked.reject(error));
+    const { delegations } = parts;
+    const outcomes = this.#outcomes;
+    delegations.add(outcomes);
+    const over = () => delegations.delete(outcomes);
+    outcomes.then(over, over);
     this.#forked.promise.catch(() => {});
   }
 
@@ -271,6 +276,8 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
         const code = error instanceof SessionError ? error.code : undefined;
         // A child of a key that was delegated before, and came to its end then.
         if (code === 'SESSION_ENDED') return {};
+        // It has not begun, and is left to whoever recovers it.
+        if (code === 'SESSION_CLOSED') return { error: messageOf(error), closed: true };
         // The run could not start or not be recorded: its parent is told all the same.
         if (code !== 'SESSION_BUSY') return { error: messageOf(error), broken: true };
         // Another process has been given the same key, and is at work on it.
@@ -289,8 +296,8 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
       text: told.text,
       ...(told.value !== undefined && typeof told.value !== 'string' && { output: told.value }),
     };
-    if (run.waits === true) {
-      const error = `cannot merge '${child.name}' yet: it waits for an answer`;
+    if (run.waits === true || run.closed === true) {
+      const error = run.error ?? `cannot merge '${child.name}' yet: it waits for an answer`;
       return { ...ended, status: 'running', merged: undefined, error };
     }
     const status = run.broken === true ? 'failed' : (info.task ?? 'completed');
@@ -314,6 +321,7 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
   /** Merges a child whose task has ended: whoever ran it elsewhere may still be about to let go of it. */
   async #deliver(info: SessionInfo, run: RunEnd): Promise<Delivered> {
     const { strategy, onConflict, at, by } = this.#asked.options;
+    const { closing } = this.#parts;
     const broken =
       run.broken === true
         ? ({
@@ -333,10 +341,10 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
           // The call of a run that is being aborted never gets its result.
           answered: by?.blocking === true && !this.#signal.aborted,
           // That call stays open until the next run of the parent: nobody waits for that here.
-          ...(by?.blocking === true && { waitMs: 0 }),
+          ...(by?.blocking === true || closing.aborted ? { waitMs: 0 } : { signal: closing }),
         });
       } catch (error) {
-        if (!childIsBusy(error) || this.#signal.aborted) throw error;
+        if (!childIsBusy(error) || this.#signal.aborted || closing.aborted) throw error;
         await sleep(pollMs);
       }
     }
@@ -351,6 +359,8 @@ export interface RunEnd {
   readonly broken?: true;
   /** A person or a client has to answer a call before the child goes on. */
   readonly waits?: true;
+  /** The deck was closed before it could begin. */
+  readonly closed?: true;
 }
 
 const pollMs = 50;
