@@ -1,6 +1,7 @@
 import { assistant, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { json, jsonError, tapeHere } from '../support/cli.ts';
+import { project } from '../support/project.ts';
 import { lastUserText, startProvider } from '../support/provider.ts';
 import { entryLines } from '../support/scripted.ts';
 import { type TempHome, tempHome } from '../support/temp-home.ts';
@@ -100,6 +101,37 @@ test('delegate --on-complete notify_parent: each result gives the parent one run
   ];
   expect((await home.tape(args, { env: provider.env })).code).toBe(0);
   expect(linesOf(home, 'main').filter((line) => line === 'assistant: Noted.')).toHaveLength(2);
+});
+
+test('run: children that it left in the background are waited for, and what their results start is printed', async () => {
+  using p = project();
+  const config = p.write(
+    'delegating.mjs',
+    "import { delegationTools } from '@tapedeck/runtime';\nexport default { tools: delegationTools() };\n",
+  );
+  const tasks = [{ task: 'Check a' }, { task: 'Check b' }];
+  const asked = { tasks, background: true, trigger_on_complete: 'notify_parent', context: 'fresh' };
+  await using provider = await startProvider((request) => {
+    const said = lastUserText(request);
+    if (said.includes('has ended')) return { text: 'Noted.' };
+    if (said.includes('Check')) return { text: 'Checked.' };
+    return request.messages.at(-1)?.role === 'tool'
+      ? { text: 'Started.' }
+      : { calls: [{ name: 'delegate', arguments: asked }] };
+  });
+  const args = ['run', 'main', 'Go', '--config', config, '--json', ...model];
+  const done = await p.tape(args, { env: provider.env });
+  expect(done.code).toBe(0);
+  expect(json(done)).toMatchObject({
+    text: 'Started.',
+    other_runs: [{ text: 'Noted.' }, { text: 'Noted.' }],
+  });
+  expect(json<unknown[]>(await p.here(['log', 'main', '--kind', 'anchor', '--json']))).toMatchObject([
+    { name: 'session/start' },
+    { payload: { state: { status: 'completed' } } },
+    { payload: { state: { status: 'completed' } } },
+  ]);
+  expect((await p.here(['audit', '--quiet'])).stdout).toBe('ok\n');
 });
 
 test.each([

@@ -126,6 +126,38 @@ test('what a sibling was promised counts as taken until it has ended: a fork tha
   });
 });
 
+test('what several children are promised must be there for all of them, or none is forked', async () => {
+  await using home = await scriptedDeck([{ text: 'Done.' }]);
+  const main = await home.deck.session('main');
+  const kid = await main.fork({ name: 'kid', treeBudget: { tokens: 100 }, onUnmerged: 'keep' });
+  const tasks = [{ task: 'one' }, { task: 'two' }];
+  await expect(kid.delegate(tasks, { budget: { tokens: 60 } })).rejects.toMatchObject({
+    code: 'SESSION_LIMIT',
+    message: expect.stringMatching(/100 of 100 are left, and 2 children would get 120/),
+  });
+  expect(home.store.sessions({ parent: 'kid', all: true })).toEqual([]);
+  expect(await kid.delegate(tasks, { budget: { tokens: 50 } })).toHaveLength(2);
+});
+
+test('the bound that a deck gives to trees holds for all of a tree, and keeps nobody in it from delegating', async () => {
+  const delegate = (session: string): ScriptAnswer[] => [
+    { toolCalls: [{ name: 'delegate', input: { tasks: [{ task: 'Go' }] } }], when: { session } },
+    { text: 'Done.', when: { session } },
+  ];
+  await using home = await scriptedDeck(
+    [...delegate('kid'), ...delegate('kid-fork-????????'), ...endless('kid-fork-*')],
+    { tools: { step, ...delegationTools() }, budget: { tree: { steps: 9 } }, limits: { maxSteps: 50 } },
+  );
+  const main = await home.deck.session('main');
+  await main.delegate({ task: 'Go', name: 'kid' });
+  const [below] = home.store.sessions({ parent: 'kid', all: true });
+  const [deepest] = home.store.sessions({ parent: below?.name ?? '', all: true });
+  expect(haltOf(home.store, deepest?.name ?? '')).toMatchObject({
+    limit: 'steps',
+    message: "the steps of 'kid' and those under it are used up: 9 of 9",
+  });
+});
+
 test('a child that is no deeper than allowed can be forked; one more is refused, before anything is written', async () => {
   await using home = await scriptedDeck([]);
   let at = await home.deck.session('main');

@@ -3,7 +3,9 @@ import { anchor, isObject, type SqliteTapeStore, user } from '@tapedeck/tape';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { openDeck } from '../support/deck.ts';
 import { entryLines, eventsOf, scriptedDeck } from '../support/scripted.ts';
+import { openStore } from '../support/store.ts';
 
 /** Answers of the letters a, b, c …: each after so many milliseconds. */
 const answers = (delays: readonly number[]): ScriptAnswer[] =>
@@ -144,6 +146,35 @@ test('aborting a delegation ends all its children, and merges what they did', as
   expect(merged(home.store).sort()).toEqual(['a', 'b', 'c']);
 });
 
+test('closing the deck merges what children did that were at work, and leaves those that had not begun to a recovery', async () => {
+  const store = openStore();
+  store.session('main');
+  await using home = await scriptedDeck(answers([60_000, 0]), { store });
+  const main = await home.deck.session('main');
+  const delegation = main.delegate(tasks(2), { concurrency: 1 });
+  for await (const event of delegation)
+    if (event.type === 'child-event' && event.event.type === 'run-started') break;
+  await home.deck[Symbol.asyncDispose]();
+  expect(await delegation).toMatchObject([
+    { session: 'a', status: 'aborted', merged: { state: 'merged' } },
+    { session: 'b', status: 'running', error: expect.stringContaining('the deck was closed') },
+  ]);
+  expect(store.find('b')?.task).toBeUndefined();
+  await using next = await openDeck({ store, model: home.spec });
+  expect(await next.recover()).toMatchObject({ resumed: ['b'], merged: ['b'] });
+  expect(merged(store)).toEqual(['a', 'b']);
+});
+
+test('a deck is idle when no run is under way, and no child at work', async () => {
+  await using home = await scriptedDeck(answers([0, 20, 40]));
+  await home.deck.idle();
+  const main = await home.deck.session('main');
+  const delegation = main.delegate(tasks(3), { concurrency: 1 });
+  await home.deck.idle();
+  expect(merged(home.store)).toEqual(['a', 'b', 'c']);
+  expect(await delegation).toHaveLength(3);
+});
+
 test('a task of a key that was delegated before is the same child, and nothing is run twice', async () => {
   let runs = 0;
   const work = tool({
@@ -206,6 +237,29 @@ test('an anchor that does not exist forks nothing', async () => {
   const main = await home.deck.session('main');
   await expect(main.delegate(tasks(2), { since: 'plan' })).rejects.toMatchObject({ code: 'TAPE_NO_ANCHOR' });
   expect(home.store.sessions({ all: true })).toHaveLength(1);
+});
+
+test.each([
+  { name: 'go beyond a limit', more: {}, code: 'SESSION_LIMIT' },
+  { name: 'have a name that is taken', more: { name: 'taken' }, code: 'TAPE_EXISTS' },
+  { name: 'have the name of another', more: { name: 'a' }, code: 'SESSION_BAD_INPUT' },
+  { name: 'be no child', more: { resume: 'taken' }, code: 'SESSION_BAD_INPUT' },
+  {
+    name: 'have a budget of nothing known',
+    more: { budget: { steps: 1, minutes: 1 } },
+    code: 'SESSION_BAD_INPUT',
+  },
+  { name: 'be told too much', more: { task: 'x'.repeat(17 << 20) }, code: 'TAPE_BAD_ENTRY' },
+])('where the last of them would $name, no child is forked', async ({ more, code }) => {
+  await using home = await scriptedDeck(answers([0, 0, 0]), {
+    limits: { maxChildren: code === 'SESSION_LIMIT' ? 2 : 3 },
+  });
+  const main = await home.deck.session('main');
+  await home.deck.session('taken');
+  const [a, b, c = { task: '' }] = tasks(3);
+  const all = [a, b, { ...c, ...more }].filter((task) => task !== undefined);
+  await expect(main.delegate(all)).rejects.toMatchObject({ code });
+  expect(home.store.sessions({ parent: 'main', all: true })).toEqual([]);
 });
 
 test('a task may have a model of its own', async () => {

@@ -65,6 +65,15 @@ describe('a result in a form', () => {
     expect(home.store.find('kid')?.head).toBe(before);
   });
 
+  test('that a delegated child did not give is told as a failure to whoever delegated, as to its parent', async () => {
+    await using home = await scriptedDeck(said('kid', 'Just words.'));
+    const main = await home.deck.session('main');
+    const [outcome] = await main.delegate({ task: 'Go', name: 'kid' }, { strategy: 'structured' });
+    const why = "cannot merge 'kid' as structured: it has recorded no result";
+    expect(outcome).toMatchObject({ status: 'failed', error: why, merged: { state: 'merged' } });
+    expect(textOf(home.store)).toContain(`status="failed">\nError: ${why}`);
+  });
+
   test('is refused as structured when none was given, and nothing is merged', async () => {
     await using home = await scriptedDeck(said('kid', 'Just words.'));
     const main = await home.deck.session('main');

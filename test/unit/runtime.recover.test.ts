@@ -1,5 +1,7 @@
 import { assistant, type SqliteTapeStore, toolCall, user } from '@tapedeck/tape';
+import { tool } from 'ai';
 import { expect, test } from 'vitest';
+import { z } from 'zod';
 import { fixedClock } from '../support/clock.ts';
 import { openDeck } from '../support/deck.ts';
 import { entryLines, scriptedDeck } from '../support/scripted.ts';
@@ -63,6 +65,25 @@ test('or ended: what its tape says of a child’s end stands, and the others are
   const tasks = ['ended', 'answered', 'calling', 'waiting', 'below'].map((name) => store.find(name)?.task);
   expect(tasks).toEqual(['completed', 'completed', 'aborted', 'aborted', 'aborted']);
   expect(merges(store, 'main')).toHaveLength(4);
+});
+
+test('a child that waits for an answer is ended too: its call is not run, and its parent is told', async () => {
+  const store = openStore();
+  store.session('main');
+  const tools = {
+    publish: tool({ inputSchema: z.object({}), needsApproval: true, execute: () => 'out' }),
+  };
+  const script = [{ toolCalls: [{ name: 'publish', input: {}, id: 'c1' }] }];
+  await using home = await scriptedDeck(script, { store, tools });
+  const { deck } = home;
+  await (await deck.session('main')).delegate({ task: 'Publish it', name: 'kid' });
+  expect(await deck.recover()).toEqual({ ...none, waiting: ['kid'] });
+  expect(await deck.recover({ abort: true })).toEqual({ ...none, aborted: ['kid'], merged: ['kid'] });
+  expect(entryLines(store.read('kid', { kind: 'tool-result' }))).toEqual([
+    'publish c1 → error-text Not run: the run was aborted.',
+  ]);
+  expect(merges(store, 'main')).toEqual(['anchor merge/kid']);
+  expect(await deck.recover()).toEqual(none);
 });
 
 test('without a model nothing is changed, unless nobody has to go on', async () => {

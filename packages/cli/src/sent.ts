@@ -2,9 +2,10 @@ import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DeckConfig, Sent, Session } from '@tapedeck/runtime';
 import type { SqliteTapeStore } from '@tapedeck/tape';
+import { printAll } from './background.ts';
 import { deckConfig, type ModelArgs } from './deck-config.ts';
 import { exit } from './errors.ts';
-import { exitOf, printRuns, resultJson } from './output/run.ts';
+import { exitOf, resultJson } from './output/run.ts';
 import type { Context } from './verb.ts';
 
 /** Something that is left for a session: a message, or the answer to a call. */
@@ -51,8 +52,8 @@ async function usableConfig(args: ModelArgs, context: Context): Promise<DeckConf
 export async function sendAndFollow(sending: Sending, args: SendingArgs, context: Context): Promise<number> {
   const { store, what } = sending;
   await using decks = new AsyncDisposableStack();
-  const { session, sent, started } = await leave(sending, { args, context, decks });
-  const runs = started === undefined ? [] : await printRuns(started.run, context);
+  const { deck, session, sent, started } = await leave(sending, { args, context, decks });
+  const runs = started === undefined ? [] : await printAll(started.run, { deck, session }, context);
   const own = runs.find(({ run }) => run.took.includes(sent.id));
   const told = { session: session.name, id: sent.id };
   if (own !== undefined) {
@@ -99,24 +100,24 @@ async function leave(
   let { config } = sending;
   const open = async () => {
     const deck = decks.use(await openDeck({ ...config, store, home: home.dir, env: io.env }));
-    return await deck.session(sending.session);
+    return { deck, session: await deck.session(sending.session) };
   };
-  let session = await open();
+  let { deck, session } = await open();
   const deadline = performance.now() + args.wait * 1000;
   let wasOwned = true;
   for (let sent = await sending.send(session, config !== undefined); ; ) {
     // What had been waiting longer comes first, in this process too.
     const run = sent.run ?? session.attach();
-    if (run !== undefined) return { session, sent, started: { run } };
-    if (!isWaiting(store, session.id, sent.id)) return { session, sent };
+    if (run !== undefined) return { deck, session, sent, started: { run } };
+    if (!isWaiting(store, session.id, sent.id)) return { deck, session, sent };
     const isRun = isOwned(store, session.id);
     if (!isRun && wasOwned) {
       if (config === undefined) {
         config = await usableConfig(args, context);
-        session = await open();
+        ({ deck, session } = await open());
       }
       sent = await sending.send(session, true);
-    } else if (performance.now() >= deadline) return { session, sent };
+    } else if (performance.now() >= deadline) return { deck, session, sent };
     else await sleep(pollMs, undefined, { signal: io.signal });
     wasOwned = isRun;
   }

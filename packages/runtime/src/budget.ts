@@ -102,11 +102,23 @@ export async function boundsOf(store: TapeStore, info: SessionInfo): Promise<Bou
   return { reached, deadline };
 }
 
+/** Whether a session, or one above it, bounds what all under it may take. */
+export async function isTreeBounded(store: TapeStore, session: SessionInfo): Promise<boolean> {
+  for (let at: SessionInfo | undefined = session; at !== undefined; at = await parentOf(store, at))
+    if ((await forkTermsOf(store, at)).terms.treeBudget !== undefined) return true;
+  return false;
+}
+
 /**
- * Refuses a fork that the sessions above it cannot afford: what is left of their budgets must cover what the child is given.
+ * Refuses forks that the sessions above them cannot afford: what is left of their budgets must cover what the children are
+ * given, all together.
  * @throws SESSION_LIMIT
  */
-export async function needRoom(store: TapeStore, parent: SessionInfo, asked: Budget): Promise<void> {
+export async function needRoom(
+  store: TapeStore,
+  parent: SessionInfo,
+  children: readonly Budget[],
+): Promise<void> {
   for (let at: SessionInfo | undefined = parent; at !== undefined; at = await parentOf(store, at)) {
     const { treeBudget } = (await forkTermsOf(store, at)).terms;
     if (treeBudget === undefined) continue;
@@ -114,11 +126,12 @@ export async function needRoom(store: TapeStore, parent: SessionInfo, asked: Bud
     const taken = await committed(store, at, { line: new Set([at.id]), settled: new Map() });
     for (const limit of ['steps', 'tokens', 'cost'] as const) {
       const most = treeBudget[limit];
-      const wanted = asked[limit] ?? 1;
+      const wanted = children.reduce((sum, child) => sum + (child[limit] ?? 1), 0);
       if (most === undefined || taken[limit] + wanted <= most) continue;
+      const who = children.length === 1 ? 'the child' : `${children.length} children`;
       throw new SessionError(
         'SESSION_LIMIT',
-        `cannot fork '${parent.name}': of the ${limit} of '${at.name}' and those under it ${Math.max(0, most - taken[limit])} of ${most} are left, and the child would get ${wanted}`,
+        `cannot fork '${parent.name}': of the ${limit} of '${at.name}' and those under it ${Math.max(0, most - taken[limit])} of ${most} are left, and ${who} would get ${wanted}`,
         { data: { session: parent.name, limit, of: at.name } },
       );
     }

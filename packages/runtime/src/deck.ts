@@ -67,6 +67,10 @@ export interface DeckParts {
   readonly worker: (session: { readonly name: string; readonly id: string }) => Worker;
   /** What running each started child means here, by its name, until it has ended. */
   readonly jobs: Map<string, Job>;
+  /** What is delegated here and has not come to its end, by this process' calls of `delegate`. */
+  readonly delegations: Set<PromiseLike<unknown>>;
+  /** Aborted when the deck is closed. */
+  readonly closing: AbortSignal;
   /** Runs a child that an engine hands out. */
   readonly work: (run: RunSpec, signal: AbortSignal) => Promise<void>;
 }
@@ -80,6 +84,12 @@ export interface Deck extends AsyncDisposable {
   session(name: string, init?: SessionInit): Promise<Session>;
   find(ref: Ref): Promise<Session | undefined>;
   sessions(query?: SessionQuery): Promise<readonly SessionInfo[]>;
+  /**
+   * Resolves when nothing is under way here any more: no run, no child that works in the background,
+   * and no merge of what a child came to. Do not
+   * await it in a tool, which is a part of a run.
+   */
+  idle(): Promise<void>;
   /** Takes care of delegated children whose process was killed: see `recover`. */
   recover(options?: RecoverOptions): Promise<RecoveryReport>;
 }
@@ -94,6 +104,8 @@ export async function openDeck(options: DeckOptions): Promise<Deck> {
   const file = home === undefined ? undefined : join(home, 'session_graph.jsonl');
   const store = given ?? openHome(home, file);
   const jobs: DeckParts['jobs'] = new Map();
+  const delegations: DeckParts['delegations'] = new Set();
+  const closing = new AbortController();
   const patient = patientStore(store);
   const own = engine ?? inProcessEngine({ concurrency: limitsOf(config).concurrentChildren });
   const workers = new Map<string, Worker>();
@@ -130,6 +142,8 @@ export async function openDeck(options: DeckOptions): Promise<Deck> {
     env,
     newId,
     jobs,
+    delegations,
+    closing: closing.signal,
     work: async ({ id }, signal) => {
       await jobs.get(id)?.run(signal);
     },
@@ -144,12 +158,24 @@ export async function openDeck(options: DeckOptions): Promise<Deck> {
       return info === undefined ? undefined : parts.session(info);
     },
     sessions: async (query) => await parts.store.sessions(query),
+    idle: async () => {
+      for (;;) {
+        await Promise.all([...workers.values()].map(({ delivered }) => delivered));
+        const serving = [...workers.values()].filter(({ isServing }) => isServing);
+        const busy = [...delegations, ...serving.map((worker) => worker.idle())];
+        if (busy.length === 0) return;
+        await Promise.allSettled(busy);
+      }
+    },
     recover: async (o) => await (await import('./recover.ts')).recover(parts, o),
     [Symbol.asyncDispose]: async () => {
       isClosed = true;
-      const closing = [...workers.values()].map((worker) => worker.close());
+      closing.abort(new Error('the deck was closed'));
+      const closed = [...workers.values()].map((worker) => worker.close());
       await own.stop();
-      await Promise.all(closing);
+      await Promise.all(closed);
+      // What children did whose runs were stopped is merged.
+      await Promise.allSettled(delegations);
       await active?.close();
       if (given === undefined) await store[Symbol.asyncDispose]();
     },

@@ -4,17 +4,18 @@ import PQueue from 'p-queue';
 import type { Budget } from './budget.ts';
 import { Child } from './child.ts';
 import type { DeckParts } from './deck.ts';
-import { deliver } from './deliver.ts';
+import { type Delivered, deliver } from './deliver.ts';
 import { messageOf, SessionError } from './errors.ts';
 import { EventLog } from './event-log.ts';
 import type { SessionEvent } from './events.ts';
+import { depthOf } from './fork-limits.ts';
 import { childIsBusy, type MergeOptions } from './merge.ts';
 import type { MergeText } from './merge-text.ts';
 import { type ModelSpec, resolveModel } from './model-spec.ts';
 import { toldBy } from './outcome.ts';
 import type { Session } from './session.ts';
 import type { RunOptions } from './session-options.ts';
-import { depthOf, type ForkOptions, type OutputSpec, type SpawnedBy, spawn } from './spawn.ts';
+import { type ForkOptions, needForks, type OutputSpec, type SpawnedBy, spawn } from './spawn.ts';
 import type { DeckTools } from './tool-traits.ts';
 import type { Usage } from './usage.ts';
 import type { WorkspaceOptions } from './workspace-open.ts';
@@ -104,7 +105,8 @@ interface Forked {
 
 /**
  * A delegation under way: iterate it for what happens, await it for what the children came to, in the order of the
- * tasks. It goes on whether or not anyone reads. It rejects before anything is forked when a model cannot be used.
+ * tasks. It goes on whether or not anyone reads. It rejects before anything is forked when a model cannot be used, or
+ * when one of the children cannot be forked.
  */
 export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readonly ChildOutcome[]> {
   readonly #parts: DeckParts;
@@ -128,6 +130,11 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
     this.#signal = AbortSignal.any([this.#controller.signal, ...given]);
     this.#outcomes = this.#work().finally(() => this.#events.close());
     this.#outcomes.catch((error) => this.#forked.reject(error));
+    const { delegations } = parts;
+    const outcomes = this.#outcomes;
+    delegations.add(outcomes);
+    const over = () => delegations.delete(outcomes);
+    outcomes.then(over, over);
     this.#forked.promise.catch(() => {});
   }
 
@@ -161,6 +168,7 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
   async #work(): Promise<readonly ChildOutcome[]> {
     const { tasks, options } = this.#asked;
     await checkModels(this.#parts, tasks, options);
+    await this.#needAll();
     const forked: Forked[] = [];
     for (const task of tasks) {
       const child = await this.#childFor(task);
@@ -189,27 +197,41 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
     return await Promise.all(outcomes);
   }
 
+  /** One child alone is not forked where the others cannot be. */
+  async #needAll(): Promise<void> {
+    const { tasks, options } = this.#asked;
+    if (tasks.length < 2) return;
+    const { by } = options;
+    const parent = await this.#parent.info();
+    for (const { resume } of tasks) if (resume !== undefined) await this.#resumed(parent, resume);
+    const forks = tasks
+      .filter(({ resume }) => resume === undefined)
+      .map((task) => ({ options: forkOptions(task, options, by?.blocking === true), by }));
+    await needForks(this.#parts, parent, forks);
+  }
+
+  /** A child that is to be gone on with. */
+  async #resumed(parent: SessionInfo, ref: string): Promise<SessionInfo> {
+    const info = await this.#parts.store.find(ref);
+    if (info?.parentId !== parent.id)
+      throw new SessionError(
+        'SESSION_BAD_INPUT',
+        `cannot go on with '${ref}': it is no child of '${parent.name}'`,
+        { data: { session: parent.name, child: ref } },
+      );
+    if (info.delivery === 'discarded')
+      throw new SessionError('SESSION_ENDED', `cannot go on with '${ref}': it was discarded`, {
+        data: { session: ref },
+      });
+    return info;
+  }
+
   async #childFor(task: DelegateTask): Promise<Child> {
-    const { store } = this.#parts;
     const { options } = this.#asked;
     const { by } = options;
     const parent = await this.#parent.info();
-    if (task.resume !== undefined) {
-      const info = await store.find(task.resume);
-      if (info?.parentId !== parent.id)
-        throw new SessionError(
-          'SESSION_BAD_INPUT',
-          `cannot go on with '${task.resume}': it is no child of '${parent.name}'`,
-          {
-            data: { session: parent.name, child: task.resume },
-          },
-        );
-      if (info.delivery === 'discarded')
-        throw new SessionError('SESSION_ENDED', `cannot go on with '${task.resume}': it was discarded`, {
-          data: { session: task.resume },
-        });
-      return new Child(this.#parts, info, { onUnmerged: 'keep' });
-    }
+    if (task.resume !== undefined)
+      return new Child(this.#parts, await this.#resumed(parent, task.resume), { onUnmerged: 'keep' });
     const fork = forkOptions(task, options, by?.blocking === true);
     const { info, directory } = await spawn(this.#parts, parent, { options: fork, by });
     return new Child(this.#parts, info, { ...fork, directory, onUnmerged: 'keep' });
@@ -254,6 +276,8 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
         const code = error instanceof SessionError ? error.code : undefined;
         // A child of a key that was delegated before, and came to its end then.
         if (code === 'SESSION_ENDED') return {};
+        // It has not begun, and is left to whoever recovers it.
+        if (code === 'SESSION_CLOSED') return { error: messageOf(error), closed: true };
         // The run could not start or not be recorded: its parent is told all the same.
         if (code !== 'SESSION_BUSY') return { error: messageOf(error), broken: true };
         // Another process has been given the same key, and is at work on it.
@@ -272,24 +296,32 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
       text: told.text,
       ...(told.value !== undefined && typeof told.value !== 'string' && { output: told.value }),
     };
-    if (run.waits === true) {
-      const error = `cannot merge '${child.name}' yet: it waits for an answer`;
+    if (run.waits === true || run.closed === true) {
+      const error = run.error ?? `cannot merge '${child.name}' yet: it waits for an answer`;
       return { ...ended, status: 'running', merged: undefined, error };
     }
     const status = run.broken === true ? 'failed' : (info.task ?? 'completed');
     this.#events.push({ type: 'child-ended', session: child.name, status });
     try {
-      const merged = await this.#deliver(info, run);
+      const { merged, fault } = await this.#deliver(info, run);
       if (merged !== undefined) this.#events.push({ type: 'child-merged', session: child.name, merged });
-      return { ...ended, status, merged, ...(run.error !== undefined && { error: run.error }) };
+      const error = run.error ?? fault;
+      return {
+        ...ended,
+        // As its parent was told.
+        status: fault === undefined ? status : 'failed',
+        merged,
+        ...(error !== undefined && { error }),
+      };
     } catch (error) {
       return { ...ended, status, merged: undefined, error: messageOf(error) };
     }
   }
 
   /** Merges a child whose task has ended: whoever ran it elsewhere may still be about to let go of it. */
-  async #deliver(info: SessionInfo, run: RunEnd): Promise<Merged | undefined> {
+  async #deliver(info: SessionInfo, run: RunEnd): Promise<Delivered> {
     const { strategy, onConflict, at, by } = this.#asked.options;
+    const { closing } = this.#parts;
     const broken =
       run.broken === true
         ? ({
@@ -309,10 +341,10 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
           // The call of a run that is being aborted never gets its result.
           answered: by?.blocking === true && !this.#signal.aborted,
           // That call stays open until the next run of the parent: nobody waits for that here.
-          ...(by?.blocking === true && { waitMs: 0 }),
+          ...(by?.blocking === true || closing.aborted ? { waitMs: 0 } : { signal: closing }),
         });
       } catch (error) {
-        if (!childIsBusy(error) || this.#signal.aborted) throw error;
+        if (!childIsBusy(error) || this.#signal.aborted || closing.aborted) throw error;
         await sleep(pollMs);
       }
     }
@@ -327,6 +359,8 @@ export interface RunEnd {
   readonly broken?: true;
   /** A person or a client has to answer a call before the child goes on. */
   readonly waits?: true;
+  /** The deck was closed before it could begin. */
+  readonly closed?: true;
 }
 
 const pollMs = 50;

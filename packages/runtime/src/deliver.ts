@@ -11,6 +11,14 @@ export function isEnded({ task }: Pick<SessionInfo, 'task'>): boolean {
   return task !== undefined && task !== 'running';
 }
 
+/** What bringing a child home came to. */
+export interface Delivered {
+  /** The receipt; nothing for a call that has the result otherwise, whose merge is still to be done. */
+  readonly merged: Merged | undefined;
+  /** Why its result could not be used: its parent was told that it failed. */
+  readonly fault?: string;
+}
+
 /**
  * Brings the result of a delegated child home, in the way that it was asked for when it was forked (K32): as a merge, and
  * with `merge+turn` a message that starts its parent, in the same act. A call that still waits for the result gets it
@@ -20,7 +28,7 @@ export async function deliver(
   parts: DeckParts,
   child: SessionInfo,
   options: MergeOptions & { readonly answered?: boolean } = {},
-): Promise<Merged | undefined> {
+): Promise<Delivered> {
   const { answered = child.deliver === 'tool-result' && (await isAwaited(parts.store, child)), ...given } =
     options;
   const { strategy } = (await forkTermsOf(parts.store, child)).terms;
@@ -35,25 +43,22 @@ export async function deliver(
     const draft = { context: false, at: 'step' } as const;
     await closeWorktree(parts, child.id);
     await postMerge(parts.store, child.id, draft);
-    return undefined;
+    return { merged: undefined };
   }
-  const merged = await orFailure(parts, child, request);
+  const delivered = await orFailure(parts, child, request);
   if (child.deliver === 'merge+turn') await wake(parts, child);
-  return merged;
+  return delivered;
 }
 
 /** A result that cannot be used is told as a failure: a parent does not wait for ever for a better one. */
-async function orFailure(parts: DeckParts, child: SessionInfo, request: MergeOptions): Promise<Merged> {
+async function orFailure(parts: DeckParts, child: SessionInfo, request: MergeOptions): Promise<Delivered> {
   try {
-    return await mergeChild(parts, child.id, request);
+    return { merged: await mergeChild(parts, child.id, request) };
   } catch (error) {
     if (!(error instanceof SessionError) || error.code !== 'SESSION_BAD_RESULT') throw error;
-    return await mergeChild(parts, child.id, {
-      ...request,
-      strategy: 'result',
-      status: 'failed',
-      text: `Error: ${error.message}`,
-    });
+    const text = `Error: ${error.message}`;
+    const told = { ...request, strategy: 'result', status: 'failed', text } as const;
+    return { merged: await mergeChild(parts, child.id, told), fault: error.message };
   }
 }
 

@@ -262,10 +262,17 @@ async function end(
   try {
     await closeOrphans(store, child.id, { hold: held });
     // What the tape says of its end was true before anyone asked for another.
-    if (reached === undefined)
-      await store.append(child.id, [note('run/aborted', { reason: 'aborted by recovery' })], {
-        lease: held.lease,
-      });
+    if (reached === undefined) {
+      const unbegun = (await openBatch(store, child.id)).map(({ toolCallId }) => toolCallId);
+      const reason = 'aborted by recovery';
+      await store.append(
+        child.id,
+        [note('run/aborted', { reason, ...(unbegun.length > 0 && { unbegun }) })],
+        { lease: held.lease },
+      );
+      // Calls that waited for somebody are not going to be run.
+      await closeOrphans(store, child.id, { hold: held });
+    }
     await store.setTask(child.id, reached ?? 'aborted', { lease: held.lease });
   } finally {
     await held.release();

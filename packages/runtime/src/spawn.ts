@@ -1,18 +1,17 @@
 import {
-  childName,
   type Deliver,
   type ForkRequest,
   type JsonObject,
   type SessionInfo,
   workerInstructions,
 } from '@tapedeck/tape';
-import { type Budget, needRoom } from './budget.ts';
+import type { Budget } from './budget.ts';
 import { carriedModel } from './carried-model.ts';
-import { limitsOf } from './config.ts';
 import type { DeckParts } from './deck.ts';
 import { SessionError } from './errors.ts';
+import { budgetsOf, needAllowed } from './fork-limits.ts';
 import type { ModelSpec } from './model-spec.ts';
-import { parentOf, type Settings, type Terms } from './settings.ts';
+import type { Settings, Terms } from './settings.ts';
 import { openWorktree, type WorkspaceOptions, withWorktree } from './workspace-open.ts';
 
 /** The form of a result: an AI SDK `Output.object({ schema })`, or anything else that tells its JSON Schema in the same way. */
@@ -56,25 +55,58 @@ export interface SpawnedBy {
   readonly toolCallId: string;
 }
 
+/** A fork that is asked for, and by whom. */
+interface Asked {
+  readonly options: ForkOptions;
+  readonly by?: SpawnedBy | undefined;
+}
+
 /**
  * Forks a session for work, within the limits of the deck and what is left of the budgets above it.
  * @throws SESSION_LIMIT, SESSION_BAD_INPUT, and what forking throws, before anything is written
  */
-export async function spawn(
+export async function spawn(parts: DeckParts, parent: SessionInfo, asked: Asked): Promise<Spawned> {
+  await needAllowed(parts, parent, [asked.options]);
+  const forked = await parts.store.fork(parent.id, await requestFor(parts, parent, asked));
+  const info = await parts.store.find(forked.id);
+  if (info === undefined) throw new TypeError('a child that was forked exists');
+  return { info, directory: await openWorktree(parts, info.id) };
+}
+
+/**
+ * Refuses forks that cannot all be made, so that none is made without the others.
+ * @throws what `spawn` throws
+ */
+export async function needForks(
   parts: DeckParts,
   parent: SessionInfo,
-  { options, by }: { readonly options: ForkOptions; readonly by?: SpawnedBy | undefined },
-): Promise<Spawned> {
-  const { store, config } = parts;
-  const { context, fresh, instructions, model, tools, output, onUnmerged, strategy, ...request } = options;
-  const budget = options.budget ?? config.budget?.child;
-  const treeBudget = options.treeBudget ?? config.budget?.tree;
-  for (const one of [budget, treeBudget]) checkBudget(parts, parent.name, one);
-  if (!(await isKnown(parts, parent, options))) {
-    await needDepth(parts, parent);
-    await needBreadth(parts, parent);
-    await needRoom(store, parent, treeBudget ?? budget ?? {});
+  forks: readonly Asked[],
+): Promise<void> {
+  await needAllowed(
+    parts,
+    parent,
+    forks.map(({ options }) => options),
+  );
+  const names = new Set<string>();
+  for (const fork of forks) {
+    await parts.store.previewFork(parent.id, await requestFor(parts, parent, fork));
+    const { key, name } = fork.options;
+    if (name === undefined || key !== undefined) continue;
+    if (names.has(name))
+      throw new SessionError('SESSION_BAD_INPUT', `cannot fork into '${name}' twice`, {
+        data: { session: parent.name, name },
+      });
+    names.add(name);
   }
+}
+
+async function requestFor(
+  parts: DeckParts,
+  parent: SessionInfo,
+  { options, by }: Asked,
+): Promise<ForkRequest> {
+  const { context, fresh, instructions, model, tools, output, onUnmerged, strategy, ...request } = options;
+  const budgets = await budgetsOf(parts, parent, options);
   const isFresh = fresh === true || context === 'fresh';
   const isPart = isFresh || request.since !== undefined || typeof context === 'object';
   const settings = await settingsFor(parts, parent, { isPart, instructions, model, tools });
@@ -82,8 +114,7 @@ export async function spawn(
   const terms: Terms = {
     context: isPart ? 'part' : 'whole',
     ...(by !== undefined && { run: by.run }),
-    ...(budget !== undefined && { budget }),
-    ...(treeBudget !== undefined && { treeBudget }),
+    ...budgets,
     ...(schema !== undefined && { output: schema }),
     ...(strategy !== undefined && { strategy }),
   };
@@ -97,11 +128,11 @@ export async function spawn(
     ...(schema !== undefined && { output: schema }),
   };
   const { workspace, repository, ...where } = place;
-  const worktree = await withWorktree(parts, parent.id, {
+  const worktree = await withWorktree(parts, parent.name, {
     ...(workspace !== undefined && { workspace }),
     ...(repository !== undefined && { repository }),
   });
-  const forked = await store.fork(parent.id, {
+  return {
     ...worktree,
     ...where,
     ...(isFresh && { fresh: true }),
@@ -110,10 +141,7 @@ export async function spawn(
     terms: terms as unknown as JsonObject,
     ...(Object.keys(asked).length > 0 && { asked }),
     ...(by !== undefined && { spawnCall: by.toolCallId }),
-  });
-  const info = await store.find(forked.id);
-  if (info === undefined) throw new TypeError('a child that was forked exists');
-  return { info, directory: await openWorktree(parts, info.id) };
+  };
 }
 
 async function settingsFor(
@@ -143,61 +171,4 @@ async function schemaOf(output: OutputSpec | undefined): Promise<JsonObject | un
   const format = await output.responseFormat;
   if (format?.type === 'json' && format.schema !== undefined) return format.schema as JsonObject;
   throw new SessionError('SESSION_BAD_INPUT', 'cannot ask for that output: it has no JSON Schema', {});
-}
-
-/** A child that is there already is not another one. */
-async function isKnown(
-  { store }: DeckParts,
-  parent: SessionInfo,
-  { key, name }: ForkOptions,
-): Promise<boolean> {
-  if (key === undefined) return false;
-  if (name !== undefined) return (await store.find(name))?.parentId === parent.id;
-  return (await store.find(childName(parent, key)))?.parentId === parent.id;
-}
-
-async function needDepth({ store, config }: DeckParts, parent: SessionInfo): Promise<void> {
-  const { maxDepth } = limitsOf(config);
-  const depth = (await depthOf(store, parent)) + 1;
-  if (depth <= maxDepth) return;
-  throw new SessionError(
-    'SESSION_LIMIT',
-    `cannot fork '${parent.name}': its child would be ${depth} forks deep, and the limit is ${maxDepth}`,
-    { data: { session: parent.name, limit: 'maxDepth', depth } },
-  );
-}
-
-async function needBreadth({ store, config }: DeckParts, parent: SessionInfo): Promise<void> {
-  const { maxChildren } = limitsOf(config);
-  if (maxChildren === Number.POSITIVE_INFINITY) return;
-  const children = await store.sessions({ parent: parent.id, all: true });
-  const unfinished = children.filter(
-    ({ deliver, delivery, lifecycle }) =>
-      deliver !== undefined && delivery === undefined && lifecycle === 'active',
-  );
-  if (unfinished.length < maxChildren) return;
-  throw new SessionError(
-    'SESSION_LIMIT',
-    `cannot fork '${parent.name}': ${unfinished.length} of its children are unfinished, and the limit is ${maxChildren}`,
-    { data: { session: parent.name, limit: 'maxChildren', children: unfinished.length } },
-  );
-}
-
-function checkBudget({ config }: DeckParts, session: string, budget: Budget | undefined): void {
-  if (budget === undefined) return;
-  const refuse = (why: string) =>
-    new SessionError('SESSION_BAD_INPUT', `cannot fork '${session}' with that budget: ${why}`, {
-      data: { session },
-    });
-  for (const [limit, value] of Object.entries(budget))
-    if (typeof value !== 'number' || !(value > 0)) throw refuse(`${limit} must be more than 0`);
-  if (budget.cost !== undefined && config.cost === undefined)
-    throw refuse('the deck has no cost function, so that nobody knows what a call costs');
-}
-
-/** How many forks lie between a session and its root. */
-export async function depthOf(store: DeckParts['store'], session: SessionInfo): Promise<number> {
-  let depth = 0;
-  for (let at = await parentOf(store, session); at !== undefined; at = await parentOf(store, at)) depth += 1;
-  return depth;
 }

@@ -96,6 +96,11 @@ export class Worker {
     while (this.#serving !== undefined) await this.#serving;
   }
 
+  /** Resolves when what its runs came to until now, as those of a child, has been brought home. */
+  get delivered(): Promise<void> {
+    return this.#delivered;
+  }
+
   /** Stops the run under way, and starts no other: what waits in the inbox is left there. */
   async close(): Promise<void> {
     this.#closed = true;

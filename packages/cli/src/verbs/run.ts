@@ -1,7 +1,8 @@
 import { attach } from '../attach.ts';
+import { printAll } from '../background.ts';
 import { deckConfig, needModelFor, runOptions } from '../deck-config.ts';
 import { exit, UsageError } from '../errors.ts';
-import { exitOf, printRuns, resultJson } from '../output/run.ts';
+import { exitOf, resultJson } from '../output/run.ts';
 import { needSession } from '../place.ts';
 import { readText } from '../text.ts';
 import { defineVerb, type Verb } from '../verb.ts';
@@ -14,7 +15,7 @@ export const run: Verb = defineVerb({
   detail:
     'Without a prompt it takes up what waits in the inbox, else goes on from the tail; --attach follows a run that another ' +
     'process has under way. The answer is on stdout, everything else on stderr. Messages that others send meanwhile are ' +
-    'answered before it ends. Exit 1 when the run did not come to its end.',
+    'answered before it ends, and so are the results of children that it started in the background. Exit 1 when the run did not come to its end.',
   examples: [
     [
       'tape run main "Plan the release" --model openai-compatible/gpt-oss',
@@ -50,13 +51,12 @@ export const run: Verb = defineVerb({
     return await opening(async (store) => {
       const session = input === undefined ? needSession(store, name).name : ensure(store, name, context);
       await using deck = await openDeck({ ...config, store, home: context.home.dir, env: io.env });
-      const [own, ...others] = await printRuns(
-        (await deck.session(session)).run(input, {
-          ...(args.model !== undefined && { model: args.model }),
-          signal: io.signal,
-        }),
-        context,
-      );
+      const handle = await deck.session(session);
+      const first = handle.run(input, {
+        ...(args.model !== undefined && { model: args.model }),
+        signal: io.signal,
+      });
+      const [own, ...others] = await printAll(first, { deck, session: handle }, context);
       if (own === undefined) throw new TypeError('a run that was printed has a result');
       if (options.json === true || options.jsonl === true) {
         const rest = others.map(({ result }) => result);
