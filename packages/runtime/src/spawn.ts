@@ -1,6 +1,7 @@
 import { childName, type Deliver, type ForkRequest, type JsonObject, type SessionInfo } from '@tapedeck/tape';
 import { type Budget, needRoom } from './budget.ts';
 import { limitsOf } from './config.ts';
+import { runPoint } from './crash-point.ts';
 import type { DeckParts } from './deck.ts';
 import { SessionError } from './errors.ts';
 import { carriedModel, type ModelSpec } from './model-spec.ts';
@@ -90,6 +91,7 @@ export async function spawn(
     ...(Object.keys(asked).length > 0 && { asked }),
     ...(by !== undefined && { spawnCall: by.toolCallId }),
   });
+  runPoint('spawn/forked');
   const info = await store.find(forked.id);
   if (info === undefined) throw new TypeError('a child that was forked exists');
   return info;
