@@ -87,11 +87,11 @@ export function oneOfEach<T>(all: readonly T[], classOf: (item: T) => string): T
 
 /** Does something with each, two at a time, and collects what it finds. */
 export async function inTwoLanes<T>(
-  items: readonly T[],
+  items: Iterable<T>,
   act: (item: T, i: number) => Promise<readonly string[]>,
 ): Promise<string[]> {
   const found: string[] = [];
-  const queue = items.entries();
+  const queue = Iterator.from(items).map((item, i) => [i, item] as const);
   const lane = async () => {
     for (const [i, item] of queue) found.push(...(await act(item, i)));
   };

@@ -1,8 +1,6 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { type Entry, isObject, type Json } from '@tapedeck/tape';
+import { startWorker } from './killed-worker.ts';
 import type { ChatAnswer, ChatRequest } from './provider.ts';
 import type { RunLine, RunOrder } from './run-worker.ts';
 import type { TempHome } from './temp-home.ts';
@@ -22,25 +20,7 @@ export async function runWorker(
   { cache, ...order }: Pick<RunOrder, 'url' | 'points' | 'dieAt'> & { readonly cache: string },
 ): Promise<RunEnded> {
   const whole: RunOrder = { db: home.db, graph: home.graph, effects: home.file('effects'), ...order };
-  const script = join(import.meta.dirname, 'run-worker.ts');
-  const child = spawn(process.execPath, ['--conditions=@tapedeck/source', script, JSON.stringify(whole)], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, NODE_COMPILE_CACHE: cache },
-  });
-  let printed = '';
-  let errors = '';
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    printed += text;
-  });
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    errors += text;
-  });
-  await once(child, 'close');
-  const killed = child.signalCode === 'SIGKILL';
-  if (!killed && child.exitCode !== 0)
-    throw new Error(`the worker of ${JSON.stringify(order)} failed: ${errors}`);
-  // A line that a kill cut off was not told.
-  const lines = printed.split('\n').slice(0, -1);
+  const { killed, lines } = await startWorker('run-worker.ts', whole, { cache }).ended;
   return { killed, lines: lines.map((line) => JSON.parse(line) as RunLine) };
 }
 

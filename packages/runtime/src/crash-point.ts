@@ -30,7 +30,26 @@ export const workspacePoints = [
   'workspace/removed',
 ] as const;
 
-export type RunPoint = (typeof runPoints)[number] | (typeof workspacePoints)[number];
+/** The same of a delegation, from the fork of a child to its merge, and of a recovery. */
+export const delegationPoints = [
+  'spawn/forked',
+  'child/started',
+  'child/ended',
+  'child/before-merge',
+  'child/posted',
+  'child/merged',
+  'parent/woken',
+  'result/asked',
+  'result/recorded',
+  'parent/settled',
+  'recover/child-ended',
+  'recover/child-merged',
+] as const;
+
+export type RunPoint =
+  | (typeof runPoints)[number]
+  | (typeof workspacePoints)[number]
+  | (typeof delegationPoints)[number];
 
 /** Tells whoever listens that a place was reached. Nobody does in production: then it does nothing. */
 export function runPoint(point: RunPoint): void {

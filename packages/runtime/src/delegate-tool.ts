@@ -68,7 +68,7 @@ export function delegateTool(options: DelegateToolOptions = {}): DeckTool {
         by: { run, toolCallId, blocking: !background },
       });
       if (background) return { started: [...(await delegation.forked)] };
-      return outcomesJson(await delegation);
+      return { results: (await delegation).map(outcomeJson) };
     },
   } as DeckTool;
 }
@@ -111,17 +111,19 @@ export function sendMessageTool(): DeckTool {
   } as DeckTool;
 }
 
-/** What the call of a delegation answers: what each child came to, in the order of the tasks. */
-export function outcomesJson(
-  outcomes: readonly Pick<ChildOutcome, 'session' | 'status' | 'text' | 'output' | 'error'>[],
-): Json {
+/** What the call of a delegation answers of each child, in the order of the tasks. */
+export function outcomeJson({
+  session,
+  status,
+  text,
+  output,
+  error,
+}: Pick<ChildOutcome, 'session' | 'status' | 'text' | 'output' | 'error'>): JsonObject {
   return {
-    results: outcomes.map(({ session, status, text, output, error }) => ({
-      session,
-      status,
-      ...(output === undefined ? { text: cut(text, session) } : { output }),
-      ...(error !== undefined && { error }),
-    })),
+    session,
+    status,
+    ...(output === undefined ? { text: cut(text, session) } : { output }),
+    ...(error !== undefined && { error }),
   };
 }
 

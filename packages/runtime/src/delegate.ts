@@ -3,6 +3,7 @@ import type { Json, Merged, Point, SessionInfo, Task } from '@tapedeck/tape';
 import PQueue from 'p-queue';
 import type { Budget } from './budget.ts';
 import { Child } from './child.ts';
+import { runPoint } from './crash-point.ts';
 import type { DeckParts } from './deck.ts';
 import { type Delivered, deliver } from './deliver.ts';
 import { messageOf, SessionError } from './errors.ts';
@@ -15,6 +16,7 @@ import { type ModelSpec, resolveModel } from './model-spec.ts';
 import { toldBy } from './outcome.ts';
 import type { Session } from './session.ts';
 import type { RunOptions } from './session-options.ts';
+import { settleParent } from './settle-parent.ts';
 import { type ForkOptions, needForks, type OutputSpec, type SpawnedBy, spawn } from './spawn.ts';
 import type { DeckTools } from './tool-traits.ts';
 import type { Usage } from './usage.ts';
@@ -254,6 +256,7 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
       depth: await depthOf(store, await child.info()),
       ...(task.priority !== undefined && { priority: task.priority }),
     });
+    runPoint('child/started');
     return await end;
   }
 
@@ -302,6 +305,7 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
     }
     const status = run.broken === true ? 'failed' : (info.task ?? 'completed');
     this.#events.push({ type: 'child-ended', session: child.name, status });
+    runPoint('child/ended');
     try {
       const { merged, fault } = await this.#deliver(info, run);
       if (merged !== undefined) this.#events.push({ type: 'child-merged', session: child.name, merged });
@@ -342,6 +346,9 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
           answered: by?.blocking === true && !this.#signal.aborted,
           // That call stays open until the next run of the parent: nobody waits for that here.
           ...(by?.blocking === true || closing.aborted ? { waitMs: 0 } : { signal: closing }),
+          // Whoever ran the parent may have died in a call, which nobody else would give a result.
+          whileWaiting: async () =>
+            await settleParent(this.#parts, info, { leaves: 'repeatable', deadline: 0 }),
         });
       } catch (error) {
         if (!childIsBusy(error) || this.#signal.aborted || closing.aborted) throw error;

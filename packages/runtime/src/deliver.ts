@@ -1,14 +1,18 @@
-import type { Merged, SessionInfo, TapeStore } from '@tapedeck/tape';
+import { type Merged, type SessionInfo, TapeError } from '@tapedeck/tape';
+import { runPoint } from './crash-point.ts';
 import type { DeckParts } from './deck.ts';
 import { SessionError } from './errors.ts';
-import { type MergeOptions, mergeChild, postMerge } from './merge.ts';
-import { openBatch } from './open-batch.ts';
+import { type MergeOptions, mergeChild, postMerge, settleChild, type Waiting } from './merge.ts';
+import type { RunOptions } from './session-options.ts';
 import { forkTermsOf } from './settings.ts';
+import { isAwaited, isEnded, isTold } from './spawn-calls.ts';
 import { closeWorktree } from './workspace-close.ts';
 
-/** Whether a child's task has come to an end; one that waits for somebody has not. */
-export function isEnded({ task }: Pick<SessionInfo, 'task'>): boolean {
-  return task !== undefined && task !== 'running';
+export interface DeliverOptions extends MergeOptions, Waiting {
+  /** Whether the caller answers the call that waits for the result; by default nobody here does. */
+  readonly answered?: boolean;
+  /** False: the parent is left with the message that is to start it. */
+  readonly wakes?: boolean;
 }
 
 /** What bringing a child home came to. */
@@ -22,36 +26,63 @@ export interface Delivered {
 /**
  * Brings the result of a delegated child home, in the way that it was asked for when it was forked (K32): as a merge, and
  * with `merge+turn` a message that starts its parent, in the same act. A call that still waits for the result gets it
- * otherwise: then the merge's message is stored and not shown, so that the parent's model reads it once.
+ * otherwise: then the merge's message is stored and not shown, so that the parent's model reads it once. Nothing is done while
+ * a call waits that others answer: whoever does merges, too.
  */
 export async function deliver(
   parts: DeckParts,
   child: SessionInfo,
-  options: MergeOptions & { readonly answered?: boolean } = {},
+  { answered, wakes = true, ...given }: DeliverOptions = {},
 ): Promise<Delivered> {
-  const { answered = child.deliver === 'tool-result' && (await isAwaited(parts.store, child)), ...given } =
-    options;
-  const { strategy } = (await forkTermsOf(parts.store, child)).terms;
-  const request: MergeOptions = {
-    // A child that failed has no result in a form; its parent learns that it failed.
-    ...(strategy !== undefined && (child.task === 'completed' || strategy === 'summary') && { strategy }),
-    ...(child.deliver === 'merge+turn' && { notify: true }),
-    ...given,
-  };
-  if (answered) {
+  const { store } = parts;
+  runPoint('child/before-merge');
+  if (answered === true) {
     // The call is open, so that nothing can be merged: it is left for the moment when the call has its result.
-    const draft = { context: false, at: 'step' } as const;
+    await settleChild(store, child.id);
     await closeWorktree(parts, child.id);
-    await postMerge(parts.store, child.id, draft);
+    await postMerge(store, child.id, { context: false, at: 'step' });
+    runPoint('child/posted');
     return { merged: undefined };
   }
-  const delivered = await orFailure(parts, child, request);
-  if (child.deliver === 'merge+turn') await wake(parts, child);
+  if (answered === undefined && (await isAwaited(store, child))) return { merged: undefined };
+  const before = await store.merged(child.id);
+  const delivered = before === undefined ? await mergeNow(parts, child, given) : { merged: before };
+  runPoint('child/merged');
+  if (child.deliver === 'merge+turn' && wakes) await wake(parts, child);
   return delivered;
 }
 
+async function mergeNow(
+  parts: DeckParts,
+  child: SessionInfo,
+  given: MergeOptions & Waiting,
+): Promise<Delivered> {
+  const { store } = parts;
+  const { strategy } = (await forkTermsOf(store, child)).terms;
+  const request: MergeOptions & Waiting = {
+    // A child that failed has no result in a form; its parent learns that it failed.
+    ...(strategy !== undefined && (child.task === 'completed' || strategy === 'summary') && { strategy }),
+    ...(child.deliver === 'merge+turn' && { notify: true }),
+    ...((await isTold(store, child)) && { context: false }),
+    ...given,
+  };
+  try {
+    return await orFailure(parts, child, request);
+  } catch (error) {
+    // Somebody else was quicker, with words of their own.
+    const merged =
+      error instanceof TapeError && error.code === 'TAPE_CONFLICT' ? await store.merged(child.id) : undefined;
+    if (merged === undefined) throw error;
+    return { merged };
+  }
+}
+
 /** A result that cannot be used is told as a failure: a parent does not wait for ever for a better one. */
-async function orFailure(parts: DeckParts, child: SessionInfo, request: MergeOptions): Promise<Delivered> {
+async function orFailure(
+  parts: DeckParts,
+  child: SessionInfo,
+  request: MergeOptions & Waiting,
+): Promise<Delivered> {
   try {
     return { merged: await mergeChild(parts, child.id, request) };
   } catch (error) {
@@ -62,17 +93,19 @@ async function orFailure(parts: DeckParts, child: SessionInfo, request: MergeOpt
   }
 }
 
-/** Whether the call that asked for a child is still waiting for its result. */
-async function isAwaited(store: TapeStore, { spawnCall, parentId }: SessionInfo): Promise<boolean> {
-  if (spawnCall === undefined || parentId === undefined) return false;
-  return (await openBatch(store, parentId)).some(({ toolCallId }) => toolCallId === spawnCall);
-}
-
-/** Starts the parent with what waits in its inbox, unless somebody is running it: then that run goes on with it. */
-async function wake(parts: DeckParts, { parentId, parent }: SessionInfo): Promise<void> {
+/**
+ * Starts the parent with what waits in its inbox, unless somebody is running it: then that run goes on with it. A run of the
+ * parent that was cut off is gone on with first: what it began with is not answered by the next.
+ */
+export async function wake(
+  parts: DeckParts,
+  { parentId, parent }: Pick<SessionInfo, 'parentId' | 'parent'>,
+  options: RunOptions = {},
+): Promise<void> {
   if (parentId === undefined || parent === undefined) return;
   try {
-    await parts.worker({ id: parentId, name: parent }).takeUp();
+    await parts.worker({ id: parentId, name: parent }).takeUp(options, { cutOff: true });
+    runPoint('parent/woken');
   } catch {
     // It stays in the inbox, durable, for the next who can run the parent.
   }

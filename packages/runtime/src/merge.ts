@@ -21,7 +21,15 @@ export interface MergeOptions extends Omit<MergeRequest, 'strategy' | 'usage'>, 
   readonly signal?: AbortSignal;
 }
 
+/** What whoever waits for a merge does meanwhile. */
+export interface Waiting {
+  /** Called again and again, about once a second. */
+  readonly whileWaiting?: () => Promise<void>;
+}
+
 const pollMs = 50;
+
+const pollsPerLook = 20;
 
 /**
  * Merges a child into its parent, or, while someone is writing the parent or it has calls without a result, leaves the
@@ -32,7 +40,7 @@ const pollMs = 50;
 export async function mergeChild(
   parts: DeckParts,
   child: string,
-  { waitMs = Number.POSITIVE_INFINITY, signal, ...options }: MergeOptions = {},
+  { waitMs = Number.POSITIVE_INFINITY, signal, whileWaiting, ...options }: MergeOptions & Waiting = {},
 ): Promise<Merged> {
   const { store } = parts;
   await settleChild(store, child);
@@ -43,7 +51,7 @@ export async function mergeChild(
     return before;
   }
   const request = await requestOf(parts, child, { ...options, ...(signal !== undefined && { signal }) });
-  const merged = await mergeOrPost(store, child, { request, waitMs, signal });
+  const merged = await mergeOrPost(store, child, { request, waitMs, signal, whileWaiting });
   await releaseWorktree(parts, child);
   return merged;
 }
@@ -62,12 +70,23 @@ function worktreeOptions({
 async function mergeOrPost(
   store: TapeStore,
   child: string,
-  { request, waitMs, signal }: { request: MergeRequest; waitMs: number; signal: AbortSignal | undefined },
+  {
+    request,
+    waitMs,
+    signal,
+    whileWaiting,
+  }: {
+    readonly request: MergeRequest;
+    readonly waitMs: number;
+    readonly signal: AbortSignal | undefined;
+    readonly whileWaiting: Waiting['whileWaiting'];
+  },
 ): Promise<Merged> {
   let posted: string | undefined;
   const deadline = performance.now() + waitMs;
-  for (;;) {
+  for (let polls = 1; ; polls += 1) {
     signal?.throwIfAborted();
+    if (polls % pollsPerLook === 0) await whileWaiting?.();
     try {
       // Once the owner has done it, merging again finds the receipt.
       if (posted === undefined || !(await waiting(store, child, posted, request)))
@@ -162,7 +181,7 @@ async function needChild(store: TapeStore, child: string): Promise<SessionInfo> 
 }
 
 /** The calls that an abort or the end of its time left open in a child get their results now: nothing of it is going to be run. */
-async function settleChild(store: TapeStore, child: string): Promise<void> {
+export async function settleChild(store: TapeStore, child: string): Promise<void> {
   const info = await store.find(child);
   if (info === undefined || info.settled === info.head) return;
   const why = endedBy[info.task ?? ''];
@@ -199,11 +218,16 @@ export async function postMerge(
 ): Promise<{ id: string }> {
   const info = await store.find(child);
   const key = `merge:${info?.id}:${info?.headHash}`;
-  return await store.post(await parentNameOf(store, child, request), {
-    body: { type: 'merge', draft: { ...request, child } },
-    source: 'agent',
-    key,
-  });
+  const parent = await parentNameOf(store, child, request);
+  try {
+    const body = { type: 'merge', draft: { ...request, child } } as const;
+    return await store.post(parent, { body, source: 'agent', key });
+  } catch (error) {
+    if (!(error instanceof TapeError) || error.code !== 'TAPE_KEY_CONFLICT') throw error;
+    // It has been asked for in other words, and is done once; those who wait find its receipt.
+    const waits = (await store.inbox(parent)).find((item) => item.key === key);
+    return { id: waits?.id ?? '' };
+  }
 }
 
 /** Whether the posted merge is still in the inbox, after trying to do it in the owner's place. */

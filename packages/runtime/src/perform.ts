@@ -1,4 +1,5 @@
 import type { Appended, Awaitable } from '@tapedeck/tape';
+import { answerSpawns } from './answer-spawns.ts';
 import { runBatch } from './batch.ts';
 import { boundsOf, timerFor } from './budget.ts';
 import { type Chunk, eventChunk } from './chunks.ts';
@@ -23,7 +24,7 @@ export async function perform(stage: Stage, job: Job, model: LanguageModel): Pro
   const { parts, session, hold, emit } = stage;
   const { store, config, now } = parts;
   const { options, run } = job;
-  if (options.unlessEnded === true) await needUnended(await infoOf(stage));
+  if (options.unlessEnded === true) await needUnended(stage, job);
   const info = await infoOf(stage);
   const { settings, terms } = await forkTermsOf(store, info);
   const tools = options.useTools === false ? {} : (options.tools ?? config.tools ?? {});
@@ -37,7 +38,9 @@ export async function perform(stage: Stage, job: Job, model: LanguageModel): Pro
   const summarizer = await summarizerOf(parts, session.name);
   runPoint('run/before-leftovers');
   await settleLeftovers(store, session.id, hold);
-  const again = await closeOrphans(store, session.id, { hold, tools: withoutForbidden(tools, forbidden) });
+  const usable = withoutForbidden(tools, forbidden);
+  await answerSpawns(store, session.id, { hold, tools: usable });
+  const again = await closeOrphans(store, session.id, { hold, tools: usable });
   runPoint('run/orphans-closed');
   const workspace = await openWorktree(parts, session.id, { lease: hold.lease });
   const before = await infoOf(stage);

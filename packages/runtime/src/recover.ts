@@ -1,27 +1,19 @@
-import {
-  type Entry,
-  isObject,
-  type JsonObject,
-  note,
-  processOwner,
-  type SessionInfo,
-  type TapeStore,
-  type Task,
-  toolResult,
-} from '@tapedeck/tape';
+import { note, processOwner, type SessionInfo, type TapeStore } from '@tapedeck/tape';
 import { Child } from './child.ts';
+import { runPoint } from './crash-point.ts';
 import type { DeckParts } from './deck.ts';
-import { outcomesJson } from './delegate-tool.ts';
-import { deliver, isEnded } from './deliver.ts';
+import { deliver, wake } from './deliver.ts';
+import { endOnTape } from './end-on-tape.ts';
 import { messageOf, SessionError } from './errors.ts';
-import { type Hold, hold } from './hold.ts';
+import { hold } from './hold.ts';
+import { wasInterrupted } from './interrupted.ts';
 import { childIsBusy } from './merge.ts';
 import { needModel } from './model.ts';
 import { type ModelSpec, resolveModel } from './model-spec.ts';
 import { openBatch } from './open-batch.ts';
 import { closeOrphans } from './orphans.ts';
-import { toldBy } from './outcome.ts';
-import { forkTermsOf } from './settings.ts';
+import { settleParent } from './settle-parent.ts';
+import { isEnded } from './spawn-calls.ts';
 import { releaseLeftWorktrees } from './workspace-release.ts';
 
 export interface RecoverOptions {
@@ -38,7 +30,7 @@ export interface RecoverOptions {
 
 /** What became of delegated children, by name. */
 export interface RecoveryReport {
-  /** Went on from their last recorded step, to an end. */
+  /** Went on from their last recorded step, to an end; parents, too, that a result was to start. */
   readonly resumed: readonly string[];
   readonly aborted: readonly string[];
   /** Merged into their parents, those that had ended before too. */
@@ -57,44 +49,61 @@ type Report = { -readonly [name in keyof RecoveryReport]: RecoveryReport[name][n
  * Takes care of delegated children that nobody runs any more, because the process that did was killed: each is gone on
  * with, or aborted, and each that has ended is merged into its parent, once (R11). Children come before their parents. An
  * answer that is recorded is never asked for again, and a call that may have been run is not run again, unless its tool is
- * safe to repeat.
+ * safe to repeat. Parents that results were to start are run in the end.
  * @throws SESSION_NO_MODEL, before anything is changed, when a child must go on and there is no model
  */
 export async function recover(parts: DeckParts, options: RecoverOptions = {}): Promise<RecoveryReport> {
-  const { store, config, env } = parts;
-  const left = await leftBehind(store, options.session);
-  const spec = options.model ?? config.model;
-  if (options.abort !== true && (await anyUnfinished(store, left.flat()))) {
-    if (spec === undefined)
-      throw new SessionError(
-        'SESSION_NO_MODEL',
-        'cannot go on with unfinished children: no model was given',
-        {
-          data: { abortable: true },
-        },
-      );
-    needModel((await resolveModel(spec, { env, store }))(''), left[0]?.[0]?.name ?? '');
-  }
+  const { store, jobs } = parts;
+  const scope = await inScope(store, options.session);
+  const left = byDepth(scope.filter(({ info }) => isLeft(info)));
+  if (options.abort !== true) await needUsableModel(parts, left.flat(), options.model);
   const report: Report = { resumed: [], aborted: [], merged: [], waiting: [], busy: [], failed: [] };
+  const held: SessionInfo[] = [];
   // All children of one call come to their ends before the call gets its result, and that before its session goes on.
-  for (const infos of left) {
+  for (const found of left) {
+    const [infos, under] = parted(found, ({ name }) => !jobs.has(name));
+    report.busy.push(...under.map(({ name }) => name));
+    // Until they are at home nobody else here brings them.
+    const done = Promise.withResolvers<Record<string, never>>();
+    for (const { name } of infos) jobs.set(name, { run: async () => {}, end: done.promise });
     const ended: SessionInfo[] = [];
     for (const info of infos)
       await attempt(report, info, async () => {
         options.signal?.throwIfAborted();
         const what = await end(parts, new Child(parts, info, { onUnmerged: 'keep' }), options);
+        runPoint('recover/child-ended');
         if (what !== undefined) report[what].push(info.name);
         if (what !== 'waiting') ended.push(info);
       });
-    for (const info of ended)
-      await attempt(report, info, async () => {
-        await settleParent(parts, info);
-        await bringHome(parts, info, options);
-        report.merged.push(info.name);
-      });
+    for (const siblings of Map.groupBy(ended, ({ parentId }) => parentId).values()) {
+      const deadline = performance.now() + (options.waitMs ?? 10_000);
+      for (const info of siblings)
+        await attempt(report, info, async () => {
+          // What is aborted runs no call again.
+          await settleParent(parts, info, {
+            leaves: options.abort === true ? 'none' : 'half-spawned',
+            ...options,
+            deadline,
+          });
+          if (await bringHome(parts, info, { ...options, deadline })) report.merged.push(info.name);
+          else held.push(info);
+          runPoint('recover/child-merged');
+        });
+    }
+    for (const { name } of infos) jobs.delete(name);
+    done.resolve({});
   }
   await releaseLeftWorktrees(parts);
+  for (const { id, name } of held) {
+    const isHome = (await store.find(id))?.delivery !== undefined;
+    report[isHome ? 'merged' : 'busy'].push(name);
+  }
+  if (options.abort !== true) await takeTurns(parts, scope, { options, report });
   return report;
+}
+
+function parted<T>(items: readonly T[], test: (item: T) => boolean): readonly [readonly T[], readonly T[]] {
+  return [items.filter(test), items.filter((item) => !test(item))];
 }
 
 /** One child that cannot be helped must not keep the others from it. */
@@ -109,41 +118,35 @@ async function attempt(report: Report, info: SessionInfo, act: () => Promise<voi
   }
 }
 
-/** Merges a child, as it stands now; one whose call has just got its result is left in the inbox, and taken from it. */
+interface Patience extends RecoverOptions {
+  /** When to give up waiting for those who write a parent, as of `performance.now()`. */
+  readonly deadline: number;
+}
+
+/** Merges a child, as it stands now; false while a call of its parent waits for it that is still to be run again. */
 async function bringHome(
   parts: DeckParts,
   { id }: SessionInfo,
-  { waitMs = 10_000, signal }: RecoverOptions,
-): Promise<void> {
+  { deadline, signal }: Patience,
+): Promise<boolean> {
   const info = await parts.store.find(id);
-  if (info === undefined) return;
-  await deliver(parts, info, {
-    waitMs,
+  if (info === undefined) return true;
+  const { merged } = await deliver(parts, info, {
+    waitMs: Math.max(0, deadline - performance.now()),
+    wakes: false,
     ...(signal !== undefined && { signal }),
-    // The call of a child that it waited for has its result: what the merge tells is known.
-    ...(info.deliver === 'tool-result' && (await isAnswered(parts.store, info)) && { context: false }),
   });
+  return merged !== undefined;
 }
 
-/** Whether the result of the call that asked for a child says what the child came to. */
-async function isAnswered(store: TapeStore, { spawnCall, parentId, name }: SessionInfo): Promise<boolean> {
-  if (spawnCall === undefined || parentId === undefined) return false;
-  for await (const { payload } of store.read(parentId, { own: true, kind: 'tool-result' }))
-    if (isObject(payload) && payload.toolCallId === spawnCall) return tellsOf(payload, name);
-  return false;
+/** A session, and how many sessions it goes back to. */
+interface Placed {
+  readonly info: SessionInfo;
+  readonly depth: number;
 }
 
-function tellsOf({ output }: JsonObject, child: string): boolean {
-  const value = isObject(output) ? output.value : undefined;
-  const results = isObject(value) && Array.isArray(value.results) ? value.results : [];
-  return results.some((one) => isObject(one) && one.session === child && one.status !== 'running');
-}
-
-/** Delegated children that are not merged yet, by their depth, the deepest first. */
-async function leftBehind(
-  store: TapeStore,
-  session: string | undefined,
-): Promise<readonly (readonly SessionInfo[])[]> {
+/** A session and all that go back to it, or all of them. */
+async function inScope(store: TapeStore, session: string | undefined): Promise<readonly Placed[]> {
   const all = await store.sessions({ all: true });
   const byId = new Map(all.map((info) => [info.id, info]));
   const lineOf = (info: SessionInfo): readonly string[] => {
@@ -155,12 +158,15 @@ async function leftBehind(
   // Resolving, unlike finding, throws when there is no such session.
   if (session !== undefined) await store.resolve(session, 'head');
   const root = session === undefined ? undefined : (await store.find(session))?.id;
-  const left = all
-    .filter(isLeft)
+  return all
     .map((info) => ({ info, line: lineOf(info) }))
-    .filter(({ line }) => root === undefined || line.includes(root));
-  const byDepth = Map.groupBy(left, ({ line }) => line.length);
-  return [...byDepth]
+    .filter(({ line }) => root === undefined || line.includes(root))
+    .map(({ info, line }) => ({ info, depth: line.length }));
+}
+
+/** Sessions by their depth, the deepest first. */
+function byDepth(placed: readonly Placed[]): readonly (readonly SessionInfo[])[] {
+  return [...Map.groupBy(placed, ({ depth }) => depth)]
     .sort(([a], [b]) => b - a)
     .map(([, found]) => found.map(({ info }) => info).sort((a, b) => a.createdAt - b.createdAt));
 }
@@ -171,68 +177,23 @@ function isLeft({ deliver: how, delivery, lifecycle, task }: SessionInfo): boole
   return delivery === undefined || (delivery === 'merged' && task === 'running');
 }
 
-async function anyUnfinished(store: TapeStore, infos: readonly SessionInfo[]): Promise<boolean> {
-  for (const info of infos)
-    if (isUnfinished(info) && (await endOnTape(store, info)) === undefined) return true;
-  return false;
-}
-
-const isUnfinished = ({ task }: SessionInfo): boolean => task === undefined || task === 'running';
-
-/**
- * A parent that died inside a tool call cannot take a merge in before its calls have results: as its next run would give.
- * A call that waits for children gets what they came to, and none before all of them have ended.
- */
-async function settleParent({ store, newId }: DeckParts, child: SessionInfo): Promise<void> {
-  const parent = child.parentId === undefined ? undefined : await store.find(child.parentId);
-  if (parent === undefined || parent.settled === parent.head) return;
-  try {
-    const held = await hold(store, parent.id, { owner: processOwner(newId()) });
-    try {
-      const awaited = await answerSpawns(store, parent, held);
-      await closeOrphans(store, parent.id, { hold: held, keep: awaited });
-    } finally {
-      await held.release();
-    }
-  } catch (error) {
-    // Somebody is running the parent: its calls are theirs, and the merge waits in its inbox.
-    if ((error as { code?: unknown }).code !== 'SESSION_BUSY') throw error;
+async function needUsableModel(
+  { store, config, env }: DeckParts,
+  left: readonly SessionInfo[],
+  given: ModelSpec | undefined,
+): Promise<void> {
+  const spec = given ?? config.model;
+  for (const info of left) {
+    if (isEnded(info) || (await endOnTape(store, info)) !== undefined) continue;
+    if (spec === undefined)
+      throw new SessionError(
+        'SESSION_NO_MODEL',
+        'cannot go on with unfinished children: no model was given',
+        { data: { abortable: true } },
+      );
+    needModel((await resolveModel(spec, { env, store }))(''), info.name);
+    return;
   }
-}
-
-/** Gives open calls the results of the children that they asked for; returns those that still wait for one. */
-async function answerSpawns(
-  store: TapeStore,
-  parent: SessionInfo,
-  { lease }: Hold,
-): Promise<readonly string[]> {
-  const open = await openBatch(store, parent.id);
-  const children = await store.sessions({ parent: parent.id, all: true });
-  const awaited: string[] = [];
-  for (const call of open) {
-    const own = children.filter(
-      ({ spawnCall, deliver: how }) => spawnCall === call.toolCallId && how === 'tool-result',
-    );
-    if (own.length === 0) continue;
-    if (!own.every(isEnded)) {
-      awaited.push(call.toolCallId);
-      continue;
-    }
-    const outcomes = await Promise.all(
-      own.map(async (info) => {
-        const { text, value } = await toldBy(store, info);
-        const output = value === undefined || typeof value === 'string' ? {} : { output: value };
-        return { session: info.name, status: info.task ?? 'completed', text, ...output };
-      }),
-    );
-    const result = toolResult(call, { type: 'json', value: outcomesJson(outcomes) });
-    await store.append(
-      parent.id,
-      [{ ...result, meta: { source: 'repair', paths: { read: [], write: [] } } }],
-      { lease },
-    );
-  }
-  return awaited;
 }
 
 /** Brings a child to its end, if it has not come to it. */
@@ -241,10 +202,8 @@ async function end(
   child: Child,
   { abort = false, model, signal }: RecoverOptions,
 ): Promise<'resumed' | 'aborted' | 'waiting' | undefined> {
-  const info = await child.info();
-  if (!isUnfinished(info)) return undefined;
-  const reached = await endOnTape(store, info);
-  if (reached === undefined && !abort) {
+  if (isEnded(await child.info())) return undefined;
+  if (!abort) {
     try {
       const { finish } = await child.run(undefined, {
         unlessEnded: true,
@@ -253,15 +212,18 @@ async function end(
       });
       return finish === 'waiting' ? 'waiting' : 'resumed';
     } catch (error) {
-      // Whoever ran it has come to its end in the meantime.
+      // Its tape shows its end, or whoever ran it has come to it in the meantime.
       if ((error as { code?: unknown }).code === 'SESSION_ENDED') return undefined;
       throw error;
     }
   }
   const held = await hold(store, child.id, { owner: processOwner(newId()) });
   try {
+    // Nobody ends it now but we; what the tape says of its end was true before anyone asked for another.
+    const info = await child.info();
+    if (isEnded(info)) return undefined;
+    const reached = await endOnTape(store, info);
     await closeOrphans(store, child.id, { hold: held });
-    // What the tape says of its end was true before anyone asked for another.
     if (reached === undefined) {
       const unbegun = (await openBatch(store, child.id)).map(({ toolCallId }) => toolCallId);
       const reason = 'aborted by recovery';
@@ -274,36 +236,46 @@ async function end(
       await closeOrphans(store, child.id, { hold: held });
     }
     await store.setTask(child.id, reached ?? 'aborted', { lease: held.lease });
+    return reached === undefined ? 'aborted' : undefined;
   } finally {
     await held.release();
   }
-  return reached === undefined ? 'aborted' : undefined;
 }
 
 /**
- * The end that a child's own entries show, when its process died before it could record the task: asking its model again
- * would double an answer.
+ * Runs the parents that results of children were to start (`merge+turn`), and that nobody runs: the message that starts them
+ * is in their inbox, or the turn that it began was cut off.
  */
-async function endOnTape(store: TapeStore, info: SessionInfo): Promise<Task | undefined> {
-  if (info.settled !== info.head) return undefined;
-  let last: Entry | undefined;
-  // That a worktree was made or recorded says nothing of the work.
-  for await (const entry of store.read(info.id, { last: 4 }))
-    if (entry.kind !== 'event' || entry.name?.startsWith('workspace/') !== true) last = entry;
-  if (last === undefined || last.inherited) return undefined;
-  if (last.kind === 'event') return endNotes[last.name ?? ''];
-  if (last.kind === 'result' && last.meta.run !== undefined) return 'completed';
-  // One that is to give its result in a form has not given it yet.
-  if ((await forkTermsOf(store, info)).terms.output !== undefined) return undefined;
-  const answered =
-    last.kind === 'message' && (last.payload as { role?: unknown } | null)?.role === 'assistant';
-  if (!answered || last.meta.run === undefined) return undefined;
-  if (last.meta.partial === true) return 'aborted';
-  return last.meta.finish === 'error' ? 'failed' : 'completed';
+async function takeTurns(
+  parts: DeckParts,
+  scope: readonly Placed[],
+  { options: { model, signal }, report }: { options: RecoverOptions; report: Report },
+): Promise<void> {
+  const { store } = parts;
+  const owners = new Set((await store.owners()).map(({ id }) => id));
+  const parents = new Set(
+    scope.flatMap(({ info }) => (info.deliver === 'merge+turn' ? [info.parentId ?? ''] : [])),
+  );
+  for (const id of parents) {
+    const info = await store.find(id);
+    if (info === undefined || owners.has(id) || !(await owesTurn(store, id))) continue;
+    signal?.throwIfAborted();
+    const run = { ...(model !== undefined && { model }), ...(signal !== undefined && { signal }) };
+    await wake(parts, { parentId: id, parent: info.name }, run);
+    await parts.worker(info).idle();
+    if (!(await owesTurn(store, id))) report.resumed.push(info.name);
+  }
 }
 
-const endNotes: Readonly<Record<string, Task>> = {
-  'run/aborted': 'aborted',
-  'run/halted': 'halted',
-  'run/error': 'failed',
-};
+async function owesTurn(store: TapeStore, id: string): Promise<boolean> {
+  const isNotice = (key: string | undefined) => key?.startsWith('notify:') === true;
+  if ((await store.inbox(id)).some(({ key }) => isNotice(key))) return true;
+  if (!(await wasInterrupted(store, id))) return false;
+  const messages = await Array.fromAsync(store.read(id, { own: true, kind: 'message', last: 50 }));
+  const last = messages.findLast(({ payload, meta }) => isUser(payload) && meta.run !== undefined);
+  return isNotice(last?.key?.replace(/^u:/, ''));
+}
+
+function isUser(payload: unknown): boolean {
+  return typeof payload === 'object' && payload !== null && 'role' in payload && payload.role === 'user';
+}

@@ -1,5 +1,6 @@
 import { assistantText, type Json, type JsonObject, note, user } from '@tapedeck/tape';
 import { z } from 'zod';
+import { runPoint } from './crash-point.ts';
 import { complete, halt, recordFailure } from './end.ts';
 import { messageOf, SessionError } from './errors.ts';
 import type { LoopContext, LoopResult } from './loop.ts';
@@ -22,6 +23,7 @@ export async function giveResult(
   const reached = await context.reached();
   if (reached !== undefined) return { ...done, ...(await halt(context, reached, done.steps)) };
   if (owed.state === 'ask') await context.append([user(ask, { run: context.run, source: 'output' })]);
+  runPoint('result/asked');
   const turn = await takeTurn(context, done.steps + 1, schema);
   const so = { ...done, steps: done.steps + 1, usage: addUsage(done.usage, turn.room) };
   if ('failure' in turn) return { ...so, ...(await recordFailure(context, turn)) };
@@ -35,17 +37,20 @@ type Done = Omit<LoopResult, 'finish' | 'error'>;
 /** Where a session stands that is to give a result: to be asked for it, asked, or it has said one that is not recorded yet. */
 type Owed = { readonly state: 'ask' | 'asked' } | { readonly state: 'answered'; readonly text: string };
 
+/** How far back that is looked for. */
+const backMax = 50;
+
 /** What is left to do of giving a result, for a run that goes on from the tail; nothing when the work itself is not done. */
 export async function owedResult({ output, store, session }: LoopContext): Promise<Owed | undefined> {
   if (output === undefined) return undefined;
-  const said = (await Array.fromAsync(store.read(session, { own: true, last: 10 }))).filter(
-    ({ kind }) => kind !== 'event',
+  // What a run wrote: half an answer is none, and merges and notes say nothing of it.
+  const said = (await Array.fromAsync(store.read(session, { own: true, last: backMax }))).filter(
+    ({ kind, meta }) => kind !== 'event' && meta.run !== undefined && meta.partial !== true,
   );
   const [before, last] = [said.at(-2), said.at(-1)];
   if (last?.kind !== 'message') return undefined;
   if (last.meta.source === 'output') return { state: 'asked' };
-  if (last.meta.run === undefined || last.meta.partial === true || last.meta.finish !== 'stop')
-    return undefined;
+  if (last.meta.finish !== 'stop') return undefined;
   if (before?.meta.source !== 'output') return { state: 'ask' };
   return { state: 'answered', text: assistantText(last.payload) };
 }
@@ -56,6 +61,7 @@ async function record(context: LoopContext, schema: JsonObject, after: Done): Pr
   const result = resultOf(text, schema);
   if ('value' in result) {
     await context.giveResult(result.value);
+    runPoint('result/recorded');
     return { ...after, ...complete(context, 'stop') };
   }
   const message = `its result cannot be used: ${result.fault}`;

@@ -7,6 +7,7 @@ import {
 } from '@tapedeck/tape';
 import type { Budget } from './budget.ts';
 import { carriedModel } from './carried-model.ts';
+import { runPoint } from './crash-point.ts';
 import type { DeckParts } from './deck.ts';
 import { SessionError } from './errors.ts';
 import { budgetsOf, needAllowed } from './fork-limits.ts';
@@ -68,6 +69,7 @@ interface Asked {
 export async function spawn(parts: DeckParts, parent: SessionInfo, asked: Asked): Promise<Spawned> {
   await needAllowed(parts, parent, [asked.options]);
   const forked = await parts.store.fork(parent.id, await requestFor(parts, parent, asked));
+  runPoint('spawn/forked');
   const info = await parts.store.find(forked.id);
   if (info === undefined) throw new TypeError('a child that was forked exists');
   return { info, directory: await openWorktree(parts, info.id) };

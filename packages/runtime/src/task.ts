@@ -1,6 +1,6 @@
-import type { SessionInfo } from '@tapedeck/tape';
+import { endOnTape } from './end-on-tape.ts';
 import { SessionError } from './errors.ts';
-import { infoOf, type Stage } from './job.ts';
+import { infoOf, type Job, type Stage } from './job.ts';
 
 /** How the task of a delegated session stands after a run that ended so. */
 export const taskAfter = {
@@ -13,13 +13,19 @@ export const taskAfter = {
 } as const;
 
 /**
- * Asked under the lease, so that nobody ends the task in between.
+ * Asked under the lease, so that nobody ends the task in between. An end that only the tape shows is recorded first.
  * @throws SESSION_ENDED
  */
-export async function needUnended({ name, task }: SessionInfo): Promise<void> {
-  if (task === undefined || task === 'running') return;
-  throw new SessionError('SESSION_ENDED', `cannot run '${name}' again: its task is ${task}`, {
-    data: { session: name, task },
+export async function needUnended(stage: Stage, { items = [] }: Job): Promise<void> {
+  const { parts, hold } = stage;
+  const info = await infoOf(stage);
+  const isRecorded = info.task !== undefined && info.task !== 'running';
+  // One that has been given more to do meanwhile is not at its end.
+  const task = isRecorded ? info.task : items.length > 0 ? undefined : await endOnTape(parts.store, info);
+  if (task === undefined) return;
+  if (!isRecorded) await parts.store.setTask(info.id, task, { lease: hold.lease });
+  throw new SessionError('SESSION_ENDED', `cannot run '${info.name}' again: its task is ${task}`, {
+    data: { session: info.name, task },
   });
 }
 

@@ -145,10 +145,13 @@ export class Worker {
 
   /**
    * Takes up what waits in the inbox; nothing when a run is under way, which will, or when there is nothing. Resolves
-   * with the run that took it up, once it has begun.
+   * with the run that took it up, once it has begun. `cutOff`: a run that was cut off is gone on with first.
    * @throws SESSION_BUSY when somebody else is writing the session; SESSION_CLOSED; what `modelFor` throws
    */
-  async takeUp(options: RunOptions = {}): Promise<Started | undefined> {
+  async takeUp(
+    options: RunOptions = {},
+    { cutOff = false }: { readonly cutOff?: boolean } = {},
+  ): Promise<Started | undefined> {
     if (this.#serving !== undefined) {
       this.#asked += 1;
       // One that fails says nothing: the next poll looks again.
@@ -162,7 +165,7 @@ export class Worker {
         // Without a model that can be used here it stays where it is.
         const items = await this.#parts.store.inbox(this.#session.id);
         await modelFor(this.#parts, this.#session, { options, items });
-        await this.#work(this.#parts.newId(), { options, onBegin: begun.resolve });
+        await this.#work(this.#parts.newId(), { options, cutOff, onBegin: begun.resolve });
         begun.resolve(undefined);
       } catch (error) {
         begun.reject(error);
@@ -209,20 +212,24 @@ export class Worker {
       first,
       model,
       options,
+      cutOff = false,
       onBegin,
     }: {
       first?: Started;
       model?: LanguageModel;
       options?: RunOptions;
+      cutOff?: boolean;
       onBegin?: (started: Started) => void;
     },
   ): Promise<void> {
     const held = await this.#lease.take(owner);
     try {
       let turn =
-        first === undefined
-          ? await this.#next(held, { point: 'ended', options })
-          : await this.#firstTurn(held, first);
+        first !== undefined
+          ? await this.#firstTurn(held, first)
+          : cutOff && (await wasInterrupted(this.#parts.store, this.#session.id))
+            ? this.#turn(held, { run: this.#parts.newId(), options: options ?? {} })
+            : await this.#next(held, { point: 'ended', options });
       let chosen = turn?.started === first ? model : undefined;
       while (turn !== undefined) {
         const { started } = turn;
@@ -288,10 +295,9 @@ export class Worker {
       if (spent.length > 0) await held.drain(spent.map(({ id }) => ({ id, drafts: [] })));
       const decision = decide(inbox, at, owner);
       if (decision.do === 'start' && !this.#closed) {
-        const started = this.#open({ run: this.#parts.newId(), items: decision.items, options });
+        const turn = this.#turn(held, { run: this.#parts.newId(), items: decision.items, options });
         if (status !== undefined) this.#enter(status);
-        this.#current = started;
-        return { held, started };
+        return turn;
       }
       if (!(await held.release({ inputs: at === 'ended' && !this.#closed }))) continue;
       const left = decide(await this.#parts.store.inbox(this.#session.id), at, owner);
@@ -306,6 +312,12 @@ export class Worker {
       }
       held = again;
     }
+  }
+
+  #turn(held: Hold, job: Job): Turn {
+    const started = this.#open(job);
+    this.#current = started;
+    return { held, started };
   }
 
   async #perform({ held, started }: Turn, model?: LanguageModel): Promise<RunResult> {

@@ -1,0 +1,27 @@
+import { createHash } from 'node:crypto';
+import { aboutOf, answerTo } from './delegate-scenes.ts';
+import { type Provider, startProvider } from './provider.ts';
+
+/** What one home asked: each request by its number, which its answer tells, and what makes two requests the same. */
+export interface Asked {
+  readonly index: number;
+  readonly digest: string;
+}
+
+/** The model of all homes, which remembers what each of them asked. */
+export interface DelegateServer extends Provider {
+  /** In the order in which it came. */
+  asked(home: string): readonly Asked[];
+}
+
+export async function startDelegateServer(): Promise<DelegateServer> {
+  const byHome = new Map<string, Asked[]>();
+  const provider = await startProvider((request, index) => {
+    const about = aboutOf(request);
+    const digest = createHash('sha256').update(JSON.stringify(request.messages)).digest('hex');
+    const asked = byHome.get(about.home) ?? [];
+    byHome.set(about.home, [...asked, { index, digest }]);
+    return answerTo(request, { about, index });
+  });
+  return { ...provider, asked: (home) => byHome.get(home) ?? [] };
+}
