@@ -119,7 +119,7 @@ A script is a JSON array of answers: \`[{"text"?, "toolCalls"?: [{"name", "input
 
 ## Configuration
 
-\`run\`, \`send\`, \`approve\`, \`delegate\` and \`recover\`, and no other verbs, read two files. What both say is taken from the first, limits one by one.
+\`run\`, \`send\`, \`approve\`, \`delegate\`, \`recover\` and \`merge --strategy summary\`, and no other verbs, read two files. What both say is taken from the first, limits one by one.
 
 * \`tape.config.mts\`, whose default export is \`defineDeck({ … })\` of \`@tapedeck/runtime\` or a plain object of that form. It is the file that
   \`--config FILE\` names; else the nearest \`tape.config.mts\`, \`.mjs\` or \`.js\` from the working directory upward, as far as
@@ -138,6 +138,8 @@ looked at.
 | \`instructions\` | \`instructions\` | what every model call is told first |
 | \`tools\` | | tools of the AI SDK, by name; delegated children get them too |
 ${limitRows()}
+| \`budget.child\` | | what a delegated child may take that is given no \`--budget\`: \`{ steps?, tokens?, timeMs?, cost? }\` |
+| \`budget.tree\` | | what such a child and all under it may take together, where nothing above it bounds that |
 | \`cost\` | | a function of the usage and the model's name: what a model call cost, or \`undefined\` |
 | \`onApproval\` | | a function that is asked before a tool that needs approval is run: \`{ approved, reason? }\`, or \`undefined\` to wait |
 

@@ -333,7 +333,7 @@ export const contract: Readonly<Record<string, VerbContract>> = {
           field(
             'children',
             'array',
-            '`{session, status, merged, seq, usage, output?, error?}` of each, in the order of the tasks; `seq` and `usage` are null where there is none; `output` is a result in the form of `--schema`',
+            '`{session, status, merged, seq, conflicts, text, usage, output?, error?}` of each, in the order of the tasks; `seq` and `usage` are null where there is none; `text` is its last answer, or its result; `output` is a result in the form of `--schema`',
           ),
         ],
       },
@@ -355,7 +355,10 @@ export const contract: Readonly<Record<string, VerbContract>> = {
         'no model, no key for it, a script or a configuration that cannot be used or is not trusted; nothing was forked',
       ],
       [3, 'no such session or anchor'],
-      [4, 'a child would go beyond the limits of the deck or of a budget'],
+      [
+        4,
+        'a child would go beyond the limits of the deck or of a budget, in which case none is forked; or `--resume` names one that was discarded',
+      ],
       [130, 'interrupted; what the children did is merged as aborted'],
     ],
   },
@@ -649,7 +652,7 @@ export const contract: Readonly<Record<string, VerbContract>> = {
     exits: [
       [
         1,
-        'what was done in its worktree cannot be recorded, or not be written to the files; they are as before',
+        'the text cannot be written: no summary could be had, or there is no result in a form; or what was done in its worktree cannot be recorded, or not be written to the files, which are as before',
       ],
       [2, 'the options contradict each other, or `--into-dir` is in no git repository'],
       [3, 'no such session, or, with `--apply`, it was given no worktree'],
@@ -745,7 +748,7 @@ export const contract: Readonly<Record<string, VerbContract>> = {
           field(
             'findings',
             'array',
-            '`{code, session, seq, message}` of each; the codes are in [format.md](format.md#audit), and `seq` is null where no one position shows it',
+            '`{code, session, seq, message, next}` of each; the codes are in [format.md](format.md#audit), `seq` is null where no one position shows it, and `next` is the command that goes on from there',
           ),
         ],
       },

@@ -43,9 +43,27 @@ test('audit: one line a finding, each with what to do next', async () => {
     ok: false,
     sessions: 5,
     findings: [
-      { code: 'result-not-merged', session: 'done', seq: null, message: expect.any(String) },
-      { code: 'children-not-terminal', session: 'cut', seq: null, message: expect.any(String) },
-      { code: 'children-not-terminal', session: 'asks', seq: 5, message: expect.any(String) },
+      {
+        code: 'result-not-merged',
+        session: 'done',
+        seq: null,
+        message: expect.any(String),
+        next: 'tape merge done',
+      },
+      {
+        code: 'children-not-terminal',
+        session: 'cut',
+        seq: null,
+        message: expect.any(String),
+        next: 'tape recover cut',
+      },
+      {
+        code: 'children-not-terminal',
+        session: 'asks',
+        seq: 5,
+        message: expect.any(String),
+        next: 'tape approve asks',
+      },
     ],
   });
   expect(await home.here(['audit', '--quiet'])).toEqual({ stdout: 'incomplete\n', stderr: '', code: 1 });
@@ -57,7 +75,10 @@ test('audit: doing what it says leaves nothing to be found', async () => {
   await home.here(['merge', 'done']);
   writeFileSync(home.file('answers.json'), '[{"text":"Asked."},{"text":"Then not."}]');
   const model = `script:${home.file('answers.json')}`;
-  expect(await home.here(['approve', 'asks', '--deny', '--model', model])).toMatchObject({ code: 0 });
+  expect(await home.here(['approve', 'asks', '--deny', '--model', model])).toMatchObject({
+    code: 0,
+    stderr: expect.stringMatching(/\nMerged asks into main@\d+\n$/),
+  });
   expect(await home.here(['recover', 'cut', '--abort'])).toMatchObject({ code: 0 });
   expect(await home.here(['audit'])).toEqual({
     stdout: 'ok: 5 sessions, and all that was delegated is accounted for\n',
@@ -186,7 +207,10 @@ test('discard: a receipt on the parent, the same one again, and never after a me
   expect(json(await home.here(['discard', 'done', '--json']))).toEqual({ ...discarded, repeated: true });
   expect(home.contents()).toEqual(after);
   const merged = await home.here(['discard', 'home', '--json']);
-  expect([merged.code, jsonError(merged).code]).toEqual([4, 'TAPE_CONFLICT']);
+  expect([merged.code, jsonError(merged)]).toMatchObject([
+    4,
+    { code: 'TAPE_CONFLICT', message: "cannot discard 'home': it is merged already" },
+  ]);
   const unsettled = await home.here(['discard', 'asks', '--json']);
   expect([unsettled.code, jsonError(unsettled)]).toMatchObject([
     4,

@@ -68,7 +68,10 @@ test('delegate --context and --resume: the last messages alone, and a child that
     ['delegate', 'main', '--task', 'And on', '--resume', name, '--json', ...model],
     { env },
   );
-  expect(json<Told>(again).children).toMatchObject([{ session: name, status: 'completed' }]);
+  expect(json<Told>(again).children).toMatchObject([
+    { session: name, status: 'completed', text: 'And on!', conflicts: [] },
+  ]);
+  expect(again.stderr).toMatch(/^Going on with /);
   expect(linesOf(home, name).slice(-2)).toEqual(['user: And on', 'assistant: And on!']);
   const stranger = await home.tape(
     ['delegate', 'main', '--task', 'x', '--resume', 'main', '--json', ...model],
@@ -137,6 +140,13 @@ test('run: children that it left in the background are waited for, and what thei
 test.each([
   { name: 'an unknown limit', args: ['--budget', 'lines=3'], says: /no limit 'lines', only steps, tokens/ },
   { name: 'a budget of nothing', args: ['--budget', 'steps=0'], says: /steps must be a number above 0/ },
+  { name: 'half a step', args: ['--budget', 'steps=2.5'], says: /steps must be a whole number/ },
+  { name: 'a tool that there is not', args: ['--tool', 'raed'], says: /tool 'raed': there is none/ },
+  {
+    name: 'a budget for one that has its own',
+    args: ['--resume', 'kid', '--budget', 'steps=1'],
+    says: /exclusive/,
+  },
   { name: 'a context that is none', args: ['--context', 'some'], says: /full, fresh, or a number/ },
   { name: 'a schema that is no JSON', args: ['--schema', '{'], says: /--schema/ },
   { name: 'a schema that is no object', args: ['--schema', '[]'], says: /a JSON Schema is an object/ },
@@ -271,6 +281,8 @@ test('delegate --dry-run: what would be forked, and nothing is', async () => {
       { base: 3, range: [3, 3] },
     ],
   });
+  const quiet = ['delegate', 'main', '--task', 'a', '--dry-run', '--quiet'];
+  expect(await home.here(quiet)).toEqual({ stdout: '', stderr: '', code: 0 });
   using store = home.open();
   expect(store.sessions({ all: true })).toHaveLength(1);
 });

@@ -281,6 +281,11 @@ test('arguments that are wrong: exit 2', async () => {
     expect([result.code, jsonError(result).code], args.join(' ')).toEqual([2, 'CLI_USAGE']);
     expect(home.contents()).toEqual(before);
   }
+  for (const [args, hint] of [
+    [['log', 'main', '--nosuch'], 'tape log --help'],
+    [['nosuchverb'], 'tape --help'],
+  ] as const)
+    await refuses(home, { args, exit: 2, code: 'CLI_USAGE', hint });
 });
 
 test('a model that cannot be used: exit 2 before anything is written', async () => {

@@ -8,6 +8,9 @@ const limits: Readonly<Record<string, keyof Budget>> = {
   cost: 'cost',
 };
 
+/** What there is no half of. */
+const counted: ReadonlySet<string> = new Set(['steps', 'tokens']);
+
 /** A budget as it is written on the command line: `steps=5,tokens=10000,seconds=60,cost=1.5`. */
 export function budgetOf(text: string, option: string): Budget {
   const refuse = (why: string) =>
@@ -22,6 +25,7 @@ export function budgetOf(text: string, option: string): Budget {
       throw refuse(`there is no limit '${name}', only ${Object.keys(limits).join(', ')}`);
     const number = /^\d+(?:\.\d+)?$/.test(value) ? Number(value) : Number.NaN;
     if (!(number > 0)) throw refuse(`${name} must be a number above 0`);
+    if (counted.has(name) && !Number.isSafeInteger(number)) throw refuse(`${name} must be a whole number`);
     budget[limit] = name === 'seconds' ? number * 1000 : number;
   }
   return budget;

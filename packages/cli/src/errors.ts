@@ -89,6 +89,7 @@ const exits: Readonly<Record<string, number>> = {
   SESSION_BAD_SCRIPT: exit.usage,
   SESSION_BAD_CONFIG: exit.usage,
   SESSION_LIMIT: exit.conflict,
+  SESSION_ENDED: exit.conflict,
   SESSION_MERGE_WAITING: exit.accepted,
   SESSION_NO_REPOSITORY: exit.usage,
   SESSION_NO_WORKSPACE: exit.notFound,
@@ -154,7 +155,9 @@ function hintFor(code: string, data: Readonly<Record<string, unknown>>): string 
     case 'TAPE_ARCHIVED':
       return `make it active again with: tape archive ${String(data.parent)} --undo`;
     case 'TAPE_UNSETTLED':
-      return `append the missing tool results, or go on with: tape run ${data.child ?? data.parent ?? session}`;
+      if (typeof data.child === 'string')
+        return `go on with: tape run ${data.child}; answer what waits with: tape approve ${data.child}; or take what is settled of it: --force`;
+      return `append the missing tool results, or go on with: tape run ${data.parent ?? session}`;
     case 'SESSION_NO_MODEL':
       return data.abortable === true
         ? 'go on with: tape recover --model SPEC, or end them with: tape recover --abort'

@@ -56,7 +56,7 @@ async function parseAndRun(argv: readonly string[], io: Io): Promise<number> {
           status = await verb.run(args, makeContext(io, args as CommonOptions));
         },
       }),
-    withCommonOptions(io),
+    withCommonOptions(io, argv),
   );
   // yargs takes a lone dash for an option without a name, or drops it.
   const words = argv.map((word) => (word === '-' ? stdinWord : word));
@@ -85,7 +85,15 @@ function checkOptions(args: Readonly<Record<string, unknown>>, { lists = [] }: V
   }
 }
 
-function withCommonOptions(io: Io): Argv<CommonOptions> {
+/** Where to read about the verb of a command line, or about all. */
+function helpFor(argv: readonly string[]): string {
+  const verb = verbs.find(({ command, aliases = [] }) =>
+    [command.split(' ')[0], ...aliases].some((name) => name !== undefined && argv.includes(name)),
+  );
+  return verb === undefined ? 'tape --help' : `tape ${verb.command.split(' ')[0]} --help`;
+}
+
+function withCommonOptions(io: Io, argv: readonly string[]): Argv<CommonOptions> {
   return yargs()
     .scriptName('tape')
     .locale('en')
@@ -121,7 +129,7 @@ function withCommonOptions(io: Io): Argv<CommonOptions> {
       // What it throws itself, a YError, is about the command line as well; other errors are the verb's.
       if (error !== undefined && error !== null && error.name !== 'YError') throw error;
       throw new UsageError(message.replace(/^Did you mean/, 'no such verb: did you mean'), {
-        hint: 'see: tape --help',
+        hint: `see: ${helpFor(argv)}`,
       });
     });
 }

@@ -170,6 +170,7 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
   async #work(): Promise<readonly ChildOutcome[]> {
     const { tasks, options } = this.#asked;
     await checkModels(this.#parts, tasks, options);
+    this.#needTools();
     await this.#needAll();
     const forked: Forked[] = [];
     for (const task of tasks) {
@@ -197,6 +198,24 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
       return await outcome;
     });
     return await Promise.all(outcomes);
+  }
+
+  /** A name that no tool has would leave a child without the one that was meant. */
+  #needTools(): void {
+    const { tasks, options } = this.#asked;
+    for (const task of tasks) {
+      const names = task.tools ?? namesOf(options.tools) ?? [];
+      const offered =
+        runOptionsOf(this.#parts, this.#parent, { task, options }).tools ?? this.#parts.config.tools ?? {};
+      const unknown = names.find((name) => !Object.hasOwn(offered, name));
+      if (unknown === undefined) continue;
+      const known = Object.keys(offered);
+      throw new SessionError(
+        'SESSION_BAD_INPUT',
+        `cannot delegate with tool '${unknown}': there is ${known.length === 0 ? 'none' : `only ${known.join(', ')}`}`,
+        { data: { session: this.#parent.name, tool: unknown } },
+      );
+    }
   }
 
   /** One child alone is not forked where the others cannot be. */

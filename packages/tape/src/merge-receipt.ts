@@ -92,9 +92,8 @@ export function repeatMerge(
 
 /** What was discarded is not merged later, and the other way round (D510). */
 export function delivered(child: TapeRow, into: TapeRow, how: string): TapeError {
-  return new TapeError(
-    'TAPE_CONFLICT',
-    `cannot merge '${child.name}' into '${into.name}': it is ${how} already`,
-    { data: { parent: into.name, child: child.name } },
-  );
+  const act = how === 'merged' ? `discard '${child.name}'` : `merge '${child.name}' into '${into.name}'`;
+  return new TapeError('TAPE_CONFLICT', `cannot ${act}: it is ${how} already`, {
+    data: { parent: into.name, child: child.name },
+  });
 }

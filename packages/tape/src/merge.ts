@@ -184,8 +184,10 @@ function mergeKey({ child, childHead }: MergePlan): string {
 }
 
 function checkMergeable({ db, sources }: Writer, child: TapeRow, into: TapeRow, draft: MergeDraft): void {
+  const act =
+    draft.strategy === 'discard' ? `discard '${child.name}'` : `merge '${child.name}' into '${into.name}'`;
   const because = (why: string, data: Record<string, unknown> = {}) => ({
-    message: `cannot merge '${child.name}' into '${into.name}': ${why}`,
+    message: `cannot ${act}: ${why}`,
     data: { parent: into.name, child: child.name, ...data },
   });
   const fail = (code: TapeError['code'], { message, data }: ReturnType<typeof because>) =>

@@ -14,25 +14,34 @@ interface ChildState {
  * Shows what children are at, as it happens: on a terminal a line for each child, rewritten in place; in a pipe a line for each
  * thing that happens.
  */
-export function childProgress(context: Context): (event: ChildEvent) => void {
+export function childProgress(
+  context: Context,
+  { resumed = false }: { readonly resumed?: boolean } = {},
+): (event: ChildEvent) => void {
   const { io, options } = context;
   if (io.statusIsTerminal && options.quiet !== true) return inPlace(context);
   return (event) => {
-    const line = lineOf(event);
-    if (line !== undefined) context.status(line);
+    for (const line of linesOf(event, resumed)) context.status(line);
   };
 }
 
-/** A thing that happened, where it is worth a line. */
-function lineOf(event: ChildEvent): string | undefined {
-  if (event.type === 'child-forked') return `Forked ${event.session}`;
-  if (event.type === 'child-ended') return `${event.session} ${event.status}`;
-  if (event.type === 'child-merged')
-    return `Merged ${event.session} into ${event.merged.parent}@${event.merged.seq}`;
-  if (event.event.type === 'tool-started') return `  ${event.session} → ${event.event.name}`;
+/** A thing that happened, where it is worth a line; what both sides wrote has one of its own. */
+function linesOf(event: ChildEvent, resumed: boolean): readonly string[] {
+  if (event.type === 'child-forked')
+    return [resumed ? `Going on with ${event.session}` : `Forked ${event.session}`];
+  if (event.type === 'child-ended') return [`${event.session} ${event.status}`];
+  if (event.type === 'child-merged') {
+    const { parent, seq, conflicts } = event.merged;
+    const both = conflicts.map(({ what, via }) => (via === undefined ? what : `${what} (as did ${via})`));
+    return [
+      `Merged ${event.session} into ${parent}@${seq}`,
+      ...(both.length === 0 ? [] : [`  both wrote ${both.join(', ')}`]),
+    ];
+  }
+  if (event.event.type === 'tool-started') return [`  ${event.session} → ${event.event.name}`];
   if (event.event.type === 'tool-waiting')
-    return `  ${event.session} waits: ${event.event.calls.map(({ name }) => name).join(', ')}`;
-  return undefined;
+    return [`  ${event.session} waits: ${event.event.calls.map(({ name }) => name).join(', ')}`];
+  return [];
 }
 
 function inPlace({ io }: Context): (event: ChildEvent) => void {

@@ -51,7 +51,7 @@ function statusLine(status: Status): string {
     ),
     ...(children.length === 0
       ? []
-      : [`${children.length} ${children.length === 1 ? 'child' : 'children'} at work`]),
+      : [`${children.length} ${children.length === 1 ? 'child' : 'children'} unfinished`]),
     ...children
       .filter((child) => child.waiting.length > 0)
       .map((child) => `${child.session} waits: tape status ${child.session}`),

@@ -39,8 +39,14 @@ export const audit: Verb = defineVerb({
   },
 });
 
-function findingJson({ code, session, seq, message }: AuditFinding): Readonly<Record<string, unknown>> {
-  return { code, session, seq, message };
+function findingJson({
+  code,
+  session,
+  seq,
+  message,
+  remedy,
+}: AuditFinding): Readonly<Record<string, unknown>> {
+  return { code, session, seq, message, next: commandFor(remedy) };
 }
 
 function findingLine({ code, message, remedy }: AuditFinding): string {

@@ -115,7 +115,11 @@ export const delegate: Verb = defineVerb({
       .conflicts('fresh', ['since', 'from', 'context'])
       .conflicts('since', ['from', 'context'])
       .conflicts('from', 'context')
-      .conflicts('resume', ['since', 'from', 'context', 'fresh', 'tool', 'schema']),
+      .conflicts('resume', [
+        ...['since', 'from', 'context', 'fresh', 'tool', 'schema'],
+        // It goes on with what it was forked with.
+        ...['budget', 'tree-budget', 'strategy', 'on-complete', 'workspace'],
+      ]),
   run: async (args, context) => {
     const { io } = context;
     const options = await optionsOf(args, context);
@@ -150,7 +154,7 @@ export const delegate: Verb = defineVerb({
           ...(await workspaceIn(args, { io, home: context.home, store, parent: parent.name })),
         },
       );
-      const see = childProgress(context);
+      const see = childProgress(context, { resumed: resume !== undefined });
       for await (const event of delegation) see(event);
       const outcomes = await delegation;
       // What its results started of the parent is part of what was asked for.
@@ -185,7 +189,7 @@ async function preview(
     );
     await context.answer({
       json: { parent: parent.name, children: previews.map(forkPreviewJson), dry_run: true },
-      quiet: parent.name,
+      quiet: previews.flatMap(({ session }) => session ?? []).join('\n'),
       human: previews.map(forkPreviewText).join('\n'),
     });
     return exit.done;
@@ -237,6 +241,7 @@ function outcomeJson({
   status,
   merged,
   usage,
+  text,
   output,
   error,
 }: ChildOutcome): Readonly<Record<string, unknown>> {
@@ -245,6 +250,8 @@ function outcomeJson({
     status,
     merged: merged !== undefined,
     seq: merged?.seq ?? null,
+    conflicts: merged?.conflicts ?? [],
+    text,
     usage: usage === undefined ? null : usageJson(usage),
     ...(output !== undefined && { output }),
     ...(error !== undefined && { error }),
@@ -253,5 +260,7 @@ function outcomeJson({
 
 function outcomeLine({ session, status, merged, text, error }: ChildOutcome): string {
   const where = merged === undefined ? 'not merged' : `merged into ${merged.parent}@${merged.seq}`;
-  return `${session} ${status}, ${where}: ${(error ?? text).split('\n')[0] ?? ''}`;
+  const [said = ''] = (error ?? text).split('\n');
+  const next = status === 'running' && merged === undefined ? ` (next: tape status ${session})` : '';
+  return `${session} ${status}, ${where}${said === '' ? '' : `: ${said}`}${next}`;
 }

@@ -290,7 +290,7 @@ async function tellMerged({ merged, application, kept }: Done, context: Context)
     quiet: where,
     human: [
       repeated
-        ? `${where} has it already: nothing to do`
+        ? `${where} has it already${application === undefined ? ': nothing to do' : ''}`
         : `${brought}${conflicts.length === 0 ? '' : `; both wrote ${conflicts.map((c) => c.what).join(', ')}`}`,
       ...(application === undefined ? [] : [appliedLine(application)]),
     ].join('\n'),
