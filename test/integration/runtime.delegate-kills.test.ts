@@ -83,9 +83,8 @@ test.skipIf(isLater)(
     await using server = await startDelegateServer();
     const deaths = new Deaths(seeded(seed));
     const least = sized(1, 5);
-    let n = 0;
     const rounds = function* (): Generator<DelegateRound> {
-      for (let i = 0; i < 60 * least && deaths.missed(least).length > 0; i += 1, n = i)
+      for (let i = 0; i < 60 * least && deaths.missed(least).length > 0; i += 1)
         yield {
           id: `point${i}`,
           stages: [

@@ -18,7 +18,7 @@ import { tempHome } from './temp-home.ts';
 export type DelegateDeath = NonNullable<DelegateOrder['dieAt']> | { readonly afterMs: number };
 
 /** A process at work in all homes of a round; one that does not die comes to its end. */
-export interface DelegateWork {
+interface DelegateWork {
   readonly act: DelegateOrder['act'];
   readonly death?: DelegateDeath;
 }
