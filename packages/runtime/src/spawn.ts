@@ -4,6 +4,7 @@ import { carriedModel } from './carried-model.ts';
 import { limitsOf } from './config.ts';
 import type { DeckParts } from './deck.ts';
 import { SessionError } from './errors.ts';
+import { instructionsOf } from './instructions.ts';
 import type { ModelSpec } from './model-spec.ts';
 import { parentOf, type Settings, type Terms } from './settings.ts';
 import { workerInstructions } from './worker-prompt.ts';
@@ -121,7 +122,7 @@ async function settingsFor(
   }: { [K in 'instructions' | 'model' | 'tools']: ForkOptions[K] | undefined } & { isPart: boolean },
 ): Promise<Settings> {
   const running = parts.worker(parent).job?.options;
-  const told = instructions ?? (isPart ? workerInstructions : running?.instructions);
+  const told = instructions ?? (isPart ? workerInstructions : await toldTo(parts, parent));
   // What it inherits names the parent's model, unless it inherits nothing that does.
   const named =
     model ?? (isPart ? (running?.model ?? (await carriedModel(parts.store, parent.id))) : undefined);
@@ -130,6 +131,16 @@ async function settingsFor(
     ...(typeof named === 'string' && { model: named }),
     ...(tools !== undefined && { tools: [...tools] }),
   };
+}
+
+/**
+ * What a parent's model is told, for a child that is to begin with the same bytes: as it was told last in the run under way,
+ * since files may have changed. Nothing where the deck tells the child the same.
+ */
+async function toldTo(parts: DeckParts, parent: SessionInfo): Promise<string | undefined> {
+  const { job, told } = parts.worker(parent);
+  if (parts.config.prompt === undefined) return job?.options.instructions;
+  return told ?? (await instructionsOf(parts, parent, job?.options)).text;
 }
 
 async function schemaOf(output: OutputSpec | undefined): Promise<JsonObject | undefined> {
