@@ -135,7 +135,11 @@ looked at.
 | --- | --- | --- |
 | \`model\` | \`model\` | the model, as \`--model\` takes it, or in code any model of the AI SDK; a relative \`script:FILE\` is relative to the configuration |
 | \`summarizer\` | \`summarizer\` | the model that writes summaries; by default the session's own |
-| \`instructions\` | \`instructions\` | what every model call is told first |
+| \`instructions\` | \`instructions\` | what every model call is told first: a text, or texts by their headings |
+| \`prompt.project\` | \`prompt.project\` | \`true\`: and \`AGENTS.md\`, \`CLAUDE.md\` and \`CONTEXT.md\` from the top of the repository (else your own directory) down to the working directory; or to a directory that is named |
+| \`prompt.skills\` | \`prompt.skills\` | and the names of the skills in these folders: each has a \`SKILL.md\`, or folders that have; the tool \`read_skill\` reads one |
+| \`prompt.environment\` | \`prompt.environment\` | \`true\`: and platform, directory, git branch, date and model, as they were when the view began |
+| \`prompt.tools\` | \`prompt.tools\` | \`true\`: and the tools, in words |
 | \`tools\` | | tools of the AI SDK, by name; delegated children get them too |
 ${limitRows()}
 | \`cost\` | | a function of the usage and the model's name: what a model call cost, or \`undefined\` |
