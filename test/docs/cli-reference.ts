@@ -119,7 +119,7 @@ A script is a JSON array of answers: \`[{"text"?, "toolCalls"?: [{"name", "input
 
 ## Configuration
 
-\`run\`, \`send\`, \`approve\`, \`delegate\` and \`recover\`, and no other verbs, read two files. What both say is taken from the first, limits one by one.
+\`run\`, \`send\`, \`approve\`, \`delegate\`, \`recover\` and what else asks a model or tells of it (\`merge --strategy summary\`, \`view --instructions\`) read two files. What both say is taken from the first, limits one by one.
 
 * \`tape.config.mts\`, whose default export is \`defineDeck({ … })\` of \`@tapedeck/runtime\` or a plain object of that form. It is the file that
   \`--config FILE\` names; else the nearest \`tape.config.mts\`, \`.mjs\` or \`.js\` from the working directory upward, as far as

@@ -85,7 +85,7 @@ async function parseSkill(
   const { parse } = await import('yaml');
   let fields: unknown;
   try {
-    fields = parse(head, { logLevel: 'silent' });
+    fields = parse(head, { logLevel: 'error' });
   } catch {
     // What YAML says would quote the file.
     return { why: 'its head is no YAML' };
