@@ -119,7 +119,7 @@ A script is a JSON array of answers: \`[{"text"?, "toolCalls"?: [{"name", "input
 
 ## Configuration
 
-\`run\`, \`send\`, \`approve\`, \`delegate\`, \`recover\` and \`merge --strategy summary\`, and no other verbs, read two files. What both say is taken from the first, limits one by one.
+\`run\`, \`send\`, \`approve\`, \`delegate\`, \`recover\` and what else asks a model or tells of it (\`merge --strategy summary\`, \`view --instructions\`) read two files. What both say is taken from the first, limits one by one.
 
 * \`tape.config.mts\`, whose default export is \`defineDeck({ … })\` of \`@tapedeck/runtime\` or a plain object of that form. It is the file that
   \`--config FILE\` names; else the nearest \`tape.config.mts\`, \`.mjs\` or \`.js\` from the working directory upward, as far as
@@ -135,7 +135,11 @@ looked at.
 | --- | --- | --- |
 | \`model\` | \`model\` | the model, as \`--model\` takes it, or in code any model of the AI SDK; a relative \`script:FILE\` is relative to the configuration |
 | \`summarizer\` | \`summarizer\` | the model that writes summaries; by default the session's own |
-| \`instructions\` | \`instructions\` | what every model call is told first |
+| \`instructions\` | \`instructions\` | what every model call is told first: a text, or texts by their headings |
+| \`prompt.project\` | \`prompt.project\` | \`true\`: and \`AGENTS.md\`, \`CLAUDE.md\` and \`CONTEXT.md\` from the top of the repository (else your own directory) down to the working directory; or to a directory that is named |
+| \`prompt.skills\` | \`prompt.skills\` | and the names of the skills in these folders: each has a \`SKILL.md\`, or folders that have; the tool \`read_skill\` reads one |
+| \`prompt.environment\` | \`prompt.environment\` | \`true\`: and platform, directory, git branch, date and model, as they were when the view began |
+| \`prompt.tools\` | \`prompt.tools\` | \`true\`: and the tools, in words |
 | \`tools\` | | tools of the AI SDK, by name; delegated children get them too |
 ${limitRows()}
 | \`budget.child\` | | what a delegated child may take that is given no \`--budget\`: \`{ steps?, tokens?, timeMs?, cost? }\` |

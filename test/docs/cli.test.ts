@@ -102,6 +102,7 @@ const commands: readonly (readonly [verb: string, form: number, argv: readonly s
     ['show', 1, ['show', 'old@6', '--output', '--bytes', '0..15']],
     ['show', 2, ['show', 'main']],
     ['view', 0, ['view', 'main', '--explain']],
+    ['view', 1, ['view', 'main', '--instructions']],
     ['search', 0, ['search', 'first the tests']],
     ['search', 1, ['search', 'fix it', '--session', 'fix', '--jsonl']],
     ['lineage', 0, ['lineage', 'main']],

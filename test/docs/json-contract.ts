@@ -438,10 +438,25 @@ export const contract: Readonly<Record<string, VerbContract>> = {
           maybe('explain', 'array', '`{seq, in, why}` of each entry, with `--explain`'),
         ],
       },
+      {
+        when: 'with `--instructions`',
+        form: 'one object',
+        fields: [
+          field('session', 'string', 'name'),
+          field('instructions', 'string or null', 'what its model is told before the messages'),
+          field('digest', 'string or null', 'its SHA-256, as `meta.instructions_digest` of an answer has it'),
+          field(
+            'sources',
+            'array',
+            '`{section, path?, chars}` of each part, in order; `section` is `manifest`, `project`, `skills`, `environment` or `tools`',
+          ),
+          field('omitted', 'array', '`{path, why}` of each file or folder that is left out'),
+        ],
+      },
     ],
     quiet: 'the digest',
     exits: [
-      [2, 'no such policy'],
+      [2, 'no such policy, or --instructions of a point'],
       [3, 'no such session, anchor or position, or no tape home'],
     ],
   },

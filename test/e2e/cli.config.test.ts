@@ -1,5 +1,5 @@
 import { chmodSync, existsSync, mkdirSync, rmSync, symlinkSync } from 'node:fs';
-import { openTapeStore } from '@tapedeck/tape';
+import { type JsonObject, openTapeStore } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { json, jsonError } from '../support/cli.ts';
 import { type Project, project } from '../support/project.ts';
@@ -135,6 +135,42 @@ test('recover: children of a process that was killed go on with them', async () 
   const { resumed } = json<{ resumed: string[] }>(result);
   expect(resumed).toHaveLength(1);
   expect(linesOf(p, resumed[0] ?? '').some((line) => line.includes('Bern: sunny'))).toBe(true);
+});
+
+test('instructions hold what config.yaml says, of the working directory; view shows them before anything is asked', async () => {
+  using p = project();
+  mkdirSync(p.file('.git'));
+  mkdirSync(p.file('app'));
+  mkdirSync(p.file('skills/count'), { recursive: true });
+  p.write('AGENTS.md', 'Count twice.');
+  p.write('app/CONTEXT.md', 'The app counts.');
+  p.write('app/CLAUDE.md', 'x'.repeat(100_000));
+  p.write('skills/count/SKILL.md', '---\ndescription: How to count\n---\n');
+  p.write(
+    '.tape/config.yaml',
+    'model: script:../answers.json\ninstructions: { Role: You keep the shop. }\nprompt: { project: true, skills: [../skills], environment: true }\n',
+  );
+  p.write('answers.json', [{ text: 'Seven.' }]);
+  await p.here(['new', 'main']);
+  const cwd = p.file('app');
+  const shown = await p.here(['view', 'main', '--instructions'], { cwd });
+  expect(shown.stdout).toMatch(
+    /^# Role\n\nYou keep the shop\.\n.*Count twice\..*The app counts\..*- count: How to count.*- Workspace: /s,
+  );
+  expect(shown.stderr).toBe(`Left out '${cwd}/CLAUDE.md': it is larger than 64 KiB\n`);
+  const before = json<{ instructions: string; digest: string; sources: JsonObject[]; omitted: JsonObject[] }>(
+    await p.here(['view', 'main', '--instructions', '--json'], { cwd }),
+  );
+  expect(before.instructions).toBe(shown.stdout.slice(0, -1));
+  expect(before.omitted).toEqual([{ path: `${cwd}/CLAUDE.md`, why: 'it is larger than 64 KiB' }]);
+  expect(await p.here(['run', 'main', 'How many?'], { cwd })).toMatchObject({ code: 0, stdout: 'Seven.\n' });
+  using store = openTapeStore(`${p.home}/tape.db`, { readonly: true });
+  const [answer] = [...store.read('main', { kind: 'message', last: 1 })];
+  expect(answer?.meta.instructions_digest).toBe(before.digest);
+  expect(Buffer.from(store.blob(before.digest)).toString()).toBe(before.instructions);
+  expect(jsonError(await p.here(['view', 'main@1', '--instructions', '--json'], { cwd })).message).toContain(
+    'cannot show instructions of a point',
+  );
 });
 
 test('the model is that of --model, else $TAPE_MODEL, else the file, else config.yaml', async () => {
@@ -413,7 +449,7 @@ test.each([
     name: 'an unknown field',
     yaml: 'model: a/b\n\ncolour: red\n',
     line: 3,
-    says: "no field 'colour' (model, summarizer, instructions, limits)",
+    says: "no field 'colour' (model, summarizer, instructions, prompt, limits)",
   },
   {
     name: 'an unknown limit',
@@ -435,6 +471,12 @@ test.each([
     says: 'limits.max_steps must be a whole number from 1, or .inf',
   },
   { name: 'a model that is none', yaml: '# my models\nmodel:\n', line: 2, says: 'model must be a text' },
+  {
+    name: 'a folder that is none',
+    yaml: 'model: a/b\nprompt:\n  project: true\n  skills: [1]\n',
+    line: 4,
+    says: 'prompt.skills.0 must be a path',
+  },
   { name: 'limits that are none', yaml: 'limits: 3\n', line: 1, says: 'limits must be an object of limits' },
   { name: 'bad YAML', yaml: 'model: a/b\ninstructions: "open\n', line: 3, says: 'Missing closing' },
   { name: 'a field given twice', yaml: 'model: a/b\nmodel: c/d\n', line: 2, says: 'must be unique' },

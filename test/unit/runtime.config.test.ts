@@ -33,6 +33,11 @@ test.each<{ name: string; config: object }>([
     },
   },
   { name: 'tools', config: { tools: { add, shown: tool({ inputSchema: z.object({}) }) }, instructions: '' } },
+  { name: 'instructions in parts', config: { instructions: { Role: 'You keep the shop.' } } },
+  {
+    name: 'what instructions hold',
+    config: { prompt: { project: 'shop', skills: ['skills'], environment: true, tools: false } },
+  },
   { name: 'the defaults', config: { limits: defaultLimits } },
   {
     name: 'the bounds',
@@ -77,6 +82,14 @@ const bad: readonly { config: unknown; field: string; says: string }[] = [
     says: 'to',
   },
   { config: { cost: 3 }, field: 'cost', says: 'cost must be a function' },
+  { config: { instructions: 3 }, field: 'instructions', says: 'instructions must be a text, or an object' },
+  { config: { instructions: { Role: 1 } }, field: 'instructions', says: 'instructions must be a text, or' },
+  { config: { prompt: true }, field: 'prompt', says: 'prompt must be an object of what' },
+  { config: { prompt: { skill: [] } }, field: 'prompt.skill', says: 'prompt.skill: there is no such field' },
+  { config: { prompt: { skills: 'a' } }, field: 'prompt.skills', says: 'prompt.skills must be a list of' },
+  { config: { prompt: { skills: [''] } }, field: 'prompt.skills.0', says: 'prompt.skills.0 must be a path' },
+  { config: { prompt: { project: 1 } }, field: 'prompt.project', says: 'prompt.project must be true, false' },
+  { config: { prompt: { environment: 'x' } }, field: 'prompt.environment', says: 'must be true or false' },
   { config: { onApproval: 'yes' }, field: 'onApproval', says: 'onApproval must be a function' },
 ];
 

@@ -58,7 +58,7 @@ export async function deckConfig(
   const { readHomeConfig } = await import('./home-config.ts');
   const variable = io.env.TAPE_MODEL ?? '';
   const spec = model ?? (variable === '' ? undefined : variable);
-  const yaml = withScriptsFrom(home.dir, readHomeConfig(home));
+  const yaml = placedIn(home.dir, readHomeConfig(home));
   const file = config === false ? undefined : await fileConfig(config, { io, home });
   return mergeConfig({
     flags: {
@@ -81,21 +81,29 @@ async function fileConfig(
   else readConfig(path);
   const { checkConfig } = await import('@tapedeck/runtime');
   const config = checkConfig(await loadConfig(path), `'${path}'`);
-  return withScriptsFrom(dirname(path), config);
+  return placedIn(dirname(path), config);
 }
 
-/** In a configuration a relative `script:FILE` is relative to the configuration, wherever the command is given. */
-function withScriptsFrom(dir: string, config: DeckConfig): DeckConfig {
+/** In a configuration a relative path is relative to the configuration, wherever the command is given. */
+function placedIn(dir: string, config: DeckConfig): DeckConfig {
   const placed = (spec: ModelSpec): ModelSpec => {
     if (typeof spec !== 'string' || !spec.startsWith('script:')) return spec;
     const file = spec.slice('script:'.length);
     return file === '' || isAbsolute(file) ? spec : `script:${resolve(dir, file)}`;
   };
-  const { model, summarizer } = config;
+  const { model, summarizer, prompt } = config;
+  const { project, skills } = prompt ?? {};
   return {
     ...config,
     ...(model !== undefined && { model: placed(model) }),
     ...(summarizer !== undefined && { summarizer: placed(summarizer) }),
+    ...(prompt !== undefined && {
+      prompt: {
+        ...prompt,
+        ...(typeof project === 'string' && { project: resolve(dir, project) }),
+        ...(skills !== undefined && { skills: skills.map((folder) => resolve(dir, folder)) }),
+      },
+    }),
   };
 }
 

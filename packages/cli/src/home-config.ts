@@ -6,8 +6,12 @@ import { ConfigError } from './errors.ts';
 import type { Home } from './home.ts';
 import { decode } from './text.ts';
 
-const fields: ReadonlySet<string> = new Set(['model', 'summarizer', 'instructions', 'limits']);
-const limits: ReadonlySet<string> = new Set(Object.keys(defaultLimits).map(snakeCase));
+/** The fields that there are, and those inside of them. */
+const fields: ReadonlyMap<string, ReadonlySet<string>> = new Map([
+  ['', new Set(['model', 'summarizer', 'instructions', 'prompt', 'limits'])],
+  ['prompt.', new Set(['project', 'skills', 'environment', 'tools'])],
+  ['limits.', new Set(Object.keys(defaultLimits).map(snakeCase))],
+]);
 
 /**
  * Reads `config.yaml` of a tape home: the part of a configuration that is data, and needs nobody's trust. No file says
@@ -39,7 +43,11 @@ export function readHomeConfig(home: Home): DeckConfig {
     if (!(error instanceof SessionError)) throw error;
     const { field, why } = error.data as { field: string; why: string };
     const name = snakeCase(field);
-    throw refuse(`${name} ${why.replace('Infinity', '.inf')}`, places.get(field) ?? contents.range[0], name);
+    throw refuse(
+      `${name} ${why.replace('Infinity', '.inf')}`,
+      placeOf(field, places) ?? contents.range[0],
+      name,
+    );
   }
 }
 
@@ -66,7 +74,7 @@ interface Reading {
 /** The fields of a mapping, by the names that the configuration has for them. */
 function fieldsOf(map: YAMLMap, reading: Reading, inside = ''): Readonly<Record<string, unknown>> {
   const { document, places, refuse } = reading;
-  const known = inside === '' ? fields : limits;
+  const known = fields.get(inside) ?? new Set();
   const found: Record<string, unknown> = {};
   for (const { key, value } of map.items) {
     const name = isScalar(key) ? String(key.value) : '';
@@ -81,13 +89,22 @@ function fieldsOf(map: YAMLMap, reading: Reading, inside = ''): Readonly<Record<
     places.set(`${inside}${field}`, offset);
     try {
       found[field] =
-        field === 'limits' && isMap(value) ? fieldsOf(value, reading, 'limits.') : plain(value, document);
+        fields.has(`${field}.`) && isMap(value)
+          ? fieldsOf(value, reading, `${field}.`)
+          : plain(value, document);
     } catch (error) {
       // An alias of nothing, or of far too much.
       throw error instanceof ReferenceError ? refuse(error.message, offset) : error;
     }
   }
   return found;
+}
+
+/** Where a field is, or the one that holds it. */
+function placeOf(field: string, places: ReadonlyMap<string, number>): number | undefined {
+  const place = places.get(field);
+  const end = field.lastIndexOf('.');
+  return place !== undefined || end === -1 ? place : placeOf(field.slice(0, end), places);
 }
 
 /** The value as plain data; an alias is what it stands for. */

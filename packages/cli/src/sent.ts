@@ -99,7 +99,7 @@ async function leave(
   const { openDeck } = await import('@tapedeck/runtime');
   let { config } = sending;
   const open = async () => {
-    const deck = decks.use(await openDeck({ ...config, store, home: home.dir, env: io.env }));
+    const deck = decks.use(await openDeck({ ...config, store, home: home.dir, env: io.env, cwd: io.cwd }));
     return { deck, session: await deck.session(sending.session) };
   };
   let { deck, session } = await open();

@@ -45,6 +45,10 @@ const tool = z.custom(
   'must be a tool of the AI SDK',
 );
 
+const path = z.string('must be a path').min(1, 'must be a path');
+
+const flag = z.boolean('must be true or false').optional();
+
 const callable = z.custom((value) => typeof value === 'function', 'must be a function').optional();
 
 const fields = z.strictObject(
@@ -52,7 +56,20 @@ const fields = z.strictObject(
     model,
     summarizer: model,
     tools: z.record(z.string(), tool, 'must be an object of tools').optional(),
-    instructions: z.string('must be a text').optional(),
+    instructions: z
+      .union([z.string(), z.record(z.string(), z.string())], 'must be a text, or an object of texts')
+      .optional(),
+    prompt: z
+      .strictObject(
+        {
+          project: z.union([z.boolean(), path], 'must be true, false or a directory').optional(),
+          skills: z.array(path, 'must be a list of folders').optional(),
+          environment: flag,
+          tools: flag,
+        },
+        'must be an object of what instructions hold',
+      )
+      .optional(),
     limits: z
       .strictObject(
         {

@@ -1,6 +1,8 @@
 import type { Awaitable, Json } from '@tapedeck/tape';
 import type { Budget } from './budget.ts';
+import type { PromptConfig } from './instructions.ts';
 import type { ModelSpec } from './model-spec.ts';
+import type { Sections } from './system-prompt.ts';
 import type { DeckTools } from './tool-traits.ts';
 import type { CostOf } from './usage.ts';
 
@@ -11,8 +13,10 @@ export interface DeckConfig {
   readonly summarizer?: ModelSpec;
   /** Tools of the AI SDK, by the names under which models call them. Children get them too. */
   readonly tools?: DeckTools;
-  /** What every model call is told before the messages. */
-  readonly instructions?: string;
+  /** What every model call is told before the messages. Without `prompt` it is all that it is told there. */
+  readonly instructions?: string | Sections;
+  /** What it is told with them: of the project, of skills, of where it works. */
+  readonly prompt?: PromptConfig;
   readonly limits?: Limits;
   /** What each child may take that is given no budget of its own, alone and with all under it. */
   readonly budget?: { readonly child?: Budget; readonly tree?: Budget };

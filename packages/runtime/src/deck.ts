@@ -33,6 +33,8 @@ export interface DeckOptions extends DeckConfig {
   readonly engine?: RunEngine;
   /** Where keys and base URLs of named models are looked up, `process.env` say. */
   readonly env?: Readonly<Record<string, string | undefined>>;
+  /** The directory that sessions work in, of which `prompt` tells; by default the process's own. */
+  readonly cwd?: string;
   readonly newId?: () => string;
   /** Milliseconds since the epoch. */
   readonly now?: () => number;
@@ -54,6 +56,7 @@ export interface DeckParts {
   readonly config: DeckConfig;
   readonly engine: RunEngine;
   readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string | undefined;
   readonly newId: () => string;
   readonly now: () => number;
   /** Saves live answers. */
@@ -99,7 +102,7 @@ export interface Deck extends AsyncDisposable {
  * @throws SESSION_BAD_CONFIG before anything is opened; what `openTapeStore` throws
  */
 export async function openDeck(options: DeckOptions): Promise<Deck> {
-  const { home, store: given, engine, env = {}, newId = ulid, now = Date.now, ...config } = options;
+  const { home, store: given, engine, env = {}, cwd, newId = ulid, now = Date.now, ...config } = options;
   checkConfig(config, 'the options of a deck');
   const file = home === undefined ? undefined : join(home, 'session_graph.jsonl');
   const store = given ?? openHome(home, file);
@@ -140,6 +143,7 @@ export async function openDeck(options: DeckOptions): Promise<Deck> {
     config,
     engine: own,
     env,
+    cwd,
     newId,
     jobs,
     delegations,

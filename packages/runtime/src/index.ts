@@ -26,6 +26,7 @@ export { type DelegateToolOptions, delegateTool, delegationTools, sendMessageToo
 export { inProcessEngine, type RunEngine, type RunSpec } from './engine.ts';
 export { SessionError, type SessionErrorCode } from './errors.ts';
 export type { AwaitedAnswer, CallName, SessionEvent, WaitingCall } from './events.ts';
+export type { Instructions, PromptConfig } from './instructions.ts';
 export type { MergeOptions } from './merge.ts';
 export type { MergeText } from './merge-text.ts';
 export {
@@ -36,6 +37,7 @@ export {
   resolveModel,
 } from './model-spec.ts';
 export { toPrompt } from './prompt.ts';
+export type { Omission } from './prompt-file.ts';
 export {
   decide,
   defaultMode,
@@ -61,6 +63,17 @@ export type {
 export type { ModelUsage, SessionUsage, UsageSum } from './session-usage.ts';
 export type { ForkOptions, OutputSpec, SpawnedBy } from './spawn.ts';
 export type { Phase, RunStatus, Status } from './status.ts';
+export {
+  type Environment,
+  type ProjectFile,
+  type PromptParts,
+  type PromptSource,
+  type Sections,
+  type SkillName,
+  type SystemPrompt,
+  systemPrompt,
+  type ToolEntry,
+} from './system-prompt.ts';
 export type { DeckTool, DeckTools, ToolContext, ToolPaths, ToolTraits } from './tool-traits.ts';
 export { type CostOf, noUsage, type Usage } from './usage.ts';
 export {

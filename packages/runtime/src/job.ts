@@ -26,6 +26,8 @@ export interface Stage {
   readonly emit: (chunk: Chunk) => void;
   readonly enter: (phase: Phase) => void;
   readonly retrying: (attempt: number, message: string) => void;
+  /** Told what the model is told before the messages. */
+  readonly onTold: (instructions: string) => void;
   /** Stops the run from within: something in the inbox asks for it. */
   readonly abort: (reason: string) => void;
 }

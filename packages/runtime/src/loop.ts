@@ -2,6 +2,7 @@ import {
   type Appended,
   assistantText,
   type Draft,
+  type Entry,
   type Json,
   type JsonObject,
   type Seq,
@@ -36,7 +37,8 @@ export interface LoopContext {
   readonly tools: DeckTools;
   /** The tools as they are sent. */
   readonly definitions: ToolSet;
-  readonly instructions: string | undefined;
+  /** What the model is told before the messages that these entries show. */
+  readonly instruct: (entries: readonly Entry[]) => Promise<string | undefined>;
   /** What tools are told of where they run. */
   readonly toolContext: ToolContext;
   /** Whether a tool is offered, and may not be used here. */

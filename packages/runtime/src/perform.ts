@@ -6,6 +6,7 @@ import { type Chunk, eventChunk } from './chunks.ts';
 import { limitsOf } from './config.ts';
 import { runPoint } from './crash-point.ts';
 import { isUnstorable } from './errors.ts';
+import { instructor, toolsOf } from './instructions.ts';
 import { begin, takeMessages } from './intake.ts';
 import { infoOf, type Job, namedFor, type Stage, summarizerOf } from './job.ts';
 import { type LoopContext, runLoop } from './loop.ts';
@@ -27,7 +28,7 @@ export async function perform(stage: Stage, job: Job, model: LanguageModel): Pro
   if (options.unlessEnded === true) await needUnended(stage, job);
   const info = await infoOf(stage);
   const { settings, terms } = await forkTermsOf(store, info);
-  const tools = options.useTools === false ? {} : (options.tools ?? config.tools ?? {});
+  const tools = toolsOf(parts, options);
   const allowed = await allowedTools(store, info);
   const forbidden = (name: string) =>
     allowed !== undefined && !allowed.has(name) && toolOf(tools, name) !== undefined;
@@ -82,7 +83,16 @@ export async function perform(stage: Stage, job: Job, model: LanguageModel): Pro
     summarizer,
     tools,
     definitions,
-    instructions: options.instructions ?? settings.instructions ?? config.instructions,
+    instruct: instructor(
+      parts,
+      { settings, options, model, definitions, workspace },
+      {
+        run,
+        append: (drafts) => context.append(drafts),
+        tell: (event) => context.tell(event),
+        onTold: stage.onTold,
+      },
+    ),
     limits: { ...limitsOf(config), ...(options.maxSteps !== undefined && { maxSteps: options.maxSteps }) },
     onApproval: config.onApproval,
     cost: config.cost,

@@ -23,6 +23,7 @@ import type { DeckParts } from './deck.ts';
 import { type DelegateOptions, type DelegateTask, Delegation } from './delegate.ts';
 import { SessionError, type SessionErrorCode } from './errors.ts';
 import type { SessionEvent } from './events.ts';
+import { type Instructions, instructionsOf } from './instructions.ts';
 import { type MergeOptions, mergeChild, mergeChildren } from './merge.ts';
 import { answerFault, openBatch } from './open-batch.ts';
 import { defaultMode, effectOf } from './queue.ts';
@@ -320,6 +321,16 @@ export class Session {
       policy,
       target,
     });
+  }
+
+  /**
+   * What this session's model would be told before the messages, were it asked now, and what is left out of that. Nothing is
+   * written. The options are those of a run.
+   */
+  async instructions(
+    options: Pick<RunOptions, 'model' | 'instructions' | 'tools' | 'useTools'> = {},
+  ): Promise<Instructions> {
+    return await instructionsOf(this.#parts, await this.info(), options);
   }
 
   async *entries(query: EntryQuery = {}): AsyncIterable<Entry> {

@@ -11,6 +11,7 @@ import { runPoint } from './crash-point.ts';
 import type { DeckParts } from './deck.ts';
 import { SessionError } from './errors.ts';
 import { budgetsOf, needAllowed } from './fork-limits.ts';
+import { instructionsOf } from './instructions.ts';
 import type { ModelSpec } from './model-spec.ts';
 import type { Settings, Terms } from './settings.ts';
 import { openWorktree, type WorkspaceOptions, withWorktree } from './workspace-open.ts';
@@ -157,7 +158,7 @@ async function settingsFor(
   }: { [K in 'instructions' | 'model' | 'tools']: ForkOptions[K] | undefined } & { isPart: boolean },
 ): Promise<Settings> {
   const running = parts.worker(parent).job?.options;
-  const told = instructions ?? (isPart ? workerInstructions : running?.instructions);
+  const told = instructions ?? (isPart ? workerInstructions : await toldTo(parts, parent));
   // What it inherits names the parent's model, unless it inherits nothing that does.
   const named =
     model ?? (isPart ? (running?.model ?? (await carriedModel(parts.store, parent.id))) : undefined);
@@ -166,6 +167,16 @@ async function settingsFor(
     ...(typeof named === 'string' && { model: named }),
     ...(tools !== undefined && { tools: [...tools] }),
   };
+}
+
+/**
+ * What a parent's model is told, for a child that is to begin with the same bytes: as it was told last in the run under way,
+ * since files may have changed. Nothing where the deck tells the child the same.
+ */
+async function toldTo(parts: DeckParts, parent: SessionInfo): Promise<string | undefined> {
+  const { job, told } = parts.worker(parent);
+  if (parts.config.prompt === undefined) return job?.options.instructions;
+  return told ?? (await instructionsOf(parts, parent, job?.options)).text;
 }
 
 async function schemaOf(output: OutputSpec | undefined): Promise<JsonObject | undefined> {

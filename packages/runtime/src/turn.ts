@@ -1,5 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { assistant, type Draft, type Entry, type JsonObject, type Meta, note, view } from '@tapedeck/tape';
+import {
+  assistant,
+  type Draft,
+  type Entry,
+  type JsonObject,
+  type Meta,
+  note,
+  sha256,
+  view,
+} from '@tapedeck/tape';
 import { commonEnd, isTold, keptInstructions, withCachePoints } from './cache-points.ts';
 import { type Chunk, headChunk, isAnswer } from './chunks.ts';
 import { makeRoom } from './compact.ts';
@@ -78,13 +87,15 @@ async function ask(
   context: LoopContext,
   step: number,
   {
+    entries,
     messages,
     digest,
     chunks,
     output,
   }: Prompt & { readonly chunks: Chunk[]; readonly output?: JsonObject | undefined },
 ): Promise<Answered> {
-  const { model, instructions, signal } = context;
+  const { model, signal } = context;
+  const instructions = await context.instruct(entries);
   const take = (chunk: Chunk) => {
     chunks.push(chunk);
     context.emit(chunk);
@@ -110,6 +121,7 @@ async function ask(
     usage: usageJson(answer.usage),
     ...costMeta(context.cost, answer.usage, modelMeta(model).model),
     view: digest,
+    ...(instructions !== undefined && { instructions_digest: sha256(instructions) }),
   };
   context.enter('completing');
   runPoint('answer/arrived');

@@ -56,6 +56,7 @@ export class Worker {
   /** How often something was left in the inbox here while somebody was serving it. */
   #asked = 0;
   #closed = false;
+  #told: string | undefined;
 
   constructor(parts: DeckParts, session: { readonly name: string; readonly id: string }) {
     this.#parts = parts;
@@ -71,6 +72,11 @@ export class Worker {
   /** What the run under way was asked to do. */
   get job(): Job | undefined {
     return this.#current?.job;
+  }
+
+  /** What the model of the run under way was told last before the messages, where that was put together for it. */
+  get told(): string | undefined {
+    return this.#current === undefined ? undefined : this.#told;
   }
 
   /** Aborted with the run under way, for the children that are run for it (G77). */
@@ -324,6 +330,7 @@ export class Worker {
     const { job, run, control } = started;
     const startedAt = this.#parts.now();
     const base = { run: job.run, startedAt };
+    this.#told = undefined;
     const stage: Stage = {
       parts: this.#parts,
       session: this.#session,
@@ -333,6 +340,9 @@ export class Worker {
       enter: (phase) => this.#enter({ state: 'busy', phase, ...base }),
       retrying: (attempt, message) => this.#enter({ state: 'retrying', attempt, message, ...base }),
       abort: (reason) => run.abort(reason),
+      onTold: (instructions) => {
+        this.#told = instructions;
+      },
     };
     stage.enter('processing');
     let usable = model;

@@ -143,7 +143,13 @@ export const delegate: Verb = defineVerb({
       const point = since === undefined ? undefined : pointOf(since.replace(/^@(?!\d+$)/, ''));
       if (point !== undefined) store.resolve(parent.id, point);
       const resume = args.resume === undefined ? undefined : needSession(store, args.resume).name;
-      await using deck = await openDeck({ ...config, store, home: context.home.dir, env: io.env });
+      await using deck = await openDeck({
+        ...config,
+        store,
+        home: context.home.dir,
+        env: io.env,
+        cwd: io.cwd,
+      });
       const session = await deck.session(parent.name);
       const delegation = session.delegate(
         tasks.map((task) => ({ ...task, ...(resume !== undefined && { resume }) })),

@@ -142,7 +142,7 @@ async function mergeWritten(
   // Only a summary asks a model, and so runs code that somebody else may have written.
   const config = request.strategy === 'summary' ? await deckConfig(args, context) : {};
   const { openDeck } = await import('@tapedeck/runtime');
-  await using deck = await openDeck({ ...config, store, home: home.dir, env: io.env });
+  await using deck = await openDeck({ ...config, store, home: home.dir, env: io.env, cwd: io.cwd });
   const parent = request.into ?? store.find(child)?.parent ?? child;
   const { text: _, ...given } = request;
   try {

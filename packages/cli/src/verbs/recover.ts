@@ -33,7 +33,13 @@ export const recover: Verb = defineVerb({
     const { openDeck } = await import('@tapedeck/runtime');
     return await context.changing(async (store) => {
       const session = name === undefined ? undefined : needSession(store, name).name;
-      await using deck = await openDeck({ ...config, store, home: context.home.dir, env: io.env });
+      await using deck = await openDeck({
+        ...config,
+        store,
+        home: context.home.dir,
+        env: io.env,
+        cwd: io.cwd,
+      });
       const report = await deck.recover({
         ...(args.model !== undefined && { model: args.model }),
         ...(session !== undefined && { session }),

@@ -1,0 +1,28 @@
+import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import { deckConfig, type ModelArgs } from './deck-config.ts';
+import type { Context } from './verb.ts';
+
+/** Prints what a session's model would be told before the messages, were it asked now; what is left out, on stderr. */
+export async function showInstructions(
+  { store, session }: { readonly store: SqliteTapeStore; readonly session: SessionInfo },
+  args: ModelArgs,
+  context: Context,
+): Promise<number> {
+  const { io, home } = context;
+  const config = await deckConfig(args, context);
+  const { openDeck } = await import('@tapedeck/runtime');
+  await using deck = await openDeck({ ...config, store, env: io.env, cwd: io.cwd });
+  const found = await deck.find(session.id);
+  if (found === undefined) throw new TypeError(`session ${session.name} is in ${home.db}`);
+  const { text, digest, sources, omitted } = await found.instructions({
+    ...(args.model !== undefined && { model: args.model }),
+  });
+  await context.answer({
+    json: { session: session.name, instructions: text ?? null, digest: digest ?? null, sources, omitted },
+    quiet: digest ?? '',
+    human: text ?? '',
+  });
+  if (text === undefined) context.status(`The model of ${session.name} is told nothing before the messages`);
+  for (const { path, why } of omitted) context.status(`Left out '${path}': ${why}`);
+  return 0;
+}

@@ -1,0 +1,156 @@
+import { type JsonObject, sha256 } from '@tapedeck/tape';
+
+/** Instructions in parts, each under a heading of its own, in the order in which they stand. */
+export type Sections = Readonly<Record<string, string>>;
+
+/** A file in which a project says how it is to be worked on. */
+export interface ProjectFile {
+  /** Where it is. */
+  readonly path: string;
+  /** Its path from the outermost directory that was looked at, with `/`. */
+  readonly label: string;
+  readonly text: string;
+}
+
+/** What there is to know of a skill before it is read. */
+export interface SkillName {
+  readonly name: string;
+  /** One line. */
+  readonly description: string;
+}
+
+/** Where a session works, as it was when its view last began. */
+export interface Environment {
+  /** Operating system and processor, as Node.js names them: `linux x64`. */
+  readonly platform: string;
+  /** The directory. */
+  readonly workspace: string;
+  /** The branch that git has checked out there. */
+  readonly branch?: string;
+  /** `2026-11-21`, in the time zone of the process. */
+  readonly date: string;
+  /** The model's own name. */
+  readonly model?: string;
+}
+
+/** A tool as the catalogue tells of it. */
+export interface ToolEntry {
+  readonly name: string;
+  readonly description?: string;
+  /** JSON Schema of its arguments. */
+  readonly schema?: JsonObject;
+}
+
+/** What instructions are put together from. What is left out is not told of. */
+export interface PromptParts {
+  readonly manifest?: string | Sections;
+  readonly project?: readonly ProjectFile[];
+  readonly skills?: readonly SkillName[];
+  readonly environment?: Environment;
+  readonly tools?: readonly ToolEntry[];
+}
+
+/** A part of instructions, and where it came from. */
+export interface PromptSource {
+  readonly section: 'manifest' | 'project' | 'skills' | 'environment' | 'tools';
+  /** Of a project's file: where it is. */
+  readonly path?: string;
+  /** How many characters it takes. */
+  readonly chars: number;
+}
+
+export interface SystemPrompt {
+  /** `undefined` when there is nothing to tell. */
+  readonly text: string | undefined;
+  /** SHA-256 of the text in UTF-8, lower-case hex; with it `undefined`. */
+  readonly digest: string | undefined;
+  /** In the order of the text. */
+  readonly sources: readonly PromptSource[];
+}
+
+interface Piece extends PromptSource {
+  readonly text: string;
+}
+
+/**
+ * What a model is told before the messages, always in this order: the deck's own instructions, the project's from the
+ * outermost directory inward, the names of skills, where it works, its tools (G59). The order in which files, skills and
+ * tools are given does not matter (D319). Instructions that are alone are sent as they are, byte for byte. Pure.
+ */
+export function systemPrompt(parts: PromptParts): SystemPrompt {
+  const pieces = [
+    ...manifestPieces(parts.manifest),
+    ...projectPieces(parts.project ?? []),
+    ...skillPieces(parts.skills ?? []),
+    ...environmentPieces(parts.environment),
+    ...toolPieces(parts.tools ?? []),
+  ];
+  if (pieces.length === 0) return { text: undefined, digest: undefined, sources: [] };
+  const text = pieces.map((piece) => piece.text).join('\n\n');
+  return { text, digest: sha256(text), sources: pieces.map(({ text: _, ...source }) => source) };
+}
+
+function pieceOf(section: PromptSource['section'], text: string, path?: string): Piece {
+  return { section, ...(path !== undefined && { path }), chars: text.length, text };
+}
+
+function manifestPieces(manifest: string | Sections | undefined): readonly Piece[] {
+  if (manifest === undefined) return [];
+  if (typeof manifest === 'string') return [pieceOf('manifest', manifest)];
+  const sections = Object.entries(manifest).map(([heading, text]) => `# ${heading}\n\n${text}`);
+  return sections.length === 0 ? [] : [pieceOf('manifest', sections.join('\n\n'))];
+}
+
+const aboutProject =
+  '# Project instructions\n\nFrom the outermost directory inward. Where they differ, the later one holds.';
+
+function projectPieces(files: readonly ProjectFile[]): readonly Piece[] {
+  const depth = ({ label }: ProjectFile) => label.split('/').length;
+  const sorted = files.toSorted((a, b) => depth(a) - depth(b) || inOrder(a.label, b.label));
+  return sorted.map(({ path, label, text }, i) => {
+    const framed = `<file path=${JSON.stringify(label)}>\n${text}\n</file>`;
+    return pieceOf('project', i === 0 ? `${aboutProject}\n\n${framed}` : framed, path);
+  });
+}
+
+function skillPieces(skills: readonly SkillName[]): readonly Piece[] {
+  if (skills.length === 0) return [];
+  const lines = skills
+    .toSorted((a, b) => inOrder(a.name, b.name))
+    .map(({ name, description }) => `- ${name}: ${description}`);
+  const about =
+    'Each tells how one sort of work is done. Read it with the tool read_skill before you do such work.';
+  return [pieceOf('skills', `# Skills\n\n${about}\n\n${lines.join('\n')}`)];
+}
+
+function environmentPieces(environment: Environment | undefined): readonly Piece[] {
+  if (environment === undefined) return [];
+  const { platform, workspace, branch, date, model } = environment;
+  const lines = [
+    `- Platform: ${platform}`,
+    `- Workspace: ${workspace}`,
+    ...(branch === undefined ? [] : [`- Git branch: ${branch}`]),
+    `- Date: ${date}`,
+    ...(model === undefined ? [] : [`- Model: ${model}`]),
+  ];
+  return [pieceOf('environment', `# Environment\n\n${lines.join('\n')}`)];
+}
+
+function toolPieces(tools: readonly ToolEntry[]): readonly Piece[] {
+  if (tools.length === 0) return [];
+  const told = tools
+    .toSorted((a, b) => inOrder(a.name, b.name))
+    .map(({ name, description, schema }) =>
+      [
+        `## ${name}`,
+        ...(description === undefined ? [] : [description]),
+        ...(schema === undefined ? [] : [`Arguments, as JSON Schema: ${JSON.stringify(schema)}`]),
+      ].join('\n\n'),
+    );
+  return [pieceOf('tools', `# Tools\n\n${told.join('\n\n')}`)];
+}
+
+/** By code units: the same on every machine, whatever its language. */
+function inOrder(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

@@ -1,0 +1,140 @@
+import { createHash } from 'node:crypto';
+import { type PromptParts, systemPrompt } from '@tapedeck/runtime';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+
+const file = (label: string, text: string) => ({ path: `/work/${label}`, label, text });
+
+const parts = {
+  manifest: { Role: 'You keep the shop.', Tone: 'Be brief.' },
+  project: [file('shop/CLAUDE.md', 'inner'), file('AGENTS.md', 'outer'), file('shop/AGENTS.md', 'middle')],
+  skills: [
+    { name: 'release', description: 'How to release' },
+    { name: 'count', description: 'How to count' },
+  ],
+  environment: {
+    platform: 'linux x64',
+    workspace: '/work/shop',
+    branch: 'main',
+    date: '2026-11-21',
+    model: 'open',
+  },
+  tools: [
+    { name: 'look', description: 'Look at a shelf', schema: { type: 'object' } },
+    { name: 'add', schema: { type: 'object' } },
+  ],
+} satisfies PromptParts;
+
+test('the sections stand in one order, and the nearest of the project comes last', () => {
+  const { text, sources } = systemPrompt(parts);
+  expect(text).toBe(`# Role
+
+You keep the shop.
+
+# Tone
+
+Be brief.
+
+# Project instructions
+
+From the outermost directory inward. Where they differ, the later one holds.
+
+<file path="AGENTS.md">
+outer
+</file>
+
+<file path="shop/AGENTS.md">
+middle
+</file>
+
+<file path="shop/CLAUDE.md">
+inner
+</file>
+
+# Skills
+
+Each tells how one sort of work is done. Read it with the tool read_skill before you do such work.
+
+- count: How to count
+- release: How to release
+
+# Environment
+
+- Platform: linux x64
+- Workspace: /work/shop
+- Git branch: main
+- Date: 2026-11-21
+- Model: open
+
+# Tools
+
+## add
+
+Arguments, as JSON Schema: {"type":"object"}
+
+## look
+
+Look at a shelf
+
+Arguments, as JSON Schema: {"type":"object"}`);
+  expect(sources.map(({ section, path }) => path ?? section)).toEqual([
+    'manifest',
+    '/work/AGENTS.md',
+    '/work/shop/AGENTS.md',
+    '/work/shop/CLAUDE.md',
+    'skills',
+    'environment',
+    'tools',
+  ]);
+});
+
+test('the digest is that of the text, in UTF-8', () => {
+  const { text = '', digest } = systemPrompt({ ...parts, manifest: 'Bäume 🌳' });
+  expect(digest).toBe(createHash('sha256').update(text, 'utf8').digest('hex'));
+});
+
+test('instructions that are alone are sent byte for byte; none are none', () => {
+  fc.assert(
+    fc.property(fc.string(), (manifest) => {
+      expect(systemPrompt({ manifest, project: [], skills: [], tools: [] }).text).toBe(manifest);
+    }),
+  );
+  expect(systemPrompt({})).toEqual({ text: undefined, digest: undefined, sources: [] });
+});
+
+test('files, skills and tools in another order give the same digest (D319)', () => {
+  const shuffled = <T>(items: readonly T[]) => fc.shuffledSubarray([...items], { minLength: items.length });
+  const { digest } = systemPrompt(parts);
+  fc.assert(
+    fc.property(
+      shuffled(parts.project),
+      shuffled(parts.skills),
+      shuffled(parts.tools),
+      (project, skills, tools) => {
+        expect(systemPrompt({ ...parts, project, skills, tools }).digest).toBe(digest);
+      },
+    ),
+  );
+});
+
+test('any change of any part changes the digest (D319)', () => {
+  const changed = (value: unknown): unknown[] => {
+    if (typeof value === 'string') return [`${value} `, `${value}\n`, value.toUpperCase(), value.slice(1)];
+    if (Array.isArray(value))
+      return value.flatMap((item, i) => [
+        value.toSpliced(i, 1),
+        ...changed(item).map((other) => value.with(i, other)),
+      ]);
+    if (typeof value !== 'object' || value === null) return [];
+    return Object.entries(value).flatMap(([name, field]) => {
+      // Where a file is, is not told: its label is.
+      if (name === 'path') return [];
+      return changed(field).map((other) => ({ ...value, [name]: other }));
+    });
+  };
+  const all = [parts, ...changed(parts)] as PromptParts[];
+  expect(all.length).toBeGreaterThan(80);
+  // A change of case that is none, and what two changes have in common, count once.
+  const told = new Set(all.map((one) => JSON.stringify(one)));
+  expect(new Set(all.map((one) => systemPrompt(one).digest)).size).toBe(told.size);
+});
