@@ -5,6 +5,7 @@ import { TapeError } from './errors.ts';
 import { sha256 } from './hash.ts';
 import { segments, settledAt, visible } from './interval.ts';
 import { encodeJson, isObject, type Json, type JsonObject } from './json.ts';
+import { needIdle } from './lease.ts';
 import { checkName, childName, derivedNameMax, quote, tapeName } from './name.ts';
 import { type Intention, recordLineage } from './outbox.ts';
 import { anchorNameAt, isStart, type Point, resolvePoint } from './point.ts';
@@ -50,6 +51,11 @@ export interface ForkRequest extends Span {
   readonly asked?: JsonObject;
   /** Recorded for whoever runs the child: the store makes no worktree. */
   readonly worktree?: WorktreeRequest;
+  readonly title?: string;
+  /** Left out of lists. */
+  readonly ephemeral?: boolean;
+  /** Refuse while somebody is writing the parent. */
+  readonly whenIdle?: boolean;
 }
 
 /** The receipt of a fork. */
@@ -106,6 +112,8 @@ export function forkTape(writer: Writer, parent: TapeRow, request: ForkRequest):
     baseHash: cut.hash,
     deliver: request.deliver,
     spawnCall: request.spawnCall,
+    title: request.title,
+    ephemeral: request.ephemeral,
   });
   crashPoint('fork/tape');
   const range = rangeOf(child);
@@ -133,7 +141,7 @@ export function forkTape(writer: Writer, parent: TapeRow, request: ForkRequest):
 
 /**
  * Decides on a fork, as things stand: its child is there already, or it inherits these positions. Reads only.
- * @throws TAPE_NO_ANCHOR, TAPE_NO_SEQ, TAPE_BAD_POINT, TAPE_BAD_ENTRY, TAPE_KEY_CONFLICT
+ * @throws TAPE_NO_ANCHOR, TAPE_NO_SEQ, TAPE_BAD_POINT, TAPE_BAD_ENTRY, TAPE_KEY_CONFLICT; TAPE_BUSY with `whenIdle`
  */
 export function decideFork(writer: Writer, parent: TapeRow, request: ForkRequest): ForkDecision {
   const { db } = writer;
@@ -157,6 +165,7 @@ export function decideFork(writer: Writer, parent: TapeRow, request: ForkRequest
         );
   if (before !== undefined && spawnKey !== undefined)
     return { repeated: repeatFork(writer, parent, before, { spawnKey, requestHash }) };
+  if (request.whenIdle === true) needIdle(db, parent, writer.sources.now());
   const cut = resolveCut(writer, parent, request);
   return { requestHash, cut, since: resolveSince(writer, parent, request, cut) };
 }
