@@ -39,6 +39,7 @@ test.each<{ name: string; config: object }>([
     config: { limits: { maxSteps: Number.POSITIVE_INFINITY, retries: 0, retryDelayMs: 0 } },
   },
   { name: 'functions', config: { cost: () => 1, onApproval: async () => ({ approved: true }) } },
+  { name: 'hooks', config: { hooks: { onMessage: () => undefined, onRewind: async () => {} } } },
   { name: 'fields that say nothing', config: { model: undefined, limits: { retries: undefined } } },
 ])('$name is taken as it is', ({ config }) => {
   expect(checkConfig(config)).toBe(config);
@@ -77,6 +78,9 @@ const bad: readonly { config: unknown; field: string; says: string }[] = [
     says: 'to',
   },
   { config: { cost: 3 }, field: 'cost', says: 'cost must be a function' },
+  { config: { hooks: () => {} }, field: 'hooks', says: 'hooks must be an object of functions' },
+  { config: { hooks: { onRewind: true } }, field: 'hooks.onRewind', says: 'must be a function' },
+  { config: { hooks: { onMesage: () => {} } }, field: 'hooks.onMesage', says: 'there is no such field' },
   { config: { onApproval: 'yes' }, field: 'onApproval', says: 'onApproval must be a function' },
 ];
 

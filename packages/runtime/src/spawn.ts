@@ -1,4 +1,5 @@
 import { childName, type Deliver, type ForkRequest, type JsonObject, type SessionInfo } from '@tapedeck/tape';
+import { isBranch } from './branch.ts';
 import { type Budget, needRoom } from './budget.ts';
 import { carriedModel } from './carried-model.ts';
 import { limitsOf } from './config.ts';
@@ -15,7 +16,20 @@ export interface OutputSpec {
 }
 
 export interface ForkOptions
-  extends Omit<ForkRequest, 'spawnCall' | 'settings' | 'terms' | 'asked' | 'window' | 'worktree' | 'fresh'>,
+  extends Omit<
+      ForkRequest,
+      | 'spawnCall'
+      | 'settings'
+      | 'terms'
+      | 'asked'
+      | 'window'
+      | 'worktree'
+      | 'fresh'
+      | 'title'
+      | 'ephemeral'
+      | 'whenIdle'
+      | 'whereShown'
+    >,
     WorkspaceOptions {
   readonly deliver?: Deliver;
   /** How much of what lies before the cut the child inherits, where `since` does not say: everything, its last messages, or nothing (K31). */
@@ -189,9 +203,10 @@ function checkBudget({ config }: DeckParts, session: string, budget: Budget | un
     throw refuse('the deck has no cost function, so that nobody knows what a call costs');
 }
 
-/** How many forks lie between a session and its root. */
+/** How many forks for work lie between a session and its root: a branch is as deep as its parent. */
 export async function depthOf(store: DeckParts['store'], session: SessionInfo): Promise<number> {
   let depth = 0;
-  for (let at = await parentOf(store, session); at !== undefined; at = await parentOf(store, at)) depth += 1;
+  for (let at: SessionInfo | undefined = session; at !== undefined; at = await parentOf(store, at))
+    if (at.parentId !== undefined && !isBranch(at)) depth += 1;
   return depth;
 }

@@ -3,7 +3,7 @@ import { crashPoint } from './crash-point.ts';
 import type { Draft, Seq } from './entry.ts';
 import { TapeError } from './errors.ts';
 import { sha256 } from './hash.ts';
-import { segments, settledAt, visible } from './interval.ts';
+import { hiddenBy, segments, settledAt, visible } from './interval.ts';
 import { encodeJson, isObject, type Json, type JsonObject } from './json.ts';
 import { needIdle } from './lease.ts';
 import { checkName, childName, derivedNameMax, quote, tapeName } from './name.ts';
@@ -56,6 +56,8 @@ export interface ForkRequest extends Span {
   readonly ephemeral?: boolean;
   /** Refuse while somebody is writing the parent. */
   readonly whenIdle?: boolean;
+  /** Refuse a cut that a rewind hides. */
+  readonly whereShown?: boolean;
 }
 
 /** The receipt of a fork. */
@@ -267,8 +269,16 @@ interface Cut {
   readonly hash: Uint8Array;
 }
 
-function resolveCut({ db }: Writer, parent: TapeRow, { cut, fresh }: ForkRequest): Cut {
+function resolveCut({ db }: Writer, parent: TapeRow, { cut, fresh, whereShown }: ForkRequest): Cut {
   const asked = cut === undefined || fresh === true ? parent.head_seq : resolvePoint(db, parent, cut);
+  // At the head all is meant that is visible, whatever is there.
+  const hidden = whereShown === true && asked !== parent.head_seq ? hiddenBy(db, parent, asked) : undefined;
+  if (hidden !== undefined)
+    throw new TapeError(
+      'TAPE_BAD_POINT',
+      `cannot fork '${parent.name}' at @${asked}: the rewind ${parent.name}@${hidden} hides it`,
+      { data: { session: parent.name, seq: asked, hidden } },
+    );
   const base = asked === parent.head_seq ? parent.settled_seq : settledAt(db, parent, asked);
   return { asked, base, hash: hashAt(db, parent, base) };
 }
