@@ -146,6 +146,7 @@ ${limitRows()}
 | \`budget.tree\` | | what such a child and all under it may take together, where nothing above it bounds that |
 | \`cost\` | | a function of the usage and the model's name: what a model call cost, or \`undefined\` |
 | \`onApproval\` | | a function that is asked before a tool that needs approval is run: \`{ approved, reason? }\`, or \`undefined\` to wait |
+| \`hooks\` | | functions: \`onMessage\`, called before a message of a user lands, may return \`{ snapshotId }\`, which is kept with it; \`onRewind\` is called after a rewind, with the snapshot of the message that it went back to. What they fail of is a warning |
 
 ## Options of every verb
 

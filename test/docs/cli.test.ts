@@ -2,6 +2,7 @@ import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { verbs } from '../../packages/cli/dist/verbs/index.js';
+import { tapeHere } from '../support/cli.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { cliReference, nameOf } from './cli-reference.ts';
 import { contract, errorCodes, type JsonForm } from './json-contract.ts';
@@ -28,6 +29,7 @@ test('the list of error codes has every code that the sources have', () => {
 
 const answers = JSON.stringify([
   { when: { session: 'asking' }, text: 'Seven.' },
+  { when: { session: 'aside' }, text: 'Once more.' },
   { when: { text: 'Plan it' }, text: 'First the tests.' },
   { when: { text: 'Write the tests' }, text: 'Written.' },
 ]);
@@ -84,6 +86,12 @@ const commands: readonly (readonly [verb: string, form: number, argv: readonly s
     ],
     ['fork', 0, ['fork', 'main@4', '--since', 'task-start', '--as', 'fix', '--next-steps', 'Fix it.']],
     ['fork', 1, ['fork', 'main@4', '--key', 'k', '--dry-run']],
+    ['branch', 0, ['branch', 'main@4', '--as', 'aside', '--ephemeral', '--metadata', '{"topic":"release"}']],
+    ['diff', 0, ['diff', 'fix', 'main']],
+    ['diff', 1, ['diff', 'main', 'old', '--stat']],
+    ['rewind', 0, ['rewind', 'aside@3']],
+    ['unrewind', 0, ['unrewind', 'aside']],
+    ['rewind', 1, ['rewind', 'aside@3', '--mode', 'resend', '--model', 'script:answers.json']],
     ['trace', 0, ['trace', 'main@head']],
     ['merge', 1, ['merge', 'fix', '--check']],
     ['merge', 2, ['merge', 'fix', '--result', 'Fixed.', '--dry-run']],
@@ -100,7 +108,7 @@ const commands: readonly (readonly [verb: string, form: number, argv: readonly s
     ['log', 1, ['log', 'main', '--jsonl']],
     ['show', 0, ['show', 'main@task-start']],
     ['show', 1, ['show', 'old@6', '--output', '--bytes', '0..15']],
-    ['show', 2, ['show', 'main']],
+    ['show', 2, ['show', 'aside']],
     ['view', 0, ['view', 'main', '--explain']],
     ['view', 1, ['view', 'main', '--instructions']],
     ['search', 0, ['search', 'first the tests']],
@@ -108,7 +116,7 @@ const commands: readonly (readonly [verb: string, form: number, argv: readonly s
     ['lineage', 0, ['lineage', 'main']],
     ['graph', 0, ['graph']],
     ['graph', 1, ['graph', '--jsonl']],
-    ['usage', 0, ['usage', 'main', '--tree']],
+    ['usage', 0, ['usage', 'aside', '--tree']],
     ['usage', 1, ['usage']],
     ['usage', 2, ['usage', '--jsonl']],
     ['verify', 0, ['verify']],
@@ -151,7 +159,7 @@ function differences(object: Readonly<Record<string, unknown>>, { fields }: Json
 }
 
 describe('with --json', () => {
-  test('every verb prints the fields of its contract, and no others', () => {
+  test('every verb prints the fields of its contract, and no others', async () => {
     using dir = tempDir();
     writeFileSync(dir.file('answers.json'), answers);
     mkdirSync(dir.file('project'));
@@ -159,9 +167,12 @@ describe('with --json', () => {
     for (const [verb, form, argv, input] of commands) {
       const told = contract[verb]?.json[form];
       if (told === undefined) throw new Error(`no form ${form} of ${verb}`);
-      const json = argv.includes('--jsonl') ? argv : [...argv, '--json'];
-      const { status, stdout, stderr } = tape(dir.path, json, input === undefined ? {} : { input });
-      expect({ argv, status, stderr: status === 0 ? '' : stderr }).toEqual({ argv, status: 0, stderr: '' });
+      const asked = argv.map((word) => word.replace(/^script:/, `script:${dir.path}/`));
+      const { code, stdout, stderr } = await tapeHere(
+        argv.includes('--jsonl') ? asked : [...asked, '--json'],
+        { cwd: dir.path, env: { HOME: dir.path }, ...(input !== undefined && { stdin: input }) },
+      );
+      expect({ argv, code, stderr: code === 0 ? '' : stderr }).toEqual({ argv, code: 0, stderr: '' });
       const objects = objectsOf(stdout, told);
       expect(objects.length, argv.join(' ')).toBeGreaterThan(0);
       for (const object of objects)

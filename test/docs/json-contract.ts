@@ -45,7 +45,7 @@ const entry: readonly Field[] = [
 const session: readonly Field[] = [
   field('session', 'string', 'name'),
   field('id', 'string', 'ULID'),
-  field('kind', 'string', '`session` for a root, `subagent` for a fork'),
+  field('kind', 'string', '`session` for a root or a branch, `subagent` for a fork'),
   field('lifecycle', 'string', '`active`, `archived`, `destroyed`, `orphaned` or `purged`'),
   maybe('task', 'string', '`running`, `completed`, `halted`, `failed`, `aborted`, `timed_out` or `orphaned`'),
   maybe('delivery', 'string', '`merged` or `discarded`'),
@@ -53,6 +53,7 @@ const session: readonly Field[] = [
   maybe('from_anchor', 'string or null', 'where the inherited part begins; there with `parent`'),
   maybe('merged_at', 'string', 'time of the last merge or discard'),
   maybe('title', 'string', 'a title for people'),
+  maybe('ephemeral', 'true', 'lists leave it out'),
   field('head', 'number', 'last position'),
   field('updated_at', 'string', 'time of the last change'),
 ];
@@ -148,6 +149,11 @@ const sessionUsage: readonly Field[] = [
     'array',
     'steps, tokens and cost of each `model` (null: not recorded), the first asked first',
   ),
+  maybe(
+    'inherited',
+    'object',
+    'steps, tokens and cost of the calls whose answers it inherited, in no sum here; of a session that was named',
+  ),
   maybe('children', 'array', 'the same of each fork, in spawn order; with `--tree`'),
   maybe('tree', 'object', 'steps, tokens and cost of the session and all that came from it; with `--tree`'),
 ];
@@ -197,6 +203,48 @@ const snappedFrom = maybe(
   'number',
   'the cut that was asked, when it lay inside a batch of tool calls',
 );
+/** What a fork and a branch print. */
+const forked: readonly Field[] = [
+  field('session', 'string', "the child's name"),
+  field('tape', 'string', "the child's tape"),
+  field('parent', 'string', "the parent's name"),
+  field('from_anchor', 'string or null', 'where the inherited part begins; null without `--since`'),
+  field('base', 'number', "last inherited position; the child's own follow it"),
+  field('range', '[number, number] or null', 'inherited positions, both ends included'),
+  snappedFrom,
+  field('repeated', 'boolean', 'true when the key had made this child before'),
+];
+/** What a rewind prints, and one that is taken back. */
+const rewound: readonly Field[] = [
+  field('session', 'string', 'name'),
+  field('seq', 'number', 'position of the rewind'),
+  field('to', 'number', 'it reads as if it ended here'),
+  field('hidden', 'number', 'entries that are not visible any more'),
+  field('shown', 'number', 'entries that are visible again'),
+  maybe('snapped_from', 'number', 'the end that was asked, when it lay inside a batch of tool calls'),
+  field('forks', 'array', 'names of live children that were forked where it is hidden now'),
+];
+const rewoundMessage: readonly Field[] = [
+  ...rewound,
+  field('message', 'number', 'position of the message that it went back to'),
+  field('text', 'string', 'the text of that message'),
+  maybe('snapshot_id', 'string', 'what the hook `onMessage` named for it'),
+  maybe('resent', 'number', 'position at which it was appended again; with `--mode resend`'),
+];
+const diffed: readonly Field[] = [
+  field(
+    'base',
+    'object or null',
+    '`{session, seq, shared}`: up to where both show the same, on the tape of which session, and the positions that both have, or null; null when they have no tape in common',
+  ),
+  field(
+    'a',
+    'object',
+    'what the first has since: `{session, at, ranges, entries, messages, recent?, tools, files, state, answer, complete}`. `ranges` are positions; `messages` `{user, assistant, merge}`; `recent` `{seq, from, text}` of the last twenty messages, cut; `tools` `{tool, calls}`; `files` `{path, wrote, seq}`; `state` `{key, seq}`; `answer` the position of its last answer, or null; `complete`: false when there are more tools, files or keys',
+  ),
+  field('b', 'object', 'the same of the second'),
+  field('both', 'array', '`state:KEY` or `file:PATH` of each that both wrote since'),
+];
 const dryRun = field('dry_run', 'true', 'nothing was written');
 const entries = field('entries', 'array', '`{seq, kind, name?}` of each entry that would be written');
 const conflict =
@@ -419,6 +467,7 @@ export const contract: Readonly<Record<string, VerbContract>> = {
           field('floor', 'number', 'inherited positions are those after it'),
           field('settled', 'number', 'greatest position at which no tool call is open'),
           field('hash', 'string', 'hash of the head'),
+          maybe('metadata', 'object', 'the facts that a branch was given, with those of its parents'),
         ],
       },
     ],
@@ -496,6 +545,24 @@ export const contract: Readonly<Record<string, VerbContract>> = {
     ],
     quiet: 'the picture, without status on stderr',
     exits: [[1, 'the graph file cannot be read']],
+  },
+  diff: {
+    json: [
+      {
+        form: 'one object',
+        fields: [
+          ...diffed,
+          field(
+            'answers',
+            'string or null',
+            'the last answers as a unified diff, empty when they are the same; null where there are no two, or they have too little in common',
+          ),
+        ],
+      },
+      { when: 'with `--stat`', form: 'one object', fields: diffed },
+    ],
+    quiet: 'the common base as `SESSION@SEQ`, or nothing',
+    exits: [[3, 'no such session, anchor or position, or no tape home']],
   },
   trace: {
     json: [
@@ -589,14 +656,7 @@ export const contract: Readonly<Record<string, VerbContract>> = {
       {
         form: 'one object',
         fields: [
-          field('session', 'string', "the child's name"),
-          field('tape', 'string', "the child's tape"),
-          field('parent', 'string', "the parent's name"),
-          field('from_anchor', 'string or null', 'where the inherited part begins; null without `--since`'),
-          field('base', 'number', "last inherited position; the child's own follow it"),
-          field('range', '[number, number] or null', 'inherited positions, both ends included'),
-          snappedFrom,
-          field('repeated', 'boolean', 'true when the key had made this child before'),
+          ...forked,
           maybe('workspace', 'string', 'the directory of its worktree, with `--workspace worktree`'),
           lagging,
         ],
@@ -630,6 +690,15 @@ export const contract: Readonly<Record<string, VerbContract>> = {
       ],
       [3, 'no such session, anchor or position'],
       [4, 'the name is taken, or the key made another child'],
+    ],
+  },
+  branch: {
+    json: [{ form: 'one object', fields: [...forked, lagging] }],
+    quiet: 'its name',
+    exits: [
+      [2, 'the name is not allowed, or a rewind hides the point'],
+      [3, 'no such session, anchor or position'],
+      [4, 'the session is being run, the name is taken, or the key made another child'],
     ],
   },
   merge: {
@@ -686,6 +755,32 @@ export const contract: Readonly<Record<string, VerbContract>> = {
       [4, 'the child is running or has open calls, or was merged; the parent is archived'],
       [6, 'the parent is still being written after `--wait`: left in its inbox'],
     ],
+  },
+  rewind: {
+    json: [
+      { form: 'one object', fields: rewoundMessage },
+      {
+        when: 'with `--mode resend --model`',
+        form: 'one object',
+        fields: [...rewoundMessage, field('run', 'object', 'what `run` prints, of the run that answers it')],
+      },
+    ],
+    quiet: '`SESSION@SEQ` of the rewind, or the answer',
+    exits: [
+      [1, 'the run that it started did not come to its end'],
+      [
+        2,
+        'no point was named, or no message of a user that is visible; the model or a configuration cannot be used, or is not trusted',
+      ],
+      [3, 'no such session, anchor or position'],
+      [4, 'the session is being run, or is archived'],
+      [130, 'interrupted; what was said so far is on the tape'],
+    ],
+  },
+  unrewind: {
+    json: [{ form: 'one object', fields: rewound }],
+    quiet: '`SESSION@SEQ` of the entry that takes it back',
+    exits: [[2, 'nothing was rewound'], noSession, [4, 'the session is being run, or is archived']],
   },
   abort: {
     json: [
@@ -930,11 +1025,13 @@ export const errorCodes: Readonly<Record<string, string>> = {
   TAPE_NO_BLOB: 'the bytes of that hash are not there',
   TAPE_BAD_NAME: 'not allowed as a name',
   TAPE_BAD_ENTRY: 'cannot be appended: no such kind, not JSON, too large, nested too deep',
-  TAPE_BAD_POINT: 'a point that makes no sense here',
+  TAPE_BAD_POINT:
+    'a point that makes no sense here; of a rewind `data.message` is the message of that turn, `data.hidden` the rewind that hides the point',
   TAPE_EXISTS: 'the name is taken',
   TAPE_KEY_CONFLICT: 'the key was used before, with other content',
   TAPE_CONFLICT: 'the merge contradicts what is recorded, or both sides wrote the same',
-  TAPE_ARCHIVED: 'the parent of a merge is archived, and takes nothing in; `data.parent` names it',
+  TAPE_ARCHIVED:
+    'the parent of a merge (`data.parent`), or a session that is to be rewound, is archived: nothing is written to it',
   TAPE_STALE_HEAD: 'the session has moved on since it was read',
   TAPE_BUSY: 'another owner is writing the session; `data.owner` names it',
   TAPE_FENCED: 'another owner has taken the session over',

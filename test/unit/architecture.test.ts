@@ -139,12 +139,24 @@ test.each([
   ['where sessions stand', 'status.ts'],
   ['what an audit finds', 'audit/index.ts'],
   ['what a trace leads to', 'trace/index.ts'],
+  ['what sessions differ in', 'diff/index.ts'],
 ])('%s is read without loading the AI SDK', (_, start) => {
   const reached = new Set([`packages/runtime/src/${start}`]);
   for (const file of reached)
     for (const i of imports)
       if (i.file === file && !i.typesOnly && i.from.startsWith('.')) reached.add(join(file, '..', i.from));
   expect(reached.size).toBeGreaterThan(2);
+  expect(imports.filter((i) => reached.has(i.file) && external(i) && !i.typesOnly)).toEqual([]);
+});
+
+test.each([
+  ['a branch', 'branch.ts'],
+  ['a rewind', 'rewind.ts'],
+])('%s is made without loading the AI SDK', (_, start) => {
+  const reached = new Set([`packages/runtime/src/${start}`]);
+  for (const file of reached)
+    for (const i of imports)
+      if (i.file === file && !i.typesOnly && i.from.startsWith('.')) reached.add(join(file, '..', i.from));
   expect(imports.filter((i) => reached.has(i.file) && external(i) && !i.typesOnly)).toEqual([]);
 });
 

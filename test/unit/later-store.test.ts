@@ -48,6 +48,7 @@ const acts: Readonly<Record<Method, (store: TapeStore, scene: Scene) => unknown>
   merges: (store) => store.merges('kid'),
   collect: (store) => store.collect('kid', [3, 4]),
   hiddenBy: (store) => store.hiddenBy('rewound', 3),
+  visible: (store) => store.visible('rewound'),
   lineage: (store) => store.lineage(),
   rewind: (store) => store.rewind('main', 1),
   unrewind: (store) => store.unrewind('rewound'),

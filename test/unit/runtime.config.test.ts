@@ -44,6 +44,7 @@ test.each<{ name: string; config: object }>([
     config: { limits: { maxSteps: Number.POSITIVE_INFINITY, retries: 0, retryDelayMs: 0 } },
   },
   { name: 'functions', config: { cost: () => 1, onApproval: async () => ({ approved: true }) } },
+  { name: 'hooks', config: { hooks: { onMessage: () => undefined, onRewind: async () => {} } } },
   { name: 'fields that say nothing', config: { model: undefined, limits: { retries: undefined } } },
 ])('$name is taken as it is', ({ config }) => {
   expect(checkConfig(config)).toBe(config);
@@ -90,6 +91,9 @@ const bad: readonly { config: unknown; field: string; says: string }[] = [
   { config: { prompt: { skills: [''] } }, field: 'prompt.skills.0', says: 'prompt.skills.0 must be a path' },
   { config: { prompt: { project: 1 } }, field: 'prompt.project', says: 'prompt.project must be true, false' },
   { config: { prompt: { environment: 'x' } }, field: 'prompt.environment', says: 'must be true or false' },
+  { config: { hooks: () => {} }, field: 'hooks', says: 'hooks must be an object of functions' },
+  { config: { hooks: { onRewind: true } }, field: 'hooks.onRewind', says: 'must be a function' },
+  { config: { hooks: { onMesage: () => {} } }, field: 'hooks.onMesage', says: 'there is no such field' },
   { config: { onApproval: 'yes' }, field: 'onApproval', says: 'onApproval must be a function' },
 ];
 

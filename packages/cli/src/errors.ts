@@ -143,6 +143,12 @@ function hintFor(code: string, data: Readonly<Record<string, unknown>>): string 
       const list = `list anchors with: tape log ${session} --kind anchor`;
       return near === '' ? list : `did you mean ${near}? Or ${list}`;
     }
+    case 'TAPE_BAD_POINT':
+      if (data.hidden !== undefined)
+        return `see it with: tape show ${session}@${String(data.seq)}; or show it again with: tape unrewind ${session}`;
+      return data.message === undefined
+        ? undefined
+        : `the message of that turn is ${session}@${String(data.message)}`;
     case 'TAPE_NO_SEQ':
       return `look at the last entries with: tape log ${session} -n 20`;
     case 'TAPE_BUSY':
@@ -153,7 +159,7 @@ function hintFor(code: string, data: Readonly<Record<string, unknown>>): string 
     case 'TAPE_EXISTS':
       return 'choose another name';
     case 'TAPE_ARCHIVED':
-      return `make it active again with: tape archive ${String(data.parent)} --undo`;
+      return `make it active again with: tape archive ${String(data.parent ?? session)} --undo`;
     case 'TAPE_UNSETTLED':
       if (typeof data.child === 'string')
         return `go on with: tape run ${data.child}; answer what waits with: tape approve ${data.child}; or take what is settled of it: --force`;

@@ -90,6 +90,9 @@ const fields = z.strictObject(
     budget: z.strictObject({ child: budget, tree: budget }, 'must be an object of budgets').optional(),
     cost: callable,
     onApproval: callable,
+    hooks: z
+      .strictObject({ onMessage: callable, onRewind: callable }, 'must be an object of functions')
+      .optional(),
   },
   'it must be an object',
 );

@@ -1,6 +1,7 @@
 import type { Awaitable, Json } from '@tapedeck/tape';
 import type { Budget } from './budget.ts';
 import type { PromptConfig } from './instructions.ts';
+import type { Hooks } from './hooks.ts';
 import type { ModelSpec } from './model-spec.ts';
 import type { Sections } from './system-prompt.ts';
 import type { DeckTools } from './tool-traits.ts';
@@ -24,6 +25,7 @@ export interface DeckConfig {
   readonly cost?: CostOf;
   /** Asked before a tool that needs approval is run. `undefined`: the call waits for an answer. */
   readonly onApproval?: (request: ApprovalRequest) => Awaitable<Decision | undefined>;
+  readonly hooks?: Hooks;
 }
 
 /** Bounds of a run. What is left out is as in `defaultLimits`. */

@@ -1,6 +1,7 @@
 import { childName, type SessionInfo } from '@tapedeck/tape';
 import { type Budget, isTreeBounded, needRoom } from './budget.ts';
 import { limitsOf } from './config.ts';
+import { isBranch } from './branch.ts';
 import type { DeckParts } from './deck.ts';
 import { SessionError } from './errors.ts';
 import { parentOf } from './settings.ts';
@@ -122,9 +123,10 @@ function checkBudget({ config }: DeckParts, session: string, budget: Budget): vo
     throw refuse('the deck has no cost function, so that nobody knows what a call costs');
 }
 
-/** How many forks lie between a session and its root. */
+/** How many forks for work lie between a session and its root: a branch is as deep as its parent. */
 export async function depthOf(store: DeckParts['store'], session: SessionInfo): Promise<number> {
   let depth = 0;
-  for (let at = await parentOf(store, session); at !== undefined; at = await parentOf(store, at)) depth += 1;
+  for (let at: SessionInfo | undefined = session; at !== undefined; at = await parentOf(store, at))
+    if (at.parentId !== undefined && !isBranch(at)) depth += 1;
   return depth;
 }

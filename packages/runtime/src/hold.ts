@@ -38,10 +38,19 @@ const pollMs = 100;
 export async function hold(
   store: TapeStore,
   ref: string,
-  { owner, onWaiting }: { owner: Owner; onWaiting?: ((items: readonly InboxItem[]) => void) | undefined },
+  {
+    owner,
+    onWaiting,
+    act = 'run',
+  }: {
+    readonly owner: Owner;
+    readonly onWaiting?: ((items: readonly InboxItem[]) => void) | undefined;
+    /** What cannot be done, where somebody else is writing it. */
+    readonly act?: string;
+  },
 ): Promise<Hold> {
   let seen = await store.changes();
-  let lease = await acquire(store, ref, owner);
+  let lease = await acquire(store, ref, { owner, act });
   const lost = new AbortController();
   // The beat also runs while a model call is awaited, and does not keep a process alive by itself.
   const beat = setInterval(() => {
@@ -100,14 +109,23 @@ export async function hold(
   };
 }
 
-async function acquire(store: TapeStore, ref: string, owner: Owner): Promise<Lease> {
+async function acquire(
+  store: TapeStore,
+  ref: string,
+  { owner, act }: { readonly owner: Owner; readonly act: string },
+): Promise<Lease> {
   try {
     return await store.acquire(ref, owner);
   } catch (error) {
-    if (!(error instanceof TapeError) || error.code !== 'TAPE_BUSY') throw error;
-    throw new SessionError('SESSION_BUSY', error.message.replace('cannot write', 'cannot run'), {
-      data: error.data,
-      cause: error,
-    });
+    throw asBusySession(error, act);
   }
+}
+
+/** That somebody else is writing a session, as the runtime tells it; any other error as it is. */
+export function asBusySession(error: unknown, act: string): unknown {
+  if (!(error instanceof TapeError) || error.code !== 'TAPE_BUSY') return error;
+  return new SessionError('SESSION_BUSY', error.message.replace('cannot write', `cannot ${act}`), {
+    data: error.data,
+    cause: error,
+  });
 }

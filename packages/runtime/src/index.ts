@@ -1,3 +1,4 @@
+export type { BranchOptions } from './branch.ts';
 export type { Budget } from './budget.ts';
 export { carriedModel } from './carried-model.ts';
 export { checkConfig } from './check-config.ts';
@@ -27,6 +28,7 @@ export { inProcessEngine, type RunEngine, type RunSpec } from './engine.ts';
 export { SessionError, type SessionErrorCode } from './errors.ts';
 export type { AwaitedAnswer, CallName, SessionEvent, WaitingCall } from './events.ts';
 export type { Instructions, PromptConfig } from './instructions.ts';
+export type { Hooks, LandingMessage, RewindEvent } from './hooks.ts';
 export type { MergeOptions } from './merge.ts';
 export type { MergeText } from './merge-text.ts';
 export {
@@ -48,6 +50,7 @@ export {
   type Source,
 } from './queue.ts';
 export type { RecoverOptions, RecoveryReport } from './recover.ts';
+export type { RewindMode, RewoundMessage } from './rewind.ts';
 export { type Callbacks, type Finish, Run, type RunResult } from './run.ts';
 export { parseScript, readScript, type ScriptAnswer, type ScriptContext, scriptModel } from './script.ts';
 export { Session } from './session.ts';
@@ -55,9 +58,11 @@ export type {
   Input,
   Mark,
   RespondOptions,
+  RewindOptions,
   RunOptions,
   SendOptions,
   Sent,
+  SessionRewound,
   SubscribeOptions,
 } from './session-options.ts';
 export type { ModelUsage, SessionUsage, UsageSum } from './session-usage.ts';

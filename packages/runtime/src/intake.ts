@@ -8,6 +8,7 @@ import {
   toolResult,
   user,
 } from '@tapedeck/tape';
+import { announce, type Landing } from './hooks.ts';
 import type { Job, Stage } from './job.ts';
 import type { LoopContext } from './loop.ts';
 import { answerFault, awaitsAnswer, batchNotes, type OpenCall, openBatch } from './open-batch.ts';
@@ -16,12 +17,15 @@ import { decide } from './queue.ts';
 import { forkTermsOf } from './settings.ts';
 import { denied, plainOutput } from './tools.ts';
 
-/** Appends what the run begins with; input answers the calls that wait for somebody: they are superseded. */
+/**
+ * Appends what the run begins with; input answers the calls that wait for somebody: they are superseded. Returns what is to be
+ * warned of.
+ */
 export async function begin(
   stage: Stage,
   { input, items = [], run, options }: Job,
   { context, spec }: { context: LoopContext; spec: string | undefined },
-): Promise<void> {
+): Promise<readonly string[]> {
   const { hold, parts, session } = stage;
   const open = (await openBatch(parts.store, session.id)).filter(({ state }) => state !== 'begun');
   const isInput = input !== undefined || items.some(({ body }) => body.type === 'input');
@@ -29,14 +33,35 @@ export async function begin(
   if (input !== undefined) {
     await hold.drain();
     const meta = { run, source: 'user', ...options.meta, ...(spec !== undefined && { model: spec }) };
-    await context.append([...before, user(input, meta)]);
-    return;
+    const { drafts, warnings } = await landing(stage, context, [user(input, meta)]);
+    await context.append([...before, ...drafts]);
+    return warnings;
   }
-  const taken = items.map((item, i): Taken => {
-    const drafts = itemDrafts(item, { open, run, spec });
-    return { id: item.id, drafts: i === 0 ? [...before, ...drafts] : drafts };
-  });
+  const warnings: string[] = [];
+  const taken: Taken[] = [];
+  for (const [i, item] of items.entries()) {
+    const landed = await landing(stage, context, itemDrafts(item, { open, run, spec }), item.source);
+    warnings.push(...landed.warnings);
+    taken.push({ id: item.id, drafts: i === 0 ? [...before, ...landed.drafts] : landed.drafts });
+  }
   await hold.drain(taken);
+  return warnings;
+}
+
+/** Drafts that are about to land, as the deck's hooks leave them. */
+async function landing(
+  { parts, session }: Stage,
+  { limits, signal }: LoopContext,
+  drafts: readonly Draft[],
+  source?: string,
+): Promise<Landing> {
+  const { hooks } = parts.config;
+  return await announce(hooks, drafts, {
+    session: session.name,
+    signal,
+    graceMs: limits.abortGraceMs,
+    source,
+  });
 }
 
 /** The entries that an item of the inbox becomes. */
@@ -74,10 +99,14 @@ export async function takeMessages(
   const decision = decide(inbox, at, hold.lease.owner);
   if (decision.do === 'abort') stage.abort(decision.reason);
   const items = decision.do === 'steer' ? decision.items : [];
-  await hold.drain(
-    items.map((item) => ({ id: item.id, drafts: itemDrafts(item, { open: [], run: context.run, spec }) })),
-    { later: await mergesForLater(context, inbox) },
-  );
+  const taken: Taken[] = [];
+  for (const item of items) {
+    const drafts = itemDrafts(item, { open: [], run: context.run, spec });
+    const landed = await landing(stage, context, drafts, item.source);
+    for (const message of landed.warnings) context.tell({ type: 'warning', message });
+    taken.push({ id: item.id, drafts: landed.drafts });
+  }
+  await hold.drain(taken, { later: await mergesForLater(context, inbox) });
   if (items.length > 0) context.tell({ type: 'steered', messages: items.length });
   return items.length > 0;
 }

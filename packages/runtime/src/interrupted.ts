@@ -20,8 +20,11 @@ export async function wasInterrupted(store: TapeStore, session: string): Promise
 /** What an entry tells of it, if anything. Pure. */
 function cutOff({ kind, name = '', payload, meta }: Entry): boolean | undefined {
   if (kind === 'event') return name === 'run/interrupted' ? true : ends.has(name) ? false : undefined;
+  // What is behind a rewind is not gone on with.
+  if (kind === 'rewind') return false;
   if (kind === 'tool-result') return true;
   if (kind !== 'message' || !isObject(payload)) return undefined;
   if (payload.role === 'assistant') return meta.partial === true || clientCalls(payload).length > 0;
-  return meta.run === undefined ? undefined : true;
+  // One that was sent again by a rewind awaits its answer.
+  return meta.run === undefined && meta.resends === undefined ? undefined : true;
 }

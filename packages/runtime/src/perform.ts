@@ -1,6 +1,7 @@
 import type { Appended, Awaitable } from '@tapedeck/tape';
 import { answerSpawns } from './answer-spawns.ts';
 import { runBatch } from './batch.ts';
+import { isBranch } from './branch.ts';
 import { boundsOf, timerFor } from './budget.ts';
 import { type Chunk, eventChunk } from './chunks.ts';
 import { limitsOf } from './config.ts';
@@ -45,7 +46,7 @@ export async function perform(stage: Stage, job: Job, model: LanguageModel): Pro
   runPoint('run/orphans-closed');
   const workspace = await openWorktree(parts, session.id, { lease: hold.lease });
   const before = await infoOf(stage);
-  const isTask = before.parent !== undefined;
+  const isTask = before.parent !== undefined && !isBranch(before);
   if (isTask) await store.setTask(session.id, 'running', { lease: hold.lease });
   const spec = await namedFor(stage, job);
   const recorder = parts.chunks.recorder(session.id, run);
@@ -117,8 +118,9 @@ export async function perform(stage: Stage, job: Job, model: LanguageModel): Pro
       start();
       await runBatch(context, again, []);
     }
-    await begin(stage, job, { context, spec });
+    const warnings = await begin(stage, job, { context, spec });
     if (again.length === 0) start();
+    for (const message of warnings) context.tell({ type: 'warning', message });
     runPoint('run/begun');
     const result = await runLoop(context, await openBatch(store, session.id));
     broken.signal.throwIfAborted();

@@ -1,6 +1,7 @@
 import type { Meta, Part, Seq } from '@tapedeck/tape';
 import type { ModelSpec } from './model-spec.ts';
 import type { QueueMode, Source } from './queue.ts';
+import type { RewindMode, RewoundMessage } from './rewind.ts';
 import type { Callbacks, Run } from './run.ts';
 import type { DeckTools } from './tool-traits.ts';
 
@@ -46,6 +47,20 @@ export interface SubscribeOptions {
 export interface RespondOptions extends Pick<RunOptions, 'model'> {
   /** False: the answer is only left here, for whoever runs the session. */
   readonly takeUp?: boolean;
+}
+
+export interface RewindOptions {
+  /** What becomes of the message (default `edit`). */
+  readonly mode?: RewindMode;
+  /** The name of the model that answers it when it is sent again; the session goes on with that one. */
+  readonly model?: string;
+  /** False: a message that is sent again is only appended, for the next run. */
+  readonly takeUp?: boolean;
+}
+
+/** The receipt of a rewind, and the run that answers a message that was sent again. */
+export interface SessionRewound extends RewoundMessage {
+  readonly run?: Run;
 }
 
 /** What became of a message. It is durable when this is told. */

@@ -24,6 +24,11 @@ export interface SessionUsage extends UsageSum {
   readonly window?: number;
   /** By model, in the order in which they were first asked. */
   readonly models: readonly ModelUsage[];
+  /**
+   * What the calls took whose answers it inherited and shows: what a branch begins with (G26, G29). They are counted where they
+   * were made, and are in no other sum here.
+   */
+  readonly inherited?: UsageSum;
   /** The sessions that were forked from it, in that order. */
   readonly children?: readonly SessionUsage[];
   /** The session and all that came from it. */
@@ -54,7 +59,7 @@ export async function sumUsage(
   let sum = noSum;
   let window: number | undefined;
   for await (const entry of entries) {
-    const call = callOf(entry);
+    const call = entry.inherited ? undefined : callOf(entry);
     if (call === undefined) continue;
     const model = typeof entry.meta.model === 'string' ? entry.meta.model : undefined;
     models.set(model, addSums(models.get(model) ?? noSum, call));
@@ -70,8 +75,8 @@ export async function sumUsage(
 }
 
 /** The call that an entry is the answer of: what the model said, or a summary that was asked for. */
-function callOf({ kind, inherited, payload, meta }: Entry): UsageSum | undefined {
-  if (inherited || !isObject(payload)) return undefined;
+function callOf({ kind, payload, meta }: Entry): UsageSum | undefined {
+  if (!isObject(payload)) return undefined;
   // A merge's message says what its summary took.
   const isAnswer = kind === 'message' && (payload.role === 'assistant' || meta.source === 'merge');
   if (kind !== 'compaction' && !isAnswer) return undefined;
@@ -89,16 +94,36 @@ async function* answersOf(store: Pick<TapeStore, 'read'>, id: string): AsyncGene
   for (const kind of ['message', 'compaction'] as const) yield* store.read(id, { own: true, kind });
 }
 
+/** What the calls took whose answers a session inherited, as far as no rewind hid them there; nothing when it inherits nothing. */
+async function inheritedUsage(
+  store: Pick<TapeStore, 'find' | 'viewEntries'>,
+  id: string,
+): Promise<UsageSum | undefined> {
+  const { base = 0, floor = 0 } = (await store.find(id)) ?? {};
+  if (base === floor) return undefined;
+  let sum = noSum;
+  for await (const entry of store.viewEntries(id, { policy: 'full', at: base })) {
+    const call = callOf(entry);
+    if (call !== undefined) sum = addSums(sum, call);
+  }
+  return sum;
+}
+
 /**
- * Reads what the model calls of a session took, off its own entries; with `tree`, of each session that came from it, too.
+ * Reads what the model calls of a session took, off its own entries; with `inherited` also of those that it begins with, which reads
+ * all of them; with `tree`, of each session that came from it, too.
  * @throws TAPE_NO_SESSION
  */
 export async function readUsage(
-  store: Pick<TapeStore, 'read' | 'sessions'>,
+  store: Pick<TapeStore, 'find' | 'read' | 'sessions' | 'viewEntries'>,
   { id, name }: Pick<SessionInfo, 'id' | 'name'>,
-  { tree = false }: { readonly tree?: boolean } = {},
+  { tree = false, inherited = false }: { readonly tree?: boolean; readonly inherited?: boolean } = {},
 ): Promise<SessionUsage> {
-  const own = await sumUsage(name, answersOf(store, id));
+  const before = inherited ? await inheritedUsage(store, id) : undefined;
+  const own = {
+    ...(await sumUsage(name, answersOf(store, id))),
+    ...(before !== undefined && { inherited: before }),
+  };
   if (!tree) return own;
   const children: SessionUsage[] = [];
   for (const child of await store.sessions({ parent: id, all: true }))

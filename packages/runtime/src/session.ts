@@ -7,6 +7,7 @@ import {
   type Json,
   type JsonObject,
   type Point,
+  type Rewound,
   type SessionInfo,
   select,
   TapeError,
@@ -15,6 +16,7 @@ import {
   type ViewOptions,
   view,
 } from '@tapedeck/tape';
+import { type BranchOptions, branchSession, metadataOf } from './branch.ts';
 import { inputFault } from './check-input.ts';
 import type { Child } from './child.ts';
 import { type Chunk, eventsOf } from './chunks.ts';
@@ -24,18 +26,22 @@ import { type DelegateOptions, type DelegateTask, Delegation } from './delegate.
 import { SessionError, type SessionErrorCode } from './errors.ts';
 import type { SessionEvent } from './events.ts';
 import { type Instructions, instructionsOf } from './instructions.ts';
+import { modelFor } from './job.ts';
 import { type MergeOptions, mergeChild, mergeChildren } from './merge.ts';
 import { answerFault, openBatch } from './open-batch.ts';
 import { defaultMode, effectOf } from './queue.ts';
 import { watchChunks } from './replay.ts';
+import { rewindSession, unrewindSession } from './rewind.ts';
 import type { Run } from './run.ts';
 import type {
   Input,
   Mark,
   RespondOptions,
+  RewindOptions,
   RunOptions,
   SendOptions,
   Sent,
+  SessionRewound,
   SubscribeOptions,
 } from './session-options.ts';
 import { readUsage, type SessionUsage } from './session-usage.ts';
@@ -223,6 +229,63 @@ export class Session {
     return { session: this.name, seq: to, name };
   }
 
+  /**
+   * Makes the session read as if it ended right before a message of a user, one that is visible: `edit` gives the message back, to be
+   * changed and sent; `resend` appends it again, and runs it (G12-G21). Nothing is removed, and `unrewind` shows what is hidden.
+   * @throws SESSION_BUSY while it is being run, here or elsewhere; TAPE_BAD_POINT when no such message is there; with `resend` also
+   *   what makes a run impossible, before anything is written
+   */
+  async rewind(
+    to: Point,
+    { mode = 'edit', model, takeUp = true }: RewindOptions = {},
+  ): Promise<SessionRewound> {
+    this.#needIdle('rewind');
+    const options = model === undefined ? {} : { model };
+    const isRun = mode === 'resend' && takeUp;
+    if (isRun) await modelFor(this.#parts, this, { options });
+    const { store, config } = this.#parts;
+    const place = { store, hooks: config.hooks };
+    const rewound = await rewindSession(place, this.id, { to, mode, ...options });
+    for (const message of rewound.warnings) this.#worker.warn(message);
+    return isRun ? { ...rewound, run: this.run(undefined, options) } : rewound;
+  }
+
+  /**
+   * Takes the last rewind back: what it hid is shown again, and what was said since is hidden. Again, it takes that back.
+   * @throws SESSION_BUSY; TAPE_BAD_POINT when nothing was rewound
+   */
+  async unrewind(): Promise<Rewound> {
+    this.#needIdle('rewind');
+    return await unrewindSession({ store: this.#parts.store }, this.id);
+  }
+
+  /** Only what runs in this process is seen here: others have the lease. */
+  #needIdle(act: string): void {
+    if (!this.#worker.isServing) return;
+    const message = `cannot ${act} '${this.name}': it is running`;
+    throw new SessionError('SESSION_BUSY', message, { data: { session: this.name } });
+  }
+
+  /**
+   * Starts a session for people at a point that is visible, that point included: by default all of it. It goes on with the same
+   * settings, is never merged by itself, and this session's tape is not written (G22-G31).
+   * @throws SESSION_BUSY while this session is being run, here or elsewhere: nothing is made then; TAPE_BAD_POINT
+   */
+  async branch(at?: Point, options: BranchOptions = {}): Promise<Session> {
+    this.#needIdle('branch');
+    const { store } = this.#parts;
+    const place = at === undefined ? options : { ...options, at };
+    const { id } = await branchSession(store, await this.info(), place);
+    const info = await store.find(id);
+    if (info === undefined) throw new TypeError('a branch that was made exists');
+    return this.#parts.session(info);
+  }
+
+  /** The facts that a branch was given, with those of the sessions above it; empty for others. */
+  async metadata(): Promise<JsonObject> {
+    return await metadataOf(this.#parts.store, await this.info());
+  }
+
   /** Starts a child at a point of this session, by reference; this session's tape is not written. */
   async fork(options: ForkOptions = {}): Promise<Child> {
     const { info, directory } = await spawn(this.#parts, await this.info(), { options });
@@ -337,9 +400,9 @@ export class Session {
     yield* this.#parts.store.read(this.id, query);
   }
 
-  /** What the model calls on this session's own entries took; with `tree`, also what came from it. */
+  /** What the model calls on this session's own entries took, and what it inherited; with `tree`, also what came from it. */
   async usage(options: { readonly tree?: boolean } = {}): Promise<SessionUsage> {
-    return await readUsage(this.#parts.store, this, options);
+    return await readUsage(this.#parts.store, this, { ...options, inherited: true });
   }
 
   /** The session's row as it stands. */

@@ -8,6 +8,8 @@ export interface Settings {
   readonly model?: string;
   /** The tools that it may call, by their names; without it those that its parent may (D526). */
   readonly tools?: readonly string[];
+  /** Facts about a branch, which nothing here goes by. */
+  readonly metadata?: JsonObject;
 }
 
 /** What holds for one forked session, and not for its own forks. */
@@ -65,11 +67,12 @@ export async function parentOf(store: TapeStore, info: SessionInfo): Promise<Ses
 /** A tape is data: what is no setting in it is none. */
 function settingsIn(value: Json | undefined): Settings {
   if (!isObject(value)) return {};
-  const { instructions, model, tools } = value;
+  const { instructions, model, tools, metadata } = value;
   return {
     ...(typeof instructions === 'string' && { instructions }),
     ...(typeof model === 'string' && { model }),
     ...(Array.isArray(tools) && { tools: tools.filter((name) => typeof name === 'string') }),
+    ...(isObject(metadata) && { metadata }),
   };
 }
 

@@ -22,7 +22,20 @@ export interface OutputSpec {
 }
 
 export interface ForkOptions
-  extends Omit<ForkRequest, 'spawnCall' | 'settings' | 'terms' | 'asked' | 'window' | 'worktree' | 'fresh'>,
+  extends Omit<
+      ForkRequest,
+      | 'spawnCall'
+      | 'settings'
+      | 'terms'
+      | 'asked'
+      | 'window'
+      | 'worktree'
+      | 'fresh'
+      | 'title'
+      | 'ephemeral'
+      | 'whenIdle'
+      | 'whereShown'
+    >,
     WorkspaceOptions {
   readonly deliver?: Deliver;
   /** How much of what lies before the cut the child inherits, where `since` does not say: everything, its last messages, or nothing (K31). */

@@ -3,8 +3,9 @@ import { crashPoint } from './crash-point.ts';
 import type { Draft, Seq } from './entry.ts';
 import { TapeError } from './errors.ts';
 import { sha256 } from './hash.ts';
-import { segments, settledAt, visible } from './interval.ts';
+import { hiddenBy, segments, settledAt, visible } from './interval.ts';
 import { encodeJson, isObject, type Json, type JsonObject } from './json.ts';
+import { needIdle } from './lease.ts';
 import { checkName, childName, derivedNameMax, quote, tapeName } from './name.ts';
 import { type Intention, recordLineage } from './outbox.ts';
 import { anchorNameAt, isStart, type Point, resolvePoint } from './point.ts';
@@ -50,6 +51,13 @@ export interface ForkRequest extends Span {
   readonly asked?: JsonObject;
   /** Recorded for whoever runs the child: the store makes no worktree. */
   readonly worktree?: WorktreeRequest;
+  readonly title?: string;
+  /** Left out of lists. */
+  readonly ephemeral?: boolean;
+  /** Refuse while somebody is writing the parent. */
+  readonly whenIdle?: boolean;
+  /** Refuse a cut that a rewind hides. */
+  readonly whereShown?: boolean;
 }
 
 /** The receipt of a fork. */
@@ -106,6 +114,8 @@ export function forkTape(writer: Writer, parent: TapeRow, request: ForkRequest):
     baseHash: cut.hash,
     deliver: request.deliver,
     spawnCall: request.spawnCall,
+    title: request.title,
+    ephemeral: request.ephemeral,
   });
   crashPoint('fork/tape');
   const range = rangeOf(child);
@@ -133,7 +143,7 @@ export function forkTape(writer: Writer, parent: TapeRow, request: ForkRequest):
 
 /**
  * Decides on a fork, as things stand: its child is there already, or it inherits these positions. Reads only.
- * @throws TAPE_NO_ANCHOR, TAPE_NO_SEQ, TAPE_BAD_POINT, TAPE_BAD_ENTRY, TAPE_KEY_CONFLICT
+ * @throws TAPE_NO_ANCHOR, TAPE_NO_SEQ, TAPE_BAD_POINT, TAPE_BAD_ENTRY, TAPE_KEY_CONFLICT; TAPE_BUSY with `whenIdle`
  */
 export function decideFork(writer: Writer, parent: TapeRow, request: ForkRequest): ForkDecision {
   const { db } = writer;
@@ -157,6 +167,7 @@ export function decideFork(writer: Writer, parent: TapeRow, request: ForkRequest
         );
   if (before !== undefined && spawnKey !== undefined)
     return { repeated: repeatFork(writer, parent, before, { spawnKey, requestHash }) };
+  if (request.whenIdle === true) needIdle(db, parent, writer.sources.now());
   const cut = resolveCut(writer, parent, request);
   return { requestHash, cut, since: resolveSince(writer, parent, request, cut) };
 }
@@ -258,8 +269,16 @@ interface Cut {
   readonly hash: Uint8Array;
 }
 
-function resolveCut({ db }: Writer, parent: TapeRow, { cut, fresh }: ForkRequest): Cut {
+function resolveCut({ db }: Writer, parent: TapeRow, { cut, fresh, whereShown }: ForkRequest): Cut {
   const asked = cut === undefined || fresh === true ? parent.head_seq : resolvePoint(db, parent, cut);
+  // At the head all is meant that is visible, whatever is there.
+  const hidden = whereShown === true && asked !== parent.head_seq ? hiddenBy(db, parent, asked) : undefined;
+  if (hidden !== undefined)
+    throw new TapeError(
+      'TAPE_BAD_POINT',
+      `cannot fork '${parent.name}' at @${asked}: the rewind ${parent.name}@${hidden} hides it`,
+      { data: { session: parent.name, seq: asked, hidden } },
+    );
   const base = asked === parent.head_seq ? parent.settled_seq : settledAt(db, parent, asked);
   return { asked, base, hash: hashAt(db, parent, base) };
 }

@@ -108,6 +108,7 @@ export type {
 } from './store.ts';
 export type { LiveStream, StreamChunk } from './stream.ts';
 export type { Delivery, Lifecycle, Ref, SessionInfo, SessionQuery, Task } from './tapes.ts';
+export { type Touch, touchesOf } from './touch.ts';
 export type { Problem } from './verify.ts';
 export { estimateTokens, type View, type ViewOptions, view } from './view.ts';
 export { workerInstructions } from './worker-prompt.ts';

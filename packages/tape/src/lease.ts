@@ -79,8 +79,7 @@ export function acquireLease(
   tape: TapeRow,
   { owner, now, ttlMs = leaseTtlMs }: { owner: Owner; now: number; ttlMs?: number | undefined },
 ): Lease {
-  const held = liveLease(db, tape.id, now);
-  if (held !== undefined) throw busy(tape.name, held);
+  needIdle(db, tape, now);
   const epoch = tape.epoch + 1;
   const expiresAt = now + ttlMs;
   db.run('UPDATE tape SET epoch = @epoch WHERE id = @id', { epoch, id: tape.id });
@@ -174,9 +173,14 @@ export function writeEpoch(
     if (tape.epoch !== lease.epoch) throw fenced(tape.name);
     return tape.epoch;
   }
+  needIdle(db, tape, now);
+  return tape.epoch + 1;
+}
+
+/** @throws TAPE_BUSY while somebody is writing a tape. */
+export function needIdle(db: Db, tape: TapeRow, now: number): void {
   const held = liveLease(db, tape.id, now);
   if (held !== undefined) throw busy(tape.name, held);
-  return tape.epoch + 1;
 }
 
 function busy(session: string, held: LeaseRow): TapeError {

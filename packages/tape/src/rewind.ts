@@ -1,7 +1,7 @@
 import { type Writer, writeEntries } from './append.ts';
 import type { Seq } from './entry.ts';
 import { TapeError } from './errors.ts';
-import { lastMarked, settledAt, visible } from './interval.ts';
+import { type Interval, lastMarked, settledAt, visible } from './interval.ts';
 import type { Json } from './json.ts';
 import { isStart, type Point, resolvePoint } from './point.ts';
 import type { TapeRow } from './tapes.ts';
@@ -15,6 +15,8 @@ export interface Rewound {
   readonly to: Seq;
   /** How many entries left the view. None is removed. */
   readonly hidden: number;
+  /** How many came back into it, when earlier rewinds hid them. */
+  readonly shown: number;
   readonly snappedFrom?: Seq;
   /** Live children that were forked at a point that is hidden now. */
   readonly forks: readonly string[];
@@ -32,7 +34,7 @@ export function rewindTape(
   const { db } = writer;
   const asked = isStart(tape, to) ? tape.floor_seq : resolvePoint(db, tape, to);
   const target = asked === tape.floor_seq ? asked : Math.max(settledAt(db, tape, asked), tape.floor_seq);
-  const before = countVisible(writer, tape, tape.head_seq);
+  const before = [...visible(db, tape, tape.head_seq)];
   const payload: Json = { to: target, ...(mode !== undefined && { mode }) };
   const { tape: after } = writeEntries(
     writer,
@@ -44,7 +46,7 @@ export function rewindTape(
     session: tape.name,
     seq: after.head_seq,
     to: target,
-    hidden: before - countVisible(writer, after, after.head_seq),
+    ...changeOf(before, [...visible(db, after, after.head_seq)]),
     ...(target !== asked && { snappedFrom: asked }),
     forks: hiddenForks(writer, tape, target),
   };
@@ -61,10 +63,20 @@ export function unrewindTape(writer: Writer, tape: TapeRow, epoch: number): Rewo
   return rewindTape(writer, tape, { to: last.seq - 1, epoch });
 }
 
-function countVisible({ db }: Writer, tape: TapeRow, head: Seq): number {
-  let count = 0;
-  for (const { lo, hi } of visible(db, tape, head)) count += hi - lo;
-  return count;
+/** How many positions are in one list of intervals and not in the other. Both are newest first. */
+function changeOf(
+  before: readonly Interval[],
+  after: readonly Interval[],
+): Pick<Rewound, 'hidden' | 'shown'> {
+  const both = before.reduce(
+    (sum, a) => sum + after.reduce((n, b) => n + Math.max(0, Math.min(a.hi, b.hi) - Math.max(a.lo, b.lo)), 0),
+    0,
+  );
+  return { hidden: size(before) - both, shown: size(after) - both };
+}
+
+function size(intervals: readonly Interval[]): number {
+  return intervals.reduce((sum, { lo, hi }) => sum + hi - lo, 0);
 }
 
 function hiddenForks({ db }: Writer, tape: TapeRow, to: Seq): string[] {

@@ -5,11 +5,11 @@ import { databaseFaults } from './database-faults.ts';
 import type { Entry, Seq } from './entry.ts';
 import { hex } from './hash.ts';
 import { type InboxItem, inboxItems } from './inbox.ts';
-import { hiddenBy } from './interval.ts';
+import { hiddenBy, visible } from './interval.ts';
 import type { LineageLine } from './lineage-line.ts';
 import { type Merged, mergedBefore } from './merge.ts';
 import { type MergeRequest, planMerge } from './merge-plan.ts';
-import { type Point, resolvePoint } from './point.ts';
+import { isStart, type Point, resolvePoint } from './point.ts';
 import { readEntries, readMerges } from './read.ts';
 import { type LineageQuery, readLineage } from './read-lineage.ts';
 import type { ViewPolicy } from './select.ts';
@@ -86,6 +86,12 @@ export class SqliteTapeReader {
 
   hiddenBy(ref: Ref, seq: Seq): Seq | undefined {
     return hiddenBy(this.db, this.need(ref), seq);
+  }
+
+  visible(ref: Ref, { at = 'head' }: { readonly at?: Point } = {}): readonly (readonly [Seq, Seq])[] {
+    const tape = this.need(ref);
+    const head = isStart(tape, at) ? tape.floor_seq : resolvePoint(this.db, tape, at);
+    return [...visible(this.db, tape, head)].reverse().map(({ lo, hi }) => [lo + 1, hi]);
   }
 
   collect(child: Ref, range: readonly [Seq, Seq]): Collected {

@@ -100,6 +100,11 @@ export interface TapeStore extends AsyncDisposable {
   collect(child: Ref, range: readonly [Seq, Seq]): Awaitable<Collected>;
   /** The rewind that hides a position from what a session shows now, if one does. */
   hiddenBy(ref: Ref, seq: Seq): Awaitable<Seq | undefined>;
+  /**
+   * The positions that a session shows, rewinds applied, as it stood at a point (default: its head): ranges with both ends
+   * included, oldest first. Costs as much as there are rewinds.
+   */
+  visible(ref: Ref, o?: { readonly at?: Point }): Awaitable<readonly (readonly [Seq, Seq])[]>;
   /** The lines that acts recorded of who came from whom and was merged where, in order; paged as `read` is. */
   lineage(query?: LineageQuery): Iterable<LineageLine> | AsyncIterable<LineageLine>;
   rewind(ref: Ref, to: Point, o?: WriteOptions & { mode?: string }): Awaitable<Rewound>;

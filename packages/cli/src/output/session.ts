@@ -13,6 +13,7 @@ export function sessionJson(info: SessionInfo): Readonly<Record<string, unknown>
     ...(info.parent !== undefined && { parent: info.parent, from_anchor: info.fromAnchor ?? null }),
     ...(info.mergedAt !== undefined && { merged_at: new Date(info.mergedAt).toISOString() }),
     ...(info.title !== undefined && { title: info.title }),
+    ...(info.ephemeral && { ephemeral: true }),
     head: info.head,
     updated_at: new Date(info.updatedAt).toISOString(),
   };

@@ -24,12 +24,13 @@ export function sessionUsageJson(own: SessionUsage): Json {
 }
 
 function ownJson(own: SessionUsage): Json {
-  const { session, window, models } = own;
+  const { session, window, models, inherited } = own;
   return {
     session,
     ...sumJson(own),
     ...(window !== undefined && { window }),
     models: models.map((of) => ({ model: of.model ?? null, ...sumJson(of) })),
+    ...(inherited !== undefined && { inherited: sumJson(inherited) }),
   };
 }
 
@@ -48,7 +49,7 @@ interface Row {
 
 /**
  * Sessions as a table with a heading, those that came from another below it. One session alone is followed by its models,
- * if it asked several; `total` is the last row.
+ * if it asked several, and by what it inherited; `total` is the last row.
  */
 export function usageTable(
   sessions: readonly SessionUsage[],
@@ -56,7 +57,9 @@ export function usageTable(
 ): string {
   const rows = [
     ...rowsOf(sessions),
-    ...(total === undefined ? sessions.flatMap(modelRows) : [{ name: 'total', sum: total }]),
+    ...(total === undefined
+      ? sessions.flatMap((own) => [...modelRows(own), ...inheritedRows(own)])
+      : [{ name: 'total', sum: total }]),
   ];
   const costs = rows.some(({ sum }) => sum.cost !== undefined);
   const lines = rows.map((row) => cellsOf(row, costs));
@@ -78,6 +81,10 @@ function rowsOf(sessions: readonly SessionUsage[]): Row[] {
 function modelRows({ models }: SessionUsage): Row[] {
   if (models.length < 2) return [];
   return models.map((of) => ({ name: `  ${oneLine(of.model ?? '(no model named)', 60)}`, sum: of }));
+}
+
+function inheritedRows({ inherited }: SessionUsage): Row[] {
+  return inherited === undefined ? [] : [{ name: '  (inherited)', sum: inherited }];
 }
 
 function cellsOf({ name, sum, window }: Row, costs: boolean): string[] {

@@ -1,5 +1,6 @@
-import { type Forked, type ForkRequest, type Intention, view, workerInstructions } from '@tapedeck/tape';
+import { type ForkRequest, type Intention, view, workerInstructions } from '@tapedeck/tape';
 import { UsageError } from '../errors.ts';
+import { forkedJson, forkedLine } from '../output/forked.ts';
 import { needSession, pointOf, readPlace } from '../place.ts';
 import { forkPreviewJson, forkPreviewText } from '../preview.ts';
 import { readText } from '../text.ts';
@@ -122,7 +123,7 @@ export const fork: Verb = defineVerb({
       await answer({
         json: { ...forkedJson(forked), ...(workspace !== undefined && { workspace }) },
         quiet: forked.session,
-        human: forkedLine(forked, { tokens, workspace }),
+        human: forkedLine(forked, { done: 'Forked', tokens, workspace }),
       });
       return 0;
     });
@@ -141,36 +142,4 @@ function intentionOf(
     ...(contextSummary !== undefined && { contextSummary }),
     ...(triggerOnComplete !== undefined && { triggerOnComplete }),
   };
-}
-
-function forkedJson(forked: Forked): Readonly<Record<string, unknown>> {
-  return {
-    session: forked.session,
-    tape: forked.tape,
-    parent: forked.parent,
-    from_anchor: forked.fromAnchor,
-    base: forked.base,
-    range: forked.range,
-    ...(forked.snappedFrom !== undefined && { snapped_from: forked.snappedFrom }),
-    repeated: forked.repeated,
-    ...(forked.graphLagging === true && { graph_lagging: true }),
-  };
-}
-
-function forkedLine(
-  { session, parent, range, snappedFrom, repeated }: Forked,
-  { tokens, workspace }: { tokens: number; workspace: string | undefined },
-): string {
-  const what =
-    range === null
-      ? `inherits nothing of ${parent}`
-      : `inherits ${parent} ${range[0]}-${range[1]} (${range[1] - range[0] + 1} entries, ~${shortCount(tokens)} tokens)`;
-  const snapped =
-    snappedFrom === undefined ? '' : `; cut back from @${snappedFrom}, where tool calls are open`;
-  const where = workspace === undefined ? '' : `\nIts worktree is ${workspace}`;
-  return `${repeated ? 'Exists already: ' : 'Forked '}${session} ${what}${snapped}${where}\nRun it with: tape run ${session}`;
-}
-
-function shortCount(n: number): string {
-  return n < 1000 ? String(n) : `${Math.round(n / 1000)}k`;
 }

@@ -6,8 +6,10 @@ import { approve } from './approve.ts';
 import { archive } from './archive.ts';
 import { audit } from './audit.ts';
 import { backup } from './backup.ts';
+import { branch } from './branch.ts';
 import { delegate } from './delegate.ts';
 import { demo } from './demo.ts';
+import { diff } from './diff.ts';
 import { discard } from './discard.ts';
 import { doctor } from './doctor.ts';
 import { fork } from './fork.ts';
@@ -20,6 +22,7 @@ import { newSession } from './new.ts';
 import { raw } from './raw.ts';
 import { recover } from './recover.ts';
 import { redact } from './redact.ts';
+import { rewind, unrewind } from './rewind.ts';
 import { run } from './run.ts';
 import { search } from './search.ts';
 import { send } from './send.ts';
@@ -51,14 +54,18 @@ export const verbs: readonly Verb[] = [
   children,
   lineage,
   graph,
+  diff,
   trace,
   usage,
   append,
   anchor,
   handoff,
   fork,
+  branch,
   merge,
   discard,
+  rewind,
+  unrewind,
   abort,
   wait,
   approve,

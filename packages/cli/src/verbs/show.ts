@@ -42,6 +42,8 @@ export const show: Verb = defineVerb({
       const info = needSession(store, session);
       if (point === undefined) {
         if (output === true) throw new UsageError(`cannot print the output of '${place}': it is no entry`);
+        const { metadataOf } = await import('@tapedeck/runtime/branch');
+        const metadata = await metadataOf(store, info);
         const json = {
           ...sessionJson(info),
           tape: info.tape,
@@ -49,8 +51,10 @@ export const show: Verb = defineVerb({
           floor: info.floor,
           settled: info.settled,
           hash: info.headHash,
+          ...(Object.keys(metadata).length > 0 && { metadata }),
         };
-        const rows = Object.entries(json).map(([field, value]) => `${field.padEnd(11)} ${String(value)}`);
+        const text = (value: unknown) => (isObject(value) ? JSON.stringify(value) : String(value));
+        const rows = Object.entries(json).map(([field, value]) => `${field.padEnd(11)} ${text(value)}`);
         await context.answer({ json, quiet: info.id, human: rows.join('\n') });
         return 0;
       }

@@ -211,6 +211,25 @@ export const forkChapter: Chapter = ({ test, expect }, open) => {
     expect((await store.previewFork('main')).session).toBe(undefined);
   });
 
+  test('a fork for people has a title, stays out of lists when it is ephemeral, and waits for an idle parent', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 1);
+    const lease = await store.acquire('main', { id: 'alice' });
+    const request = { kind: 'session', name: 'aside', title: 'An aside', ephemeral: true, whenIdle: true };
+    for (const act of [() => store.fork('main', request), () => store.previewFork('main', request)])
+      expect(await refusal(act)).toMatchObject({
+        code: 'TAPE_BUSY',
+        data: { session: 'main', owner: { id: 'alice' } },
+      });
+    expect(await store.find('aside')).toBe(undefined);
+    await store.release(lease);
+    await store.fork('main', request);
+    expect(await store.find('aside')).toMatchObject({ kind: 'session', title: 'An aside', ephemeral: true });
+    expect((await store.sessions()).map(({ name }) => name)).toEqual(['main']);
+    expect((await store.sessions({ all: true })).map(({ name }) => name).sort()).toEqual(['aside', 'main']);
+    expect((await store.sessions({ parent: 'main', all: true })).map(({ name }) => name)).toEqual(['aside']);
+  });
+
   test('a grandchild keeps its floor, and the state that stands for what lies below', async () => {
     await using store = await open();
     await store.session('main');

@@ -23,6 +23,32 @@ export const rewindChapter: Chapter = ({ test, expect }, open) => {
     expect((await all(store.read('main'))).map((e) => e.seq)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
   });
 
+  test('a rewind tells how many entries it hides and how many it shows again, and which are visible then', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 4);
+    expect(await store.visible('main')).toEqual([[1, 5]]);
+    expect(await store.rewind('main', 3)).toMatchObject({ hidden: 2, shown: 0 });
+    await store.append('main', [user('instead')]);
+    expect(await store.visible('main')).toEqual([
+      [1, 3],
+      [7, 7],
+    ]);
+    expect(await store.unrewind('main')).toMatchObject({ hidden: 1, shown: 2 });
+    expect(await store.visible('main')).toEqual([[1, 5]]);
+    expect(await store.visible('main', { at: 7 })).toEqual([
+      [1, 3],
+      [7, 7],
+    ]);
+    expect(await store.unrewind('main')).toMatchObject({ hidden: 2, shown: 1 });
+    await store.fork('main', { name: 'child', since: 2 });
+    expect(await store.visible('child')).toEqual([
+      [3, 3],
+      [7, 7],
+      [10, 10],
+    ]);
+    expect(await store.visible('child', { at: '@2' })).toEqual([]);
+  });
+
   test('a rewind to the start shows nothing of before', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 2);

@@ -1,0 +1,113 @@
+import type { DiffMessage, DiffSide, SessionDiff } from '@tapedeck/runtime/diff';
+import { oneLine } from './safe.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** What to show of a comparison: the numbers alone, or the last messages and how the answers differ. */
+export interface DiffDetail {
+  /** Leave out what is no number. */
+  readonly stat: boolean;
+  /** The last answers as a unified diff; null where there are no two, or they have too little in common. */
+  readonly answers: string | null;
+}
+
+/** A comparison as `--json` gives it: a documented contract. */
+export function diffJson({ base, a, b, both }: SessionDiff, { stat, answers }: DiffDetail): Json {
+  return {
+    base: base ?? null,
+    a: sideJson(a, stat),
+    b: sideJson(b, stat),
+    both,
+    ...(!stat && { answers }),
+  };
+}
+
+function sideJson({ answer, recent, ...side }: DiffSide, stat: boolean): Json {
+  return { ...side, ...(!stat && { recent }), answer: answer?.seq ?? null };
+}
+
+/** A point of a session, as it is named on the command line. */
+export function placeName({ session, at }: Pick<DiffSide, 'session' | 'at'>): string {
+  return `${session}@${at}`;
+}
+
+/** A comparison for a person. */
+export function diffText(
+  diff: SessionDiff,
+  { stat, answers, width }: DiffDetail & { readonly width: number },
+): string {
+  const { base, a, b, both } = diff;
+  if (base !== undefined && a.entries + b.entries === 0) return `${namesOf(diff)} show the same`;
+  const lines = [baseLine(diff), ...sideLines(a), ...sideLines(b)];
+  if (both.length > 0) lines.push(`Both wrote ${both.join(', ')}`);
+  if (stat) return lines.join('\n');
+  const said = [...messageLines(a, { mark: '<', width }), ...messageLines(b, { mark: '>', width })];
+  if (said.length > 0) lines.push('', ...said);
+  const patch = answers ?? answersApart(diff);
+  if (patch !== '') lines.push('', patch.trimEnd());
+  return lines.join('\n');
+}
+
+function namesOf({ a, b }: SessionDiff): string {
+  return [...new Set([placeName(a), placeName(b)])].join(' and ');
+}
+
+function baseLine(diff: SessionDiff): string {
+  const { base } = diff;
+  if (base === undefined) return `${namesOf(diff)} have no common base: no entry of one is in the other`;
+  const shared = base.shared === null ? 'nothing before it is in both' : `both have ${base.shared.join('-')}`;
+  return `${namesOf(diff)} part at ${base.session}@${base.seq}: ${shared}`;
+}
+
+function sideLines(side: DiffSide): string[] {
+  const { entries, messages, tools, files, state, complete } = side;
+  if (entries === 0) return [`${placeName(side)}: nothing more`];
+  const { user, assistant, merge } = messages;
+  const counts = [
+    count(entries, 'entry', 'entries'),
+    ...(user > 0 ? [count(user, 'message', 'messages')] : []),
+    ...(assistant > 0 ? [count(assistant, 'answer', 'answers')] : []),
+    ...(merge > 0 ? [count(merge, 'merge', 'merges')] : []),
+  ];
+  const row = (what: string, names: readonly string[]) =>
+    names.length === 0 ? [] : [`  ${what.padEnd(6)} ${names.join(', ')}`];
+  return [
+    `${placeName(side)}: ${counts.join(', ')}`,
+    ...row(
+      'tools',
+      tools.map(({ tool, calls }) => `${oneLine(tool, nameMax)} ×${calls}`),
+    ),
+    ...row(
+      'files',
+      files.map(({ path, wrote }) => `${oneLine(path, nameMax)}${wrote ? '' : ' (read)'}`),
+    ),
+    ...row(
+      'state',
+      state.map(({ key }) => oneLine(key, nameMax)),
+    ),
+    ...(complete ? [] : ['  and more than are named here']),
+  ];
+}
+
+const nameMax = 120;
+
+function messageLines(
+  { messages, recent }: DiffSide,
+  { mark, width }: { readonly mark: string; readonly width: number },
+): string[] {
+  const { user, assistant, merge } = messages;
+  const more = user + assistant + merge - recent.length;
+  const line = ({ seq, from, text }: DiffMessage) =>
+    `${mark}${String(seq).padStart(5)}  ${from.padEnd(9)}  ${oneLine(text, Math.max(20, width - 20))}`.trimEnd();
+  return [...(more > 0 ? [`${mark}       ${more} more before`] : []), ...recent.map(line)];
+}
+
+/** Where no diff can be shown. */
+function answersApart({ a, b }: SessionDiff): string {
+  if (a.answer === undefined || b.answer === undefined) return '';
+  return `The last answers, ${a.session}@${a.answer.seq} and ${b.session}@${b.answer.seq}, have too little in common`;
+}
+
+function count(n: number, one: string, many: string): string {
+  return `${n} ${n === 1 ? one : many}`;
+}

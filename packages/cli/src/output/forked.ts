@@ -1,0 +1,35 @@
+import type { Forked } from '@tapedeck/tape';
+
+/** The receipt of a fork or a branch as `--json` gives it: a documented contract. */
+export function forkedJson(forked: Forked): Readonly<Record<string, unknown>> {
+  return {
+    session: forked.session,
+    tape: forked.tape,
+    parent: forked.parent,
+    from_anchor: forked.fromAnchor,
+    base: forked.base,
+    range: forked.range,
+    ...(forked.snappedFrom !== undefined && { snapped_from: forked.snappedFrom }),
+    repeated: forked.repeated,
+    ...(forked.graphLagging === true && { graph_lagging: true }),
+  };
+}
+
+/** The same for a person. */
+export function forkedLine(
+  { session, parent, range, snappedFrom, repeated }: Forked,
+  { done, tokens, workspace }: { done: string; tokens: number; workspace?: string | undefined },
+): string {
+  const what =
+    range === null
+      ? `inherits nothing of ${parent}`
+      : `inherits ${parent} ${range[0]}-${range[1]} (${range[1] - range[0] + 1} entries, ~${shortCount(tokens)} tokens)`;
+  const snapped =
+    snappedFrom === undefined ? '' : `; cut back from @${snappedFrom}, where tool calls are open`;
+  const where = workspace === undefined ? '' : `\nIts worktree is ${workspace}`;
+  return `${repeated ? 'Exists already:' : done} ${session} ${what}${snapped}${where}\nRun it with: tape run ${session}`;
+}
+
+function shortCount(n: number): string {
+  return n < 1000 ? String(n) : `${Math.round(n / 1000)}k`;
+}

@@ -1,0 +1,50 @@
+import { diffJson, diffText, placeName } from '../output/diff.ts';
+import { textDiff } from '../output/text-diff.ts';
+import { needSession, readPlace } from '../place.ts';
+import { defineVerb, type Verb } from '../verb.ts';
+
+export const diff: Verb = defineVerb({
+  command: 'diff <a> <b>',
+  group: 'Look',
+  summary: 'Compare two sessions, or a session at two points',
+  detail:
+    'Tells where they part, by their lineage and by what is not rewound, and what each has since: messages, tools that were called, files ' +
+    'that those declare or a worktree changed, keys of anchors’ states; then how their last answers differ.',
+  examples: [
+    ['tape diff main fix', 'A session and its fork, or any two'],
+    ['tape diff main@40 main', 'What came since main@40'],
+    ['tape diff main fix --stat', 'The numbers alone'],
+  ],
+  options: (y) =>
+    y
+      .positional('a', { type: 'string', demandOption: true, describe: 'SESSION or SESSION@POINT' })
+      .positional('b', { type: 'string', demandOption: true, describe: 'SESSION or SESSION@POINT' })
+      .option('stat', { type: 'boolean', describe: 'Only numbers and names, no texts' }),
+  run: async (args, { io, reading, answer }) => {
+    const { diffSessions } = await import('@tapedeck/runtime/diff');
+    return await reading(async (store) => {
+      const [one, other] = [args.a, args.b].map((text) => {
+        const { session, point: at } = readPlace(store, text);
+        return { session: needSession(store, session).id, ...(at !== undefined && { at }) };
+      });
+      if (one === undefined || other === undefined) throw new TypeError('two places were given');
+      const found = await diffSessions(store, one, other);
+      const { base, a, b } = found;
+      const stat = args.stat === true;
+      const patch =
+        stat || a.answer === undefined || b.answer === undefined
+          ? undefined
+          : await textDiff(
+              { label: placeName({ session: a.session, at: a.answer.seq }), text: a.answer.text },
+              { label: placeName({ session: b.session, at: b.answer.seq }), text: b.answer.text },
+            );
+      const detail = { stat, answers: patch ?? null };
+      await answer({
+        json: diffJson(found, detail),
+        quiet: base === undefined ? '' : `${base.session}@${base.seq}`,
+        human: diffText(found, { ...detail, width: io.columns }),
+      });
+      return 0;
+    });
+  },
+});

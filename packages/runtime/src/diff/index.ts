@@ -1,0 +1,59 @@
+import type { Seq, TapeStore } from '@tapedeck/tape';
+import { type CommonBase, commonBase } from './base.ts';
+import { type DiffPlace, type Placed, placeOf } from './place.ts';
+import { type DiffSide, lastAnswer, sideOf } from './side.ts';
+
+export type { CommonBase } from './base.ts';
+export type { DiffPlace } from './place.ts';
+export type { DiffMessage, DiffSide } from './side.ts';
+
+/** What two sessions have in common, and what each has beyond that. */
+export interface SessionDiff {
+  /** Left out where they have nothing in common. */
+  readonly base?: CommonBase;
+  readonly a: DiffSide;
+  readonly b: DiffSide;
+  /** What both wrote since: `state:key` or `file:path`. */
+  readonly both: readonly string[];
+}
+
+/**
+ * Compares what two sessions show, each as it stood at its point: where they part, and what each has since. Entries are read one at a
+ * time, those that both have not at all, but for the last answer.
+ * @throws TAPE_NO_SESSION, TAPE_NO_ANCHOR, TAPE_NO_SEQ
+ */
+export async function diffSessions(store: TapeStore, one: DiffPlace, other: DiffPlace): Promise<SessionDiff> {
+  const a = await placeOf(store, one);
+  const b = await placeOf(store, other);
+  const base = await commonBase(store, a, b);
+  const sides = [await side(store, a, base), await side(store, b, base)] as const;
+  const wrote = new Set(written(sides[1]));
+  return {
+    ...(base !== undefined && { base }),
+    a: sides[0],
+    b: sides[1],
+    both: written(sides[0]).filter((what) => wrote.has(what)),
+  };
+}
+
+async function side(store: TapeStore, place: Placed, base: CommonBase | undefined): Promise<DiffSide> {
+  const { info, at, visible } = place;
+  const from = base?.seq ?? 0;
+  const added = visible.flatMap(([lo, hi]) => (hi <= from ? [] : [[Math.max(lo, from + 1), hi] as const]));
+  const own = await sideOf(info.name, at, { ranges: added, read: (range) => read(store, info.id, range) });
+  if (own.answer !== undefined) return own;
+  const before = visible.flatMap(([lo, hi]) => (lo > from ? [] : [[lo, Math.min(hi, from)] as const]));
+  const answer = await lastAnswer(store, info.id, before);
+  return answer === undefined ? own : { ...own, answer };
+}
+
+function read(store: TapeStore, id: string, [from, to]: readonly [Seq, Seq]) {
+  return store.read(id, { from, to });
+}
+
+function written({ files, state }: DiffSide): string[] {
+  return [
+    ...state.map(({ key }) => `state:${key}`),
+    ...files.filter(({ wrote }) => wrote).map(({ path }) => `file:${path}`),
+  ];
+}

@@ -1,0 +1,23 @@
+import type { Point, Seq, SessionInfo, TapeStore } from '@tapedeck/tape';
+
+/** A session, and a point of it (default: its head). */
+export interface DiffPlace {
+  readonly session: string;
+  readonly at?: Point;
+}
+
+/** A point of a session, found. */
+export interface Placed {
+  readonly info: SessionInfo;
+  readonly at: Seq;
+  /** The positions that are visible there, oldest first. */
+  readonly visible: readonly (readonly [Seq, Seq])[];
+}
+
+/** @throws TAPE_NO_SESSION, TAPE_NO_ANCHOR, TAPE_NO_SEQ */
+export async function placeOf(store: TapeStore, { session, at: point = 'head' }: DiffPlace): Promise<Placed> {
+  const at = await store.resolve(session, point);
+  const info = await store.find(session);
+  if (info === undefined) throw new TypeError('a session that resolves exists');
+  return { info, at, visible: await store.visible(info.id, { at }) };
+}

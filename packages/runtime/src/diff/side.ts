@@ -1,0 +1,159 @@
+import {
+  artifactOf,
+  assistantText,
+  type Entry,
+  isObject,
+  type JsonObject,
+  patchPaths,
+  type Seq,
+  type TapeStore,
+  touchesOf,
+} from '@tapedeck/tape';
+import { textOf } from '../hooks.ts';
+
+/** What one of two sessions has beyond what both have. */
+export interface DiffSide {
+  readonly session: string;
+  /** The point that was asked for. */
+  readonly at: Seq;
+  /** The positions that are meant, both ends included, oldest first; rewound ones are left out. */
+  readonly ranges: readonly (readonly [Seq, Seq])[];
+  readonly entries: number;
+  readonly messages: { readonly user: number; readonly assistant: number; readonly merge: number };
+  /** The last messages, at most twenty, oldest first. */
+  readonly recent: readonly DiffMessage[];
+  /** Calls of each tool, the first called first. */
+  readonly tools: readonly { readonly tool: string; readonly calls: number }[];
+  /** Files that calls declared, or that a worktree's patch has; `seq` is the last that touched it. */
+  readonly files: readonly { readonly path: string; readonly wrote: boolean; readonly seq: Seq }[];
+  /** Keys of anchors' states, and where each was written last. */
+  readonly state: readonly { readonly key: string; readonly seq: Seq }[];
+  /** The last answer that has a text, also one that both have. */
+  readonly answer?: { readonly seq: Seq; readonly text: string };
+  /** False: there are more tools, files or keys than are named. */
+  readonly complete: boolean;
+}
+
+/** A message, in short. */
+export interface DiffMessage {
+  readonly seq: Seq;
+  readonly from: 'user' | 'assistant' | 'merge';
+  /** The beginning of its text. */
+  readonly text: string;
+}
+
+const recentMax = 20;
+const textMax = 200;
+/** How many tools, files or keys are named of each: what is held of a session does not grow with it. */
+const namesMax = 1_000;
+
+/** Adds up the entries of ranges, which are read one after another. */
+export async function sideOf(
+  session: string,
+  at: Seq,
+  {
+    ranges,
+    read,
+  }: {
+    readonly ranges: DiffSide['ranges'];
+    readonly read: (range: readonly [Seq, Seq]) => Iterable<Entry> | AsyncIterable<Entry>;
+  },
+): Promise<DiffSide> {
+  const messages = { user: 0, assistant: 0, merge: 0 };
+  const recent: DiffMessage[] = [];
+  const tools = new Names<number>();
+  const touched = new Names<{ wrote: boolean; seq: Seq }>();
+  let answer: DiffSide['answer'];
+  for (const range of ranges)
+    for await (const entry of read(range)) {
+      const { seq } = entry;
+      for (const { what, wrote } of touchesIn(entry))
+        touched.change(what, (before) => ({ wrote: wrote || before?.wrote === true, seq }));
+      const message = messageOf(entry);
+      if (message === undefined) continue;
+      messages[message.from] += 1;
+      recent.push({ ...message, text: message.text.slice(0, textMax).toWellFormed() });
+      if (recent.length > recentMax) recent.shift();
+      if (message.from !== 'assistant') continue;
+      if (message.text !== '') answer = { seq, text: message.text };
+      for (const tool of toolsIn(entry)) tools.change(tool, (before = 0) => before + 1);
+    }
+  return {
+    session,
+    at,
+    ranges,
+    entries: ranges.reduce((sum, [lo, hi]) => sum + hi - lo + 1, 0),
+    messages,
+    recent,
+    tools: tools.all((tool, calls) => ({ tool, calls })),
+    files: touched.all((what, of) => (what.startsWith('file:') ? { path: what.slice(5), ...of } : undefined)),
+    state: touched.all((what, { seq }) =>
+      what.startsWith('state:') ? { key: what.slice(6), seq } : undefined,
+    ),
+    ...(answer !== undefined && { answer }),
+    complete: tools.complete && touched.complete,
+  };
+}
+
+/** The last answer with a text among ranges, searched from the end. */
+export async function lastAnswer(
+  store: Pick<TapeStore, 'read'>,
+  id: string,
+  ranges: DiffSide['ranges'],
+): Promise<DiffSide['answer']> {
+  for (const [from, hi] of ranges.toReversed())
+    for (let to = hi; to >= from; ) {
+      const page = await Array.fromAsync(store.read(id, { kind: 'message', last: recentMax, from, to }));
+      const said = page.findLast((entry) => assistantText(entry.payload) !== '');
+      if (said !== undefined) return { seq: said.seq, text: assistantText(said.payload) };
+      if (page.length < recentMax) break;
+      to = (page[0]?.seq ?? from) - 1;
+    }
+  return undefined;
+}
+
+/** Names with something about each, as many as are kept. */
+class Names<T> {
+  readonly #of = new Map<string, T>();
+  complete = true;
+
+  change(name: string, next: (before: T | undefined) => T): void {
+    if (this.#of.size < namesMax || this.#of.has(name)) this.#of.set(name, next(this.#of.get(name)));
+    else this.complete = false;
+  }
+
+  all<R>(each: (name: string, of: T) => R | undefined): R[] {
+    return [...this.#of].flatMap(([name, of]) => each(name, of) ?? []);
+  }
+}
+
+function messageOf({ kind, seq, payload, meta }: Entry): DiffMessage | undefined {
+  if (kind !== 'message' || !isObject(payload)) return undefined;
+  if (payload.role === 'assistant') return { seq, from: 'assistant', text: assistantText(payload) };
+  return { seq, from: meta.source === 'merge' ? 'merge' : 'user', text: textOf(payload.content ?? null) };
+}
+
+function toolsIn({ payload }: Entry): string[] {
+  const content = isObject(payload) && Array.isArray(payload.content) ? payload.content : [];
+  return content.flatMap((part) =>
+    isObject(part) && part.type === 'tool-call' ? [String(part.toolName)] : [],
+  );
+}
+
+/** What an entry touches: as the store notes it, and the files of a worktree's patch, a merged child's too. */
+function touchesIn(entry: Entry): readonly { readonly what: string; readonly wrote: boolean }[] {
+  const artifact = artifactOf(entry) ?? mergedArtifact(entry);
+  if (artifact === undefined) return touchesOf(entry);
+  return patchPaths(artifact).map((path) => ({ what: `file:${path}`, wrote: true }));
+}
+
+function mergedArtifact({ kind, name = '', payload }: Entry) {
+  if (kind !== 'anchor' || !name.startsWith('merge/') || !isObject(payload)) return undefined;
+  const { artifact }: JsonObject = isObject(payload.state) ? payload.state : {};
+  if (!isObject(artifact) || !Array.isArray(artifact.files)) return undefined;
+  const files = artifact.files.filter(isObject).flatMap(({ path, from }) => {
+    if (typeof path !== 'string') return [];
+    return [{ path, change: 'changed' as const, ...(typeof from === 'string' && { from }) }];
+  });
+  return { files };
+}

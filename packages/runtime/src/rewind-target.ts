@@ -1,0 +1,90 @@
+import {
+  type Entry,
+  isObject,
+  type Point,
+  type Seq,
+  type SessionInfo,
+  TapeError,
+  type TapeStore,
+} from '@tapedeck/tape';
+
+/**
+ * A session that can be rewound.
+ * @throws TAPE_NO_SESSION, TAPE_ARCHIVED
+ */
+export async function needRewindable(store: TapeStore, ref: string): Promise<SessionInfo> {
+  // Resolving, unlike finding, throws when there is no such session.
+  await store.resolve(ref, 'head');
+  const info = await store.find(ref);
+  if (info === undefined) throw new TypeError('a session that resolves exists');
+  if (info.lifecycle === 'active' || info.lifecycle === 'orphaned') return info;
+  throw new TapeError('TAPE_ARCHIVED', `cannot rewind '${info.name}': it is ${info.lifecycle}`, {
+    data: { session: info.name },
+  });
+}
+
+/**
+ * The message of a user at a point, which a session can be rewound to.
+ * @throws TAPE_BAD_POINT when there is none: `data.message` is the message of the turn that the point lies in, if there is one,
+ *   `data.hidden` the rewind that hides what is there
+ */
+export async function needTarget(store: TapeStore, info: SessionInfo, to: Point): Promise<Entry> {
+  const seq = await store.resolve(info.id, to);
+  const [entry] = await Array.fromAsync(store.read(info.id, { from: seq, to: seq }));
+  const by = await store.hiddenBy(info.id, seq);
+  // A rewind is hidden by itself.
+  const hidden = by === seq ? undefined : by;
+  const why =
+    hidden !== undefined
+      ? `the rewind ${info.name}@${hidden} hides it`
+      : faultOf(entry ?? { kind: 'event', payload: null, meta: {} });
+  if (entry !== undefined && why === undefined) return entry;
+  const message = hidden === undefined ? await messageNear(store, info, seq) : undefined;
+  throw new TapeError('TAPE_BAD_POINT', `cannot rewind '${info.name}' to @${seq}: ${why}`, {
+    data: {
+      session: info.name,
+      seq,
+      ...(message !== undefined && { message }),
+      ...(hidden !== undefined && { hidden }),
+    },
+  });
+}
+
+/** Why an entry is not what a user said; nothing when it is. Pure. */
+function faultOf({
+  kind,
+  mark,
+  name,
+  payload,
+  meta,
+}: Pick<Entry, 'kind' | 'mark' | 'name' | 'payload' | 'meta'>) {
+  if (payload === null) return 'what it said was erased';
+  if (mark === 'anchor' || mark === 'boundary') return `it is the anchor '${name}', and no message of a user`;
+  if (kind === 'tool-result') return 'it is the result of a tool, and no message of a user';
+  if (kind !== 'message' || !isObject(payload))
+    return `it is an entry of kind ${kind}, and no message of a user`;
+  if (payload.role !== 'user') return 'it is an answer, and no message of a user';
+  return meta.source === 'merge' ? 'it is the report of a merge, and no message of a user' : undefined;
+}
+
+const pageSize = 20;
+/** How many messages are looked through for one of a user. */
+const searchMax = 1_000;
+
+/** The last visible message of a user at or before a position; without one, the first after it. */
+async function messageNear(store: TapeStore, { id }: SessionInfo, seq: Seq): Promise<Seq | undefined> {
+  for (let to = seq, searched = 0; searched < searchMax; searched += pageSize) {
+    const page = await Array.fromAsync(store.read(id, { kind: 'message', last: pageSize, to }));
+    for (const entry of page.reverse()) if (await isTarget(store, id, entry)) return entry.seq;
+    const first = page.at(-1);
+    if (first === undefined || page.length < pageSize) break;
+    to = first.seq - 1;
+  }
+  const after = store.read(id, { kind: 'message', limit: searchMax, from: seq + 1 });
+  for await (const entry of after) if (await isTarget(store, id, entry)) return entry.seq;
+  return undefined;
+}
+
+async function isTarget(store: TapeStore, id: string, entry: Entry): Promise<boolean> {
+  return faultOf(entry) === undefined && (await store.hiddenBy(id, entry.seq)) === undefined;
+}

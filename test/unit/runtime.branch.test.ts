@@ -1,0 +1,177 @@
+import { audit } from '@tapedeck/runtime/audit';
+import { assistant, type SqliteTapeStore, toolCall, toolResult, user, view } from '@tapedeck/tape';
+import { expect, test } from 'vitest';
+import { scriptedDeck } from '../support/scripted.ts';
+
+const answers = ['One.', 'Two.', 'Three.', 'Four.'].map((text) => ({
+  text,
+  usage: { input: 10, output: 1 },
+}));
+
+const texts = (store: SqliteTapeStore, name: string) =>
+  view(store.viewEntries(name)).messages.map(({ content }) => content.map((part) => part.text).join());
+
+/** A session of two turns, the second of which took the place of another: positions 2, 3 and 7, 8 are visible. */
+async function withTurns() {
+  const home = await scriptedDeck(answers);
+  const main = await home.deck.session('main', { title: 'Release' });
+  await main.run('ask 1');
+  await main.run('ask 2');
+  await main.rewind(4);
+  await main.run('ask 2 anew');
+  return { ...home, main, [Symbol.asyncDispose]: home[Symbol.asyncDispose] };
+}
+
+test('a branch has all that is visible up to its point, and what its calls took (D309)', async () => {
+  await using home = await withTurns();
+  const { main, store } = home;
+  const before = await main.info();
+  const branch = await main.branch(8, { name: 'aside', title: 'Another way' });
+  expect(texts(store, 'aside')).toEqual(['ask 1', 'One.', 'ask 2 anew', 'Three.']);
+  const [, own] = [...store.read('main')].filter(({ seq }) => seq === 7 || seq === 8);
+  expect([...store.read('aside', { from: 8, to: 8 })]).toEqual([
+    { ...own, session: 'aside', inherited: true },
+  ]);
+  expect(await branch.info()).toMatchObject({
+    kind: 'session',
+    title: 'Another way',
+    parent: 'main',
+    base: 8,
+    ephemeral: false,
+  });
+  expect(await main.info()).toEqual(before);
+  const two = { steps: 2, usage: { input: 20, output: 2 }, total: 22 };
+  expect(await branch.usage()).toMatchObject({ steps: 0, total: 0, inherited: two });
+  await branch.run('ask 3');
+  expect(await branch.usage()).toMatchObject({ steps: 1, total: 11, inherited: two });
+  // In a tree nothing is counted twice: three calls of the parent, one of the branch.
+  expect(await main.usage({ tree: true })).toMatchObject({ total: 33, tree: { steps: 4, total: 44 } });
+  expect((await main.branch(3)).name).toMatch(/^main-fork-/);
+  expect(await main.usage()).not.toHaveProperty('inherited');
+});
+
+test('a branch begins with the total that its parent had at the point (G29)', async () => {
+  await using home = await scriptedDeck(answers);
+  const main = await home.deck.session('main');
+  await main.run('ask 1');
+  await main.run('ask 2');
+  const { total, usage, steps } = await main.usage();
+  const branch = await main.branch();
+  await main.run('ask 3');
+  expect((await branch.usage()).inherited).toEqual({ steps, usage, total });
+});
+
+test('a branch of a session that is run is refused, here and elsewhere, and nothing is made (D308)', async () => {
+  await using home = await scriptedDeck([{ text: 'One.', delayMs: 60_000 }]);
+  const { deck, store } = home;
+  const main = await deck.session('main');
+  const run = main.run('ask 1');
+  const busy = { code: 'SESSION_BUSY', data: { session: 'main' } };
+  await expect(main.branch()).rejects.toMatchObject(busy);
+  run.abort();
+  await run;
+  const lease = store.acquire('main', { id: 'another' });
+  await expect(main.branch()).rejects.toMatchObject({ ...busy, message: /^cannot branch 'main': / });
+  expect(store.sessions({ all: true })).toHaveLength(1);
+  store.release(lease);
+  await main.branch();
+});
+
+test('an ephemeral branch is in no list, and among the children of its parent (D310)', async () => {
+  await using home = await withTurns();
+  const { deck, main, store } = home;
+  await main.branch(undefined, { name: 'sidecar', ephemeral: true });
+  const names = (found: readonly { readonly name: string }[]) => found.map(({ name }) => name).sort();
+  expect(names(await deck.sessions())).toEqual(['main']);
+  expect(names(await deck.sessions({ all: true }))).toEqual(['main', 'sidecar']);
+  expect(names(store.sessions({ parent: 'main', all: true }))).toEqual(['sidecar']);
+  expect(await deck.find('sidecar')).toBeDefined();
+});
+
+test('a point that a rewind hides, or that is not there, is refused', async () => {
+  await using home = await withTurns();
+  const { main, store } = home;
+  await expect(main.branch(4)).rejects.toMatchObject({
+    code: 'TAPE_BAD_POINT',
+    data: { session: 'main', seq: 4, hidden: 6 },
+  });
+  await expect(main.branch(99)).rejects.toMatchObject({ code: 'TAPE_NO_SEQ' });
+  await expect(main.branch('mark')).rejects.toMatchObject({ code: 'TAPE_NO_ANCHOR' });
+  expect(store.sessions({ all: true })).toHaveLength(1);
+  // At the end of a session all is meant that is visible, a rewind too.
+  await main.rewind(7);
+  await main.branch('head', { name: 'all' });
+  expect(texts(store, 'all')).toEqual(['ask 1', 'One.']);
+});
+
+test('a point among calls without a result is moved back to before them', async () => {
+  await using home = await scriptedDeck(answers);
+  const { store } = home;
+  const main = await home.deck.session('main');
+  store.append('main', [user('Go'), assistant([toolCall('c1', 'read', {})])]);
+  expect((await (await main.branch()).info()).base).toBe(2);
+  store.append('main', [toolResult({ toolCallId: 'c1', toolName: 'read' }, 'x')]);
+  expect((await (await main.branch(3)).info()).base).toBe(2);
+  expect((await (await main.branch(4)).info()).base).toBe(4);
+});
+
+test('a branch is nobody’s task: nothing brings it home, and nobody misses it', async () => {
+  await using home = await withTurns();
+  const { deck, main, store } = home;
+  const branch = await main.branch(undefined, { name: 'aside' });
+  await branch.run('ask 3');
+  expect(store.find('aside')?.task).toBe(undefined);
+  expect((await audit(store)).findings).toEqual([]);
+  expect(await deck.recover()).toMatchObject({ resumed: [], merged: [] });
+  expect((await main.status()).children).toBe(undefined);
+  // Asked for, it is merged as any fork.
+  expect(await main.merge('aside')).toMatchObject({ state: 'merged', child: 'aside' });
+});
+
+test('branches of branches are no deeper than what they came from', async () => {
+  await using home = await scriptedDeck(answers, { limits: { maxDepth: 1 } });
+  const main = await home.deck.session('main');
+  const branch = await (await main.branch()).branch();
+  const child = await branch.fork();
+  await expect(child.fork()).rejects.toMatchObject({ code: 'SESSION_LIMIT', data: { depth: 2 } });
+  await (await child.branch()).branch();
+});
+
+test('settings go on from where the branch begins, and what is given stands before them', async () => {
+  await using home = await scriptedDeck(answers);
+  const { script, store } = home;
+  const main = await home.deck.session('main');
+  await main.run('ask 1');
+  const other = script([{ text: 'Said before' }, { text: 'Another model.' }, { text: 'Still another.' }]);
+  await main.run('ask 2', { model: other });
+  const early = await main.branch(3);
+  const late = await main.branch(5);
+  expect(await early.run('ask')).toMatchObject({ text: 'One.' });
+  expect(await late.run('ask')).toMatchObject({ text: 'Said before' });
+  const given = await main.branch(5, {
+    name: 'given',
+    model: home.spec,
+    instructions: 'Be brief.',
+    metadata: { topic: 'release', for: 'me' },
+  });
+  expect(await given.run('ask')).toMatchObject({ text: 'One.' });
+  const below = await given.branch(undefined, { metadata: { for: 'you' } });
+  expect(await below.metadata()).toEqual({ topic: 'release', for: 'you' });
+  expect([await given.metadata(), await main.metadata()]).toEqual([{ topic: 'release', for: 'me' }, {}]);
+  const [start] = store.read(below.name, { own: true });
+  expect(start?.payload).toMatchObject({ settings: { instructions: 'Be brief.', model: home.spec } });
+});
+
+test('the same key is the same branch, and no fork', async () => {
+  await using home = await withTurns();
+  const { main, store } = home;
+  const branch = await main.branch(8, { key: 'k', title: 'One' });
+  await main.run('more');
+  await main.rewind(7);
+  // It is there already, wherever its parent is by now.
+  expect((await main.branch(8, { key: 'k', title: 'One' })).id).toBe(branch.id);
+  const conflict = { code: 'TAPE_KEY_CONFLICT' };
+  await expect(main.branch(8, { key: 'k', title: 'Two' })).rejects.toMatchObject(conflict);
+  await expect(main.fork({ cut: 8, key: 'k' })).rejects.toMatchObject(conflict);
+  expect(store.sessions({ all: true })).toHaveLength(2);
+});
