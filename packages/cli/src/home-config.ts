@@ -6,7 +6,14 @@ import { ConfigError } from './errors.ts';
 import type { Home } from './home.ts';
 import { decode } from './text.ts';
 
-const fields: ReadonlySet<string> = new Set(['model', 'summarizer', 'instructions', 'limits']);
+const fields: ReadonlySet<string> = new Set([
+  'model',
+  'summarizer',
+  'instructions',
+  'limits',
+  'compaction',
+  'windows',
+]);
 const limits: ReadonlySet<string> = new Set(Object.keys(defaultLimits).map(snakeCase));
 
 /**
@@ -38,7 +45,8 @@ export function readHomeConfig(home: Home): DeckConfig {
   } catch (error) {
     if (!(error instanceof SessionError)) throw error;
     const { field, why } = error.data as { field: string; why: string };
-    const name = snakeCase(field);
+    // The names of models are their own.
+    const name = field.startsWith('windows.') ? field.replace(/[^.]*$/, snakeCase) : snakeCase(field);
     throw refuse(`${name} ${why.replace('Infinity', '.inf')}`, places.get(field) ?? contents.range[0], name);
   }
 }
@@ -80,14 +88,37 @@ function fieldsOf(map: YAMLMap, reading: Reading, inside = ''): Readonly<Record<
     const field = camelCase(name);
     places.set(`${inside}${field}`, offset);
     try {
-      found[field] =
-        field === 'limits' && isMap(value) ? fieldsOf(value, reading, 'limits.') : plain(value, document);
+      if (field === 'limits' && isMap(value)) found[field] = fieldsOf(value, reading, 'limits.');
+      else if (field === 'compaction' || field === 'windows')
+        found[field] = within(value, reading, { path: field, isNamed: field === 'windows' });
+      else found[field] = plain(value, document);
     } catch (error) {
       // An alias of nothing, or of far too much.
       throw error instanceof ReferenceError ? refuse(error.message, offset) : error;
     }
   }
   return found;
+}
+
+/**
+ * A value with the fields of its mappings by the names that the configuration has for them, however deep; `isNamed`: the keys of
+ * the outermost are names of models. What they are is checked with the whole.
+ */
+function within(
+  value: unknown,
+  reading: Reading,
+  { path, isNamed = false }: { readonly path: string; readonly isNamed?: boolean },
+): unknown {
+  if (!isMap(value)) return plain(value, reading.document);
+  const found: [string, unknown][] = [];
+  for (const { key, value: inner } of value.items) {
+    const name = isScalar(key) ? String(key.value) : '';
+    const field = isNamed ? name : camelCase(name);
+    const place = `${path}.${field}`;
+    reading.places.set(place, isScalar(key) ? (key.range?.[0] ?? 0) : 0);
+    found.push([field, within(inner, reading, { path: place })]);
+  }
+  return Object.fromEntries(found);
 }
 
 /** The value as plain data; an alias is what it stands for. */

@@ -1,6 +1,8 @@
 import type { Awaitable, Json } from '@tapedeck/tape';
 import type { Budget } from './budget.ts';
+import type { CompactionPolicy, CompactionPreset } from './compaction-policy.ts';
 import type { ModelSpec } from './model-spec.ts';
+import type { Windows } from './model-window.ts';
 import type { DeckTools } from './tool-traits.ts';
 import type { CostOf } from './usage.ts';
 
@@ -14,6 +16,10 @@ export interface DeckConfig {
   /** What every model call is told before the messages. */
   readonly instructions?: string;
   readonly limits?: Limits;
+  /** When sessions are summarised, and how: the rules of a system by name (default `guide`), or a policy. */
+  readonly compaction?: CompactionPreset | CompactionPolicy;
+  /** How much models take at once. Of a model that it does not tell, what is too much is known once the model refuses it. */
+  readonly windows?: Windows;
   /** What each child may take that is given no budget of its own, alone and with all under it. */
   readonly budget?: { readonly child?: Budget; readonly tree?: Budget };
   /** What a model call cost, in a unit of your own; `undefined` where that is not known. `model` is the model's own name. */

@@ -2,6 +2,15 @@ export type { Budget } from './budget.ts';
 export { carriedModel } from './carried-model.ts';
 export { checkConfig } from './check-config.ts';
 export { Child } from './child.ts';
+export type { Compacted, CompactionTrigger } from './compact.ts';
+export type {
+  CompactionPolicy,
+  CompactionPreset,
+  Keep,
+  PrunePolicy,
+  SmartRecovery,
+  SummaryLimits,
+} from './compaction-policy.ts';
 export {
   type ApprovalRequest,
   type ConfigLayers,
@@ -35,6 +44,7 @@ export {
   type ModelSpec,
   resolveModel,
 } from './model-spec.ts';
+export type { ModelWindow, Windows } from './model-window.ts';
 export { toPrompt } from './prompt.ts';
 export {
   decide,

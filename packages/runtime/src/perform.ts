@@ -2,6 +2,7 @@ import type { Appended, Awaitable } from '@tapedeck/tape';
 import { runBatch } from './batch.ts';
 import { boundsOf, timerFor } from './budget.ts';
 import { type Chunk, eventChunk } from './chunks.ts';
+import { compactionTerms } from './compact.ts';
 import { limitsOf } from './config.ts';
 import { runPoint } from './crash-point.ts';
 import { isUnstorable } from './errors.ts';
@@ -77,6 +78,7 @@ export async function perform(stage: Stage, job: Job, model: LanguageModel): Pro
     store,
     model,
     summarizer,
+    compaction: compactionTerms(config, model, summarizer),
     tools,
     definitions,
     instructions: options.instructions ?? settings.instructions ?? config.instructions,

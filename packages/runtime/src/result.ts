@@ -39,7 +39,7 @@ type Owed = { readonly state: 'ask' | 'asked' } | { readonly state: 'answered'; 
 export async function owedResult({ output, store, session }: LoopContext): Promise<Owed | undefined> {
   if (output === undefined) return undefined;
   const said = (await Array.fromAsync(store.read(session, { own: true, last: 10 }))).filter(
-    ({ kind }) => kind !== 'event',
+    ({ kind }) => kind !== 'event' && kind !== 'compaction',
   );
   const [before, last] = [said.at(-2), said.at(-1)];
   if (last?.kind !== 'message') return undefined;

@@ -91,7 +91,7 @@ export type { Point } from './point.ts';
 export type { ForkPreview, MergePreview, PreviewEntry } from './preview.ts';
 export type { LineageQuery } from './read-lineage.ts';
 export type { Redacted } from './redact.ts';
-export type { StoredMessage } from './render.ts';
+export { renderState, type StoredMessage } from './render.ts';
 export type { Rewound } from './rewind.ts';
 export type { Hit, SearchQuery } from './search.ts';
 export { type Selection, select, type ViewPolicy, viewVersion } from './select.ts';

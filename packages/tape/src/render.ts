@@ -60,8 +60,8 @@ function previewed(part: Part): Part {
 }
 
 /**
- * The state that begins a view: its summary in the wrapper of J12, other keys as one compact JSON line after it.
- * Nothing when the state is empty.
+ * The state that begins a view: its summary in the wrapper of J12, other keys as one compact JSON line after it; those of a
+ * compaction tell how its summary was made, and are not shown. Nothing when there is nothing to show.
  */
 export function renderState(start: Entry | undefined): StoredMessage | undefined {
   if (start === undefined || !isObject(start.payload) || !isObject(start.payload.state)) return undefined;
@@ -74,7 +74,7 @@ export function renderState(start: Entry | undefined): StoredMessage | undefined
       summary,
       '</summary>',
     );
-  if (Object.keys(others).length > 0) lines.push(JSON.stringify(others));
+  if (start.kind !== 'compaction' && Object.keys(others).length > 0) lines.push(JSON.stringify(others));
   return lines.length === 0 ? undefined : userText(lines.join('\n'));
 }
 

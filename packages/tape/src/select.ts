@@ -8,7 +8,7 @@ export type ViewPolicy =
   | { readonly fromAnchor: Seq | string };
 
 /** Version of the selecting and rendering rules: it changes when the same entries would give other messages. */
-export const viewVersion = 2;
+export const viewVersion = 3;
 
 /** What a view shows, in order, and why each entry is in or out. */
 export interface Selection {

@@ -1,0 +1,87 @@
+import { type Entry, note, select, view } from '@tapedeck/tape';
+import { compact } from './compact.ts';
+import { isTooFull } from './compaction-policy.ts';
+import { messageOf, SessionError } from './errors.ts';
+import type { LoopContext } from './loop.ts';
+import { ModelFailure } from './model.ts';
+import { NoSummary } from './summarize.ts';
+import { noUsage, type Usage } from './usage.ts';
+import { tokensOf, usedSinceStep } from './used-tokens.ts';
+
+/** Runs whose summaries could not be had: they are not asked for again before each step. */
+const gaveUp = new WeakSet<LoopContext>();
+
+/** How much of the model's window a call would take now, as an estimate (K24). */
+export function usedNow(
+  {
+    compaction: { policy },
+    instructions,
+    definitions,
+  }: Pick<LoopContext, 'compaction' | 'instructions' | 'definitions'>,
+  entries: readonly Entry[],
+): number {
+  const count = policy.countTokens;
+  const known = usedSinceStep(
+    select(entries, 'last-boundary').entries.toSorted((a, b) => a.seq - b.seq),
+    count,
+  );
+  if (known !== undefined) return known;
+  const text = `${instructions ?? ''}${JSON.stringify(definitions)}`;
+  const before = count === undefined ? Math.ceil(text.length / 4) : count(text);
+  return before + tokensOf(view(entries).messages, count);
+}
+
+/**
+ * Before a model call: makes room where the policy says that too much of the window is used (G34, N46). What that took; nothing
+ * where nothing was done. A summary that cannot be had for now is warned of, and the call made all the same (G45).
+ * @throws ModelFailure of SESSION_COMPACTION_FAILED when it never can (G46), and of an abort
+ */
+export async function keepRoom(context: LoopContext, entries: readonly Entry[]): Promise<Usage | undefined> {
+  const { policy, window } = context.compaction;
+  if (window === undefined || !policy.enabled || gaveUp.has(context)) return undefined;
+  if (!isTooFull(policy, window, usedNow(context, entries))) return undefined;
+  context.enter('compacting');
+  try {
+    return (await compact(context, entries, { trigger: 'threshold' }))?.usage;
+  } catch (error) {
+    gaveUp.add(context);
+    const why = reasonOf(context, error);
+    const message = `'${context.session}' is not summarised: ${why.message}`;
+    await context.append([
+      note('context/not-compacted', { run: context.run, trigger: 'threshold', message: why.message }),
+    ]);
+    context.tell({ type: 'warning', message });
+    return noUsage;
+  }
+}
+
+/**
+ * After a model refused what the session holds: makes room, keeping the last turn alone (N50). Nothing where there is nothing to
+ * summarise, or no summary could be had: then what the model said is what is wrong.
+ * @throws ModelFailure of SESSION_COMPACTION_FAILED when what is to be summarised is too large for that, too, and of an abort
+ */
+export async function makeRoom(context: LoopContext, entries: readonly Entry[]): Promise<Usage | undefined> {
+  context.enter('compacting');
+  try {
+    return (await compact(context, entries, { trigger: 'overflow', keep: { turns: 1 } }))?.usage;
+  } catch (error) {
+    reasonOf(context, error);
+    return undefined;
+  }
+}
+
+/** Why there is no summary, where the call can be made all the same; everything else is thrown on. */
+function reasonOf({ session, signal }: LoopContext, error: unknown): NoSummary {
+  if (signal.aborted) throw new ModelFailure(signal.reason);
+  if (!(error instanceof NoSummary)) throw error;
+  if (error.tooLarge) throw new ModelFailure(notCompacted(session, error));
+  return error;
+}
+
+/** What a session that cannot be summarised fails with. */
+export function notCompacted(session: string, error: unknown): SessionError {
+  return new SessionError('SESSION_COMPACTION_FAILED', `cannot summarise '${session}': ${messageOf(error)}`, {
+    data: { session },
+    cause: error,
+  });
+}
