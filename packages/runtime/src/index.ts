@@ -2,7 +2,8 @@ export type { Budget } from './budget.ts';
 export { carriedModel } from './carried-model.ts';
 export { checkConfig } from './check-config.ts';
 export { Child } from './child.ts';
-export type { Compacted, CompactionTrigger } from './compact.ts';
+export type { CompactionTrigger } from './compact.ts';
+export type { Compaction, CompactOptions } from './compact-session.ts';
 export type {
   CompactionPolicy,
   CompactionPreset,

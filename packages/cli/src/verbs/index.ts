@@ -6,6 +6,7 @@ import { approve } from './approve.ts';
 import { archive } from './archive.ts';
 import { audit } from './audit.ts';
 import { backup } from './backup.ts';
+import { compact } from './compact.ts';
 import { delegate } from './delegate.ts';
 import { demo } from './demo.ts';
 import { discard } from './discard.ts';
@@ -59,6 +60,7 @@ export const verbs: readonly Verb[] = [
   fork,
   merge,
   discard,
+  compact,
   abort,
   wait,
   approve,
