@@ -1,5 +1,6 @@
 import {
   anchor,
+  compaction,
   type Draft,
   handoff,
   note,
@@ -316,6 +317,14 @@ export const goldenTapes: readonly GoldenTape[] = [
       const { head } = store.session('main');
       store.append('main', [handoff('phase-2', { summary: 'So far.', files: ['a.ts'] }, { keepFrom: head })]);
       store.append('main', [said(by.anthropic, thought('after'), 'After the handoff.')]);
+      store.append('main', [
+        user('Summarise.'),
+        compaction(
+          { summary: '## Goal\nShip.', range: [1, head], trigger: 'manual' },
+          { keepFrom: head + 2 },
+        ),
+        said(by.responses, item('s'), itemText('After the summary.')),
+      ]);
       store.append('main', [handoff('phase-3'), said(by.compatible, 'Nothing before this.')]);
       store.fork('main', { name: 'late' });
       store.append('late', [user('Late.'), said(by.anthropic, redacted('late'), 'Here.')]);

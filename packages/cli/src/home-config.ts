@@ -113,9 +113,16 @@ function within(
   const found: [string, unknown][] = [];
   for (const { key, value: inner } of value.items) {
     const name = isScalar(key) ? String(key.value) : '';
+    const offset = isScalar(key) ? (key.range?.[0] ?? 0) : 0;
+    if (!isNamed && name !== snakeCase(name))
+      throw reading.refuse(
+        `there is no field '${snakeCase(path)}.${name}'`,
+        offset,
+        `${snakeCase(path)}.${name}`,
+      );
     const field = isNamed ? name : camelCase(name);
     const place = `${path}.${field}`;
-    reading.places.set(place, isScalar(key) ? (key.range?.[0] ?? 0) : 0);
+    reading.places.set(place, offset);
     found.push([field, within(inner, reading, { path: place })]);
   }
   return Object.fromEntries(found);

@@ -147,11 +147,13 @@ export async function compact(
   if (sizes.after >= sizes.before)
     throw new NoSummary(
       `the summary is not smaller than what it would stand for (${sizes.after} tokens, not ${sizes.before})`,
+      { response: summary.response },
     );
   const state = { summary: text, ...facts, tokens_before: sizes.before, tokens_after: sizes.after };
   const meta = {
     ...(context.run !== undefined && { run: context.run }),
     ...modelMeta(model),
+    ...(summary.response !== undefined && { response: summary.response }),
     usage: usageJson(summary.usage),
     ...costMeta(context.cost, summary.usage, name),
   };

@@ -48,7 +48,12 @@ export async function keepRoom(context: LoopContext, entries: readonly Entry[]):
     const why = reasonOf(context, error);
     const message = `'${context.session}' is not summarised: ${why.message}`;
     await context.append([
-      note('context/not-compacted', { run: context.run, trigger: 'threshold', message: why.message }),
+      note('context/not-compacted', {
+        run: context.run,
+        trigger: 'threshold',
+        message: why.message,
+        ...(why.response !== undefined && { response: why.response }),
+      }),
     ]);
     context.tell({ type: 'warning', message });
     return noUsage;

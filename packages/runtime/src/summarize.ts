@@ -31,15 +31,27 @@ export interface Summary {
   readonly text: string;
   readonly usage: Usage;
   readonly reduction: Reduction;
+  /** The id of the last response. */
+  readonly response: string | undefined;
 }
 
 /** No summary could be had. `tooLarge`: because of what it was to be made of, so that asking again is of no use. */
 export class NoSummary extends Error {
   readonly tooLarge: boolean;
+  /** The id of the response that was of no use, if there was one. */
+  readonly response: string | undefined;
 
-  constructor(message: string, { tooLarge = false, cause }: { tooLarge?: boolean; cause?: unknown } = {}) {
+  constructor(
+    message: string,
+    {
+      tooLarge = false,
+      response,
+      cause,
+    }: { tooLarge?: boolean; response?: string | undefined; cause?: unknown } = {},
+  ) {
     super(message, cause === undefined ? undefined : { cause });
     this.tooLarge = tooLarge;
+    this.response = response;
   }
 }
 
@@ -56,10 +68,10 @@ export async function summarize(
   const { smartRecovery } = summarizer.policy;
   const whole = transcriptOf(messages);
   const pruned = smartRecovery.pruneToolOutputs ? transcriptOf(messages, { outputs: false }) : whole;
-  const written: Written = { usage: noUsage };
+  const written: Written = { usage: noUsage, response: undefined };
   const attempt = async (transcript: string, reduction: Reduction): Promise<Summary | undefined> => {
     const text = await ask({ transcript, previous, focus }, { summarizer, written });
-    return text === undefined ? undefined : { text, usage: written.usage, reduction };
+    return text === undefined ? undefined : { text, ...written, reduction };
   };
   const first = await attempt(whole, 'none');
   if (first !== undefined) return first;
@@ -68,8 +80,7 @@ export async function summarize(
   if (smartRecovery.chunkedSummarize)
     for (const size of sizes(pruned, summarizer)) {
       const texts = await inPieces(piecesOf(pruned, size), { previous, focus }, { summarizer, written });
-      if (texts !== undefined)
-        return { text: texts.join('\n\n'), usage: written.usage, reduction: 'chunked' };
+      if (texts !== undefined) return { text: texts.join('\n\n'), ...written, reduction: 'chunked' };
     }
   if (smartRecovery.dropMiddle)
     for (const size of sizes(pruned, summarizer)) {
@@ -85,6 +96,7 @@ export async function summarize(
 /** What asking has come to so far. */
 interface Written {
   usage: Usage;
+  response: string | undefined;
   /** The last refusal of what was too large. */
   refusal?: unknown;
 }
@@ -134,9 +146,11 @@ async function ask(
     return undefined;
   for (let attempt = 1; ; attempt += 1) {
     try {
-      const { text, usage } = await call(prompt, summarizer);
+      const { text, usage, meta } = await call(prompt, summarizer);
       written.usage = addUsage(written.usage, usage);
-      if (text.trim() === '') throw new NoSummary('the model that summarises said nothing');
+      written.response = typeof meta.response === 'string' ? meta.response : undefined;
+      if (text.trim() === '')
+        throw new NoSummary('the model that summarises said nothing', { response: written.response });
       return text.trim();
     } catch (error) {
       signal.throwIfAborted();
@@ -148,7 +162,10 @@ async function ask(
       }
       const message = messageOf(cause);
       if (!policy.retryOnTransient || attempt > retries || !isPassing(cause))
-        throw new NoSummary(`the model that summarises failed: ${message}`, { cause });
+        throw new NoSummary(`the model that summarises failed: ${message}`, {
+          response: error instanceof ModelFailure ? error.response : undefined,
+          cause,
+        });
       const delayMs = retryDelay(cause, attempt, summarizer.retryDelayMs);
       summarizer.onRetry(attempt, message, delayMs);
       await sleep(delayMs, undefined, { signal });

@@ -1,4 +1,5 @@
 import {
+  compaction,
   type Draft,
   handoff,
   type Json,
@@ -158,6 +159,8 @@ export const anyHistory: fc.Arbitrary<readonly Draft[]> = fc.array(
         handoff('h', { summary: 'So far.' }),
         handoff('h'),
         handoff('h', {}, { keepFrom: 2 }),
+        compaction({ summary: 'So far.', range: [1, 2], trigger: 'manual' }),
+        compaction({ summary: 'So far.', range: [1, 2] }, { keepFrom: 3 }),
       ),
     },
   ),
