@@ -436,6 +436,81 @@ describe('what is too large for the summarizer (D316)', () => {
   });
 });
 
+describe('outputs of calls', () => {
+  const read = tool({
+    inputSchema: z.object({ path: z.string() }),
+    execute: async ({ path }) => long(path, 4_000),
+  });
+  /** Reads so many files, one in each step. */
+  const reader = (most: number) => {
+    let files = 0;
+    return ({ messages }: ChatRequest): ChatAnswer => {
+      files += 1;
+      const usage = [Math.ceil(JSON.stringify(messages).length / 4), 10] as const;
+      return files > most
+        ? { text: 'Done.', usage }
+        : { calls: [{ name: 'read', arguments: { path: `f${files}` } }], usage };
+    };
+  };
+  const window = { 'test-model': { window: 20_000, maxOutput: 2_000 } };
+  const notes = ({ store }: Served) =>
+    [...store.read('main', { kind: 'event' })].filter(({ name }) => name === 'context/pruned');
+
+  test('are left out from 60 % of the window on, the oldest first, and no summary is needed (G52)', async () => {
+    await using s = await serving({
+      windows: window,
+      tools: { read },
+      answer: reader(20),
+      limits: { maxSteps: 40 },
+    });
+    const run = s.main.run('Read all');
+    const events = await eventsOf(run);
+    expect(await run).toMatchObject({ finish: 'stop', text: 'Done.' });
+    expect(notes(s).length).toBeGreaterThan(0);
+    expect(events.filter(({ type }) => type === 'pruned')).toHaveLength(notes(s).length);
+    expect(s.asked()).toEqual([]);
+    const last = JSON.stringify(s.provider.requests.at(-1)?.messages);
+    expect(last).toMatch(/<output pruned, \d+ tokens>/);
+    for (const file of ['f1', 'f20']) expect(last).toContain(`\\"path\\":\\"${file}\\"`);
+    expect(last).toContain('f20 and so on');
+    expect(last).not.toContain('f1 and so on');
+    for (const { messages } of s.provider.requests)
+      expect(JSON.stringify(messages).length / 4).toBeLessThan(16_000);
+    expect(s.provider.refusals).toEqual([]);
+  });
+
+  test('are left out by hand without a model, and not twice', async () => {
+    await using s = await serving({ tools: { read }, answer: reader(12), limits: { maxSteps: 20 } });
+    await s.main.run('Read all');
+    const asked = s.provider.requests.length;
+    const made = await s.main.compact({ prune: true });
+    expect(made).toMatchObject({
+      session: 'main',
+      range: [4, 16],
+      tokensAfter: (await s.main.view()).tokens,
+    });
+    expect(made?.tokensAfter).toBeLessThan((made?.tokensBefore ?? 0) / 2);
+    expect(notes(s)).toHaveLength(1);
+    expect(await s.main.compact({ prune: true })).toBeUndefined();
+    expect(s.provider.requests).toHaveLength(asked);
+    await expect(s.main.compact({ prune: true, focus: 'x' })).rejects.toMatchObject({
+      code: 'SESSION_BAD_INPUT',
+    });
+  });
+
+  test('are summarised as they are seen', async () => {
+    await using s = await serving({ tools: { read }, answer: reader(12), limits: { maxSteps: 20 } });
+    await s.main.run('Read all');
+    await s.main.compact({ prune: true });
+    s.store.append('main', [user('Next.'), assistant('Yes.')]);
+    await s.main.compact();
+    const prompt = lastUserText(s.asked()[0] as ChatRequest);
+    expect(prompt).toContain('[Tool result]: <output pruned,');
+    expect(prompt).toContain('f12 and so on');
+    expect(prompt).not.toContain('f1 and so on');
+  });
+});
+
 test('a rewind past a summary shows what it stood for; a fork after it sees what its parent does', async () => {
   await using s = await serving();
   talk(s);

@@ -4,6 +4,7 @@ import {
   type Draft,
   handoff,
   note,
+  prune,
   type SqliteTapeStore,
   toolCall,
   toolResult,
@@ -194,6 +195,12 @@ export const goldenTapes: readonly GoldenTape[] = [
     toolResult(read('nobody'), 'asked for this'),
     said(by.anthropic, toolCall('toolu_1', 'read', {}), toolCall('toolu_9', 'read', {})),
     toolResult(read('toolu_9'), 'only this one'),
+    // Texts, files, failures, denials: whatever a result held.
+    prune(
+      Array.from({ length: 30 }, (_, i) => ({ seq: i + 2, toolCallId: 'any', tokens: i })),
+      { trigger: 'manual' },
+    ),
+    user('What was it?'),
   ]),
 
   tape('files', [

@@ -1,5 +1,6 @@
-import { processOwner } from '@tapedeck/tape';
+import { processOwner, prune, select, view } from '@tapedeck/tape';
 import { type Compacted, compact, compactionTerms } from './compact.ts';
+import { resolvePolicy } from './compaction-policy.ts';
 import { limitsOf } from './config.ts';
 import type { DeckParts } from './deck.ts';
 import { SessionError } from './errors.ts';
@@ -8,9 +9,13 @@ import { modelFor } from './job.ts';
 import { notCompacted } from './keep-room.ts';
 import { type LanguageModel, modelMeta } from './model.ts';
 import { type ModelSpec, resolveModel } from './model-spec.ts';
+import { outputsToPrune } from './prune-outputs.ts';
 import { NoSummary } from './summarize.ts';
+import { tokensOf } from './used-tokens.ts';
 
 export interface CompactOptions {
+  /** Nothing is summarised: large outputs of calls are left out of the view, and no model is asked. Not with `focus`. */
+  readonly prune?: boolean;
   /** What the summary is to tell most of (N51). */
   readonly focus?: string;
   /** The model that summarises, in place of the deck's. */
@@ -33,8 +38,18 @@ export interface Compaction extends Omit<Compacted, 'usage'> {
 export async function compactSession(
   parts: DeckParts,
   session: { readonly name: string; readonly id: string },
-  { focus, model: spec, signal = new AbortController().signal }: CompactOptions = {},
+  {
+    focus,
+    prune: isPruning = false,
+    model: spec,
+    signal = new AbortController().signal,
+  }: CompactOptions = {},
 ): Promise<Compaction | undefined> {
+  if (isPruning && focus !== undefined)
+    throw new SessionError('SESSION_BAD_INPUT', `cannot prune '${session.name}': a focus is for a summary`, {
+      data: { session: session.name },
+    });
+  if (isPruning) return await pruneSession(parts, session);
   const { store, config, now, newId } = parts;
   const { model, summarizer } = await modelsFor(parts, session, spec);
   const held = await hold(store, session.id, { owner: processOwner(`compact:${newId()}`) });
@@ -60,6 +75,34 @@ export async function compactSession(
     return { session: session.name, ...receipt };
   } catch (error) {
     throw error instanceof NoSummary ? notCompacted(session.name, error) : error;
+  } finally {
+    await held.release();
+  }
+}
+
+/** Leaves out of the view what can be left out of it. */
+async function pruneSession(
+  { store, config, newId, worker }: DeckParts,
+  session: { readonly name: string; readonly id: string },
+): Promise<Compaction | undefined> {
+  const held = await hold(store, session.id, { owner: processOwner(`prune:${newId()}`) });
+  try {
+    const policy = resolvePolicy(config.compaction);
+    const sizes = async () => {
+      const entries = await Array.fromAsync(store.viewEntries(session.id));
+      return { entries, tokens: tokensOf(view(entries).messages, policy.countTokens) };
+    };
+    const { entries, tokens: tokensBefore } = await sizes();
+    const outputs = outputsToPrune(select(entries, 'last-boundary').entries, policy);
+    const [first, last] = [outputs[0], outputs.at(-1)];
+    if (first === undefined || last === undefined) return undefined;
+    const { to: seq } = await store.append(session.id, [prune(outputs, { trigger: 'manual' })], {
+      lease: held.lease,
+    });
+    const tokens = outputs.reduce((sum, output) => sum + output.tokens, 0);
+    worker(session).tell({ type: 'pruned', seq, outputs: outputs.length, tokens });
+    const { tokens: tokensAfter } = await sizes();
+    return { session: session.name, seq, range: [first.seq, last.seq], tokensBefore, tokensAfter };
   } finally {
     await held.release();
   }

@@ -2,6 +2,7 @@ import {
   compaction,
   type Entry,
   isObject,
+  isPrune,
   type JsonObject,
   renderState,
   type Seq,
@@ -61,6 +62,9 @@ export interface Compacted {
   readonly usage: Usage;
 }
 
+/** About what is left of an output that was left out. */
+const prunedTokens = 40;
+
 /** What a deck says of summaries. */
 export function compactionTerms(
   { compaction: given, windows }: Pick<DeckConfig, 'compaction' | 'windows'>,
@@ -91,11 +95,11 @@ export async function compact(
 ): Promise<Compacted | undefined> {
   const { policy, window, summarizerWindow } = context.compaction;
   const count = policy.countTokens;
-  const { start, entries: shown } = select(entries, 'last-boundary');
+  const { start, entries: shown, pruned } = select(entries, 'last-boundary');
   const cut = cutPoint(shown, {
     keep: keep ?? policy.keep,
     usable: window === undefined ? undefined : usableOf(policy, window),
-    tokens: (entry) => entryTokens(entry, count),
+    tokens: (entry) => (pruned.has(entry.seq) ? prunedTokens : entryTokens(entry, count)),
   });
   if (cut === undefined) return undefined;
   const gone = shown.filter(({ seq }) => seq < cut.at);
@@ -105,7 +109,9 @@ export async function compact(
   const { model = context.model } = { model: context.summarizer };
   const startedAt = context.now();
   const summary = await summarize(
-    view(gone, { policy: 'full' }).messages,
+    // What was left out of the view is left out here, too.
+    view(shown.filter((entry) => entry.mark !== 'boundary' && (entry.seq < cut.at || isPrune(entry))))
+      .messages,
     { previous: before.text, focus },
     {
       model,

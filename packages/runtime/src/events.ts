@@ -72,6 +72,8 @@ export type SessionEvent =
       readonly tokensBefore: number;
       readonly tokensAfter: number;
     }
+  /** Outputs of calls are left out of the view now: how many, and how large they were. */
+  | { readonly type: 'pruned'; readonly seq: Seq; readonly outputs: number; readonly tokens: number }
   | {
       readonly type: 'iteration-completed';
       readonly iteration: number;

@@ -1,9 +1,11 @@
-import { type Entry, note, select, view } from '@tapedeck/tape';
+import { type Entry, note, prune, select, view } from '@tapedeck/tape';
 import { compact } from './compact.ts';
-import { isTooFull } from './compaction-policy.ts';
+import { isToBePruned, isTooFull } from './compaction-policy.ts';
 import { messageOf, SessionError } from './errors.ts';
 import type { LoopContext } from './loop.ts';
 import { ModelFailure } from './model.ts';
+import type { ModelWindow } from './model-window.ts';
+import { outputsToPrune } from './prune-outputs.ts';
 import { NoSummary } from './summarize.ts';
 import { noUsage, type Usage } from './usage.ts';
 import { tokensOf, usedSinceStep } from './used-tokens.ts';
@@ -38,11 +40,15 @@ export function usedNow(
  */
 export async function keepRoom(context: LoopContext, entries: readonly Entry[]): Promise<Usage | undefined> {
   const { policy, window } = context.compaction;
-  if (window === undefined || !policy.enabled || gaveUp.has(context)) return undefined;
-  if (!isTooFull(policy, window, usedNow(context, entries))) return undefined;
+  if (window === undefined || !policy.enabled) return undefined;
+  const used = usedNow(context, entries);
+  const saved = isToBePruned(policy, window, used) ? await pruneDown(context, entries, { used, window }) : 0;
+  const done = saved > 0 ? noUsage : undefined;
+  if (gaveUp.has(context) || !isTooFull(policy, window, used - saved)) return done;
   context.enter('compacting');
   try {
-    return (await compact(context, entries, { trigger: 'threshold' }))?.usage;
+    const now = saved > 0 ? await Array.fromAsync(context.store.viewEntries(context.session)) : entries;
+    return (await compact(context, now, { trigger: 'threshold' }))?.usage ?? done;
   } catch (error) {
     gaveUp.add(context);
     const why = reasonOf(context, error);
@@ -58,6 +64,28 @@ export async function keepRoom(context: LoopContext, entries: readonly Entry[]):
     context.tell({ type: 'warning', message });
     return noUsage;
   }
+}
+
+/** How far below the level at which outputs are left out it goes, as a share of that level: each time costs what a cache kept. */
+const pruneTo = 0.75;
+
+/** What leaving outputs out must save to be done by itself, as a share of the window. */
+const pruneLeast = 0.05;
+
+/** Leaves out the oldest large outputs (G52); how many tokens that saves. */
+async function pruneDown(
+  context: LoopContext,
+  entries: readonly Entry[],
+  { used, window: { window } }: { readonly used: number; readonly window: ModelWindow },
+): Promise<number> {
+  const { policy } = context.compaction;
+  const enough = used - (policy.pruneFrom ?? 1) * pruneTo * window;
+  const outputs = outputsToPrune(select(entries, 'last-boundary').entries, policy, { enough });
+  const tokens = outputs.reduce((sum, output) => sum + output.tokens, 0);
+  if (tokens < pruneLeast * window) return 0;
+  const { to: seq } = await context.append([prune(outputs, { trigger: 'threshold' })]);
+  context.tell({ type: 'pruned', seq, outputs: outputs.length, tokens });
+  return tokens;
 }
 
 /**

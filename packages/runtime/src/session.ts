@@ -231,8 +231,8 @@ export class Session {
   }
 
   /**
-   * Puts a summary in the place of the older part of the view, if that makes it smaller. Nothing where there is nothing to
-   * summarise. What arrives meanwhile is taken up after it.
+   * Puts a summary in the place of the older part of the view, if that makes it smaller; with `prune` it only leaves large
+   * outputs of calls out. Nothing where there is nothing to do. What arrives meanwhile is taken up after it.
    * @throws SESSION_BUSY, SESSION_NO_MODEL, SESSION_COMPACTION_FAILED
    */
   async compact(options: CompactOptions = {}): Promise<Compaction | undefined> {

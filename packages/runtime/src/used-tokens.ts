@@ -1,4 +1,4 @@
-import { type Entry, estimateTokens, isObject, type Part, type StoredMessage } from '@tapedeck/tape';
+import { type Entry, estimateTokens, isObject, isPrune, type Part, type StoredMessage } from '@tapedeck/tape';
 import { recordedUsage, totalOf } from './usage.ts';
 
 /** Counts the tokens of a text. */
@@ -28,9 +28,7 @@ export function entryTokens({ kind, payload, meta }: Entry, count: CountTokens):
  * @param entries what the view shows, in order of position
  */
 export function usedSinceStep(entries: readonly Entry[], count: CountTokens): number | undefined {
-  const changed = entries.findLast(
-    ({ mark, kind, name }) => mark === 'boundary' || (kind === 'event' && name === 'context/pruned'),
-  );
+  const changed = entries.findLast((entry) => entry.mark === 'boundary' || isPrune(entry));
   const step = entries.findLast(
     ({ kind, payload, meta, inherited }) =>
       kind === 'message' &&

@@ -89,6 +89,7 @@ export { type Owner, processOwner, provablyDead } from './owner.ts';
 export { isHomeFile } from './place.ts';
 export type { Point } from './point.ts';
 export type { ForkPreview, MergePreview, PreviewEntry } from './preview.ts';
+export { isPrune, type PrunedOutput, prune, prunedOutputs } from './pruned.ts';
 export type { LineageQuery } from './read-lineage.ts';
 export type { Redacted } from './redact.ts';
 export { renderState, type StoredMessage } from './render.ts';

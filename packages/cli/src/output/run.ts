@@ -72,6 +72,8 @@ function statusLines(event: SessionEvent): readonly string[] {
       );
     case 'compacted':
       return [`Summarised ${event.range.join('-')}: ${summarisedFor[event.trigger]}`];
+    case 'pruned':
+      return [`Left out ${event.outputs} outputs of calls: about ${event.tokens} tokens`];
     case 'retrying':
       return [`Trying again (${event.attempt}): ${oneLine(event.message, failureMax)}`];
     case 'warning':

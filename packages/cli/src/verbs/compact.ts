@@ -9,9 +9,10 @@ export const compact: Verb = defineVerb({
   summary: 'Put a summary in the place of the older part of the view',
   detail:
     'A model writes it, and it is taken only if it makes the view smaller. What came before stays readable, and tape log shows ' +
-    'it. Runs do the same by themselves when a window fills up whose size is configured.',
+    'it. With --prune large outputs of calls are left out of the view instead. Runs do the same by themselves when a window fills up whose size is configured.',
   examples: [
     ['tape compact main --model openai-compatible/gpt-oss', 'Summarise all but the last turns'],
+    ['tape compact main --prune', 'Leave large outputs of calls out, and ask no model'],
     ['tape compact main --focus "the failing test"', 'Say what the summary is to tell most of'],
   ],
   options: (y) =>
@@ -21,7 +22,12 @@ export const compact: Verb = defineVerb({
         type: 'string',
         requiresArg: true,
         describe: 'What the summary is to tell most of (- for stdin, @FILE)',
-      }),
+      })
+      .option('prune', {
+        type: 'boolean',
+        describe: 'Leave large outputs of calls out of the view, instead of a summary',
+      })
+      .conflicts('prune', 'focus'),
   run: async (args, context) => {
     const { io, home } = context;
     const config = await deckConfig(args, context);
@@ -32,6 +38,7 @@ export const compact: Verb = defineVerb({
       await using deck = await openDeck({ ...config, store, home: home.dir, env: io.env });
       const made = await (await deck.session(name)).compact({
         ...(focus !== undefined && { focus }),
+        ...(args.prune === true && { prune: true }),
         ...(args.model !== undefined && { model: args.model }),
         takeUp: false,
         signal: io.signal,
@@ -47,8 +54,8 @@ export const compact: Verb = defineVerb({
         quiet: made === undefined ? '' : `${name}@${made.seq}`,
         human:
           made === undefined
-            ? `${name} has nothing to summarise: nothing to do`
-            : `Summarised ${name}@${made.range.join('-')} at ${name}@${made.seq}: about ${made.tokensBefore} tokens, now ${made.tokensAfter}`,
+            ? `${name} has nothing to ${args.prune === true ? 'leave out' : 'summarise'}: nothing to do`
+            : `${args.prune === true ? 'Left out outputs of' : 'Summarised'} ${name}@${made.range.join('-')} at ${name}@${made.seq}: about ${made.tokensBefore} tokens, now ${made.tokensAfter}`,
       });
       return 0;
     });
