@@ -87,6 +87,22 @@ describe('before a model call', () => {
     },
   );
 
+  test('what was counted before a summary is not what is used after it', async () => {
+    let isUp = true;
+    await using s = await serving({
+      windows,
+      compaction: { keep: { turns: 1 } },
+      answer: () => (isUp ? { text: 'Fine.', usage: [95_000, 10] } : { status: 400, message: 'not today' }),
+    });
+    talk(s);
+    await s.main.run('Hi');
+    await s.main.compact();
+    isUp = false;
+    for (const text of [long('One'), long('Two')])
+      expect(await s.main.run(text)).toMatchObject({ finish: 'error' });
+    expect(summaries(s)).toHaveLength(1);
+  });
+
   test('without a window nothing is summarised until a model refuses', async () => {
     await using s = await serving({ answer: () => ({ text: 'Fine.', usage: [999_999, 10] }) });
     talk(s);
@@ -508,6 +524,75 @@ describe('outputs of calls', () => {
     expect(prompt).toContain('[Tool result]: <output pruned,');
     expect(prompt).toContain('f12 and so on');
     expect(prompt).not.toContain('f1 and so on');
+  });
+});
+
+describe('another model (G57, D318)', () => {
+  const sizes = {
+    large: { window: 100_000 },
+    small: { window: 8_000, maxOutput: 1_000 },
+    tiny: { window: 30 },
+  };
+  const model = 'openai-compatible/large';
+  const answer = ({ messages }: ChatRequest): ChatAnswer => ({
+    text: 'Fine.',
+    usage: [Math.ceil(JSON.stringify(messages).length / 4), 5],
+  });
+  const models = ({ provider }: Served) =>
+    provider.requests.map((request) => [request.model, isSummary(request)]);
+  const next = (name: string) => ({ model: `openai-compatible/${name}` });
+
+  test('that takes as much, or enough, changes nothing', async () => {
+    await using s = await serving({ windows: { ...sizes, larger: { window: 200_000 } }, model, answer });
+    talk(s);
+    await s.main.run('Hi');
+    await s.main.run('Go', next('larger'));
+    await s.main.run('On', next('small'));
+    expect(s.asked()).toEqual([]);
+  });
+
+  test('that takes less is given a summary, by the model that had it all, before the message is taken in', async () => {
+    await using s = await serving({ windows: sizes, model, answer });
+    talk(s, 20);
+    await s.main.run('Hi');
+    const run = s.main.run('Go', next('small'));
+    const events = (await eventsOf(run)).map(({ type }) => type);
+    expect(await run).toMatchObject({ finish: 'stop', text: 'Fine.' });
+    expect(models(s)).toEqual([
+      ['large', false],
+      ['large', true],
+      ['small', false],
+    ]);
+    expect(s.lines().slice(-3)).toEqual(['compaction compaction', 'user: Go', 'assistant: Fine.']);
+    expect(stateOf(summaries(s)[0]).trigger).toBe('model-switch');
+    expect(events.slice(0, 2)).toEqual(['run-started', 'compacted']);
+    expect(s.provider.refusals).toEqual([]);
+  });
+
+  test('that is too small all the same is refused, and the session stays with the one that it had', async () => {
+    await using s = await serving({ windows: sizes, model, answer });
+    talk(s, 20);
+    await s.main.run('Hi');
+    await expect(s.main.run('Go', next('tiny'))).rejects.toMatchObject({
+      code: 'SESSION_MODEL_TOO_SMALL',
+      data: { session: 'main', model: 'tiny', before: 'large' },
+    });
+    expect(s.lines()).not.toContain('user: Go');
+    expect(summaries(s)).toEqual([]);
+    expect(await s.main.status()).toMatchObject({ state: 'idle' });
+    expect(await s.main.run('Then')).toMatchObject({ finish: 'stop' });
+    expect(models(s).at(-1)).toEqual(['large', false]);
+  });
+
+  test('that a message named which waited is not gone on with, and the message is kept', async () => {
+    await using s = await serving({ windows: sizes, model, answer });
+    talk(s, 20);
+    await s.main.run('Hi');
+    const { run } = await s.main.send('Go', next('tiny'));
+    expect(await run).toMatchObject({ finish: 'error', error: { code: 'SESSION_MODEL_TOO_SMALL' } });
+    expect(s.lines().slice(-2)).toEqual(['user: Go', 'event run/error']);
+    expect(await s.main.run('Then')).toMatchObject({ finish: 'stop' });
+    expect(models(s).at(-1)).toEqual(['large', false]);
   });
 });
 

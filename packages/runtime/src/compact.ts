@@ -49,6 +49,16 @@ export type CompactContext = Pick<
   | 'limits'
 > & { readonly run?: string };
 
+/** What is asked for. */
+interface CompactionOrder {
+  readonly trigger: CompactionTrigger;
+  readonly focus?: string | undefined;
+  /** In place of the policy's. */
+  readonly keep?: Keep;
+  /** What the view may take afterwards, in tokens. */
+  readonly fit?: number;
+}
+
 /** A summary that stands for a part of a session now. */
 export interface Compacted {
   /** Position of the entry. */
@@ -82,16 +92,12 @@ export function compactionTerms(
  * Puts a summary in the place of the older part of a view, if that makes it smaller. Nothing is removed: the summary is an entry
  * that cites its range (N48, G41). Nothing where there is nothing to summarise.
  * @param entries what the view is made of
- * @throws NoSummary; the signal's reason when it is aborted
+ * @throws NoSummary, and nothing is written; the signal's reason when it is aborted
  */
 export async function compact(
   context: CompactContext,
   entries: readonly Entry[],
-  {
-    trigger,
-    focus,
-    keep,
-  }: { readonly trigger: CompactionTrigger; readonly focus?: string | undefined; readonly keep?: Keep },
+  { trigger, focus, keep, fit = Number.POSITIVE_INFINITY }: CompactionOrder,
 ): Promise<Compacted | undefined> {
   const { policy, window, summarizerWindow } = context.compaction;
   const count = policy.countTokens;
@@ -150,6 +156,13 @@ export async function compact(
     modified_files: [...files.modified],
   };
   const sizes = sizesOf(entries, { summary: text, cut: cut.at, count });
+  if (sizes.after > fit)
+    throw new NoSummary(
+      `what is left with it is too large, too (${sizes.after} tokens, not ${Math.floor(fit)})`,
+      {
+        response: summary.response,
+      },
+    );
   if (sizes.after >= sizes.before)
     throw new NoSummary(
       `the summary is not smaller than what it would stand for (${sizes.after} tokens, not ${sizes.before})`,

@@ -13,24 +13,29 @@ import { tokensOf, usedSinceStep } from './used-tokens.ts';
 /** Runs whose summaries could not be had: they are not asked for again before each step. */
 const gaveUp = new WeakSet<LoopContext>();
 
+/** What a model is asked with. */
+type Asking = Pick<LoopContext, 'compaction' | 'instructions' | 'definitions'>;
+
 /** How much of the model's window a call would take now, as an estimate (K24). */
-export function usedNow(
-  {
-    compaction: { policy },
-    instructions,
-    definitions,
-  }: Pick<LoopContext, 'compaction' | 'instructions' | 'definitions'>,
-  entries: readonly Entry[],
-): number {
-  const count = policy.countTokens;
-  const known = usedSinceStep(
-    select(entries, 'last-boundary').entries.toSorted((a, b) => a.seq - b.seq),
-    count,
-  );
+export function usedNow(asking: Asking, entries: readonly Entry[]): number {
+  const count = asking.compaction.policy.countTokens;
+  const { start, entries: shown } = select(entries, 'last-boundary');
+  const inView = [...(start === undefined ? [] : [start]), ...shown].toSorted((a, b) => a.seq - b.seq);
+  const known = usedSinceStep(inView, count);
   if (known !== undefined) return known;
+  return overheadOf(asking) + tokensOf(view(entries).messages, count);
+}
+
+/** What a call takes beside its messages, as an estimate. */
+export function overheadOf({
+  compaction: {
+    policy: { countTokens },
+  },
+  instructions,
+  definitions,
+}: Asking): number {
   const text = `${instructions ?? ''}${JSON.stringify(definitions)}`;
-  const before = count === undefined ? Math.ceil(text.length / 4) : count(text);
-  return before + tokensOf(view(entries).messages, count);
+  return countTokens === undefined ? Math.ceil(text.length / 4) : countTokens(text);
 }
 
 /**

@@ -25,7 +25,7 @@ export function entryTokens({ kind, payload, meta }: Entry, count: CountTokens):
  * How much of a model's window a session takes: what its provider said of the last step, and an estimate of what came
  * after it (K24). Nothing where no step of the view has told: what came before a boundary or a pruning, or what a fork inherited in
  * part, was another prompt.
- * @param entries what the view shows, in order of position
+ * @param entries what the view shows and what begins it, in order of position
  */
 export function usedSinceStep(entries: readonly Entry[], count: CountTokens): number | undefined {
   const changed = entries.findLast((entry) => entry.mark === 'boundary' || isPrune(entry));
