@@ -32,6 +32,7 @@ const answers = JSON.stringify([
   { when: { session: 'aside' }, text: 'Once more.' },
   { when: { text: 'Plan it' }, text: 'First the tests.' },
   { when: { text: 'Write the tests' }, text: 'Written.' },
+  { when: { text: '<conversation>' }, text: '## Goal\nTo talk.' },
 ]);
 const message = '{"role":"user","content":"hello","key":"k"}\n';
 
@@ -49,6 +50,14 @@ const asking = [
   },
 ]
   .map((line) => `${JSON.stringify(line)}\n`)
+  .join('');
+
+/** A session that is worth a summary. */
+const talk = ['One', 'Two']
+  .map(
+    (text) =>
+      `${JSON.stringify({ content: `${text}. ${'And so on. '.repeat(50)}` })}\n{"role":"assistant","content":"So."}\n`,
+  )
   .join('');
 
 /** Commands that print every JSON form, in an order in which each finds what it needs. */
@@ -99,6 +108,9 @@ const commands: readonly (readonly [verb: string, form: number, argv: readonly s
     ['fork', 0, ['fork', 'main', '--as', 'unwanted']],
     ['discard', 1, ['discard', 'unwanted', '--dry-run']],
     ['discard', 0, ['discard', 'unwanted', '--reason', 'not needed']],
+    ['append', 0, ['append', 'talk'], talk],
+    ['compact', 0, ['compact', 'talk', '--model', 'script:answers.json']],
+    ['compact', 0, ['compact', 'talk', '--prune']],
     ['handoff', 0, ['handoff', 'main', 'done', '--summary', 'All is done.']],
     ['sessions', 0, ['sessions']],
     ['sessions', 1, ['sessions', '--jsonl']],

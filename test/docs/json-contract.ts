@@ -651,6 +651,35 @@ export const contract: Readonly<Record<string, VerbContract>> = {
     quiet: '`SESSION@SEQ`',
     exits: [[2, 'the name or the state is not right'], noSession, busy],
   },
+  compact: {
+    json: [
+      {
+        form: 'one object',
+        fields: [
+          field('session', 'string', 'name'),
+          field(
+            'seq',
+            'number or null',
+            'position of the summary, or with `--prune` of the event; null where there was nothing to do',
+          ),
+          field(
+            'range',
+            '[number, number] or null',
+            'positions that it stands for, or of the first and last output that are left out; both ends included',
+          ),
+          field('tokens_before', 'number or null', 'what the view took before, as an estimate'),
+          field('tokens_after', 'number or null', 'what it takes now'),
+        ],
+      },
+    ],
+    quiet: '`SESSION@SEQ`, or nothing',
+    exits: [
+      [1, 'no summary could be had, or none that is smaller'],
+      [2, 'no model was given'],
+      noSession,
+      busy,
+    ],
+  },
   fork: {
     json: [
       {
@@ -1057,6 +1086,10 @@ export const errorCodes: Readonly<Record<string, string>> = {
   SESSION_BAD_CONFIG: 'a configuration is not right; `data.field` names the field',
   SESSION_SCRIPT_ENDED: 'the script has no answer left for the call',
   SESSION_MODEL_FAILED: 'the model failed',
+  SESSION_COMPACTION_FAILED:
+    'a session cannot be summarised: no summary could be had, none that is smaller, or it is too large for that, too',
+  SESSION_MODEL_TOO_SMALL:
+    'a session does not fit the model that it is to go on with, summarised either; it stays with the one that it had',
   SESSION_BAD_INPUT: 'a message is empty, or is to be sent in a mode that there is not',
   SESSION_NO_CALL: 'no call of that id waits for an answer',
   SESSION_LIMIT: 'a child would be too deep, too many, or more than a budget above it leaves',

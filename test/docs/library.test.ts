@@ -87,6 +87,7 @@ const eventTypes: Readonly<Record<SessionEvent['type'], true>> = {
   'tool-waiting': true,
   retrying: true,
   compacted: true,
+  pruned: true,
   'iteration-completed': true,
   'session-completed': true,
   'session-cancelled': true,

@@ -206,6 +206,27 @@ test('limits of the file and the home are taken one by one, and --max-steps come
   expect(await steps('d', '--no-config')).toMatchObject({ steps: 7, finish: 'error' });
 });
 
+test('config.yaml says when a session is summarised, and how much its model takes', async () => {
+  using p = project();
+  const form = '## Goal\nShip.';
+  p.write('answers.json', [
+    { text: 'One.', usage: { input: 900, output: 10 } },
+    { text: form },
+    { text: 'Two.' },
+  ]);
+  p.write(
+    '.tape/config.yaml',
+    'model: script:../answers.json\nwindows:\n  script: { window: 1000, max_output: 100 }\n' +
+      'compaction:\n  preset: nexus\n  keep: { turns: 1 }\n  smart_recovery: { drop_middle: false }\n',
+  );
+  await p.tape(['run', 'main', `Go. ${'And so on. '.repeat(100)}`]);
+  expect(await p.tape(['run', 'main', 'Again'])).toMatchObject({
+    code: 0,
+    stdout: 'Two.\n',
+    stderr: expect.stringContaining('little of the window was left'),
+  });
+});
+
 test('the nearest file upward is meant, or the one beside the tape home', async () => {
   using p = project();
   mkdirSync(p.file('deep/er'), { recursive: true });
@@ -449,7 +470,7 @@ test.each([
     name: 'an unknown field',
     yaml: 'model: a/b\n\ncolour: red\n',
     line: 3,
-    says: "no field 'colour' (model, summarizer, instructions, prompt, limits)",
+    says: "no field 'colour' (model, summarizer, instructions, prompt, limits, compaction, windows)",
   },
   {
     name: 'an unknown limit',
@@ -469,6 +490,24 @@ test.each([
     yaml: 'limits: { max_steps: 0 }',
     line: 1,
     says: 'limits.max_steps must be a whole number from 1, or .inf',
+  },
+  {
+    name: 'a policy that contradicts itself',
+    yaml: 'compaction:\n  reserve_tokens: 10\n  threshold: 0.5\n',
+    line: 3,
+    says: 'compaction.threshold cannot be given with reserveTokens',
+  },
+  {
+    name: 'a part of a policy that there is not',
+    yaml: 'compaction:\n  smart_recovery:\n    dropMiddle: true\n',
+    line: 3,
+    says: "no field 'compaction.smart_recovery.dropMiddle'",
+  },
+  {
+    name: 'an answer longer than its window',
+    yaml: 'windows:\n  GPT-4.1:\n    window: 10\n    max_output: 10\n',
+    line: 4,
+    says: 'windows.GPT-4.1.max_output must be less than window',
   },
   { name: 'a model that is none', yaml: '# my models\nmodel:\n', line: 2, says: 'model must be a text' },
   {

@@ -1,8 +1,10 @@
 import {
   anchor,
+  compaction,
   type Draft,
   handoff,
   note,
+  prune,
   type SqliteTapeStore,
   toolCall,
   toolResult,
@@ -193,6 +195,12 @@ export const goldenTapes: readonly GoldenTape[] = [
     toolResult(read('nobody'), 'asked for this'),
     said(by.anthropic, toolCall('toolu_1', 'read', {}), toolCall('toolu_9', 'read', {})),
     toolResult(read('toolu_9'), 'only this one'),
+    // Texts, files, failures, denials: whatever a result held.
+    prune(
+      Array.from({ length: 30 }, (_, i) => ({ seq: i + 2, toolCallId: 'any', tokens: i })),
+      { trigger: 'manual' },
+    ),
+    user('What was it?'),
   ]),
 
   tape('files', [
@@ -316,6 +324,14 @@ export const goldenTapes: readonly GoldenTape[] = [
       const { head } = store.session('main');
       store.append('main', [handoff('phase-2', { summary: 'So far.', files: ['a.ts'] }, { keepFrom: head })]);
       store.append('main', [said(by.anthropic, thought('after'), 'After the handoff.')]);
+      store.append('main', [
+        user('Summarise.'),
+        compaction(
+          { summary: '## Goal\nShip.', range: [1, head], trigger: 'manual' },
+          { keepFrom: head + 2 },
+        ),
+        said(by.responses, item('s'), itemText('After the summary.')),
+      ]);
       store.append('main', [handoff('phase-3'), said(by.compatible, 'Nothing before this.')]);
       store.fork('main', { name: 'late' });
       store.append('late', [user('Late.'), said(by.anthropic, redacted('late'), 'Here.')]);

@@ -90,6 +90,7 @@ const exits: Readonly<Record<string, number>> = {
   SESSION_BAD_CONFIG: exit.usage,
   SESSION_LIMIT: exit.conflict,
   SESSION_ENDED: exit.conflict,
+  SESSION_MODEL_TOO_SMALL: exit.conflict,
   SESSION_MERGE_WAITING: exit.accepted,
   SESSION_NO_REPOSITORY: exit.usage,
   SESSION_NO_WORKSPACE: exit.notFound,
@@ -168,6 +169,8 @@ function hintFor(code: string, data: Readonly<Record<string, unknown>>): string 
       return data.abortable === true
         ? 'go on with: tape recover --model SPEC, or end them with: tape recover --abort'
         : 'give one with: --model openai-compatible/MODEL, or --model script:FILE';
+    case 'SESSION_MODEL_TOO_SMALL':
+      return `go on with the model that it had, or from an earlier point with: tape branch ${session}@POINT`;
     case 'SESSION_NO_CALL':
       return `see what waits with: tape status ${session}`;
     case 'SESSION_NO_KEY':

@@ -8,7 +8,7 @@ import { decode } from './text.ts';
 
 /** The fields that there are, and those inside of them. */
 const fields: ReadonlyMap<string, ReadonlySet<string>> = new Map([
-  ['', new Set(['model', 'summarizer', 'instructions', 'prompt', 'limits'])],
+  ['', new Set(['model', 'summarizer', 'instructions', 'prompt', 'limits', 'compaction', 'windows'])],
   ['prompt.', new Set(['project', 'skills', 'environment', 'tools'])],
   ['limits.', new Set(Object.keys(defaultLimits).map(snakeCase))],
 ]);
@@ -42,7 +42,8 @@ export function readHomeConfig(home: Home): DeckConfig {
   } catch (error) {
     if (!(error instanceof SessionError)) throw error;
     const { field, why } = error.data as { field: string; why: string };
-    const name = snakeCase(field);
+    // The names of models are their own.
+    const name = field.startsWith('windows.') ? field.replace(/[^.]*$/, snakeCase) : snakeCase(field);
     throw refuse(
       `${name} ${why.replace('Infinity', '.inf')}`,
       placeOf(field, places) ?? contents.range[0],
@@ -88,10 +89,10 @@ function fieldsOf(map: YAMLMap, reading: Reading, inside = ''): Readonly<Record<
     const field = camelCase(name);
     places.set(`${inside}${field}`, offset);
     try {
-      found[field] =
-        fields.has(`${field}.`) && isMap(value)
-          ? fieldsOf(value, reading, `${field}.`)
-          : plain(value, document);
+      if (fields.has(`${field}.`) && isMap(value)) found[field] = fieldsOf(value, reading, `${field}.`);
+      else if (field === 'compaction' || field === 'windows')
+        found[field] = within(value, reading, { path: field, isNamed: field === 'windows' });
+      else found[field] = plain(value, document);
     } catch (error) {
       // An alias of nothing, or of far too much.
       throw error instanceof ReferenceError ? refuse(error.message, offset) : error;
@@ -105,6 +106,34 @@ function placeOf(field: string, places: ReadonlyMap<string, number>): number | u
   const place = places.get(field);
   const end = field.lastIndexOf('.');
   return place !== undefined || end === -1 ? place : placeOf(field.slice(0, end), places);
+}
+
+/**
+ * A value with the fields of its mappings by the names that the configuration has for them, however deep; `isNamed`: the keys of
+ * the outermost are names of models. What they are is checked with the whole.
+ */
+function within(
+  value: unknown,
+  reading: Reading,
+  { path, isNamed = false }: { readonly path: string; readonly isNamed?: boolean },
+): unknown {
+  if (!isMap(value)) return plain(value, reading.document);
+  const found: [string, unknown][] = [];
+  for (const { key, value: inner } of value.items) {
+    const name = isScalar(key) ? String(key.value) : '';
+    const offset = isScalar(key) ? (key.range?.[0] ?? 0) : 0;
+    if (!isNamed && name !== snakeCase(name))
+      throw reading.refuse(
+        `there is no field '${snakeCase(path)}.${name}'`,
+        offset,
+        `${snakeCase(path)}.${name}`,
+      );
+    const field = isNamed ? name : camelCase(name);
+    const place = `${path}.${field}`;
+    reading.places.set(place, offset);
+    found.push([field, within(inner, reading, { path: place })]);
+  }
+  return Object.fromEntries(found);
 }
 
 /** The value as plain data; an alias is what it stands for. */

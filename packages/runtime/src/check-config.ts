@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { compactionField, reserveFault, windowsField } from './check-compaction.ts';
 import type { DeckConfig } from './config.ts';
 import { SessionError } from './errors.ts';
 
@@ -87,6 +88,8 @@ const fields = z.strictObject(
         'must be an object of limits',
       )
       .optional(),
+    compaction: compactionField,
+    windows: windowsField,
     budget: z.strictObject({ child: budget, tree: budget }, 'must be an object of budgets').optional(),
     cost: callable,
     onApproval: callable,
@@ -98,7 +101,10 @@ const fields = z.strictObject(
 );
 
 /** A limit of what nobody can tell would never be reached. */
-const deckConfig = fields.superRefine(({ budget: given, cost }, context) => {
+const deckConfig = fields.superRefine(({ budget: given, cost, compaction, windows }, context) => {
+  const reserve = reserveFault(compaction, windows);
+  if (reserve !== undefined)
+    context.addIssue({ code: 'custom', path: ['compaction', 'reserveTokens'], message: reserve });
   for (const whose of ['child', 'tree'] as const)
     if (given?.[whose]?.cost !== undefined && cost === undefined)
       context.addIssue({

@@ -4,6 +4,8 @@ import type { PromptConfig } from './instructions.ts';
 import type { Hooks } from './hooks.ts';
 import type { ModelSpec } from './model-spec.ts';
 import type { Sections } from './system-prompt.ts';
+import type { CompactionPolicy, CompactionPreset } from './compaction-policy.ts';
+import type { Windows } from './model-window.ts';
 import type { DeckTools } from './tool-traits.ts';
 import type { CostOf } from './usage.ts';
 
@@ -19,6 +21,10 @@ export interface DeckConfig {
   /** What it is told with them: of the project, of skills, of where it works. */
   readonly prompt?: PromptConfig;
   readonly limits?: Limits;
+  /** When sessions are summarised, and how: the rules of a system by name (default `guide`), or a policy. */
+  readonly compaction?: CompactionPreset | CompactionPolicy;
+  /** How much models take at once. Of a model that it does not tell, what is too much is known once the model refuses it. */
+  readonly windows?: Windows;
   /** What each child may take that is given no budget of its own, alone and with all under it. */
   readonly budget?: { readonly child?: Budget; readonly tree?: Budget };
   /** What a model call cost, in a unit of your own; `undefined` where that is not known. `model` is the model's own name. */

@@ -1,4 +1,5 @@
 import type { Json, Seq } from '@tapedeck/tape';
+import type { CompactionTrigger } from './compact.ts';
 import type { Finish } from './run.ts';
 import type { RunStatus } from './status.ts';
 import type { Usage } from './usage.ts';
@@ -62,8 +63,17 @@ export type SessionEvent =
       readonly message: string;
       readonly delayMs: number;
     }
-  /** What the session holds was too much for its model; a summary stands for the entries of the range now. */
-  | { readonly type: 'compacted'; readonly seq: Seq; readonly range: readonly [Seq, Seq] }
+  /** A summary stands for the entries of the range now. The sizes are those of the view, as an estimate. */
+  | {
+      readonly type: 'compacted';
+      readonly seq: Seq;
+      readonly range: readonly [Seq, Seq];
+      readonly trigger: CompactionTrigger;
+      readonly tokensBefore: number;
+      readonly tokensAfter: number;
+    }
+  /** Outputs of calls are left out of the view now: how many, and how large they were. */
+  | { readonly type: 'pruned'; readonly seq: Seq; readonly outputs: number; readonly tokens: number }
   | {
       readonly type: 'iteration-completed';
       readonly iteration: number;

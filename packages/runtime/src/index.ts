@@ -3,6 +3,16 @@ export type { Budget } from './budget.ts';
 export { carriedModel } from './carried-model.ts';
 export { checkConfig } from './check-config.ts';
 export { Child } from './child.ts';
+export type { CompactionTrigger } from './compact.ts';
+export type { Compaction, CompactOptions } from './compact-session.ts';
+export type {
+  CompactionPolicy,
+  CompactionPreset,
+  Keep,
+  PrunePolicy,
+  SmartRecovery,
+  SummaryLimits,
+} from './compaction-policy.ts';
 export {
   type ApprovalRequest,
   type ConfigLayers,
@@ -38,6 +48,7 @@ export {
   type ModelSpec,
   resolveModel,
 } from './model-spec.ts';
+export type { ModelWindow, Windows } from './model-window.ts';
 export { toPrompt } from './prompt.ts';
 export type { Omission } from './prompt-file.ts';
 export {

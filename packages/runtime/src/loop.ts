@@ -12,6 +12,7 @@ import type { ToolSet } from 'ai';
 import { type BatchEnd, runBatch } from './batch.ts';
 import type { Reached } from './budget.ts';
 import type { Chunk } from './chunks.ts';
+import type { CompactionTerms } from './compact.ts';
 import type { DeckConfig, Limits } from './config.ts';
 import { complete, halt, recordAbort, recordFailure, settleAbort } from './end.ts';
 import type { SessionError } from './errors.ts';
@@ -34,6 +35,7 @@ export interface LoopContext {
   readonly store: TapeStore;
   readonly model: LanguageModel;
   readonly summarizer: LanguageModel | undefined;
+  readonly compaction: CompactionTerms;
   readonly tools: DeckTools;
   /** The tools as they are sent. */
   readonly definitions: ToolSet;

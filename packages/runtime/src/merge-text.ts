@@ -17,7 +17,7 @@ import { type ModelSpec, resolveModel } from './model-spec.ts';
 import { toldBy } from './outcome.ts';
 import { schemaFault } from './result.ts';
 import { forkTermsOf } from './settings.ts';
-import { transcriptOf } from './transcript.ts';
+import { transcriptOf, withoutMiddle } from './transcript.ts';
 import { usageJson } from './usage.ts';
 
 /** What the parent is told of a child, by a rule of your own. */
@@ -154,7 +154,10 @@ async function summary(
       model,
       instructions: summaryInstructions,
       messages: [
-        { role: 'user', content: transcriptOf(view(own, { policy: 'full' }).messages, summaryCharsMax) },
+        {
+          role: 'user',
+          content: withoutMiddle(transcriptOf(view(own, { policy: 'full' }).messages), summaryCharsMax),
+        },
       ],
       tools: {},
       signal: signal ?? new AbortController().signal,

@@ -118,14 +118,17 @@ function need(env: Readonly<Record<string, string | undefined>>, name: string, s
   });
 }
 
+/** Notes of model calls that failed. */
+const failures: ReadonlySet<string> = new Set(['run/error', 'run/retrying', 'context/not-compacted']);
+
 /** The response ids of a session's own recorded model calls, failed ones too. */
 async function answeredBy(store: TapeStore, session: string): Promise<string[]> {
   const ids: string[] = [];
   for await (const { kind, name, meta, payload } of store.read(session, { own: true })) {
     const id: Json | undefined =
-      kind === 'message'
+      kind === 'message' || kind === 'compaction'
         ? meta.response
-        : (name === 'run/error' || name === 'run/retrying') && isObject(payload)
+        : failures.has(name ?? '') && isObject(payload)
           ? payload.response
           : undefined;
     if (typeof id === 'string') ids.push(id);

@@ -33,6 +33,7 @@ export interface ModelCall {
   readonly tools: ToolSet;
   readonly signal: AbortSignal;
   readonly maxOutputTokens?: number | undefined;
+  readonly temperature?: number | undefined;
   /** JSON Schema that the answer is to follow. */
   readonly output?: JsonObject | undefined;
   readonly onChunk: (chunk: Chunk) => void;
@@ -69,7 +70,7 @@ export class ModelFailure extends Error {
  * @throws ModelFailure, with the signal's reason as its cause when it is aborted
  */
 export async function callModel(call: ModelCall): Promise<Answer> {
-  const { model, instructions, messages, tools, signal, maxOutputTokens, output } = call;
+  const { model, instructions, messages, tools, signal, maxOutputTokens, temperature, output } = call;
   try {
     signal.throwIfAborted();
     const result = streamText({
@@ -83,6 +84,7 @@ export async function callModel(call: ModelCall): Promise<Answer> {
       onError: () => {},
       ...(instructions !== undefined && { instructions }),
       ...(maxOutputTokens !== undefined && { maxOutputTokens }),
+      ...(temperature !== undefined && { temperature }),
       ...(output !== undefined && { output: Output.object({ schema: jsonSchema(output) }) }),
     });
     const step = Promise.resolve(result.finalStep);

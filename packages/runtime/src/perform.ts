@@ -4,21 +4,25 @@ import { runBatch } from './batch.ts';
 import { isBranch } from './branch.ts';
 import { boundsOf, timerFor } from './budget.ts';
 import { type Chunk, eventChunk } from './chunks.ts';
+import { compactionTerms } from './compact.ts';
 import { limitsOf } from './config.ts';
 import { runPoint } from './crash-point.ts';
-import { isUnstorable } from './errors.ts';
+import { isUnstorable, SessionError } from './errors.ts';
+import type { SessionEvent } from './events.ts';
 import { instructor, toolsOf } from './instructions.ts';
 import { begin, takeMessages } from './intake.ts';
-import { infoOf, type Job, namedFor, type Stage, summarizerOf } from './job.ts';
+import { infoOf, type Job, modelFor, namedFor, type Stage, summarizerOf } from './job.ts';
 import { type LoopContext, runLoop } from './loop.ts';
 import { type LanguageModel, modelMeta } from './model.ts';
 import { openBatch } from './open-batch.ts';
 import { closeOrphans, settleLeftovers } from './orphans.ts';
 import type { Finish, RunResult } from './run.ts';
 import { allowedTools, forkTermsOf } from './settings.ts';
+import { fitModel, withoutModel } from './switch-model.ts';
 import { markFailed, needUnended, taskAfter } from './task.ts';
 import { definitionsOf } from './tool-schema.ts';
 import { type DeckTools, toolOf } from './tool-traits.ts';
+import { recordUnusable } from './unusable.ts';
 import { openWorktree } from './workspace-open.ts';
 
 /** One run, from what a crash left behind to its recorded end. The caller holds the lease and gives it back. */
@@ -82,6 +86,7 @@ export async function perform(stage: Stage, job: Job, model: LanguageModel): Pro
     store,
     model,
     summarizer,
+    compaction: compactionTerms(config, model, summarizer),
     tools,
     definitions,
     instruct: instructor(
@@ -118,9 +123,15 @@ export async function perform(stage: Stage, job: Job, model: LanguageModel): Pro
       start();
       await runBatch(context, again, []);
     }
+    const told: SessionEvent[] = [];
+    await fitModel(
+      { ...context, tell: (event) => told.push(event) },
+      { config, before: async () => await modelFor(parts, session, { options: {} }) },
+    );
     const warnings = await begin(stage, job, { context, spec });
     if (again.length === 0) start();
     for (const message of warnings) context.tell({ type: 'warning', message });
+    for (const event of told) context.tell(event);
     runPoint('run/begun');
     const result = await runLoop(context, await openBatch(store, session.id));
     broken.signal.throwIfAborted();
@@ -132,6 +143,8 @@ export async function perform(stage: Stage, job: Job, model: LanguageModel): Pro
   } catch (error) {
     // What could not be recorded ends the run (law 11); the parent of a child must not wait for it.
     await markFailed(stage);
+    const isTooSmall = error instanceof SessionError && error.code === 'SESSION_MODEL_TOO_SMALL';
+    if (isTooSmall && job.items !== undefined) return await recordUnusable(stage, withoutModel(job), error);
     throw broken.signal.aborted ? broken.signal.reason : error;
   } finally {
     unlisten();

@@ -20,6 +20,7 @@ import { type BranchOptions, branchSession, metadataOf } from './branch.ts';
 import { inputFault } from './check-input.ts';
 import type { Child } from './child.ts';
 import { type Chunk, eventsOf } from './chunks.ts';
+import { type Compaction, type CompactOptions, compactSession } from './compact-session.ts';
 import type { Decision } from './config.ts';
 import type { DeckParts } from './deck.ts';
 import { type DelegateOptions, type DelegateTask, Delegation } from './delegate.ts';
@@ -154,6 +155,13 @@ export class Session {
     }
   }
 
+  /** Takes up, as a run of its own, what was left in the inbox while an act held the session. */
+  async #takeUpLeft(): Promise<void> {
+    const left = await this.#parts.store.inbox(this.id);
+    const [first] = left.filter(({ body: { type } }) => type === 'input' || type === 'answer');
+    if (first !== undefined) await this.#takeUp(first.id);
+  }
+
   /** The run under way in this process, if there is one. */
   attach(): Run | undefined {
     return this.#worker.run;
@@ -284,6 +292,17 @@ export class Session {
   /** The facts that a branch was given, with those of the sessions above it; empty for others. */
   async metadata(): Promise<JsonObject> {
     return await metadataOf(this.#parts.store, await this.info());
+  }
+
+  /**
+   * Puts a summary in the place of the older part of the view, if that makes it smaller; with `prune` it only leaves large
+   * outputs of calls out. Nothing where there is nothing to do. What arrives meanwhile is taken up after it.
+   * @throws SESSION_BUSY, SESSION_NO_MODEL, SESSION_COMPACTION_FAILED
+   */
+  async compact(options: CompactOptions = {}): Promise<Compaction | undefined> {
+    const made = await compactSession(this.#parts, this, options);
+    if (options.takeUp !== false) await this.#takeUpLeft();
+    return made;
   }
 
   /** Starts a child at a point of this session, by reference; this session's tape is not written. */

@@ -1,29 +1,55 @@
-import type { StoredMessage } from '@tapedeck/tape';
+import { isObject, type Part, type StoredMessage } from '@tapedeck/tape';
 
-/** How much of a transcript is given to be summarised, in characters, whatever the session holds. */
-const transcriptMax = 400_000;
-
-/** How much of one part of it, so that a single large output does not stand for all. */
+/** How much of one part is given to be summarised, in characters, so that a single large one does not stand for all. */
 const partMax = 4_000;
 
-/** A conversation as flat text, its middle left out where it is longer than `max` characters. */
-export function transcriptOf(messages: readonly StoredMessage[], max: number): string {
-  const text = messages
-    .flatMap(({ role, content }) => content.map((part) => `${role}: ${partText(part)}`))
-    .join('\n');
-  const most = Math.min(max, transcriptMax);
-  if (text.length <= most) return text;
-  return `${text.slice(0, most / 2)}\n[… left out …]\n${text.slice(-most / 2)}`;
+/** A conversation as flat text, for a reader who is to tell of it and not to go on with it (J31). */
+export function transcriptOf(
+  messages: readonly StoredMessage[],
+  { outputs = true }: { outputs?: boolean } = {},
+): string {
+  return messages.flatMap((message) => linesOf(message, outputs)).join('\n\n');
 }
 
-function partText(part: StoredMessage['content'][number]): string {
-  const { type, text, toolName, input, output } = part;
-  if (typeof text === 'string') return short(text);
-  if (type === 'tool-call') return `called ${String(toolName)}(${short(JSON.stringify(input ?? {}))})`;
-  if (type === 'tool-result') return `${String(toolName)} answered ${short(JSON.stringify(output ?? null))}`;
-  return `[${type}]`;
+/** A text of at most so many characters: its middle left out. */
+export function withoutMiddle(text: string, max: number): string {
+  if (text.length <= max) return text;
+  const half = Math.max(1, Math.floor(max / 2));
+  return `${text.slice(0, half).toWellFormed()}\n[… left out …]\n${text.slice(-half).toWellFormed()}`;
+}
+
+function linesOf({ role, content }: StoredMessage, outputs: boolean): string[] {
+  const who = role === 'user' ? '[User]' : '[Assistant]';
+  const said = content.map(saidIn).filter((text) => text !== '');
+  const calls = content.filter(({ type }) => type === 'tool-call').map(callText);
+  const results = content.filter(({ type }) => type === 'tool-result');
+  return [
+    ...(said.length > 0 ? [`${who}: ${said.join('\n')}`] : []),
+    ...(calls.length > 0 ? [`[Assistant tool calls]: ${calls.join('; ')}`] : []),
+    ...results.map((part) => `[Tool result]: ${resultText(part, outputs)}`),
+  ];
+}
+
+/** Reasoning is not told: what it came to was said or done. */
+function saidIn({ type, text, filename }: Part): string {
+  if (type === 'text') return short(String(text));
+  if (type === 'tool-call' || type === 'tool-result' || type === 'reasoning') return '';
+  return typeof filename === 'string' ? `[${type} ${filename}]` : `[${type}]`;
+}
+
+function callText({ toolName, input }: Part): string {
+  const named = isObject(input)
+    ? Object.entries(input).map(([name, value]) => `${name}=${JSON.stringify(value)}`)
+    : [JSON.stringify(input ?? null)];
+  return `${String(toolName)}(${short(named.join(', '))})`;
+}
+
+function resultText({ output }: Part, outputs: boolean): string {
+  const value = isObject(output) ? (output.value ?? output.reason ?? null) : (output ?? null);
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return outputs ? short(text) : `<output pruned, ${Math.ceil(text.length / 4)} tokens>`;
 }
 
 function short(text: string): string {
-  return text.length <= partMax ? text : `${text.slice(0, partMax)} […]`;
+  return text.length <= partMax ? text : `${text.slice(0, partMax).toWellFormed()} […]`;
 }

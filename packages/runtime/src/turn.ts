@@ -11,16 +11,16 @@ import {
 } from '@tapedeck/tape';
 import { commonEnd, isTold, keptInstructions, withCachePoints } from './cache-points.ts';
 import { type Chunk, headChunk, isAnswer } from './chunks.ts';
-import { makeRoom } from './compact.ts';
 import { runPoint } from './crash-point.ts';
 import { isUnstorable } from './errors.ts';
+import { keepRoom, makeRoom } from './keep-room.ts';
 import type { LoopContext } from './loop.ts';
 import { type Answer, callModel, ModelFailure, type ModelMessage, modelMeta } from './model.ts';
 import { partialContent } from './partial.ts';
 import { toPrompt } from './prompt.ts';
 import { isOverflow, isPassing, retryDelay } from './retry.ts';
 import { nameOf } from './tool-traits.ts';
-import { costMeta, noUsage, type Usage, usageJson } from './usage.ts';
+import { addUsage, costMeta, noUsage, type Usage, usageJson } from './usage.ts';
 
 /** What a turn came to: an answer that is on the tape, or a failure with what had arrived of one. */
 export type Turn = {
@@ -39,11 +39,23 @@ interface Answered {
  */
 export async function takeTurn(context: LoopContext, step: number, output?: JsonObject): Promise<Turn> {
   let room = noUsage;
+  let refusal: ModelFailure | undefined;
+  let wasRefused = false;
   for (let attempt = 1; ; attempt += 1) {
     context.enter('processing');
-    const shown = await promptOf(context);
     const chunks: Chunk[] = [];
+    let shown = await promptOf(context);
     try {
+      if (attempt === 1 || refusal !== undefined) {
+        const made = await (refusal === undefined ? keepRoom : makeRoom)(context, shown.entries);
+        if (made === undefined && refusal !== undefined) return { failure: refusal, partial: [], room };
+        refusal = undefined;
+        if (made !== undefined) {
+          room = addUsage(room, made);
+          context.enter('processing');
+          shown = await promptOf(context);
+        }
+      }
       return { ...(await ask(context, step, { ...shown, chunks, output })), room };
     } catch (error) {
       if (!(error instanceof ModelFailure)) throw error;
@@ -53,9 +65,9 @@ export async function takeTurn(context: LoopContext, step: number, output?: Json
       // The head of an answer is none yet.
       if (context.signal.aborted || chunks.filter(isAnswer).length > 1) return { ...failed, room };
       if (isOverflow(error.cause)) {
-        const took = room === noUsage ? await makeRoom(context, shown.entries) : undefined;
-        if (took === undefined) return { ...failed, room };
-        room = took;
+        if (wasRefused) return { ...failed, room };
+        wasRefused = true;
+        refusal = error;
       } else if (attempt > context.limits.retries || !isPassing(error.cause)) return { ...failed, room };
       else if (!(await waitForRetry(context, error, attempt))) return { ...failed, room };
     }

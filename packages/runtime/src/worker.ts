@@ -117,10 +117,14 @@ export class Worker {
 
   /** Tells of something that is amiss and stops no run. */
   warn(message: string): void {
-    const event: SessionEvent = { type: 'warning', message };
+    this.tell({ type: 'warning', message });
+  }
+
+  /** Tells of something that is no run's doing to whoever listens to the session, and of the run under way, if there is one. */
+  readonly tell = (event: SessionEvent): void => {
     if (this.#current === undefined) this.#events.send(event);
     else this.#emit(this.#current.control, eventChunk(event));
-  }
+  };
 
   /** Starts a run of its own. Awaiting it rejects with SESSION_BUSY while another is under way. */
   start(job: Job, fault?: SessionError): Run {

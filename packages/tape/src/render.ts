@@ -15,8 +15,8 @@ export type Rendered =
   | { readonly type: 'message'; readonly message: StoredMessage; readonly provider: string | undefined }
   | { readonly type: 'result'; readonly part: Part; readonly provider: string | undefined };
 
-/** What an entry shows to a model; `undefined` for what views skip. */
-export function renderEntry(entry: Entry): Rendered | undefined {
+/** What an entry shows to a model; `undefined` for what views skip. `pruned`: how large its output was, which is left out. */
+export function renderEntry(entry: Entry, pruned?: number): Rendered | undefined {
   if (entry.meta.context === false || !isObject(entry.payload)) return undefined;
   const { kind, payload, meta } = entry;
   const provider = typeof meta.provider === 'string' ? meta.provider : undefined;
@@ -31,7 +31,7 @@ export function renderEntry(entry: Entry): Rendered | undefined {
     return { type: 'message', message, provider };
   }
   if (kind === 'tool-result')
-    return { type: 'result', part: previewed(payload as unknown as Part), provider };
+    return { type: 'result', part: shownResult(payload as unknown as Part, pruned), provider };
   if (kind === 'anchor' && entry.name === 'intention') {
     const text = renderIntention(isObject(payload.state) ? payload.state : {});
     return text === '' ? undefined : { type: 'message', message: userText(text), provider };
@@ -42,6 +42,13 @@ export function renderEntry(entry: Entry): Rendered | undefined {
 /** A part of an answer that broke off is nobody's own: its provider never finished, signed or kept it. */
 function unsigned({ providerOptions: _, ...part }: Part): Part {
   return part as Part;
+}
+
+function shownResult(part: Part, pruned: number | undefined): Part {
+  if (pruned === undefined) return previewed(part);
+  const failed = isObject(part.output) && /^error|^execution-denied$/.test(String(part.output.type));
+  const value = `<output pruned, ${pruned} tokens>`;
+  return { ...part, output: { type: failed ? 'error-text' : 'text', value } };
 }
 
 /** A large output is shown by its beginning: whoever needs the rest reads it by its hash. */
@@ -60,8 +67,8 @@ function previewed(part: Part): Part {
 }
 
 /**
- * The state that begins a view: its summary in the wrapper of J12, other keys as one compact JSON line after it.
- * Nothing when the state is empty.
+ * The state that begins a view: its summary in the wrapper of J12, other keys as one compact JSON line after it; those of a
+ * compaction tell how its summary was made, and are not shown. Nothing when there is nothing to show.
  */
 export function renderState(start: Entry | undefined): StoredMessage | undefined {
   if (start === undefined || !isObject(start.payload) || !isObject(start.payload.state)) return undefined;
@@ -74,7 +81,7 @@ export function renderState(start: Entry | undefined): StoredMessage | undefined
       summary,
       '</summary>',
     );
-  if (Object.keys(others).length > 0) lines.push(JSON.stringify(others));
+  if (start.kind !== 'compaction' && Object.keys(others).length > 0) lines.push(JSON.stringify(others));
   return lines.length === 0 ? undefined : userText(lines.join('\n'));
 }
 

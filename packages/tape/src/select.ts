@@ -1,4 +1,5 @@
 import type { Entry, Seq } from './entry.ts';
+import { prunedOutputs } from './pruned.ts';
 
 /** Which part of what is visible a view shows. */
 export type ViewPolicy =
@@ -8,18 +9,20 @@ export type ViewPolicy =
   | { readonly fromAnchor: Seq | string };
 
 /** Version of the selecting and rendering rules: it changes when the same entries would give other messages. */
-export const viewVersion = 2;
+export const viewVersion = 3;
 
 /** What a view shows, in order, and why each entry is in or out. */
 export interface Selection {
   /** The entry whose state stands for all that came before: a boundary, an anchor, or the fork's start. */
   readonly start: Entry | undefined;
   readonly entries: readonly Entry[];
+  /** Positions of results whose outputs are left out, with the tokens that they were; none of a full view. */
+  readonly pruned: ReadonlyMap<Seq, number>;
   readonly reasons: ReadonlyMap<Seq, { readonly in: boolean; readonly why: string }>;
 }
 
 /**
- * Applies rewinds, then boundaries, to the entries of a session. Pure; given all entries or
+ * Applies rewinds, then boundaries and prunes, to the entries of a session. Pure; given all entries or
  * only those that `viewEntries` reads, it selects the same.
  */
 export function select(all: readonly Entry[], policy: ViewPolicy): Selection {
@@ -51,6 +54,9 @@ export function select(all: readonly Entry[], policy: ViewPolicy): Selection {
       (start !== undefined && entry.seq < start.seq ? kept : rest).push(entry);
     }
   }
+  const pruned = prunedOutputs(policy === 'full' ? [] : seen);
+  for (const seq of pruned.keys())
+    if (reasons.get(seq)?.in === true) reasons.set(seq, { in: true, why: 'in view, its output pruned' });
   for (const entry of structural)
     reasons.set(entry.seq, {
       in: true,
@@ -59,6 +65,7 @@ export function select(all: readonly Entry[], policy: ViewPolicy): Selection {
   return {
     start: start ?? structural.find((e) => e.name === 'fork/start'),
     entries: placeIntention({ kept, rest, start, keep }, intention),
+    pruned,
     reasons,
   };
 }

@@ -30,9 +30,9 @@ export function view(
   { policy = 'last-boundary', target = {} }: ViewOptions = {},
 ): View {
   const all = [...entries];
-  const { start, entries: selected, reasons } = select(all, policy);
+  const { start, entries: selected, pruned, reasons } = select(all, policy);
   const state = renderState(start);
-  const rendered = selected.flatMap((entry) => renderEntry(entry) ?? []);
+  const rendered = selected.flatMap((entry) => renderEntry(entry, pruned.get(entry.seq)) ?? []);
   const messages = fitTo(
     state === undefined ? rendered : [{ type: 'message', message: state, provider: undefined }, ...rendered],
     target,

@@ -1,9 +1,11 @@
 import {
+  compaction,
   type Draft,
   handoff,
   type Json,
   type Meta,
   type Part,
+  prune,
   toolCall,
   toolResult,
   user,
@@ -153,11 +155,21 @@ export const anyHistory: fc.Arbitrary<readonly Draft[]> = fc.array(
     { weight: 5, arbitrary: userSays },
     { weight: 8, arbitrary: result },
     {
-      weight: 1,
+      weight: 2,
       arbitrary: fc.constantFrom(
         handoff('h', { summary: 'So far.' }),
         handoff('h'),
         handoff('h', {}, { keepFrom: 2 }),
+        prune(
+          [1, 3, 5, 7, 9, 11].map((seq) => ({ seq, toolCallId: 'c1', tokens: 9 })),
+          { trigger: 'manual' },
+        ),
+        prune(
+          [2, 4, 6, 8, 10, 12].map((seq) => ({ seq, toolCallId: 'c1', tokens: 9 })),
+          { trigger: 'manual' },
+        ),
+        compaction({ summary: 'So far.', range: [1, 2], trigger: 'manual' }),
+        compaction({ summary: 'So far.', range: [1, 2] }, { keepFrom: 3 }),
       ),
     },
   ),

@@ -71,7 +71,9 @@ function statusLines(event: SessionEvent): readonly string[] {
           `${name} ${awaitedOf[awaited]}: ${toolCallId} ${oneLine(JSON.stringify(input), inputMax)}`,
       );
     case 'compacted':
-      return [`Summarised ${event.range.join('-')}: it was too much for the model`];
+      return [`Summarised ${event.range.join('-')}: ${summarisedFor[event.trigger]}`];
+    case 'pruned':
+      return [`Left out ${event.outputs} outputs of calls: about ${event.tokens} tokens`];
     case 'retrying':
       return [`Trying again (${event.attempt}): ${oneLine(event.message, failureMax)}`];
     case 'warning':
@@ -80,6 +82,14 @@ function statusLines(event: SessionEvent): readonly string[] {
       return [];
   }
 }
+
+/** Why a session was summarised, as people are told. */
+const summarisedFor = {
+  manual: 'as was asked',
+  threshold: 'little of the window was left',
+  overflow: 'it was too much for the model',
+  'model-switch': 'the model that comes next takes less',
+} as const;
 
 /** What a call waits for, as people are told. */
 export const awaitedOf = {

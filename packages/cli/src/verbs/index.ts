@@ -7,6 +7,7 @@ import { archive } from './archive.ts';
 import { audit } from './audit.ts';
 import { backup } from './backup.ts';
 import { branch } from './branch.ts';
+import { compact } from './compact.ts';
 import { delegate } from './delegate.ts';
 import { demo } from './demo.ts';
 import { diff } from './diff.ts';
@@ -66,6 +67,7 @@ export const verbs: readonly Verb[] = [
   discard,
   rewind,
   unrewind,
+  compact,
   abort,
   wait,
   approve,

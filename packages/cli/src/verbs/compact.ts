@@ -1,0 +1,63 @@
+import { deckConfig, modelOptions } from '../deck-config.ts';
+import { needSession } from '../place.ts';
+import { readText } from '../text.ts';
+import { defineVerb, type Verb } from '../verb.ts';
+
+export const compact: Verb = defineVerb({
+  command: 'compact <name>',
+  group: 'Change direction',
+  summary: 'Put a summary in the place of the older part of the view',
+  detail:
+    'A model writes it, and it is taken only if it makes the view smaller. What came before stays readable, and tape log shows ' +
+    'it. With --prune large outputs of calls are left out of the view instead. Runs do the same by themselves when a window fills up whose size is configured.',
+  examples: [
+    ['tape compact main --model openai-compatible/gpt-oss', 'Summarise all but the last turns'],
+    ['tape compact main --prune', 'Leave large outputs of calls out, and ask no model'],
+    ['tape compact main --focus "the failing test"', 'Say what the summary is to tell most of'],
+  ],
+  options: (y) =>
+    modelOptions(y)
+      .positional('name', { type: 'string', demandOption: true, describe: 'Session' })
+      .option('focus', {
+        type: 'string',
+        requiresArg: true,
+        describe: 'What the summary is to tell most of (- for stdin, @FILE)',
+      })
+      .option('prune', {
+        type: 'boolean',
+        describe: 'Leave large outputs of calls out of the view, instead of a summary',
+      })
+      .conflicts('prune', 'focus'),
+  run: async (args, context) => {
+    const { io, home } = context;
+    const config = await deckConfig(args, context);
+    const focus = args.focus === undefined ? undefined : await readText(args.focus, io);
+    return await context.changing(async (store) => {
+      const { name } = needSession(store, args.name);
+      const { openDeck } = await import('@tapedeck/runtime');
+      await using deck = await openDeck({ ...config, store, home: home.dir, env: io.env });
+      const made = await (await deck.session(name)).compact({
+        ...(focus !== undefined && { focus }),
+        ...(args.prune === true && { prune: true }),
+        ...(args.model !== undefined && { model: args.model }),
+        takeUp: false,
+        signal: io.signal,
+      });
+      await context.answer({
+        json: {
+          session: name,
+          seq: made?.seq ?? null,
+          range: made?.range ?? null,
+          tokens_before: made?.tokensBefore ?? null,
+          tokens_after: made?.tokensAfter ?? null,
+        },
+        quiet: made === undefined ? '' : `${name}@${made.seq}`,
+        human:
+          made === undefined
+            ? `${name} has nothing to ${args.prune === true ? 'leave out' : 'summarise'}: nothing to do`
+            : `${args.prune === true ? 'Left out outputs of' : 'Summarised'} ${name}@${made.range.join('-')} at ${name}@${made.seq}: about ${made.tokensBefore} tokens, now ${made.tokensAfter}`,
+      });
+      return 0;
+    });
+  },
+});

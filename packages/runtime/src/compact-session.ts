@@ -1,0 +1,129 @@
+import { processOwner, prune, select, view } from '@tapedeck/tape';
+import { type Compacted, compact, compactionTerms } from './compact.ts';
+import { resolvePolicy } from './compaction-policy.ts';
+import { limitsOf } from './config.ts';
+import type { DeckParts } from './deck.ts';
+import { SessionError } from './errors.ts';
+import { hold } from './hold.ts';
+import { modelFor } from './job.ts';
+import { notCompacted } from './keep-room.ts';
+import { type LanguageModel, modelMeta } from './model.ts';
+import { type ModelSpec, resolveModel } from './model-spec.ts';
+import { outputsToPrune } from './prune-outputs.ts';
+import { NoSummary } from './summarize.ts';
+import { tokensOf } from './used-tokens.ts';
+
+export interface CompactOptions {
+  /** Nothing is summarised: large outputs of calls are left out of the view, and no model is asked. Not with `focus`. */
+  readonly prune?: boolean;
+  /** What the summary is to tell most of (N51). */
+  readonly focus?: string;
+  /** The model that summarises, in place of the deck's. */
+  readonly model?: ModelSpec;
+  /** False: what arrives meanwhile is left in the inbox. */
+  readonly takeUp?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+/** What stands in the place of a part of a session now. */
+export interface Compaction extends Omit<Compacted, 'usage'> {
+  readonly session: string;
+}
+
+/**
+ * Summarises a session because somebody asks for it. Nothing where there is nothing to summarise.
+ * @throws SESSION_BUSY while it is being run; SESSION_NO_MODEL; SESSION_COMPACTION_FAILED when no summary could be had, or none
+ *   that is smaller than what it would stand for
+ */
+export async function compactSession(
+  parts: DeckParts,
+  session: { readonly name: string; readonly id: string },
+  {
+    focus,
+    prune: isPruning = false,
+    model: spec,
+    signal = new AbortController().signal,
+  }: CompactOptions = {},
+): Promise<Compaction | undefined> {
+  if (isPruning && focus !== undefined)
+    throw new SessionError('SESSION_BAD_INPUT', `cannot prune '${session.name}': a focus is for a summary`, {
+      data: { session: session.name },
+    });
+  if (isPruning) return await pruneSession(parts, session);
+  const { store, config, now, newId } = parts;
+  const { model, summarizer } = await modelsFor(parts, session, spec);
+  const held = await hold(store, session.id, { owner: processOwner(`compact:${newId()}`) });
+  try {
+    const context = {
+      session: session.name,
+      model,
+      summarizer,
+      compaction: compactionTerms(config, model, summarizer),
+      signal: AbortSignal.any([signal, held.lost]),
+      calling: parts.calling(modelMeta(summarizer).provider),
+      append: async (drafts: Parameters<typeof store.append>[1]) =>
+        await store.append(session.id, drafts, { lease: held.lease }),
+      tell: parts.worker(session).tell,
+      cost: config.cost,
+      now,
+      limits: limitsOf(config),
+    };
+    const entries = await Array.fromAsync(store.viewEntries(session.id));
+    const made = await compact(context, entries, { trigger: 'manual', focus });
+    if (made === undefined) return undefined;
+    const { usage: _, ...receipt } = made;
+    return { session: session.name, ...receipt };
+  } catch (error) {
+    throw error instanceof NoSummary ? notCompacted(session.name, error) : error;
+  } finally {
+    await held.release();
+  }
+}
+
+/** Leaves out of the view what can be left out of it. */
+async function pruneSession(
+  { store, config, newId, worker }: DeckParts,
+  session: { readonly name: string; readonly id: string },
+): Promise<Compaction | undefined> {
+  const held = await hold(store, session.id, { owner: processOwner(`prune:${newId()}`) });
+  try {
+    const policy = resolvePolicy(config.compaction);
+    const sizes = async () => {
+      const entries = await Array.fromAsync(store.viewEntries(session.id));
+      return { entries, tokens: tokensOf(view(entries).messages, policy.countTokens) };
+    };
+    const { entries, tokens: tokensBefore } = await sizes();
+    const outputs = outputsToPrune(select(entries, 'last-boundary').entries, policy);
+    const [first, last] = [outputs[0], outputs.at(-1)];
+    if (first === undefined || last === undefined) return undefined;
+    const { to: seq } = await store.append(session.id, [prune(outputs, { trigger: 'manual' })], {
+      lease: held.lease,
+    });
+    const tokens = outputs.reduce((sum, output) => sum + output.tokens, 0);
+    worker(session).tell({ type: 'pruned', seq, outputs: outputs.length, tokens });
+    const { tokens: tokensAfter } = await sizes();
+    return { session: session.name, seq, range: [first.seq, last.seq], tokensBefore, tokensAfter };
+  } finally {
+    await held.release();
+  }
+}
+
+/** The model that a session goes on with, and the one that summarises it: the same where no other is named. */
+async function modelsFor(
+  parts: DeckParts,
+  session: { readonly name: string; readonly id: string },
+  spec: ModelSpec | undefined,
+): Promise<{ readonly model: LanguageModel; readonly summarizer: LanguageModel }> {
+  const { store, config, env } = parts;
+  const named = spec ?? config.summarizer;
+  const summarizer =
+    named === undefined ? undefined : (await resolveModel(named, { env, store }))(session.name);
+  try {
+    const model = await modelFor(parts, session, { options: {} });
+    return { model, summarizer: summarizer ?? model };
+  } catch (error) {
+    // Who summarises need not be who goes on with it.
+    if (summarizer === undefined || !(error instanceof SessionError)) throw error;
+    return { model: summarizer, summarizer };
+  }
+}

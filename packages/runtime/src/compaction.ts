@@ -1,0 +1,13 @@
+export {
+  type CompactionPolicy,
+  isToBePruned,
+  isTooFull,
+  resolvePolicy,
+  usableOf,
+} from './compaction-policy.ts';
+export { type Cut, cutPoint, validCuts } from './cut-point.ts';
+export { fileSets, fileTags, withoutFileTags } from './file-sets.ts';
+export { outputsToPrune } from './prune-outputs.ts';
+export { missingSections, summarizerInstructions, summaryPrompt, summarySections } from './summary-prompt.ts';
+export { transcriptOf, withoutMiddle } from './transcript.ts';
+export { entryTokens, tokensOf, usedSinceStep } from './used-tokens.ts';

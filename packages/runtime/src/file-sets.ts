@@ -1,0 +1,81 @@
+import { type Entry, isObject, type JsonObject, type Part } from '@tapedeck/tape';
+
+/** Files that a conversation read, and those that it changed; a file that was changed is not among those read (J25). */
+export interface FileSets {
+  readonly read: readonly string[];
+  readonly modified: readonly string[];
+}
+
+/** What tools of well-known names do with the file that their argument names (J24). */
+const effects: Readonly<Record<string, 'read' | 'modified'>> = {
+  read: 'read',
+  read_file: 'read',
+  write: 'modified',
+  write_file: 'modified',
+  edit: 'modified',
+  edit_file: 'modified',
+};
+
+/**
+ * The files that calls read and changed, with those that an earlier summary tells of: as the tools declare (`meta.paths`), else by
+ * their well-known names. A call that failed did neither. Pure.
+ */
+export function fileSets(entries: readonly Entry[], before: FileSets = { read: [], modified: [] }): FileSets {
+  const calls = new Map<unknown, Part>();
+  const read = new Set(before.read);
+  const modified = new Set(before.modified);
+  for (const { kind, payload, meta } of entries) {
+    if (!isObject(payload)) continue;
+    if (kind === 'message' && Array.isArray(payload.content))
+      for (const part of payload.content as unknown as readonly Part[])
+        if (part.type === 'tool-call') calls.set(part.toolCallId, part);
+    if (kind !== 'tool-result' || hasFailed(payload)) continue;
+    const paths = isObject(meta.paths) ? meta.paths : undefined;
+    const named = namedFile(calls.get(payload.toolCallId));
+    for (const path of paths === undefined ? (named?.read ?? []) : texts(paths.read)) read.add(path);
+    for (const path of paths === undefined ? (named?.modified ?? []) : texts(paths.write)) modified.add(path);
+  }
+  return { read: [...read].filter((path) => !modified.has(path)).sort(), modified: [...modified].sort() };
+}
+
+function namedFile(call: Part | undefined): FileSets | undefined {
+  if (call === undefined || !isObject(call.input)) return undefined;
+  const effect = Object.hasOwn(effects, String(call.toolName)) ? effects[String(call.toolName)] : undefined;
+  const path = call.input.path ?? call.input.file_path;
+  if (effect === undefined || typeof path !== 'string') return undefined;
+  return effect === 'read' ? { read: [path], modified: [] } : { read: [], modified: [path] };
+}
+
+function hasFailed({ output }: JsonObject): boolean {
+  const type = isObject(output) ? String(output.type) : '';
+  return type.startsWith('error') || type === 'execution-denied';
+}
+
+function texts(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((path) => typeof path === 'string') : [];
+}
+
+/** File sets as a summary ends with them (J30); nothing of sets that are empty. A name that could be taken for a tag is quoted. */
+export function fileTags({ read, modified }: FileSets): string {
+  return [tag('read-files', read), tag('modified-files', modified)]
+    .filter((text) => text !== '')
+    .join('\n\n');
+}
+
+function tag(name: string, paths: readonly string[]): string {
+  if (paths.length === 0) return '';
+  const lines = paths.map((path) =>
+    /[<>\p{Cc}]/u.test(path) ? JSON.stringify(path).replaceAll('<', '\\u003c') : path,
+  );
+  return `<${name}>\n${lines.join('\n')}\n</${name}>`;
+}
+
+/** A summary without the tags at its end: those of the next one stand for them. */
+export function withoutFileTags(summary: string): string {
+  return summary.replace(/(?:\s*<(read|modified)-files>\n[^<]*\n<\/\1-files>)+\s*$/, '');
+}
+
+/** The sets that a compaction's state tells of; a tape is data, so what is no list of names is none. */
+export function fileSetsIn(state: JsonObject): FileSets {
+  return { read: texts(state.read_files), modified: texts(state.modified_files) };
+}

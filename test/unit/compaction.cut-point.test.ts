@@ -1,0 +1,149 @@
+import { cutPoint, entryTokens, validCuts } from '@tapedeck/runtime/compaction';
+import {
+  assistant,
+  type Draft,
+  type Entry,
+  noResult,
+  toolCall,
+  toolResult,
+  user,
+  view,
+} from '@tapedeck/tape';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { entriesOf } from '../support/entries.ts';
+import { anyHistory } from '../support/golden/arbitrary-history.ts';
+
+const calls = (...ids: string[]) => assistant(ids.map((id) => toolCall(id, 'read', {})));
+const result = (id: string, text = 'fine') => toolResult({ toolCallId: id, toolName: 'read' }, text);
+const tokens = (entry: Entry) => entryTokens(entry, undefined);
+const cut = (drafts: readonly Draft[], keep: Parameters<typeof cutPoint>[1]['keep'], usable?: number) =>
+  cutPoint(entriesOf(drafts), { keep, usable, tokens });
+/** A turn of about so many tokens. */
+const turn = (text: string, size: number) => [user(text), assistant('x'.repeat(size * 4))];
+
+/** How many calls a view shows without their results. */
+function unanswered(entries: readonly Entry[]): number {
+  return JSON.stringify(view(entries, { policy: 'full' }).messages).split(noResult).length - 1;
+}
+
+test('a cut parts no call from its result, in any history (J23)', () => {
+  fc.assert(
+    fc.property(anyHistory, (drafts) => {
+      const entries = entriesOf(drafts).filter(({ mark }) => mark === undefined);
+      const whole = unanswered(entries);
+      for (const at of validCuts(entries)) {
+        const before = entries.filter(({ seq }) => seq < at);
+        const after = entries.filter(({ seq }) => seq >= at);
+        expect(unanswered(before) + unanswered(after)).toBe(whole);
+        expect(after[0]?.kind).toBe('message');
+      }
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test('whatever is to be kept, the cut is a valid one with something before it', () => {
+  const keeps = fc.oneof(
+    fc.record({
+      turns: fc.integer({ min: 1, max: 4 }),
+      over: fc.constantFrom('fewer' as const, 'split' as const),
+    }),
+    fc.record({ tokens: fc.integer({ min: 1, max: 500 }) }),
+    fc.record({ ratio: fc.double({ min: 0.01, max: 0.99, noNaN: true }) }),
+  );
+  fc.assert(
+    fc.property(
+      anyHistory,
+      keeps,
+      fc.option(fc.integer({ min: 1, max: 500 }), { nil: undefined }),
+      (drafts, keep, usable) => {
+        const entries = entriesOf(drafts).filter(({ mark }) => mark === undefined);
+        const found = cutPoint(entries, { keep, usable, tokens });
+        if (found === undefined) return;
+        expect(validCuts(entries)).toContain(found.at);
+        expect(entries.some(({ seq, kind }) => kind === 'message' && seq < found.at)).toBe(true);
+      },
+    ),
+    { numRuns: 500 },
+  );
+});
+
+test('a call that is still open stays with what follows', () => {
+  const open = [user('a'), assistant('b'), user('c'), calls('1', '2'), result('1')];
+  expect(validCuts(entriesOf(open))).toEqual([2, 3, 4]);
+  // One that nothing can answer any more holds nothing up.
+  expect(validCuts(entriesOf([user('a'), calls('1'), user('b'), assistant('c')]))).toEqual([2, 3, 4]);
+});
+
+describe('how much stays', () => {
+  const three = [...turn('one', 100), ...turn('two', 100), ...turn('three', 100)];
+
+  test('two turns, if they take a quarter of what can be used at most (G42)', () => {
+    expect(cut(three, { turns: 2, share: 0.25 }, 1_000)).toEqual({ at: 3 });
+    expect(cut(three, { turns: 2 }, 1_000)).toEqual({ at: 3 });
+  });
+
+  test('else one, which is warned of (G43, D313)', () => {
+    expect(cut(three, { turns: 2 }, 600)).toEqual({ at: 5, warning: expect.stringContaining('fewer stay') });
+    expect(cut(three, { turns: 2 }, 300)).toEqual({
+      at: 5,
+      warning: expect.stringContaining('it alone stays'),
+    });
+  });
+
+  test('or a part of the last, if that is asked for, or else there would be no room', () => {
+    const long = [
+      ...turn('one', 100),
+      user('two'),
+      ...Array.from({ length: 10 }, () => assistant('x'.repeat(400))),
+    ];
+    const parted = {
+      at: expect.toSatisfy((at: number) => at > 3 + 5),
+      warning: expect.stringContaining('a part of it'),
+    };
+    expect(cut(long, { turns: 1, over: 'split' }, 1_200)).toEqual(parted);
+    expect(cut(long, { turns: 1 }, 1_200)).toEqual(parted);
+    expect(cut(long, { turns: 1 }, 2_400)?.at).toBe(3);
+  });
+
+  test('of one turn alone its last step, where nobody tells how much there is room for', () => {
+    const steps = [user('go'), calls('1'), result('1'), calls('2'), result('2'), calls('3'), result('3')];
+    expect(cut(steps, { turns: 1 })).toEqual({ at: 6 });
+  });
+
+  test('so many tokens, from the next place on that can be cut (J22)', () => {
+    const drafts = [
+      ...turn('one', 100),
+      user('two'),
+      calls('1'),
+      result('1', 'y'.repeat(800)),
+      assistant('x'.repeat(400)),
+    ];
+    expect(cut(drafts, { tokens: 100 }, 10_000)).toEqual({ at: 6 });
+    // 250 tokens begin within the result: its call is left behind with it.
+    expect(cut(drafts, { tokens: 250 }, 10_000)).toEqual({ at: 6 });
+    expect(cut(drafts, { tokens: 330 }, 10_000)).toEqual({ at: 4 });
+  });
+
+  test('a share of what can be used', () => {
+    expect(cut(three, { ratio: 0.25 }, 400)).toEqual({ at: 6 });
+    expect(cut(three, { ratio: 0.25 }, 800)).toEqual({ at: 4 });
+  });
+
+  test('nothing is cut where there is nothing before it', () => {
+    expect(cut([user('a')], { turns: 1 })).toBeUndefined();
+    expect(cut([], { turns: 1 })).toBeUndefined();
+    expect(cut(three, { tokens: 20_000 })).toBeUndefined();
+  });
+
+  test('what a merge brought begins no turn', () => {
+    const drafts = [
+      ...turn('one', 10),
+      ...turn('two', 10),
+      user('merged', { source: 'merge' }),
+      assistant('so'),
+    ];
+    expect(cut(drafts, { turns: 1 })).toEqual({ at: 3 });
+  });
+});

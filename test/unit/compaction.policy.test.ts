@@ -1,0 +1,167 @@
+import { checkConfig } from '@tapedeck/runtime';
+import {
+  type CompactionPolicy,
+  isToBePruned,
+  isTooFull,
+  resolvePolicy,
+  usableOf,
+  usedSinceStep,
+} from '@tapedeck/runtime/compaction';
+import { assistant, compaction, note, toolResult, user } from '@tapedeck/tape';
+import { describe, expect, test } from 'vitest';
+import { entriesOf } from '../support/entries.ts';
+
+const large = { window: 100_000, maxOutput: 8_000 };
+
+describe('each preset fires where its rule says, and not a token before', () => {
+  test.each([
+    { policy: 'guide', model: large, at: 92_000, why: 'at the reserve (D311)' },
+    { policy: 'guide', model: { window: 200_000, maxOutput: 64_000 }, at: 180_000, why: 'of 20,000 at most' },
+    {
+      policy: 'guide',
+      model: { window: 200_000 },
+      at: 180_000,
+      why: 'also where the longest answer is not told',
+    },
+    { policy: 'guide', model: { window: 8_000 }, at: 4_000, why: 'of half a small window at most' },
+    { policy: 'jsonl', model: large, at: 100_000 - 16_384 + 1, why: 'above window − reserve (D420)' },
+    { policy: 'nexus', model: large, at: 85_001, why: 'above 85 % of the window (D112)' },
+    { policy: 'nexus3', model: { window: 100_000 }, at: 90_001, why: 'above 90 % (D217)' },
+    { policy: 'nexus3', model: large, at: 82_801, why: 'of what the answer leaves' },
+    { policy: { reserveTokens: 30_000 }, model: large, at: 70_000, why: 'at a reserve that is given' },
+    {
+      policy: { preset: 'jsonl', reserveTokens: 30_000 },
+      model: large,
+      at: 70_001,
+      why: 'above it for jsonl',
+    },
+    { policy: { threshold: 0.5 }, model: large, at: 50_000, why: 'at a share that is given' },
+    { policy: { preset: 'nexus', threshold: 0.5 }, model: large, at: 50_001, why: 'above it for nexus' },
+  ] as const)('$policy: $why', ({ policy, model, at }) => {
+    const resolved = resolvePolicy(policy as CompactionPolicy);
+    expect([at - 1, at].map((used) => isTooFull(resolved, model, used))).toEqual([false, true]);
+    expect(Math.abs(usableOf(resolved, model) - at)).toBeLessThanOrEqual(1);
+  });
+});
+
+test('outputs are left out from 60 % of the window on, by the rules of the guide alone, unless a policy asks for it', () => {
+  const prunes = (policy?: Parameters<typeof resolvePolicy>[0]) =>
+    [59_999, 60_000].map((used) => isToBePruned(resolvePolicy(policy), large, used));
+  expect(prunes()).toEqual([false, true]);
+  expect(prunes('jsonl')).toEqual([false, false]);
+  expect(prunes({ preset: 'jsonl', prune: {} })).toEqual([false, true]);
+  expect(prunes({ prune: false })).toEqual([false, false]);
+});
+
+test('what is used is what the last step took, and an estimate of what came after it (K24)', () => {
+  const usage = { input: 900, output: 50, reasoning: 30, cacheRead: 15, cacheWrite: 5 };
+  const said = assistant('x'.repeat(4_000), { usage });
+  const used = (...drafts: Parameters<typeof entriesOf>[0]) => usedSinceStep(entriesOf(drafts), undefined);
+  expect(used(user('a'), said)).toBe(1_000);
+  expect(used(user('a'), assistant('b', { usage: { input: 5 } }), said)).toBe(1_000);
+  expect(used(user('a'), said, user('x'.repeat(400)))).toBe(1_100);
+  expect(used(user('a'), said, note('x', 'y'.repeat(400)), user('not shown', { context: false }))).toBe(
+    1_000,
+  );
+  expect(
+    usedSinceStep(entriesOf([user('a'), said, user('one two three')]), (text) => text.split(' ').length),
+  ).toBe(1_003);
+  // Another prompt since: nobody has counted that one.
+  expect(used(user('a'), said, compaction({ summary: 'S', range: [1, 1] }))).toBeUndefined();
+  expect(used(user('a'), said, note('context/pruned', {}))).toBeUndefined();
+  expect(used(user('a'), assistant('b'))).toBeUndefined();
+  expect(
+    usedSinceStep(
+      entriesOf([user('a'), said]).map((entry) => ({ ...entry, inherited: true })),
+      undefined,
+    ),
+  ).toBeUndefined();
+});
+
+test('an output that came after the step counts', () => {
+  const call = { toolCallId: 'c', toolName: 'read' };
+  const entries = entriesOf([assistant('x', { usage: { input: 10 } }), toolResult(call, 'y'.repeat(4_000))]);
+  expect(usedSinceStep(entries, undefined)).toBeGreaterThan(1_000);
+  expect(usedSinceStep(entries, undefined)).toBeLessThan(1_050);
+});
+
+test.each<{ config: object }>([
+  { config: { compaction: 'nexus3' } },
+  { config: { compaction: { preset: 'jsonl', keep: { tokens: 1 }, prune: false, smartRecovery: false } } },
+  { config: { compaction: { keep: { turns: 1, share: 0.5, over: 'split' }, countTokens: () => 1 } } },
+  {
+    config: { compaction: { summary: { timeoutMs: 1, temperature: 0, maxOutputTokens: 1 }, threshold: 0.9 } },
+  },
+  { config: { windows: { 'gpt-oss': { window: 100, maxOutput: 10 }, small: { window: 1 } } } },
+  { config: { windows: () => undefined } },
+])('$config is taken', ({ config }) => {
+  expect(checkConfig(config)).toBe(config);
+});
+
+test.each([
+  {
+    config: { compaction: 'guise' },
+    field: 'compaction',
+    says: 'must be one of guide, jsonl, nexus, nexus3, or a policy',
+  },
+  { config: { compaction: [] }, field: 'compaction', says: 'must be one of' },
+  {
+    config: { compaction: { present: 'guide' } },
+    field: 'compaction.present',
+    says: 'there is no such field',
+  },
+  { config: { compaction: { preset: 'x' } }, field: 'compaction.preset', says: 'must be one of' },
+  {
+    config: { compaction: { reserveTokens: 1, threshold: 0.5 } },
+    field: 'compaction.threshold',
+    says: 'cannot be given with reserveTokens',
+  },
+  { config: { compaction: { threshold: 90 } }, field: 'compaction.threshold', says: 'between 0 and 1' },
+  {
+    config: { compaction: { keep: { turns: 1, tokens: 1 } } },
+    field: 'compaction.keep',
+    says: 'must have one of turns, tokens and ratio',
+  },
+  {
+    config: { compaction: { keep: { tokens: 1, share: 0.5 } } },
+    field: 'compaction.keep.share',
+    says: 'goes with turns alone',
+  },
+  { config: { compaction: { keep: { turns: 0 } } }, field: 'compaction.keep.turns', says: 'from 1' },
+  { config: { compaction: { prune: true } }, field: 'compaction.prune', says: 'must be false or an object' },
+  {
+    config: { compaction: { prune: { protect: 'todo' } } },
+    field: 'compaction.prune.protect',
+    says: 'list of names',
+  },
+  {
+    config: { compaction: { smartRecovery: { all: true } } },
+    field: 'compaction.smartRecovery.all',
+    says: 'no such field',
+  },
+  {
+    config: { compaction: { summary: { timeoutMs: 0 } } },
+    field: 'compaction.summary.timeoutMs',
+    says: 'from 1 to',
+  },
+  { config: { windows: { m: {} } }, field: 'windows.m.window', says: 'whole number from 1' },
+  {
+    config: { windows: { m: { window: 10, maxOutput: 10 } } },
+    field: 'windows.m.maxOutput',
+    says: 'less than window',
+  },
+  { config: { windows: { m: 3 } }, field: 'windows.m', says: 'must be an object of window and maxOutput' },
+  {
+    config: { compaction: { reserveTokens: 100 }, windows: { m: { window: 100 } } },
+    field: 'compaction.reserveTokens',
+    says: "must be less than the window of 'm'",
+  },
+])('$config is refused at $field', ({ config, field, says }) => {
+  expect(() => checkConfig(config)).toThrow(
+    expect.objectContaining({
+      code: 'SESSION_BAD_CONFIG',
+      message: expect.stringContaining(says),
+      data: expect.objectContaining({ field }),
+    }),
+  );
+});

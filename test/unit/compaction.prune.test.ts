@@ -1,0 +1,162 @@
+import { outputsToPrune, resolvePolicy } from '@tapedeck/runtime/compaction';
+import {
+  assistant,
+  compaction,
+  type Draft,
+  isObject,
+  type PrunedOutput,
+  prune,
+  type SqliteTapeStore,
+  toolCall,
+  toolResult,
+  user,
+  type View,
+  view,
+} from '@tapedeck/tape';
+import { describe, expect, test } from 'vitest';
+import { entriesOf } from '../support/entries.ts';
+import { openStore } from '../support/store.ts';
+
+const content = (i: number) => `content of ${i}: ${'line '.repeat(400)}`;
+/** A call that reads a file, and its large output. */
+const reading = (i: number, { name = 'read', path = `f${i}`, size = content(i) } = {}): Draft[] => [
+  assistant([toolCall(`c${i}`, name, { path })]),
+  toolResult({ toolCallId: `c${i}`, toolName: name }, size),
+];
+const thirty = [
+  user('Read all'),
+  ...Array.from({ length: 30 }, (_, i) => reading(i)).flat(),
+  assistant('Read.'),
+];
+const chosen = (
+  drafts: readonly Draft[],
+  policy: Parameters<typeof resolvePolicy>[0] = 'guide',
+  enough?: number,
+) => outputsToPrune(entriesOf(drafts), resolvePolicy(policy), enough === undefined ? {} : { enough });
+const ids = (outputs: readonly PrunedOutput[]) => outputs.map(({ toolCallId }) => toolCallId);
+
+/** The outputs that a view shows, by the ids of their calls; those of a call as they are. */
+function outputs({ messages }: View): Record<string, string> {
+  const results = messages.flatMap(({ content }) => content.filter(({ type }) => type === 'tool-result'));
+  return Object.fromEntries(
+    results.map(({ toolCallId, output }) => [
+      String(toolCallId),
+      isObject(output) ? String(output.value) : '',
+    ]),
+  );
+}
+
+describe('which outputs are left out', () => {
+  test('the oldest first, until enough is saved; those of the files that were touched last stay (D317)', () => {
+    expect(ids(chosen(thirty))).toEqual(Array.from({ length: 25 }, (_, i) => `c${i}`));
+    const [first] = chosen(thirty);
+    expect(ids(chosen(thirty, 'guide', (first?.tokens ?? 0) * 3))).toEqual(['c0', 'c1', 'c2']);
+    expect(ids(chosen(thirty, { prune: { keepFiles: 28 } }))).toEqual(['c0', 'c1']);
+  });
+
+  test('of a file that was read again the newest stays', () => {
+    const drafts = [
+      user('a'),
+      ...reading(1, { path: 'a' }),
+      ...reading(2, { path: 'b' }),
+      ...reading(3, { path: 'a' }),
+      assistant('b'),
+    ];
+    expect(ids(chosen(drafts, { prune: { keepFiles: 1 } }))).toEqual(['c1', 'c2']);
+  });
+
+  test('none of a protected tool, that is small, that no model has gone on from, or that is left out already', () => {
+    const policy = { prune: { keepFiles: 0, protect: ['notes'], minTokens: 300 } };
+    const drafts = [
+      user('a'),
+      ...reading(1, { name: 'notes' }),
+      ...reading(2, { size: 'short' }),
+      ...reading(3),
+      prune([{ seq: 7, toolCallId: 'c3', tokens: 500 }], { trigger: 'manual' }),
+      ...reading(4),
+      ...reading(5),
+    ];
+    expect(ids(chosen(drafts, policy))).toEqual(['c4']);
+    expect(
+      ids(chosen([user('a'), ...reading(1, { name: 'todo' }), assistant('b')], { prune: { keepFiles: 0 } })),
+    ).toEqual([]);
+  });
+});
+
+describe('in the views after it', () => {
+  const withThirty = (): SqliteTapeStore => {
+    const store = openStore();
+    store.session('main');
+    store.append('main', thirty);
+    return store;
+  };
+  const pruned = (store: SqliteTapeStore) => {
+    const found = outputsToPrune([...store.viewEntries('main')], resolvePolicy());
+    return { found, seq: store.append('main', [prune(found, { trigger: 'manual' })]).to };
+  };
+
+  test('an output that is left out says how large it was; calls, inputs and all else are as they were', () => {
+    using store = withThirty();
+    const before = view(store.viewEntries('main'));
+    const entries = [...store.read('main')];
+    const { found } = pruned(store);
+    const after = view(store.viewEntries('main'));
+    const shown = outputs(after);
+    for (const { toolCallId, tokens } of found)
+      expect(shown[toolCallId]).toBe(`<output pruned, ${tokens} tokens>`);
+    for (let i = 25; i < 30; i += 1) expect(shown[`c${i}`]).toBe(content(i));
+    const calls = ({ messages }: View) => messages.filter(({ role }) => role !== 'tool');
+    expect(calls(after)).toEqual(calls(before));
+    expect(after.tokens).toBeLessThan(before.tokens / 3);
+    expect([...store.read('main')].slice(0, entries.length)).toEqual(entries);
+    expect(view(store.viewEntries('main', { policy: 'full' }), { policy: 'full' }).digest).toBe(
+      before.digest,
+    );
+    expect(after.explain().find(({ seq }) => seq === found[0]?.seq)?.why).toBe('in view, its output pruned');
+  });
+
+  test('a rewind to before it shows them again; a fork sees what its parent saw', () => {
+    using store = withThirty();
+    const before = view(store.viewEntries('main')).digest;
+    const { seq } = pruned(store);
+    const after = view(store.viewEntries('main')).messages;
+    store.fork('main', { name: 'child' });
+    expect(view(store.viewEntries('child')).messages).toEqual(after);
+    store.rewind('main', seq - 1);
+    expect(view(store.viewEntries('main')).digest).toBe(before);
+    expect(view(store.viewEntries('child')).messages).toEqual(after);
+    store.unrewind('main');
+    expect(view(store.viewEntries('main')).messages).toEqual(after);
+  });
+
+  test('they stay left out of the tail that a summary keeps', () => {
+    using store = withThirty();
+    const { found } = pruned(store);
+    const [keep] = found.slice(-1);
+    store.append('main', [compaction({ summary: 'S', range: [1, 40] }, { keepFrom: (keep?.seq ?? 0) - 1 })]);
+    expect(outputs(view(store.viewEntries('main')))[keep?.toolCallId ?? '']).toContain('<output pruned,');
+  });
+
+  test('a failure stays one, a large output is not shown by its beginning, and what is no output of a result is nothing', () => {
+    using store = openStore();
+    store.session('main');
+    store.append('main', [
+      user('a'),
+      assistant([toolCall('1', 'read', {}), toolCall('2', 'read', {})]),
+      toolResult({ toolCallId: '1', toolName: 'read' }, { type: 'error-text', value: 'x'.repeat(2_000) }),
+      toolResult({ toolCallId: '2', toolName: 'read' }, 'x'.repeat(200_000)),
+    ]);
+    const output = (seq: number, toolCallId: string) => ({ seq, toolCallId, tokens: 9 });
+    store.append('main', [
+      prune([output(4, '1'), output(5, '2'), output(2, '3'), output(99, '4')], { trigger: 'manual' }),
+    ]);
+    store.append('main', [
+      { kind: 'event', name: 'context/pruned', payload: { outputs: [null, { seq: '4' }, 3] } },
+    ]);
+    const [, , results] = view(store.viewEntries('main')).messages;
+    expect(results?.content.map(({ output }) => output)).toEqual([
+      { type: 'error-text', value: '<output pruned, 9 tokens>' },
+      { type: 'text', value: '<output pruned, 9 tokens>' },
+    ]);
+  });
+});
