@@ -202,8 +202,10 @@ async function end(
   child: Child,
   { abort = false, model, signal }: RecoverOptions,
 ): Promise<'resumed' | 'aborted' | 'waiting' | undefined> {
-  if (isEnded(await child.info())) return undefined;
-  if (!abort) {
+  const before = await child.info();
+  if (isEnded(before)) return undefined;
+  // What has come to its end needs no model to say so.
+  if (!abort && (await endOnTape(store, before)) === undefined) {
     try {
       const { finish } = await child.run(undefined, {
         unlessEnded: true,
@@ -223,6 +225,8 @@ async function end(
     const info = await child.info();
     if (isEnded(info)) return undefined;
     const reached = await endOnTape(store, info);
+    // Somebody has gone on with it meanwhile.
+    if (reached === undefined && !abort) return undefined;
     await closeOrphans(store, child.id, { hold: held });
     if (reached === undefined) {
       const unbegun = (await openBatch(store, child.id)).map(({ toolCallId }) => toolCallId);
