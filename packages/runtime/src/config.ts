@@ -1,11 +1,11 @@
 import type { Awaitable, Json } from '@tapedeck/tape';
 import type { Budget } from './budget.ts';
-import type { PromptConfig } from './instructions.ts';
-import type { Hooks } from './hooks.ts';
-import type { ModelSpec } from './model-spec.ts';
-import type { Sections } from './system-prompt.ts';
 import type { CompactionPolicy, CompactionPreset } from './compaction-policy.ts';
+import type { Hooks } from './hooks.ts';
+import type { PromptConfig } from './instructions.ts';
+import type { ModelSpec } from './model-spec.ts';
 import type { Windows } from './model-window.ts';
+import type { Sections } from './system-prompt.ts';
 import type { DeckTools } from './tool-traits.ts';
 import type { CostOf } from './usage.ts';
 

@@ -1,7 +1,7 @@
 import { childName, type SessionInfo } from '@tapedeck/tape';
+import { isBranch } from './branch.ts';
 import { type Budget, isTreeBounded, needRoom } from './budget.ts';
 import { limitsOf } from './config.ts';
-import { isBranch } from './branch.ts';
 import type { DeckParts } from './deck.ts';
 import { SessionError } from './errors.ts';
 import { parentOf } from './settings.ts';

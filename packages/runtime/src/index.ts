@@ -37,8 +37,8 @@ export { type DelegateToolOptions, delegateTool, delegationTools, sendMessageToo
 export { inProcessEngine, type RunEngine, type RunSpec } from './engine.ts';
 export { SessionError, type SessionErrorCode } from './errors.ts';
 export type { AwaitedAnswer, CallName, SessionEvent, WaitingCall } from './events.ts';
-export type { Instructions, PromptConfig } from './instructions.ts';
 export type { Hooks, LandingMessage, RewindEvent } from './hooks.ts';
+export type { Instructions, PromptConfig } from './instructions.ts';
 export type { MergeOptions } from './merge.ts';
 export type { MergeText } from './merge-text.ts';
 export {

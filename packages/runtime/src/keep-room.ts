@@ -14,7 +14,9 @@ import { tokensOf, usedSinceStep } from './used-tokens.ts';
 const gaveUp = new WeakSet<LoopContext>();
 
 /** What a model is asked with. */
-type Asking = Pick<LoopContext, 'compaction' | 'instructions' | 'definitions'>;
+type Asking = Pick<LoopContext, 'compaction' | 'definitions'> & {
+  readonly instructions: string | undefined;
+};
 
 /** How much of the model's window a call would take now, as an estimate (K24). */
 export function usedNow(asking: Asking, entries: readonly Entry[]): number {
@@ -46,7 +48,8 @@ export function overheadOf({
 export async function keepRoom(context: LoopContext, entries: readonly Entry[]): Promise<Usage | undefined> {
   const { policy, window } = context.compaction;
   if (window === undefined || !policy.enabled) return undefined;
-  const used = usedNow(context, entries);
+  const instructions = await context.instruct(entries);
+  const used = usedNow({ ...context, instructions }, entries);
   const saved = isToBePruned(policy, window, used) ? await pruneDown(context, entries, { used, window }) : 0;
   const done = saved > 0 ? noUsage : undefined;
   if (gaveUp.has(context) || !isTooFull(policy, window, used - saved)) return done;

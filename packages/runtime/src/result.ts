@@ -45,7 +45,8 @@ export async function owedResult({ output, store, session }: LoopContext): Promi
   if (output === undefined) return undefined;
   // What a run wrote: half an answer is none, and merges and notes say nothing of it.
   const said = (await Array.fromAsync(store.read(session, { own: true, last: backMax }))).filter(
-    ({ kind, meta }) => kind !== 'event' && kind !== 'compaction' && meta.run !== undefined && meta.partial !== true,
+    ({ kind, meta }) =>
+      kind !== 'event' && kind !== 'compaction' && meta.run !== undefined && meta.partial !== true,
   );
   const [before, last] = [said.at(-2), said.at(-1)];
   if (last?.kind !== 'message') return undefined;

@@ -32,14 +32,15 @@ export async function fitModel(
   );
   const next = modelMeta(model);
   if (last === undefined || last.meta.model === next.model) return;
-  const used = usedNow(context, entries);
+  const asking = { ...context, instructions: await context.instruct(entries) };
+  const used = usedNow(asking, entries);
   if (!isTooFull(policy, window, used)) return;
   const room = window.window - Math.min(window.maxOutput ?? 0, window.window / 2);
   const summarizer = context.summarizer ?? (await before().catch(() => model));
   const writing = { ...context, summarizer, compaction: compactionTerms(config, model, summarizer) };
   try {
     // A summary that is of no use to the next model would only take something from the one that there was.
-    const fit = room - overheadOf(context);
+    const fit = room - overheadOf(asking);
     if ((await compact(writing, entries, { trigger: 'model-switch', fit })) !== undefined) return;
   } catch (error) {
     // The run tells that it was aborted, with its message on the tape.

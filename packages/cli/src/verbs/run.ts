@@ -50,7 +50,13 @@ export const run: Verb = defineVerb({
     const opening = input === undefined ? context.changing : context.writing;
     return await opening(async (store) => {
       const session = input === undefined ? needSession(store, name).name : ensure(store, name, context);
-      await using deck = await openDeck({ ...config, store, home: context.home.dir, env: io.env, cwd: io.cwd });
+      await using deck = await openDeck({
+        ...config,
+        store,
+        home: context.home.dir,
+        env: io.env,
+        cwd: io.cwd,
+      });
       const handle = await deck.session(session);
       const first = handle.run(input, {
         ...(args.model !== undefined && { model: args.model }),
