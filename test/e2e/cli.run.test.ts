@@ -196,7 +196,14 @@ test('delegate: forks, runs and merges each task, and tells of it', async () => 
   expect(json(result)).toEqual({
     parent: 'main',
     children: [
-      { session: expect.stringMatching(/^main-fork-/), status: 'completed', merged: true, seq: 4, usage, text: 'Docs are fine.' },
+      {
+        session: expect.stringMatching(/^main-fork-/),
+        status: 'completed',
+        merged: true,
+        seq: 4,
+        usage,
+        text: 'Docs are fine.',
+      },
       {
         session: expect.stringMatching(/^main-fork-/),
         status: 'completed',
