@@ -203,6 +203,7 @@ test('delegate: forks, runs and merges each task, and tells of it', async () => 
         seq: 4,
         usage,
         text: 'Docs are fine.',
+        conflicts: [],
       },
       {
         session: expect.stringMatching(/^main-fork-/),
@@ -211,6 +212,7 @@ test('delegate: forks, runs and merges each task, and tells of it', async () => 
         seq: 6,
         usage: { ...usage, input: 0, output: 0 },
         text: 'Tests are red.',
+        conflicts: [],
       },
     ],
   });

@@ -8,7 +8,7 @@ import { tracing } from '../support/strace.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 /** Where system calls can be made to fail too, this need not be all: it stops between statements, and writes half a line. */
-const pointsEach = soak ? Number.POSITIVE_INFINITY : tracing === 'works' ? 30 : 60;
+const pointsEach = soak ? Number.POSITIVE_INFINITY : tracing === 'works' ? 20 : 60;
 
 describe('a fault at any statement or call on a file (T4)', () => {
   test.each(Object.keys(workloads))(

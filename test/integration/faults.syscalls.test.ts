@@ -2,7 +2,15 @@ import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type FaultPlace, workloads } from '../support/fault-acts.ts';
 import { draftsLeft } from '../support/fault-check.ts';
-import { inTwoLanes, judge, oneOfEach, prepareSweep, type Sweep, saidIn } from '../support/fault-sweep.ts';
+import {
+  inTwoLanes,
+  judge,
+  oneOfEach,
+  prepareSweep,
+  type Sweep,
+  saidIn,
+  spread,
+} from '../support/fault-sweep.ts';
 import { soak } from '../support/soak.ts';
 import { type Call, type Injection, skipsTracing, type Traced, trace } from '../support/strace.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -39,8 +47,8 @@ describe.skipIf(skipsTracing('faults at system calls'))('a fault at any system c
       using dir = tempDir();
       const sweep = await prepareSweep(name, dir.path);
       const all = pointsOf(await callsOf(sweep));
-      // On every push one death and one failure of each call on each file, and in a soak all.
-      const points = soak ? all : oneOfEach(all, classOf);
+      // On every push a share of one death and one failure of each call on each file, and in a soak all.
+      const points = soak ? all : spread(oneOfEach(all, classOf), 22);
       expect(points.length).toBeGreaterThan(10);
       expect(await inTwoLanes(points, (point, i) => tryPoint(sweep, sweep.begin(`${i}`), point))).toEqual([]);
     },

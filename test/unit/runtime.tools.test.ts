@@ -257,10 +257,13 @@ test('two children that wrote one file are a conflict, and nothing about it is i
     },
   );
   const main = await home.deck.session('main');
-  await main.delegate([
-    { task: 'Write a', name: 'one' },
-    { task: 'Write a, too', name: 'two' },
-  ]);
+  await main.delegate(
+    [
+      { task: 'Write a', name: 'one' },
+      { task: 'Write a, too', name: 'two' },
+    ],
+    { order: 'spawn' },
+  );
   const merges = [...home.store.read('main', { kind: 'anchor' })].filter(({ name }) =>
     name?.startsWith('merge/'),
   );

@@ -1,0 +1,302 @@
+import { delegateTool, type ScriptAnswer } from '@tapedeck/runtime';
+import {
+  assistant,
+  type Draft,
+  isObject,
+  type JsonObject,
+  type SqliteTapeStore,
+  toolCall,
+  user,
+  view,
+} from '@tapedeck/tape';
+import { tool } from 'ai';
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { entryLines, scriptedDeck } from '../support/scripted.ts';
+import { openStore } from '../support/store.ts';
+
+const run = 'r';
+const said = (text: string): Draft => assistant(text, { run, finish: 'stop' });
+const asking = (input: JsonObject): Draft => assistant([toolCall('c1', 'delegate', input)], { run });
+const tasks = (...names: string[]) => ({ tasks: names.map((name) => ({ task: `task ${name}` })) });
+const none = { resumed: [], aborted: [], merged: [], waiting: [], busy: [], failed: [] };
+
+/** `main` as a process leaves it that was killed in a call for children. */
+function killedIn(input: JsonObject): SqliteTapeStore {
+  const store = openStore();
+  store.session('main');
+  store.append('main', [user('Go', { run }), asking(input)]);
+  return store;
+}
+
+/** A child that the call had started, and what it had said: `completed` when it had come to its end. */
+function started(
+  store: SqliteTapeStore,
+  name: string,
+  { says, ...more }: { says?: string; deliver?: 'merge+turn' } = {},
+) {
+  const { deliver = 'tool-result' } = more;
+  store.fork('main', { name, deliver, spawnCall: 'c1', intention: { nextSteps: `task ${name}` } });
+  if (says === undefined) return;
+  store.append(name, [said(says)]);
+  store.setTask(name, 'completed');
+}
+
+const resultsOf = (store: SqliteTapeStore, session = 'main') =>
+  [...store.read(session, { kind: 'tool-result' })].map(({ payload }) =>
+    isObject(payload) && isObject(payload.output) ? payload.output.value : undefined,
+  );
+const answersOf = (store: SqliteTapeStore, session = 'main') =>
+  entryLines(store.read(session, { own: true })).filter((line) => /^assistant: \w/.test(line));
+const shownTo = (store: SqliteTapeStore, session = 'main') =>
+  JSON.stringify(view([...store.viewEntries(session)]).messages);
+const timesIn = (text: string, part: string) => text.split(part).length - 1;
+const mergesOf = (store: SqliteTapeStore) =>
+  entryLines(store.read('main', { kind: 'anchor' })).filter((line) => line.includes('merge/'));
+
+test('a call gets what its children came to, and says which of its tasks nobody had started', async () => {
+  const store = killedIn(tasks('a', 'b', 'c'));
+  started(store, 'a', { says: 'A is done.' });
+  started(store, 'b');
+  await using home = await scriptedDeck([{ text: 'B is done.' }], { store });
+  expect(await home.deck.recover()).toEqual({ ...none, resumed: ['b'], merged: ['a', 'b'] });
+  expect(resultsOf(store)).toEqual([
+    {
+      results: [
+        { session: 'a', status: 'completed', text: 'A is done.' },
+        { session: 'b', status: 'completed', text: 'B is done.' },
+        { task: 'task c', status: 'not_started' },
+      ],
+    },
+  ]);
+  // The model reads each report once.
+  for (const text of ['A is done.', 'B is done.']) expect(timesIn(shownTo(store), text)).toBe(1);
+  expect(mergesOf(store)).toEqual(['anchor merge/a', 'anchor merge/b']);
+  expect(store.find('main')).toMatchObject({ head: store.find('main')?.settled });
+});
+
+test('a call in the background gets the names of its children, and each result starts one turn', async () => {
+  const store = killedIn({ ...tasks('a', 'b'), background: true, trigger_on_complete: 'notify_parent' });
+  started(store, 'a', { says: 'A is done.', deliver: 'merge+turn' });
+  await using home = await scriptedDeck([{ text: 'They work.' }, { text: 'I see.' }, { text: 'too much' }], {
+    store,
+  });
+  expect(await home.deck.recover()).toEqual({ ...none, resumed: ['main'], merged: ['a'] });
+  expect(resultsOf(store)).toEqual([{ started: ['a'], not_started: ['task b'] }]);
+  // The run that was cut off comes first. All is over when the recovery is: nothing is stopped when the deck is closed then.
+  expect(answersOf(store)).toEqual(['assistant: They work.', 'assistant: I see.']);
+  expect(timesIn(shownTo(store), 'A is done.')).toBe(1);
+  expect(await home.deck.recover()).toEqual(none);
+  expect(answersOf(store)).toHaveLength(2);
+});
+
+test('a turn that a result was to start is made when all that is left is its message', async () => {
+  const store = killedIn({});
+  started(store, 'a', { says: 'A is done.', deliver: 'merge+turn' });
+  store.append('main', [{ kind: 'tool-result', payload: result('c1') }]);
+  store.merge('a', { notify: true });
+  await using home = await scriptedDeck([{ text: 'I see.' }], { store });
+  expect(await home.deck.recover({ abort: true })).toEqual(none);
+  expect(store.inbox('main')).toHaveLength(1);
+  expect(await home.deck.recover({ session: 'main' })).toEqual({ ...none, resumed: ['main'] });
+  expect(answersOf(store)).toEqual(['assistant: I see.']);
+  expect(store.inbox('main')).toEqual([]);
+});
+
+test('a turn that was cut off is not answered by the next: each result has one of its own', async () => {
+  const store = killedIn({});
+  store.append('main', [{ kind: 'tool-result', payload: result('c1') }]);
+  started(store, 'a', { says: 'A is done.', deliver: 'merge+turn' });
+  started(store, 'b', { says: 'B is done.', deliver: 'merge+turn' });
+  store.merge('a', { notify: true });
+  const [notice] = store.inbox('main');
+  const lease = store.acquire('main', { id: 'killed' });
+  const drafts = notice?.body.type === 'input' ? notice.body.drafts : [];
+  store.drain(lease, [
+    { id: notice?.id ?? '', drafts: drafts.map((d) => ({ ...d, meta: { ...d.meta, run: 'cut' } })) },
+  ]);
+  store.release(lease);
+  await using home = await scriptedDeck([{ text: 'I see A.' }, { text: 'I see B.' }, { text: 'too much' }], {
+    store,
+  });
+  expect(await home.deck.recover()).toEqual({ ...none, resumed: ['main'], merged: ['b'] });
+  expect(answersOf(store)).toEqual(['assistant: I see A.', 'assistant: I see B.']);
+});
+
+test('a run without the tool tells what the children came to, and what it cannot tell comes as a merge', async () => {
+  const store = killedIn(tasks('a', 'b'));
+  started(store, 'a', { says: 'A is done.' });
+  started(store, 'b');
+  // What was left there for the call's result is not shown.
+  store.post('main', mergeOf(store, 'a', { context: false, at: 'step' }));
+  await using home = await scriptedDeck(
+    [
+      { text: 'I see A.', when: { session: 'main' } },
+      { text: 'B is done.', when: { session: 'b' } },
+    ],
+    { store },
+  );
+  expect(await (await home.deck.session('main')).run()).toMatchObject({ finish: 'stop', text: 'I see A.' });
+  expect(resultsOf(store)).toEqual([
+    {
+      results: [
+        { session: 'a', status: 'completed', text: 'A is done.' },
+        { session: 'b', status: 'running' },
+      ],
+    },
+  ]);
+  expect(await home.deck.recover()).toEqual({ ...none, resumed: ['b'], merged: ['b'] });
+  for (const text of ['A is done.', 'B is done.']) expect(timesIn(shownTo(store), text)).toBe(1);
+  expect(mergesOf(store)).toEqual(['anchor merge/a', 'anchor merge/b']);
+});
+
+test('a run with the tool runs the call again, which finds its children and starts those that are missing', async () => {
+  const store = killedIn(tasks('a', 'b'));
+  const [key, nextSteps] = ['2:c1:1', 'task a'];
+  const a = store.fork('main', { key, deliver: 'tool-result', spawnCall: 'c1', intention: { nextSteps } });
+  store.append(a.id, [said('A is done.')]);
+  store.setTask(a.id, 'running');
+  await using home = await scriptedDeck(
+    [
+      { text: 'I see both.', when: { session: 'main' } },
+      { text: 'B is done.', when: { text: 'task b' } },
+    ],
+    { store, tools: { delegate: delegateTool() } },
+  );
+  expect(await (await home.deck.session('main')).run()).toMatchObject({ text: 'I see both.' });
+  const children = store.sessions({ parent: 'main', all: true });
+  expect(children).toMatchObject([
+    { id: a.id, task: 'completed', delivery: 'merged' },
+    { task: 'completed', delivery: 'merged' },
+  ]);
+  expect(answersOf(store, a.session)).toEqual(['assistant: A is done.']);
+  for (const text of ['A is done.', 'B is done.']) expect(timesIn(shownTo(store), text)).toBe(1);
+});
+
+test('what only the tape shows of an end is enough: its model is not asked again', async () => {
+  const store = openStore();
+  await using home = await scriptedDeck([{ text: 'A is done.' }], { store });
+  const main = await home.deck.session('main');
+  const child = await main.fork({ key: 'a', deliver: 'merge', intention: { nextSteps: 'task a' } });
+  await child.run();
+  store.setTask(child.name, 'running');
+  const [outcome] = await main.delegate({ task: 'task a', key: 'a' });
+  expect(outcome).toMatchObject({ session: child.name, status: 'completed', text: 'A is done.' });
+  expect(answersOf(store, child.name)).toHaveLength(1);
+});
+
+test('a result that was told by a call is merged once, whatever form it has', async () => {
+  const store = openStore();
+  store.session('main');
+  store.append('main', [user('Go', { run }), asking(tasks('a'))]);
+  const output = { type: 'object', properties: { port: { type: 'number' } } };
+  store.fork('main', {
+    name: 'a',
+    deliver: 'tool-result',
+    spawnCall: 'c1',
+    terms: { output, strategy: 'structured' },
+  });
+  store.result('a', { port: 80 });
+  store.setTask('a', 'completed');
+  store.post('main', mergeOf(store, 'a', { context: false, at: 'step' }));
+  await using home = await scriptedDeck([], { store });
+  expect(await home.deck.recover()).toEqual({ ...none, merged: ['a'] });
+  expect(resultsOf(store)).toEqual([
+    { results: [{ session: 'a', status: 'completed', output: { port: 80 } }] },
+  ]);
+  expect(mergesOf(store)).toHaveLength(1);
+  expect(timesIn(shownTo(store), '80')).toBe(1);
+});
+
+test('a merge that waits in other words is waited for', async () => {
+  const store = openStore();
+  store.session('main');
+  store.fork('main', { name: 'a', deliver: 'merge' });
+  store.append('a', [said('A is done.')]);
+  store.setTask('a', 'completed');
+  const lease = store.acquire('main', { id: 'somebody' });
+  store.post('main', mergeOf(store, 'a', { charsMax: 100 }));
+  await using home = await scriptedDeck([], { store });
+  expect(await home.deck.recover({ waitMs: 0 })).toEqual({ ...none, busy: ['a'] });
+  while (!store.release(lease)) store.drain(lease);
+  expect(mergesOf(store)).toHaveLength(1);
+});
+
+test('a call whose id was used before is not told of the children of the older one', async () => {
+  const store = killedIn(tasks('old'));
+  started(store, 'old', { says: 'Long ago.' });
+  await using home = await scriptedDeck([], { store });
+  await home.deck.recover();
+  store.append('main', [said('I see.'), user('Again', { run }), asking(tasks('new'))]);
+  started(store, 'new', { says: 'Just now.' });
+  await home.deck.recover();
+  expect(resultsOf(store)).toEqual([
+    { results: [{ session: 'old', status: 'completed', text: 'Long ago.' }] },
+    { results: [{ session: 'new', status: 'completed', text: 'Just now.' }] },
+  ]);
+  expect(timesIn(shownTo(store), 'Just now.')).toBe(1);
+});
+
+test('a child that waits for a person does not hold up what its siblings came to', async () => {
+  const store = killedIn(tasks('a', 'b'));
+  started(store, 'a', { says: 'A is done.' });
+  started(store, 'b');
+  const pay = tool({ inputSchema: z.object({}), needsApproval: true, execute: async () => 'paid' });
+  const answers: ScriptAnswer[] = [
+    { toolCalls: [{ name: 'pay', input: {}, id: 'p1' }] },
+    { text: 'B has paid.' },
+  ];
+  await using home = await scriptedDeck(answers, { store, tools: { pay } });
+  expect(await home.deck.recover()).toEqual({ ...none, waiting: ['b'], merged: ['a'] });
+  expect(resultsOf(store)).toMatchObject([
+    { results: [{ text: 'A is done.' }, { session: 'b', status: 'running' }] },
+  ]);
+  const { run: goesOn } = await (await home.deck.session('b')).respond('p1', { approved: true });
+  await goesOn;
+  await expect.poll(() => mergesOf(store)).toEqual(['anchor merge/a', 'anchor merge/b']);
+  for (const text of ['A is done.', 'B has paid.']) expect(timesIn(shownTo(store), text)).toBe(1);
+});
+
+test('an abort loses no result of those that had ended', async () => {
+  const delegate = delegateTool();
+  await using home = await scriptedDeck(
+    [
+      { toolCalls: [{ name: 'delegate', input: tasks('a', 'b'), id: 'c1' }], when: { session: 'main' } },
+      { text: 'I go on.', when: { session: 'main' } },
+      { text: 'A is done.', when: { text: 'task a' } },
+      { text: 'too late', delayMs: 60_000, when: { text: 'task b' } },
+    ],
+    // Nothing is waited for: the call gets its result in the next run.
+    { tools: { delegate }, limits: { abortGraceMs: 0 } },
+  );
+  const { store } = home;
+  const main = await home.deck.session('main');
+  const first = main.run('Go');
+  await expect.poll(() => store.inbox('main').length).toBe(1);
+  first.abort('enough');
+  expect(await first).toMatchObject({ finish: 'aborted' });
+  expect(await main.run('And?', { useTools: false })).toMatchObject({ finish: 'stop' });
+  expect(timesIn(shownTo(store), 'A is done.')).toBe(1);
+  expect(mergesOf(store)).toHaveLength(2);
+});
+
+test('whoever waits to merge into a parent that died in a call gives that call its result', async () => {
+  const store = openStore();
+  store.session('main');
+  store.append('main', [user('Go', { run }), assistant([toolCall('p1', 'pay', {})], { run })]);
+  await using home = await scriptedDeck([{ text: 'A is done.' }], { store });
+  const main = await home.deck.session('main');
+  expect(await main.delegate({ task: 'task a' })).toMatchObject([{ merged: { state: 'merged' } }]);
+  expect(resultsOf(store)).toEqual(['Outcome unknown: aborted by host restart.']);
+});
+
+function result(toolCallId: string): JsonObject {
+  return { type: 'tool-result', toolCallId, toolName: 'delegate', output: { type: 'text', value: 'ok' } };
+}
+
+/** A merge as it is left in an inbox. */
+function mergeOf(store: SqliteTapeStore, child: string, more: object) {
+  const { id = '', headHash = '' } = store.find(child) ?? {};
+  const key = `merge:${id}:${headHash}`;
+  return { body: { type: 'merge' as const, draft: { ...more, child: id } }, source: 'agent', key };
+}
