@@ -289,8 +289,16 @@ test(
       }),
       {
         numRuns: sized(5_000, 200_000),
-        // The last LF became a tab: what is left is no record that lacks only its LF.
         examples: [
+          // A line stands twice, and the second time without its LF.
+          [
+            [
+              { kind: 'cut', at: 0, to: 0, length: 1, whole: true, bytes: Uint8Array.of(0) },
+              { kind: 'move', at: 0.998, to: 0, length: 1, whole: false, bytes: Uint8Array.of(0) },
+              { kind: 'double', at: 0, to: 0, length: 489, whole: false, bytes: Buffer.from([10]) },
+            ],
+          ],
+          // The last LF became a tab: what is left is no record that lacks only its LF.
           [
             [
               {

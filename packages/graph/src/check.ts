@@ -51,8 +51,10 @@ export function checkJournal(lines: Iterable<Line>): JournalReport {
   let fragments = 0;
   let torn = false;
   for (const line of lines) {
-    if (line.kind === 'torn') torn = true;
-    else if (line.kind === 'bad') fragments += 1;
+    if (line.kind === 'torn') {
+      torn = true;
+      chain.readTorn(line.text, line.number);
+    } else if (line.kind === 'bad') fragments += 1;
     else if (!chain.read(line.text, line.number)) fragments += 1;
   }
   return { ...chain.result(), fragments, torn };
@@ -85,6 +87,13 @@ class ChainCheck {
     this.#report({ code: 'glued', line, g, message: `holds record ${g} glued to something else` });
     for (const link of glued) this.#take(link, line);
     return true;
+  }
+
+  /** Takes what follows the last LF: a record that lacks only its own and stands where it does not belong is named. */
+  readTorn(text: string | undefined, line: number): void {
+    if (text?.endsWith('}') !== true) return;
+    const linked = readLink(text);
+    if (linked.kind === 'record' && !follows(this.#last, linked.link)) this.#take(linked.link, line);
   }
 
   result(): Pick<JournalReport, 'records' | 'g' | 'hash' | 'problems'> {

@@ -18,12 +18,12 @@ interface Place {
 
 /**
  * One line of a file, without its LF. `bad`: a line whose text cannot be had. `torn`: bytes after the last
- * LF, which a writer has not finished or never will.
+ * LF, which a writer has not finished or never will; their text, where they have one.
  */
 export type Line =
   | (Place & { readonly kind: 'line'; readonly text: string })
   | (Place & { readonly kind: 'bad'; readonly reason: 'tooLong' | 'notUtf8' })
-  | (Place & { readonly kind: 'torn' });
+  | (Place & { readonly kind: 'torn'; readonly text?: string });
 
 /** A graph file that is open for reading. */
 export interface OpenFile {
@@ -96,7 +96,11 @@ export function* linesOf(fd: number, from: number): Generator<Line, void, undefi
     if (position - start > lineBytesMax) kept = [];
     else if (at < chunk.length) kept.push(Buffer.from(chunk.subarray(at)));
   }
-  if (position > start) yield { kind: 'torn', number: number + 1, start, end: position };
+  if (position === start) return;
+  const rest = Buffer.concat(kept);
+  const isText = rest.length === position - start && isUtf8(rest);
+  const place = { number: number + 1, start, end: position };
+  yield { kind: 'torn', ...place, ...(isText && { text: rest.toString('utf8') }) };
 }
 
 function lineOf(place: Place, kept: readonly Buffer[], rest: Buffer): Line {
