@@ -25,7 +25,7 @@ export interface Summarizer {
 }
 
 /** How what was too large for the summarizer was made smaller. */
-export type Reduction = 'none' | 'pruned' | 'chunked' | 'middle-dropped';
+type Reduction = 'none' | 'pruned' | 'chunked' | 'middle-dropped';
 
 export interface Summary {
   readonly text: string;
