@@ -255,6 +255,23 @@ test('an answer that was cut off, and calls that wait, stay behind a rewind', as
   expect(entryLines(store.read('main', { kind: 'message' }))).toContain('assistant: Half');
 });
 
+test('what was left for the tape before a rewind is behind it; a run that was cut off there is not gone on with', async () => {
+  await using home = await scriptedDeck(answers);
+  const { store } = home;
+  const main = await home.deck.session('main');
+  store.append('main', [
+    user('Go', { run: 'r' }),
+    assistant([toolCall('c1', 'read', {})]),
+    toolResult({ toolCallId: 'c1', toolName: 'read' }, 'x'),
+  ]);
+  store.post('main', { body: { type: 'append', drafts: [user('meanwhile')] } });
+  expect(await main.rewind(2)).toMatchObject({ seq: 6, hidden: 4 });
+  const { id } = await main.send('later', { takeUp: false });
+  const run = main.run();
+  await run;
+  expect([run.took, shown(store)]).toEqual([[id], ['user: later', 'assistant: One.']]);
+});
+
 test('a rewind into a batch of calls goes back to before it, and tells so', async () => {
   await using home = await scriptedDeck(answers);
   const { store } = home;
