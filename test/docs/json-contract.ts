@@ -230,6 +230,7 @@ const rewoundMessage: readonly Field[] = [
   field('text', 'string', 'the text of that message'),
   maybe('snapshot_id', 'string', 'what the hook `onMessage` named for it'),
   maybe('resent', 'number', 'position at which it was appended again; with `--mode resend`'),
+  maybe('warnings', 'array', 'what hooks failed of; the rewind is done'),
 ];
 const diffed: readonly Field[] = [
   field(

@@ -187,6 +187,9 @@ test('the hooks of a configuration are told of a rewind, and what they fail of i
     code: 0,
     stderr: 'Warning: the hook onRewind failed: no git\n',
   });
+  await home.here(['unrewind', 'main']);
+  const failed = await home.here(['rewind', 'main@6', ...config("throw new Error('no git')"), '--json']);
+  expect(json(failed)).toMatchObject({ warnings: ['the hook onRewind failed: no git'] });
   // One that was found and that nobody has trusted is not passed over: it may have hooks.
   writeFileSync(home.file('tape.config.mjs'), 'export default {}');
   expect(await home.here(['rewind', 'main@4'], { cwd: home.path })).toMatchObject({ code: 2 });

@@ -75,6 +75,7 @@ async function tell(
     text,
     ...(snapshotId !== undefined && { snapshot_id: snapshotId }),
     ...(resent !== undefined && { resent }),
+    ...(warnings.length > 0 && { warnings }),
   };
   for (const warning of warnings) context.status(`Warning: ${warning}`);
   tellForks(rewound, context);
