@@ -110,7 +110,7 @@ test('a point that cannot be rewound to is refused, with what can, and nothing i
     [['mian@2'], 3, 'TAPE_NO_SESSION', "did you mean 'main'? All sessions: tape sessions"],
     [['empty@1'], 2, 'TAPE_BAD_POINT', undefined],
     [['main@4', '--model', 'a/b'], 2, 'CLI_USAGE', undefined],
-    [['main@4', '--mode', 'redo'], 2, 'CLI_USAGE', 'see: tape --help'],
+    [['main@4', '--mode', 'redo'], 2, 'CLI_USAGE', 'see: tape rewind --help'],
     [['main@4', '--mode', 'resend', '--model', 'script:none.json'], 2, 'SESSION_NO_FILE', undefined],
   ] as const;
   for (const [args, code, error, hint] of refused) {

@@ -3,7 +3,7 @@ import { type PromptParts, systemPrompt } from '@tapedeck/runtime';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
-const file = (label: string, text: string) => ({ path: `/work/${label}`, label, text });
+const file = (label: string, text: string) => ({ path: `/code/${label}`, label, text });
 
 const parts = {
   manifest: { Role: 'You keep the shop.', Tone: 'Be brief.' },
@@ -14,7 +14,7 @@ const parts = {
   ],
   environment: {
     platform: 'linux x64',
-    workspace: '/work/shop',
+    workspace: '/code/shop',
     branch: 'main',
     date: '2026-11-21',
     model: 'open',
@@ -61,7 +61,7 @@ Each tells how one sort of work is done. Read it with the tool read_skill before
 # Environment
 
 - Platform: linux x64
-- Workspace: /work/shop
+- Workspace: /code/shop
 - Git branch: main
 - Date: 2026-11-21
 - Model: open
@@ -79,9 +79,9 @@ Look at a shelf
 Arguments, as JSON Schema: {"type":"object"}`);
   expect(sources.map(({ section, path }) => path ?? section)).toEqual([
     'manifest',
-    '/work/AGENTS.md',
-    '/work/shop/AGENTS.md',
-    '/work/shop/CLAUDE.md',
+    '/code/AGENTS.md',
+    '/code/shop/AGENTS.md',
+    '/code/shop/CLAUDE.md',
     'skills',
     'environment',
     'tools',
