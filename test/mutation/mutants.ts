@@ -267,7 +267,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a live lease is taken over',
     file: tape('lease'),
-    find: '  if (held !== undefined) throw busy(tape.name, held);\n  const epoch = tape.epoch + 1;',
+    find: '  needIdle(db, tape, now);\n  const epoch = tape.epoch + 1;',
     replace: '  const epoch = tape.epoch + 1;',
     test: 'test/contract/sqlite-memory.test.ts',
   },
