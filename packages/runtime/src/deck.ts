@@ -16,7 +16,7 @@ import { Child } from './child.ts';
 import { type ChunkWriter, openChunkWriter } from './chunk-writer.ts';
 import { type DeckConfig, limitsOf } from './config.ts';
 import { type DeckGraph, openDeckGraph } from './deck-graph.ts';
-import type { RunEnd } from './delegate.ts';
+import type { RunEnd } from './delegate-outcome.ts';
 import { inProcessEngine, type RunEngine, type RunSpec } from './engine.ts';
 import { messageOf } from './errors.ts';
 import { patientStore } from './patient-store.ts';

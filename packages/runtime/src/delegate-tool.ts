@@ -1,6 +1,7 @@
 import { isObject, type Json, type JsonObject } from '@tapedeck/tape';
 import { z } from 'zod';
-import type { ChildOutcome, DelegateOptions, DelegateTask } from './delegate.ts';
+import type { DelegateOptions, DelegateTask } from './delegate-options.ts';
+import type { ChildOutcome } from './delegate-outcome.ts';
 import { SessionError } from './errors.ts';
 import type { Session } from './session.ts';
 import type { DeckTool, DeckTools, ToolContext } from './tool-traits.ts';

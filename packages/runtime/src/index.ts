@@ -26,13 +26,9 @@ export {
 } from './config.ts';
 export { type Deck, type DeckOptions, openDeck } from './deck.ts';
 export type { DeckGraph } from './deck-graph.ts';
-export {
-  type ChildEvent,
-  type ChildOutcome,
-  type DelegateOptions,
-  type DelegateTask,
-  Delegation,
-} from './delegate.ts';
+export { Delegation } from './delegate.ts';
+export type { DelegateOptions, DelegateTask } from './delegate-options.ts';
+export type { ChildEvent, ChildOutcome } from './delegate-outcome.ts';
 export { type DelegateToolOptions, delegateTool, delegationTools, sendMessageTool } from './delegate-tool.ts';
 export { inProcessEngine, type RunEngine, type RunSpec } from './engine.ts';
 export { SessionError, type SessionErrorCode } from './errors.ts';

@@ -1,40 +1,29 @@
 import type { InboxItem } from '@tapedeck/tape';
-import { Broadcast } from './broadcast.ts';
-import { type Chunk, eventChunk, eventOf } from './chunks.ts';
+import { Announcer } from './announcer.ts';
+import { Attention } from './attention.ts';
+import { eventChunk } from './chunks.ts';
 import type { DeckParts } from './deck.ts';
 import { deliverUnattended } from './deliver.ts';
 import { SessionError } from './errors.ts';
 import type { SessionEvent } from './events.ts';
+import {
+  type Ended,
+  endOf,
+  type HeldRun,
+  type Means,
+  performHeld,
+  type Started,
+  waitingFor,
+} from './held-run.ts';
 import type { Hold } from './hold.ts';
 import { wasInterrupted } from './interrupted.ts';
-import { type Job, modelFor, type Stage } from './job.ts';
+import { type Job, modelFor } from './job.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
 import type { LanguageModel } from './model.ts';
-import { perform } from './perform.ts';
-import { decide, type QueuePoint, spentAborts } from './queue.ts';
-import { newRun, type Run, type RunControl, type RunResult } from './run.ts';
+import { decide, spentAborts } from './queue.ts';
+import { newRun, type Run, type RunResult } from './run.ts';
 import type { RunOptions } from './session-options.ts';
-import { type RunStatus, statusAfter } from './status.ts';
-import { recordUnusable } from './unusable.ts';
-
-/** A run that has begun, and how it is told of. */
-interface Started {
-  readonly job: Job;
-  readonly run: Run;
-  readonly control: RunControl;
-}
-
-/** A run that is to be done, and the right to do it. */
-interface Turn {
-  readonly held: Hold;
-  readonly started: Started;
-}
-
-/** What came of a run, where its session is now. */
-interface Ended {
-  readonly point: Extract<QueuePoint, 'ended' | 'stopped'>;
-  readonly status: RunStatus;
-}
+import type { RunStatus } from './status.ts';
 
 /**
  * Runs one session in this process: one run at a time under one lease, and after it what waits in the inbox (K12, R9).
@@ -44,23 +33,28 @@ export class Worker {
   readonly #parts: DeckParts;
   readonly #session: { readonly name: string; readonly id: string };
   readonly #lease: LeaseKeeper;
-  readonly #events = new Broadcast<SessionEvent>();
+  readonly #announcer: Announcer;
+  readonly #attention = new Attention();
   #current: Started | undefined;
   #serving: Promise<void> | undefined;
   /** Resolves when what this session came to, as a child, has been brought home. */
   #delivered: Promise<void> = Promise.resolve();
-  #status: RunStatus = { state: 'idle' };
-  #known: ReadonlySet<string> = new Set();
-  /** What runs have begun with, and aborts that came too late: while they are still in the inbox they stop nothing. */
-  readonly #dealtWith = new Set<string>();
   /** How often something was left in the inbox here while somebody was serving it. */
   #asked = 0;
   #closed = false;
   #told: string | undefined;
 
+  readonly #means: Means;
+
   constructor(parts: DeckParts, session: { readonly name: string; readonly id: string }) {
     this.#parts = parts;
     this.#session = session;
+    this.#announcer = new Announcer(session, parts);
+    const enter = (status: RunStatus) => this.#enter(status);
+    const onTold = (instructions: string) => {
+      this.#told = instructions;
+    };
+    this.#means = { parts, session, announcer: this.#announcer, enter, onTold };
     this.#lease = new LeaseKeeper(parts, session.id, (items) => this.#heed(items));
   }
 
@@ -89,12 +83,12 @@ export class Worker {
   }
 
   get status(): RunStatus {
-    return this.#status;
+    return this.#announcer.status;
   }
 
   /** What happens in all runs of the session in this process, from now on. */
   listen(signal?: AbortSignal): AsyncIterable<SessionEvent> {
-    return this.#events.listen(signal);
+    return this.#announcer.listen(signal);
   }
 
   /** Resolves when nothing is under way any more. */
@@ -122,26 +116,16 @@ export class Worker {
 
   /** Tells of something that is no run's doing to whoever listens to the session, and of the run under way, if there is one. */
   readonly tell = (event: SessionEvent): void => {
-    if (this.#current === undefined) this.#events.send(event);
-    else this.#emit(this.#current.control, eventChunk(event));
+    if (this.#current === undefined) this.#announcer.send(event);
+    else this.#announcer.emit(this.#current.control, eventChunk(event));
   };
 
   /** Starts a run of its own. Awaiting it rejects with SESSION_BUSY while another is under way. */
   start(job: Job, fault?: SessionError): Run {
-    const busy = this.#serving === undefined ? undefined : (this.run?.id ?? '');
+    const refusal = fault ?? this.#refusal();
     const started = this.#open(job);
-    if (fault !== undefined) {
-      started.control.fail(fault);
-      return started.run;
-    }
-    if (this.#closed) {
-      started.control.fail(this.#closedError());
-      return started.run;
-    }
-    if (busy !== undefined) {
-      const message = `cannot run '${this.#session.name}': it is running already`;
-      const data = { session: this.#session.name, ...(busy !== '' && { run: busy }) };
-      started.control.fail(new SessionError('SESSION_BUSY', message, { data }));
+    if (refusal !== undefined) {
+      started.control.fail(refusal);
       return started.run;
     }
     this.#current = started;
@@ -185,6 +169,15 @@ export class Worker {
     return await begun.promise;
   }
 
+  /** Why no run can be started now. */
+  #refusal(): SessionError | undefined {
+    if (this.#closed) return this.#closedError();
+    if (this.#serving === undefined) return undefined;
+    const session = this.#session.name;
+    const data = { session, ...(this.run !== undefined && { run: this.run.id }) };
+    return new SessionError('SESSION_BUSY', `cannot run '${session}': it is running already`, { data });
+  }
+
   #closedError(): SessionError {
     const { name } = this.#session;
     return new SessionError('SESSION_CLOSED', `cannot run '${name}': the deck was closed`, {
@@ -211,8 +204,8 @@ export class Worker {
     this.#current = undefined;
     this.#lease.forget();
     this.#serving = undefined;
-    this.#dealtWith.clear();
-    if (this.#status.state === 'busy' || this.#status.state === 'retrying') this.#enter({ state: 'idle' });
+    this.#attention.forget();
+    if (this.status.state === 'busy' || this.status.state === 'retrying') this.#enter({ state: 'idle' });
   }
 
   /** Under one lease: the first run, if there is one, and then run after run of what waits in the inbox. */
@@ -260,19 +253,12 @@ export class Worker {
     }
   }
 
-  /**
-   * A run without input of its own goes on with one that was cut off, if there is one; else it takes up what waits, if anything
-   * does, instead of asking the model without it.
-   */
-  async #firstTurn(held: Hold, first: Started): Promise<Turn> {
-    if (first.job.input !== undefined) return { held, started: first };
-    const decision = decide(await held.inbox(), 'ended', held.lease.owner);
-    if (decision.do !== 'start') return { held, started: first };
-    const isAnswer = decision.items.some(({ body }) => body.type === 'answer');
-    if (!isAnswer && (await wasInterrupted(this.#parts.store, this.#session.id)))
-      return { held, started: first };
-    this.#begin(first.control, decision.items);
-    const started = { ...first, job: { ...first.job, items: decision.items } };
+  async #firstTurn(held: Hold, first: Started): Promise<HeldRun> {
+    const { store } = this.#parts;
+    const items = await waitingFor(first.job, held, { store, id: this.#session.id });
+    if (items === undefined) return { held, started: first };
+    this.#attention.begin(first.control, items);
+    const started = { ...first, job: { ...first.job, items } };
     this.#current = started;
     return { held, started };
   }
@@ -292,7 +278,7 @@ export class Worker {
       readonly status?: RunStatus;
       readonly options?: RunOptions | undefined;
     },
-  ): Promise<Turn | undefined> {
+  ): Promise<HeldRun | undefined> {
     const { owner } = given.lease;
     this.#current = undefined;
     let held = given;
@@ -301,7 +287,7 @@ export class Worker {
       const asked = this.#asked;
       const inbox = await held.inbox();
       const spent = spentAborts(inbox);
-      for (const { id } of spent) this.#dealtWith.add(id);
+      this.#attention.spend(spent);
       if (spent.length > 0) await held.drain(spent.map(({ id }) => ({ id, drafts: [] })));
       const decision = decide(inbox, at, owner);
       if (decision.do === 'start' && !this.#closed) {
@@ -324,82 +310,34 @@ export class Worker {
     }
   }
 
-  #turn(held: Hold, job: Job): Turn {
+  #turn(held: Hold, job: Job): HeldRun {
     const started = this.#open(job);
     this.#current = started;
     return { held, started };
   }
 
-  async #perform({ held, started }: Turn, model?: LanguageModel): Promise<RunResult> {
-    const { job, run, control } = started;
-    const startedAt = this.#parts.now();
-    const base = { run: job.run, startedAt };
+  async #perform(turn: HeldRun, model?: LanguageModel): Promise<RunResult> {
     this.#told = undefined;
-    const stage: Stage = {
-      parts: this.#parts,
-      session: this.#session,
-      hold: held,
-      signal: control.signal,
-      emit: (chunk) => this.#emit(control, chunk),
-      enter: (phase) => this.#enter({ state: 'busy', phase, ...base }),
-      retrying: (attempt, message) => this.#enter({ state: 'retrying', attempt, message, ...base }),
-      abort: (reason) => run.abort(reason),
-      onTold: (instructions) => {
-        this.#told = instructions;
-      },
-    };
-    stage.enter('processing');
-    let usable = model;
-    try {
-      usable ??= await modelFor(this.#parts, this.#session, job);
-    } catch (error) {
-      return await recordUnusable(stage, job, error);
-    }
-    return await perform(stage, job, usable);
+    return await performHeld(turn, this.#means, model);
   }
 
   #open(job: Job): Started {
     const { run, control } = newRun(job.run, job.options.signal);
-    this.#begin(control, job.items ?? []);
+    this.#attention.begin(control, job.items ?? []);
     return { job, run, control };
   }
 
-  /** Says what a run begins with. */
-  #begin(control: RunControl, items: readonly InboxItem[]): void {
-    const ids = items.map(({ id }) => id);
-    control.take(ids);
-    for (const id of ids) this.#dealtWith.add(id);
-  }
-
-  #emit(control: RunControl, chunk: Chunk): void {
-    control.emit(chunk);
-    const event = eventOf(chunk);
-    if (event !== undefined) this.#events.send(event);
-  }
-
   #enter(status: RunStatus): void {
-    this.#status = status;
-    this.#parts.active?.show(this.#session, { owner: this.#lease.held?.lease.owner, status });
-    this.#events.send({ type: 'status-changed', status });
+    this.#announcer.enter(status, this.#lease.held?.lease.owner);
   }
 
   /** Something was left in the inbox: an abort or an interruption stops the run at once. */
   #heed(waiting: readonly InboxItem[]): void {
-    const current = this.#current;
-    const items = waiting.filter(({ id }) => !this.#dealtWith.has(id));
-    if (current === undefined || items.length === 0) return;
-    const decision = decide(items, 'streaming', this.#lease.held?.lease.owner);
-    if (decision.do === 'abort') current.run.abort(decision.reason);
-    else if (items.some(({ id }) => !this.#known.has(id)))
-      this.#emit(current.control, eventChunk({ type: 'inbox-waiting', items: items.length }));
-    this.#known = new Set(items.map(({ id }) => id));
+    if (this.#current === undefined) return;
+    const asked = this.#attention.heed(waiting, this.#lease.held?.lease.owner);
+    if (asked === undefined) return;
+    const { run, control } = this.#current;
+    if ('abort' in asked) run.abort(asked.abort);
+    else this.#announcer.emit(control, eventChunk({ type: 'inbox-waiting', items: asked.waiting }));
   }
-}
-
-function endOf(result: RunResult): Ended {
-  const { finish } = result;
-  return {
-    point: finish === 'error' || finish === 'aborted' ? 'stopped' : 'ended',
-    status: statusAfter(result),
-  };
 }

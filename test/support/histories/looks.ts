@@ -26,7 +26,7 @@ export const targets: readonly Target[] = [
 ];
 
 /** Every policy that can be asked for of a session as it stood at a position. A new policy is added here. */
-export function policiesAt(session: CopiedSession, at: Seq, random: Random): readonly ViewPolicy[] {
+function policiesAt(session: CopiedSession, at: Seq, random: Random): readonly ViewPolicy[] {
   const names = ['A', 'B', 'task/one', 'compaction', 'session/start'];
   const named = names.filter((name) => session.anchors(name, at).length > 0);
   return [

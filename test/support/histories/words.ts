@@ -2,7 +2,7 @@
  * What the texts of a random history hold, so that each can be found again in a view: a letter that says what it is, and
  * a number that no other has.
  */
-export const kinds = {
+const kinds = {
   /** A text of the user, of the assistant, or of an intention. */
   said: 'w',
   /** The summary of a boundary, or the state of an anchor. */

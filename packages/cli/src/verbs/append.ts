@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type Appended,
   checkDraft,
@@ -11,6 +10,7 @@ import {
   type SqliteTapeStore,
   TapeError,
 } from '@tapedeck/tape';
+import { drained } from '../drained.ts';
 import { exit, UsageError } from '../errors.ts';
 import { decode, readLines } from '../text.ts';
 import { type Context, defineVerb, type Verb } from '../verb.ts';
@@ -135,19 +135,6 @@ async function appendBatch(store: SqliteTapeStore, batch: Batch, context: Contex
     human: `Queued for ${name} as ${id}: its owner appends it`,
   });
   return exit.accepted;
-}
-
-/** Waits until an item has left the inbox; whoever waits does it, should the owner be gone. */
-export async function drained(
-  store: SqliteTapeStore,
-  { name, id, waitMs }: { name: string; id: string; waitMs: number },
-): Promise<boolean> {
-  for (const deadline = performance.now() + waitMs; ; ) {
-    store.drainOwnerless(name);
-    if (!store.inbox(name).some((item) => item.id === id)) return true;
-    if (performance.now() >= deadline) return false;
-    await sleep(50);
-  }
 }
 
 /** The draft of one line; blank lines are none. */

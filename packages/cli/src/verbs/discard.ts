@@ -1,9 +1,9 @@
 import type { MergeRequest } from '@tapedeck/tape';
+import { mergeAndTell } from '../merging.ts';
 import { needSession } from '../place.ts';
 import { previewMerge } from '../preview.ts';
 import { readText } from '../text.ts';
 import { defineVerb, type Verb } from '../verb.ts';
-import { mergeAndTell } from './merge.ts';
 
 export const discard: Verb = defineVerb({
   command: 'discard <child>',

@@ -1,5 +1,4 @@
 import { resolve } from 'node:path';
-import type { Application, KeptWorktree } from '@tapedeck/runtime/workspace';
 import {
   type Merged,
   type MergeRequest,
@@ -10,11 +9,11 @@ import {
 } from '@tapedeck/tape';
 import { deckConfig, type ModelArgs, modelOptions } from '../deck-config.ts';
 import { exit, UsageError } from '../errors.ts';
+import { type Asked, mergeAndTell, tellQueued } from '../merging.ts';
 import { needSession } from '../place.ts';
-import { mergedJson, parentIsBusy, previewMerge, queuedJson } from '../preview.ts';
+import { previewMerge } from '../preview.ts';
 import { readText } from '../text.ts';
 import { type Context, defineVerb, type Verb } from '../verb.ts';
-import { drained } from './append.ts';
 
 export const merge: Verb = defineVerb({
   command: 'merge <child>',
@@ -174,43 +173,6 @@ function picked(text: string): Seq | readonly [Seq, Seq] {
   return to === undefined ? Number(from) : [Number(from), Number(to)];
 }
 
-interface Asked {
-  readonly child: string;
-  readonly request: MergeRequest;
-}
-
-/** Merges, applies what the child did in its worktree if that is asked for, and tells of it; returns the exit code. */
-export async function mergeAndTell(
-  store: SqliteTapeStore,
-  asked: Asked & { readonly waitMs: number },
-  {
-    context,
-    apply,
-    act = async () => await mergeOrQueue(store, asked, context),
-  }: {
-    readonly context: Context;
-    readonly apply?: { readonly dir?: string } | undefined;
-    readonly act?: () => Promise<Merged | undefined>;
-  },
-): Promise<number> {
-  const { child, request } = asked;
-  const worktrees = await import('@tapedeck/runtime/workspace');
-  const place = { store, home: context.home.dir };
-  await worktrees.closeWorktree(place, child, request);
-  // What cannot be applied is not merged either.
-  const application = apply === undefined ? undefined : await worktrees.planApplication(place, child, apply);
-  const merged = await act();
-  if (merged === undefined) {
-    if (application !== undefined) context.status('Nothing is applied yet: say it again once it is merged');
-    return exit.accepted;
-  }
-  await application?.write();
-  const kept = await worktrees.releaseWorktree(place, child);
-  if (kept !== undefined) context.status(`The worktree ${kept.path} stays: ${kept.why}`);
-  await tellMerged({ merged, application, kept }, context);
-  return exit.done;
-}
-
 async function check(store: SqliteTapeStore, { child, request }: Asked, context: Context): Promise<number> {
   const { diffOf } = await import('@tapedeck/runtime/workspace');
   const patch = await diffOf({ store, home: context.home.dir }, child);
@@ -226,81 +188,4 @@ async function check(store: SqliteTapeStore, { child, request }: Asked, context:
   });
   const refused = request.onConflict === 'refuse' && (conflicts.length > 0 || !complete);
   return refused ? exit.conflict : exit.done;
-}
-
-/** The receipt, or nothing once it is told that the merge is left to whoever writes the parent. */
-async function mergeOrQueue(
-  store: SqliteTapeStore,
-  { child, request, waitMs }: Asked & { waitMs: number },
-  context: Context,
-): Promise<Merged | undefined> {
-  try {
-    return store.merge(child, request);
-  } catch (error) {
-    if (!parentIsBusy(error)) throw error;
-  }
-  const info = store.find(child);
-  const parent = request.into ?? info?.parent ?? child;
-  const { id } = store.post(parent, {
-    body: { type: 'merge', draft: { ...request, child } },
-    key: `merge:${info?.id}:${info?.headHash}`,
-    source: 'cli',
-  });
-  context.status(`${parent} is being written by another process: left in its inbox`);
-  if (await drained(store, { name: parent, id, waitMs }))
-    return { ...store.merge(child, request), repeated: false };
-  await tellQueued(context, { parent, child, id });
-  return undefined;
-}
-
-async function tellQueued(
-  context: Context,
-  { parent, child, id }: { readonly parent: string; readonly child: string; readonly id: string },
-): Promise<void> {
-  await context.answer({
-    json: queuedJson(parent, child),
-    quiet: id,
-    human: `Queued: ${parent} takes ${child} in when it is idle`,
-  });
-}
-
-interface Done {
-  readonly merged: Merged;
-  readonly application: Application | undefined;
-  readonly kept: KeptWorktree | undefined;
-}
-
-async function tellMerged({ merged, application, kept }: Done, context: Context): Promise<void> {
-  const { parent, child, state, seq, range, repeated, conflicts, artifact } = merged;
-  const where = `${parent}@${seq}`;
-  const brought =
-    state === 'discarded'
-      ? `Discarded ${child}, noted at ${where}`
-      : `Merged ${child}:${range[0]}-${range[1]} into ${where}`;
-  await context.answer({
-    json: {
-      ...mergedJson(merged),
-      ...(artifact !== undefined && { artifact }),
-      ...(application !== undefined && {
-        applied: { state: appliedStates[application.state], dir: application.dir, files: application.files },
-      }),
-      ...(kept !== undefined && { kept }),
-      ...(merged.graphLagging === true && { graph_lagging: true }),
-    },
-    quiet: where,
-    human: [
-      repeated
-        ? `${where} has it already${application === undefined ? ': nothing to do' : ''}`
-        : `${brought}${conflicts.length === 0 ? '' : `; both wrote ${conflicts.map((c) => c.what).join(', ')}`}`,
-      ...(application === undefined ? [] : [appliedLine(application)]),
-    ].join('\n'),
-  });
-}
-
-const appliedStates = { ready: 'applied', already: 'already', empty: 'empty' } as const;
-
-function appliedLine({ state, dir, files }: Application): string {
-  if (state === 'empty') return 'Nothing to apply: no file was changed';
-  if (state === 'already') return `${dir} has all of it already: nothing to apply`;
-  return `Applied to ${dir}: ${files.join(', ')}`;
 }

@@ -1,0 +1,15 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { SqliteTapeStore } from '@tapedeck/tape';
+
+/** Waits until an item has left the inbox; whoever waits does it, should the owner be gone. */
+export async function drained(
+  store: SqliteTapeStore,
+  { name, id, waitMs }: { name: string; id: string; waitMs: number },
+): Promise<boolean> {
+  for (const deadline = performance.now() + waitMs; ; ) {
+    store.drainOwnerless(name);
+    if (!store.inbox(name).some((item) => item.id === id)) return true;
+    if (performance.now() >= deadline) return false;
+    await sleep(50);
+  }
+}
