@@ -1,8 +1,9 @@
-import { cutPoint, entryTokens, validCuts } from '@tapedeck/runtime/compaction';
+import { cutPoint, validCuts } from '@tapedeck/runtime/compaction';
 import {
   assistant,
   type Draft,
   type Entry,
+  entryTokens,
   noResult,
   toolCall,
   toolResult,
@@ -16,7 +17,7 @@ import { anyHistory } from '../support/golden/arbitrary-history.ts';
 
 const calls = (...ids: string[]) => assistant(ids.map((id) => toolCall(id, 'read', {})));
 const result = (id: string, text = 'fine') => toolResult({ toolCallId: id, toolName: 'read' }, text);
-const tokens = (entry: Entry) => entryTokens(entry, undefined);
+const tokens = (entry: Entry) => entryTokens(entry);
 const cut = (drafts: readonly Draft[], keep: Parameters<typeof cutPoint>[1]['keep'], usable?: number) =>
   cutPoint(entriesOf(drafts), { keep, usable, tokens });
 /** A turn of about so many tokens. */
