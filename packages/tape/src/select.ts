@@ -37,7 +37,7 @@ export function select(all: readonly Entry[], policy: ViewPolicy): Selection {
   const start = startOf(seen, base);
   const keep =
     start === undefined
-      ? positionOf(base, structural)
+      ? positionOf(base, structural, all[0]?.session)
       : base === 'last-boundary'
         ? Math.min(start.ref ?? start.seq, start.seq)
         : start.seq;
@@ -128,13 +128,10 @@ function seqsOfTopic(seen: readonly Entry[], topic: string): ReadonlySet<Seq> {
     if (inside) seqs.add(seq);
   }
   if (seqs.size === 0)
-    throw new TapeError(
-      'TAPE_NO_ANCHOR',
-      `cannot view topic ${quote(topic)}: no anchor of that name is to be seen`,
-      {
-        data: { name: topic },
-      },
-    );
+    throw noAnchor(`topic ${quote(topic)}: no anchor of that name is to be seen`, {
+      name: topic,
+      session: seen[0]?.session,
+    });
   return seqs;
 }
 
@@ -182,19 +179,22 @@ function startOf(seen: readonly Entry[], base: ViewBase): Entry | undefined {
 }
 
 /** Where a view begins that was asked for from a position with no anchor at it, or from a fork's own first marks. */
-function positionOf(base: ViewBase, structural: readonly Entry[]): Seq {
+function positionOf(base: ViewBase, structural: readonly Entry[], session: string | undefined): Seq {
   if (typeof base === 'string') return 0;
   const { fromAnchor } = base;
   if (typeof fromAnchor === 'number') return fromAnchor;
   const seq = structural.find(({ name }) => name === fromAnchor)?.seq;
   if (seq !== undefined) return seq;
-  throw new TapeError(
-    'TAPE_NO_ANCHOR',
-    `cannot view from anchor ${quote(fromAnchor)}: it is not to be seen`,
-    {
-      data: { name: fromAnchor },
-    },
-  );
+  throw noAnchor(`from anchor ${quote(fromAnchor)}: it is not to be seen`, { name: fromAnchor, session });
+}
+
+function noAnchor(
+  why: string,
+  { name, session }: { readonly name: string; readonly session: string | undefined },
+): TapeError {
+  return new TapeError('TAPE_NO_ANCHOR', `cannot view ${why}`, {
+    data: { name, ...(session !== undefined && { session }) },
+  });
 }
 
 interface Parts {

@@ -6,8 +6,10 @@ import {
   type SqliteTapeStore,
   type StoredMessage,
   streamView,
+  TapeError,
   type View,
   type ViewOptions,
+  type ViewPolicy,
   view as viewOf,
 } from '@tapedeck/tape';
 import { modelOptions } from '../deck-config.ts';
@@ -58,7 +60,7 @@ export const view: Verb = defineVerb({
         describe: 'Show the instructions in place of the view (these take --model and --config)',
       }),
   run: async (args, context) => {
-    const policy = parsePolicy(args.policy);
+    const policy = readPolicy(args.policy);
     const options = {
       policy,
       ...(args.target !== undefined && { target: { provider: args.target } }),
@@ -85,6 +87,14 @@ export const view: Verb = defineVerb({
     });
   },
 });
+
+function readPolicy(text: string): ViewPolicy {
+  try {
+    return parsePolicy(text);
+  } catch (error) {
+    throw error instanceof TapeError ? new UsageError(error.message) : error;
+  }
+}
 
 async function answer(
   { messages, digest, tokens, from, to }: View,
