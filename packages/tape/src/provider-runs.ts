@@ -3,16 +3,6 @@ import { isClientCall } from './fit-call.ts';
 import { isOwn } from './fit-part.ts';
 import type { Rendered } from './render.ts';
 
-/** The tools that the target itself ran, as far as they can go back to it: each call with its result. */
-export interface ProviderRuns {
-  /** Calls and results that are complete, or that the provider has yet to go on with: indices of parts by message. */
-  readonly paired: ReadonlyMap<number, ReadonlySet<number>>;
-  /** Messages that hold the result of a call of a message before, or stand between the two. */
-  readonly continuing: ReadonlySet<number>;
-  /** The ids of those calls. */
-  readonly ids: ReadonlySet<string>;
-}
-
 interface Open {
   readonly message: number;
   readonly index: number;
@@ -21,13 +11,17 @@ interface Open {
 }
 
 /**
- * Pairs the calls that the target ran with their results, message by message; they are told apart by their number. A result may come
+ * Finds the tools that the target itself ran, as far as they can go back to it: pairs each call with its result, message by message;
+ * these are told apart by their number. A result may come
  * in a later message, when the provider paused or waited for a tool of ours, but not after the user has spoken; a call without its
  * result counts only where the provider has yet to go on.
  */
-export class ProviderRunFinder implements ProviderRuns {
+export class ProviderRunFinder {
+  /** Calls and results that are complete, or that the provider has yet to go on with: indices of parts by message. */
   readonly paired: Map<number, Set<number>> = new Map();
+  /** Messages that hold the result of a call of a message before, or stand between the two. */
   readonly continuing: Set<number> = new Set();
+  /** The ids of those calls. */
   readonly ids: Set<string> = new Set();
   readonly #dialect: Dialect;
   readonly #open = new Map<string, Open>();
