@@ -9,7 +9,7 @@ import { decode } from './text.ts';
 
 /** The fields that there are, and those inside of them. */
 const fields: ReadonlyMap<string, ReadonlySet<string>> = new Map([
-  ['', new Set(['model', 'summarizer', 'instructions', 'prompt', 'limits', 'view', 'compaction', 'windows'])],
+  ['', new Set(['model', 'summarizer', 'instructions', 'prompt', 'limits', 'compaction', 'windows', 'view'])],
   ['prompt.', new Set(['project', 'skills', 'environment', 'tools'])],
   ['limits.', new Set(Object.keys(defaultLimits).map(snakeCase))],
 ]);
