@@ -4,13 +4,9 @@ import {
   compaction,
   type Draft,
   type Entry,
-<<<<<<< HEAD
   entryTokens,
-  noResult,
-=======
   select,
   type Target,
->>>>>>> h-random
   toolCall,
   toolResult,
   user,
