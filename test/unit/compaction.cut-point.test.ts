@@ -1,9 +1,10 @@
-import { cutPoint, entryTokens, validCuts } from '@tapedeck/runtime/compaction';
+import { cutPoint, validCuts } from '@tapedeck/runtime/compaction';
 import {
   assistant,
   compaction,
   type Draft,
   type Entry,
+  entryTokens,
   select,
   type Target,
   toolCall,
@@ -24,7 +25,7 @@ import { openStore } from '../support/store.ts';
 
 const calls = (...ids: string[]) => assistant(ids.map((id) => toolCall(id, 'read', {})));
 const result = (id: string, text = 'fine') => toolResult({ toolCallId: id, toolName: 'read' }, text);
-const tokens = (entry: Entry) => entryTokens(entry, undefined);
+const tokens = (entry: Entry) => entryTokens(entry);
 const cut = (drafts: readonly Draft[], keep: Parameters<typeof cutPoint>[1]['keep'], usable?: number) =>
   cutPoint(entriesOf(drafts), { keep, usable, tokens });
 /** A turn of about so many tokens. */

@@ -1,6 +1,8 @@
 import {
   compaction,
   type Entry,
+  entryTokens,
+  estimateTokens,
   isObject,
   isPrune,
   type JsonObject,
@@ -19,7 +21,6 @@ import { type ModelWindow, windowOf } from './model-window.ts';
 import { NoSummary, summarize } from './summarize.ts';
 import { missingSections } from './summary-prompt.ts';
 import { costMeta, totalOf, type Usage, usageJson } from './usage.ts';
-import { entryTokens, tokensOf } from './used-tokens.ts';
 
 /** Why a session is summarised. `overflow`: its model refused it; `model-switch`: the next one would. */
 export type CompactionTrigger = 'manual' | 'threshold' | 'overflow' | 'model-switch';
@@ -146,7 +147,7 @@ export async function compact(
     turns_summarized: gone.filter(isTurn).length,
     ...(provider !== undefined && { provider }),
     model: name,
-    summary_tokens: tokensOf([{ role: 'user', content: [{ type: 'text', text }] }], count),
+    summary_tokens: estimateTokens([{ role: 'user', content: [{ type: 'text', text }] }], count),
     summarization_input_tokens: totalOf(summary.usage) - said,
     summarization_output_tokens: said,
     duration_ms: context.now() - startedAt,
@@ -224,7 +225,7 @@ function sizesOf(
     payload: { state: { summary } },
     inherited: false,
   };
-  const size = (shown: readonly Entry[]) => tokensOf(view(shown).messages, count);
+  const size = (shown: readonly Entry[]) => estimateTokens(view(shown).messages, count);
   return { before: size(entries), after: size([...entries, boundary]) };
 }
 
