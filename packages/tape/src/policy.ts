@@ -61,8 +61,9 @@ export function policyText(policy: ViewPolicy): string {
  */
 export function parsePolicy(text: string): ViewPolicy {
   const rules = text.split(',').map((rule) => parseRule(rule, text));
-  rulesOf(rules);
-  return rules.length === 1 && rules[0] !== undefined ? rules[0] : rules;
+  const policy = rules.length === 1 && rules[0] !== undefined ? rules[0] : rules;
+  rulesOf(policy);
+  return policy;
 }
 
 /** Whether an anchor begins a stretch of a topic. */
