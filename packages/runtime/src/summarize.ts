@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { StoredMessage } from '@tapedeck/tape';
+import { type StoredMessage, sha256 } from '@tapedeck/tape';
 import type { ResolvedPolicy } from './compaction-policy.ts';
 import { messageOf } from './errors.ts';
-import { callModel, type LanguageModel, ModelFailure } from './model.ts';
+import { type Answer, callModel, type LanguageModel, ModelFailure } from './model.ts';
 import type { ModelWindow } from './model-window.ts';
 import { isOverflow, isPassing, retryDelay } from './retry.ts';
+import type { SummarizerRef } from './summarizer.ts';
 import { type SummaryRequest, summarizerInstructions, summaryPrompt } from './summary-prompt.ts';
 import { transcriptOf, withoutMiddle } from './transcript.ts';
-import { addUsage, noUsage, type Usage } from './usage.ts';
 import { within } from './within.ts';
 
 /** Who writes a summary, and within which bounds. */
@@ -21,37 +21,57 @@ export interface Summarizer {
   readonly signal: AbortSignal;
   /** Makes a model call when its provider has room for one. */
   readonly calling: <T>(call: () => Promise<T>) => Promise<T>;
+  /** Told of each request, once it has come to something. */
+  readonly onCall: (call: SummaryCall) => void;
   readonly onRetry: (attempt: number, message: string, delayMs: number) => void;
 }
 
 /** How what was too large for the summarizer was made smaller. */
 type Reduction = 'none' | 'pruned' | 'chunked' | 'middle-dropped';
 
+/** A request to a model that summarises, and what it came to: an answer, or why there was none. */
+export interface SummaryCall {
+  /** SHA-256 of the prompt. */
+  readonly prompt: string;
+  readonly reduction: Reduction;
+  readonly answer?: Answer;
+  readonly failure?: string;
+  /** The id of the response, where a failure tells it. */
+  readonly response?: string | undefined;
+}
+
 export interface Summary {
   readonly text: string;
-  readonly usage: Usage;
   readonly reduction: Reduction;
-  /** The id of the last response. */
-  readonly response: string | undefined;
+}
+
+/** What is known of a summary that could not be had. */
+interface NoSummaryFacts {
+  readonly tooLarge?: boolean;
+  readonly response?: string | undefined;
+  readonly summarizer?: SummarizerRef | undefined;
+  readonly cause?: unknown;
 }
 
 /** No summary could be had. `tooLarge`: because of what it was to be made of, so that asking again is of no use. */
 export class NoSummary extends Error {
   readonly tooLarge: boolean;
-  /** The id of the response that was of no use, if there was one. */
+  /** The id of the last response, if there was one. */
   readonly response: string | undefined;
+  /** The session in which it was asked for, if a model was asked. */
+  readonly summarizer: SummarizerRef | undefined;
 
-  constructor(
-    message: string,
-    {
-      tooLarge = false,
-      response,
-      cause,
-    }: { tooLarge?: boolean; response?: string | undefined; cause?: unknown } = {},
-  ) {
+  constructor(message: string, { tooLarge = false, response, summarizer, cause }: NoSummaryFacts = {}) {
     super(message, cause === undefined ? undefined : { cause });
     this.tooLarge = tooLarge;
     this.response = response;
+    this.summarizer = summarizer;
+  }
+
+  /** The same, with what is known by now. */
+  with(facts: NoSummaryFacts): NoSummary {
+    const { tooLarge, cause } = this;
+    return new NoSummary(this.message, { tooLarge, cause, ...facts });
   }
 }
 
@@ -68,10 +88,10 @@ export async function summarize(
   const { smartRecovery } = summarizer.policy;
   const whole = transcriptOf(messages);
   const pruned = smartRecovery.pruneToolOutputs ? transcriptOf(messages, { outputs: false }) : whole;
-  const written: Written = { usage: noUsage, response: undefined };
+  const asking: Asking = { summarizer };
   const attempt = async (transcript: string, reduction: Reduction): Promise<Summary | undefined> => {
-    const text = await ask({ transcript, previous, focus }, { summarizer, written });
-    return text === undefined ? undefined : { text, ...written, reduction };
+    const text = await ask({ transcript, previous, focus }, { reduction, asking });
+    return text === undefined ? undefined : { text, reduction };
   };
   const first = await attempt(whole, 'none');
   if (first !== undefined) return first;
@@ -79,8 +99,8 @@ export async function summarize(
   if (second !== undefined) return second;
   if (smartRecovery.chunkedSummarize)
     for (const size of sizes(pruned, summarizer)) {
-      const texts = await inPieces(piecesOf(pruned, size), { previous, focus }, { summarizer, written });
-      if (texts !== undefined) return { text: texts.join('\n\n'), ...written, reduction: 'chunked' };
+      const texts = await inPieces(piecesOf(pruned, size), { previous, focus }, asking);
+      if (texts !== undefined) return { text: texts.join('\n\n'), reduction: 'chunked' };
     }
   if (smartRecovery.dropMiddle)
     for (const size of sizes(pruned, summarizer)) {
@@ -89,14 +109,13 @@ export async function summarize(
     }
   throw new NoSummary('what is to be summarised is too large for the model that summarises', {
     tooLarge: true,
-    cause: written.refusal,
+    cause: asking.refusal,
   });
 }
 
-/** What asking has come to so far. */
-interface Written {
-  usage: Usage;
-  response: string | undefined;
+/** Who is asked, and what it refused. */
+interface Asking {
+  readonly summarizer: Summarizer;
   /** The last refusal of what was too large. */
   refusal?: unknown;
 }
@@ -104,11 +123,12 @@ interface Written {
 async function inPieces(
   pieces: readonly string[],
   { previous, focus }: Omit<SummaryRequest, 'transcript'>,
-  asking: { readonly summarizer: Summarizer; readonly written: Written },
+  asking: Asking,
 ): Promise<readonly string[] | undefined> {
   const texts: string[] = [];
   for (const [i, transcript] of pieces.entries()) {
-    const text = await ask({ transcript, previous: i === 0 ? previous : undefined, focus }, asking);
+    const request = { transcript, previous: i === 0 ? previous : undefined, focus };
+    const text = await ask(request, { reduction: 'chunked', asking });
     if (text === undefined) return undefined;
     texts.push(text);
   }
@@ -138,47 +158,61 @@ function piecesOf(text: string, size: number): readonly string[] {
 /** The summary of a request; undefined when it is too large. */
 async function ask(
   request: SummaryRequest,
-  { summarizer, written }: { readonly summarizer: Summarizer; readonly written: Written },
+  { reduction, asking }: { readonly reduction: Reduction; readonly asking: Asking },
 ): Promise<string | undefined> {
+  const { summarizer } = asking;
   const { policy, window, retries, signal } = summarizer;
   const prompt = summaryPrompt(request);
   if (window !== undefined && tokensIn(prompt, policy) + outputMax(policy, window) > window.window)
     return undefined;
   for (let attempt = 1; ; attempt += 1) {
-    try {
-      const { text, usage, meta } = await call(prompt, summarizer);
-      written.usage = addUsage(written.usage, usage);
-      written.response = typeof meta.response === 'string' ? meta.response : undefined;
-      if (text.trim() === '')
-        throw new NoSummary('the model that summarises said nothing', { response: written.response });
-      return text.trim();
-    } catch (error) {
-      signal.throwIfAborted();
-      if (error instanceof NoSummary) throw error;
-      const cause = error instanceof ModelFailure ? error.cause : error;
-      if (isOverflow(cause)) {
-        written.refusal = cause;
-        return undefined;
-      }
-      const message = messageOf(cause);
-      if (!policy.retryOnTransient || attempt > retries || !isPassing(cause))
-        throw new NoSummary(`the model that summarises failed: ${message}`, {
-          response: error instanceof ModelFailure ? error.response : undefined,
-          cause,
-        });
-      const delayMs = retryDelay(cause, attempt, summarizer.retryDelayMs);
-      summarizer.onRetry(attempt, message, delayMs);
-      await sleep(delayMs, undefined, { signal });
+    const { answer, failure } = await call(prompt, summarizer);
+    const asked = { prompt: sha256(prompt), reduction };
+    if (answer !== undefined) {
+      summarizer.onCall({ ...asked, answer });
+      const text = answer.text.trim();
+      if (text === '') throw new NoSummary('the model that summarises said nothing');
+      return text;
     }
+    const { message, cause, response, isSent } = failure;
+    if (isSent) summarizer.onCall({ ...asked, failure: message, response });
+    signal.throwIfAborted();
+    if (isOverflow(cause)) {
+      asking.refusal = cause;
+      return undefined;
+    }
+    if (!policy.retryOnTransient || attempt > retries || !isPassing(cause))
+      throw new NoSummary(`the model that summarises failed: ${message}`, { cause });
+    const delayMs = retryDelay(cause, attempt, summarizer.retryDelayMs);
+    summarizer.onRetry(attempt, message, delayMs);
+    await sleep(delayMs, undefined, { signal });
   }
 }
 
+/** What one call came to. */
+type Outcome =
+  | { readonly answer: Answer; readonly failure?: undefined }
+  | { readonly answer?: undefined; readonly failure: CallFailure };
+
+interface CallFailure {
+  readonly message: string;
+  readonly cause: unknown;
+  readonly response?: string | undefined;
+  /** False: it was given up while it waited for its turn. */
+  readonly isSent: boolean;
+}
+
 /** One call: no tools, a low temperature, a bound on its answer and on its time (G44). */
-async function call(prompt: string, { model, window, policy, signal, calling }: Summarizer) {
+async function call(
+  prompt: string,
+  { model, window, policy, signal, calling }: Summarizer,
+): Promise<Outcome> {
   const { timeoutMs, temperature } = policy.summary;
   const over = new AbortController();
-  const answer = calling(async () =>
-    callModel({
+  let isSent = false;
+  const asked = calling(async () => {
+    isSent = true;
+    return await callModel({
       model,
       instructions: summarizerInstructions,
       messages: [{ role: 'user', content: prompt }],
@@ -187,15 +221,21 @@ async function call(prompt: string, { model, window, policy, signal, calling }: 
       maxOutputTokens: outputMax(policy, window),
       signal: AbortSignal.any([signal, over.signal]),
       onChunk: () => {},
-    }),
-  );
+    });
+  });
   // One that heeds no signal is left behind: it must not fail unseen.
-  answer.catch(() => {});
-  const got = await within(answer, { timeoutMs, graceMs: 0, signal });
-  if (typeof got !== 'string') return got;
-  over.abort(new Error(got));
-  signal.throwIfAborted();
-  throw new NoSummary(`the model that summarises did not answer in ${timeoutMs} ms`);
+  asked.catch(() => {});
+  try {
+    const answer = await within(asked, { timeoutMs, graceMs: 0, signal });
+    if (typeof answer !== 'string') return { answer };
+  } catch (error) {
+    const failure = error instanceof ModelFailure ? error : new ModelFailure(error);
+    const { message, cause, response } = failure;
+    return { failure: { message, cause, response, isSent } };
+  }
+  const cause = signal.aborted ? signal.reason : new Error(`it did not answer in ${timeoutMs} ms`);
+  over.abort(cause);
+  return { failure: { message: messageOf(cause), cause, isSent } };
 }
 
 /** The longest summary that a model is asked for: no more than it gives, nor than a quarter of its window. */

@@ -20,13 +20,10 @@ import { partialContent } from './partial.ts';
 import { toPrompt } from './prompt.ts';
 import { isOverflow, isPassing, retryDelay } from './retry.ts';
 import { nameOf } from './tool-traits.ts';
-import { addUsage, costMeta, noUsage, type Usage, usageJson } from './usage.ts';
+import { costMeta, usageJson } from './usage.ts';
 
 /** What a turn came to: an answer that is on the tape, or a failure with what had arrived of one. */
-export type Turn = {
-  /** What a summary took that made room for it. */
-  readonly room: Usage;
-} & (Answered | { readonly failure: ModelFailure; readonly partial: readonly Draft[] });
+export type Turn = Answered | { readonly failure: ModelFailure; readonly partial: readonly Draft[] };
 
 interface Answered {
   readonly answer: Answer;
@@ -38,7 +35,6 @@ interface Answered {
  * arrived; what was too large for the model is made smaller, once (G83, N50). With `output` the answer is to follow that schema.
  */
 export async function takeTurn(context: LoopContext, step: number, output?: JsonObject): Promise<Turn> {
-  let room = noUsage;
   let refusal: ModelFailure | undefined;
   let wasRefused = false;
   for (let attempt = 1; ; attempt += 1) {
@@ -48,28 +44,27 @@ export async function takeTurn(context: LoopContext, step: number, output?: Json
     try {
       if (attempt === 1 || refusal !== undefined) {
         const made = await (refusal === undefined ? keepRoom : makeRoom)(context, shown.entries);
-        if (made === undefined && refusal !== undefined) return { failure: refusal, partial: [], room };
+        if (!made && refusal !== undefined) return { failure: refusal, partial: [] };
         refusal = undefined;
-        if (made !== undefined) {
-          room = addUsage(room, made);
+        if (made) {
           context.enter('processing');
           shown = await promptOf(context);
         }
       }
-      return { ...(await ask(context, step, { ...shown, chunks, output })), room };
+      return await ask(context, step, { ...shown, chunks, output });
     } catch (error) {
       if (!(error instanceof ModelFailure)) throw error;
       const isLost = error.cause instanceof UnstorableAnswer;
       const failed = { failure: error, partial: isLost ? [] : partialOf(context, step, chunks) };
-      if (isLost) return { ...failed, room };
+      if (isLost) return failed;
       // The head of an answer is none yet.
-      if (context.signal.aborted || chunks.filter(isAnswer).length > 1) return { ...failed, room };
+      if (context.signal.aborted || chunks.filter(isAnswer).length > 1) return failed;
       if (isOverflow(error.cause)) {
-        if (wasRefused) return { ...failed, room };
+        if (wasRefused) return failed;
         wasRefused = true;
         refusal = error;
-      } else if (attempt > context.limits.retries || !isPassing(error.cause)) return { ...failed, room };
-      else if (!(await waitForRetry(context, error, attempt))) return { ...failed, room };
+      } else if (attempt > context.limits.retries || !isPassing(error.cause)) return failed;
+      else if (!(await waitForRetry(context, error, attempt))) return failed;
     }
   }
 }

@@ -50,6 +50,8 @@ export class Worker {
   /** Resolves when what this session came to, as a child, has been brought home. */
   #delivered: Promise<void> = Promise.resolve();
   #status: RunStatus = { state: 'idle' };
+  /** What an act that is no run is at, while it holds the session. */
+  #act: RunStatus | undefined;
   #known: ReadonlySet<string> = new Set();
   /** What runs have begun with, and aborts that came too late: while they are still in the inbox they stop nothing. */
   readonly #dealtWith = new Set<string>();
@@ -89,7 +91,7 @@ export class Worker {
   }
 
   get status(): RunStatus {
-    return this.#status;
+    return this.#act ?? this.#status;
   }
 
   /** What happens in all runs of the session in this process, from now on. */
@@ -125,6 +127,13 @@ export class Worker {
     if (this.#current === undefined) this.#events.send(event);
     else this.#emit(this.#current.control, eventChunk(event));
   };
+
+  /** Shows what an act that is no run is at; with nothing, that it is over. `owner` is who holds the session for it. */
+  showAct(owner: string, status?: RunStatus): void {
+    this.#act = status;
+    this.#parts.active?.show(this.#session, { owner, status: this.status });
+    this.#events.send({ type: 'status-changed', status: this.status });
+  }
 
   /** Starts a run of its own. Awaiting it rejects with SESSION_BUSY while another is under way. */
   start(job: Job, fault?: SessionError): Run {
