@@ -62,6 +62,7 @@ function summarizerFork(
 ): ForkRequest {
   const { trigger, focus } = order;
   const { seq: previous } = plan.previous;
+  const what = `${session}@${plan.range.join('-')}`;
   const asked: JsonObject = {
     trigger,
     ...(focus !== undefined && { focus }),
@@ -80,7 +81,8 @@ function summarizerFork(
     ...plan.span,
     kind: summarizerKind,
     ephemeral: true,
-    title: `Summary of ${session}@${plan.range.join('-')}`,
+    title: `Summary of ${what}`,
+    intention: { nextSteps: `Summarise ${what}${focus === undefined ? '' : `, most of all: ${focus}`}` },
     ...(run !== undefined && { terms: { run } }),
     done: {
       drafts: [note('summary/asked', asked), ...answers, ...ended],

@@ -82,7 +82,7 @@ async function undo(ref: string, context: Context): Promise<number> {
     await context.answer({
       json: { ...rewoundJson(done), undone },
       quiet: `${session}@${seq}`,
-      human: `Took ${session}@${undone} back: ${count(hidden)} hidden, none removed (again with: tape unrewind ${session})`,
+      human: `Took ${session}@${undone} back: ${count(hidden)} hidden, none removed (put it in place again with: tape unrewind ${session})`,
     });
     return 0;
   });
