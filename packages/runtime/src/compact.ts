@@ -7,7 +7,7 @@ import type { LoopContext } from './loop.ts';
 import { type LanguageModel, modelMeta } from './model.ts';
 import { type ModelWindow, windowOf } from './model-window.ts';
 import { NoSummary, type SummaryCall, summarize } from './summarize.ts';
-import { type RecordContext, recordSummarizer, responseOf, usageOf } from './summarizer.ts';
+import { type RecordContext, recordSummarizer, responseOf, type SummaryWork, usageOf } from './summarizer.ts';
 import { missingSections } from './summary-prompt.ts';
 import { totalOf } from './usage.ts';
 import { tokensOf } from './used-tokens.ts';
@@ -95,7 +95,7 @@ export async function compact(
     context.tell({ type: 'warning', message: `summarising '${context.session}': ${plan.warning}` });
   const model = context.summarizer ?? context.model;
   const calls: SummaryCall[] = [];
-  const record = async (end: Parameters<typeof recordSummarizer>[1]['end']) => {
+  const record = async (end: SummaryWork['end']) => {
     context.spend(usageOf(calls));
     return await recordSummarizer(context, { plan, order, model, calls, end });
   };
