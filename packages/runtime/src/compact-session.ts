@@ -10,7 +10,7 @@ import { notCompacted } from './keep-room.ts';
 import { type LanguageModel, modelMeta } from './model.ts';
 import { type ModelSpec, resolveModel } from './model-spec.ts';
 import { outputsToPrune } from './prune-outputs.ts';
-import { NoSummary } from './summarize.ts';
+import { NoSummary } from './summary-call.ts';
 import { tokensOf } from './used-tokens.ts';
 
 export interface CompactOptions {

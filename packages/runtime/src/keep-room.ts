@@ -6,7 +6,7 @@ import type { LoopContext } from './loop.ts';
 import { ModelFailure } from './model.ts';
 import type { ModelWindow } from './model-window.ts';
 import { outputsToPrune } from './prune-outputs.ts';
-import { NoSummary } from './summarize.ts';
+import { NoSummary } from './summary-call.ts';
 import { tokensOf, usedSinceStep } from './used-tokens.ts';
 
 /** Runs whose summaries could not be had: they are not asked for again before each step. */

@@ -13,7 +13,7 @@ import type { CompactionPlan } from './compaction-plan.ts';
 import { isUnstorable, messageOf } from './errors.ts';
 import type { LoopContext } from './loop.ts';
 import { type Answer, type LanguageModel, modelMeta } from './model.ts';
-import type { SummaryCall } from './summarize.ts';
+import type { SummaryCall } from './summary-call.ts';
 import { addUsage, type CostOf, costMeta, noUsage, type Usage, usageJson } from './usage.ts';
 
 /** The session in which a summary was written, as what came of it cites it. */
@@ -72,7 +72,9 @@ function summarizerFork(
   };
   const ended =
     'failure' in end
-      ? [note(signal.aborted ? 'summary/aborted' : 'summary/failed', { message: messageOf(end.failure) })]
+      ? signal.aborted
+        ? [note('summary/aborted', { message: messageOf(signal.reason) })]
+        : [note('summary/failed', { message: messageOf(end.failure) })]
       : [];
   const answers = calls.flatMap(({ answer }) =>
     answer === undefined ? [] : answerDrafts(answer, { model, cost }),
