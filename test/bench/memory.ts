@@ -16,7 +16,7 @@ const sayPeak = `
   console.log(Number(peak ?? process.resourceUsage().maxRSS) / 1024);`;
 
 const ours = (act: string) => `
-  import { openTapeStore, view } from '@tapedeck/tape';
+  import { openTapeStore, streamView, view } from '@tapedeck/tape';
   const store = openTapeStore(process.argv[1], { durability: 'fast' });
   ${act}
   store.close();
@@ -28,6 +28,10 @@ const bare = `
   db.prepare('SELECT count(*) FROM tape').get();
   db.close();
   ${sayPeak}`;
+
+const fullView = `
+  const policy = 'full';
+  for await (const message of streamView(() => store.viewEntries('main', { policy }), { policy })) message.role;`;
 
 /** What a streamed read may need at most, in MB. */
 const budget = 100;
@@ -47,6 +51,7 @@ export async function memory(bench: Bench): Promise<Row[]> {
       fork: () => numberOf(ours(`store.fork('main');`), long),
       list: () => numberOf(ours('store.sessions();'), many),
       stream: () => numberOf(ours(`for (const entry of store.read('main')) entry.seq;`), long),
+      messages: () => numberOf(ours(fullView), long),
     },
     bench.size(5, 1),
   );
@@ -70,5 +75,11 @@ export async function memory(bench: Bench): Promise<Row[]> {
         goal: { most: 1 },
       },
     ),
+    compared(samples.messages, samples.stream, {
+      work: `peak memory: full view of ${grouped(entries)} entries, message by message`,
+      against: 'a read of the same entries, one by one',
+      unit: 'MB',
+      goal: { most: 1.5 },
+    }),
   ];
 }

@@ -491,10 +491,20 @@ export const contract: Readonly<Record<string, VerbContract>> = {
         fields: [
           field('messages', 'array', 'AI SDK messages; bytes are `{type: "blob", hash, size, as}`'),
           field('digest', 'string', "SHA-256 of the messages' compact JSON"),
-          field('tokens', 'number', 'an estimate: characters divided by four'),
+          field(
+            'tokens',
+            'number',
+            'what its last answer took and an estimate of what came after; else an estimate of the messages: characters divided by four',
+          ),
           field('from', 'number', 'first position that it covers'),
           field('to', 'number', 'last position that it covers'),
           maybe('explain', 'array', '`{seq, in, why}` of each entry, with `--explain`'),
+          maybe('manifest', 'object', '[what the view was made of](format.md#manifests), with `--explain`'),
+          maybe(
+            'asked',
+            'object',
+            'with `--explain` of an answer: the manifest of what its model was shown, `instructions_digest`, `tools_digest`, and `same`: whether the tape gives the same now',
+          ),
         ],
       },
       {
@@ -510,6 +520,15 @@ export const contract: Readonly<Record<string, VerbContract>> = {
             '`{section, path?, chars}` of each part, in order; `section` is `manifest`, `project`, `skills`, `environment` or `tools`',
           ),
           field('omitted', 'array', '`{path, why}` of each file or folder that is left out'),
+        ],
+      },
+      {
+        when: 'with `--jsonl`',
+        form: 'one object a line',
+        fields: [
+          field('role', 'string', '`user`, `assistant` or `tool`'),
+          field('content', 'array', 'parts'),
+          maybe('providerOptions', 'object', 'what its provider is told with it'),
         ],
       },
     ],
@@ -1075,6 +1094,7 @@ export const errorCodes: Readonly<Record<string, string>> = {
   TAPE_BAD_ENTRY: 'cannot be appended: no such kind, not JSON, too large, nested too deep',
   TAPE_BAD_POINT:
     'a point that makes no sense here; of a rewind `data.message` is the message of that turn, `data.hidden` the rewind that hides the point',
+  TAPE_BAD_POLICY: 'a policy of a view contradicts itself, or has a rule that means nothing',
   TAPE_EXISTS: 'the name is taken',
   TAPE_KEY_CONFLICT: 'the key was used before, with other content',
   TAPE_CONFLICT: 'the merge contradicts what is recorded, or both sides wrote the same',

@@ -470,7 +470,7 @@ test.each([
     name: 'an unknown field',
     yaml: 'model: a/b\n\ncolour: red\n',
     line: 3,
-    says: "no field 'colour' (model, summarizer, instructions, prompt, limits, compaction, windows)",
+    says: "no field 'colour' (model, summarizer, instructions, prompt, limits, compaction, windows, view)",
   },
   {
     name: 'an unknown limit',

@@ -323,7 +323,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a call that the provider ran goes back without its result',
     file: tape('provider-runs'),
-    find: '      open.clear();\n',
+    find: '      this.#open.clear();\n',
     replace: '',
     test: 'test/unit/tape.targets.test.ts',
   },

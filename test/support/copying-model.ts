@@ -9,7 +9,10 @@ import {
   noStart,
   type Seq,
   type View,
+  type ViewBase,
+  type ViewNarrowing,
   type ViewPolicy,
+  type ViewRule,
 } from '@tapedeck/tape';
 
 /**
@@ -137,16 +140,18 @@ export class CopiedSession {
   /** What a view at a position shows, part by part, as `flatten` writes it. */
   view(policy: ViewPolicy, head: Seq): string[] {
     const seen = this.seen(head).filter((seq) => !this.isStructural(this.at(seq)));
-    const start = this.#start(policy, seen);
+    const [base, ...rules] = rulesIn(policy);
+    const start = this.#start(base, seen);
     const startSeq = start?.seq ?? 0;
-    const asked = typeof policy === 'object' && typeof policy.fromAnchor === 'number' ? policy.fromAnchor : 0;
+    const asked = typeof base === 'object' && typeof base.fromAnchor === 'number' ? base.fromAnchor : 0;
     const keep =
       start === undefined
         ? asked
-        : policy === 'last-boundary'
+        : base === 'last-boundary'
           ? Math.min(start.ref ?? startSeq, startSeq)
           : startSeq;
-    const shown = seen.filter((seq) => seq >= keep && seq !== startSeq).map((seq) => this.at(seq));
+    let shown = seen.filter((seq) => seq >= keep && seq !== startSeq).map((seq) => this.at(seq));
+    for (const rule of rules) shown = this.#narrowed(shown, rule, seen);
     const intention = this.structural('intention', head);
     if (intention !== undefined) {
       const place = startSeq > intention.seq && keep > intention.seq ? startSeq : intention.seq;
@@ -160,13 +165,40 @@ export class CopiedSession {
     ]);
   }
 
-  #start(policy: ViewPolicy, seen: readonly Seq[]): Entry | undefined {
+  #narrowed(shown: Entry[], rule: ViewNarrowing, seen: readonly Seq[]): Entry[] {
+    if ('window' in rule) {
+      const size = typeof rule.window === 'number' ? rule.window : 0;
+      const left = (entry: Entry) => shown.filter((e) => e.kind === 'message' && e.seq >= entry.seq).length;
+      return shown.filter(
+        (entry) => left(entry) < size || (entry.kind === 'message' && left(entry) === size),
+      );
+    }
+    const topics = seen
+      .map((seq) => this.at(seq))
+      .filter(
+        ({ kind, name = '' }) => kind === 'anchor' && !/^(fork|merge|session)\/|^intention$/.test(name),
+      );
+    return shown.filter((entry) => {
+      const name = topics.findLast(({ seq }) => seq <= entry.seq)?.name ?? '';
+      return name === rule.topic || name.startsWith(`${rule.topic}/`);
+    });
+  }
+
+  #start(policy: ViewBase, seen: readonly Seq[]): Entry | undefined {
     if (policy === 'full') return undefined;
     const entries = seen.map((seq) => this.at(seq));
     if (policy === 'last-boundary') return entries.findLast((e) => e.mark === 'boundary');
     const { fromAnchor } = policy;
     return entries.findLast((e) => isAnchor(e) && (e.seq === fromAnchor || e.name === fromAnchor));
   }
+}
+
+function rulesIn(policy: ViewPolicy): readonly [ViewBase, ...ViewNarrowing[]] {
+  const rules = [policy].flat() as ViewRule[];
+  const isBase = (rule: ViewRule | undefined): rule is ViewBase =>
+    typeof rule === 'string' || (rule !== undefined && 'fromAnchor' in rule);
+  const narrow = rules.flatMap((rule) => (isBase(rule) ? [] : [rule]));
+  return [isBase(rules[0]) ? rules[0] : 'last-boundary', ...narrow];
 }
 
 function isAnchor(entry: Entry): boolean {

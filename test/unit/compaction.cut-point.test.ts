@@ -1,46 +1,111 @@
-import { cutPoint, entryTokens, validCuts } from '@tapedeck/runtime/compaction';
+import { cutPoint, validCuts } from '@tapedeck/runtime/compaction';
 import {
   assistant,
+  compaction,
   type Draft,
   type Entry,
-  noResult,
+  entryTokens,
+  select,
+  type Target,
   toolCall,
   toolResult,
   user,
+  type ViewOptions,
   view,
 } from '@tapedeck/tape';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { entriesOf } from '../support/entries.ts';
 import { anyHistory } from '../support/golden/arbitrary-history.ts';
+import { History } from '../support/histories/history.ts';
+import { anySteps } from '../support/histories/steps.ts';
+import { Tally } from '../support/histories/tally.ts';
+import { sized } from '../support/soak.ts';
+import { openStore } from '../support/store.ts';
 
 const calls = (...ids: string[]) => assistant(ids.map((id) => toolCall(id, 'read', {})));
 const result = (id: string, text = 'fine') => toolResult({ toolCallId: id, toolName: 'read' }, text);
-const tokens = (entry: Entry) => entryTokens(entry, undefined);
+const tokens = (entry: Entry) => entryTokens(entry);
 const cut = (drafts: readonly Draft[], keep: Parameters<typeof cutPoint>[1]['keep'], usable?: number) =>
   cutPoint(entriesOf(drafts), { keep, usable, tokens });
 /** A turn of about so many tokens. */
 const turn = (text: string, size: number) => [user(text), assistant('x'.repeat(size * 4))];
 
-/** How many calls a view shows without their results. */
-function unanswered(entries: readonly Entry[]): number {
-  return JSON.stringify(view(entries, { policy: 'full' }).messages).split(noResult).length - 1;
+const seed = Number(process.env.TAPEDECK_SEED ?? 20261121);
+
+/** The outputs of the calls that a view shows, in order: each call of ours has one, if only that nothing was recorded. */
+function outputs(
+  entries: readonly Entry[],
+  { policy = 'full', target = {} }: ViewOptions = {},
+): readonly string[] {
+  return view(entries, { policy, target })
+    .messages.flatMap(({ content }) => content.filter(({ type }) => type === 'tool-result'))
+    .map(({ output }) => JSON.stringify(output));
+}
+
+/** Everybody's calls, and those that Anthropic ran: to others their results are told in words. */
+const targets: readonly Target[] = [{}, { provider: 'anthropic.messages' }];
+
+/** What is wrong with the cuts of what a view shows; a call that is parted from its result loses it. */
+function badCuts(entries: readonly Entry[]): readonly string[] {
+  return targets.flatMap((target) => {
+    const whole = outputs(entries, { target });
+    return validCuts(entries).flatMap((at) => {
+      const before = entries.filter(({ seq }) => seq < at);
+      const after = entries.filter(({ seq }) => seq >= at);
+      const parted = [...outputs(before, { target }), ...outputs(after, { target })];
+      // What a provider ran twice under one id is told in words once; parted, it is not.
+      const lost = whole.filter((output) => !parted.includes(output));
+      const same = target.provider !== undefined || parted.join() === whole.join();
+      return [
+        ...(lost.length === 0 && same ? [] : [`at ${at} ${parted}, not ${whole}`]),
+        ...(after[0]?.kind === 'message' ? [] : [`a ${after[0]?.kind} comes after ${at}`]),
+      ];
+    });
+  });
 }
 
 test('a cut parts no call from its result, in any history (J23)', () => {
   fc.assert(
     fc.property(anyHistory, (drafts) => {
-      const entries = entriesOf(drafts).filter(({ mark }) => mark === undefined);
-      const whole = unanswered(entries);
-      for (const at of validCuts(entries)) {
-        const before = entries.filter(({ seq }) => seq < at);
-        const after = entries.filter(({ seq }) => seq >= at);
-        expect(unanswered(before) + unanswered(after)).toBe(whole);
-        expect(after[0]?.kind).toBe('message');
+      expect(badCuts(entriesOf(drafts).filter(({ mark }) => mark === undefined))).toEqual([]);
+    }),
+    { numRuns: 500, seed },
+  );
+});
+
+test('nor in any session that was forked, rewound, merged into and summarised before (J23)', () => {
+  using store = openStore();
+  let [n, cuts, calls] = [0, 0, 0];
+  fc.assert(
+    fc.property(anySteps, (steps) => {
+      n += 1;
+      const history = new History(store, `h${n}`, new Tally());
+      history.play(steps);
+      for (const session of history.sessions) {
+        const all = session.all();
+        const { entries } = select(all, 'last-boundary');
+        expect(badCuts(entries)).toEqual([]);
+        const chosen = validCuts(entries).at(-1);
+        if (chosen === undefined) continue;
+        cuts += 1;
+        // What stays when the session is summarised up to there has its results, and nothing else stays.
+        const kept = outputs(entries.filter(({ seq }) => seq >= chosen));
+        store.append(session.name, [
+          compaction({ summary: 'So far.', range: [1, chosen - 1] }, { keepFrom: chosen }),
+        ]);
+        const shown = outputs([...store.viewEntries(session.name)], { policy: 'last-boundary' });
+        // What was left out before is left out still.
+        expect(shown.map((output, i) => (output.includes('<output pruned') ? kept[i] : output))).toEqual(
+          kept,
+        );
+        calls += kept.length;
       }
     }),
-    { numRuns: 500 },
+    { numRuns: sized(600, 20_000), seed },
   );
+  expect(cuts).toBeGreaterThan(sized(300, 10_000));
+  expect(calls).toBeGreaterThan(sized(100, 3_000));
 });
 
 test('whatever is to be kept, the cut is a valid one with something before it', () => {
@@ -74,6 +139,13 @@ test('a call that is still open stays with what follows', () => {
   expect(validCuts(entriesOf(open))).toEqual([2, 3, 4]);
   // One that nothing can answer any more holds nothing up.
   expect(validCuts(entriesOf([user('a'), calls('1'), user('b'), assistant('c')]))).toEqual([2, 3, 4]);
+});
+
+test('what a provider found in its next message stays with what it was asked for', () => {
+  const search = { toolCallId: 's', toolName: 'web_search' };
+  const asked = assistant([{ type: 'tool-call', ...search, input: {}, providerExecuted: true }]);
+  const found = assistant([{ type: 'tool-result', ...search, output: { type: 'text', value: 'x' } }]);
+  expect(validCuts(entriesOf([user('a'), asked, found, user('b')]))).toEqual([2, 4]);
 });
 
 describe('how much stays', () => {

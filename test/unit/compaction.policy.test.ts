@@ -5,9 +5,8 @@ import {
   isTooFull,
   resolvePolicy,
   usableOf,
-  usedSinceStep,
 } from '@tapedeck/runtime/compaction';
-import { assistant, compaction, note, toolResult, user } from '@tapedeck/tape';
+import { assistant, compaction, note, toolResult, usedSinceStep, user } from '@tapedeck/tape';
 import { describe, expect, test } from 'vitest';
 import { entriesOf } from '../support/entries.ts';
 
@@ -56,7 +55,7 @@ test('outputs are left out from 60 % of the window on, by the rules of the guide
 test('what is used is what the last step took, and an estimate of what came after it (K24)', () => {
   const usage = { input: 900, output: 50, reasoning: 30, cacheRead: 15, cacheWrite: 5 };
   const said = assistant('x'.repeat(4_000), { usage });
-  const used = (...drafts: Parameters<typeof entriesOf>[0]) => usedSinceStep(entriesOf(drafts), undefined);
+  const used = (...drafts: Parameters<typeof entriesOf>[0]) => usedSinceStep(entriesOf(drafts));
   expect(used(user('a'), said)).toBe(1_000);
   expect(used(user('a'), assistant('b', { usage: { input: 5 } }), said)).toBe(1_000);
   expect(used(user('a'), said, user('x'.repeat(400)))).toBe(1_100);
@@ -64,25 +63,24 @@ test('what is used is what the last step took, and an estimate of what came afte
     1_000,
   );
   expect(
-    usedSinceStep(entriesOf([user('a'), said, user('one two three')]), (text) => text.split(' ').length),
+    usedSinceStep(entriesOf([user('a'), said, user('one two three')]), {
+      count: (text) => text.split(' ').length,
+    }),
   ).toBe(1_003);
   // Another prompt since: nobody has counted that one.
   expect(used(user('a'), said, compaction({ summary: 'S', range: [1, 1] }))).toBeUndefined();
   expect(used(user('a'), said, note('context/pruned', {}))).toBeUndefined();
   expect(used(user('a'), assistant('b'))).toBeUndefined();
   expect(
-    usedSinceStep(
-      entriesOf([user('a'), said]).map((entry) => ({ ...entry, inherited: true })),
-      undefined,
-    ),
+    usedSinceStep(entriesOf([user('a'), said]).map((entry) => ({ ...entry, inherited: true }))),
   ).toBeUndefined();
 });
 
 test('an output that came after the step counts', () => {
   const call = { toolCallId: 'c', toolName: 'read' };
   const entries = entriesOf([assistant('x', { usage: { input: 10 } }), toolResult(call, 'y'.repeat(4_000))]);
-  expect(usedSinceStep(entries, undefined)).toBeGreaterThan(1_000);
-  expect(usedSinceStep(entries, undefined)).toBeLessThan(1_050);
+  expect(usedSinceStep(entries)).toBeGreaterThan(1_000);
+  expect(usedSinceStep(entries)).toBeLessThan(1_050);
 });
 
 test.each<{ config: object }>([

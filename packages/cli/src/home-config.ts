@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { checkConfig, type DeckConfig, defaultLimits, SessionError } from '@tapedeck/runtime';
+import { parsePolicy, TapeError } from '@tapedeck/tape';
 import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument, type YAMLMap } from 'yaml';
 import { ConfigError } from './errors.ts';
 import type { Home } from './home.ts';
@@ -8,7 +9,7 @@ import { decode } from './text.ts';
 
 /** The fields that there are, and those inside of them. */
 const fields: ReadonlyMap<string, ReadonlySet<string>> = new Map([
-  ['', new Set(['model', 'summarizer', 'instructions', 'prompt', 'limits', 'compaction', 'windows'])],
+  ['', new Set(['model', 'summarizer', 'instructions', 'prompt', 'limits', 'compaction', 'windows', 'view'])],
   ['prompt.', new Set(['project', 'skills', 'environment', 'tools'])],
   ['limits.', new Set(Object.keys(defaultLimits).map(snakeCase))],
 ]);
@@ -92,13 +93,21 @@ function fieldsOf(map: YAMLMap, reading: Reading, inside = ''): Readonly<Record<
       if (fields.has(`${field}.`) && isMap(value)) found[field] = fieldsOf(value, reading, `${field}.`);
       else if (field === 'compaction' || field === 'windows')
         found[field] = within(value, reading, { path: field, isNamed: field === 'windows' });
+      else if (field === 'view') found[field] = rulesIn(plain(value, document));
       else found[field] = plain(value, document);
     } catch (error) {
+      if (error instanceof TapeError) throw refuse(error.message, offset, field);
       // An alias of nothing, or of far too much.
       throw error instanceof ReferenceError ? refuse(error.message, offset) : error;
     }
   }
   return found;
+}
+
+/** What a model is shown, as `--policy` has it; what is no text is for the check of the whole. */
+function rulesIn(value: unknown): unknown {
+  if (typeof value !== 'string') return value;
+  return parsePolicy(value);
 }
 
 /** Where a field is, or the one that holds it. */

@@ -1,7 +1,8 @@
+import { rulesOf, type ViewPolicy, type ViewRule } from '@tapedeck/tape';
 import { z } from 'zod';
 import { compactionField, reserveFault, windowsField } from './check-compaction.ts';
 import type { DeckConfig } from './config.ts';
-import { SessionError } from './errors.ts';
+import { messageOf, SessionError } from './errors.ts';
 
 /** Node.js fires timers that are longer than this at once. */
 const delayMaxMs = 2 ** 31 - 1;
@@ -52,6 +53,24 @@ const flag = z.boolean('must be true or false').optional();
 
 const callable = z.custom((value) => typeof value === 'function', 'must be a function').optional();
 
+/** Windows and topics: where a view begins is for handoffs and summaries to say, which would shorten nothing else. */
+const shows = z
+  .any()
+  .superRefine((value: ViewPolicy, context) => {
+    const rules: readonly ViewRule[] = [value ?? []].flat();
+    try {
+      const isNarrow = rules.every(
+        (rule) => typeof rule === 'object' && rule !== null && !('fromAnchor' in rule),
+      );
+      if (!isNarrow)
+        throw new Error('it must be windows and topics: a model is shown what follows the last boundary');
+      rulesOf(rules);
+    } catch (error) {
+      context.addIssue({ code: 'custom', message: `cannot be used: ${messageOf(error)}` });
+    }
+  })
+  .optional();
+
 const fields = z.strictObject(
   {
     model,
@@ -88,6 +107,7 @@ const fields = z.strictObject(
         'must be an object of limits',
       )
       .optional(),
+    view: shows,
     compaction: compactionField,
     windows: windowsField,
     budget: z.strictObject({ child: budget, tree: budget }, 'must be an object of budgets').optional(),

@@ -1,4 +1,12 @@
-import { type Draft, type ForkRequest, processOwner, prune, select, view } from '@tapedeck/tape';
+import {
+  type Draft,
+  estimateTokens,
+  type ForkRequest,
+  processOwner,
+  prune,
+  select,
+  view,
+} from '@tapedeck/tape';
 import { type Compacted, compact, compactionTerms } from './compact.ts';
 import { resolvePolicy } from './compaction-policy.ts';
 import { limitsOf } from './config.ts';
@@ -11,7 +19,6 @@ import { type LanguageModel, modelMeta } from './model.ts';
 import { type ModelSpec, resolveModel } from './model-spec.ts';
 import { outputsToPrune } from './prune-outputs.ts';
 import { NoSummary } from './summary-call.ts';
-import { tokensOf } from './used-tokens.ts';
 
 export interface CompactOptions {
   /** Nothing is summarised: large outputs of calls are left out of the view, and no model is asked. Not with `focus`. */
@@ -97,7 +104,7 @@ async function pruneSession(
     const policy = resolvePolicy(config.compaction);
     const sizes = async () => {
       const entries = await Array.fromAsync(store.viewEntries(session.id));
-      return { entries, tokens: tokensOf(view(entries).messages, policy.countTokens) };
+      return { entries, tokens: estimateTokens(view(entries).messages, policy.countTokens) };
     };
     const { entries, tokens: tokensBefore } = await sizes();
     const outputs = outputsToPrune(select(entries, 'last-boundary').entries, policy);

@@ -1,4 +1,4 @@
-import { compaction, type Entry, type JsonObject, type Seq } from '@tapedeck/tape';
+import { compaction, type Entry, estimateTokens, type JsonObject, type Seq } from '@tapedeck/tape';
 import { type CompactionPlan, planCompaction, sizesOf, turnsIn } from './compaction-plan.ts';
 import { type Keep, type ResolvedPolicy, resolvePolicy } from './compaction-policy.ts';
 import type { DeckConfig } from './config.ts';
@@ -11,7 +11,6 @@ import { type RecordContext, recordSummarizer, responseOf, type SummaryWork, usa
 import { NoSummary, type SummaryCall } from './summary-call.ts';
 import { missingSections } from './summary-prompt.ts';
 import { totalOf } from './usage.ts';
-import { tokensOf } from './used-tokens.ts';
 
 /** Why a session is summarised. `overflow`: its model refused it; `model-switch`: the next one would. */
 export type CompactionTrigger = 'manual' | 'threshold' | 'overflow' | 'model-switch';
@@ -191,7 +190,7 @@ async function write(
     turns_summarized: turnsIn(gone),
     ...(provider !== undefined && { provider }),
     model: name,
-    summary_tokens: tokensOf([{ role: 'user', content: [{ type: 'text', text }] }], count),
+    summary_tokens: estimateTokens([{ role: 'user', content: [{ type: 'text', text }] }], count),
     summarization_input_tokens: totalOf(usage) - output,
     summarization_output_tokens: output,
     duration_ms: context.now() - startedAt,

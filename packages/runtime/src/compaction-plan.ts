@@ -1,5 +1,7 @@
 import {
   type Entry,
+  entryTokens,
+  estimateTokens,
   isObject,
   isPrune,
   type JsonObject,
@@ -13,7 +15,6 @@ import { type Keep, type ResolvedPolicy, usableOf } from './compaction-policy.ts
 import { cutPoint } from './cut-point.ts';
 import { withoutFileTags } from './file-sets.ts';
 import type { ModelWindow } from './model-window.ts';
-import { entryTokens, tokensOf } from './used-tokens.ts';
 
 /** What a summary is to stand for, and what it is made of. */
 export interface CompactionPlan {
@@ -28,8 +29,8 @@ export interface CompactionPlan {
   readonly previous: Previous;
   /** The first and last position that it stands for, those of the summary before it too. */
   readonly range: readonly [Seq, Seq];
-  /** The part of these that it is made of, as a fork takes it: positions after `since`, by default from the beginning. */
-  readonly span: { readonly since?: Seq; readonly cut: Seq };
+  /** The part of these that it is made of, as a fork takes it: positions after `since`. */
+  readonly span: { readonly since: Seq; readonly cut: Seq };
 }
 
 /** What a view begins with: the summary that the next one brings up to date. */
@@ -67,7 +68,7 @@ export function planCompaction(
   const begins = entries[0]?.seq ?? cut.at - 1;
   // What was left out of the view is left out of the summary, too.
   const told = shown.filter((entry) => entry.mark !== 'boundary' && (entry.seq < cut.at || isPrune(entry)));
-  const first = start?.mark === 'boundary' ? Math.min(start.ref ?? start.seq, start.seq) : undefined;
+  const first = start?.mark === 'boundary' ? Math.min(start.ref ?? start.seq, start.seq) : begins;
   return {
     cut: cut.at,
     warning: cut.warning,
@@ -75,7 +76,7 @@ export function planCompaction(
     messages: view(told).messages,
     previous,
     range: [previous.from ?? begins, cut.at - 1],
-    span: { ...(first !== undefined && { since: Math.max(first, begins) - 1 }), cut: cut.at - 1 },
+    span: { since: Math.max(first, begins) - 1, cut: cut.at - 1 },
   };
 }
 
@@ -115,7 +116,7 @@ export function sizesOf(
     payload: { state: { summary } },
     inherited: false,
   };
-  const size = (shown: readonly Entry[]) => tokensOf(view(shown).messages, count);
+  const size = (shown: readonly Entry[]) => estimateTokens(view(shown).messages, count);
   return { before: size(entries), after: size([...entries, boundary]) };
 }
 

@@ -11,4 +11,3 @@ export { fileSets, fileTags, withoutFileTags } from './file-sets.ts';
 export { outputsToPrune } from './prune-outputs.ts';
 export { missingSections, summarizerInstructions, summaryPrompt, summarySections } from './summary-prompt.ts';
 export { transcriptOf, withoutMiddle } from './transcript.ts';
-export { entryTokens, tokensOf, usedSinceStep } from './used-tokens.ts';

@@ -5,6 +5,7 @@ import type { LoopContext, LoopResult } from './loop.ts';
 import type { Answer, ModelFailure } from './model.ts';
 import { unbegunResults } from './orphans.ts';
 import type { Finish } from './run.ts';
+import type { Failed } from './turn.ts';
 
 /** Tells that a run has come to its end. */
 export function complete({ tell }: LoopContext, finish: Finish): { readonly finish: Finish } {
@@ -24,11 +25,11 @@ export async function halt(
 
 export async function recordFailure(
   context: LoopContext,
-  { failure, partial }: { failure: ModelFailure; partial: readonly Draft[] },
+  { failure, partial, asked }: Failed,
 ): Promise<Pick<LoopResult, 'finish' | 'error'>> {
   if (context.signal.aborted) return await settleAbort(context, partial);
   const { message, response } = failure;
-  const payload = { run: context.run, message, ...(response !== undefined && { response }) };
+  const payload = { run: context.run, message, ...(response !== undefined && { response }), ...asked };
   // Calls of a broken answer were never asked for in full: they must not hold up what comes next.
   const said = [...partial, ...unbegunResults(partial, context.run)];
   await settleEnd(context, said, note('run/error', payload));

@@ -186,6 +186,12 @@ function directoryOf(directory: string | undefined): string {
   return directory ?? process.cwd();
 }
 
+/** SHA-256 of the tools as they are sent; none of none. */
+export async function toolsDigestOf(definitions: ToolSet): Promise<string | undefined> {
+  const tools = await entriesOf(definitions);
+  return tools.length === 0 ? undefined : sha256(JSON.stringify(tools));
+}
+
 async function entriesOf(definitions: ToolSet): Promise<readonly ToolEntry[]> {
   const entries = Object.entries(definitions).map(async ([name, { description, inputSchema, type }]) => ({
     name,

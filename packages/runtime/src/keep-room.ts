@@ -1,4 +1,5 @@
-import { type Entry, note, prune, select, view } from '@tapedeck/tape';
+import { type Entry, note, prune, select } from '@tapedeck/tape';
+import { usedBy } from './asked.ts';
 import { compact } from './compact.ts';
 import { isToBePruned, isTooFull } from './compaction-policy.ts';
 import { SessionError } from './errors.ts';
@@ -7,48 +8,21 @@ import { ModelFailure } from './model.ts';
 import type { ModelWindow } from './model-window.ts';
 import { outputsToPrune } from './prune-outputs.ts';
 import { NoSummary } from './summary-call.ts';
-import { tokensOf, usedSinceStep } from './used-tokens.ts';
+import type { Prompt } from './turn.ts';
 
 /** Runs whose summaries could not be had: they are not asked for again before each step. */
 const gaveUp = new WeakSet<LoopContext>();
-
-/** What a model is asked with. */
-type Asking = Pick<LoopContext, 'compaction' | 'definitions'> & {
-  readonly instructions: string | undefined;
-};
-
-/** How much of the model's window a call would take now, as an estimate (K24). */
-export function usedNow(asking: Asking, entries: readonly Entry[]): number {
-  const count = asking.compaction.policy.countTokens;
-  const { start, entries: shown } = select(entries, 'last-boundary');
-  const inView = [...(start === undefined ? [] : [start]), ...shown].toSorted((a, b) => a.seq - b.seq);
-  const known = usedSinceStep(inView, count);
-  if (known !== undefined) return known;
-  return overheadOf(asking) + tokensOf(view(entries).messages, count);
-}
-
-/** What a call takes beside its messages, as an estimate. */
-export function overheadOf({
-  compaction: {
-    policy: { countTokens },
-  },
-  instructions,
-  definitions,
-}: Asking): number {
-  const text = `${instructions ?? ''}${JSON.stringify(definitions)}`;
-  return countTokens === undefined ? Math.ceil(text.length / 4) : countTokens(text);
-}
 
 /**
  * Before a model call: makes room where the policy says that too much of the window is used (G34, N46). Whether anything was
  * written. A summary that cannot be had for now is warned of, and the call made all the same (G45).
  * @throws ModelFailure of SESSION_COMPACTION_FAILED when it never can (G46), and of an abort
  */
-export async function keepRoom(context: LoopContext, entries: readonly Entry[]): Promise<boolean> {
+export async function keepRoom(context: LoopContext, { entries, view: shown }: Prompt): Promise<boolean> {
   const { policy, window } = context.compaction;
   if (window === undefined || !policy.enabled) return false;
   const instructions = await context.instruct(entries);
-  const used = usedNow({ ...context, instructions }, entries);
+  const used = usedBy({ ...context, instructions }, shown);
   const saved = isToBePruned(policy, window, used) ? await pruneDown(context, entries, { used, window }) : 0;
   const isPruned = saved > 0;
   if (gaveUp.has(context) || !isTooFull(policy, window, used - saved)) return isPruned;
@@ -101,7 +75,7 @@ async function pruneDown(
  * summarise, or no summary could be had: then what the model said is what is wrong.
  * @throws ModelFailure of SESSION_COMPACTION_FAILED when what is to be summarised is too large for that, too, and of an abort
  */
-export async function makeRoom(context: LoopContext, entries: readonly Entry[]): Promise<boolean> {
+export async function makeRoom(context: LoopContext, { entries }: Prompt): Promise<boolean> {
   context.enter('compacting');
   try {
     return (await compact(context, entries, { trigger: 'overflow', keep: { turns: 1 } })) !== undefined;

@@ -9,6 +9,7 @@ import {
   type JsonObject,
   type Seq,
   type TapeStore,
+  type ViewPolicy,
 } from '@tapedeck/tape';
 import type { ToolSet } from 'ai';
 import { type BatchEnd, runBatch } from './batch.ts';
@@ -37,10 +38,14 @@ export interface LoopContext {
   readonly store: TapeStore;
   readonly model: LanguageModel;
   readonly summarizer: LanguageModel | undefined;
+  /** Which part of the session the model is shown. */
+  readonly shows: ViewPolicy;
   readonly compaction: CompactionTerms;
   readonly tools: DeckTools;
   /** The tools as they are sent. */
   readonly definitions: ToolSet;
+  /** SHA-256 of the tools as they are sent. */
+  readonly toolsDigest: string | undefined;
   /** What the model is told before the messages that these entries show. */
   readonly instruct: (entries: readonly Entry[]) => Promise<string | undefined>;
   /** What tools are told of where they run. */

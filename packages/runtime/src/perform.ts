@@ -5,11 +5,11 @@ import { isBranch } from './branch.ts';
 import { boundsOf, timerFor } from './budget.ts';
 import { type Chunk, eventChunk } from './chunks.ts';
 import { compactionTerms } from './compact.ts';
-import { limitsOf } from './config.ts';
+import { limitsOf, viewPolicyOf } from './config.ts';
 import { runPoint } from './crash-point.ts';
 import { isUnstorable, SessionError } from './errors.ts';
 import type { SessionEvent } from './events.ts';
-import { instructor, toolsOf } from './instructions.ts';
+import { instructor, toolsDigestOf, toolsOf } from './instructions.ts';
 import { begin, takeMessages } from './intake.ts';
 import { infoOf, type Job, modelFor, namedFor, type Stage, summarizerOf } from './job.ts';
 import { type LoopContext, runLoop } from './loop.ts';
@@ -91,6 +91,8 @@ export async function perform(stage: Stage, job: Job, model: LanguageModel): Pro
     compaction: compactionTerms(config, model, summarizer),
     tools,
     definitions,
+    toolsDigest: await toolsDigestOf(definitions),
+    shows: viewPolicyOf(config),
     instruct: instructor(
       parts,
       { settings, options, model, definitions, workspace },

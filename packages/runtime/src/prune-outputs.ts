@@ -1,7 +1,6 @@
-import { type Entry, isObject, type PrunedOutput, prunedOutputs } from '@tapedeck/tape';
+import { type Entry, entryTokens, isObject, type PrunedOutput, prunedOutputs } from '@tapedeck/tape';
 import type { ResolvedPolicy } from './compaction-policy.ts';
 import { fileSets } from './file-sets.ts';
-import { entryTokens } from './used-tokens.ts';
 
 /**
  * The outputs that can be left out of a view, the oldest first, until so many tokens are saved: large ones that a model has

@@ -21,7 +21,8 @@ import { inputFault } from './check-input.ts';
 import type { Child } from './child.ts';
 import { type Chunk, eventsOf } from './chunks.ts';
 import { type Compaction, type CompactOptions, compactSession } from './compact-session.ts';
-import type { Decision } from './config.ts';
+import { resolvePolicy } from './compaction-policy.ts';
+import { type Decision, viewPolicyOf } from './config.ts';
 import type { DeckParts } from './deck.ts';
 import { type DelegateOptions, type DelegateTask, Delegation } from './delegate.ts';
 import { SessionError, type SessionErrorCode } from './errors.ts';
@@ -403,15 +404,20 @@ export class Session {
     });
   }
 
-  /** What this session's model sees. */
+  /**
+   * What this session's model sees, by the deck's policy if none is given.
+   * @throws TAPE_BAD_POLICY; TAPE_NO_ANCHOR when the policy names an anchor that is not to be seen; what resolving the point throws
+   */
   async view({
-    policy = 'last-boundary',
+    policy = viewPolicyOf(this.#parts.config),
     target = {},
     at = 'head',
+    countTokens = resolvePolicy(this.#parts.config.compaction).countTokens,
   }: ViewOptions & { at?: Point } = {}): Promise<View> {
     return view(await Array.fromAsync(this.#parts.store.viewEntries(this.id, { policy, at })), {
       policy,
       target,
+      countTokens,
     });
   }
 

@@ -1,10 +1,10 @@
 import { isObject, select } from '@tapedeck/tape';
+import { overheadOf, usedBy, viewFor } from './asked.ts';
 import { compact, compactionTerms } from './compact.ts';
 import { isTooFull } from './compaction-policy.ts';
 import type { DeckConfig } from './config.ts';
 import { SessionError } from './errors.ts';
 import type { Job } from './job.ts';
-import { overheadOf, usedNow } from './keep-room.ts';
 import type { LoopContext } from './loop.ts';
 import { type LanguageModel, modelMeta } from './model.ts';
 import { NoSummary } from './summary-call.ts';
@@ -19,10 +19,10 @@ export async function fitModel(
   context: LoopContext,
   { config, before }: { readonly config: DeckConfig; readonly before: () => Promise<LanguageModel> },
 ): Promise<void> {
-  const { store, session, model, compaction } = context;
+  const { store, session, model, shows, compaction } = context;
   const { policy, window } = compaction;
   if (window === undefined) return;
-  const entries = await Array.fromAsync(store.viewEntries(session));
+  const entries = await Array.fromAsync(store.viewEntries(session, { policy: shows }));
   const last = select(entries, 'last-boundary').entries.findLast(
     ({ kind, payload, meta }) =>
       kind === 'message' &&
@@ -33,7 +33,7 @@ export async function fitModel(
   const next = modelMeta(model);
   if (last === undefined || last.meta.model === next.model) return;
   const asking = { ...context, instructions: await context.instruct(entries) };
-  const used = usedNow(asking, entries);
+  const used = usedBy(asking, viewFor(context, entries));
   if (!isTooFull(policy, window, used)) return;
   const room = window.window - Math.min(window.maxOutput ?? 0, window.window / 2);
   const summarizer = context.summarizer ?? (await before().catch(() => model));

@@ -6,9 +6,9 @@ import {
   type JsonObject,
   type Meta,
   note,
-  sha256,
-  view,
+  type View,
 } from '@tapedeck/tape';
+import { askedMeta, viewFor } from './asked.ts';
 import { commonEnd, isTold, keptInstructions, withCachePoints } from './cache-points.ts';
 import { type Chunk, headChunk, isAnswer } from './chunks.ts';
 import { runPoint } from './crash-point.ts';
@@ -23,7 +23,15 @@ import { nameOf } from './tool-traits.ts';
 import { costMeta, usageJson } from './usage.ts';
 
 /** What a turn came to: an answer that is on the tape, or a failure with what had arrived of one. */
-export type Turn = Answered | { readonly failure: ModelFailure; readonly partial: readonly Draft[] };
+export type Turn = Answered | Failed;
+
+/** A call that came to nothing, or to a part of an answer. */
+export interface Failed {
+  readonly failure: ModelFailure;
+  readonly partial: readonly Draft[];
+  /** What the model was asked with, if it was. */
+  readonly asked?: JsonObject | undefined;
+}
 
 interface Answered {
   readonly answer: Answer;
@@ -40,10 +48,11 @@ export async function takeTurn(context: LoopContext, step: number, output?: Json
   for (let attempt = 1; ; attempt += 1) {
     context.enter('processing');
     const chunks: Chunk[] = [];
+    let asked: JsonObject | undefined;
     let shown = await promptOf(context);
     try {
       if (attempt === 1 || refusal !== undefined) {
-        const made = await (refusal === undefined ? keepRoom : makeRoom)(context, shown.entries);
+        const made = await (refusal === undefined ? keepRoom : makeRoom)(context, shown);
         if (!made && refusal !== undefined) return { failure: refusal, partial: [] };
         refusal = undefined;
         if (made) {
@@ -51,11 +60,14 @@ export async function takeTurn(context: LoopContext, step: number, output?: Json
           shown = await promptOf(context);
         }
       }
-      return await ask(context, step, { ...shown, chunks, output });
+      const instructions = await context.instruct(shown.entries);
+      asked = askedMeta(context, shown.view, instructions);
+      return await ask(context, step, { ...shown, instructions, asked, chunks, output });
     } catch (error) {
       if (!(error instanceof ModelFailure)) throw error;
       const isLost = error.cause instanceof UnstorableAnswer;
-      const failed = { failure: error, partial: isLost ? [] : partialOf(context, step, chunks) };
+      const partial = isLost ? [] : partialOf(context, step, { chunks, asked });
+      const failed = { failure: error, partial, asked };
       if (isLost) return failed;
       // The head of an answer is none yet.
       if (context.signal.aborted || chunks.filter(isAnswer).length > 1) return failed;
@@ -64,45 +76,46 @@ export async function takeTurn(context: LoopContext, step: number, output?: Json
         wasRefused = true;
         refusal = error;
       } else if (attempt > context.limits.retries || !isPassing(error.cause)) return failed;
-      else if (!(await waitForRetry(context, error, attempt))) return failed;
+      else if (!(await waitForRetry(context, failed, attempt))) return failed;
     }
   }
 }
 
-interface Prompt {
+/** What the model is shown. */
+export interface Prompt {
   readonly entries: readonly Entry[];
+  readonly view: View;
   readonly messages: readonly ModelMessage[];
-  readonly digest: string;
 }
 
-/** What the model is asked with now. */
-export async function promptOf({ store, session, model, base }: LoopContext): Promise<Prompt> {
-  const { provider } = modelMeta(model);
-  const target = provider === undefined ? {} : { provider };
-  const entries = await Array.fromAsync(store.viewEntries(session));
-  const shown = view(entries, { target });
+/** What the model is shown now. */
+export async function promptOf(context: LoopContext): Promise<Prompt> {
+  const { store, session, model, base, shows } = context;
+  const entries = await Array.fromAsync(store.viewEntries(session, { policy: shows }));
+  const shown = viewFor(context, entries);
   const load = (hash: string) => store.blob(hash);
   const messages = await toPrompt(shown.messages, load);
-  const prompt = { entries, digest: shown.digest };
+  const prompt = { entries, view: shown };
+  const { provider } = modelMeta(model);
   if (!isTold(provider)) return { ...prompt, messages };
   const inherited = entries.filter(({ seq }) => seq <= (base ?? 0));
-  const before = inherited.length === 0 ? [] : await toPrompt(view(inherited, { target }).messages, load);
+  const before = inherited.length === 0 ? [] : await toPrompt(viewFor(context, inherited).messages, load);
   return { ...prompt, messages: withCachePoints(messages, commonEnd(before, messages)) };
+}
+
+interface Asking extends Prompt {
+  readonly instructions: string | undefined;
+  readonly asked: JsonObject;
+  readonly chunks: Chunk[];
+  readonly output?: JsonObject | undefined;
 }
 
 async function ask(
   context: LoopContext,
   step: number,
-  {
-    entries,
-    messages,
-    digest,
-    chunks,
-    output,
-  }: Prompt & { readonly chunks: Chunk[]; readonly output?: JsonObject | undefined },
+  { messages, instructions, asked, chunks, output }: Asking,
 ): Promise<Answered> {
   const { model, signal } = context;
-  const instructions = await context.instruct(entries);
   const take = (chunk: Chunk) => {
     chunks.push(chunk);
     context.emit(chunk);
@@ -127,8 +140,7 @@ async function ask(
     ...answer.meta,
     usage: usageJson(answer.usage),
     ...costMeta(context.cost, answer.usage, modelMeta(model).model),
-    view: digest,
-    ...(instructions !== undefined && { instructions_digest: sha256(instructions) }),
+    ...asked,
   };
   context.enter('completing');
   runPoint('answer/arrived');
@@ -157,18 +169,28 @@ class UnstorableAnswer extends Error {
 }
 
 /** What had arrived of an answer when it was broken off. */
-function partialOf(context: LoopContext, step: number, chunks: readonly Chunk[]): readonly Draft[] {
+function partialOf(
+  context: LoopContext,
+  step: number,
+  { chunks, asked }: { readonly chunks: readonly Chunk[]; readonly asked: JsonObject | undefined },
+): readonly Draft[] {
   const content = partialContent(chunks);
   if (content.length === 0) return [];
-  return [assistant(content, { run: context.run, step, ...modelMeta(context.model), partial: true })];
+  return [
+    assistant(content, { run: context.run, step, ...modelMeta(context.model), ...asked, partial: true }),
+  ];
 }
 
 /** False when the run was aborted meanwhile. */
-async function waitForRetry(context: LoopContext, failure: ModelFailure, attempt: number): Promise<boolean> {
+async function waitForRetry(
+  context: LoopContext,
+  { failure, asked }: Failed,
+  attempt: number,
+): Promise<boolean> {
   const { limits, run, signal } = context;
   const delayMs = retryDelay(failure.cause, attempt, limits.retryDelayMs);
   const { message, response } = failure;
-  const payload = { run, attempt, message, ...(response !== undefined && { response }) };
+  const payload = { run, attempt, message, ...(response !== undefined && { response }), ...asked };
   await context.settle([note('run/retrying', payload)]);
   context.retrying(attempt, message);
   context.tell({ type: 'retrying', attempt, message, delayMs });

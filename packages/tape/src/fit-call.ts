@@ -10,6 +10,11 @@ const idCharsMax = 40;
 /** What every provider takes as the name of a tool. */
 const nameCharsMax = 64;
 
+/** Whether a part of an assistant's message calls a tool of ours. */
+export function isClientCall(part: Part): boolean {
+  return part.type === 'tool-call' && part.providerExecuted !== true;
+}
+
 /**
  * The id under which a call is shown: its own, where it is one that the target takes and that no call before it
  * has. Some servers number their calls anew in every answer.

@@ -1,8 +1,8 @@
 import { type Dialect, dialectOf, type Target } from './dialect.ts';
 import type { Part } from './entry.ts';
-import { callId, callInput, fitResult, toolName } from './fit-call.ts';
+import { callId, callInput, fitResult, isClientCall, toolName } from './fit-call.ts';
 import { asMade, fitAssistantPart, fitUserPart, isOwn, optionsFor, withOptions } from './fit-part.ts';
-import { type ProviderRuns, providerRuns } from './provider-runs.ts';
+import { ProviderRunFinder } from './provider-runs.ts';
 import type { Rendered, StoredMessage } from './render.ts';
 
 /** Stands where a call has no result in view: a provider refuses a call that nothing answers. */
@@ -17,10 +17,20 @@ export const noStart = 'The conversation before this point is not shown.';
 /** What the user says where the assistant is to go on by itself: after its own message, which is no question. */
 export const goOn = 'Go on.';
 
+interface Call {
+  /** Its id on the tape, and as shown. */
+  readonly onTape: string;
+  readonly id: string;
+  readonly name: string;
+  /** Whether no result of it is to come. */
+  readonly isLost: boolean;
+  result?: Part;
+}
+
 interface Turn {
   readonly message: StoredMessage;
-  /** Client-side calls of the message, in order: the id on the tape, the call as shown, and the result once found. */
-  readonly calls: { readonly onTape: string; readonly id: string; readonly name: string; result?: Part }[];
+  /** Client-side calls of the message, in order. */
+  readonly calls: readonly Call[];
   /** Whether it goes on with a call that the provider ran in the message before, so that nothing may part them. */
   readonly continues: boolean;
 }
@@ -32,25 +42,131 @@ interface Turn {
  * end, save for what the end leaves open.
  */
 export function fitTo(rendered: readonly Rendered[], target: Target = {}): StoredMessage[] {
-  const dialect = dialectOf(target);
-  const runs = providerRuns(rendered, dialect);
-  const turns: Turn[] = [];
-  const seen = new Set(runs.ids);
-  for (const item of rendered) {
-    if (item.type === 'result') answer(turns, item.part, dialect);
-    else turns.push(turnOf(item, { dialect, runs, seen }));
-  }
-  const messages: StoredMessage[] = [];
-  for (const turn of turns) {
-    if (turn.message.content.length === 0) continue;
-    push(messages, turn, dialect);
-    if (turn.calls.length > 0) messages.push({ role: 'tool', content: turn.calls.map(resultOf) });
-  }
-  return messages;
+  const plan = new FitPlan(target);
+  for (const item of rendered) plan.take(item);
+  plan.end();
+  const fitter = new Fitter(plan);
+  return [...rendered.flatMap((item) => fitter.take(item)), ...fitter.end()];
 }
 
-/** Adds a message to those before it, with what must stand between them. */
-function push(messages: StoredMessage[], { message, continues }: Turn, { alternates }: Dialect): void {
+/** What has to be known of all that is shown before the first message of it can be made. It is given everything once. */
+export class FitPlan {
+  readonly dialect: Dialect;
+  readonly runs: ProviderRunFinder;
+  /** The numbers of calls that have no result. */
+  readonly lost: Set<number> = new Set();
+  readonly #open = new Map<string, number[]>();
+  #messages = 0;
+  #calls = 0;
+
+  constructor(target: Target) {
+    this.dialect = dialectOf(target);
+    this.runs = new ProviderRunFinder(this.dialect);
+  }
+
+  take(item: Rendered): void {
+    if (item.type === 'result') {
+      const id = String(item.part.toolCallId);
+      const open = this.#open.get(id);
+      open?.pop();
+      if (open?.length === 0) this.#open.delete(id);
+      return;
+    }
+    this.runs.take(item, this.#messages);
+    this.#messages += 1;
+    if (item.message.role !== 'assistant') return;
+    const ids = item.message.content.filter(isClientCall).map((part) => String(part.toolCallId));
+    // Of two of one message, the first gets the first result.
+    for (const [i, id] of [...ids.entries()].reverse()) {
+      const open = this.#open.get(id);
+      if (open === undefined) this.#open.set(id, [this.#calls + i]);
+      else open.push(this.#calls + i);
+    }
+    this.#calls += ids.length;
+  }
+
+  end(): void {
+    this.runs.end();
+    for (const calls of this.#open.values()) for (const call of calls) this.lost.add(call);
+    this.#open.clear();
+  }
+}
+
+/**
+ * Makes the messages of a plan, in one more pass over the same: each comes as soon as the results of its calls are there, so that
+ * no more is held than lies between a call and its result.
+ */
+export class Fitter {
+  readonly #plan: FitPlan;
+  /** Ids of calls that are taken. */
+  readonly #seen: Set<string>;
+  readonly #turns: Turn[] = [];
+  /** Made, the last of which may yet be joined with what follows it. */
+  readonly #made: StoredMessage[] = [];
+  #messages = 0;
+  #calls = 0;
+
+  constructor(plan: FitPlan) {
+    this.#plan = plan;
+    this.#seen = new Set(plan.runs.ids);
+  }
+
+  /** What stands before all that the plan was given: the text of a state. */
+  begin(state: StoredMessage): void {
+    this.#made.push(state);
+  }
+
+  take(item: Rendered): readonly StoredMessage[] {
+    if (item.type === 'result') answer(this.#turns, item.part, this.#plan.dialect);
+    else this.#turns.push(this.#turnOf(item));
+    let ready = 0;
+    while (this.#turns[ready]?.calls.every(({ isLost, result }) => isLost || result !== undefined))
+      ready += 1;
+    for (const turn of this.#turns.splice(0, ready)) add(this.#made, turn, this.#plan.dialect);
+    return this.#made.splice(0, this.#made.length - 1);
+  }
+
+  end(): readonly StoredMessage[] {
+    return this.#made;
+  }
+
+  #turnOf(item: Rendered & { type: 'message' }): Turn {
+    const { dialect, runs, lost } = this.#plan;
+    const { message, provider: author } = item;
+    const { role } = message;
+    const number = this.#messages;
+    this.#messages += 1;
+    const calls: Call[] = [];
+    const fitted = (part: Part, index: number): Part | undefined => {
+      if (role !== 'assistant') return fitUserPart(part, dialect);
+      const own = isOwn(part, author, dialect);
+      if (!isClientCall(part))
+        return fitAssistantPart(part, { dialect, own, paired: runs.paired.get(number)?.has(index) === true });
+      const free = own && !dialect.checksNames;
+      const onTape = String(part.toolCallId);
+      const id = callId(onTape, free, this.#seen);
+      const name = toolName(String(part.toolName), free);
+      calls.push({ onTape, id, name, isLost: lost.has(this.#calls) });
+      this.#calls += 1;
+      const shown = { ...part, toolCallId: id, toolName: name, input: callInput(part.input) };
+      return own ? asMade(shown, dialect) : withOptions(shown, dialect);
+    };
+    const content = withoutLooseReasoning(
+      message.content.flatMap((part, index) => fitted(part, index) ?? []),
+    );
+    const options = optionsFor(message.providerOptions, dialect);
+    return {
+      message: { role, content, ...(options !== undefined && { providerOptions: options }) },
+      calls,
+      continues: runs.continuing.has(number),
+    };
+  }
+}
+
+/** Adds what a turn says to the messages before it, with what must stand between them. */
+function add(messages: StoredMessage[], turn: Turn, { alternates }: Dialect): void {
+  const { message, calls, continues } = turn;
+  if (message.content.length === 0) return;
   const last = messages.at(-1);
   if (message.role === 'user') {
     if (last?.role === 'user') {
@@ -61,39 +177,7 @@ function push(messages: StoredMessage[], { message, continues }: Turn, { alterna
   } else if (last === undefined) messages.push(said('user', noStart));
   else if (last.role === 'assistant' && !continues) messages.push(said('user', goOn));
   messages.push(message);
-}
-
-interface Context {
-  readonly dialect: Dialect;
-  readonly runs: ProviderRuns;
-  /** Ids of calls that are taken. */
-  readonly seen: Set<string>;
-}
-
-function turnOf(item: Rendered & { type: 'message' }, { dialect, runs, seen }: Context): Turn {
-  const { message, provider: author } = item;
-  const { role } = message;
-  const calls: Turn['calls'] = [];
-  const fitted = (part: Part, index: number): Part | undefined => {
-    if (role !== 'assistant') return fitUserPart(part, dialect);
-    const own = isOwn(part, author, dialect);
-    if (part.type !== 'tool-call' || part.providerExecuted === true)
-      return fitAssistantPart(part, { dialect, own, paired: runs.paired.get(message)?.has(index) === true });
-    const free = own && !dialect.checksNames;
-    const onTape = String(part.toolCallId);
-    const id = callId(onTape, free, seen);
-    const name = toolName(String(part.toolName), free);
-    calls.push({ onTape, id, name });
-    const shown = { ...part, toolCallId: id, toolName: name, input: callInput(part.input) };
-    return own ? asMade(shown, dialect) : withOptions(shown, dialect);
-  };
-  const content = withoutLooseReasoning(message.content.flatMap((part, index) => fitted(part, index) ?? []));
-  const options = optionsFor(message.providerOptions, dialect);
-  return {
-    message: { role, content, ...(options !== undefined && { providerOptions: options }) },
-    calls,
-    continues: runs.continuing.has(message),
-  };
+  if (calls.length > 0) messages.push({ role: 'tool', content: calls.map(resultOf) });
 }
 
 /** Reasoning that nothing follows led to nothing: providers refuse a message that ends with it. */
@@ -112,7 +196,7 @@ function answer(turns: readonly Turn[], part: Part, dialect: Dialect): void {
   }
 }
 
-function resultOf({ id, name, result }: Turn['calls'][number]): Part {
+function resultOf({ id, name, result }: Call): Part {
   return (
     result ?? {
       type: 'tool-result',

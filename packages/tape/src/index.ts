@@ -67,6 +67,7 @@ export {
   type LineIntention,
   lineHash,
 } from './lineage-line.ts';
+export type { Manifest } from './manifest.ts';
 export type { Merged } from './merge.ts';
 export { mergeCharsMax } from './merge-block.ts';
 export type { MergeDraft, MergeRequest, MergeStrategy } from './merge-plan.ts';
@@ -88,6 +89,16 @@ export type { Intention } from './outbox.ts';
 export { type Owner, processOwner, provablyDead } from './owner.ts';
 export { isHomeFile } from './place.ts';
 export type { Point } from './point.ts';
+export {
+  parsePolicy,
+  policyText,
+  rulesOf,
+  type ViewBase,
+  type ViewNarrowing,
+  type ViewPolicy,
+  type ViewRule,
+  type ViewRules,
+} from './policy.ts';
 export type { ForkPreview, MergePreview, PreviewEntry } from './preview.ts';
 export { isPrune, type PrunedOutput, prune, prunedOutputs } from './pruned.ts';
 export type { LineageQuery } from './read-lineage.ts';
@@ -95,7 +106,7 @@ export type { Redacted } from './redact.ts';
 export { renderState, type StoredMessage } from './render.ts';
 export type { Rewound } from './rewind.ts';
 export type { Hit, SearchQuery } from './search.ts';
-export { type Selection, select, type ViewPolicy, viewVersion } from './select.ts';
+export { type Selection, select, viewVersion } from './select.ts';
 export type { SessionInit } from './session.ts';
 export { openTapeStore, SqliteTapeStore, type StoreOptions } from './sqlite-store.ts';
 export type { StageInit } from './stage.ts';
@@ -118,7 +129,9 @@ export {
   summarizerKind,
   type Task,
 } from './tapes.ts';
+export { type CountTokens, entryTokens, estimateTokens, usedSinceStep } from './tokens.ts';
 export { type Touch, touchesOf } from './touch.ts';
 export type { Problem } from './verify.ts';
-export { estimateTokens, type View, type ViewOptions, view } from './view.ts';
+export { type View, type ViewOptions, view } from './view.ts';
+export { streamView, type ViewEnd } from './view-stream.ts';
 export { workerInstructions } from './worker-prompt.ts';

@@ -10,9 +10,9 @@ import type { LineageLine } from './lineage-line.ts';
 import { type Merged, mergedBefore } from './merge.ts';
 import { type MergeRequest, planMerge } from './merge-plan.ts';
 import { isStart, type Point, resolvePoint } from './point.ts';
+import type { ViewPolicy } from './policy.ts';
 import { readEntries, readMerges } from './read.ts';
 import { type LineageQuery, readLineage } from './read-lineage.ts';
-import type { ViewPolicy } from './select.ts';
 import type { Db } from './sqlite.ts';
 import type { EntryQuery } from './store.ts';
 import { liveRuns, type StreamChunk, savedChunks } from './stream.ts';
@@ -29,7 +29,7 @@ import {
 } from './tapes.ts';
 import { type Problem, tapesToVerify, verifyTape } from './verify.ts';
 import { verifyLineage, verifyRow } from './verify-lineage.ts';
-import { type Reach, viewEntries } from './view-source.ts';
+import { viewEntries } from './view-source.ts';
 
 /** The reading half of a store: nothing here changes what is on a tape. */
 export class SqliteTapeReader {
@@ -65,10 +65,8 @@ export class SqliteTapeReader {
     { policy = 'last-boundary', at = 'head' }: { policy?: ViewPolicy; at?: Point } = {},
   ): Iterable<Entry> {
     const tape = this.need(ref);
-    const head = resolvePoint(this.db, tape, at);
     // An anchor is looked for in what the session saw then, as the view itself does.
-    const reach = this.#reach({ ...tape, head_seq: head }, policy);
-    yield* viewEntries(this.db, tape, { reach, head });
+    yield* viewEntries(this.db, { ...tape, head_seq: resolvePoint(this.db, tape, at) }, policy);
   }
 
   merged(child: Ref, request: MergeRequest = {}): Merged | undefined {
@@ -178,11 +176,6 @@ export class SqliteTapeReader {
 
   protected need(ref: Ref): TapeRow {
     return needTape(this.db, this.realm, ref);
-  }
-
-  #reach(tape: TapeRow, policy: ViewPolicy): Reach {
-    if (typeof policy === 'string') return policy;
-    return { from: resolvePoint(this.db, tape, policy.fromAnchor) };
   }
 }
 

@@ -1,54 +1,139 @@
 import type { Entry, Seq } from './entry.ts';
 import { type Interval, lastMarked, visible } from './interval.ts';
+import { resolvePoint } from './point.ts';
+import { rulesOf, type ViewNarrowing, type ViewPolicy } from './policy.ts';
 import { readEntries } from './read.ts';
+import { isStructural } from './select.ts';
 import type { Db } from './sqlite.ts';
 import type { TapeRow } from './tapes.ts';
-
-/** Which entries a view needs: all that is visible, what follows the last boundary, or what follows a position. */
-export type Reach = 'full' | 'last-boundary' | { readonly from: Seq };
+import { windowStart } from './tokens.ts';
 
 /**
- * The entries that `view` needs, in order and no others, so that reading the current view costs the same however
- * long the history is.
+ * The entries that `view` needs for a policy, in order and no others, so that reading the current view, or a window of any, costs
+ * the same however long the history is. What a topic is goes back to the start.
+ * @param tape as it stood at the head that is asked for
+ * @throws TAPE_BAD_POLICY, TAPE_NO_ANCHOR
  */
-export function* viewEntries(
-  db: Db,
-  tape: TapeRow,
-  { reach, head }: { reach: Reach; head: Seq },
-): Generator<Entry> {
-  const spans = reachSpans(db, tape, { reach, head }).reverse();
-  const extra = structuralEntries(db, tape, head).filter(
-    ({ seq }) => !spans.some(({ lo, hi }) => seq > lo && seq <= hi),
-  );
-  for (const span of spans) {
+export function* viewEntries(db: Db, tape: TapeRow, policy: ViewPolicy): Generator<Entry> {
+  const { spans, extra } = needed(db, tape, policy);
+  for (const span of spans.toReversed()) {
     while (extra[0] !== undefined && extra[0].seq <= span.lo) yield* extra.splice(0, 1);
     yield* readEntries(db, tape, { from: span.lo + 1, to: span.hi });
   }
   yield* extra;
 }
 
-/** The spans to read, newest first. */
-function reachSpans(db: Db, tape: TapeRow, { reach, head }: { reach: Reach; head: Seq }): Interval[] {
-  if (reach === 'full') return [...visible(db, tape, head)];
+/** What is to be read: spans, newest first, and single entries that lie in none of them. */
+interface Needed {
+  readonly spans: readonly Interval[];
+  readonly extra: Entry[];
+}
+
+function needed(db: Db, tape: TapeRow, policy: ViewPolicy): Needed {
+  const { base, narrow } = rulesOf(policy);
+  const [first, ...rest] = narrow;
+  const isTopical = narrow.some((rule) => 'topic' in rule);
+  const whole = base === 'full' || isTopical ? [...visible(db, tape, tape.head_seq)] : undefined;
+  const { spans, start } =
+    whole !== undefined
+      ? { spans: whole, start: undefined }
+      : base === 'last-boundary'
+        ? sinceBoundary(db, tape)
+        : since(db, tape, typeof base === 'object' ? base.fromAnchor : 0);
+  const shown =
+    first === undefined || isTopical
+      ? spans
+      : windowed(db, tape, spans, { rules: [first, ...rest], prunes: base !== 'full' });
+  const single = [
+    ...structuralEntries(db, tape),
+    ...(start === undefined || !isIn(spans, start) ? [] : readEntries(db, tape, { from: start, to: start })),
+  ];
+  const extra = single
+    .filter(
+      (entry, i) =>
+        entry.mark !== undefined &&
+        !isIn(shown, entry.seq) &&
+        single.findIndex(({ seq }) => seq === entry.seq) === i,
+    )
+    .toSorted((a, b) => a.seq - b.seq);
+  return { spans: shown, extra };
+}
+
+function isIn(spans: readonly Interval[], seq: Seq): boolean {
+  return spans.some(({ lo, hi }) => seq > lo && seq <= hi);
+}
+
+interface Begun {
+  readonly spans: readonly Interval[];
+  /** The entry that begins the view. */
+  readonly start?: Seq | undefined;
+}
+
+/** What follows the last boundary, and what it kept. */
+function sinceBoundary(db: Db, tape: TapeRow): Begun {
   const spans: Interval[] = [];
-  let keep = typeof reach === 'object' ? reach.from : undefined;
-  for (const interval of visible(db, tape, head)) {
-    if (keep === undefined) {
-      const boundary = lastMarked(db, tape, 'boundary', interval);
-      if (boundary !== undefined) keep = Math.min(boundary.ref ?? boundary.seq, boundary.seq);
-    }
-    const lo = keep === undefined ? interval.lo : Math.max(interval.lo, keep - 1);
+  for (const interval of visible(db, tape, tape.head_seq)) {
+    const boundary = lastMarked(db, tape, 'boundary', interval);
+    if (boundary !== undefined)
+      return {
+        spans: [
+          ...spans,
+          ...clipped(db, tape, interval, Math.min(boundary.ref ?? boundary.seq, boundary.seq)),
+        ],
+        start: boundary.seq,
+      };
+    if (interval.lo < interval.hi) spans.push(interval);
+  }
+  return { spans };
+}
+
+/** What is visible of an interval and before it, from a position on. */
+function clipped(db: Db, tape: TapeRow, { hi }: Interval, keep: Seq): readonly Interval[] {
+  const spans: Interval[] = [];
+  for (const interval of visible(db, tape, hi)) {
+    const lo = Math.max(interval.lo, keep - 1);
     if (lo < interval.hi) spans.push({ lo, hi: interval.hi });
-    if (keep !== undefined && interval.lo < keep) break;
+    if (interval.lo < keep) break;
   }
   return spans;
 }
 
-/** A fork's own `fork/start` and `intention`: no rewind or boundary hides them. */
-function structuralEntries(db: Db, tape: TapeRow, head: Seq): Entry[] {
+function since(db: Db, tape: TapeRow, anchor: Seq | string): Begun {
+  const seq = resolvePoint(db, tape, anchor);
+  return { spans: clipped(db, tape, { lo: 0, hi: tape.head_seq }, seq), start: seq };
+}
+
+/** The part of spans that windows leave. */
+function windowed(
+  db: Db,
+  tape: TapeRow,
+  spans: readonly Interval[],
+  { rules, prunes }: { readonly rules: readonly ViewNarrowing[]; readonly prunes: boolean },
+): readonly Interval[] {
+  let left = spans;
+  for (const rule of rules) {
+    if (!('window' in rule)) continue;
+    const from = windowStart(newestFirst(db, tape, left), rule.window, { prunes });
+    if (from !== undefined)
+      left = left.flatMap(({ lo, hi }) => (hi < from ? [] : [{ lo: Math.max(lo, from - 1), hi }]));
+  }
+  return left;
+}
+
+/** How many entries are read at a time, backwards. */
+const pageRows = 64;
+
+function* newestFirst(db: Db, tape: TapeRow, spans: readonly Interval[]): Generator<Entry> {
+  for (const { lo, hi } of spans)
+    for (let to = hi; to > lo; to -= pageRows) {
+      const page = [...readEntries(db, tape, { from: Math.max(lo, to - pageRows) + 1, to })];
+      for (const entry of page.reverse()) if (!isStructural(entry)) yield entry;
+    }
+}
+
+/** A fork's own `fork/start` and `intention`. */
+function structuralEntries(db: Db, tape: TapeRow): Entry[] {
   if (tape.parent_id === null) return [];
-  const to = Math.min(tape.base_seq + 2, head);
-  return [...readEntries(db, tape, { from: tape.base_seq + 1, to, own: true })].filter(
-    ({ name }) => name === 'fork/start' || name === 'intention',
-  );
+  const to = Math.min(tape.base_seq + 2, tape.head_seq);
+  return [...readEntries(db, tape, { from: tape.base_seq + 1, to, own: true })].filter(isStructural);
 }

@@ -1,23 +1,42 @@
-import { type StoredMessage, type ViewPolicy, view as viewOf } from '@tapedeck/tape';
+import {
+  type Entry,
+  isObject,
+  type Json,
+  parsePolicy,
+  type SqliteTapeStore,
+  type StoredMessage,
+  streamView,
+  TapeError,
+  type View,
+  type ViewOptions,
+  type ViewPolicy,
+  view as viewOf,
+} from '@tapedeck/tape';
 import { modelOptions } from '../deck-config.ts';
 import { UsageError } from '../errors.ts';
 import { showInstructions } from '../instructions.ts';
 import { partText } from '../output/entry.ts';
+import { manifestLines } from '../output/manifest.ts';
 import { safe } from '../output/safe.ts';
-import { needSession, pointOf, readPlace } from '../place.ts';
-import { defineVerb, type Verb } from '../verb.ts';
+import { needSession, readPlace } from '../place.ts';
+import { type Context, defineVerb, type Verb } from '../verb.ts';
 
 export const view: Verb = defineVerb({
   command: 'view <place>',
   group: 'Look',
   summary: 'Show what the model sees of a session',
   detail:
-    'A view is computed from the entries, the policy and the target provider, and from nothing else. --instructions shows ' +
-    'what the model is told before it, put together as for a run from here now; what is left out is on stderr.',
+    'A view is computed from the entries, the policy and the target provider, and from nothing else. A policy tells where it begins ' +
+    'and what of that is shown, one rule after the other. --explain tells of each entry why it is in or out, and what the view was ' +
+    'made of; of an answer, also what its model was asked with, and whether that still comes out the same. --jsonl prints a message ' +
+    'a line: a full view of a long history is then never in memory. --instructions shows what the model is told before it, put ' +
+    'together as for a run from here now; what is left out is on stderr.',
   examples: [
     ['tape view main', 'From the last handoff on'],
     ['tape view main --policy full --target anthropic', 'Everything, as it would be sent to Anthropic'],
+    ['tape view main --policy full,topic:billing,window:20', 'The last 20 messages of a topic'],
     ['tape view main --explain', 'And why each entry is in or out'],
+    ['tape view main@42 --explain', 'And what the model was asked with that gave the answer at 42'],
     ['tape view main --instructions', 'What its model would be told before that'],
   ],
   options: (y) =>
@@ -31,7 +50,8 @@ export const view: Verb = defineVerb({
         type: 'string',
         requiresArg: true,
         default: 'last-boundary',
-        describe: 'last-boundary, full, or from-anchor:ANCHOR',
+        describe:
+          'last-boundary, full or from-anchor:ANCHOR; after a comma, window:N (messages), window:N-tokens, topic:ANCHOR',
       })
       .option('target', { type: 'string', requiresArg: true, describe: 'Provider: anthropic, openai, …' })
       .option('explain', { type: 'boolean', describe: 'Tell why each entry is in or out' })
@@ -40,9 +60,12 @@ export const view: Verb = defineVerb({
         describe: 'Show the instructions in place of the view (these take --model and --config)',
       }),
   run: async (args, context) => {
-    const { reading, answer } = context;
     const policy = readPolicy(args.policy);
-    return await reading(async (store) => {
+    const options = {
+      policy,
+      ...(args.target !== undefined && { target: { provider: args.target } }),
+    };
+    return await context.reading(async (store) => {
       const { session, point = 'head' } = readPlace(store, args.place);
       const info = needSession(store, session);
       if (args.instructions === true) {
@@ -52,39 +75,98 @@ export const view: Verb = defineVerb({
           );
         return await showInstructions({ store, session: info }, args, context);
       }
-      const { id } = info;
-      const at = store.resolve(id, point);
-      // Explaining is about what is left out as well, so it reads all that there is.
-      const entries =
-        args.explain === true ? store.read(id, { to: at }) : store.viewEntries(id, { policy, at });
-      const pinned =
-        typeof policy === 'string' ? policy : { fromAnchor: store.resolve(id, policy.fromAnchor) };
-      const shown = viewOf(entries, {
-        policy: pinned,
-        ...(args.target !== undefined && { target: { provider: args.target } }),
-      });
-      const { messages, digest, tokens, from, to } = shown;
-      const explain = args.explain === true ? { explain: shown.explain() } : {};
-      const why =
-        args.explain === true ? shown.explain().map((e) => `${e.in ? '+' : '-'} @${e.seq} ${e.why}`) : [];
-      await answer({
-        json: { messages, digest, tokens, from, to, ...explain },
-        quiet: digest,
-        human: safe([...messages.map(messageText), ...why, `(~${tokens} tokens, @${from}-${to})`].join('\n')),
-      });
+      const at = store.resolve(info.id, point);
+      const read = () => store.viewEntries(info.id, { policy, at });
+      if (args.explain === true)
+        await explain({ store, id: info.id, at, shown: viewOf(read(), options) }, options, context);
+      else if (context.options.jsonl === true)
+        for await (const message of streamView(read, options))
+          await context.io.out(`${JSON.stringify(message)}\n`);
+      else await answer(viewOf(read(), options), {}, context);
       return 0;
     });
   },
 });
 
 function readPolicy(text: string): ViewPolicy {
-  if (text === 'last-boundary' || text === 'full') return text;
-  const anchor = /^from-anchor:(.+)$/.exec(text)?.[1];
-  if (anchor === undefined)
-    throw new UsageError(
-      `cannot view by policy '${text}': it must be last-boundary, full or from-anchor:ANCHOR`,
-    );
-  return { fromAnchor: String(pointOf(anchor)) };
+  try {
+    return parsePolicy(text);
+  } catch (error) {
+    throw error instanceof TapeError ? new UsageError(error.message) : error;
+  }
+}
+
+async function answer(
+  { messages, digest, tokens, from, to }: View,
+  { json = {}, lines = [] }: { readonly json?: object; readonly lines?: readonly string[] },
+  context: Context,
+): Promise<void> {
+  await context.answer({
+    json: { messages, digest, tokens, from, to, ...json },
+    quiet: digest,
+    human: safe([...messages.map(messageText), ...lines, `(~${tokens} tokens, @${from}-${to})`].join('\n')),
+  });
+}
+
+interface Explained {
+  readonly store: SqliteTapeStore;
+  readonly id: string;
+  readonly at: number;
+  readonly shown: View;
+}
+
+async function explain(
+  { store, id, at, shown }: Explained,
+  options: ViewOptions,
+  context: Context,
+): Promise<void> {
+  // Explaining is about what is left out as well, so it reads all that there is.
+  const why = viewOf(store.read(id, { to: at }), options).explain();
+  const manifest = shown.manifest();
+  const asked = askedWith(store, id, at);
+  await answer(
+    shown,
+    {
+      json: { explain: why, manifest, ...(asked !== undefined && { asked }) },
+      lines: [
+        ...why.map((e) => `${e.in ? '+' : '-'} @${e.seq} ${e.why}`),
+        ...manifestLines('this view', manifest),
+        ...(asked === undefined ? [] : manifestLines(`what @${at} answers`, asked)),
+      ],
+    },
+    context,
+  );
+}
+
+/** What the answer at a position was given to, as it was recorded, and whether the same comes out of the tape now. */
+function askedWith(store: SqliteTapeStore, id: string, at: number): Record<string, Json> | undefined {
+  const [entry] = store.read(id, { from: at, to: at });
+  if (entry === undefined || !isObject(entry.meta.view)) return undefined;
+  const { instructions_digest, tools_digest, view: manifest } = entry.meta;
+  return {
+    ...manifest,
+    ...(instructions_digest !== undefined && { instructions_digest }),
+    ...(tools_digest !== undefined && { tools_digest }),
+    same: digestAgain(store, id, entry) === manifest.digest,
+  };
+}
+
+/** The digest of the view that an answer was given to, made again; nothing where it cannot be. */
+function digestAgain(
+  store: SqliteTapeStore,
+  id: string,
+  { meta: { view: manifest } }: Entry,
+): string | undefined {
+  if (!isObject(manifest) || typeof manifest.policy !== 'string' || typeof manifest.head !== 'number')
+    return undefined;
+  try {
+    const policy = parsePolicy(manifest.policy);
+    const target = typeof manifest.target === 'string' ? { target: { provider: manifest.target } } : {};
+    return viewOf(store.viewEntries(id, { policy, at: manifest.head }), { policy, ...target }).digest;
+  } catch {
+    // What another program has written there need not be a manifest.
+    return undefined;
+  }
 }
 
 function messageText({ role, content }: StoredMessage): string {

@@ -1,0 +1,126 @@
+import type { Entry, Seq } from './entry.ts';
+import { isObject } from './json.ts';
+import { policyText, type ViewPolicy } from './policy.ts';
+import { isPrune, prunedOutputs } from './pruned.ts';
+import { renderEntry, type StoredMessage } from './render.ts';
+
+/** Counts the tokens of a text. */
+export type CountTokens = (text: string) => number;
+
+/** How many tokens messages take: by the count that is given, else characters of texts and of the JSON of all else, divided by four (J18). */
+export function estimateTokens(messages: readonly StoredMessage[], count?: CountTokens): number {
+  const counter = new TokenCounter(count);
+  for (const message of messages) counter.take(message);
+  return counter.tokens;
+}
+
+/** Estimates the tokens of messages that come one after the other. */
+export class TokenCounter {
+  readonly #count: CountTokens | undefined;
+  #sum = 0;
+
+  constructor(count: CountTokens | undefined) {
+    this.#count = count;
+  }
+
+  take({ content }: StoredMessage): void {
+    for (const part of content) {
+      const text = typeof part.text === 'string' ? part.text : JSON.stringify(part);
+      this.#sum += this.#count === undefined ? text.length : this.#count(text);
+    }
+  }
+
+  get tokens(): number {
+    return this.#count === undefined ? Math.ceil(this.#sum / 4) : this.#sum;
+  }
+}
+
+/** How many tokens an entry adds to a view. `pruned`: how large its output was, which is left out. */
+export function entryTokens(entry: Entry, count?: CountTokens, pruned?: number): number {
+  const rendered = renderEntry(entry, pruned);
+  if (rendered === undefined) return 0;
+  return estimateTokens(
+    [rendered.type === 'message' ? rendered.message : { role: 'tool', content: [rendered.part] }],
+    count,
+  );
+}
+
+/**
+ * How much of a model's window a session takes: what its provider said of the last step, and an estimate of what came
+ * after it (K24). Nothing where no step has told of what is shown now: what came before a boundary or a pruning, what began
+ * elsewhere, or what a fork inherited in part, was another prompt.
+ * @param entries what the view shows and what begins it, in order of position
+ */
+export function usedSinceStep(
+  entries: readonly Entry[],
+  {
+    policy = 'last-boundary',
+    count,
+  }: { readonly policy?: ViewPolicy; readonly count?: CountTokens | undefined } = {},
+): number | undefined {
+  const changed = entries.findLast((entry) => entry.mark === 'boundary' || isPrune(entry));
+  const step = entries.findLast((entry) => !entry.inherited && isStep(entry));
+  const said = step === undefined ? 0 : usageTotal(step);
+  if (step === undefined || said === 0) return undefined;
+  if (changed !== undefined && changed.seq > step.seq) return undefined;
+  if (!isSameBeginning(step, { policy, from: entries[0]?.seq })) return undefined;
+  return entries
+    .filter(({ seq }) => seq > step.seq)
+    .reduce((sum, entry) => sum + entryTokens(entry, count), said);
+}
+
+/** An answer whose provider told what it took. */
+function isStep(entry: Entry): boolean {
+  const { kind, payload, meta } = entry;
+  return kind === 'message' && isObject(payload) && payload.role === 'assistant' && isObject(meta.usage);
+}
+
+/** All tokens of a model call, as its answer's meta has them: its parts do not overlap (G11, K25). */
+function usageTotal({ meta: { usage } }: Entry): number {
+  if (!isObject(usage)) return 0;
+  return ['input', 'output', 'reasoning', 'cacheRead', 'cacheWrite']
+    .map((part) => usage[part])
+    .reduce(
+      (sum: number, tokens) => sum + (Number.isSafeInteger(tokens) ? Math.max(0, Number(tokens)) : 0),
+      0,
+    );
+}
+
+/** Whether an answer was given to what a view of a policy begins with; one that does not tell was given to what follows the last boundary. */
+function isSameBeginning(
+  { meta: { view } }: Entry,
+  { policy, from }: { readonly policy: ViewPolicy; readonly from: Seq | undefined },
+): boolean {
+  const now = policyText(policy);
+  if (!isObject(view)) return now === 'last-boundary';
+  const [first] = Array.isArray(view.in) ? view.in : [];
+  return view.policy === now && Array.isArray(first) && first[0] === from;
+}
+
+/**
+ * Where the newest part of a history begins that has so many messages, or takes at most so many tokens; nothing when that is all
+ * of it. It begins at a message, and holds at least the last one.
+ * @param newestFirst read no further than is needed
+ */
+export function windowStart(
+  newestFirst: Iterable<Entry>,
+  window: number | { readonly tokens: number },
+  { prunes }: { readonly prunes: boolean },
+): Seq | undefined {
+  const limit = typeof window === 'number' ? undefined : window.tokens;
+  const pruned = new Map<Seq, number>();
+  let [messages, tokens] = [0, 0];
+  let start: Seq | undefined;
+  for (const entry of newestFirst) {
+    if (limit !== undefined) {
+      if (prunes && isPrune(entry)) for (const [seq, was] of prunedOutputs([entry])) pruned.set(seq, was);
+      tokens += entryTokens(entry, undefined, pruned.get(entry.seq));
+      if (tokens > limit && start !== undefined) return start;
+    }
+    if (entry.kind !== 'message') continue;
+    start = entry.seq;
+    messages += 1;
+    if (limit === undefined ? messages === window : tokens > limit) return start;
+  }
+  return undefined;
+}

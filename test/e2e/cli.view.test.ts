@@ -1,0 +1,103 @@
+import { writeFileSync } from 'node:fs';
+import { anchor, assistant, handoff, user } from '@tapedeck/tape';
+import { expect, test } from 'vitest';
+import { json, jsonError } from '../support/cli.ts';
+import { type TempHome, tempHome } from '../support/temp-home.ts';
+
+function script(home: TempHome, ...answers: object[]): string {
+  writeFileSync(home.file('answers.json'), JSON.stringify(answers));
+  return `script:${home.file('answers.json')}`;
+}
+
+test('view --explain tells of an answer what its model was asked with, and whether it comes out the same', async () => {
+  using home = tempHome();
+  home.session('main', user('old'), handoff('next', { summary: 'So far.' }));
+  await home.here(['run', 'main', 'Go', '--model', script(home, { text: 'Done.' }), '--no-config']);
+  const { stdout } = await home.tape(['view', 'main@5', '--explain']);
+  expect(stdout.replaceAll(/[0-9a-f]{64}/g, 'DIGEST')).toMatchInlineSnapshot(`
+    "[user] The conversation history before this point was compacted into the following summary:
+    <summary>
+    So far.
+    </summary>
+    Go
+    [assistant] Done.
+    - @1 before next@3
+    - @2 before next@3
+    + @3 its state begins the view
+    + @4 in view
+    + @5 in view
+    this view: last-boundary, version 3, of @5, ~30 tokens
+      in: @3-5
+      out: @1-2 before next@3
+      digests: messages DIGEST
+    what @5 answers: last-boundary, version 3 for script, of @4, ~30 tokens
+      in: @3-4
+      out: @1-2 before next@3
+      digests: messages DIGEST
+      made again, it is the same
+    (~30 tokens, @3-5)
+    "
+  `);
+  const { asked, manifest } = json<{ asked: object; manifest: object }>(
+    await home.here(['view', 'main@5', '--explain', '--json']),
+  );
+  expect(asked).toMatchObject({ policy: 'last-boundary', version: 3, head: 4, in: [[3, 4]], same: true });
+  expect(manifest).toMatchObject({ head: 5, in: [[3, 5]], out: [[1, 2, 'before next@3']] });
+  await home.here(['redact', 'main@4', '--reason', 'secret']);
+  expect(json(await home.here(['view', 'main@5', '--explain', '--json']))).toMatchObject({
+    asked: { same: false },
+  });
+});
+
+test('view by windows and topics', async () => {
+  using home = tempHome();
+  home.session('main', anchor('a'), user('1'), assistant('2'), anchor('b'), user('3'));
+  const shown = async (policy: string) =>
+    (await home.here(['view', 'main', '--policy', policy])).stdout.split('\n').slice(0, -2).join(' ');
+  expect(await shown('window:1')).toBe('[user] 3');
+  expect(await shown('full,topic:a')).toBe('[user] 1 [assistant] 2');
+  expect(await shown('topic:a,window:1')).toContain('[assistant] 2');
+  expect(jsonError(await home.here(['view', 'main', '--policy', 'topic:c', '--json']))).toMatchObject({
+    code: 'TAPE_NO_ANCHOR',
+    hint: 'list anchors with: tape log main --kind anchor',
+  });
+  const refused = await home.here(['view', 'main', '--policy', 'window:2,full', '--json']);
+  expect(refused.code).toBe(2);
+  expect(jsonError(refused)).toMatchObject({ code: 'CLI_USAGE' });
+});
+
+test('view --jsonl prints a message a line, the same as --json', async () => {
+  using home = tempHome();
+  home.session('main', user('1'), assistant('2'), user('3'));
+  const { stdout } = await home.here(['view', 'main', '--policy', 'full', '--jsonl']);
+  const { messages } = json<{ messages: unknown[] }>(await home.here(['view', 'main', '--json']));
+  expect(
+    stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line)),
+  ).toEqual(messages);
+});
+
+test('config.yaml says what models are shown', async () => {
+  using home = tempHome();
+  home.session('main', user('1'), assistant('2'), user('3'));
+  const config = (text: string) => writeFileSync(home.file('config.yaml'), text);
+  const run = async () =>
+    await home.here(['run', 'main', '--model', script(home, { text: 'Well.' }), '--json', '--no-config']);
+  config('view: window:1\n');
+  expect((await run()).code).toBe(0);
+  expect(json(await home.here(['view', 'main@5', '--explain', '--json']))).toMatchObject({
+    asked: { policy: 'last-boundary,window:1', in: [[4, 4]] },
+  });
+  for (const [text, says] of [
+    ['view: full', 'a model is shown what follows the last boundary'],
+    ['view: windows:2', "'windows:2' is none of"],
+    ['view: 3', 'must be windows and topics'],
+  ] as const) {
+    config(`${text}\n`);
+    const refused = await run();
+    expect([refused.code, jsonError(refused).code]).toEqual([2, 'CLI_BAD_CONFIG']);
+    expect(jsonError(refused).message).toContain(says);
+  }
+});

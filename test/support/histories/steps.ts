@@ -1,0 +1,10 @@
+import fc from 'fast-check';
+
+/** A step is a number, which is not worth making smaller: how many there are is. */
+const step = fc.noShrink(fc.nat(0x7fff_ffff));
+
+/** What is done in a history, step by step; most are short. */
+export const anySteps: fc.Arbitrary<readonly number[]> = fc.oneof(
+  { weight: 4, arbitrary: fc.array(step, { minLength: 4, maxLength: 11, size: 'max' }) },
+  { weight: 1, arbitrary: fc.array(step, { minLength: 12, maxLength: 40, size: 'max' }) },
+);

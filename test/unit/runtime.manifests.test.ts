@@ -1,0 +1,159 @@
+import type { DeckConfig } from '@tapedeck/runtime';
+import {
+  anchor,
+  assistant,
+  type Entry,
+  isObject,
+  type JsonObject,
+  parsePolicy,
+  type SqliteTapeStore,
+  toolCall,
+  toolResult,
+  user,
+  view,
+} from '@tapedeck/tape';
+import { tool } from 'ai';
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { scriptedDeck } from '../support/scripted.ts';
+import { served } from '../support/served.ts';
+
+const note = tool({ inputSchema: z.object({}), execute: () => 'Noted.' });
+
+/** What each model call was asked with, in order, with the entry that tells. */
+function asked(
+  store: SqliteTapeStore,
+  session = 'main',
+): { entry: Entry; view: JsonObject; meta: JsonObject }[] {
+  return [...store.read(session, { own: true })].flatMap((entry) =>
+    [entry.meta as JsonObject, isObject(entry.payload) ? entry.payload : {}].flatMap((meta) =>
+      isObject(meta.view) ? [{ entry, view: meta.view, meta }] : [],
+    ),
+  );
+}
+
+/** The digest of the view that a manifest tells of, made again from the tape. */
+function again(store: SqliteTapeStore, { entry, view: told }: { entry: Entry; view: JsonObject }): string {
+  const policy = parsePolicy(String(told.policy));
+  const entries = store.viewEntries(entry.session, { policy, at: Number(told.head) });
+  return view(entries, { policy, target: { provider: String(told.target) } }).digest;
+}
+
+test('each answer tells what its model was shown, so that the same can be made again', async () => {
+  await using home = await scriptedDeck(
+    [{ toolCalls: [{ name: 'note', input: {} }] }, { text: 'Done.' }, { text: 'And again.' }],
+    { tools: { note }, instructions: 'Be brief.' },
+  );
+  const main = await home.deck.session('main');
+  await main.run('Go.');
+  await main.handoff('next', { summary: 'All is noted.' });
+  await main.run('On.');
+  const calls = asked(home.store);
+  expect(calls.map(({ view: { policy, version, in: within } }) => [policy, version, within])).toEqual([
+    ['last-boundary', 3, [[1, 2]]],
+    ['last-boundary', 3, [[1, 4]]],
+    ['last-boundary', 3, [[6, 7]]],
+  ]);
+  expect(calls.at(-1)?.view.out).toEqual([[1, 5, 'before next@6']]);
+  for (const call of calls) {
+    expect(again(home.store, call)).toBe(call.view.digest);
+    expect(call.meta).toMatchObject({
+      instructions_digest: expect.stringMatching(/^[0-9a-f]{64}$/),
+      tools_digest: expect.stringMatching(/^[0-9a-f]{64}$/),
+    });
+  }
+  expect(new Set(calls.map(({ meta }) => meta.tools_digest)).size).toBe(1);
+});
+
+test('other tools have another digest, and none has none', async () => {
+  const digests: unknown[] = [];
+  const other = tool({ description: 'Notes.', inputSchema: z.object({}), execute: () => 'Noted.' });
+  const offers: NonNullable<DeckConfig['tools']>[] = [{}, { note }, { note: other }];
+  for (const tools of offers) {
+    await using home = await scriptedDeck([{ text: 'Well.' }], { tools });
+    await (await home.deck.session('main')).run('Go.');
+    digests.push(asked(home.store)[0]?.meta.tools_digest);
+  }
+  expect(digests[0]).toBeUndefined();
+  expect(new Set(digests).size).toBe(3);
+});
+
+test('a call that fails, is tried again or breaks off tells it, too', async () => {
+  let calls = 0;
+  await using s = await served(
+    () => {
+      calls += 1;
+      return calls === 1 ? { status: 503, message: 'busy' } : { status: 400, message: 'never' };
+    },
+    { limits: { retries: 1, retryDelayMs: 1 } },
+  );
+  expect(await s.main.run('Go.')).toMatchObject({ finish: 'error' });
+  const told = asked(s.store);
+  expect(told.map(({ entry }) => entry.name)).toEqual(['run/retrying', 'run/error']);
+  for (const call of told) expect(again(s.store, call)).toBe(call.view.digest);
+});
+
+test('what is used is what the provider said of the last step, as long as the view begins where it did', async () => {
+  await using s = await served(() => ({ text: 'Fine.', usage: [900, 100] }), { view: { window: 2 } });
+  await s.main.run('One.');
+  await s.main.run('x'.repeat(400));
+  const [first, second] = asked(s.store).map(({ view: told }) => Number(told.tokens));
+  // The first is an estimate; the second begins elsewhere than the first, and is one too.
+  expect([first ?? 0, second ?? 0].every((tokens) => tokens > 0 && tokens < 200)).toBe(true);
+  await using whole = await served(() => ({ text: 'Fine.', usage: [900, 100] }));
+  await whole.main.run('One.');
+  expect((await whole.main.view()).tokens).toBe(1_000);
+  await whole.main.run('x'.repeat(400));
+  expect(asked(whole.store).map(({ view: told }) => told.tokens)[1]).toBe(1_100);
+});
+
+test("a deck's window is what its models are shown, and a summary is made of all", async () => {
+  const sent: string[] = [];
+  await using s = await served(
+    (request) => {
+      sent.push(JSON.stringify(request.messages));
+      return { text: `Answer ${sent.length}.` };
+    },
+    { view: { window: 3 }, compaction: { keep: { turns: 1 } } },
+  );
+  for (const n of [1, 2, 3]) await s.main.run(`Question ${n} ${'of many words '.repeat(20)}`);
+  expect(sent[2]).toContain('Question 2');
+  expect(sent[2]).not.toContain('Question 1');
+  expect((await s.main.view()).messages).toHaveLength(4);
+  const made = await s.main.compact();
+  expect(made).toMatchObject({ range: [1, 5] });
+  expect(sent[3]).toContain('Question 1');
+});
+
+test('a topic is what a model is shown of it', async () => {
+  const sent: string[] = [];
+  await using s = await served(
+    (request) => {
+      sent.push(JSON.stringify(request.messages));
+      return { text: 'Fine.' };
+    },
+    { view: { topic: 'billing' } },
+  );
+  s.store.append('main', [user('About ships.'), assistant('Aye.'), anchor('billing')]);
+  await s.main.run('About bills.');
+  expect(sent[0]).toContain('About bills.');
+  expect(sent[0]).not.toContain('About ships.');
+  expect(asked(s.store)[0]?.view.policy).toBe('last-boundary,topic:billing');
+});
+
+test('a topic that a session does not have is an error, and asks no model', async () => {
+  await using s = await served(() => ({ text: 'Fine.' }), { view: { topic: 'billing' } });
+  await expect((async () => await s.main.run('About bills.'))()).rejects.toMatchObject({
+    code: 'TAPE_NO_ANCHOR',
+  });
+  expect(s.provider.requests).toEqual([]);
+});
+
+test('a call outside of the window is never shown without its result', async () => {
+  await using s = await served(() => ({ text: 'Fine.' }), { view: { window: 2 } });
+  s.store.append('main', [user('Go.'), assistant([toolCall('c', 'note', {})])]);
+  s.store.append('main', [toolResult({ toolCallId: 'c', toolName: 'note' }, 'Noted.'), assistant('Done.')]);
+  await s.main.run('And?');
+  expect(s.provider.requests).toHaveLength(1);
+  expect(JSON.stringify(s.provider.requests[0]?.messages)).not.toContain('tool');
+});

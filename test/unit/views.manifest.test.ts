@@ -1,0 +1,197 @@
+import {
+  anchor,
+  assistant,
+  compaction,
+  type Manifest,
+  note,
+  prune,
+  type SqliteTapeStore,
+  streamView,
+  toolCall,
+  toolResult,
+  user,
+  type ViewPolicy,
+  view,
+  viewVersion,
+} from '@tapedeck/tape';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { anyHistory } from '../support/golden/arbitrary-history.ts';
+import { openStore } from '../support/store.ts';
+
+function manifest(store: SqliteTapeStore, policy: ViewPolicy, name = 'main'): Manifest {
+  return view(store.viewEntries(name, { policy }), { policy }).manifest();
+}
+
+/** The ranges that are in and out. */
+function ranges(store: SqliteTapeStore, policy: ViewPolicy = 'last-boundary', name = 'main') {
+  const { in: within, out } = manifest(store, policy, name);
+  return { in: within, out };
+}
+
+describe('what a view was made of', () => {
+  test('is its policy, its rules, its head, its ranges, its size and its digest', () => {
+    using store = openStore();
+    store.session('main');
+    store.append('main', [user('1'), assistant('2')]);
+    const shown = view(store.viewEntries('main'), { target: { provider: 'anthropic' } });
+    expect(shown.manifest()).toEqual({
+      policy: 'last-boundary',
+      version: viewVersion,
+      target: 'anthropic',
+      head: 3,
+      in: [[1, 3]],
+      out: [],
+      tokens: shown.tokens,
+      digest: shown.digest,
+    });
+  });
+
+  test('tells why what is out of it is out, though it was not read', () => {
+    using store = openStore();
+    store.session('main');
+    store.append('main', [user('2'), user('3'), user('4')]);
+    store.rewind('main', 3);
+    store.append('main', [user('6'), user('7')]);
+    expect(ranges(store)).toEqual({
+      in: [
+        [1, 3],
+        [6, 7],
+      ],
+      out: [[4, 5, 'rewound']],
+    });
+    expect(ranges(store, ['full', { window: 3 }])).toEqual({
+      in: [
+        [3, 3],
+        [6, 7],
+      ],
+      out: [
+        [1, 2, 'older than the window'],
+        [4, 5, 'rewound'],
+      ],
+    });
+    store.append('main', [compaction({ summary: 'S', range: [1, 6] }, { keepFrom: 7 })]);
+    store.append('main', [user('9'), anchor('t'), user('11')]);
+    expect(ranges(store)).toEqual({ in: [[7, 11]], out: [[1, 6, 'before compaction@8']] });
+    expect(ranges(store, { window: 1 })).toEqual({
+      in: [
+        [8, 8],
+        [11, 11],
+      ],
+      out: [
+        [1, 6, 'before compaction@8'],
+        [7, 7, 'older than the window'],
+        [9, 10, 'older than the window'],
+      ],
+    });
+    expect(ranges(store, { topic: 't' })).toEqual({
+      in: [
+        [8, 8],
+        [10, 11],
+      ],
+      out: [
+        [1, 6, 'before compaction@8'],
+        [7, 7, 'not of topic t'],
+        [9, 9, 'not of topic t'],
+      ],
+    });
+  });
+
+  test('of a fork begins where the fork does', () => {
+    using store = openStore();
+    store.session('main');
+    store.append('main', [user('2'), anchor('a'), user('4')]);
+    store.fork('main', { name: 'since', since: 'a', intention: { nextSteps: 'Look.' } });
+    store.append('since', [user('7')]);
+    expect(ranges(store, 'last-boundary', 'since')).toEqual({ in: [[4, 7]], out: [] });
+    store.fork('main', { name: 'fresh', fresh: true });
+    expect(ranges(store, 'last-boundary', 'fresh')).toEqual({ in: [[5, 5]], out: [] });
+  });
+
+  test('counts the outputs that are left out', () => {
+    using store = openStore();
+    store.session('main');
+    store.append('main', [
+      assistant([toolCall('c', 'read', {})]),
+      toolResult({ toolCallId: 'c', toolName: 'read' }, 'x'.repeat(99)),
+      prune([{ seq: 3, toolCallId: 'c', tokens: 25 }], { trigger: 'manual' }),
+    ]);
+    expect(manifest(store, 'last-boundary').pruned).toBe(1);
+    expect(manifest(store, 'full').pruned).toBeUndefined();
+  });
+
+  test('is small, however long the session is', () => {
+    using store = openStore();
+    store.session('main');
+    for (let i = 0; i < 300; i += 1) store.append('main', [user('ask'), note('x', {}), assistant('say')]);
+    expect(JSON.stringify(manifest(store, 'last-boundary')).length).toBeLessThan(300);
+  });
+});
+
+test('ranges are of entries that are all in or all out, with none in between (every random history)', () => {
+  fc.assert(
+    fc.property(anyHistory, (drafts) => {
+      using store = openStore();
+      store.session('main');
+      for (const draft of drafts) store.append('main', [draft]);
+      const { head } = store.find('main') ?? { head: 0 };
+      for (const policy of ['last-boundary', 'full', { window: 2 }, { window: { tokens: 40 } }] as const) {
+        const told = manifest(store, policy);
+        const covered = [...told.in, ...told.out].flatMap(([from, to]) =>
+          Array.from({ length: to - from + 1 }, (_, i) => from + i),
+        );
+        expect(covered.sort((a, b) => a - b)).toEqual(Array.from({ length: told.head }, (_, i) => i + 1));
+        expect(told.head).toBeLessThanOrEqual(head);
+        // Whoever has all entries tells the same of what was shown.
+        const whole = view(store.read('main', { to: told.head }), { policy }).manifest();
+        expect([whole.in, whole.digest]).toEqual([told.in, told.digest]);
+      }
+    }),
+    { numRuns: 150, seed: 20261121 },
+  );
+});
+
+test('messages that come one by one are those of the view, to every provider', async () => {
+  let [compared, forks] = [0, 0];
+  await fc.assert(
+    fc.asyncProperty(
+      anyHistory,
+      fc.constantFrom(undefined, 'anthropic', 'openai.chat', 'google'),
+      fc.constantFrom<ViewPolicy>('full', 'last-boundary', ['full', { window: 3 }]),
+      async (drafts, provider, policy) => {
+        using store = openStore();
+        store.session('main');
+        for (const draft of drafts.slice(0, -2)) store.append('main', [draft]);
+        const name = drafts.length % 2 === 0 ? 'main' : store.fork('main', { name: 'child' }).session;
+        forks += name === 'child' ? 1 : 0;
+        for (const draft of drafts.slice(-2)) store.append(name, [draft]);
+        const options = { policy, ...(provider !== undefined && { target: { provider } }) };
+        const whole = view(store.viewEntries(name, { policy }), options);
+        const stream = streamView(() => store.viewEntries(name, { policy }), options);
+        const messages: unknown[] = [];
+        let end = await stream.next();
+        for (; end.done !== true; end = await stream.next()) messages.push(end.value);
+        expect(messages).toEqual(whole.messages);
+        expect(end.value).toMatchObject({ digest: whole.digest, from: whole.from, to: whole.to });
+        compared += messages.length;
+      },
+    ),
+    { numRuns: 300, seed: 20261121 },
+  );
+  expect(compared).toBeGreaterThan(500);
+  expect(forks).toBeGreaterThan(50);
+});
+
+test('a call is given with its result, however late that comes, and what is never answered holds up nothing', async () => {
+  using store = openStore();
+  store.session('main');
+  store.append('main', [user('1'), assistant([toolCall('late', 'read', {})]), user('2'), user('3')]);
+  store.append('main', [assistant([toolCall('never', 'read', {})]), user('4')]);
+  store.append('main', [toolResult({ toolCallId: 'late', toolName: 'read' }, 'At last.'), user('5')]);
+  const given: string[] = [];
+  for await (const { role } of streamView(() => store.viewEntries('main', { policy: 'full' }), {
+    policy: 'full',
+  }))
+    given.push(role);
+  expect(given).toEqual(['user', 'assistant', 'tool', 'user', 'assistant', 'tool', 'user']);
+});

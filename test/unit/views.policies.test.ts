@@ -1,0 +1,199 @@
+import {
+  anchor,
+  assistant,
+  compaction,
+  type Entry,
+  handoff,
+  note,
+  parsePolicy,
+  policyText,
+  prune,
+  type SqliteTapeStore,
+  toolCall,
+  toolResult,
+  user,
+  type ViewPolicy,
+  view,
+} from '@tapedeck/tape';
+import { describe, expect, test } from 'vitest';
+import { entriesOf } from '../support/entries.ts';
+import { openStore } from '../support/store.ts';
+
+/** The texts that a session shows, in one line. */
+function shown(store: SqliteTapeStore, policy: ViewPolicy, name = 'main'): string {
+  return textsOf([...store.viewEntries(name, { policy })], policy);
+}
+
+function textsOf(entries: readonly Entry[], policy: ViewPolicy): string {
+  const { messages } = view(entries, { policy });
+  return messages.flatMap(({ content }) => content.map((part) => part.text ?? part.type)).join(' ');
+}
+
+/** Which positions a session reads for a policy. */
+function read(store: SqliteTapeStore, policy: ViewPolicy): number[] {
+  return [...store.viewEntries('main', { policy })].map(({ seq }) => seq);
+}
+
+const call = (id: string) => toolCall(id, 'read', {});
+const result = (id: string) => toolResult({ toolCallId: id, toolName: 'read' }, `of ${id}`);
+
+describe('a window', () => {
+  test('is the last messages, and what lies between them', () => {
+    using store = openStore();
+    store.session('main');
+    store.append('main', [user('1'), assistant('2'), note('x', {}), user('3')]);
+    store.append('main', [assistant([call('c')]), result('c'), assistant('5')]);
+    expect(shown(store, { window: 1 })).toBe('The conversation before this point is not shown. 5');
+    expect(shown(store, { window: 2 })).toContain('tool-call tool-result');
+    expect(shown(store, { window: 3 })).toBe('3 tool-call tool-result Go on. 5'.replace(' Go on.', ''));
+    expect(shown(store, { window: 99 })).toBe('1 2 3 tool-call tool-result 5');
+    expect(read(store, { window: 3 })).toEqual([5, 6, 7, 8]);
+  });
+
+  test('keeps the state that the view begins with, and reads nothing in between', () => {
+    using store = openStore();
+    store.session('main');
+    store.append('main', [user('old'), handoff('h', { summary: 'So far.' })]);
+    store.append(
+      'main',
+      Array.from({ length: 500 }, (_, i) => user(`${i}`)),
+    );
+    expect(shown(store, { window: 2 })).toMatch(/So far[\s\S]* 498 499$/);
+    expect(read(store, { window: 2 })).toEqual([3, 502, 503]);
+    expect(read(store, ['full', { window: 2 }])).toEqual([502, 503]);
+    expect(read(store, [{ fromAnchor: 'h' }, { window: 1 }])).toEqual([3, 503]);
+  });
+
+  test('goes by what is visible, and in a fork by what it inherits', () => {
+    using store = openStore();
+    store.session('main');
+    store.append('main', [user('1'), user('2'), user('3')]);
+    store.rewind('main', 2);
+    store.append('main', [user('4')]);
+    expect(shown(store, ['full', { window: 2 }])).toBe('1 4');
+    store.fork('main', { name: 'child', intention: { nextSteps: 'Look.' } });
+    store.append('child', [user('5')]);
+    expect(shown(store, { window: 2 }, 'child')).toBe('4 Your task: Look. 5');
+    expect(shown(store, { window: 1 }, 'child')).toBe('Your task: Look. 5');
+  });
+
+  test('of tokens holds what fits into them, the last message always, and counts what is left out as left out', () => {
+    using store = openStore();
+    store.session('main');
+    store.append('main', [user('a'.repeat(400)), user('b'.repeat(400)), user('c'.repeat(400))]);
+    const first = (tokens: number) => shown(store, { window: { tokens } }).slice(0, 1);
+    expect([1, 100, 199, 200, 299, 300, 9_999].map(first)).toEqual(['c', 'c', 'c', 'b', 'b', 'a', 'a']);
+    store.append('main', [
+      assistant([call('c')]),
+      toolResult({ toolCallId: 'c', toolName: 'r' }, 'x'.repeat(4_000)),
+    ]);
+    expect(shown(store, { window: { tokens: 900 } })).not.toContain('c'.repeat(400));
+    store.append('main', [prune([{ seq: 6, toolCallId: 'c', tokens: 1_000 }], { trigger: 'manual' })]);
+    expect(shown(store, { window: { tokens: 900 } })).toContain('a'.repeat(400));
+    expect(read(store, { window: { tokens: 150 } })).toEqual([4, 5, 6, 7]);
+  });
+});
+
+describe('a topic', () => {
+  const drafts = [
+    user('start'),
+    anchor('billing'),
+    user('b1'),
+    anchor('billing/refunds'),
+    user('b2'),
+    anchor('shipping'),
+    user('s1'),
+    anchor('billing'),
+    user('b3'),
+  ];
+
+  test('is what follows its anchors, and those below it, up to the next of another', () => {
+    const entries = entriesOf(drafts);
+    expect(textsOf(entries, { topic: 'billing' })).toBe('b1 b2 b3');
+    expect(textsOf(entries, { topic: 'billing/refunds' })).toBe('b2');
+    expect(textsOf(entries, { topic: 'shipping' })).toBe('s1');
+    expect(textsOf(entries, [{ topic: 'billing' }, { window: 2 }])).toBe('b2 b3');
+    // The last two messages, and of these what belongs to the topic.
+    expect(textsOf(entries, [{ window: 2 }, { topic: 'billing' }])).toBe('b3');
+  });
+
+  test('goes on across a summary, and across the marks of merges', () => {
+    using store = openStore();
+    store.session('main');
+    store.append('main', [anchor('billing'), user('b1')]);
+    store.append('main', [compaction({ summary: 'S', range: [1, 3] })]);
+    store.append('main', [user('b2')]);
+    store.fork('main', { name: 'child' });
+    store.result('child', 'Done.');
+    store.merge('child');
+    store.append('main', [user('b3')]);
+    expect(shown(store, { topic: 'billing' })).toMatch(/S[\s\S]*b2[\s\S]*Done\.[\s\S]*b3/);
+    expect(shown(store, ['full', { topic: 'billing' }])).toMatch(/^b1 b2/);
+  });
+});
+
+test.each<{ policy: unknown; says: RegExp }>([
+  { policy: 'last', says: /there is no rule 'last'/ },
+  { policy: ['full', 'last-boundary'], says: /last-boundary can only come first/ },
+  { policy: [{ window: 2 }, 'full'], says: /full can only come first/ },
+  { policy: ['full', { fromAnchor: 'a' }], says: /from-anchor:a can only come first/ },
+  { policy: { window: 0 }, says: /whole number/ },
+  { policy: { window: 1.5 }, says: /whole number/ },
+  { policy: { window: Number.POSITIVE_INFINITY }, says: /whole number/ },
+  { policy: { window: { tokens: -1 } }, says: /whole number/ },
+  { policy: { window: null }, says: /whole number/ },
+  { policy: { topic: '' }, says: /a name that an anchor can have/ },
+  { policy: { topic: 'merge/x' }, says: /a name that an anchor can have/ },
+  { policy: { fromAnchor: {} }, says: /a name or a position/ },
+  { policy: {}, says: /must name a window/ },
+])('$policy is refused', ({ policy, says }) => {
+  const act = () => view([], { policy: policy as ViewPolicy });
+  expect(act).toThrow(expect.objectContaining({ code: 'TAPE_BAD_POLICY' }));
+  expect(act).toThrow(says);
+});
+
+test.each([
+  '',
+  'window',
+  'window:',
+  'window:-1',
+  'window:1.5',
+  'window:0',
+  'topic:',
+  'all',
+  'full,full',
+  'window:2,full',
+])("'%s' is no policy", (text) => {
+  expect(() => parsePolicy(text)).toThrow(expect.objectContaining({ code: 'TAPE_BAD_POLICY' }));
+});
+
+test.each([
+  ['last-boundary', 'last-boundary'],
+  ['full', 'full'],
+  ['window:20', 'last-boundary,window:20'],
+  ['from-anchor:@7,window:8000-tokens', 'from-anchor:@7,window:8000-tokens'],
+  ['full,topic:a/b,window:3', 'full,topic:a/b,window:3'],
+])('%s is read as %s', (text, canonical) => {
+  expect(policyText(parsePolicy(text))).toBe(canonical);
+  expect(policyText(parsePolicy(canonical))).toBe(canonical);
+});
+
+test('an anchor that is not there is not taken for the beginning', () => {
+  using store = openStore();
+  store.session('main');
+  store.append('main', [anchor('here'), user('1')]);
+  for (const policy of [{ fromAnchor: 'there' }, { fromAnchor: 'here~1' }, { topic: 'there' }] as const) {
+    expect(() => view(store.read('main'), { policy })).toThrow(
+      expect.objectContaining({ code: 'TAPE_NO_ANCHOR' }),
+    );
+    expect(() => shown(store, policy)).toThrow(expect.objectContaining({ code: 'TAPE_NO_ANCHOR' }));
+  }
+});
+
+test('an anchor before the last of its name is one too', () => {
+  using store = openStore();
+  store.session('main');
+  store.append('main', [anchor('a', { n: 1 }), user('1'), anchor('a', { n: 2 }), user('2')]);
+  expect(shown(store, { fromAnchor: 'a~1' })).toBe('{"n":1} 1 2');
+  expect(shown(store, { fromAnchor: 'a' })).toBe('{"n":2} 2');
+});
