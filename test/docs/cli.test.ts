@@ -110,6 +110,7 @@ const commands: readonly (readonly [verb: string, form: number, argv: readonly s
     ['discard', 0, ['discard', 'unwanted', '--reason', 'not needed']],
     ['append', 0, ['append', 'talk'], talk],
     ['compact', 0, ['compact', 'talk', '--model', 'script:answers.json']],
+    ['compact', 1, ['compact', 'talk', '--undo']],
     ['compact', 0, ['compact', 'talk', '--prune']],
     ['handoff', 0, ['handoff', 'main', 'done', '--summary', 'All is done.']],
     ['sessions', 0, ['sessions']],

@@ -45,7 +45,11 @@ const entry: readonly Field[] = [
 const session: readonly Field[] = [
   field('session', 'string', 'name'),
   field('id', 'string', 'ULID'),
-  field('kind', 'string', '`session` for a root or a branch, `subagent` for a fork'),
+  field(
+    'kind',
+    'string',
+    '`session` for a root or a branch, `subagent` for a fork, `summarizer` for where a summary was written',
+  ),
   field('lifecycle', 'string', '`active`, `archived`, `destroyed`, `orphaned` or `purged`'),
   maybe('task', 'string', '`running`, `completed`, `halted`, `failed`, `aborted`, `timed_out` or `orphaned`'),
   maybe('delivery', 'string', '`merged` or `discarded`'),
@@ -153,6 +157,11 @@ const sessionUsage: readonly Field[] = [
     'inherited',
     'object',
     'steps, tokens and cost of the calls whose answers it inherited, in no sum here; of a session that was named',
+  ),
+  maybe(
+    'summaries',
+    'object',
+    'steps, tokens and cost of its summaries, which are counted in the sessions in which they were written; of a session that was named',
   ),
   maybe('children', 'array', 'the same of each fork, in spawn order; with `--tree`'),
   maybe('tree', 'object', 'steps, tokens and cost of the session and all that came from it; with `--tree`'),
@@ -689,6 +698,15 @@ export const contract: Readonly<Record<string, VerbContract>> = {
           ),
           field('tokens_before', 'number or null', 'what the view took before, as an estimate'),
           field('tokens_after', 'number or null', 'what it takes now'),
+          maybe('summarizer', 'string', 'name of the session in which the summary was written'),
+        ],
+      },
+      {
+        when: 'with `--undo`',
+        form: 'one object',
+        fields: [
+          ...rewound,
+          field('undone', 'number', 'position of the summary or pruning that was taken back'),
         ],
       },
     ],
@@ -697,7 +715,7 @@ export const contract: Readonly<Record<string, VerbContract>> = {
       [1, 'no summary could be had, or none that is smaller'],
       [2, 'no model was given'],
       noSession,
-      busy,
+      [4, `${busy[1]}; or with \`--undo\`: there is none to take back, or something was said after it`],
     ],
   },
   fork: {
@@ -1111,6 +1129,8 @@ export const errorCodes: Readonly<Record<string, string>> = {
     'a session cannot be summarised: no summary could be had, none that is smaller, or it is too large for that, too',
   SESSION_MODEL_TOO_SMALL:
     'a session does not fit the model that it is to go on with, summarised either; it stays with the one that it had',
+  SESSION_CANNOT_UNDO:
+    'there is no summary or pruning to take back, or something was said after it; `data.after` is the first of that',
   SESSION_BAD_INPUT: 'a message is empty, or is to be sent in a mode that there is not',
   SESSION_NO_CALL: 'no call of that id waits for an answer',
   SESSION_LIMIT: 'a child would be too deep, too many, or more than a budget above it leaves',

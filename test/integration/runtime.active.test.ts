@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RunStatus, SessionEvent } from '@tapedeck/runtime';
-import { processOwner } from '@tapedeck/tape';
+import { assistant, processOwner, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { openDeck } from '../support/deck.ts';
 import { type Process, startProcess } from '../support/process.ts';
@@ -100,6 +100,25 @@ test('processes that write the file at the same moments come to what the leases 
   await Promise.all(running.map(({ done }) => done()));
   await using _later = await openDeck({ home: home.path });
   expect(shown(home)).toEqual([]);
+});
+
+test('a session that is summarised by hand is shown as that, and not any more when it is over', async () => {
+  using home = tempHome();
+  const long = 'and so on '.repeat(100);
+  home.session('main', ...[1, 2, 3].flatMap((i) => [user(`ask ${i} ${long}`), assistant(`${i}. ${long}`)]));
+  await using provider = await startProvider(() => ({ text: 'So', hang: true }));
+  const model = 'openai-compatible/test-model';
+  await using deck = await openDeck({ home: home.path, model, env: provider.env });
+  const main = await deck.session('main');
+  const controller = new AbortController();
+  const compacting = main.compact({ signal: controller.signal });
+  await until(() => shown(home)[0]?.phase === 'compacting');
+  await using other = await openDeck({ home: home.path });
+  expect(await (await other.session('main')).status()).toMatchObject({ state: 'busy', phase: 'compacting' });
+  controller.abort(new Error('enough'));
+  await expect(compacting).rejects.toThrow('enough');
+  await until(() => shown(home).length === 0);
+  expect(await main.status()).toMatchObject({ state: 'idle' });
 });
 
 test('a session whose owner shows nothing is busy, and a foreign record of it is not believed', async () => {

@@ -33,9 +33,9 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'the graph line is written before the commit',
     file: tape('sqlite-store'),
-    find: 'const forked = this.db.writeThrough(() => forkTape(this.#writer, this.need(parent), request));',
+    find: 'const forked = this.db.writeThrough(() => forkTape(this.#writer, this.need(parent), asked));',
     replace: `const forked = this.db.writeThrough(() => {
-      const made = forkTape(this.#writer, this.need(parent), request);
+      const made = forkTape(this.#writer, this.need(parent), asked);
       this.#drainOutbox();
       return made;
     });`,

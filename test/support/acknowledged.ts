@@ -19,6 +19,7 @@ export type Acknowledged =
   | { act: 'post'; session: string; key: string; drafts: readonly Draft[] }
   | { act: 'post-merge'; parent: string; child: string }
   | { act: 'fork'; parent: string; key: string; receipt: Forked }
+  | { act: 'done'; session: string; drafts: readonly Draft[]; task: Task }
   | { act: 'merge'; child: string; receipt: Merged }
   /** A merge of a child that goes on afterwards, or that a rewind may hide. */
   | { act: 'delivery'; parent: string; child: string; seq: Seq }
@@ -72,6 +73,13 @@ const checks: Checks = {
       [store.sessions({ parent, all: true }).filter(({ id }) => id === receipt.id).length, 1],
     ];
   },
+  done: (store, { session, drafts, task }) => [
+    [store.find(session)?.task, task],
+    [
+      [...store.read(session, { own: true })].slice(1).map(({ payload }) => payload),
+      drafts.map(({ payload }) => payload),
+    ],
+  ],
   merge: (store, { child, receipt }) => [
     [merges(store, receipt.parent, child), [receipt.seq]],
     [store.merge(child, {}), { ...receipt, repeated: true }],

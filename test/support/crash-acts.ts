@@ -35,6 +35,14 @@ export const crashActs: Readonly<Record<string, (acting: Acting) => void>> = {
   fork: (acting) => {
     fork(acting);
   },
+  'fork what is done': ({ store, session, key, say }) => {
+    const drafts = [user(`${key} is to be done`, { of: 2 }), assistant(`${key} is done`, { of: 2 })].map(
+      (draft, i) => ({ ...draft, key: i === 0 ? `${key}-done` : `${key}-done#2` }),
+    );
+    const receipt = store.fork(session, { key, done: { drafts, task: 'completed' } });
+    say({ act: 'fork', parent: session, key, receipt });
+    say({ act: 'done', session: receipt.session, drafts, task: 'completed' });
+  },
   merge: (acting) => {
     const child = fork(acting);
     append({ ...acting, key: `${acting.key}-work` }, child, [assistant(`${acting.key} is done`)]);

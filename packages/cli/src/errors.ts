@@ -92,6 +92,7 @@ const exits: Readonly<Record<string, number>> = {
   SESSION_LIMIT: exit.conflict,
   SESSION_ENDED: exit.conflict,
   SESSION_MODEL_TOO_SMALL: exit.conflict,
+  SESSION_CANNOT_UNDO: exit.conflict,
   SESSION_MERGE_WAITING: exit.accepted,
   SESSION_NO_REPOSITORY: exit.usage,
   SESSION_NO_WORKSPACE: exit.notFound,
@@ -172,6 +173,15 @@ function hintFor(code: string, data: Readonly<Record<string, unknown>>): string 
         : 'give one with: --model openai-compatible/MODEL, or --model script:FILE';
     case 'SESSION_MODEL_TOO_SMALL':
       return `go on with the model that it had, or from an earlier point with: tape branch ${session}@POINT`;
+    case 'SESSION_COMPACTION_FAILED':
+      return data.summarizer === undefined
+        ? undefined
+        : `see what the model answered with: tape log ${String(data.summarizer)} --own`;
+    case 'SESSION_CANNOT_UNDO':
+      if (data.after === undefined) return undefined;
+      return data.message === undefined
+        ? `go back to before a message of a user with: tape rewind ${session}@SEQ`
+        : `go back to before that first: tape rewind ${session}@${String(data.message)}; then: tape compact ${session} --undo`;
     case 'SESSION_NO_CALL':
       return `see what waits with: tape status ${session}`;
     case 'SESSION_NO_KEY':

@@ -11,6 +11,8 @@ export class Announcer {
   readonly #active: ActiveWriter | undefined;
   readonly #events = new Broadcast<SessionEvent>();
   #status: RunStatus = { state: 'idle' };
+  /** What an act that is no run is at, while it holds the session. */
+  #act: RunStatus | undefined;
 
   constructor(
     session: { readonly name: string; readonly id: string },
@@ -21,7 +23,7 @@ export class Announcer {
   }
 
   get status(): RunStatus {
-    return this.#status;
+    return this.#act ?? this.#status;
   }
 
   /** What happens in all runs of the session in this process, from now on. */
@@ -44,6 +46,17 @@ export class Announcer {
   /** Says what the session is at from now on, also to other processes; `owner` has its lease. */
   enter(status: RunStatus, owner: string | undefined): void {
     this.#status = status;
+    this.#show(owner);
+  }
+
+  /** Says what an act that is no run is at; with nothing, that it is over. */
+  enterAct(status: RunStatus | undefined, owner: string): void {
+    this.#act = status;
+    this.#show(owner);
+  }
+
+  #show(owner: string | undefined): void {
+    const { status } = this;
     this.#active?.show(this.#session, { owner, status });
     this.#events.send({ type: 'status-changed', status });
   }

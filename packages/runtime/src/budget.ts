@@ -1,11 +1,11 @@
-import type { SessionInfo, TapeStore } from '@tapedeck/tape';
+import { isSummarizer, type SessionInfo, type TapeStore } from '@tapedeck/tape';
 import { SessionError } from './errors.ts';
-import { readUsage } from './session-usage.ts';
+import { addSums, noSum, readSummaries, readUsage } from './session-usage.ts';
 import { forkTermsOf, parentOf } from './settings.ts';
 
 /** How much a session may take. What is reached ends its run as halted. */
 export interface Budget {
-  /** Model calls. */
+  /** Model calls, those for summaries too. */
   readonly steps?: number;
   /** All tokens of its model calls. */
   readonly tokens?: number;
@@ -147,8 +147,9 @@ async function committed(
   const known = settled.get(info.id);
   if (known !== undefined) return known;
   let sum = await ownSpent(store, info);
+  // What its own summaries took is counted with it.
   for (const child of await store.sessions({ parent: info.id, all: true }))
-    sum = add(sum, await committed(store, child, { line, settled }));
+    if (!isSummarizer(child)) sum = add(sum, await committed(store, child, { line, settled }));
   const isOver = info.task !== undefined && info.task !== 'running' && info.delivery !== undefined;
   if (isOver) settled.set(info.id, sum);
   if (isOver || line.has(info.id) || info.parentId === undefined) return sum;
@@ -161,9 +162,11 @@ async function committed(
   };
 }
 
+/** What a session took, its summaries too. */
 async function ownSpent(store: TapeStore, info: SessionInfo): Promise<Spent> {
   if (info.head === info.base) return nothing;
-  const { steps, total, cost = 0 } = await readUsage(store, info);
+  const summaries = (await readSummaries(store, info.id)) ?? noSum;
+  const { steps, total, cost = 0 } = addSums(await readUsage(store, info), summaries);
   return { steps, tokens: total, cost };
 }
 

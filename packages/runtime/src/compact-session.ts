@@ -1,4 +1,12 @@
-import { estimateTokens, processOwner, prune, select, view } from '@tapedeck/tape';
+import {
+  type Draft,
+  estimateTokens,
+  type ForkRequest,
+  processOwner,
+  prune,
+  select,
+  view,
+} from '@tapedeck/tape';
 import { type Compacted, compact, compactionTerms } from './compact.ts';
 import { resolvePolicy } from './compaction-policy.ts';
 import { limitsOf } from './config.ts';
@@ -10,7 +18,7 @@ import { notCompacted } from './keep-room.ts';
 import { type LanguageModel, modelMeta } from './model.ts';
 import { type ModelSpec, resolveModel } from './model-spec.ts';
 import { outputsToPrune } from './prune-outputs.ts';
-import { NoSummary } from './summarize.ts';
+import { NoSummary } from './summary-call.ts';
 
 export interface CompactOptions {
   /** Nothing is summarised: large outputs of calls are left out of the view, and no model is asked. Not with `focus`. */
@@ -25,8 +33,10 @@ export interface CompactOptions {
 }
 
 /** What stands in the place of a part of a session now. */
-export interface Compaction extends Omit<Compacted, 'usage'> {
+export interface Compaction extends Omit<Compacted, 'summarizer'> {
   readonly session: string;
+  /** The name of the session in which a summary was written. */
+  readonly summarizer?: string;
 }
 
 /**
@@ -51,31 +61,36 @@ export async function compactSession(
   if (isPruning) return await pruneSession(parts, session);
   const { store, config, now, newId } = parts;
   const { model, summarizer } = await modelsFor(parts, session, spec);
-  const held = await hold(store, session.id, { owner: processOwner(`compact:${newId()}`) });
+  const owner = processOwner(`compact:${newId()}`);
+  const held = await hold(store, session.id, { owner, act: 'compact' });
+  const worker = parts.worker(session);
+  worker.showAct(owner.id, { state: 'busy', phase: 'compacting', startedAt: now() });
   try {
     const context = {
       session: session.name,
+      store,
       model,
       summarizer,
       compaction: compactionTerms(config, model, summarizer),
       signal: AbortSignal.any([signal, held.lost]),
       calling: parts.calling(modelMeta(summarizer).provider),
-      append: async (drafts: Parameters<typeof store.append>[1]) =>
+      // What it took is told where it was written.
+      spend: () => {},
+      fork: async (request: ForkRequest) => await store.fork(session.id, request),
+      append: async (drafts: readonly Draft[]) =>
         await store.append(session.id, drafts, { lease: held.lease }),
-      tell: parts.worker(session).tell,
+      tell: worker.tell,
       cost: config.cost,
       now,
       limits: limitsOf(config),
     };
     const entries = await Array.fromAsync(store.viewEntries(session.id));
     const made = await compact(context, entries, { trigger: 'manual', focus });
-    if (made === undefined) return undefined;
-    const { usage: _, ...receipt } = made;
-    return { session: session.name, ...receipt };
+    return made === undefined ? undefined : { session: session.name, ...made };
   } catch (error) {
     throw error instanceof NoSummary ? notCompacted(session.name, error) : error;
   } finally {
-    await held.release();
+    await held.release().finally(() => worker.showAct(owner.id));
   }
 }
 
@@ -84,7 +99,7 @@ async function pruneSession(
   { store, config, newId, worker }: DeckParts,
   session: { readonly name: string; readonly id: string },
 ): Promise<Compaction | undefined> {
-  const held = await hold(store, session.id, { owner: processOwner(`prune:${newId()}`) });
+  const held = await hold(store, session.id, { owner: processOwner(`prune:${newId()}`), act: 'compact' });
   try {
     const policy = resolvePolicy(config.compaction);
     const sizes = async () => {

@@ -1,26 +1,16 @@
-import {
-  compaction,
-  type Entry,
-  entryTokens,
-  estimateTokens,
-  isObject,
-  isPrune,
-  type JsonObject,
-  renderState,
-  type Seq,
-  select,
-  view,
-} from '@tapedeck/tape';
-import { type Keep, type ResolvedPolicy, resolvePolicy, usableOf } from './compaction-policy.ts';
+import { compaction, type Entry, estimateTokens, type JsonObject, type Seq } from '@tapedeck/tape';
+import { type CompactionPlan, planCompaction, sizesOf, turnsIn } from './compaction-plan.ts';
+import { type Keep, type ResolvedPolicy, resolvePolicy } from './compaction-policy.ts';
 import type { DeckConfig } from './config.ts';
-import { cutPoint } from './cut-point.ts';
-import { fileSets, fileSetsIn, fileTags, withoutFileTags } from './file-sets.ts';
+import { fileSets, fileSetsIn, fileTags } from './file-sets.ts';
 import type { LoopContext } from './loop.ts';
 import { type LanguageModel, modelMeta } from './model.ts';
 import { type ModelWindow, windowOf } from './model-window.ts';
-import { NoSummary, summarize } from './summarize.ts';
+import { summarize } from './summarize.ts';
+import { type RecordContext, recordSummarizer, responseOf, type SummaryWork, usageOf } from './summarizer.ts';
+import { NoSummary, type SummaryCall } from './summary-call.ts';
 import { missingSections } from './summary-prompt.ts';
-import { costMeta, totalOf, type Usage, usageJson } from './usage.ts';
+import { totalOf } from './usage.ts';
 
 /** Why a session is summarised. `overflow`: its model refused it; `model-switch`: the next one would. */
 export type CompactionTrigger = 'manual' | 'threshold' | 'overflow' | 'model-switch';
@@ -35,23 +25,23 @@ export interface CompactionTerms {
 }
 
 /** What summarising a session needs of whoever writes it. */
-export type CompactContext = Pick<
-  LoopContext,
-  | 'session'
-  | 'model'
-  | 'summarizer'
-  | 'compaction'
-  | 'signal'
-  | 'calling'
-  | 'append'
-  | 'tell'
-  | 'cost'
-  | 'now'
-  | 'limits'
-> & { readonly run?: string };
+export type CompactContext = RecordContext &
+  Pick<
+    LoopContext,
+    | 'model'
+    | 'summarizer'
+    | 'compaction'
+    | 'signal'
+    | 'calling'
+    | 'append'
+    | 'tell'
+    | 'spend'
+    | 'now'
+    | 'limits'
+  >;
 
 /** What is asked for. */
-interface CompactionOrder {
+export interface CompactionOrder {
   readonly trigger: CompactionTrigger;
   readonly focus?: string | undefined;
   /** In place of the policy's. */
@@ -69,12 +59,9 @@ export interface Compacted {
   /** What the view took before and takes now, as an estimate. */
   readonly tokensBefore: number;
   readonly tokensAfter: number;
-  /** What writing it took. */
-  readonly usage: Usage;
+  /** The name of the session in which it was written. */
+  readonly summarizer: string;
 }
-
-/** About what is left of an output that was left out. */
-const prunedTokens = 40;
 
 /** What a deck says of summaries. */
 export function compactionTerms(
@@ -91,144 +78,128 @@ export function compactionTerms(
 
 /**
  * Puts a summary in the place of the older part of a view, if that makes it smaller. Nothing is removed: the summary is an entry
- * that cites its range (N48, G41). Nothing where there is nothing to summarise.
+ * that cites its range, and the session in which it was written (N48, G41). That one is there whatever came of it, as soon as a model
+ * was asked. Nothing where there is nothing to summarise.
  * @param entries what the view is made of
- * @throws NoSummary, and nothing is written; the signal's reason when it is aborted
+ * @throws NoSummary, and no entry is written; the signal's reason when it is aborted
  */
 export async function compact(
   context: CompactContext,
   entries: readonly Entry[],
-  { trigger, focus, keep, fit = Number.POSITIVE_INFINITY }: CompactionOrder,
+  order: CompactionOrder,
 ): Promise<Compacted | undefined> {
-  const { policy, window, summarizerWindow } = context.compaction;
+  const { policy, window } = context.compaction;
+  const plan = planCompaction(entries, { policy, window, keep: order.keep ?? policy.keep });
+  if (plan === undefined) return undefined;
+  if (plan.warning !== undefined)
+    context.tell({ type: 'warning', message: `summarising '${context.session}': ${plan.warning}` });
+  const model = context.summarizer ?? context.model;
+  const calls: SummaryCall[] = [];
+  const record = async (end: SummaryWork['end']) => {
+    context.spend(usageOf(calls));
+    return await recordSummarizer(context, { plan, order, model, calls, end });
+  };
+  let written: Written;
+  try {
+    written = await write(context, entries, { plan, order, model, calls });
+  } catch (error) {
+    const summarizer = await record({ failure: error });
+    if (!(error instanceof NoSummary)) throw error;
+    throw error.with({ summarizer, response: responseOf(calls) });
+  }
+  const { state, sizes } = written;
+  const summarizer = await record({ reduction: written.reduction });
+  if (summarizer === undefined) throw new TypeError('a summary that was written was asked for');
+  const response = responseOf(calls);
+  const meta = {
+    ...(context.run !== undefined && { run: context.run }),
+    ...modelMeta(model),
+    ...(response !== undefined && { response }),
+  };
+  const draft = compaction({ ...state, summarizer: { ...summarizer } }, { keepFrom: plan.cut });
+  const { to: seq } = await context.append([{ ...draft, meta }]);
+  const { range } = plan;
+  const tokens = { tokensBefore: sizes.before, tokensAfter: sizes.after };
+  context.tell({ type: 'compacted', seq, range, trigger: order.trigger, ...tokens });
+  return { seq, range, ...tokens, summarizer: summarizer.session };
+}
+
+/** A summary that may stand for what it was made of. */
+interface Written {
+  readonly state: JsonObject & { readonly summary: string; readonly range: readonly [Seq, Seq] };
+  readonly sizes: { readonly before: number; readonly after: number };
+  readonly reduction: string;
+}
+
+interface Writing {
+  readonly plan: CompactionPlan;
+  readonly order: CompactionOrder;
+  readonly model: LanguageModel;
+  /** What was asked of the model, as it is asked. */
+  readonly calls: SummaryCall[];
+}
+
+/** Has a summary written, and tells how it was made (N47). @throws NoSummary also when it would make nothing smaller */
+async function write(
+  context: CompactContext,
+  entries: readonly Entry[],
+  { plan, order: { trigger, focus, fit = Number.POSITIVE_INFINITY }, model, calls }: Writing,
+): Promise<Written> {
+  const { policy, summarizerWindow: window } = context.compaction;
+  const { gone, previous, range, cut } = plan;
   const count = policy.countTokens;
-  const { start, entries: shown, pruned } = select(entries, 'last-boundary');
-  const cut = cutPoint(shown, {
-    keep: keep ?? policy.keep,
-    usable: window === undefined ? undefined : usableOf(policy, window),
-    tokens: (entry) => (pruned.has(entry.seq) ? prunedTokens : entryTokens(entry, count)),
-  });
-  if (cut === undefined) return undefined;
-  const gone = shown.filter(({ seq }) => seq < cut.at);
-  const before = previousIn(start);
-  if (cut.warning !== undefined)
-    context.tell({ type: 'warning', message: `summarising '${context.session}': ${cut.warning}` });
-  const { model = context.model } = { model: context.summarizer };
   const startedAt = context.now();
-  const summary = await summarize(
-    // What was left out of the view is left out here, too.
-    view(shown.filter((entry) => entry.mark !== 'boundary' && (entry.seq < cut.at || isPrune(entry))))
-      .messages,
-    { previous: before.text, focus },
+  const { text: said, reduction } = await summarize(
+    plan.messages,
+    { previous: previous.text, focus },
     {
       model,
-      window: summarizerWindow,
+      window,
       policy,
       retries: context.limits.retries,
       retryDelayMs: context.limits.retryDelayMs,
       signal: context.signal,
       calling: context.calling,
+      onCall: (call) => calls.push(call),
       onRetry: (attempt, message, delayMs) => context.tell({ type: 'retrying', attempt, message, delayMs }),
     },
   );
-  const files = fileSets(gone, fileSetsIn(before.state));
+  const files = fileSets(gone, fileSetsIn(previous.state));
   const tags = fileTags(files);
-  const text = tags === '' ? summary.text : `${summary.text}\n\n${tags}`;
-  const missing = missingSections(summary.text);
-  const range = [before.from ?? entries[0]?.seq ?? cut.at - 1, cut.at - 1] as const;
+  const text = tags === '' ? said : `${said}\n\n${tags}`;
+  const missing = missingSections(said);
+  const usage = usageOf(calls);
+  const output = usage.output + usage.reasoning;
+  const sizes = sizesOf(entries, { summary: text, cut, count });
+  if (sizes.after > fit)
+    throw new NoSummary(
+      `what is left with it is too large, too (${sizes.after} tokens, not ${Math.floor(fit)})`,
+    );
+  if (sizes.after >= sizes.before)
+    throw new NoSummary(
+      `the summary is not smaller than what it would stand for (${sizes.after} tokens, not ${sizes.before})`,
+    );
   const { provider, model: name } = modelMeta(model);
-  const said = totalOf({ ...summary.usage, input: 0, cacheRead: 0, cacheWrite: 0 });
-  const facts = {
+  const state = {
+    summary: text,
     range,
     trigger,
-    compaction_type: summary.reduction === 'none' ? 'whole' : summary.reduction,
+    compaction_type: reduction === 'none' ? 'whole' : reduction,
     summarized_through: range[1],
-    first_kept: cut.at,
-    turns_summarized: gone.filter(isTurn).length,
+    first_kept: cut,
+    turns_summarized: turnsIn(gone),
     ...(provider !== undefined && { provider }),
     model: name,
     summary_tokens: estimateTokens([{ role: 'user', content: [{ type: 'text', text }] }], count),
-    summarization_input_tokens: totalOf(summary.usage) - said,
-    summarization_output_tokens: said,
+    summarization_input_tokens: totalOf(usage) - output,
+    summarization_output_tokens: output,
     duration_ms: context.now() - startedAt,
     ...(focus !== undefined && { focus }),
     ...(missing.length > 0 && { missing_sections: [...missing] }),
     read_files: [...files.read],
     modified_files: [...files.modified],
+    tokens_before: sizes.before,
+    tokens_after: sizes.after,
   };
-  const sizes = sizesOf(entries, { summary: text, cut: cut.at, count });
-  if (sizes.after > fit)
-    throw new NoSummary(
-      `what is left with it is too large, too (${sizes.after} tokens, not ${Math.floor(fit)})`,
-      {
-        response: summary.response,
-      },
-    );
-  if (sizes.after >= sizes.before)
-    throw new NoSummary(
-      `the summary is not smaller than what it would stand for (${sizes.after} tokens, not ${sizes.before})`,
-      { response: summary.response },
-    );
-  const state = { summary: text, ...facts, tokens_before: sizes.before, tokens_after: sizes.after };
-  const meta = {
-    ...(context.run !== undefined && { run: context.run }),
-    ...modelMeta(model),
-    ...(summary.response !== undefined && { response: summary.response }),
-    usage: usageJson(summary.usage),
-    ...costMeta(context.cost, summary.usage, name),
-  };
-  const { to } = await context.append([{ ...compaction(state, { keepFrom: cut.at }), meta }]);
-  context.tell({
-    type: 'compacted',
-    seq: to,
-    range,
-    trigger,
-    tokensBefore: sizes.before,
-    tokensAfter: sizes.after,
-  });
-  return { seq: to, range, tokensBefore: sizes.before, tokensAfter: sizes.after, usage: summary.usage };
-}
-
-/** What a view begins with: the summary that the next one brings up to date, and where what it stands for begins. */
-function previousIn(start: Entry | undefined): {
-  readonly text: string | undefined;
-  readonly state: JsonObject;
-  readonly from: Seq | undefined;
-} {
-  const state = isObject(start?.payload) && isObject(start.payload.state) ? start.payload.state : {};
-  const isCompaction = start?.kind === 'compaction';
-  // Of another boundary the state is shown too, and goes on in the summary.
-  const told = isCompaction
-    ? state.summary
-    : renderState(start)
-        ?.content.map((part) => String(part.text))
-        .join('\n');
-  const text = typeof told === 'string' && told !== '' ? withoutFileTags(told) : undefined;
-  const from = isCompaction && Array.isArray(state.range) ? state.range[0] : undefined;
-  return { text, state: isCompaction ? state : {}, from: typeof from === 'number' ? from : undefined };
-}
-
-/** What a view takes, and would take with a summary in the place of what lies before a cut. */
-function sizesOf(
-  entries: readonly Entry[],
-  { summary, cut, count }: { summary: string; cut: Seq; count: ResolvedPolicy['countTokens'] },
-): { readonly before: number; readonly after: number } {
-  const last = entries.at(-1);
-  if (last === undefined) return { before: 0, after: 0 };
-  const boundary: Entry = {
-    ...last,
-    seq: last.seq + 1,
-    kind: 'compaction',
-    mark: 'boundary',
-    name: 'compaction',
-    ref: cut,
-    payload: { state: { summary } },
-    inherited: false,
-  };
-  const size = (shown: readonly Entry[]) => estimateTokens(view(shown).messages, count);
-  return { before: size(entries), after: size([...entries, boundary]) };
-}
-
-function isTurn({ kind, payload, meta }: Entry): boolean {
-  return kind === 'message' && meta.context !== false && isObject(payload) && payload.role === 'user';
+  return { state, sizes, reduction };
 }

@@ -1,3 +1,4 @@
+export { type CompactionPlan, planCompaction } from './compaction-plan.ts';
 export {
   type CompactionPolicy,
   isToBePruned,

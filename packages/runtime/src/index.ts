@@ -87,6 +87,7 @@ export {
   type ToolEntry,
 } from './system-prompt.ts';
 export type { DeckTool, DeckTools, ToolContext, ToolPaths, ToolTraits } from './tool-traits.ts';
+export type { Uncompacted } from './uncompact.ts';
 export { type CostOf, noUsage, type Usage } from './usage.ts';
 export {
   type Application,

@@ -2,38 +2,34 @@ import { type Entry, note, prune, select } from '@tapedeck/tape';
 import { usedBy } from './asked.ts';
 import { compact } from './compact.ts';
 import { isToBePruned, isTooFull } from './compaction-policy.ts';
-import { messageOf, SessionError } from './errors.ts';
+import { SessionError } from './errors.ts';
 import type { LoopContext } from './loop.ts';
 import { ModelFailure } from './model.ts';
 import type { ModelWindow } from './model-window.ts';
 import { outputsToPrune } from './prune-outputs.ts';
-import { NoSummary } from './summarize.ts';
+import { NoSummary } from './summary-call.ts';
 import type { Prompt } from './turn.ts';
-import { noUsage, type Usage } from './usage.ts';
 
 /** Runs whose summaries could not be had: they are not asked for again before each step. */
 const gaveUp = new WeakSet<LoopContext>();
 
 /**
- * Before a model call: makes room where the policy says that too much of the window is used (G34, N46). What that took; nothing
- * where nothing was done. A summary that cannot be had for now is warned of, and the call made all the same (G45).
+ * Before a model call: makes room where the policy says that too much of the window is used (G34, N46). Whether anything was
+ * written. A summary that cannot be had for now is warned of, and the call made all the same (G45).
  * @throws ModelFailure of SESSION_COMPACTION_FAILED when it never can (G46), and of an abort
  */
-export async function keepRoom(
-  context: LoopContext,
-  { entries, view: shown }: Prompt,
-): Promise<Usage | undefined> {
+export async function keepRoom(context: LoopContext, { entries, view: shown }: Prompt): Promise<boolean> {
   const { policy, window } = context.compaction;
-  if (window === undefined || !policy.enabled) return undefined;
+  if (window === undefined || !policy.enabled) return false;
   const instructions = await context.instruct(entries);
   const used = usedBy({ ...context, instructions }, shown);
   const saved = isToBePruned(policy, window, used) ? await pruneDown(context, entries, { used, window }) : 0;
-  const done = saved > 0 ? noUsage : undefined;
-  if (gaveUp.has(context) || !isTooFull(policy, window, used - saved)) return done;
+  const isPruned = saved > 0;
+  if (gaveUp.has(context) || !isTooFull(policy, window, used - saved)) return isPruned;
   context.enter('compacting');
   try {
-    const now = saved > 0 ? await Array.fromAsync(context.store.viewEntries(context.session)) : entries;
-    return (await compact(context, now, { trigger: 'threshold' }))?.usage ?? done;
+    const now = isPruned ? await Array.fromAsync(context.store.viewEntries(context.session)) : entries;
+    return (await compact(context, now, { trigger: 'threshold' })) !== undefined || isPruned;
   } catch (error) {
     gaveUp.add(context);
     const why = reasonOf(context, error);
@@ -44,10 +40,11 @@ export async function keepRoom(
         trigger: 'threshold',
         message: why.message,
         ...(why.response !== undefined && { response: why.response }),
+        ...(why.summarizer !== undefined && { summarizer: { ...why.summarizer } }),
       }),
     ]);
     context.tell({ type: 'warning', message });
-    return noUsage;
+    return true;
   }
 }
 
@@ -74,17 +71,17 @@ async function pruneDown(
 }
 
 /**
- * After a model refused what the session holds: makes room, keeping the last turn alone (N50). Nothing where there is nothing to
+ * After a model refused what the session holds: makes room, keeping the last turn alone (N50). False where there is nothing to
  * summarise, or no summary could be had: then what the model said is what is wrong.
  * @throws ModelFailure of SESSION_COMPACTION_FAILED when what is to be summarised is too large for that, too, and of an abort
  */
-export async function makeRoom(context: LoopContext, { entries }: Prompt): Promise<Usage | undefined> {
+export async function makeRoom(context: LoopContext, { entries }: Prompt): Promise<boolean> {
   context.enter('compacting');
   try {
-    return (await compact(context, entries, { trigger: 'overflow', keep: { turns: 1 } }))?.usage;
+    return (await compact(context, entries, { trigger: 'overflow', keep: { turns: 1 } })) !== undefined;
   } catch (error) {
     reasonOf(context, error);
-    return undefined;
+    return false;
   }
 }
 
@@ -97,9 +94,10 @@ function reasonOf({ session, signal }: LoopContext, error: unknown): NoSummary {
 }
 
 /** What a session that cannot be summarised fails with. */
-export function notCompacted(session: string, error: unknown): SessionError {
-  return new SessionError('SESSION_COMPACTION_FAILED', `cannot summarise '${session}': ${messageOf(error)}`, {
-    data: { session },
+export function notCompacted(session: string, error: NoSummary): SessionError {
+  const { summarizer } = error;
+  return new SessionError('SESSION_COMPACTION_FAILED', `cannot summarise '${session}': ${error.message}`, {
+    data: { session, ...(summarizer !== undefined && { summarizer: summarizer.session }) },
     cause: error,
   });
 }

@@ -3,6 +3,8 @@ import {
   assistantText,
   type Draft,
   type Entry,
+  type Forked,
+  type ForkRequest,
   type Json,
   type JsonObject,
   type Seq,
@@ -69,6 +71,10 @@ export interface LoopContext {
   readonly retrying: (attempt: number, message: string) => void;
   /** Makes a model call when its provider has room for one. */
   readonly calling: <T>(call: () => Promise<T>) => Promise<T>;
+  /** Counts what a summary took, which is no step of the run. */
+  readonly spend: (usage: Usage) => void;
+  /** Makes a child of the session. */
+  readonly fork: (request: ForkRequest) => Promise<Forked>;
   /** Commits entries under the run's lease. */
   readonly append: (drafts: readonly Draft[]) => Promise<Appended>;
   /** Commits what the session came to, in the form that was asked for. */
@@ -126,7 +132,7 @@ export async function runLoop(context: LoopContext, open: readonly OpenCall[] = 
       return { ...done, ...complete(context, finish) };
     }
     const turn = await takeTurn(context, done.steps + 1);
-    done = { ...done, steps: done.steps + 1, usage: addUsage(done.usage, turn.room) };
+    done = { ...done, steps: done.steps + 1 };
     if ('failure' in turn) {
       const text = turn.partial.map(({ payload }) => assistantText(payload as Json)).join('');
       return { ...done, ...(text !== '' && { text }), ...(await recordFailure(context, turn)) };

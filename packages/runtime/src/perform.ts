@@ -1,4 +1,4 @@
-import type { Appended, Awaitable } from '@tapedeck/tape';
+import type { Awaitable } from '@tapedeck/tape';
 import { answerSpawns } from './answer-spawns.ts';
 import { runBatch } from './batch.ts';
 import { isBranch } from './branch.ts';
@@ -23,6 +23,7 @@ import { markFailed, needUnended, taskAfter } from './task.ts';
 import { definitionsOf } from './tool-schema.ts';
 import { type DeckTools, toolOf } from './tool-traits.ts';
 import { recordUnusable } from './unusable.ts';
+import { addUsage, noUsage } from './usage.ts';
 import { openWorktree } from './workspace-open.ts';
 
 /** One run, from what a crash left behind to its recorded end. The caller holds the lease and gives it back. */
@@ -57,7 +58,7 @@ export async function perform(stage: Stage, job: Job, model: LanguageModel): Pro
   const broken = new AbortController();
   const unlisten = parts.chunks.onFailure(run, (error) => broken.abort(error));
   // After a write that failed nothing more is done: it would be done unrecorded (law 11).
-  const recording = async (write: () => Awaitable<Appended>) => {
+  const recording = async <T>(write: () => Awaitable<T>): Promise<T> => {
     broken.signal.throwIfAborted();
     hold.lost.throwIfAborted();
     try {
@@ -73,6 +74,7 @@ export async function perform(stage: Stage, job: Job, model: LanguageModel): Pro
   };
   const bounds = await boundsOf(store, info);
   const time = timerFor(bounds?.deadline ?? Number.POSITIVE_INFINITY, { now, whose: session.name });
+  let summaries = noUsage;
   const context: LoopContext = {
     run,
     session: session.name,
@@ -110,6 +112,10 @@ export async function perform(stage: Stage, job: Job, model: LanguageModel): Pro
     tell: (event) => show(eventChunk(event)),
     enter: stage.enter,
     retrying: stage.retrying,
+    spend: (usage) => {
+      summaries = addUsage(summaries, usage);
+    },
+    fork: async (request) => await recording(() => store.fork(session.id, request)),
     append: async (drafts) => await recording(() => store.append(session.id, drafts, { lease: hold.lease })),
     giveResult: async (value) =>
       await recording(() => store.result(session.id, value, { lease: hold.lease, meta: { run } })),
@@ -141,12 +147,14 @@ export async function perform(stage: Stage, job: Job, model: LanguageModel): Pro
     runPoint('run/ended');
     const after = await infoOf(stage);
     show(endChunk(result.finish, result.error?.message));
-    return { run, session: session.name, from: before.head + 1, to: after.head, ...result };
+    const usage = addUsage(result.usage, summaries);
+    return { run, session: session.name, from: before.head + 1, to: after.head, ...result, usage };
   } catch (error) {
     // What could not be recorded ends the run (law 11); the parent of a child must not wait for it.
     await markFailed(stage);
     const isTooSmall = error instanceof SessionError && error.code === 'SESSION_MODEL_TOO_SMALL';
-    if (isTooSmall && job.items !== undefined) return await recordUnusable(stage, withoutModel(job), error);
+    if (isTooSmall && job.items !== undefined)
+      return { ...(await recordUnusable(stage, withoutModel(job), error)), usage: summaries };
     throw broken.signal.aborted ? broken.signal.reason : error;
   } finally {
     unlisten();

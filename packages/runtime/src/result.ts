@@ -25,7 +25,7 @@ export async function giveResult(
   if (owed.state === 'ask') await context.append([user(ask, { run: context.run, source: 'output' })]);
   runPoint('result/asked');
   const turn = await takeTurn(context, done.steps + 1, schema);
-  const so = { ...done, steps: done.steps + 1, usage: addUsage(done.usage, turn.room) };
+  const so = { ...done, steps: done.steps + 1 };
   if ('failure' in turn) return { ...so, ...(await recordFailure(context, turn)) };
   const { text, usage } = turn.answer;
   context.tell({ type: 'iteration-completed', iteration: so.steps, usage, willContinue: false });

@@ -55,7 +55,7 @@ export async function rewindSession(
   { to, mode = 'edit', model }: { readonly to: Point; readonly mode?: RewindMode; readonly model?: string },
 ): Promise<RewoundMessage> {
   const { id } = await needRewindable(store, ref);
-  return await withLease(store, id, async (held, info) => {
+  const does = async (held: Hold, info: SessionInfo): Promise<RewoundMessage> => {
     const target = await needTarget(store, info, to);
     const content = await contentOf(store, target);
     const done = await store.rewind(id, target.seq - 1, { lease: held.lease, mode });
@@ -82,7 +82,8 @@ export async function rewindSession(
       ...(mode === 'resend' && appended !== undefined && { resent: appended.to }),
       warnings: [...told.warnings, ...again.warnings],
     };
-  });
+  };
+  return await withLease(store, id, { does });
 }
 
 /**
@@ -92,21 +93,28 @@ export async function rewindSession(
  */
 export async function unrewindSession({ store }: RewindPlace, ref: string): Promise<Rewound> {
   const { id } = await needRewindable(store, ref);
-  return await withLease(store, id, async ({ lease }) => await store.unrewind(id, { lease }));
+  return await withLease(store, id, { does: async ({ lease }) => await store.unrewind(id, { lease }) });
 }
 
 /** Does something to a session that nobody is writing, after what others left for it and what a killed run left behind. */
-async function withLease<T>(
+export async function withLease<T>(
   store: TapeStore,
   id: string,
-  act: (held: Hold, info: SessionInfo) => Promise<T>,
+  {
+    act = 'rewind',
+    does,
+  }: {
+    /** What cannot be done while somebody else writes the session. */
+    readonly act?: string;
+    readonly does: (held: Hold, info: SessionInfo) => Promise<T>;
+  },
 ): Promise<T> {
-  const held = await hold(store, id, { owner: processOwner(`rewind:${id}`), act: 'rewind' });
+  const held = await hold(store, id, { owner: processOwner(`${act}:${id}`), act });
   try {
     // An answer that was cut off would else be appended by the next run, behind the rewind.
     await settleLeftovers(store, id, held);
     await held.drain();
-    return await act(held, await needRewindable(store, id));
+    return await does(held, await needRewindable(store, id));
   } finally {
     await held.release();
   }

@@ -1,4 +1,4 @@
-import { type Entry, isObject, type SessionInfo, type TapeStore } from '@tapedeck/tape';
+import { type Entry, isObject, type SessionInfo, summarizerKind, type TapeStore } from '@tapedeck/tape';
 import { addUsage, noUsage, recordedUsage, totalOf, type Usage } from './usage.ts';
 
 /** What model calls took, added up (G7). */
@@ -29,6 +29,8 @@ export interface SessionUsage extends UsageSum {
    * were made, and are in no other sum here.
    */
   readonly inherited?: UsageSum;
+  /** What its summaries took. They are counted in the sessions in which they were written, and are in no other sum here. */
+  readonly summaries?: UsageSum;
   /** The sessions that were forked from it, in that order. */
   readonly children?: readonly SessionUsage[];
   /** The session and all that came from it. */
@@ -74,7 +76,7 @@ export async function sumUsage(
   };
 }
 
-/** The call that an entry is the answer of: what the model said, or a summary that was asked for. */
+/** The call that an entry is the answer of: what a model said, or a summary whose writer recorded on it what it took. */
 function callOf({ kind, payload, meta }: Entry): UsageSum | undefined {
   if (!isObject(payload)) return undefined;
   // A merge's message says what its summary took.
@@ -109,20 +111,33 @@ async function inheritedUsage(
   return sum;
 }
 
+/** What the summaries of a session took, those too that came to nothing; nothing when there are none. */
+export async function readSummaries(
+  store: Pick<TapeStore, 'read' | 'sessions'>,
+  id: string,
+): Promise<UsageSum | undefined> {
+  let sum: UsageSum | undefined;
+  for (const child of await store.sessions({ parent: id, kind: summarizerKind, all: true }))
+    sum = addSums(sum ?? noSum, await sumUsage(child.name, answersOf(store, child.id)));
+  return sum;
+}
+
 /**
- * Reads what the model calls of a session took, off its own entries; with `inherited` also of those that it begins with, which reads
- * all of them; with `tree`, of each session that came from it, too.
+ * Reads what the model calls of a session took, off its own entries; with `beside` also of those that it begins with, which reads
+ * all of them, and of its summaries; with `tree`, of each session that came from it, too.
  * @throws TAPE_NO_SESSION
  */
 export async function readUsage(
   store: Pick<TapeStore, 'find' | 'read' | 'sessions' | 'viewEntries'>,
   { id, name }: Pick<SessionInfo, 'id' | 'name'>,
-  { tree = false, inherited = false }: { readonly tree?: boolean; readonly inherited?: boolean } = {},
+  { tree = false, beside = false }: { readonly tree?: boolean; readonly beside?: boolean } = {},
 ): Promise<SessionUsage> {
-  const before = inherited ? await inheritedUsage(store, id) : undefined;
+  const inherited = beside ? await inheritedUsage(store, id) : undefined;
+  const summaries = beside ? await readSummaries(store, id) : undefined;
   const own = {
     ...(await sumUsage(name, answersOf(store, id))),
-    ...(before !== undefined && { inherited: before }),
+    ...(inherited !== undefined && { inherited }),
+    ...(summaries !== undefined && { summaries }),
   };
   if (!tree) return own;
   const children: SessionUsage[] = [];

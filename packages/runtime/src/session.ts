@@ -51,6 +51,7 @@ import { readUsage, type SessionUsage } from './session-usage.ts';
 import { type ForkOptions, spawn } from './spawn.ts';
 import { type Status, statusOf, untilIdle } from './status.ts';
 import { type Fresh, tail } from './tail.ts';
+import { type Uncompacted, uncompactSession } from './uncompact.ts';
 import type { Worker } from './worker.ts';
 
 /**
@@ -307,6 +308,15 @@ export class Session {
     return made;
   }
 
+  /**
+   * Takes the last summary or pruning back, where nothing but events came after it. It is a rewind: `unrewind` takes that back.
+   * @throws SESSION_BUSY; SESSION_CANNOT_UNDO when there is none, or something came after it
+   */
+  async uncompact(): Promise<Uncompacted> {
+    this.#needIdle('compact');
+    return await uncompactSession(this.#parts.store, this.id);
+  }
+
   /** Starts a child at a point of this session, by reference; this session's tape is not written. */
   async fork(options: ForkOptions = {}): Promise<Child> {
     const { info, directory } = await spawn(this.#parts, await this.info(), { options });
@@ -426,9 +436,12 @@ export class Session {
     yield* this.#parts.store.read(this.id, query);
   }
 
-  /** What the model calls on this session's own entries took, and what it inherited; with `tree`, also what came from it. */
+  /**
+   * What the model calls on this session's own entries took; beside it what it inherited, and what its summaries took; with `tree`,
+   * also what came from it.
+   */
   async usage(options: { readonly tree?: boolean } = {}): Promise<SessionUsage> {
-    return await readUsage(this.#parts.store, this, { ...options, inherited: true });
+    return await readUsage(this.#parts.store, this, { ...options, beside: true });
   }
 
   /** The session's row as it stands. */

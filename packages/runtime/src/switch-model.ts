@@ -7,7 +7,7 @@ import { SessionError } from './errors.ts';
 import type { Job } from './job.ts';
 import type { LoopContext } from './loop.ts';
 import { type LanguageModel, modelMeta } from './model.ts';
-import { NoSummary } from './summarize.ts';
+import { NoSummary } from './summary-call.ts';
 
 /**
  * Before a session goes on with another model than its last step had: what is too much for that model is summarised first, by the

@@ -20,13 +20,10 @@ import { partialContent } from './partial.ts';
 import { toPrompt } from './prompt.ts';
 import { isOverflow, isPassing, retryDelay } from './retry.ts';
 import { nameOf } from './tool-traits.ts';
-import { addUsage, costMeta, noUsage, type Usage, usageJson } from './usage.ts';
+import { costMeta, usageJson } from './usage.ts';
 
 /** What a turn came to: an answer that is on the tape, or a failure with what had arrived of one. */
-export type Turn = {
-  /** What a summary took that made room for it. */
-  readonly room: Usage;
-} & (Answered | Failed);
+export type Turn = Answered | Failed;
 
 /** A call that came to nothing, or to a part of an answer. */
 export interface Failed {
@@ -46,7 +43,6 @@ interface Answered {
  * arrived; what was too large for the model is made smaller, once (G83, N50). With `output` the answer is to follow that schema.
  */
 export async function takeTurn(context: LoopContext, step: number, output?: JsonObject): Promise<Turn> {
-  let room = noUsage;
   let refusal: ModelFailure | undefined;
   let wasRefused = false;
   for (let attempt = 1; ; attempt += 1) {
@@ -57,31 +53,30 @@ export async function takeTurn(context: LoopContext, step: number, output?: Json
     try {
       if (attempt === 1 || refusal !== undefined) {
         const made = await (refusal === undefined ? keepRoom : makeRoom)(context, shown);
-        if (made === undefined && refusal !== undefined) return { failure: refusal, partial: [], room };
+        if (!made && refusal !== undefined) return { failure: refusal, partial: [] };
         refusal = undefined;
-        if (made !== undefined) {
-          room = addUsage(room, made);
+        if (made) {
           context.enter('processing');
           shown = await promptOf(context);
         }
       }
       const instructions = await context.instruct(shown.entries);
       asked = askedMeta(context, shown.view, instructions);
-      return { ...(await ask(context, step, { ...shown, instructions, asked, chunks, output })), room };
+      return await ask(context, step, { ...shown, instructions, asked, chunks, output });
     } catch (error) {
       if (!(error instanceof ModelFailure)) throw error;
       const isLost = error.cause instanceof UnstorableAnswer;
       const partial = isLost ? [] : partialOf(context, step, { chunks, asked });
       const failed = { failure: error, partial, asked };
-      if (isLost) return { ...failed, room };
+      if (isLost) return failed;
       // The head of an answer is none yet.
-      if (context.signal.aborted || chunks.filter(isAnswer).length > 1) return { ...failed, room };
+      if (context.signal.aborted || chunks.filter(isAnswer).length > 1) return failed;
       if (isOverflow(error.cause)) {
-        if (wasRefused) return { ...failed, room };
+        if (wasRefused) return failed;
         wasRefused = true;
         refusal = error;
-      } else if (attempt > context.limits.retries || !isPassing(error.cause)) return { ...failed, room };
-      else if (!(await waitForRetry(context, failed, attempt))) return { ...failed, room };
+      } else if (attempt > context.limits.retries || !isPassing(error.cause)) return failed;
+      else if (!(await waitForRetry(context, failed, attempt))) return failed;
     }
   }
 }

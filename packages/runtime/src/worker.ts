@@ -120,6 +120,11 @@ export class Worker {
     else this.#announcer.emit(this.#current.control, eventChunk(event));
   };
 
+  /** Shows what an act that is no run is at; with nothing, that it is over. `owner` is who holds the session for it. */
+  showAct(owner: string, status?: RunStatus): void {
+    this.#announcer.enterAct(status, owner);
+  }
+
   /** Starts a run of its own. Awaiting it rejects with SESSION_BUSY while another is under way. */
   start(job: Job, fault?: SessionError): Run {
     const refusal = fault ?? this.#refusal();

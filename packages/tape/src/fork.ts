@@ -11,7 +11,7 @@ import { type Intention, recordLineage } from './outbox.ts';
 import { anchorNameAt, isStart, type Point, resolvePoint } from './point.ts';
 import { entryAt, readEntries } from './read.ts';
 import { checkFree, insertTape } from './session.ts';
-import { type TapeRow, tapeById, tapeByName } from './tapes.ts';
+import { type TapeRow, type Task, tapeById, tapeByName } from './tapes.ts';
 
 /** Part of a session: positions `(since, cut]`. By default from the start to the settled head. */
 export interface Span {
@@ -58,6 +58,16 @@ export interface ForkRequest extends Span {
   readonly whenIdle?: boolean;
   /** Refuse a cut that a rewind hides. */
   readonly whereShown?: boolean;
+  /** What the child did already: it is written with it, in the same transaction, so that there is never a half of it. */
+  readonly done?: DoneWork;
+}
+
+/** The work of a child that is recorded when it is over. */
+export interface DoneWork {
+  /** Its entries, as `append` takes them. */
+  readonly drafts: readonly Draft[];
+  /** How it ended. */
+  readonly task: Exclude<Task, 'running'>;
 }
 
 /** The receipt of a fork. */
@@ -89,8 +99,8 @@ type ForkDecision =
     };
 
 /**
- * Makes a child by reference: a tape row, its `fork/start` mark, its intention and its line in the lineage, in
- * the caller's transaction. The parent's tape is only read, so a busy parent can be forked.
+ * Makes a child by reference: a tape row, its `fork/start` mark, its intention, what it did already and its line in the
+ * lineage, in the caller's transaction. The parent's tape is only read, so a busy parent can be forked.
  * @throws what `decideFork` and `chooseName` throw, and TAPE_BAD_ENTRY
  */
 export function forkTape(writer: Writer, parent: TapeRow, request: ForkRequest): Forked {
@@ -116,6 +126,7 @@ export function forkTape(writer: Writer, parent: TapeRow, request: ForkRequest):
     spawnCall: request.spawnCall,
     title: request.title,
     ephemeral: request.ephemeral,
+    task: request.done?.task,
   });
   crashPoint('fork/tape');
   const range = rangeOf(child);
@@ -180,13 +191,13 @@ export function snapped(
   return asked !== base && fresh !== true ? { snappedFrom: asked } : {};
 }
 
-/** A child's own first entries: where it came from, and what it is for. */
+/** A child's own first entries: where it came from, what it is for, and what it did already. */
 export function firstDrafts(
   parent: TapeRow,
   child: Place,
   {
     since,
-    request: { intention, terms, worktree },
+    request: { intention, terms, worktree, done },
     settings,
     now,
   }: { since: Since; request: ForkRequest; settings: JsonObject; now: number },
@@ -199,7 +210,7 @@ export function firstDrafts(
       worktree: { repository: worktree.repository, git: worktree.git },
     }),
   };
-  return [startMark(parent, child, more), ...intentionMark(intention, now)];
+  return [startMark(parent, child, more), ...intentionMark(intention, now), ...(done?.drafts ?? [])];
 }
 
 /** Where a child lies on its parent. */

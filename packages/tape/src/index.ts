@@ -44,7 +44,7 @@ export {
 } from './entry.ts';
 export { TapeError, type TapeErrorCode } from './errors.ts';
 export { goOn, noAnswer, noResult, noStart } from './fit.ts';
-export type { Deliver, Forked, ForkRequest, Span, WorktreeRequest } from './fork.ts';
+export type { Deliver, DoneWork, Forked, ForkRequest, Span, WorktreeRequest } from './fork.ts';
 export { bodyHash, type ChainLink, entryHash, genesisHash, sha256 } from './hash.ts';
 export type { InboxBody, InboxDraft, InboxItem, RunItem, Taken } from './inbox.ts';
 export {
@@ -119,7 +119,16 @@ export type {
   WriteOptions,
 } from './store.ts';
 export type { LiveStream, StreamChunk } from './stream.ts';
-export type { Delivery, Lifecycle, Ref, SessionInfo, SessionQuery, Task } from './tapes.ts';
+export {
+  type Delivery,
+  isSummarizer,
+  type Lifecycle,
+  type Ref,
+  type SessionInfo,
+  type SessionQuery,
+  summarizerKind,
+  type Task,
+} from './tapes.ts';
 export { type CountTokens, entryTokens, estimateTokens, usedSinceStep } from './tokens.ts';
 export { type Touch, touchesOf } from './touch.ts';
 export type { Problem } from './verify.ts';

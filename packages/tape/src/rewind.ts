@@ -4,7 +4,7 @@ import { TapeError } from './errors.ts';
 import { type Interval, lastMarked, settledAt, visible } from './interval.ts';
 import type { Json } from './json.ts';
 import { isStart, type Point, resolvePoint } from './point.ts';
-import type { TapeRow } from './tapes.ts';
+import { summarizerKind, type TapeRow } from './tapes.ts';
 
 /** The receipt of a rewind. */
 export interface Rewound {
@@ -18,7 +18,7 @@ export interface Rewound {
   /** How many came back into it, when earlier rewinds hid them. */
   readonly shown: number;
   readonly snappedFrom?: Seq;
-  /** Live children that were forked at a point that is hidden now. */
+  /** Live children that were forked at a point that is hidden now; not those that only wrote a summary. */
   readonly forks: readonly string[];
 }
 
@@ -83,8 +83,8 @@ function hiddenForks({ db }: Writer, tape: TapeRow, to: Seq): string[] {
   return db
     .all<{ name: string }>(
       `SELECT name FROM tape WHERE parent_id = @id AND lifecycle = 'active' AND delivery IS NULL
-         AND base_seq > @to AND base_seq <= @head ORDER BY id`,
-      { id: tape.id, to, head: tape.head_seq },
+         AND kind <> @summarizer AND base_seq > @to AND base_seq <= @head ORDER BY id`,
+      { id: tape.id, to, head: tape.head_seq, summarizer: summarizerKind },
     )
     .map((row) => row.name);
 }

@@ -31,6 +31,7 @@ interface Identity {
   readonly ephemeral?: boolean | undefined;
   readonly deliver?: string | undefined;
   readonly spawnCall?: string | undefined;
+  readonly task?: Task | undefined;
 }
 
 /** Inserts a tape that is empty but for what it inherits; where a name was used before, as its next incarnation. */
@@ -38,11 +39,11 @@ export function insertTape({ db, sources }: Writer, realm: string, ulid: string,
   const now = sources.now();
   const id = db.insert(
     `INSERT INTO tape (ulid, realm, name, incarnation, kind, parent_id, spawn_key, request_hash, from_seq, from_anchor,
-         floor_seq, base_seq, base_hash, head_seq, head_hash, settled_seq, lifecycle, title, ephemeral, deliver,
+         floor_seq, base_seq, base_hash, head_seq, head_hash, settled_seq, lifecycle, task, title, ephemeral, deliver,
          spawn_call, created_at, updated_at)
        VALUES (@ulid, @realm, @name,
          (SELECT coalesce(max(incarnation), 0) + 1 FROM tape WHERE realm = @realm AND name = @name), @kind, @parent, @spawnKey, @requestHash, @fromSeq, @fromAnchor,
-         @floor, @base, @baseHash, @base, @baseHash, @base, @lifecycle, @title, @ephemeral, @deliver,
+         @floor, @base, @baseHash, @base, @baseHash, @base, @lifecycle, @task, @title, @ephemeral, @deliver,
          @spawnCall, @now, @now)`,
     {
       ulid,
@@ -58,6 +59,7 @@ export function insertTape({ db, sources }: Writer, realm: string, ulid: string,
       base: tape.base,
       baseHash: tape.baseHash,
       lifecycle: tape.lifecycle ?? 'active',
+      task: tape.task ?? null,
       title: tape.title ?? null,
       ephemeral: tape.ephemeral === true ? 1 : 0,
       deliver: tape.deliver ?? null,

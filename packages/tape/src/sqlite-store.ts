@@ -160,12 +160,14 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
   }
 
   fork(parent: Ref, request: ForkRequest = {}): Forked {
-    const forked = this.db.writeThrough(() => forkTape(this.#writer, this.need(parent), request));
+    const asked = withKeys(request);
+    const forked = this.db.writeThrough(() => forkTape(this.#writer, this.need(parent), asked));
     return { ...forked, ...this.#drainOutbox() };
   }
 
   previewFork(parent: Ref, request: ForkRequest = {}): ForkPreview {
-    return this.db.read(() => previewFork(this.#writer, this.need(parent), request));
+    const asked = withKeys(request);
+    return this.db.read(() => previewFork(this.#writer, this.need(parent), asked));
   }
 
   previewMerge(child: Ref, request: MergeRequest = {}): MergePreview {
@@ -429,4 +431,11 @@ function keyed(drafts: readonly Draft[], key: string | undefined): Draft[] {
     const own = draft.key ?? (key === undefined ? undefined : i === 0 ? key : `${key}#${i + 1}`);
     return own === undefined ? draft : { ...draft, key: `u:${own}` };
   });
+}
+
+/** A request whose work is as `append` stores it. */
+function withKeys(request: ForkRequest): ForkRequest {
+  const { done } = request;
+  if (done === undefined) return request;
+  return { ...request, done: { ...done, drafts: keyed(done.drafts.flatMap(normalise), undefined) } };
 }

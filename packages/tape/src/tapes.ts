@@ -44,6 +44,14 @@ export interface SessionInfo {
   readonly updatedAt: number;
 }
 
+/** The kind of the child in which a summary of its parent was written. */
+export const summarizerKind = 'summarizer';
+
+/** Whether a session is the record of a summary: it is nobody's work, and nothing of it is to come home. */
+export function isSummarizer({ parentId, kind }: Pick<SessionInfo, 'parentId' | 'kind'>): boolean {
+  return parentId !== undefined && kind === summarizerKind;
+}
+
 /** A row of `tape`, with its parent's name. */
 export interface TapeRow {
   readonly id: number;

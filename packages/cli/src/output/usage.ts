@@ -24,13 +24,14 @@ export function sessionUsageJson(own: SessionUsage): Json {
 }
 
 function ownJson(own: SessionUsage): Json {
-  const { session, window, models, inherited } = own;
+  const { session, window, models, inherited, summaries } = own;
   return {
     session,
     ...sumJson(own),
     ...(window !== undefined && { window }),
     models: models.map((of) => ({ model: of.model ?? null, ...sumJson(of) })),
     ...(inherited !== undefined && { inherited: sumJson(inherited) }),
+    ...(summaries !== undefined && { summaries: sumJson(summaries) }),
   };
 }
 
@@ -49,7 +50,7 @@ interface Row {
 
 /**
  * Sessions as a table with a heading, those that came from another below it. One session alone is followed by its models,
- * if it asked several, and by what it inherited; `total` is the last row.
+ * if it asked several, and by what it inherited and its summaries took; `total` is the last row.
  */
 export function usageTable(
   sessions: readonly SessionUsage[],
@@ -58,7 +59,7 @@ export function usageTable(
   const rows = [
     ...rowsOf(sessions),
     ...(total === undefined
-      ? sessions.flatMap((own) => [...modelRows(own), ...inheritedRows(own)])
+      ? sessions.flatMap((own) => [...modelRows(own), ...besideRows(own)])
       : [{ name: 'total', sum: total }]),
   ];
   const costs = rows.some(({ sum }) => sum.cost !== undefined);
@@ -83,8 +84,12 @@ function modelRows({ models }: SessionUsage): Row[] {
   return models.map((of) => ({ name: `  ${oneLine(of.model ?? '(no model named)', 60)}`, sum: of }));
 }
 
-function inheritedRows({ inherited }: SessionUsage): Row[] {
-  return inherited === undefined ? [] : [{ name: '  (inherited)', sum: inherited }];
+/** What is in no sum of the session itself. */
+function besideRows({ inherited, summaries }: SessionUsage): Row[] {
+  return [
+    ...(inherited === undefined ? [] : [{ name: '  (inherited)', sum: inherited }]),
+    ...(summaries === undefined ? [] : [{ name: '  (summaries)', sum: summaries }]),
+  ];
 }
 
 function cellsOf({ name, sum, window }: Row, costs: boolean): string[] {

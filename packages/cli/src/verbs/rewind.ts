@@ -1,9 +1,9 @@
 import type { SessionRewound } from '@tapedeck/runtime';
 import type { RewoundMessage } from '@tapedeck/runtime/rewind';
-import type { Rewound } from '@tapedeck/tape';
 import { deckConfig, type ModelArgs, runOptions } from '../deck-config.ts';
 import { exit, UsageError } from '../errors.ts';
 import { findConfig } from '../find-config.ts';
+import { count, rewoundJson, tellForks } from '../output/rewound.ts';
 import { exitOf, printRuns, resultJson } from '../output/run.ts';
 import { needSession, readPlace } from '../place.ts';
 import { type Context, defineVerb, type Verb } from '../verb.ts';
@@ -122,24 +122,3 @@ export const unrewind: Verb = defineVerb({
       return exit.done;
     }),
 });
-
-/** The receipt of a rewind as `--json` gives it: a documented contract. */
-function rewoundJson({ session, seq, to, hidden, shown, snappedFrom, forks }: Rewound) {
-  return {
-    session,
-    seq,
-    to,
-    hidden,
-    shown,
-    ...(snappedFrom !== undefined && { snapped_from: snappedFrom }),
-    forks,
-  };
-}
-
-function tellForks({ forks }: Rewound, { status }: Context): void {
-  if (forks.length > 0) status(`Forked where it is hidden now: ${forks.join(', ')}`);
-}
-
-function count(entries: number): string {
-  return entries === 1 ? '1 entry' : `${entries} entries`;
-}

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { isSummarizer } from '@tapedeck/tape';
 import { sessionJson, sessionTable } from '../output/session.ts';
 import { needSession } from '../place.ts';
 import { type Context, defineVerb, type Verb } from '../verb.ts';
@@ -12,7 +13,7 @@ export const sessions: Verb = defineVerb({
   options: (y) =>
     y
       .option('all', { type: 'boolean', describe: 'Also archived and ephemeral ones' })
-      .option('kind', { type: 'string', requiresArg: true, describe: 'Only this kind: session, subagent' })
+      .option('kind', { type: 'string', requiresArg: true, describe: 'Only this kind: session, subagent, …' })
       .option('n', { type: 'number', requiresArg: true, describe: 'At most so many' }),
   run: async ({ all, kind, n }, context) => {
     if (!existsSync(context.home.db)) return await list(context, []);
@@ -33,12 +34,19 @@ export const children: Verb = defineVerb({
   command: 'children <name>',
   group: 'Look',
   summary: 'List the sessions that were forked from one',
-  examples: [['tape children main', 'In the order in which they were forked']],
-  options: (y) => y.positional('name', { type: 'string', demandOption: true, describe: 'The parent' }),
-  run: async ({ name }, context) =>
-    await context.reading(async (store) =>
-      list(context, store.sessions({ parent: needSession(store, name).id, all: true })),
-    ),
+  examples: [
+    ['tape children main', 'In the order in which they were forked'],
+    ['tape children main --all', 'Also those in which its summaries were written'],
+  ],
+  options: (y) =>
+    y
+      .positional('name', { type: 'string', demandOption: true, describe: 'The parent' })
+      .option('all', { type: 'boolean', describe: 'Also those in which summaries were written' }),
+  run: async ({ name, all }, context) =>
+    await context.reading(async (store) => {
+      const found = store.sessions({ parent: needSession(store, name).id, all: true });
+      return await list(context, all === true ? found : found.filter((child) => !isSummarizer(child)));
+    }),
 });
 
 async function list(context: Context, found: Parameters<typeof sessionTable>[0]): Promise<number> {

@@ -8,7 +8,8 @@ export const usage: Verb = defineVerb({
   summary: 'Add up the tokens that model calls took',
   detail:
     "Counts what is recorded of each call on a session's own entries, those that a rewind hides too: what a fork inherited " +
-    'is counted once, where it was written, and shown beside the sums of the session that was asked for. What an import has of its calls counts, and what a redaction erased does not. ' +
+    'is counted once, where it was written, and shown beside the sums of the session that was asked for. So is what its summaries took, ' +
+    'each of which was written in a session of its own. What an import has of its calls counts, and what a redaction erased does not. ' +
     'The columns do not overlap: input is without what was read from a cache or written to it, output without reasoning. ' +
     'The window is what the last call was given and said. A cost is shown where the writer of a call recorded one.',
   examples: [
@@ -27,7 +28,7 @@ export const usage: Verb = defineVerb({
       const asked = tree ? all.filter(({ parentId = '' }) => !known.has(parentId)) : all;
       const found: Awaited<ReturnType<typeof readUsage>>[] = [];
       for (const info of asked)
-        found.push(await readUsage(store, info, { tree, inherited: name !== undefined }));
+        found.push(await readUsage(store, info, { tree, beside: name !== undefined }));
       const total = found.reduce((sum, own) => addSums(sum, own.tree ?? own), noSum);
       const [only] = found;
       if (name === undefined && options.jsonl === true) {

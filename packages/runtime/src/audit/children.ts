@@ -1,4 +1,4 @@
-import type { EntryKind, Seq, SessionInfo, TapeStore } from '@tapedeck/tape';
+import { type EntryKind, isSummarizer, type Seq, type SessionInfo, type TapeStore } from '@tapedeck/tape';
 import { awaitsAnswer } from '../open-batch.ts';
 import type { AuditFinding, Remedy } from './finding.ts';
 import type { PlacedCall, Subject } from './subject.ts';
@@ -9,6 +9,8 @@ export async function examineChild(subject: Subject): Promise<readonly AuditFind
   // What is being run is on its way; a fork that nobody ran or was asked to run is nobody's task.
   if (info.parentId === undefined || isRun || info.delivery === 'discarded') return [];
   if (info.deliver === undefined && info.task === undefined) return [];
+  // What came of it is on its parent's tape already, if anything did.
+  if (isSummarizer(info)) return [];
   const home = info.delivery === 'merged' ? await wayHome(store, info) : undefined;
   const { merged } = home ?? {};
   const grownAt = merged === undefined ? undefined : await grownAfter(store, info, merged.to);

@@ -117,6 +117,8 @@ export const rewindChapter: Chapter = ({ test, expect }, open) => {
     await store.fork('main', { name: 'late', cut: 4 });
     await store.fork('main', { name: 'gone' });
     await store.merge('gone', { strategy: 'discard' });
+    // A child that only wrote a summary was nobody's way on from there.
+    await store.fork('main', { name: 'summary', kind: 'summarizer' });
     expect((await store.rewind('main', 3)).forks).toEqual(['late']);
   });
 };

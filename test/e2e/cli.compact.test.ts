@@ -1,0 +1,80 @@
+import { writeFileSync } from 'node:fs';
+import { assistant, user } from '@tapedeck/tape';
+import { expect, test } from 'vitest';
+import { json, jsonError } from '../support/cli.ts';
+import { type TempHome, tempHome } from '../support/temp-home.ts';
+
+/** `main`: three long turns, at 2 to 7, and a script whose first answer is a summary. */
+function talked(...answers: object[]): { readonly home: TempHome; readonly model: string } {
+  const home = tempHome();
+  const more = 'and so on '.repeat(100);
+  home.session('main', ...[1, 2, 3].flatMap((i) => [user(`ask ${i} ${more}`), assistant(`${i}. ${more}`)]));
+  writeFileSync(home.file('answers.json'), JSON.stringify(answers));
+  return { home, model: `script:${home.file('answers.json')}` };
+}
+
+const usage = { input: 100, output: 7 };
+
+test('compact says how it is taken back; its summarizer is listed when that is asked for, and its tokens are counted', async () => {
+  const { home, model } = talked({ text: '## Goal\nTo talk.', usage });
+  using _home = home;
+  const done = await home.tape(['compact', 'main', '--model', model]);
+  expect(done).toMatchObject({ code: 0, stderr: '' });
+  expect(done.stdout).toBe(
+    'Summarised main@1-3 at main@8: about 1507 tokens, now 1035 (take it back with: tape compact main --undo)\n',
+  );
+  expect((await home.here(['sessions', '--quiet'])).stdout).toBe('main\n');
+  expect((await home.here(['children', 'main', '--quiet'])).stdout).toBe('');
+  const [written] = json<{ session: string }[]>(await home.here(['children', 'main', '--all', '--json']));
+  expect(written).toMatchObject({ kind: 'summarizer', task: 'completed', title: 'Summary of main@1-3' });
+  const { session = '' } = written ?? {};
+  const view = await home.here(['view', session]);
+  expect(view.stdout).toMatch(
+    /^\[user\] ask 1 [\s\S]*\[user\] Your task: Summarise main@1-3\n\[assistant\] ## Goal/,
+  );
+  for (const verb of ['graph', 'lineage'])
+    expect((await home.here(verb === 'graph' ? [verb] : [verb, 'main'])).stdout).toContain(session);
+  expect(json(await home.here(['usage', 'main', '--tree', '--json']))).toMatchObject({
+    steps: 0,
+    summaries: { steps: 1, total: 107 },
+    children: [{ session, total: 107 }],
+    tree: { steps: 1, total: 107 },
+  });
+  expect((await home.here(['usage', 'main'])).stdout).toContain('(summaries)');
+  expect(json(await home.here(['usage', '--json']))).toMatchObject({ total: { steps: 1, total: 107 } });
+  expect((await home.here(['audit'])).code).toBe(0);
+
+  expect((await home.here(['compact', 'main', '--undo'])).stdout).toBe(
+    'Took main@8 back: 1 entry hidden, none removed (put it in place again with: tape unrewind main)\n',
+  );
+  expect(jsonError(await home.here(['compact', 'main', '--undo', '--json']))).toMatchObject({
+    code: 'SESSION_CANNOT_UNDO',
+    data: { session: 'main' },
+  });
+  expect((await home.here(['unrewind', 'main'])).code).toBe(0);
+  await home.here(['append', 'main'], { stdin: '{"content":"More"}\n' });
+  const refused = await home.here(['compact', 'main', '--undo', '--json']);
+  expect(refused.code).toBe(4);
+  expect(jsonError(refused)).toMatchObject({
+    message: 'cannot take back the summary main@8: message main@11 came after it',
+    hint: 'go back to before that first: tape rewind main@11; then: tape compact main --undo',
+  });
+});
+
+test('a summary that cannot be had names the session where its answers are', async () => {
+  const { home, model } = talked({ text: ' ', usage });
+  using _home = home;
+  const failed = await home.here(['compact', 'main', '--model', model, '--json']);
+  expect(failed.code).toBe(1);
+  const { data, hint } = jsonError(failed);
+  const summarizer = String(data.summarizer);
+  expect(hint).toBe(`see what the model answered with: tape log ${summarizer} --own`);
+  expect((await home.here(['log', summarizer, '--own'])).stdout).toContain('summary/failed');
+});
+
+test('--undo goes with nothing that is for a model', async () => {
+  const { home, model } = talked();
+  using _home = home;
+  for (const more of [['--model', model], ['--prune'], ['--focus', 'x']])
+    expect((await home.here(['compact', 'main', '--undo', ...more])).code).toBe(2);
+});

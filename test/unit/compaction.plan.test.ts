@@ -1,0 +1,69 @@
+import { planCompaction, resolvePolicy } from '@tapedeck/runtime/compaction';
+import { assistant, compaction, type SqliteTapeStore, select, user, view } from '@tapedeck/tape';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { anyHistory } from '../support/golden/arbitrary-history.ts';
+import { openStore } from '../support/store.ts';
+
+const policy = resolvePolicy('guide');
+const plan = (store: SqliteTapeStore, name: string, turns: number) =>
+  planCompaction([...store.viewEntries(name)], { policy, window: undefined, keep: { turns, over: 'split' } });
+
+/** What a session of a plan's span is shown of what it inherits. */
+function inherited(store: SqliteTapeStore, parent: string, span: object) {
+  const { session } = store.fork(parent, { ...span });
+  const info = store.find(session);
+  return { info, view: view([...store.viewEntries(session)].filter((entry) => entry.inherited)) };
+}
+
+test('whatever is on a tape, who inherits the span of a plan sees what is summarised, and no more', () => {
+  let planned = 0;
+  fc.assert(
+    fc.property(
+      anyHistory,
+      anyHistory,
+      fc.integer({ min: 1, max: 3 }),
+      fc.nat(),
+      (before, after, turns, back) => {
+        using store = openStore();
+        store.session('main');
+        for (const draft of before) store.append('main', [draft]);
+        const head = store.find('main')?.head ?? 1;
+        if (back % 3 > 0) store.rewind('main', 1 + (back % head));
+        if (back % 5 === 0) store.fork('main', { name: 'kid' });
+        const name = back % 5 === 0 ? 'kid' : 'main';
+        for (const draft of after) store.append(name, [draft]);
+        const found = plan(store, name, turns);
+        if (found === undefined) return;
+        const { start } = select([...store.viewEntries(name)], 'last-boundary');
+        const seen = inherited(store, name, found.span);
+        const base = seen.info?.base ?? 0;
+        // A span ends where no call is open: before the last of its batch, where that has no result yet.
+        if (base !== found.span.cut) return;
+        planned += 1;
+        const read = start !== undefined && start.seq <= base ? [start, ...found.gone] : found.gone;
+        expect(seen.view.messages).toEqual(view(read.toSorted((a, b) => a.seq - b.seq)).messages);
+      },
+    ),
+    { numRuns: 200 },
+  );
+  expect(planned).toBeGreaterThan(50);
+});
+
+test('a tail that was kept is read from where it begins; what it was kept after is not read again', () => {
+  using store = openStore();
+  store.session('main');
+  const turns = (...texts: readonly string[]) =>
+    texts.flatMap((text) => [user(text), assistant(`to ${text}`)]);
+  store.append('main', turns('one', 'two', 'three'));
+  store.append('main', [compaction({ summary: 'One.', range: [1, 3] }, { keepFrom: 4 })]);
+  store.append('main', turns('four'));
+  // Two of the three turns in view stay: what goes lies before the summary that it comes after.
+  expect(plan(store, 'main', 2)).toMatchObject({
+    cut: 6,
+    range: [1, 5],
+    span: { since: 3, cut: 5 },
+    previous: { text: 'One.', seq: 8 },
+  });
+  expect(plan(store, 'main', 1)).toMatchObject({ cut: 9, range: [1, 8], span: { since: 3, cut: 8 } });
+});
