@@ -130,7 +130,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a fork may cut between a call and its result',
-    file: tape('fork'),
+    file: tape('fork-span'),
     find: 'const base = asked === parent.head_seq ? parent.settled_seq : settledAt(db, parent, asked);',
     replace: 'const base = settledAt(db, parent, asked) === asked ? asked : asked;',
     test: 'test/contract/sqlite-memory.test.ts',

@@ -1,74 +1,15 @@
 import { type Writer, writeEntries } from './append.ts';
 import { crashPoint } from './crash-point.ts';
-import type { Draft, Seq } from './entry.ts';
+import type { Seq } from './entry.ts';
 import { TapeError } from './errors.ts';
-import { sha256 } from './hash.ts';
-import { hiddenBy, segments, settledAt, visible } from './interval.ts';
-import { encodeJson, isObject, type Json, type JsonObject } from './json.ts';
+import { firstDrafts, rangeOf, settingsOf } from './fork-marks.ts';
+import { type ForkRequest, hashRequest } from './fork-request.ts';
+import { type Cut, resolveCut, resolveSince, type Since } from './fork-span.ts';
 import { needIdle } from './lease.ts';
 import { checkName, childName, derivedNameMax, quote, tapeName } from './name.ts';
-import { type Intention, recordLineage } from './outbox.ts';
-import { anchorNameAt, isStart, type Point, resolvePoint } from './point.ts';
-import { entryAt, readEntries } from './read.ts';
+import { recordLineage } from './outbox.ts';
 import { checkFree, insertTape } from './session.ts';
-import { type TapeRow, type Task, tapeById, tapeByName } from './tapes.ts';
-
-/** Part of a session: positions `(since, cut]`. By default from the start to the settled head. */
-export interface Span {
-  readonly since?: Point;
-  readonly cut?: Point;
-}
-
-/** How a child's result is to come back (K32). */
-export type Deliver = 'merge' | 'merge+turn' | 'tool-result';
-
-/** A worktree that a child is to work in: of which repository, and where that has its git directory. */
-export interface WorktreeRequest {
-  /** The top of the working tree whose state it begins with. */
-  readonly repository: string;
-  /** The git directory that all worktrees of the repository share. */
-  readonly git: string;
-}
-
-export interface ForkRequest extends Span {
-  /** Inherit nothing. */
-  readonly fresh?: boolean;
-  readonly name?: string;
-  /** The same key on the same parent is the same child. */
-  readonly key?: string;
-  readonly intention?: Intention;
-  readonly kind?: string;
-  readonly deliver?: Deliver;
-  /** The tool call that asked for the child. */
-  readonly spawnCall?: string;
-  /** Inherit the last so many messages before the cut, and what lies between them (K31). */
-  readonly window?: number;
-  /** What the child runs with; what it leaves out is as its parent's own settings say. */
-  readonly settings?: JsonObject;
-  /** What holds for this child alone, and for none of its children. */
-  readonly terms?: JsonObject;
-  /** What else was asked for, by which a repetition is told from another request: settings and terms may follow from the moment. */
-  readonly asked?: JsonObject;
-  /** Recorded for whoever runs the child: the store makes no worktree. */
-  readonly worktree?: WorktreeRequest;
-  readonly title?: string;
-  /** Left out of lists. */
-  readonly ephemeral?: boolean;
-  /** Refuse while somebody is writing the parent. */
-  readonly whenIdle?: boolean;
-  /** Refuse a cut that a rewind hides. */
-  readonly whereShown?: boolean;
-  /** What the child did already: it is written with it, in the same transaction, so that there is never a half of it. */
-  readonly done?: DoneWork;
-}
-
-/** The work of a child that is recorded when it is over. */
-export interface DoneWork {
-  /** Its entries, as `append` takes them. */
-  readonly drafts: readonly Draft[];
-  /** How it ended. */
-  readonly task: Exclude<Task, 'running'>;
-}
+import { type TapeRow, tapeById, tapeByName } from './tapes.ts';
 
 /** The receipt of a fork. */
 export interface Forked {
@@ -191,31 +132,6 @@ export function snapped(
   return asked !== base && fresh !== true ? { snappedFrom: asked } : {};
 }
 
-/** A child's own first entries: where it came from, what it is for, and what it did already. */
-export function firstDrafts(
-  parent: TapeRow,
-  child: Place,
-  {
-    since,
-    request: { intention, terms, worktree, done },
-    settings,
-    now,
-  }: { since: Since; request: ForkRequest; settings: JsonObject; now: number },
-): Draft[] {
-  const more = {
-    ...(since.state !== undefined && { state: since.state }),
-    ...(Object.keys(settings).length > 0 && { settings }),
-    ...(terms !== undefined && { terms }),
-    ...(worktree !== undefined && {
-      worktree: { repository: worktree.repository, git: worktree.git },
-    }),
-  };
-  return [startMark(parent, child, more), ...intentionMark(intention, now), ...(done?.drafts ?? [])];
-}
-
-/** Where a child lies on its parent. */
-type Place = Pick<TapeRow, 'from_anchor' | 'floor_seq' | 'base_seq'>;
-
 /** The receipt for a child that exists; used for a repetition too. */
 function forked(parent: TapeRow, child: TapeRow): Forked {
   return {
@@ -228,10 +144,6 @@ function forked(parent: TapeRow, child: TapeRow): Forked {
     range: rangeOf(child),
     repeated: true,
   };
-}
-
-export function rangeOf(child: Pick<Place, 'floor_seq' | 'base_seq'>): [Seq, Seq] | null {
-  return child.floor_seq === child.base_seq ? null : [child.floor_seq + 1, child.base_seq];
 }
 
 function repeatFork(
@@ -247,128 +159,6 @@ function repeatFork(
       { data: { parent: parent.name, key: spawnKey, session: before.name } },
     );
   return forked(parent, tapeById(db, before.id));
-}
-
-/** What was asked, not what it resolved to: the same request repeats after the parent grew. */
-function hashRequest({
-  since,
-  cut,
-  fresh,
-  name,
-  intention,
-  worktree,
-  window,
-  asked: more,
-}: ForkRequest): Buffer {
-  const asked: Json[] = [
-    since ?? null,
-    cut ?? null,
-    fresh ?? false,
-    name ?? null,
-    (intention ?? null) as Json,
-    ...(worktree === undefined ? [] : [[worktree.repository, worktree.git]]),
-  ];
-  // Requests without these have had their hash since before there were any.
-  if (window !== undefined || more !== undefined) asked.push({ window: window ?? null, ...more });
-  return Buffer.from(sha256(encodeJson(asked, 'a fork request')), 'hex');
-}
-
-/** The end of what is inherited: as it was asked for, and settled. */
-interface Cut {
-  readonly asked: Seq;
-  readonly base: Seq;
-  readonly hash: Uint8Array;
-}
-
-function resolveCut({ db }: Writer, parent: TapeRow, { cut, fresh, whereShown }: ForkRequest): Cut {
-  const asked = cut === undefined || fresh === true ? parent.head_seq : resolvePoint(db, parent, cut);
-  // At the head all is meant that is visible, whatever is there.
-  const hidden = whereShown === true && asked !== parent.head_seq ? hiddenBy(db, parent, asked) : undefined;
-  if (hidden !== undefined)
-    throw new TapeError(
-      'TAPE_BAD_POINT',
-      `cannot fork '${parent.name}' at @${asked}: the rewind ${parent.name}@${hidden} hides it`,
-      { data: { session: parent.name, seq: asked, hidden } },
-    );
-  const base = asked === parent.head_seq ? parent.settled_seq : settledAt(db, parent, asked);
-  return { asked, base, hash: hashAt(db, parent, base) };
-}
-
-function hashAt(db: Writer['db'], tape: TapeRow, seq: Seq): Uint8Array {
-  if (seq === tape.head_seq) return tape.head_hash;
-  const [owner] = segments(db, { id: tape.id, floor_seq: 0 }, seq - 1, seq);
-  const row =
-    owner === undefined
-      ? undefined
-      : db.get<{ hash: Uint8Array }>('SELECT hash FROM entry WHERE tape_id = @tape AND seq = @seq', {
-          tape: owner.tapeId,
-          seq,
-        });
-  if (row !== undefined) return row.hash;
-  if (seq === tape.base_seq) return tape.base_hash;
-  throw new TapeError('TAPE_CORRUPT', `cannot find ${tape.name}@${seq}: the entry is missing`, {
-    data: { session: tape.name, seq },
-  });
-}
-
-interface Since {
-  readonly floor: Seq;
-  readonly anchor: string | undefined;
-  readonly state: JsonObject | undefined;
-}
-
-/** Where the inherited part begins, and the state that stands for what lies before it. */
-function resolveSince(
-  { db }: Writer,
-  parent: TapeRow,
-  { since, fresh, window }: ForkRequest,
-  { asked: cut, base }: { asked: Seq; base: Seq },
-): Since {
-  if (fresh === true) return { floor: base, anchor: undefined, state: undefined };
-  if (window !== undefined)
-    return {
-      floor: windowFloor(db, parent, { window, base }),
-      anchor: undefined,
-      state: startState(db, parent),
-    };
-  if (since === undefined || isStart(parent, since))
-    return { floor: Math.min(parent.floor_seq, base), anchor: undefined, state: startState(db, parent) };
-  const asked = resolvePoint(db, parent, since);
-  if (asked > cut)
-    throw new TapeError(
-      'TAPE_BAD_POINT',
-      `cannot fork '${parent.name}' since ${quote(String(since))}: it is at @${asked}, after the cut @${cut}`,
-      { data: { session: parent.name, since: asked, cut } },
-    );
-  const anchor = anchorNameAt(db, parent, asked) ?? `@${asked}`;
-  return { floor: Math.min(asked, base), anchor, state: stateAt(db, parent, asked) };
-}
-
-/** The position before the n-th last message: no call is parted from its result there. */
-function windowFloor(db: Writer['db'], tape: TapeRow, { window, base }: { window: number; base: Seq }): Seq {
-  if (!Number.isInteger(window) || window < 1)
-    throw new TapeError('TAPE_BAD_POINT', 'cannot fork: a window must be a whole number of messages from 1', {
-      data: { window },
-    });
-  let left = window;
-  // What a rewind hides is not among the last that were said.
-  for (const { lo, hi } of visible(db, tape, base)) {
-    const messages = [...readEntries(db, tape, { from: lo + 1, to: hi, kind: 'message', last: left })];
-    left -= messages.length;
-    if (left === 0) return (messages[0]?.seq ?? base + 1) - 1;
-  }
-  return Math.min(tape.floor_seq, base);
-}
-
-function startState(db: Writer['db'], tape: TapeRow): JsonObject | undefined {
-  return tape.parent_id === null ? undefined : stateAt(db, tape, tape.base_seq + 1);
-}
-
-function stateAt(db: Writer['db'], tape: TapeRow, seq: Seq): JsonObject | undefined {
-  const entry = entryAt(db, tape, seq);
-  if (entry?.mark !== 'anchor' && entry?.mark !== 'boundary') return undefined;
-  const { payload } = entry;
-  return isObject(payload) && isObject(payload.state) ? payload.state : undefined;
 }
 
 /**
@@ -401,39 +191,4 @@ export function chooseName(
 function isTaken(db: Writer['db'], realm: string, name: string): boolean {
   const tape = tapeByName(db, realm, name);
   return tape !== undefined && tape.lifecycle !== 'staging';
-}
-
-/** What a fork runs with, as its start says. */
-export function settingsOf({ db }: Pick<Writer, 'db'>, tape: TapeRow): JsonObject {
-  if (tape.parent_id === null) return {};
-  const payload = entryAt(db, tape, tape.base_seq + 1)?.payload;
-  return isObject(payload) && isObject(payload.settings) ? payload.settings : {};
-}
-
-function startMark(parent: TapeRow, child: Place, more: JsonObject): Draft {
-  return {
-    kind: 'anchor',
-    mark: 'anchor',
-    name: 'fork/start',
-    payload: {
-      parent: parent.ulid,
-      parent_name: parent.name,
-      from_anchor: child.from_anchor,
-      range: rangeOf(child),
-      base: child.base_seq,
-      ...more,
-    },
-  };
-}
-
-function intentionMark(intention: Intention | undefined, now: number): Draft[] {
-  if (intention === undefined) return [];
-  const { nextSteps, contextSummary, triggerOnComplete } = intention;
-  const state = {
-    ...(nextSteps !== undefined && { next_steps: nextSteps }),
-    ...(contextSummary !== undefined && { context_summary: contextSummary }),
-    ...(triggerOnComplete !== undefined && { trigger_on_complete: triggerOnComplete }),
-    created_at: new Date(now).toISOString(),
-  };
-  return [{ kind: 'anchor', mark: 'anchor', name: 'intention', payload: { state } }];
 }

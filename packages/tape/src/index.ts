@@ -44,7 +44,8 @@ export {
 } from './entry.ts';
 export { TapeError, type TapeErrorCode } from './errors.ts';
 export { goOn, noAnswer, noResult, noStart } from './fit.ts';
-export type { Deliver, DoneWork, Forked, ForkRequest, Span, WorktreeRequest } from './fork.ts';
+export type { Forked } from './fork.ts';
+export type { Deliver, DoneWork, ForkRequest, Span, WorktreeRequest } from './fork-request.ts';
 export { bodyHash, type ChainLink, entryHash, genesisHash, sha256 } from './hash.ts';
 export type { InboxBody, InboxDraft, InboxItem, RunItem, Taken } from './inbox.ts';
 export {

@@ -1,16 +1,9 @@
 import type { Writer } from './append.ts';
 import { encodeDraft } from './encode.ts';
 import type { Draft, EntryKind, Seq } from './entry.ts';
-import {
-  chooseName,
-  decideFork,
-  type Forked,
-  type ForkRequest,
-  firstDrafts,
-  rangeOf,
-  settingsOf,
-  snapped,
-} from './fork.ts';
+import { chooseName, decideFork, type Forked, snapped } from './fork.ts';
+import { firstDrafts, rangeOf, settingsOf } from './fork-marks.ts';
+import type { ForkRequest } from './fork-request.ts';
 import { decideMerge, type Merged, receiptOf } from './merge.ts';
 import { type MergeDraft, planMerge } from './merge-plan.ts';
 import type { TapeRow } from './tapes.ts';

@@ -15,7 +15,8 @@ import { examine, type Finding, rebuildBatches } from './doctor.ts';
 import { encodeDraft } from './encode.ts';
 import { type Draft, type Meta, normalise } from './entry.ts';
 import { TapeError } from './errors.ts';
-import { type Forked, type ForkRequest, forkTape } from './fork.ts';
+import { type Forked, forkTape } from './fork.ts';
+import type { ForkRequest } from './fork-request.ts';
 import { hex } from './hash.ts';
 import {
   drainInbox,
