@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { compileCache } from './test/support/compile-cache.ts';
 
 /** The tests run the packages' sources; only the e2e tests run the build. */
 const conditions = ['@tapedeck/source'];
@@ -16,6 +17,8 @@ export default defineConfig({
   test: {
     // The tests that start processes wait more than they compute: one worker would leave a processor idle.
     maxWorkers: 2,
+    // The thousand processes that the tests start inherit it.
+    env: { NODE_COMPILE_CACHE: compileCache },
     reporters: ['default', './test/reporter.ts'],
     projects: [
       project('unit', {

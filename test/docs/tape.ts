@@ -1,13 +1,14 @@
 import { spawnSync } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { compileCache } from '../support/compile-cache.ts';
 import { root } from './pages.ts';
 
 const bin = join(root, 'packages/cli/bin/tape.js');
 
 /** An environment that has only what a test sets: no home, no model and no key of whoever runs it. */
 export function plainEnv(dir: string, more: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
-  return { PATH: process.env.PATH, HOME: dir, TZ: 'UTC', ...more };
+  return { PATH: process.env.PATH, HOME: dir, TZ: 'UTC', NODE_COMPILE_CACHE: compileCache, ...more };
 }
 
 /** What the built command said and how it ended. */

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { compileCache } from '../support/compile-cache.ts';
 import { skipsGit } from '../support/repository.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
@@ -12,7 +13,7 @@ const examples = fileURLToPath(new URL('../../examples', import.meta.url));
 
 function start(name: string, env: Readonly<Record<string, string>> = {}) {
   const child = spawn(process.execPath, [join(examples, name)], {
-    env: { PATH: process.env.PATH, ...env },
+    env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: compileCache, ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   return { child, ended: once(child, 'close') };

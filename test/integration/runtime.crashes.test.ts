@@ -6,7 +6,6 @@ import { startProvider } from '../support/provider.ts';
 import { type Death, effectsOf, faultsAfterRun, nextAnswer, runWorker } from '../support/run-crash.ts';
 import { seeded } from '../support/seeded.ts';
 import { soak } from '../support/soak.ts';
-import { tempDir } from '../support/temp-dir.ts';
 import { tempHome } from '../support/temp-home.ts';
 
 const seed = Number(process.env.TAPEDECK_SEED ?? 20261122);
@@ -32,8 +31,7 @@ test('a run that is killed anywhere is gone on with: no request is refused, no e
   timeout: soak ? 3_600_000 : 900_000,
 }, async () => {
   await using provider = await startProvider(nextAnswer);
-  using shared = tempDir();
-  const common = { url: provider.url, cache: shared.file('cache') };
+  const common = { url: provider.url };
   const passed = await (async () => {
     using home = tempHome();
     const { lines } = await runWorker(home, { ...common, points: home.file('points') });

@@ -7,7 +7,6 @@ import { openDeck } from '../support/deck.ts';
 import { startProvider } from '../support/provider.ts';
 import { type Death, faultsAfterRun, nextAnswer, runWorker } from '../support/run-crash.ts';
 import { openStore } from '../support/store.ts';
-import { tempDir } from '../support/temp-dir.ts';
 import { tempHome } from '../support/temp-home.ts';
 
 /** One after another, on one tape: it bears the marks of all of them. */
@@ -43,8 +42,7 @@ test('a tape that was cut after any entry goes on as a session and as a fork, an
   using home = tempHome();
   {
     await using provider = await startProvider(nextAnswer);
-    using shared = tempDir();
-    const order = { url: provider.url, cache: shared.file('cache') };
+    const order = { url: provider.url };
     const lines = [];
     for (const dieAt of deaths) lines.push(...(await runWorker(home, { ...order, dieAt })).lines);
     lines.push(...(await runWorker(home, order)).lines);

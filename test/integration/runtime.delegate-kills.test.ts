@@ -7,7 +7,6 @@ import { inTwoLanes } from '../support/fault-sweep.ts';
 import { journalPoints } from '../support/journal-points.ts';
 import { type Random, seeded } from '../support/seeded.ts';
 import { sized, soak } from '../support/soak.ts';
-import { tempDir } from '../support/temp-dir.ts';
 
 const seed = Number(process.env.TAPEDECK_SEED ?? 20261122);
 // On a store that answers later the order of things is another one: a few kills show that it holds there too.
@@ -71,10 +70,8 @@ async function faultsOf(
   rounds: Iterable<DelegateRound>,
   told: (deaths: readonly DelegateDeath[]) => void,
 ): Promise<string[]> {
-  using shared = tempDir();
-  const place = { server, cache: shared.file('cache') };
   const faults = await inTwoLanes(rounds, async (round) => {
-    const { faults, deaths } = await delegateRound(place, round);
+    const { faults, deaths } = await delegateRound({ server }, round);
     told(deaths);
     return faults.map((fault) => `${round.id} of TAPEDECK_SEED=${seed}, ${JSON.stringify(deaths)}: ${fault}`);
   });

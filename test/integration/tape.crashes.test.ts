@@ -35,18 +35,18 @@ test('whoever is killed wherever, nothing acknowledged is lost or doubled, and n
   timeout,
 }, async () => {
   using shared = tempDir();
-  const [cache, log] = [shared.file('cache'), shared.file('points')];
+  const log = shared.file('points');
   writeFileSync(log, '');
   {
     using home = tempHome();
-    await warmUp({ home, points: log, random: seeded(seed), cache });
+    await warmUp({ home, points: log, random: seeded(seed) });
   }
   let acknowledged = 0;
   for (let round = 0; round < rounds; round += 1) {
     using home = tempHome();
     const random = seeded(seed + round);
     const deaths = deathsOf(round, linesOf(log));
-    const acks = await crashRound({ home, points: log, random, deaths, cache });
+    const acks = await crashRound({ home, points: log, random, deaths });
     acknowledged += acks.length;
     const faults = faultsAfterRecovery(home, acks);
     expect(faults, `round ${round} of TAPEDECK_SEED=${seed}, deaths: ${deaths.join(', ')}`).toEqual([]);

@@ -31,8 +31,6 @@ export interface CrashRound {
   readonly random: Random;
   /** Where each worker is to die; 'outside': it is killed at a moment that has nothing to do with a point. */
   readonly deaths: readonly string[];
-  /** Compiled sources are kept here, so that a process starts quickly. */
-  readonly cache: string;
 }
 
 const acts = 40;
@@ -52,17 +50,17 @@ export async function crashRound(round: CrashRound): Promise<Acknowledged[]> {
       dieAt: death,
       armAfter: death.startsWith('open/') ? 0 : random.below(acts - actsPerCycle),
     });
-    return run(round, order, death === 'outside' ? random.below(150) : undefined);
+    return run(order, death === 'outside' ? random.below(150) : undefined);
   });
   await Promise.all(workers);
   for (let i = 0; i < recoveriesMax; i += 1)
-    if (!(await run(round, orderOf(round, `recovery${i}`, { diePercent: 30 })))) break;
+    if (!(await run(orderOf(round, `recovery${i}`, { diePercent: 30 })))) break;
   return deaths.flatMap((_, i) => acknowledgements(home.file(`w${i}.acks`)));
 }
 
 /** Runs one worker to its end by itself, so that those after it start quickly. */
 export async function warmUp(round: Omit<CrashRound, 'deaths'>): Promise<void> {
-  await run(round, orderOf(round, 'warm', { acts: actsPerCycle }));
+  await run(orderOf(round, 'warm', { acts: actsPerCycle }));
 }
 
 function orderOf(
@@ -86,15 +84,10 @@ function orderOf(
 }
 
 /** Whether it was killed. @throws when it failed by itself, with what it wrote to stderr */
-async function run(
-  { cache }: Pick<CrashRound, 'cache'>,
-  order: CrashOrder,
-  killAfterMs?: number,
-): Promise<boolean> {
+async function run(order: CrashOrder, killAfterMs?: number): Promise<boolean> {
   const script = join(import.meta.dirname, 'crash-worker.ts');
   const child = spawn(process.execPath, ['--conditions=@tapedeck/source', script, JSON.stringify(order)], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, NODE_COMPILE_CACHE: cache },
   });
   let errors = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {

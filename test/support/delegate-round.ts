@@ -40,7 +40,6 @@ export interface RoundEnd {
 
 export interface RoundPlace {
   readonly server: DelegateServer;
-  readonly cache: string;
   readonly points?: string;
 }
 
@@ -73,7 +72,7 @@ export async function delegateRound(place: RoundPlace, round: DelegateRound): Pr
 
 /** Whether the process was killed. */
 async function runWork(
-  { server, cache, points }: RoundPlace,
+  { server, points }: RoundPlace,
   homes: readonly DelegateHome[],
   { act, death }: DelegateWork,
 ): Promise<boolean> {
@@ -84,7 +83,7 @@ async function runWork(
     points,
     ...(death !== undefined && 'point' in death && { dieAt: death }),
   };
-  const worker = startWorker('delegate-worker.ts', order, { cache });
+  const worker = startWorker('delegate-worker.ts', order);
   if (death !== undefined && 'afterMs' in death) {
     await worker.begun;
     await Promise.race([sleep(death.afterMs), worker.ended]);

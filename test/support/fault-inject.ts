@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { compileCache } from './compile-cache.ts';
 import type { FaultPlace } from './fault-acts.ts';
 import type { Ended } from './fault-sweep.ts';
 
@@ -28,7 +27,6 @@ export async function runInjected(
       timeout: 60_000,
       env: {
         ...process.env,
-        NODE_COMPILE_CACHE: compileCache,
         ...('log' in how ? { FAULT_LOG: how.log } : { FAULT_POINT: how.point }),
       },
     },

@@ -17,16 +17,11 @@ export interface WorkerEnd {
   readonly lines: readonly string[];
 }
 
-/** Starts `test/support/{script}` with an order as JSON; `cache` keeps compiled sources, so that the next one starts quickly. */
-export function startWorker(
-  script: string,
-  order: object,
-  { cache }: { readonly cache: string },
-): KilledWorker {
+/** Starts `test/support/{script}` with an order as JSON. */
+export function startWorker(script: string, order: object): KilledWorker {
   const args = ['--conditions=@tapedeck/source', join(import.meta.dirname, script), JSON.stringify(order)];
   const child = spawn(process.execPath, args, {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, NODE_COMPILE_CACHE: cache },
   });
   const printed = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const)

@@ -4,6 +4,7 @@ import { chmodSync, closeSync, mkdirSync, openSync, readdirSync, rmSync, writeSy
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { CliResult } from './cli.ts';
+import { compileCache } from './compile-cache.ts';
 import { mountPoint, unmount, unmountLeft } from './mounts.ts';
 
 /** Something in the way of a command: a disk that is full, or may not be written. */
@@ -104,7 +105,12 @@ export async function tapeUnder(
   const [program = process.execPath, ...rest] = [...under, process.execPath, bin, ...args];
   const child = spawn(program, rest, {
     timeout: 60_000,
-    env: { PATH: process.env.PATH, HOME: '/nonexistent', TAPE_HOME: home },
+    env: {
+      PATH: process.env.PATH,
+      HOME: '/nonexistent',
+      TAPE_HOME: home,
+      NODE_COMPILE_CACHE: compileCache,
+    },
   });
   child.stdin.on('error', none);
   child.stdin.end(stdin);

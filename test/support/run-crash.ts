@@ -17,10 +17,10 @@ export interface RunEnded {
 /** Runs a worker on a home to its end. @throws when it failed by itself, with what it wrote to stderr */
 export async function runWorker(
   home: TempHome,
-  { cache, ...order }: Pick<RunOrder, 'url' | 'points' | 'dieAt'> & { readonly cache: string },
+  order: Pick<RunOrder, 'url' | 'points' | 'dieAt'>,
 ): Promise<RunEnded> {
   const whole: RunOrder = { db: home.db, graph: home.graph, effects: home.file('effects'), ...order };
-  const { killed, lines } = await startWorker('run-worker.ts', whole, { cache }).ended;
+  const { killed, lines } = await startWorker('run-worker.ts', whole).ended;
   return { killed, lines: lines.map((line) => JSON.parse(line) as RunLine) };
 }
 

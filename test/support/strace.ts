@@ -1,7 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { compileCache } from './compile-cache.ts';
 import type { Ended } from './fault-sweep.ts';
 
 /** Whether a program's system calls can be followed here: `missing` is strace itself, `forbidden` what it needs. */
@@ -76,7 +75,6 @@ export async function trace(
       stdio: ['ignore', 'pipe', 'pipe'],
       timeout: hangMs,
       killSignal: 'SIGTERM',
-      env: { ...process.env, NODE_COMPILE_CACHE: compileCache },
     },
   );
   const said = { stdout: '', stderr: '' };
