@@ -6,7 +6,7 @@ const conditions = ['@tapedeck/source'];
 
 function project(
   name: string,
-  more: { testTimeout?: number; include?: string[]; env?: Record<string, string> } = {},
+  more: { testTimeout?: number; include?: string[]; env?: Record<string, string>; isolate?: boolean } = {},
 ) {
   const { include = [`test/${name}/**/*.test.ts`], ...rest } = more;
   return { extends: true as const, test: { name, include, ...rest } };
@@ -21,8 +21,10 @@ export default defineConfig({
     env: { NODE_COMPILE_CACHE: compileCache },
     reporters: ['default', './test/reporter.ts'],
     projects: [
+      // Many files that are soon done: loading the packages anew for each would take as long as the tests.
       project('unit', {
         include: ['test/unit/**/*.test.ts', 'test/contract/**/*.test.ts'],
+        isolate: false,
         testTimeout: 60_000,
       }),
       project('integration', { testTimeout: 60_000 }),
@@ -30,6 +32,7 @@ export default defineConfig({
       project('later', {
         include: ['test/unit/runtime.*.test.ts', 'test/integration/runtime.*.test.ts'],
         env: { TAPEDECK_STORE: 'later' },
+        isolate: false,
         testTimeout: 60_000,
       }),
       project('e2e', {

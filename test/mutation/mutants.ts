@@ -53,7 +53,7 @@ export const mutants: readonly Mutant[] = [
     file: graph('journal'),
     find: 'done += n;',
     replace: 'done = bytes.length;',
-    test: 'test/unit/graph.journal-faults.test.ts',
+    test: 'test/integration/graph.journal-faults.test.ts',
   },
   {
     name: 'a failed graph line is told as a failed act',

@@ -88,7 +88,7 @@ test('no history has a view that its reader would refuse, or that tells a thing 
       n += 1;
       // A store takes in many histories, and then another does, so that it stays small.
       if (n % 250 === 0) {
-        if (n % 1000 === 0) expect([...store.verify()]).toEqual([]);
+        if (n % 2000 === 0) expect([...store.verify()]).toEqual([]);
         store.close();
         store = openStore();
       }

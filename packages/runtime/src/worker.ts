@@ -35,6 +35,8 @@ export class Worker {
   readonly #lease: LeaseKeeper;
   readonly #announcer: Announcer;
   readonly #attention = new Attention();
+  /** What each of its runs is done through. */
+  readonly #means: Means;
   #current: Started | undefined;
   #serving: Promise<void> | undefined;
   /** Resolves when what this session came to, as a child, has been brought home. */
@@ -43,8 +45,6 @@ export class Worker {
   #asked = 0;
   #closed = false;
   #told: string | undefined;
-
-  readonly #means: Means;
 
   constructor(parts: DeckParts, session: { readonly name: string; readonly id: string }) {
     this.#parts = parts;
@@ -258,6 +258,7 @@ export class Worker {
     }
   }
 
+  /** The run that was asked for, with what it takes up of the inbox. */
   async #firstTurn(held: Hold, first: Started): Promise<HeldRun> {
     const { store } = this.#parts;
     const items = await waitingFor(first.job, held, { store, id: this.#session.id });

@@ -5,6 +5,6 @@ const step = fc.noShrink(fc.nat(0x7fff_ffff));
 
 /** What is done in a history, step by step; most are short. */
 export const anySteps: fc.Arbitrary<readonly number[]> = fc.oneof(
-  { weight: 4, arbitrary: fc.array(step, { minLength: 4, maxLength: 11, size: 'max' }) },
-  { weight: 1, arbitrary: fc.array(step, { minLength: 12, maxLength: 40, size: 'max' }) },
+  { weight: 4, arbitrary: fc.array(step, { minLength: 4, maxLength: 8, size: 'max' }) },
+  { weight: 1, arbitrary: fc.array(step, { minLength: 9, maxLength: 36, size: 'max' }) },
 );

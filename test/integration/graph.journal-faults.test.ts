@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { checkJournal, lineHash, openJournal, readLines } from '@tapedeck/graph';
 import fc from 'fast-check';
 import { afterEach, expect, test, vi } from 'vitest';
-import { fileOf, lines, tempDir } from './graph.support/lines.ts';
+import { fileOf, lines, tempDir } from '../unit/graph.support/lines.ts';
 
 /** How many bytes each coming write may take; -1 fails. No entry: all of them. */
 const plan = vi.hoisted(() => ({ writes: [] as number[], syncFails: false, synced: [] as string[] }));
