@@ -76,7 +76,7 @@ const hit: readonly Field[] = [
 const node: readonly Field[] = [
   field('session', 'string', 'name'),
   field('id', 'string', 'ULID'),
-  field('kind', 'string', '`session` or `subagent`'),
+  field('kind', 'string', 'as in `sessions`'),
   field('status', 'string', 'delivery, else task, else lifecycle'),
   field('lifecycle', 'string', 'as in `sessions`'),
   maybe('task', 'string', 'as in `sessions`'),
