@@ -503,7 +503,7 @@ export const contract: Readonly<Record<string, VerbContract>> = {
           maybe(
             'asked',
             'object',
-            'with `--explain` of an answer: the manifest of what its model was shown, `instructions_digest`, `tools_digest`, and `same`: whether the tape gives the same now',
+            'with `--explain` of an answer: the manifest of what its model was shown, `instructions_digest` and `tools_digest` where it was told or offered anything, and `same`: whether the tape gives the same now',
           ),
         ],
       },
@@ -716,6 +716,7 @@ export const contract: Readonly<Record<string, VerbContract>> = {
       [2, 'no model was given'],
       noSession,
       [4, `${busy[1]}; or with \`--undo\`: there is none to take back, or something was said after it`],
+      [130, 'interrupted; no summary was taken'],
     ],
   },
   fork: {
