@@ -76,7 +76,7 @@ const hit: readonly Field[] = [
 const node: readonly Field[] = [
   field('session', 'string', 'name'),
   field('id', 'string', 'ULID'),
-  field('kind', 'string', '`session` or `subagent`'),
+  field('kind', 'string', 'as in `sessions`'),
   field('status', 'string', 'delivery, else task, else lifecycle'),
   field('lifecycle', 'string', 'as in `sessions`'),
   maybe('task', 'string', 'as in `sessions`'),
@@ -503,7 +503,7 @@ export const contract: Readonly<Record<string, VerbContract>> = {
           maybe(
             'asked',
             'object',
-            'with `--explain` of an answer: the manifest of what its model was shown, `instructions_digest`, `tools_digest`, and `same`: whether the tape gives the same now',
+            'with `--explain` of an answer: the manifest of what its model was shown, `instructions_digest` and `tools_digest` where it was told or offered anything, and `same`: whether the tape gives the same now',
           ),
         ],
       },
@@ -716,6 +716,7 @@ export const contract: Readonly<Record<string, VerbContract>> = {
       [2, 'no model was given'],
       noSession,
       [4, `${busy[1]}; or with \`--undo\`: there is none to take back, or something was said after it`],
+      [130, 'interrupted; no summary was taken'],
     ],
   },
   fork: {

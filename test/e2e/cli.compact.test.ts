@@ -68,7 +68,7 @@ test('a summary that cannot be had names the session where its answers are', asy
   expect(failed.code).toBe(1);
   const { data, hint } = jsonError(failed);
   const summarizer = String(data.summarizer);
-  expect(hint).toBe(`see what the model answered with: tape log ${summarizer} --own`);
+  expect(hint).toBe(`see what the model was asked, and what it answered: tape log ${summarizer} --own`);
   expect((await home.here(['log', summarizer, '--own'])).stdout).toContain('summary/failed');
 });
 

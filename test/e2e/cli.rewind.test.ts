@@ -322,7 +322,7 @@ test('diff tells where two sessions part, what each has since, and how their las
   const stat = json(await home.here(['diff', 'main', 'fix', '--stat', '--json']));
   expect(stat).not.toHaveProperty('answers');
   expect((await home.here(['diff', 'main', 'fix', '--quiet'])).stdout).toBe('main@5\n');
-  expect((await home.here(['diff', 'main', 'main'])).stdout).toBe('main@5 show the same\n');
+  expect((await home.here(['diff', 'main', 'main'])).stdout).toBe('main@5 is one point: nothing differs\n');
 });
 
 test('diff says plainly that there is no common base, and what is not there', async () => {

@@ -223,6 +223,12 @@ describe('by hand', () => {
     expect(stateOf(first)).toMatchObject({ read_files: ['a.ts', 'b.ts'], modified_files: [] });
     expect(stateOf(second)).toMatchObject({ read_files: ['a.ts'], modified_files: ['b.ts'] });
     expect(stateOf(second).range).toEqual([1, expect.any(Number)]);
+    const to = Number(stateOf(second).summarized_through);
+    const said = [...s.store.read('main', { to })].map(({ payload }) => JSON.stringify(payload));
+    expect(stateOf(second).turns_summarized).toBe(
+      said.filter((text) => text.includes('"role":"user"')).length,
+    );
+    expect(stateOf(second).turns_summarized).toBeGreaterThan(Number(stateOf(first).turns_summarized));
     const asked = lastUserText(s.asked()[1] as ChatRequest);
     expect(asked).toContain('Summary 1.\n</previous-summary>');
     expect(asked).not.toContain('Question 1 and so on and so on\n');

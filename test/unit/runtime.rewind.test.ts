@@ -101,6 +101,10 @@ test('only a message of a user that is visible is a target, and the refusal name
     code: 'TAPE_NO_ANCHOR',
     data: { near: ['mark'] },
   });
+  await expect(main.rewind(2, { mode: JSON.parse('"undo"') })).rejects.toMatchObject({
+    code: 'SESSION_BAD_INPUT',
+    message: "cannot rewind 'main': there is no mode 'undo', only edit and resend",
+  });
   expect((await main.info()).head).toBe(head);
   await main.rewind(2);
   await expect(main.rewind(4)).rejects.toMatchObject({

@@ -176,7 +176,7 @@ function hintFor(code: string, data: Readonly<Record<string, unknown>>): string 
     case 'SESSION_COMPACTION_FAILED':
       return data.summarizer === undefined
         ? undefined
-        : `see what the model answered with: tape log ${String(data.summarizer)} --own`;
+        : `see what the model was asked, and what it answered: tape log ${String(data.summarizer)} --own`;
     case 'SESSION_CANNOT_UNDO':
       if (data.after === undefined) return undefined;
       return data.message === undefined

@@ -187,7 +187,7 @@ async function write(
     compaction_type: reduction === 'none' ? 'whole' : reduction,
     summarized_through: range[1],
     first_kept: cut,
-    turns_summarized: turnsIn(gone),
+    turns_summarized: previous.turns + turnsIn(gone),
     ...(provider !== undefined && { provider }),
     model: name,
     summary_tokens: estimateTokens([{ role: 'user', content: [{ type: 'text', text }] }], count),

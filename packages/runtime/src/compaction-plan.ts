@@ -41,6 +41,8 @@ interface Previous {
   readonly state: JsonObject;
   /** Where what it stands for begins. */
   readonly from: Seq | undefined;
+  /** How many messages of users it stands for; 0 where it does not say. */
+  readonly turns: number;
 }
 
 interface PlanOptions {
@@ -96,6 +98,7 @@ function previousIn(start: Entry | undefined): Previous {
     seq: text === undefined ? undefined : start?.seq,
     state: isCompaction ? state : {},
     from: typeof from === 'number' ? from : undefined,
+    turns: isCompaction && typeof state.turns_summarized === 'number' ? state.turns_summarized : 0,
   };
 }
 

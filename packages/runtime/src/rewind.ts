@@ -13,6 +13,7 @@ import {
   type TapeStore,
   user,
 } from '@tapedeck/tape';
+import { SessionError } from './errors.ts';
 import { type Hold, hold } from './hold.ts';
 import { announce, type Hooks, tellRewind, textOf } from './hooks.ts';
 import { settleLeftovers } from './orphans.ts';
@@ -20,6 +21,8 @@ import { needRewindable, needTarget } from './rewind-target.ts';
 
 /** What becomes of the message that is rewound to: `edit` gives it back to be changed and sent, `resend` appends it again (G12, K22). */
 export type RewindMode = 'edit' | 'resend';
+
+const rewindModes: ReadonlySet<string> = new Set(['edit', 'resend'] satisfies RewindMode[]);
 
 /** The receipt of a rewind to a message. */
 export interface RewoundMessage extends Rewound {
@@ -47,14 +50,22 @@ interface RewindPlace {
  * Makes a session read as if it ended right before a message of a user, its own or an inherited one. What is hidden stays readable, and
  * `unrewindSession` shows it again. Nobody else writes the session meanwhile.
  * @param model the name of the model that the message is to be answered by when it is sent again
- * @throws SESSION_BUSY; TAPE_ARCHIVED; TAPE_BAD_POINT when there is no such message to rewind to; what resolving the point throws
+ * @throws SESSION_BUSY; SESSION_BAD_INPUT when there is no such mode; TAPE_ARCHIVED; TAPE_BAD_POINT when there is no such message to rewind to; what resolving the point throws
  */
 export async function rewindSession(
   { store, hooks }: RewindPlace,
   ref: string,
   { to, mode = 'edit', model }: { readonly to: Point; readonly mode?: RewindMode; readonly model?: string },
 ): Promise<RewoundMessage> {
-  const { id } = await needRewindable(store, ref);
+  const { id, name } = await needRewindable(store, ref);
+  if (!rewindModes.has(mode))
+    throw new SessionError(
+      'SESSION_BAD_INPUT',
+      `cannot rewind '${name}': there is no mode '${mode}', only edit and resend`,
+      {
+        data: { session: name },
+      },
+    );
   const does = async (held: Hold, info: SessionInfo): Promise<RewoundMessage> => {
     const target = await needTarget(store, info, to);
     const content = await contentOf(store, target);

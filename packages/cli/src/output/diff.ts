@@ -37,7 +37,10 @@ export function diffText(
   { stat, answers, width }: DiffDetail & { readonly width: number },
 ): string {
   const { base, a, b, both } = diff;
-  if (base !== undefined && a.entries + b.entries === 0) return `${namesOf(diff)} show the same`;
+  if (base !== undefined && a.entries + b.entries === 0)
+    return placeName(a) === placeName(b)
+      ? `${placeName(a)} is one point: nothing differs`
+      : `${namesOf(diff)} show the same`;
   const lines = [baseLine(diff), ...sideLines(a), ...sideLines(b)];
   if (both.length > 0) lines.push(`Both wrote ${both.join(', ')}`);
   if (stat) return lines.join('\n');
