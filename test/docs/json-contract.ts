@@ -699,6 +699,7 @@ export const contract: Readonly<Record<string, VerbContract>> = {
           field('tokens_before', 'number or null', 'what the view took before, as an estimate'),
           field('tokens_after', 'number or null', 'what it takes now'),
           maybe('summarizer', 'string', 'name of the session in which the summary was written'),
+          maybe('missing_sections', 'array', 'sections that a summary should have, and this one lacks'),
         ],
       },
       {
@@ -1081,6 +1082,7 @@ export const contract: Readonly<Record<string, VerbContract>> = {
 /** What each error code means. `cli.test.ts` compares the list with the code. */
 export const errorCodes: Readonly<Record<string, string>> = {
   CLI_USAGE: 'the command line is not right',
+  CLI_INTERRUPTED: 'it was stopped before it was done; what is on the tape stays',
   CLI_NOT_FOUND: 'a file or a tape home is not there',
   CLI_BAD_CONFIG:
     'a configuration, or the record of what is trusted, cannot be used; `data.config` names the file',

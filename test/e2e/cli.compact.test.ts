@@ -19,7 +19,12 @@ test('compact says how it is taken back; its summarizer is listed when that is a
   const { home, model } = talked({ text: '## Goal\nTo talk.', usage });
   using _home = home;
   const done = await home.tape(['compact', 'main', '--model', model]);
-  expect(done).toMatchObject({ code: 0, stderr: '' });
+  expect(done).toMatchObject({
+    code: 0,
+    stderr: expect.stringMatching(
+      /^Warning: the summary lacks Constraints & Preferences, Progress, .*tape view main\n$/,
+    ),
+  });
   expect(done.stdout).toBe(
     'Summarised main@1-3 at main@8: about 1507 tokens, now 1035 (take it back with: tape compact main --undo)\n',
   );

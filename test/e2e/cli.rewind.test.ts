@@ -109,7 +109,7 @@ test('a point that cannot be rewound to is refused, with what can, and nothing i
     ],
     [['mian@2'], 3, 'TAPE_NO_SESSION', "did you mean 'main'? All sessions: tape sessions"],
     [['empty@1'], 2, 'TAPE_BAD_POINT', undefined],
-    [['main@4', '--model', 'a/b'], 2, 'CLI_USAGE', undefined],
+    [['main@4', '--model', 'a/b'], 2, 'CLI_USAGE', 'see: tape rewind --help'],
     [['main@4', '--mode', 'redo'], 2, 'CLI_USAGE', 'see: tape rewind --help'],
     [['main@4', '--mode', 'resend', '--model', 'script:none.json'], 2, 'SESSION_NO_FILE', undefined],
   ] as const;
@@ -127,7 +127,13 @@ test('a point that cannot be rewound to is refused, with what can, and nothing i
   expect(jsonError(await home.here(['rewind', 'main@4', '--json']))).toMatchObject({
     code: 'TAPE_BAD_POINT',
     message: "cannot rewind 'main' to @4: the rewind main@9 hides it",
-    hint: 'see it with: tape show main@4; or show it again with: tape unrewind main',
+    hint: 'see it with: tape show main@4; or show it again with: tape unrewind main@9',
+  });
+  expect((await home.here(['unrewind', 'main@9'])).code).toBe(0);
+  expect(await shown(home)).toEqual(['ask 1', 'One.', 'ask 2\nin two lines', 'Two.']);
+  expect(jsonError(await home.here(['unrewind', 'main@4', '--json']))).toMatchObject({
+    code: 'TAPE_BAD_POINT',
+    message: 'cannot take back main@4: it is no rewind of main',
   });
 });
 

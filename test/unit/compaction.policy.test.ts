@@ -102,6 +102,11 @@ test.each([
     field: 'compaction',
     says: 'must be one of guide, jsonl, nexus, nexus3, or a policy',
   },
+  {
+    config: { compaction: { threshold: 0.5, prune: { threshold: 0.5 } } },
+    field: 'compaction.prune.threshold',
+    says: 'must be less than threshold',
+  },
   { config: { compaction: [] }, field: 'compaction', says: 'must be one of' },
   {
     config: { compaction: { present: 'guide' } },

@@ -148,7 +148,7 @@ function hintFor(code: string, data: Readonly<Record<string, unknown>>): string 
     }
     case 'TAPE_BAD_POINT':
       if (data.hidden !== undefined)
-        return `see it with: tape show ${session}@${String(data.seq)}; or show it again with: tape unrewind ${session}`;
+        return `see it with: tape show ${session}@${String(data.seq)}; or show it again with: tape unrewind ${session}@${String(data.hidden)}`;
       return data.message === undefined
         ? undefined
         : `the message of that turn is ${session}@${String(data.message)}`;
@@ -179,6 +179,8 @@ function hintFor(code: string, data: Readonly<Record<string, unknown>>): string 
         : `see what the model was asked, and what it answered: tape log ${String(data.summarizer)} --own`;
     case 'SESSION_CANNOT_UNDO':
       if (data.after === undefined) return undefined;
+      if (data.before !== undefined)
+        return `go back to before the message that it followed: tape rewind ${session}@${String(data.before)}`;
       return data.message === undefined
         ? `go back to before a message of a user with: tape rewind ${session}@SEQ`
         : `go back to before that first: tape rewind ${session}@${String(data.message)}; then: tape compact ${session} --undo`;

@@ -16,10 +16,12 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
   } catch (error) {
     if (error instanceof PipeClosed) return exit.done;
     if (io.interrupted) {
-      io.err('Interrupted\n');
+      const error = { code: 'CLI_INTERRUPTED', message: 'interrupted', data: {} };
+      io.err(asJson ? `${JSON.stringify({ error })}\n` : 'Interrupted\n');
       return exit.interrupted;
     }
-    const { code, message, hint, data, exit: status } = tell(error);
+    const { code, message, data, exit: status, ...told } = tell(error);
+    const hint = told.hint ?? (code === 'CLI_USAGE' ? `see: ${helpFor(argv)}` : undefined);
     if (asJson)
       io.err(`${JSON.stringify({ error: { code, message, ...(hint !== undefined && { hint }), data } })}\n`);
     else io.err(safe(`Error: ${message}\n${hint === undefined ? '' : `Hint: ${hint}\n`}`));

@@ -92,6 +92,15 @@ const policy = z
     ),
     countTokens: callable,
   })
+  .superRefine(({ prune, threshold }, context) => {
+    const { threshold: pruneFrom } = (prune ?? {}) as { threshold?: number };
+    if (pruneFrom !== undefined && threshold !== undefined && pruneFrom >= threshold)
+      context.addIssue({
+        code: 'custom',
+        path: ['prune', 'threshold'],
+        message: 'must be less than threshold: what is left out first spares a summary',
+      });
+  })
   .superRefine(({ reserveTokens, threshold }, context) => {
     if (reserveTokens !== undefined && threshold !== undefined)
       context.addIssue({

@@ -61,6 +61,8 @@ export interface Compacted {
   readonly tokensAfter: number;
   /** The name of the session in which it was written. */
   readonly summarizer: string;
+  /** The sections that a summary should have, and this one lacks. */
+  readonly missingSections?: readonly string[];
 }
 
 /** What a deck says of summaries. */
@@ -121,7 +123,20 @@ export async function compact(
   const { range } = plan;
   const tokens = { tokensBefore: sizes.before, tokensAfter: sizes.after };
   context.tell({ type: 'compacted', seq, range, trigger: order.trigger, ...tokens });
-  return { seq, range, ...tokens, summarizer: summarizer.session };
+  const { missing_sections: missing } = state;
+  const missingSections = Array.isArray(missing) ? missing.map(String) : [];
+  if (missingSections.length > 0)
+    context.tell({
+      type: 'warning',
+      message: `the summary of '${context.session}' lacks ${missingSections.join(', ')}`,
+    });
+  return {
+    seq,
+    range,
+    ...tokens,
+    summarizer: summarizer.session,
+    ...(missingSections.length > 0 && { missingSections }),
+  };
 }
 
 /** A summary that may stand for what it was made of. */

@@ -1,4 +1,4 @@
-import { lstat, realpath } from 'node:fs/promises';
+import { lstat, realpath, stat } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import { isInside, type Omission, readPromptFile } from './prompt-file.ts';
 import type { ProjectFile } from './system-prompt.ts';
@@ -18,6 +18,8 @@ export async function readProjectFiles(
   directory: string,
   home: string,
 ): Promise<{ readonly files: readonly ProjectFile[]; readonly omitted: readonly Omission[] }> {
+  if (!(await isDirectory(directory)))
+    return { files: [], omitted: [{ path: directory, why: 'there is no such directory' }] };
   const places = await placesFrom(directory, home);
   const top = places.at(-1) ?? directory;
   const files: ProjectFile[] = [];
@@ -60,6 +62,13 @@ async function placesFrom(directory: string, home: string): Promise<readonly str
     // What lies in other directories may be anybody's.
     if (at === dirname(at)) return isInside(start, user) ? places : [start];
   }
+}
+
+async function isDirectory(path: string): Promise<boolean> {
+  return await stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
 }
 
 /** Git has a directory there; of a worktree or a submodule, a file. */

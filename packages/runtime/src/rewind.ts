@@ -98,13 +98,22 @@ export async function rewindSession(
 }
 
 /**
- * Takes the last rewind of a session back: what it hid is shown again, and what was said since is hidden. Doing it again takes that
- * back. No hook is called: what became of files meanwhile is nobody's snapshot.
- * @throws SESSION_BUSY; TAPE_ARCHIVED; TAPE_BAD_POINT when nothing was rewound
+ * Takes a rewind of a session back, the last if none is named: what it hid is shown again, and what was said since is hidden. Doing it
+ * again takes that back. No hook is called: what became of files meanwhile is nobody's snapshot.
+ * @param rewind the position of the rewind's entry
+ * @throws SESSION_BUSY; TAPE_ARCHIVED; TAPE_BAD_POINT when nothing was rewound, or there is no rewind of the session's own; what
+ *   resolving the point throws
  */
-export async function unrewindSession({ store }: RewindPlace, ref: string): Promise<Rewound> {
+export async function unrewindSession(
+  { store }: RewindPlace,
+  ref: string,
+  { rewind }: { readonly rewind?: Point | undefined } = {},
+): Promise<Rewound> {
   const { id } = await needRewindable(store, ref);
-  return await withLease(store, id, { does: async ({ lease }) => await store.unrewind(id, { lease }) });
+  const which = rewind === undefined ? {} : { rewind: await store.resolve(id, rewind) };
+  return await withLease(store, id, {
+    does: async ({ lease }) => await store.unrewind(id, { lease, ...which }),
+  });
 }
 
 /** Does something to a session that nobody is writing, after what others left for it and what a killed run left behind. */

@@ -265,9 +265,9 @@ export class Session {
    * Takes the last rewind back: what it hid is shown again, and what was said since is hidden. Again, it takes that back.
    * @throws SESSION_BUSY; TAPE_BAD_POINT when nothing was rewound
    */
-  async unrewind(): Promise<Rewound> {
+  async unrewind(options: { readonly rewind?: Point } = {}): Promise<Rewound> {
     this.#needIdle('rewind');
-    return await unrewindSession({ store: this.#parts.store }, this.id);
+    return await unrewindSession({ store: this.#parts.store }, this.id, options);
   }
 
   /** Only what runs in this process is seen here: others have the lease. */

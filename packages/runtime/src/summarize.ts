@@ -66,7 +66,8 @@ function sizes({ length }: string, { window, policy }: Summarizer): readonly num
   const halves = [2, 4, 8].map((n) => Math.ceil(length / n));
   if (window === undefined) return halves;
   const room = Math.floor((window.window - outputMax(policy, window)) * 2);
-  return [Math.min(room, length), ...halves.filter((size) => size < room)].filter((size) => size > 0);
+  // The whole was refused already.
+  return [room, ...halves.filter((size) => size < room)].filter((size) => size > 0 && size < length);
 }
 
 /** A text in pieces of about a size, parted between messages where there are any. */

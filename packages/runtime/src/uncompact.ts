@@ -50,6 +50,7 @@ function needUndoable(session: string, all: readonly Entry[]): Seq {
   const after = shown.find((entry) => entry.seq > last.seq && !stays(entry));
   if (after === undefined) return last.seq;
   const { seq, kind } = after;
+  const before = shown.findLast((entry) => entry.seq < last.seq && !entry.inherited && isUserMessage(entry));
   const what = last.kind === 'compaction' ? 'the summary' : 'the pruning';
   throw new SessionError(
     'SESSION_CANNOT_UNDO',
@@ -59,7 +60,7 @@ function needUndoable(session: string, all: readonly Entry[]): Seq {
         session,
         seq: last.seq,
         after: { seq, kind },
-        ...(isUserMessage(after) && { message: seq }),
+        ...(isUserMessage(after) ? { message: seq } : before !== undefined && { before: before.seq }),
       },
     },
   );

@@ -99,7 +99,7 @@ function textOf(rule: ViewRule): string {
 }
 
 function faultOf(rule: ViewRule): string | undefined {
-  if (typeof rule === 'string')
+  if (typeof rule !== 'object' || rule === null)
     return rule === 'full' || rule === 'last-boundary'
       ? undefined
       : `there is no rule ${quote(String(rule))}`;

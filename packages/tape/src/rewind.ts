@@ -4,6 +4,7 @@ import { TapeError } from './errors.ts';
 import { type Interval, lastMarked, settledAt, visible } from './interval.ts';
 import type { Json } from './json.ts';
 import { isStart, type Point, resolvePoint } from './point.ts';
+import { needEntry } from './read.ts';
 import { summarizerKind, type TapeRow } from './tapes.ts';
 
 /** The receipt of a rewind. */
@@ -53,10 +54,24 @@ export function rewindTape(
 }
 
 /**
- * Takes the last rewind back: a rewind to just before it.
- * @throws TAPE_BAD_POINT when nothing is rewound.
+ * Takes a rewind back, by default the last: a rewind to just before it.
+ * @throws TAPE_BAD_POINT when nothing is rewound, or there is no rewind of the session's own
  */
-export function unrewindTape(writer: Writer, tape: TapeRow, epoch: number): Rewound {
+export function unrewindTape(
+  writer: Writer,
+  tape: TapeRow,
+  { epoch, rewind }: { epoch: number; rewind?: Seq | undefined },
+): Rewound {
+  if (rewind !== undefined) {
+    const { mark, inherited } = needEntry(writer.db, tape, rewind);
+    if (mark !== 'rewind' || inherited)
+      throw new TapeError(
+        'TAPE_BAD_POINT',
+        `cannot take back ${tape.name}@${rewind}: it is no rewind of ${tape.name}`,
+        { data: { session: tape.name, seq: rewind } },
+      );
+    return rewindTape(writer, tape, { to: rewind - 1, epoch });
+  }
   const last = lastMarked(writer.db, tape, 'rewind', { lo: tape.base_seq, hi: tape.head_seq });
   if (last === undefined)
     throw new TapeError('TAPE_BAD_POINT', `cannot take back a rewind of '${tape.name}': there is none`);

@@ -13,7 +13,7 @@ import { type Sources, systemSources } from './clock.ts';
 import { crashPoint } from './crash-point.ts';
 import { examine, type Finding, rebuildBatches } from './doctor.ts';
 import { encodeDraft } from './encode.ts';
-import { type Draft, type Meta, normalise } from './entry.ts';
+import { type Draft, type Meta, normalise, type Seq } from './entry.ts';
 import { TapeError } from './errors.ts';
 import { type Forked, forkTape } from './fork.ts';
 import type { ForkRequest } from './fork-request.ts';
@@ -198,10 +198,10 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
     });
   }
 
-  unrewind(ref: Ref, { lease }: WriteOptions = {}): Rewound {
+  unrewind(ref: Ref, { lease, rewind }: WriteOptions & { rewind?: Seq } = {}): Rewound {
     return this.db.write(() => {
       const tape = this.need(ref);
-      return unrewindTape(this.#writer, tape, this.#epoch(tape, lease));
+      return unrewindTape(this.#writer, tape, { epoch: this.#epoch(tape, lease), rewind });
     });
   }
 

@@ -109,7 +109,8 @@ export interface TapeStore extends AsyncDisposable {
   /** The lines that acts recorded of who came from whom and was merged where, in order; paged as `read` is. */
   lineage(query?: LineageQuery): Iterable<LineageLine> | AsyncIterable<LineageLine>;
   rewind(ref: Ref, to: Point, o?: WriteOptions & { mode?: string }): Awaitable<Rewound>;
-  unrewind(ref: Ref, o?: WriteOptions): Awaitable<Rewound>;
+  /** Takes the last rewind back, or the one at a position: what it hid is seen again, as it was before it. */
+  unrewind(ref: Ref, o?: WriteOptions & { rewind?: Seq }): Awaitable<Rewound>;
   /** Archiving a session that someone is writing is refused. */
   setLifecycle(ref: Ref, lifecycle: Lifecycle): Awaitable<SessionInfo>;
   /** Only runs call this. */

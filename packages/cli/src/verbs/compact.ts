@@ -53,6 +53,11 @@ export const compact: Verb = defineVerb({
         takeUp: false,
         signal: io.signal,
       });
+      const { missingSections = [] } = made ?? {};
+      if (missingSections.length > 0)
+        context.status(
+          `Warning: the summary lacks ${missingSections.join(', ')}: look at it with: tape view ${name}`,
+        );
       await context.answer({
         json: {
           session: name,
@@ -61,6 +66,7 @@ export const compact: Verb = defineVerb({
           tokens_before: made?.tokensBefore ?? null,
           tokens_after: made?.tokensAfter ?? null,
           ...(made?.summarizer !== undefined && { summarizer: made.summarizer }),
+          ...(missingSections.length > 0 && { missing_sections: missingSections }),
         },
         quiet: made === undefined ? '' : `${name}@${made.seq}`,
         human:

@@ -16,7 +16,7 @@ export const rewind: Verb = defineVerb({
   summary: 'Go back to before a message of a user, removing nothing',
   detail:
     'The session reads as if it ended right before SESSION@POINT, which must be a message of a user; what is hidden stays on the tape. ' +
-    'edit gives the text of the message back, to be changed and sent; resend appends it again, and runs it where a --model is given. ' +
+    'edit gives the text of the message back, to be changed and sent; resend appends it again, and runs it where --model is given. ' +
     'What tools did is not undone, but for what the hooks of a configuration restore. Refused while the session is being run.',
   examples: [
     ['tape rewind main@42', 'Take main@42 and all after it back, and show what it said'],
@@ -100,18 +100,28 @@ async function tell(
 }
 
 export const unrewind: Verb = defineVerb({
-  command: 'unrewind <name>',
+  command: 'unrewind <place>',
   group: 'Change direction',
-  summary: 'Take the last rewind of a session back',
+  summary: 'Take a rewind of a session back, the last or one that is named',
   detail:
     'What it hid is shown again, and what was said since is hidden. Doing it again takes that back. Files that a hook restored are left ' +
     'as they are. Refused while the session is being run.',
-  examples: [['tape unrewind main', 'Show again what the last rewind hid']],
-  options: (y) => y.positional('name', { type: 'string', demandOption: true, describe: 'Session' }),
-  run: async ({ name }, context) =>
+  examples: [
+    ['tape unrewind main', 'Show again what the last rewind hid'],
+    ['tape unrewind main@42', 'Show again what the rewind at 42 hid, and hide what was said since'],
+  ],
+  options: (y) =>
+    y.positional('place', {
+      type: 'string',
+      demandOption: true,
+      describe: 'SESSION, or SESSION@POINT of a rewind',
+    }),
+  run: async ({ place }, context) =>
     await context.changing(async (store) => {
       const { unrewindSession } = await import('@tapedeck/runtime/rewind');
-      const done = await unrewindSession({ store }, needSession(store, name).id);
+      const { session: ref, point } = readPlace(store, place);
+      const rewind = { ...(point !== undefined && { rewind: point }) };
+      const done = await unrewindSession({ store }, needSession(store, ref).id, rewind);
       const { session, seq, to, hidden, shown } = done;
       tellForks(done, context);
       await context.answer({

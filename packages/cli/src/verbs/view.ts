@@ -49,9 +49,8 @@ export const view: Verb = defineVerb({
       .option('policy', {
         type: 'string',
         requiresArg: true,
-        default: 'last-boundary',
         describe:
-          'last-boundary, full or from-anchor:ANCHOR; after a comma, window:N (messages), window:N-tokens, topic:ANCHOR',
+          'last-boundary, full or from-anchor:ANCHOR; after a comma, window:N (messages), window:N-tokens, topic:ANCHOR (default: as its model was shown it last, else last-boundary)',
       })
       .option('target', { type: 'string', requiresArg: true, describe: 'Provider: anthropic, openai, …' })
       .option('explain', { type: 'boolean', describe: 'Tell why each entry is in or out' })
@@ -60,11 +59,7 @@ export const view: Verb = defineVerb({
         describe: 'Show the instructions in place of the view (these take --model and --config)',
       }),
   run: async (args, context) => {
-    const policy = readPolicy(args.policy);
-    const options = {
-      policy,
-      ...(args.target !== undefined && { target: { provider: args.target } }),
-    };
+    const asked = args.policy === undefined ? undefined : readPolicy(args.policy);
     return await context.reading(async (store) => {
       const { session, point = 'head' } = readPlace(store, args.place);
       const info = needSession(store, session);
@@ -76,6 +71,11 @@ export const view: Verb = defineVerb({
         return await showInstructions({ store, session: info }, args, context);
       }
       const at = store.resolve(info.id, point);
+      const policy = asked ?? policyOfLastCall(store, info.id, at);
+      const options = {
+        policy,
+        ...(args.target !== undefined && { target: { provider: args.target } }),
+      };
       const read = () => store.viewEntries(info.id, { policy, at });
       if (args.explain === true)
         await explain({ store, id: info.id, at, shown: viewOf(read(), options) }, options, context);
@@ -87,6 +87,22 @@ export const view: Verb = defineVerb({
     });
   },
 });
+
+/** How far back a model call is looked for, in messages. */
+const callsMax = 50;
+
+/** What the model was shown last, which a configuration may have narrowed. */
+function policyOfLastCall(store: SqliteTapeStore, id: string, to: number): ViewPolicy {
+  const messages = [...store.read(id, { to, kind: 'message', last: callsMax })];
+  const manifest = messages.findLast(({ meta }) => isObject(meta.view))?.meta.view;
+  const policy = isObject(manifest) ? manifest.policy : undefined;
+  try {
+    return typeof policy === 'string' ? parsePolicy(policy) : 'last-boundary';
+  } catch {
+    // What another program has written there need not be a policy.
+    return 'last-boundary';
+  }
+}
 
 function readPolicy(text: string): ViewPolicy {
   try {
