@@ -86,7 +86,8 @@ export async function ask(
 ): Promise<string | undefined> {
   const { summarizer } = asking;
   const { policy, window, retries, signal } = summarizer;
-  const prompt = summaryPrompt(request);
+  // Half of a surrogate pair may stand on a tape; servers refuse a request with one.
+  const prompt = summaryPrompt(request).toWellFormed();
   if (window !== undefined && tokensIn(prompt, policy) + outputMax(policy, window) > window.window)
     return undefined;
   for (let attempt = 1; ; attempt += 1) {
