@@ -117,6 +117,7 @@ function fitItem(item: Part, dialect: Dialect): Part | undefined {
     return dialect.chat || optionsFor(item.providerOptions, dialect) === undefined
       ? undefined
       : withOptions(item, dialect);
+  if (item.type === 'text' && typeof item.text !== 'string') return undefined;
   const fitted = item.type === 'text' ? item : fitResultFile(item, dialect);
   const blank = fitted.type === 'text' && typeof fitted.text === 'string' && fitted.text.trim() === '';
   return blank ? undefined : withOptions(fitted, dialect);
