@@ -579,3 +579,14 @@ test('a rewind past a summary shows what it stood for; a fork after it sees what
   expect(await shown(s)).toBe(whole);
   expect((await child.view()).messages).toEqual(seen);
 });
+
+test('half a surrogate pair reaches no summarizer, be it of the conversation, the summary before it or the focus', async () => {
+  const half = '\ud800';
+  await using s = await serving({ summary: () => ({ text: `${form} ${half}` }) });
+  s.store.append('main', [user(long(half)), assistant(long(half))]);
+  talk(s);
+  await s.main.compact({ focus: half });
+  talk(s);
+  await s.main.compact();
+  expect(summaries(s)).toHaveLength(2);
+});

@@ -67,3 +67,15 @@ test('a tail that was kept is read from where it begins; what it was kept after 
   });
   expect(plan(store, 'main', 1)).toMatchObject({ cut: 9, range: [1, 8], span: { since: 3, cut: 8 } });
 });
+
+test.each([1e308, -7.5, 0, 99, '1', null])(
+  'a summary before it that tells %j of where it begins tells nothing',
+  (from) => {
+    using store = openStore();
+    store.session('main');
+    store.append('main', [user('one'), assistant('to one'), user('two'), assistant('to two')]);
+    store.append('main', [compaction({ summary: 'One.', range: [from as number, 3] }, { keepFrom: 4 })]);
+    store.append('main', [user('three'), assistant('to three')]);
+    expect(plan(store, 'main', 1)?.range).toEqual([4, 6]);
+  },
+);

@@ -113,3 +113,14 @@ test('the files end a summary, are taken off again, and no name is taken for a t
   expect(fileTags({ read: [], modified: [] })).toBe('');
   expect(withoutFileTags('Nothing.')).toBe('Nothing.');
 });
+
+test('whatever a model writes is read in a time that grows with its length alone', () => {
+  const blanks = ' '.repeat(200_000);
+  expect(missingSections(`## Goal:${blanks}\n# x${blanks}y\n## Progress ${blanks}:`)).not.toContain(
+    'Progress',
+  );
+  expect(withoutFileTags(`x${blanks}y`)).toHaveLength(200_002);
+  const tag = '<read-files>\na.ts\n</read-files>\n';
+  expect(withoutFileTags(`Done.\n${tag.repeat(20_000)}${blanks}`)).toBe('Done.');
+  expect(withoutFileTags(`Done.\n<read-files>\n<b>\n</read-files>`)).toContain('<b>');
+});

@@ -47,6 +47,13 @@ function outputs({ messages }: View): Record<string, string> {
 }
 
 describe('which outputs are left out', () => {
+  test('is found among as many as there are', () => {
+    const drafts = Array.from({ length: 30_000 }, (_, i) =>
+      reading(i, { name: 'list', size: 'x'.repeat(1_000) }),
+    );
+    expect(chosen([user('Go.'), ...drafts.flat(), assistant('Done.')])).toHaveLength(30_000);
+  });
+
   test('the oldest first, until enough is saved; those of the files that were touched last stay (D317)', () => {
     expect(ids(chosen(thirty))).toEqual(Array.from({ length: 25 }, (_, i) => `c${i}`));
     const [first] = chosen(thirty);

@@ -17,6 +17,7 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { scriptedDeck } from '../support/scripted.ts';
 import { served } from '../support/served.ts';
+import { serving, stateOf, summaries, talk } from '../support/summarised.ts';
 
 const note = tool({ inputSchema: z.object({}), execute: () => 'Noted.' });
 
@@ -123,6 +124,30 @@ test("a deck's window is what its models are shown, and a summary is made of all
   const made = await s.main.compact();
   expect(made).toMatchObject({ range: [1, 5] });
   expect(sent[3]).toContain('Question 1');
+});
+
+test.each([
+  { trigger: 'threshold', view: { window: 3 }, windows: { 'test-model': { window: 2_000 } } },
+  { trigger: 'overflow', view: { window: 3 } },
+  { trigger: 'overflow', view: { topic: 'billing' } },
+])('so is one that a run makes by itself, by $trigger and $view', async ({ trigger, ...options }) => {
+  let isTold = trigger === 'threshold';
+  await using s = await serving({
+    ...options,
+    summarizer: 'openai-compatible/small',
+    compaction: { keep: { turns: 1 } },
+    answer: () => {
+      if (isTold) return { text: 'Fine.' };
+      isTold = true;
+      return { overflow: true };
+    },
+  });
+  talk(s, 3);
+  s.store.append('main', [anchor('billing')]);
+  talk(s, 2);
+  await s.main.run('Go.');
+  expect(summaries(s).map((entry) => stateOf(entry).range)).toEqual([[1, 12]]);
+  expect(JSON.stringify(s.asked()[0]?.messages)).toContain('Question 3');
 });
 
 test('a topic is what a model is shown of it', async () => {

@@ -147,6 +147,35 @@ describe('whatever is on a tape', () => {
   });
 });
 
+test('items of an output that are nothing are left out, or told in words; the rest is shown', () => {
+  const odd = { toString: 1 };
+  const value = [
+    odd,
+    { type: odd },
+    { type: 'text', text: odd },
+    { type: 'text' },
+    null,
+    5,
+    { type: 'text', text: 'Fine.' },
+  ];
+  const called = { toolCallId: 'c', toolName: 'read' };
+  const drafts: Draft[] = [
+    { kind: 'message', payload: { role: 'user', content: [{ type: 'text', text: 'Go.' }] } },
+    {
+      kind: 'message',
+      payload: { role: 'assistant', content: [{ type: 'tool-call', ...called, input: {} }] },
+    },
+    { kind: 'tool-result', payload: { type: 'tool-result', ...called, output: { type: 'content', value } } },
+  ];
+  for (const target of [...targets, { provider: 'openai-compatible.chat' }]) {
+    const { messages } = view(entriesOf(drafts), { target });
+    expect(invalidities(messages)).toEqual([]);
+    const texts = JSON.stringify(messages.at(-1));
+    expect(texts).toContain('Fine.');
+    expect(texts).not.toContain('toString');
+  }
+});
+
 /** The one field that a view may change, when another call has the same id. */
 function withoutId({ toolCallId: _, ...part }: Record<string, unknown>): Record<string, unknown> {
   return part;

@@ -363,6 +363,17 @@ describe('a view', () => {
     expect(shown.digest).toBe('fa4a8c67cd4c9471d76af5823bc0f18be33b915e0e0aae655f67ed6c5dac7d93');
   });
 
+  test.each<{ what: string; count: (text: string) => unknown }>([
+    { what: 'throws', count: () => JSON.parse('') },
+    { what: 'gives no number', count: () => Number.NaN },
+    { what: 'gives less than nothing', count: () => -1 },
+    { what: 'gives a promise', count: async () => 1 },
+  ])('is estimated where a count $what; what it can count is counted', ({ count }) => {
+    const drafts = [user('12345678'), assistant('<|endoftext|>')];
+    const countTokens = (text: string) => (text.includes('<|') ? (count(text) as number) : 100);
+    expect(view(entriesOf(drafts), { countTokens }).tokens).toBe(104);
+  });
+
   test('of nothing is empty', () => {
     expect(view([])).toMatchObject({ messages: [], tokens: 0, from: 0, to: 0 });
   });

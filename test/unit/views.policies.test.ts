@@ -146,6 +146,13 @@ test.each<{ policy: unknown; says: RegExp }>([
   { policy: { topic: 'merge/x' }, says: /a name that an anchor can have/ },
   { policy: { fromAnchor: {} }, says: /a name or a position/ },
   { policy: {}, says: /must name a window/ },
+  { policy: { topic: 'billing', window: 2 }, says: /several are a list/ },
+  { policy: { fromAnchor: 'plan', window: 2 }, says: /several are a list/ },
+  { policy: { fromAnchor: Number.NaN }, says: /a name or a position/ },
+  { policy: { fromAnchor: -1 }, says: /a name or a position/ },
+  { policy: { topic: ['billing'] }, says: /a topic must be a name/ },
+  { policy: null, says: /no rule 'null'/ },
+  { policy: [{ window: 2 }, undefined], says: /no rule 'undefined'/ },
 ])('$policy is refused', ({ policy, says }) => {
   const act = () => view([], { policy: policy as ViewPolicy });
   expect(act).toThrow(expect.objectContaining({ code: 'TAPE_BAD_POLICY' }));

@@ -1,4 +1,4 @@
-import { type Entry, type JsonObject, sha256, type View, view } from '@tapedeck/tape';
+import { type Entry, type JsonObject, sha256, textTokens, type View, view } from '@tapedeck/tape';
 import type { LoopContext } from './loop.ts';
 import { modelMeta } from './model.ts';
 
@@ -27,9 +27,7 @@ export function usedBy(beside: Beside, shown: Pick<View, 'tokens' | 'isEstimate'
 
 /** What a call takes beside its messages, as an estimate. */
 export function overheadOf({ compaction, instructions, definitions }: Beside): number {
-  const { countTokens } = compaction.policy;
-  const text = `${instructions ?? ''}${JSON.stringify(definitions)}`;
-  return countTokens === undefined ? Math.ceil(text.length / 4) : countTokens(text);
+  return textTokens(`${instructions ?? ''}${JSON.stringify(definitions)}`, compaction.policy.countTokens);
 }
 
 /** What a model was asked with, so that it can be told later: the manifest of what it was shown, and the digests of what it was told beside that. */

@@ -66,8 +66,8 @@ export function planCompaction(
     tokens: (entry) => (pruned.has(entry.seq) ? prunedTokens : entryTokens(entry, policy.countTokens)),
   });
   if (cut === undefined) return undefined;
-  const previous = previousIn(start);
   const begins = entries[0]?.seq ?? cut.at - 1;
+  const previous = previousIn(start, begins);
   // What was left out of the view is left out of the summary, too.
   const told = shown.filter((entry) => entry.mark !== 'boundary' && (entry.seq < cut.at || isPrune(entry)));
   const first = start?.mark === 'boundary' ? Math.min(start.ref ?? start.seq, start.seq) : begins;
@@ -82,7 +82,7 @@ export function planCompaction(
   };
 }
 
-function previousIn(start: Entry | undefined): Previous {
+function previousIn(start: Entry | undefined, begins: Seq): Previous {
   const state = isObject(start?.payload) && isObject(start.payload.state) ? start.payload.state : {};
   const isCompaction = start?.kind === 'compaction';
   // Of another boundary the state is shown too, and goes on in the summary.
@@ -97,8 +97,10 @@ function previousIn(start: Entry | undefined): Previous {
     text,
     seq: text === undefined ? undefined : start?.seq,
     state: isCompaction ? state : {},
-    from: typeof from === 'number' ? from : undefined,
     turns: isCompaction && typeof state.turns_summarized === 'number' ? state.turns_summarized : 0,
+    // A tape is data: what is no position before this view is none.
+    from:
+      Number.isSafeInteger(from) && Number(from) >= 1 && Number(from) <= begins ? Number(from) : undefined,
   };
 }
 

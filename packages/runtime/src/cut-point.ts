@@ -62,10 +62,20 @@ function callSpans(entries: readonly Entry[]): readonly { readonly from: Seq; re
  * Where to cut a view so that a tail of the size that is wanted stays (G42, J22, K18). Nothing where there is nothing to
  * summarise, or no place to cut. Pure.
  */
-export function cutPoint(entries: readonly Entry[], { keep, usable, tokens }: CutOptions): Cut | undefined {
+export function cutPoint(
+  entries: readonly Entry[],
+  { keep, usable, tokens: tokensOf }: CutOptions,
+): Cut | undefined {
   const cuts = validCuts(entries);
-  const tail = (at: Seq) => entries.reduce((sum, entry) => (entry.seq >= at ? sum + tokens(entry) : sum), 0);
-  const all = tail(0);
+  const sizes = new Map(entries.map((entry) => [entry.seq, tokensOf(entry)]));
+  const tokens = ({ seq }: Entry) => sizes.get(seq) ?? 0;
+  const tails = new Map<Seq, number>();
+  let all = 0;
+  for (const entry of entries.toSorted((a, b) => b.seq - a.seq)) {
+    all += tokens(entry);
+    tails.set(entry.seq, all);
+  }
+  const tail = (at: Seq) => tails.get(at) ?? all;
   // Whatever is asked for, summarising must make room.
   const most = (usable ?? all) / 2;
   const byTokens = (wanted: number) => cutByTokens(entries, { cuts, wanted: Math.min(wanted, most), tokens });
@@ -73,7 +83,8 @@ export function cutPoint(entries: readonly Entry[], { keep, usable, tokens }: Cu
     return found(all <= keep.tokens && usable === undefined ? undefined : byTokens(keep.tokens));
   if ('ratio' in keep) return found(byTokens(keep.ratio * (usable ?? all)));
   const share = usable === undefined ? undefined : (keep.share ?? 0.25) * usable;
-  const turns = turnStarts(entries).filter((at) => cuts.includes(at));
+  const possible = new Set(cuts);
+  const turns = turnStarts(entries).filter((at) => possible.has(at));
   const wanted = turns.slice(-keep.turns);
   const fits = wanted.find((at) => share === undefined || tail(at) <= share);
   if (fits !== undefined && fits === wanted[0]) return { at: fits };

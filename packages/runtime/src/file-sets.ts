@@ -72,7 +72,24 @@ function tag(name: string, paths: readonly string[]): string {
 
 /** A summary without the tags at its end: those of the next one stand for them. */
 export function withoutFileTags(summary: string): string {
-  return summary.replace(/(?:\s*<(read|modified)-files>\n[^<]*\n<\/\1-files>)+\s*$/, '');
+  let text = summary;
+  for (;;) {
+    const shown = text.trimEnd();
+    const from = lastTag(shown);
+    if (from === undefined) return text;
+    text = shown.slice(0, from).trimEnd();
+  }
+}
+
+/** Where the tag begins that a text ends with. Without an expression that would begin anew at each blank: a model wrote it. */
+function lastTag(text: string): number | undefined {
+  for (const name of ['read-files', 'modified-files']) {
+    const end = `</${name}>`;
+    if (!text.endsWith(`\n${end}`)) continue;
+    const from = text.lastIndexOf('<', text.length - end.length - 1);
+    if (from >= 0 && text.startsWith(`<${name}>\n`, from)) return from;
+  }
+  return undefined;
 }
 
 /** The sets that a compaction's state tells of; a tape is data, so what is no list of names is none. */

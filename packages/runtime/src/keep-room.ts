@@ -28,8 +28,7 @@ export async function keepRoom(context: LoopContext, { entries, view: shown }: P
   if (gaveUp.has(context) || !isTooFull(policy, window, used - saved)) return isPruned;
   context.enter('compacting');
   try {
-    const now = isPruned ? await Array.fromAsync(context.store.viewEntries(context.session)) : entries;
-    return (await compact(context, now, { trigger: 'threshold' })) !== undefined || isPruned;
+    return (await compact(context, await allOf(context), { trigger: 'threshold' })) !== undefined || isPruned;
   } catch (error) {
     gaveUp.add(context);
     const why = reasonOf(context, error);
@@ -75,14 +74,20 @@ async function pruneDown(
  * summarise, or no summary could be had: then what the model said is what is wrong.
  * @throws ModelFailure of SESSION_COMPACTION_FAILED when what is to be summarised is too large for that, too, and of an abort
  */
-export async function makeRoom(context: LoopContext, { entries }: Prompt): Promise<boolean> {
+export async function makeRoom(context: LoopContext): Promise<boolean> {
   context.enter('compacting');
   try {
+    const entries = await allOf(context);
     return (await compact(context, entries, { trigger: 'overflow', keep: { turns: 1 } })) !== undefined;
   } catch (error) {
     reasonOf(context, error);
     return false;
   }
+}
+
+/** What a summary is made of: all that follows the last boundary, also where a window or a topic shows the model less. */
+export async function allOf({ store, session }: Pick<LoopContext, 'store' | 'session'>): Promise<Entry[]> {
+  return await Array.fromAsync(store.viewEntries(session));
 }
 
 /** Why there is no summary, where the call can be made all the same; everything else is thrown on. */

@@ -36,9 +36,10 @@ export function outputsToPrune(
 /** Positions of the newest outputs of the files that were touched last. */
 function recentFiles(entries: readonly Entry[], most: number): ReadonlySet<number> {
   const newest = new Map<string, number>();
-  const calls = entries.filter(({ kind }) => kind === 'message');
-  for (const entry of entries.filter(({ kind }) => kind === 'tool-result').toReversed()) {
-    const { read, modified } = fileSets([...callOf(calls, entry), entry]);
+  for (const answered of answeredIn(entries).toReversed()) {
+    const entry = answered.at(-1);
+    if (entry === undefined) continue;
+    const { read, modified } = fileSets(answered);
     for (const path of [...read, ...modified])
       if (!newest.has(path) && newest.size < most) newest.set(path, entry.seq);
     if (newest.size >= most) break;
@@ -46,17 +47,17 @@ function recentFiles(entries: readonly Entry[], most: number): ReadonlySet<numbe
   return new Set(newest.values());
 }
 
-/** The message that asked for a result. */
-function callOf(messages: readonly Entry[], { seq, payload }: Entry): readonly Entry[] {
-  const id = isObject(payload) ? payload.toolCallId : undefined;
-  const asked = messages.findLast(
-    (message) =>
-      message.seq < seq &&
-      isObject(message.payload) &&
-      Array.isArray(message.payload.content) &&
-      message.payload.content.some(
-        (part) => isObject(part) && part.type === 'tool-call' && part.toolCallId === id,
-      ),
-  );
-  return asked === undefined ? [] : [asked];
+/** Results in order, each after the message that asked for it, where one did. */
+function answeredIn(entries: readonly Entry[]): readonly (readonly Entry[])[] {
+  const asked = new Map<unknown, Entry>();
+  return entries.flatMap((entry) => {
+    const { kind, payload } = entry;
+    if (!isObject(payload)) return kind === 'tool-result' ? [[entry]] : [];
+    if (kind === 'message' && Array.isArray(payload.content))
+      for (const part of payload.content)
+        if (isObject(part) && part.type === 'tool-call') asked.set(part.toolCallId, entry);
+    if (kind !== 'tool-result') return [];
+    const call = asked.get(payload.toolCallId);
+    return [call === undefined ? [entry] : [call, entry]];
+  });
 }

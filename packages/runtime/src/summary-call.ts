@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { sha256 } from '@tapedeck/tape';
+import { sha256, textTokens } from '@tapedeck/tape';
 import type { ResolvedPolicy } from './compaction-policy.ts';
 import { messageOf } from './errors.ts';
 import { type Answer, callModel, type LanguageModel, ModelFailure } from './model.ts';
@@ -86,8 +86,12 @@ export async function ask(
 ): Promise<string | undefined> {
   const { summarizer } = asking;
   const { policy, window, retries, signal } = summarizer;
-  const prompt = summaryPrompt(request);
-  if (window !== undefined && tokensIn(prompt, policy) + outputMax(policy, window) > window.window)
+  // Half of a surrogate pair may stand on a tape; servers refuse a request with one.
+  const prompt = summaryPrompt(request).toWellFormed();
+  if (
+    window !== undefined &&
+    textTokens(prompt, policy.countTokens) + outputMax(policy, window) > window.window
+  )
     return undefined;
   for (let attempt = 1; ; attempt += 1) {
     const { answer, failure } = await call(prompt, summarizer);
@@ -167,8 +171,4 @@ export function outputMax({ summary }: ResolvedPolicy, window: ModelWindow | und
   if (window === undefined) return summary.maxOutputTokens;
   const { maxOutput = summary.maxOutputTokens } = window;
   return Math.max(1, Math.floor(Math.min(summary.maxOutputTokens, maxOutput, window.window / 4)));
-}
-
-function tokensIn(text: string, { countTokens }: ResolvedPolicy): number {
-  return countTokens === undefined ? Math.ceil(text.length / 4) : countTokens(text);
 }

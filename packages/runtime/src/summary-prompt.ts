@@ -73,8 +73,13 @@ export function summaryPrompt({ transcript, previous, focus }: SummaryRequest): 
 
 /** The sections that a summary lacks: it is taken all the same, and says so. */
 export function missingSections(summary: string): readonly string[] {
-  const titles = new Set(
-    [...summary.matchAll(/^#{1,4}\s*(.+?)\s*:?\s*$/gm)].map(([, title]) => title?.toLowerCase()),
-  );
+  const headings = summary.split('\n').filter((line) => /^#{1,4}[^#]/.test(line));
+  const titles = new Set(headings.map((line) => titleOf(line).toLowerCase()));
   return summarySections.filter((section) => !titles.has(section.toLowerCase()));
+}
+
+/** Without an expression that would try each way to share out the blanks of a line: a model wrote it. */
+function titleOf(heading: string): string {
+  const title = heading.replace(/^#+/, '').trim();
+  return title.endsWith(':') ? title.slice(0, -1).trimEnd() : title;
 }

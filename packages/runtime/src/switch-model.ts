@@ -5,6 +5,7 @@ import { isTooFull } from './compaction-policy.ts';
 import type { DeckConfig } from './config.ts';
 import { SessionError } from './errors.ts';
 import type { Job } from './job.ts';
+import { allOf } from './keep-room.ts';
 import type { LoopContext } from './loop.ts';
 import { type LanguageModel, modelMeta } from './model.ts';
 import { NoSummary } from './summary-call.ts';
@@ -41,7 +42,8 @@ export async function fitModel(
   try {
     // A summary that is of no use to the next model would only take something from the one that there was.
     const fit = room - overheadOf(asking);
-    if ((await compact(writing, entries, { trigger: 'model-switch', fit })) !== undefined) return;
+    if ((await compact(writing, await allOf(context), { trigger: 'model-switch', fit })) !== undefined)
+      return;
   } catch (error) {
     // The run tells that it was aborted, with its message on the tape.
     if (context.signal.aborted) return;

@@ -60,7 +60,9 @@ function textOf(bytes: BlobRef | string): unknown {
 
 function fileOf(part: Part, data: unknown): File {
   const name = typeof part.filename === 'string' && part.filename !== '' ? part.filename : undefined;
-  const fallback = part.type.startsWith('image') ? 'image' : 'application/octet-stream';
+  // An item of a tool's output has whatever type the tool gave it.
+  const fallback =
+    typeof part.type === 'string' && part.type.startsWith('image') ? 'image' : 'application/octet-stream';
   const mediaType = typeof part.mediaType === 'string' ? part.mediaType : fallback;
   return { mediaType, name, ...contentOf(data) };
 }

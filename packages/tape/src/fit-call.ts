@@ -19,16 +19,31 @@ export function isClientCall(part: Part): boolean {
  * The id under which a call is shown: its own, where it is one that the target takes and that no call before it
  * has. Some servers number their calls anew in every answer.
  */
-export function callId(id: string, free: boolean, seen: Set<string>): string {
+export function callId(id: string, free: boolean, { ids, last }: SeenIds): string {
   const legal = free || (id.length <= idCharsMax && /^[a-zA-Z0-9_-]+$/.test(id));
   const base = legal ? id : `${sanitise(id).slice(0, idCharsMax - 9)}_${sha256(id).slice(0, 8)}`;
+  const key = `${free} ${base}`;
   let shown = base;
-  for (let n = 2; seen.has(shown); n += 1) {
-    const end = `_${n}`;
-    shown = `${free ? base : base.slice(0, idCharsMax - end.length)}${end}`;
+  let n = last.get(key) ?? 1;
+  if (n > 1) shown = numbered(base, n, free);
+  while (ids.has(shown)) {
+    n += 1;
+    shown = numbered(base, n, free);
   }
-  seen.add(shown);
+  ids.add(shown);
+  if (n > 1) last.set(key, n);
   return shown;
+}
+
+/** Ids that are taken, and which number an id that came again was shown with last: all before that are taken, too. */
+export interface SeenIds {
+  readonly ids: Set<string>;
+  readonly last: Map<string, number>;
+}
+
+function numbered(base: string, n: number, free: boolean): string {
+  const end = `_${n}`;
+  return `${free ? base : base.slice(0, idCharsMax - end.length)}${end}`;
 }
 
 /** The name under which a tool is shown. */
@@ -102,6 +117,7 @@ function fitItem(item: Part, dialect: Dialect): Part | undefined {
     return dialect.chat || optionsFor(item.providerOptions, dialect) === undefined
       ? undefined
       : withOptions(item, dialect);
+  if (item.type === 'text' && typeof item.text !== 'string') return undefined;
   const fitted = item.type === 'text' ? item : fitResultFile(item, dialect);
   const blank = fitted.type === 'text' && typeof fitted.text === 'string' && fitted.text.trim() === '';
   return blank ? undefined : withOptions(fitted, dialect);

@@ -1,6 +1,6 @@
 import { type Dialect, dialectOf, type Target } from './dialect.ts';
 import type { Part } from './entry.ts';
-import { callId, callInput, fitResult, isClientCall, toolName } from './fit-call.ts';
+import { callId, callInput, fitResult, isClientCall, type SeenIds, toolName } from './fit-call.ts';
 import { asMade, fitAssistantPart, fitUserPart, isOwn, optionsFor, withOptions } from './fit-part.ts';
 import { ProviderRunFinder } from './provider-runs.ts';
 import type { Rendered, StoredMessage } from './render.ts';
@@ -99,7 +99,7 @@ export class FitPlan {
 export class Fitter {
   readonly #plan: FitPlan;
   /** Ids of calls that are taken. */
-  readonly #seen: Set<string>;
+  readonly #seen: SeenIds;
   readonly #turns: Turn[] = [];
   /** Made, the last of which may yet be joined with what follows it. */
   readonly #made: StoredMessage[] = [];
@@ -108,7 +108,7 @@ export class Fitter {
 
   constructor(plan: FitPlan) {
     this.#plan = plan;
-    this.#seen = new Set(plan.runs.ids);
+    this.#seen = { ids: new Set(plan.runs.ids), last: new Map() };
   }
 
   /** What stands before all that the plan was given: the text of a state. */

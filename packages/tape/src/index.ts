@@ -130,7 +130,7 @@ export {
   summarizerKind,
   type Task,
 } from './tapes.ts';
-export { type CountTokens, entryTokens, estimateTokens, usedSinceStep } from './tokens.ts';
+export { type CountTokens, entryTokens, estimateTokens, textTokens, usedSinceStep } from './tokens.ts';
 export { type Touch, touchesOf } from './touch.ts';
 export type { Problem } from './verify.ts';
 export { type View, type ViewOptions, view } from './view.ts';

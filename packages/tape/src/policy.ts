@@ -98,11 +98,14 @@ function textOf(rule: ViewRule): string {
     : `from-anchor:${rule.fromAnchor}`;
 }
 
+/** What is wrong with a rule; whatever plain JavaScript may give for one. */
 function faultOf(rule: ViewRule): string | undefined {
   if (typeof rule !== 'object' || rule === null)
     return rule === 'full' || rule === 'last-boundary'
       ? undefined
       : `there is no rule ${quote(String(rule))}`;
+  // Of two in one object the second would be passed over, and more be shown than was meant.
+  if (Object.keys(rule).length > 1) return 'a rule must name one thing: several are a list of rules';
   if ('window' in rule) {
     const size = typeof rule.window === 'number' ? rule.window : rule.window?.tokens;
     return Number.isSafeInteger(size) && size > 0
@@ -111,17 +114,22 @@ function faultOf(rule: ViewRule): string | undefined {
   }
   if ('topic' in rule) return anchorFault(rule.topic);
   if (!('fromAnchor' in rule)) return 'a rule must name a window, a topic or an anchor';
-  return typeof rule.fromAnchor === 'number' || typeof rule.fromAnchor === 'string'
-    ? undefined
-    : 'an anchor must be a name or a position';
+  const { fromAnchor } = rule;
+  const isPoint = typeof fromAnchor === 'number' ? isPosition(fromAnchor) : typeof fromAnchor === 'string';
+  return isPoint ? undefined : 'an anchor must be a name or a position';
 }
 
-function anchorFault(name: string): string | undefined {
+function isPosition(seq: number): boolean {
+  return Number.isSafeInteger(seq) && seq >= 0;
+}
+
+function anchorFault(name: unknown): string | undefined {
+  if (typeof name !== 'string') return 'a topic must be a name';
   try {
-    checkAnchorName(String(name));
+    checkAnchorName(name);
     return undefined;
   } catch {
-    return `a topic must be a name that an anchor can have, not ${quote(String(name))}`;
+    return `a topic must be a name that an anchor can have, not ${quote(name)}`;
   }
 }
 

@@ -6,8 +6,6 @@ import type { Rendered } from './render.ts';
 interface Open {
   readonly message: number;
   readonly index: number;
-  /** The assistant's messages since the one that holds the call. */
-  readonly since: number[];
 }
 
 /**
@@ -19,12 +17,15 @@ interface Open {
 export class ProviderRunFinder {
   /** Calls and results that are complete, or that the provider has yet to go on with: indices of parts by message. */
   readonly paired: Map<number, Set<number>> = new Map();
-  /** Messages that hold the result of a call of a message before, or stand between the two. */
+  /** Messages that hold the result of a call of a message before, or stand between the two: known at the end. */
   readonly continuing: Set<number> = new Set();
   /** The ids of those calls. */
   readonly ids: Set<string> = new Set();
   readonly #dialect: Dialect;
   readonly #open = new Map<string, Open>();
+  /** From the message of a call to where it goes on, by the first: never over a message of the user. */
+  readonly #spans = new Map<number, number>();
+  #last = -1;
   /** Whether the last message waits for a tool of ours. */
   #asksTool = false;
 
@@ -34,12 +35,12 @@ export class ProviderRunFinder {
 
   take({ message, provider: author }: Rendered & { type: 'message' }, number: number): void {
     if (this.#dialect.chat) return;
+    this.#last = number;
     if (message.role === 'user') {
       this.#open.clear();
       return;
     }
     this.#asksTool = message.content.some(isClientCall);
-    for (const { since } of this.#open.values()) since.push(number);
     for (const [index, part] of message.content.entries()) {
       const id = String(part.toolCallId);
       if (!isOwn(part, author, this.#dialect)) continue;
@@ -49,7 +50,7 @@ export class ProviderRunFinder {
         !this.ids.has(id) &&
         !this.#open.has(id)
       )
-        this.#open.set(id, { message: number, index, since: [] });
+        this.#open.set(id, { message: number, index });
       const call = part.type === 'tool-result' ? this.#open.get(id) : undefined;
       if (call === undefined) continue;
       this.#open.delete(id);
@@ -59,14 +60,20 @@ export class ProviderRunFinder {
   }
 
   end(): void {
-    if (!this.#dialect.pauses) return;
-    for (const [id, call] of this.#open) if (call.since.length === 0 || this.#asksTool) this.#keep(id, call);
+    if (this.#dialect.pauses)
+      for (const [id, call] of this.#open)
+        if (call.message === this.#last || this.#asksTool) this.#keep(id, call);
+    let to = -1;
+    for (let number = 0; number <= this.#last; number += 1) {
+      if (number <= to) this.continuing.add(number);
+      to = Math.max(to, this.#spans.get(number) ?? -1);
+    }
   }
 
-  #keep(id: string, { message, index, since }: Open): void {
+  #keep(id: string, { message, index }: Open): void {
     this.ids.add(id);
     this.#pair(message, index);
-    for (const between of since) this.continuing.add(between);
+    this.#spans.set(message, this.#last);
   }
 
   #pair(message: number, index: number): void {

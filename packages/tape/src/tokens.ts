@@ -7,6 +7,26 @@ import { renderEntry, type StoredMessage } from './render.ts';
 /** Counts the tokens of a text. */
 export type CountTokens = (text: string) => number;
 
+/**
+ * How many tokens a text takes: by the count that is given, else characters divided by four. The latter also of a text that the count
+ * throws at, as some do at names of special tokens, or for which it gives nothing that counts: whatever a text says, it can be shown.
+ */
+export function textTokens(text: string, count?: CountTokens): number {
+  return counted(text, count) ?? Math.ceil(text.length / charsPerToken);
+}
+
+const charsPerToken = 4;
+
+/** What a count gives for a text, if that can be a number of tokens. */
+function counted(text: string, count: CountTokens | undefined): number | undefined {
+  try {
+    const tokens = count?.(text);
+    return tokens !== undefined && Number.isFinite(tokens) && tokens >= 0 ? tokens : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** How many tokens messages take: by the count that is given, else characters of texts and of the JSON of all else, divided by four (J18). */
 export function estimateTokens(messages: readonly StoredMessage[], count?: CountTokens): number {
   const counter = new TokenCounter(count);
@@ -17,7 +37,8 @@ export function estimateTokens(messages: readonly StoredMessage[], count?: Count
 /** Estimates the tokens of messages that come one after the other. */
 export class TokenCounter {
   readonly #count: CountTokens | undefined;
-  #sum = 0;
+  #tokens = 0;
+  #characters = 0;
 
   constructor(count: CountTokens | undefined) {
     this.#count = count;
@@ -26,12 +47,14 @@ export class TokenCounter {
   take({ content }: StoredMessage): void {
     for (const part of content) {
       const text = typeof part.text === 'string' ? part.text : JSON.stringify(part);
-      this.#sum += this.#count === undefined ? text.length : this.#count(text);
+      const tokens = counted(text, this.#count);
+      if (tokens === undefined) this.#characters += text.length;
+      else this.#tokens += tokens;
     }
   }
 
   get tokens(): number {
-    return this.#count === undefined ? Math.ceil(this.#sum / 4) : this.#sum;
+    return this.#tokens + Math.ceil(this.#characters / charsPerToken);
   }
 }
 

@@ -1,0 +1,35 @@
+import { assistant, type Draft, type Part, toolCall, toolResult, user, view } from '@tapedeck/tape';
+import { expect, test } from 'vitest';
+import { entriesOf } from '../support/entries.ts';
+
+/** So many that a view whose cost grows with their square is not done before the test is over. */
+const many = 100_000;
+const shown = (drafts: readonly Draft[]) =>
+  view(entriesOf(drafts), { target: { provider: 'anthropic.messages' } }).messages;
+
+test('calls that a server numbers anew in each answer are told apart, however many there are', () => {
+  const call = { toolCallId: 'call_0', toolName: 'read' };
+  const step = [assistant([toolCall('call_0', 'read', {})]), toolResult(call, 'Fine.')];
+  const messages = shown([user('Go.'), ...Array.from({ length: many }, () => step).flat()]);
+  expect(messages).toHaveLength(2 * many + 1);
+  expect(messages.at(-1)?.content[0]?.toolCallId).toBe(`call_0_${many}`);
+});
+
+test('calls of a provider that it never came back to are told in words, however many there are', () => {
+  const searches = Array.from({ length: many }, (_, i) => ({
+    ...assistant([
+      {
+        type: 'tool-call',
+        toolCallId: `s${i}`,
+        toolName: 'search',
+        input: {},
+        providerExecuted: true,
+      } as Part,
+    ]),
+    meta: { provider: 'anthropic.messages' },
+  }));
+  const messages = shown([user('Go.'), ...searches]);
+  expect(messages[1]?.content[0]?.text).toContain('search was called by the provider');
+  // The last is for the provider to go on with.
+  expect(messages.at(-1)?.content[0]).toMatchObject({ type: 'tool-call', toolCallId: `s${many - 1}` });
+});
