@@ -1,6 +1,5 @@
 import type { DeckConfig } from '@tapedeck/runtime';
 import {
-  anchor,
   assistant,
   type Entry,
   isObject,
@@ -129,7 +128,6 @@ test("a deck's window is what its models are shown, and a summary is made of all
 test.each([
   { trigger: 'threshold', view: { window: 3 }, windows: { 'test-model': { window: 2_000 } } },
   { trigger: 'overflow', view: { window: 3 } },
-  { trigger: 'overflow', view: { topic: 'billing' } },
 ])('so is one that a run makes by itself, by $trigger and $view', async ({ trigger, ...options }) => {
   let isTold = trigger === 'threshold';
   await using s = await serving({
@@ -142,36 +140,20 @@ test.each([
       return { overflow: true };
     },
   });
-  talk(s, 3);
-  s.store.append('main', [anchor('billing')]);
-  talk(s, 2);
+  talk(s, 5);
   await s.main.run('Go.');
-  expect(summaries(s).map((entry) => stateOf(entry).range)).toEqual([[1, 12]]);
+  expect(summaries(s).map((entry) => stateOf(entry).range)).toEqual([[1, 11]]);
   expect(JSON.stringify(s.asked()[0]?.messages)).toContain('Question 3');
 });
 
-test('a topic is what a model is shown of it', async () => {
-  const sent: string[] = [];
-  await using s = await served(
-    (request) => {
-      sent.push(JSON.stringify(request.messages));
-      return { text: 'Fine.' };
-    },
-    { view: { topic: 'billing' } },
-  );
-  s.store.append('main', [user('About ships.'), assistant('Aye.'), anchor('billing')]);
-  await s.main.run('About bills.');
-  expect(sent[0]).toContain('About bills.');
-  expect(sent[0]).not.toContain('About ships.');
-  expect(asked(s.store)[0]?.view.policy).toBe('last-boundary,topic:billing');
-});
-
-test('a topic that a session does not have is an error, and asks no model', async () => {
-  await using s = await served(() => ({ text: 'Fine.' }), { view: { topic: 'billing' } });
-  await expect((async () => await s.main.run('About bills.'))()).rejects.toMatchObject({
-    code: 'TAPE_NO_ANCHOR',
+test('where it works is told once, also where the window has moved on', async () => {
+  await using s = await served(() => ({ text: 'Fine.' }), {
+    view: { window: 1 },
+    prompt: { environment: true },
   });
-  expect(s.provider.requests).toEqual([]);
+  for (const text of ['One.', 'Two.', 'Three.']) await s.main.run(text);
+  const pins = [...s.store.read('main')].filter(({ name }) => name === 'instructions/environment');
+  expect(pins).toHaveLength(1);
 });
 
 test('a call outside of the window is never shown without its result', async () => {

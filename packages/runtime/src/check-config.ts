@@ -53,17 +53,17 @@ const flag = z.boolean('must be true or false').optional();
 
 const callable = z.custom((value) => typeof value === 'function', 'must be a function').optional();
 
-/** Windows and topics: where a view begins is for handoffs and summaries to say, which would shorten nothing else. */
+/**
+ * Windows: where a view begins is for handoffs and summaries to say, which would shorten nothing else, and a topic that is not the
+ * last would hide what the model is asked.
+ */
 const shows = z
   .any()
   .superRefine((value: ViewPolicy, context) => {
     const rules: readonly ViewRule[] = [value ?? []].flat();
     try {
-      const isNarrow = rules.every(
-        (rule) => typeof rule === 'object' && rule !== null && !('fromAnchor' in rule),
-      );
-      if (!isNarrow)
-        throw new Error('it must be windows and topics: a model is shown what follows the last boundary');
+      const isWindow = (rule: unknown) => typeof rule === 'object' && rule !== null && 'window' in rule;
+      if (!rules.every(isWindow)) throw new Error('it must be a window of what follows the last boundary');
       rulesOf(rules);
     } catch (error) {
       context.addIssue({ code: 'custom', message: `cannot be used: ${messageOf(error)}` });

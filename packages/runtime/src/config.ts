@@ -1,4 +1,4 @@
-import type { Awaitable, Json, ViewNarrowing, ViewPolicy } from '@tapedeck/tape';
+import type { Awaitable, Json, ViewPolicy, ViewWindow } from '@tapedeck/tape';
 import type { Budget } from './budget.ts';
 import type { CompactionPolicy, CompactionPreset } from './compaction-policy.ts';
 import type { Hooks } from './hooks.ts';
@@ -21,8 +21,8 @@ export interface DeckConfig {
   /** What it is told with them: of the project, of skills, of where it works. */
   readonly prompt?: PromptConfig;
   readonly limits?: Limits;
-  /** What of a session its model is shown, from the last boundary on: all that there is, else a window or a topic of it. */
-  readonly view?: ViewNarrowing | readonly ViewNarrowing[];
+  /** What of a session its model is shown, from the last boundary on: all that there is, else the newest part of it. */
+  readonly view?: ViewWindow | readonly ViewWindow[];
   /** When sessions are summarised, and how: the rules of a system by name (default `guide`), or a policy. */
   readonly compaction?: CompactionPreset | CompactionPolicy;
   /** How much models take at once. Of a model that it does not tell, what is too much is known once the model refuses it. */

@@ -28,7 +28,8 @@ export async function keepRoom(context: LoopContext, { entries, view: shown }: P
   if (gaveUp.has(context) || !isTooFull(policy, window, used - saved)) return isPruned;
   context.enter('compacting');
   try {
-    return (await compact(context, await allOf(context), { trigger: 'threshold' })) !== undefined || isPruned;
+    const now = isPruned ? await Array.fromAsync(context.store.viewEntries(context.session)) : entries;
+    return (await compact(context, now, { trigger: 'threshold' })) !== undefined || isPruned;
   } catch (error) {
     gaveUp.add(context);
     const why = reasonOf(context, error);
@@ -61,7 +62,7 @@ async function pruneDown(
 ): Promise<number> {
   const { policy } = context.compaction;
   const enough = used - (policy.pruneFrom ?? 1) * pruneTo * window;
-  const outputs = outputsToPrune(select(entries, 'last-boundary').entries, policy, { enough });
+  const outputs = outputsToPrune(select(entries, context.shows).entries, policy, { enough });
   const tokens = outputs.reduce((sum, output) => sum + output.tokens, 0);
   if (tokens < pruneLeast * window) return 0;
   const { to: seq } = await context.append([prune(outputs, { trigger: 'threshold' })]);
@@ -74,20 +75,14 @@ async function pruneDown(
  * summarise, or no summary could be had: then what the model said is what is wrong.
  * @throws ModelFailure of SESSION_COMPACTION_FAILED when what is to be summarised is too large for that, too, and of an abort
  */
-export async function makeRoom(context: LoopContext): Promise<boolean> {
+export async function makeRoom(context: LoopContext, { entries }: Prompt): Promise<boolean> {
   context.enter('compacting');
   try {
-    const entries = await allOf(context);
     return (await compact(context, entries, { trigger: 'overflow', keep: { turns: 1 } })) !== undefined;
   } catch (error) {
     reasonOf(context, error);
     return false;
   }
-}
-
-/** What a summary is made of: all that follows the last boundary, also where a window or a topic shows the model less. */
-export async function allOf({ store, session }: Pick<LoopContext, 'store' | 'session'>): Promise<Entry[]> {
-  return await Array.fromAsync(store.viewEntries(session));
 }
 
 /** Why there is no summary, where the call can be made all the same; everything else is thrown on. */

@@ -5,7 +5,6 @@ import { isTooFull } from './compaction-policy.ts';
 import type { DeckConfig } from './config.ts';
 import { SessionError } from './errors.ts';
 import type { Job } from './job.ts';
-import { allOf } from './keep-room.ts';
 import type { LoopContext } from './loop.ts';
 import { type LanguageModel, modelMeta } from './model.ts';
 import { NoSummary } from './summary-call.ts';
@@ -20,10 +19,10 @@ export async function fitModel(
   context: LoopContext,
   { config, before }: { readonly config: DeckConfig; readonly before: () => Promise<LanguageModel> },
 ): Promise<void> {
-  const { store, session, model, shows, compaction } = context;
+  const { store, session, model, compaction } = context;
   const { policy, window } = compaction;
   if (window === undefined) return;
-  const entries = await Array.fromAsync(store.viewEntries(session, { policy: shows }));
+  const entries = await Array.fromAsync(store.viewEntries(session));
   const last = select(entries, 'last-boundary').entries.findLast(
     ({ kind, payload, meta }) =>
       kind === 'message' &&
@@ -42,8 +41,7 @@ export async function fitModel(
   try {
     // A summary that is of no use to the next model would only take something from the one that there was.
     const fit = room - overheadOf(asking);
-    if ((await compact(writing, await allOf(context), { trigger: 'model-switch', fit })) !== undefined)
-      return;
+    if ((await compact(writing, entries, { trigger: 'model-switch', fit })) !== undefined) return;
   } catch (error) {
     // The run tells that it was aborted, with its message on the tape.
     if (context.signal.aborted) return;

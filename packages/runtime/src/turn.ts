@@ -88,10 +88,10 @@ export interface Prompt {
   readonly messages: readonly ModelMessage[];
 }
 
-/** What the model is shown now. */
+/** What the model is shown now, of all that follows the last boundary. */
 export async function promptOf(context: LoopContext): Promise<Prompt> {
-  const { store, session, model, base, shows } = context;
-  const entries = await Array.fromAsync(store.viewEntries(session, { policy: shows }));
+  const { store, session, model, base } = context;
+  const entries = await Array.fromAsync(store.viewEntries(session));
   const shown = viewFor(context, entries);
   const load = (hash: string) => store.blob(hash);
   const messages = await toPrompt(shown.messages, load);

@@ -99,6 +99,8 @@ export {
   type ViewPolicy,
   type ViewRule,
   type ViewRules,
+  type ViewTopic,
+  type ViewWindow,
 } from './policy.ts';
 export type { ForkPreview, MergePreview, PreviewEntry } from './preview.ts';
 export { isPrune, type PrunedOutput, prune, prunedOutputs } from './pruned.ts';

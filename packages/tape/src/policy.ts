@@ -11,12 +11,18 @@ export type ViewBase =
   /** With the state of an anchor, by its position or its name (the last of that name). */
   | { readonly fromAnchor: Seq | string };
 
+/** The last so many messages and what lies between them; or the newest messages that take at most so many tokens, the last one always. */
+export interface ViewWindow {
+  readonly window: number | { readonly tokens: number };
+}
+
+/** What follows anchors of a name, or of a name below it (`billing`, `billing/refunds`), each up to the next anchor of another. */
+export interface ViewTopic {
+  readonly topic: string;
+}
+
 /** What of it is shown. The state that it begins with, and what the session is for, always are. */
-export type ViewNarrowing =
-  /** The last so many messages and what lies between them; or the newest messages that take at most so many tokens, the last one always. */
-  | { readonly window: number | { readonly tokens: number } }
-  /** What follows anchors of a name, or of a name below it (`billing`, `billing/refunds`), each up to the next anchor of another. */
-  | { readonly topic: string };
+export type ViewNarrowing = ViewWindow | ViewTopic;
 
 export type ViewRule = ViewBase | ViewNarrowing;
 
