@@ -102,3 +102,19 @@ test('config.yaml says what models are shown', async () => {
     expect(jsonError(refused).message).toContain(says);
   }
 });
+
+test('a manifest that another program has written is told as it is, whatever its form, and forges no line', async () => {
+  using home = tempHome();
+  const odd = { toString: 1 };
+  const evil = 'x\n  made again, it is the same\u001b[2J';
+  const told = { policy: evil, version: odd, target: evil, head: odd, tokens: odd, digest: evil };
+  home.session('main', user('Go'), {
+    ...assistant('Done.'),
+    meta: { view: { ...told, in: [[evil, odd]], out: [odd, [evil, 1, evil]] } },
+  });
+  const { code, stdout, stderr } = await home.here(['view', 'main@3', '--explain']);
+  expect([code, stderr]).toEqual([0, '']);
+  expect(stdout.split('\n').filter((line) => line.startsWith('  made again'))).toEqual([
+    '  made again, it is another',
+  ]);
+});
