@@ -130,7 +130,7 @@ test('a point that cannot be rewound to is refused, with what can, and nothing i
     hint: 'see it with: tape show main@4; or show it again with: tape unrewind main@9',
   });
   expect((await home.here(['unrewind', 'main@9'])).code).toBe(0);
-  expect(await shown(home)).toEqual(['ask 1', 'One.', 'ask 2\nin two lines', 'Two.']);
+  expect((await shown(home)).slice(0, 4)).toEqual(['ask 1', 'One.', 'ask 2\nin two lines', 'Two.']);
   expect(jsonError(await home.here(['unrewind', 'main@4', '--json']))).toMatchObject({
     code: 'TAPE_BAD_POINT',
     message: 'cannot take back main@4: it is no rewind of main',

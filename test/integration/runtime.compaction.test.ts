@@ -411,6 +411,27 @@ describe('what is too large for the summarizer (D316)', () => {
     expect(String(state.summary)).toContain('<read-files>\nf0\n');
   });
 
+  test('is sent without its middle where it would take too many pieces', async () => {
+    await using s = await serving({
+      windows: { small: { window: 1_300, maxOutput: 100 } },
+      summarizer: 'openai-compatible/small',
+      compaction: only({ chunkedSummarize: true, dropMiddle: true }),
+    });
+    talk(s, 30);
+    await s.main.compact();
+    expect(stateOf(summaries(s)[0]).compaction_type).toBe('middle-dropped');
+    expect(s.asked().length).toBeLessThan(10);
+  });
+
+  test('a focus that is longer than a text for it is no focus: no model is asked', async () => {
+    await using s = await serving();
+    talk(s);
+    await expect(s.main.compact({ focus: 'x'.repeat(16_001) })).rejects.toMatchObject({
+      code: 'SESSION_BAD_INPUT',
+    });
+    expect(s.asked()).toEqual([]);
+  });
+
   test('is not sent at all where its window is known', async () => {
     await using s = await serving({
       windows: { small: { window: 8_000, maxOutput: 1_000 } },

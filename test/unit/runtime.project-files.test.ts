@@ -71,7 +71,7 @@ test("where there is no repository it goes up to the user's own directory; outsi
   expect(filesIn(p.home, outside)).toEqual(['notes/today/AGENTS.md']);
 });
 
-test('a file that is there twice is told once; an empty one, and a directory that is not there, say nothing', async () => {
+test('a file that is there twice is told once; an empty one says nothing; a directory that is not there is told of', async () => {
   using p = place();
   p.write('code/AGENTS.md', 'the same');
   symlinkSync('AGENTS.md', p.path('code/CLAUDE.md'));
@@ -80,7 +80,9 @@ test('a file that is there twice is told once; an empty one, and a directory tha
   mkdirSync(p.path('code/.git'));
   expect(filesIn(p.home, await p.told('code/app'))).toEqual(['code/AGENTS.md']);
   const nowhere = await p.told('code/none');
-  expect(nowhere).toMatchObject({ omitted: [] });
+  expect(nowhere).toMatchObject({
+    omitted: [{ path: p.path('code/none'), why: 'there is no such directory' }],
+  });
   expect(filesIn(p.home, nowhere)).toEqual(['code/AGENTS.md']);
 });
 

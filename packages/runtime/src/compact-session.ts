@@ -39,10 +39,13 @@ export interface Compaction extends Omit<Compacted, 'summarizer'> {
   readonly summarizer?: string;
 }
 
+/** The longest focus, in characters. */
+const focusMax = 16_000;
+
 /**
  * Summarises a session because somebody asks for it. Nothing where there is nothing to summarise.
- * @throws SESSION_BUSY while it is being run; SESSION_NO_MODEL; SESSION_COMPACTION_FAILED when no summary could be had, or none
- *   that is smaller than what it would stand for
+ * @throws SESSION_BUSY while it is being run; SESSION_NO_MODEL; SESSION_BAD_INPUT for a focus of more than 16,000 characters;
+ *   SESSION_COMPACTION_FAILED when no summary could be had, or none that is smaller than what it would stand for
  */
 export async function compactSession(
   parts: DeckParts,
@@ -58,6 +61,12 @@ export async function compactSession(
     throw new SessionError('SESSION_BAD_INPUT', `cannot prune '${session.name}': a focus is for a summary`, {
       data: { session: session.name },
     });
+  if (focus !== undefined && focus.length > focusMax)
+    throw new SessionError(
+      'SESSION_BAD_INPUT',
+      `cannot summarise '${session.name}': a focus has at most ${focusMax} characters, and this one ${focus.length}`,
+      { data: { session: session.name } },
+    );
   if (isPruning) return await pruneSession(parts, session);
   const { store, config, now, newId } = parts;
   const { model, summarizer } = await modelsFor(parts, session, spec);

@@ -18,12 +18,12 @@ export async function readProjectFiles(
   directory: string,
   home: string,
 ): Promise<{ readonly files: readonly ProjectFile[]; readonly omitted: readonly Omission[] }> {
-  if (!(await isDirectory(directory)))
-    return { files: [], omitted: [{ path: directory, why: 'there is no such directory' }] };
   const places = await placesFrom(directory, home);
   const top = places.at(-1) ?? directory;
   const files: ProjectFile[] = [];
-  const omitted: Omission[] = [];
+  const omitted: Omission[] = (await isDirectory(directory))
+    ? []
+    : [{ path: directory, why: 'there is no such directory' }];
   const known = new Set<string>();
   let left = totalMax;
   for (const place of places)

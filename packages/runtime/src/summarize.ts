@@ -32,7 +32,9 @@ export async function summarize(
   if (second !== undefined) return second;
   if (smartRecovery.chunkedSummarize)
     for (const size of sizes(pruned, summarizer)) {
-      const texts = await inPieces(piecesOf(pruned, size), { previous, focus }, asking);
+      const pieces = piecesOf(pruned, size);
+      if (pieces.length > piecesMax) break;
+      const texts = await inPieces(pieces, { previous, focus }, asking);
       if (texts !== undefined) return { text: texts.join('\n\n'), reduction: 'chunked' };
     }
   if (smartRecovery.dropMiddle)
@@ -45,6 +47,9 @@ export async function summarize(
     cause: asking.refusal,
   });
 }
+
+/** How many model calls a summary in pieces may take: a window that is far too small would ask for hundreds. */
+const piecesMax = 24;
 
 async function inPieces(
   pieces: readonly string[],
