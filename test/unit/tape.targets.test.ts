@@ -4,6 +4,7 @@ import {
   goOn,
   type Json,
   noAnswer,
+  noResult,
   noStart,
   type Part,
   type Target,
@@ -304,4 +305,15 @@ test('options reach a provider by each of the names that it reads', () => {
   expect(options({ provider: 'some-server.chat' })).toEqual({ openaiCompatible: { a: 1 } });
   expect(options({ provider: 'amazon-bedrock' })).toEqual({ bedrock: { b: 1 } });
   expect(options(anthropic)).toBeUndefined();
+});
+
+test('of two calls of one id in one message, each gets its own result, and the first a single one', () => {
+  const call = toolCall('c', 'read', {});
+  const result = (text: string) => toolResult({ toolCallId: 'c', toolName: 'read' }, text);
+  const outputs = (...texts: string[]) =>
+    view(entriesOf([user('Go'), assistant([call, call]), ...texts.map(result)]))
+      .messages.filter(({ role }) => role === 'tool')
+      .flatMap(({ content }) => content.map(({ output }) => (output as { value: unknown }).value));
+  expect(outputs('one', 'two')).toEqual(['one', 'two']);
+  expect(outputs('one')).toEqual(['one', noResult]);
 });

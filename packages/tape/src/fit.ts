@@ -77,11 +77,7 @@ export class FitPlan {
     if (item.message.role !== 'assistant') return;
     const ids = item.message.content.filter(isClientCall).map((part) => String(part.toolCallId));
     // Of two of one message, the first gets the first result.
-    for (const [i, id] of [...ids.entries()].reverse()) {
-      const open = this.#open.get(id);
-      if (open === undefined) this.#open.set(id, [this.#calls + i]);
-      else open.push(this.#calls + i);
-    }
+    for (const [i, id] of [...ids.entries()].reverse()) pushTo(this.#open, id, this.#calls + i);
     this.#calls += ids.length;
   }
 
@@ -101,6 +97,8 @@ export class Fitter {
   /** Ids of calls that are taken. */
   readonly #seen: SeenIds;
   readonly #turns: Turn[] = [];
+  /** Calls without a result, by their ids on the tape: of each message the first is last. */
+  readonly #open = new Map<string, Call[]>();
   /** Made, the last of which may yet be joined with what follows it. */
   readonly #made: StoredMessage[] = [];
   #messages = 0;
@@ -117,7 +115,7 @@ export class Fitter {
   }
 
   take(item: Rendered): readonly StoredMessage[] {
-    if (item.type === 'result') answer(this.#turns, item.part, this.#plan.dialect);
+    if (item.type === 'result') this.#answer(item.part);
     else this.#turns.push(this.#turnOf(item));
     let ready = 0;
     while (this.#turns[ready]?.calls.every(({ isLost, result }) => isLost || result !== undefined))
@@ -128,6 +126,15 @@ export class Fitter {
 
   end(): readonly StoredMessage[] {
     return this.#made;
+  }
+
+  /** Gives a result to the newest call of its id that has none; a result without a call in view is dropped. */
+  #answer(part: Part): void {
+    const id = String(part.toolCallId);
+    const open = this.#open.get(id);
+    const call = open?.pop();
+    if (open?.length === 0) this.#open.delete(id);
+    if (call !== undefined) call.result = fitResult(part, call, this.#plan.dialect);
   }
 
   #turnOf(item: Rendered & { type: 'message' }): Turn {
@@ -154,6 +161,8 @@ export class Fitter {
     const content = withoutLooseReasoning(
       message.content.flatMap((part, index) => fitted(part, index) ?? []),
     );
+    // Of two of one message, the first gets the first result.
+    for (const call of calls.toReversed()) pushTo(this.#open, call.onTape, call);
     const options = optionsFor(message.providerOptions, dialect);
     return {
       message: { role, content, ...(options !== undefined && { providerOptions: options }) },
@@ -161,6 +170,12 @@ export class Fitter {
       continues: runs.continuing.has(number),
     };
   }
+}
+
+function pushTo<T>(lists: Map<string, T[]>, key: string, item: T): void {
+  const list = lists.get(key);
+  if (list === undefined) lists.set(key, [item]);
+  else list.push(item);
 }
 
 /** Adds what a turn says to the messages before it, with what must stand between them. */
@@ -184,16 +199,6 @@ function add(messages: StoredMessage[], turn: Turn, { alternates }: Dialect): vo
 function withoutLooseReasoning(content: readonly Part[]): readonly Part[] {
   const last = content.findLastIndex(({ type }) => type !== 'reasoning' && type !== 'reasoning-file');
   return last === content.length - 1 ? content : content.slice(0, last + 1);
-}
-
-/** Gives a result to the newest call of its id that has none; a result without a call in view is dropped. */
-function answer(turns: readonly Turn[], part: Part, dialect: Dialect): void {
-  for (let i = turns.length - 1; i >= 0; i -= 1) {
-    const call = turns[i]?.calls.find((c) => c.onTape === part.toolCallId && c.result === undefined);
-    if (call === undefined) continue;
-    call.result = fitResult(part, call, dialect);
-    return;
-  }
 }
 
 function resultOf({ id, name, result }: Call): Part {

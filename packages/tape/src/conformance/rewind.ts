@@ -23,6 +23,26 @@ export const rewindChapter: Chapter = ({ test, expect }, open) => {
     expect((await all(store.read('main'))).map((e) => e.seq)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
   });
 
+  test('a rewind that is named is taken back, also behind another', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 4);
+    await store.rewind('main', 4);
+    await store.rewind('main', 2);
+    expect(await store.unrewind('main', { rewind: 6 })).toMatchObject({ seq: 8, to: 5, shown: 3 });
+    expect(await seen(store, 'main')).toEqual(['m1', 'm2', 'm3', 'm4']);
+    await store.unrewind('main');
+    expect(await seen(store, 'main')).toEqual(['m1']);
+    const refused = [
+      [{ rewind: 3 }, 'TAPE_BAD_POINT'],
+      [{ rewind: 99 }, 'TAPE_NO_SEQ'],
+    ] as const;
+    for (const [which, code] of refused)
+      expect((await refusal(() => store.unrewind('main', which))).code).toBe(code);
+    await store.fork('main', { name: 'child' });
+    // Another's rewind is not the child's to take back.
+    expect((await refusal(() => store.unrewind('child', { rewind: 6 }))).code).toBe('TAPE_BAD_POINT');
+  });
+
   test('a rewind tells how many entries it hides and how many it shows again, and which are visible then', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 4);
