@@ -142,6 +142,7 @@ test.each<{ policy: unknown; says: RegExp }>([
   { policy: { window: Number.POSITIVE_INFINITY }, says: /whole number/ },
   { policy: { window: { tokens: -1 } }, says: /whole number/ },
   { policy: { window: null }, says: /whole number/ },
+  { policy: [{ topic: 'a' }, { window: 2 }, { topic: 'b' }], says: /one topic at most/ },
   { policy: { topic: '' }, says: /a name that an anchor can have/ },
   { policy: { topic: 'merge/x' }, says: /a name that an anchor can have/ },
   { policy: { fromAnchor: {} }, says: /a name or a position/ },

@@ -48,6 +48,8 @@ export function rulesOf(policy: ViewPolicy): ViewRules {
   const base = first === undefined || !isBase(first) ? 'last-boundary' : first;
   const narrow = first === undefined || isBase(first) ? rest : rules;
   for (const rule of narrow) if (isBase(rule)) throw badPolicy(policy, `${textOf(rule)} can only come first`);
+  if (rules.filter((rule) => typeof rule === 'object' && rule !== null && 'topic' in rule).length > 1)
+    throw badPolicy(policy, 'a view has one topic at most');
   for (const rule of rules) {
     const fault = faultOf(rule);
     if (fault !== undefined) throw badPolicy(policy, fault);
