@@ -36,7 +36,7 @@ describe('before a model call', () => {
   ])(
     'nexus: what was never sent is estimated; $size % of the window are $summaries summaries (D112)',
     async (given) => {
-      const windows = { 'test-model': { window: 10_000 } };
+      const windows = { 'openai-compatible/test-model': { window: 10_000 } };
       await using s = await serving({ windows, compaction: 'nexus', instructions: 'x'.repeat(400) });
       // Messages of `size` % of the window, less the instructions and the definitions of no tools.
       s.store.append('main', [

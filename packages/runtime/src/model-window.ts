@@ -6,7 +6,7 @@ export interface ModelWindow {
   readonly maxOutput?: number;
 }
 
-/** The windows of models, by their own names, or a function that knows them. */
+/** The windows of models, by their own names or as `PROVIDER/MODEL`, or a function that knows them. */
 export type Windows =
   | Readonly<Record<string, ModelWindow>>
   | ((model: string, provider: string | undefined) => ModelWindow | undefined);
@@ -19,8 +19,13 @@ export function windowOf(
   const told =
     typeof windows === 'function'
       ? windows(model, provider)
-      : windows !== undefined && Object.hasOwn(windows, model)
-        ? windows[model]
-        : undefined;
+      : (named(windows, model) ?? named(windows, `${provider?.split('.')[0]}/${model}`));
   return told !== undefined && told.window > 0 ? told : undefined;
+}
+
+function named(
+  windows: Readonly<Record<string, ModelWindow>> | undefined,
+  name: string,
+): ModelWindow | undefined {
+  return windows !== undefined && Object.hasOwn(windows, name) ? windows[name] : undefined;
 }

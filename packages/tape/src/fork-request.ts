@@ -85,3 +85,8 @@ export function hashRequest({
   if (window !== undefined || more !== undefined) asked.push({ window: window ?? null, ...more });
   return Buffer.from(sha256(encodeJson(asked, 'a fork request')), 'hex');
 }
+
+/** What a request is called when it is refused: a child of its parent's own kind is a branch. */
+export function actOf({ kind }: ForkRequest): 'fork' | 'branch' {
+  return kind === 'session' ? 'branch' : 'fork';
+}

@@ -1,7 +1,7 @@
 import type { Writer } from './append.ts';
 import type { Seq } from './entry.ts';
 import { TapeError } from './errors.ts';
-import type { ForkRequest } from './fork-request.ts';
+import { actOf, type ForkRequest } from './fork-request.ts';
 import { hiddenBy, segments, settledAt, visible } from './interval.ts';
 import { isObject, type JsonObject } from './json.ts';
 import { quote } from './name.ts';
@@ -16,14 +16,15 @@ export interface Cut {
   readonly hash: Uint8Array;
 }
 
-export function resolveCut({ db }: Writer, parent: TapeRow, { cut, fresh, whereShown }: ForkRequest): Cut {
+export function resolveCut({ db }: Writer, parent: TapeRow, request: ForkRequest): Cut {
+  const { cut, fresh, whereShown } = request;
   const asked = cut === undefined || fresh === true ? parent.head_seq : resolvePoint(db, parent, cut);
   // At the head all is meant that is visible, whatever is there.
   const hidden = whereShown === true && asked !== parent.head_seq ? hiddenBy(db, parent, asked) : undefined;
   if (hidden !== undefined)
     throw new TapeError(
       'TAPE_BAD_POINT',
-      `cannot fork '${parent.name}' at @${asked}: the rewind ${parent.name}@${hidden} hides it`,
+      `cannot ${actOf(request)} '${parent.name}' at @${asked}: the rewind ${parent.name}@${hidden} hides it`,
       { data: { session: parent.name, seq: asked, hidden } },
     );
   const base = asked === parent.head_seq ? parent.settled_seq : settledAt(db, parent, asked);

@@ -3,7 +3,7 @@ import { crashPoint } from './crash-point.ts';
 import type { Seq } from './entry.ts';
 import { TapeError } from './errors.ts';
 import { firstDrafts, rangeOf, settingsOf } from './fork-marks.ts';
-import { type ForkRequest, hashRequest } from './fork-request.ts';
+import { actOf, type ForkRequest, hashRequest } from './fork-request.ts';
 import { type Cut, resolveCut, resolveSince, type Since } from './fork-span.ts';
 import { needIdle } from './lease.ts';
 import { checkName, childName, derivedNameMax, quote, tapeName } from './name.ts';
@@ -105,7 +105,7 @@ export function decideFork(writer: Writer, parent: TapeRow, request: ForkRequest
   )
     throw new TapeError(
       'TAPE_BAD_ENTRY',
-      'cannot fork: a key must be well-formed text of 1 to 512 characters',
+      `cannot ${actOf(request)}: a key must be well-formed text of 1 to 512 characters`,
     );
   const requestHash = hashRequest(request);
   const spawnKey = request.key;
@@ -118,7 +118,7 @@ export function decideFork(writer: Writer, parent: TapeRow, request: ForkRequest
           { parent: parent.id, spawnKey },
         );
   if (before !== undefined && spawnKey !== undefined)
-    return { repeated: repeatFork(writer, parent, before, { spawnKey, requestHash }) };
+    return { repeated: repeatFork(writer, parent, before, { spawnKey, requestHash, act: actOf(request) }) };
   if (request.whenIdle === true) needIdle(db, parent, writer.sources.now());
   const cut = resolveCut(writer, parent, request);
   return { requestHash, cut, since: resolveSince(writer, parent, request, cut) };
@@ -150,12 +150,12 @@ function repeatFork(
   { db }: Writer,
   parent: TapeRow,
   before: { id: number; name: string; request_hash: Uint8Array | null },
-  { spawnKey, requestHash }: { spawnKey: string; requestHash: Buffer },
+  { spawnKey, requestHash, act }: { spawnKey: string; requestHash: Buffer; act: string },
 ): Forked {
   if (before.request_hash === null || !requestHash.equals(before.request_hash))
     throw new TapeError(
       'TAPE_KEY_CONFLICT',
-      `cannot fork '${parent.name}' under key ${quote(spawnKey)}: child '${before.name}' has it, for another request`,
+      `cannot ${act} '${parent.name}' under key ${quote(spawnKey)}: child '${before.name}' has it, for another request`,
       { data: { parent: parent.name, key: spawnKey, session: before.name } },
     );
   return forked(parent, tapeById(db, before.id));
@@ -174,9 +174,13 @@ export function chooseName(
   if (request.name !== undefined) {
     checkName(request.name);
     if (isTaken(db, parent.realm, request.name))
-      throw new TapeError('TAPE_EXISTS', `cannot fork into ${quote(request.name)}: the name is taken`, {
-        data: { session: request.name },
-      });
+      throw new TapeError(
+        'TAPE_EXISTS',
+        `cannot ${actOf(request)} into ${quote(request.name)}: the name is taken`,
+        {
+          data: { session: request.name },
+        },
+      );
     checkFree({ db, sources }, parent.realm, request.name);
     return request.name;
   }
