@@ -65,6 +65,7 @@ test('a summary is written in a session of its own, which inherits what was read
   expect(asked).toEqual({
     trigger: 'manual',
     focus: 'the failing test',
+    view: expect.objectContaining({ policy: 'last-boundary', head: 7, in: [[1, 7]], out: [] }),
     reduction: 'none',
     calls: [{ prompt, reduction: 'none' }],
   });

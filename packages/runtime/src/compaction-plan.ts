@@ -5,6 +5,7 @@ import {
   isObject,
   isPrune,
   type JsonObject,
+  type Manifest,
   renderState,
   type Seq,
   type StoredMessage,
@@ -26,6 +27,8 @@ export interface CompactionPlan {
   readonly gone: readonly Entry[];
   /** The same as a model sees it. */
   readonly messages: readonly StoredMessage[];
+  /** What the view was made of: what goes is what of it lies before the cut. */
+  readonly manifest: Manifest;
   readonly previous: Previous;
   /** The first and last position that it stands for, those of the summary before it too. */
   readonly range: readonly [Seq, Seq];
@@ -76,6 +79,7 @@ export function planCompaction(
     warning: cut.warning,
     gone: shown.filter(({ seq }) => seq < cut.at),
     messages: view(told).messages,
+    manifest: view(entries, { countTokens: policy.countTokens }).manifest(),
     previous,
     range: [previous.from ?? begins, cut.at - 1],
     span: { since: Math.max(first, begins) - 1, cut: cut.at - 1 },

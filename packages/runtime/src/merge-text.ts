@@ -7,6 +7,8 @@ import {
   type MergeStrategy,
   type Seq,
   type SessionInfo,
+  sha256,
+  type View,
   view,
 } from '@tapedeck/tape';
 import type { DeckParts } from './deck.ts';
@@ -42,6 +44,8 @@ export interface TextOptions {
 export interface Written {
   readonly text?: string;
   readonly usage?: JsonObject;
+  /** What that model was shown. */
+  readonly asked?: JsonObject;
 }
 
 /**
@@ -148,7 +152,8 @@ async function summary(
     given === undefined
       ? await modelFor(parts, info, { options: {} })
       : (await resolveModel(given, { env, store }))(info.name);
-  const own = await Array.fromAsync(store.read(info.id, { own: true }));
+  const shown = view(await Array.fromAsync(store.read(info.id, { own: true })), { policy: 'full' });
+  const prompt = withoutMiddle(transcriptOf(shown.messages), summaryCharsMax);
   try {
     const answer = await callModel({
       model,
@@ -156,7 +161,7 @@ async function summary(
       messages: [
         {
           role: 'user',
-          content: withoutMiddle(transcriptOf(view(own, { policy: 'full' }).messages), summaryCharsMax),
+          content: prompt,
         },
       ],
       tools: {},
@@ -166,7 +171,7 @@ async function summary(
     if (answer.text.trim() === '') throw new Error('the model said nothing');
     const usage = { ...usageJson(answer.usage) };
     const from = `Summary of ${info.name}:${info.base + 1}-${info.head} by ${modelMeta(model).model}:`;
-    return { text: `${from}\n${answer.text}`, usage };
+    return { text: `${from}\n${answer.text}`, usage, asked: askedOf(info, shown, prompt) };
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new SessionError('SESSION_MODEL_FAILED', `cannot summarise '${info.name}': ${why}`, {
@@ -174,4 +179,16 @@ async function summary(
       cause,
     });
   }
+}
+
+/** What a model was shown of a child: all of its own entries, and none that it inherited. */
+function askedOf({ name, floor, base }: SessionInfo, shown: View, prompt: string): JsonObject {
+  const { out, ...manifest } = shown.manifest();
+  const own = out.filter(([from]) => from > base);
+  return {
+    session: name,
+    ...manifest,
+    out: base > floor ? [[floor + 1, base, 'inherited'], ...own] : own,
+    prompt: sha256(prompt),
+  } as unknown as JsonObject;
 }

@@ -15,7 +15,7 @@ import { closeOrphans } from './orphans.ts';
 import { closeWorktree } from './workspace-close.ts';
 import { releaseWorktree } from './workspace-release.ts';
 
-export interface MergeOptions extends Omit<MergeRequest, 'strategy' | 'usage'>, TextOptions {
+export interface MergeOptions extends Omit<MergeRequest, 'strategy' | 'usage' | 'asked'>, TextOptions {
   /** How long to wait for a busy parent to take the merge in; by default as long as it takes. */
   readonly waitMs?: number;
   readonly signal?: AbortSignal;

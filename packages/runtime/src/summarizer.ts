@@ -67,6 +67,7 @@ function summarizerFork(
     trigger,
     ...(focus !== undefined && { focus }),
     ...(previous !== undefined && { previous }),
+    view: { ...plan.manifest } as unknown as JsonObject,
     ...('reduction' in end && { reduction: end.reduction }),
     calls: calls.map(callJson),
   };

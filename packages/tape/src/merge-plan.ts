@@ -35,6 +35,8 @@ export interface MergeRequest {
   readonly at?: 'step' | 'idle';
   /** What writing the text took of a model. */
   readonly usage?: JsonObject;
+  /** What the model that wrote the text was shown of the child, where one did. */
+  readonly asked?: JsonObject;
   /** The paths that the child wrote, instead of those that its worktree's record tells; the verdict is complete then. */
   readonly written?: readonly string[];
 }

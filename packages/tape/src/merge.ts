@@ -252,6 +252,7 @@ function mergeMark(
     duration_ms: collected.durationMs,
     ...(collected.usage !== undefined && { usage: collected.usage }),
     ...(draft.reason !== undefined && { reason: draft.reason }),
+    ...(draft.asked !== undefined && { asked: draft.asked }),
     ...(isPartial(status) && { partial: true }),
     complete: report.complete,
     conflicts: report.conflicts as unknown as Json,
