@@ -343,7 +343,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a window has one message more',
-    file: tape('tokens'),
+    file: tape('window'),
     find: 'messages === window :',
     replace: 'messages > window :',
     test: 'test/unit/views.policies.test.ts',

@@ -4,7 +4,7 @@ import {
   type Entry,
   isObject,
   type JsonObject,
-  parsePolicy,
+  remakeOf,
   type SqliteTapeStore,
   toolCall,
   toolResult,
@@ -34,9 +34,9 @@ function asked(
 
 /** The digest of the view that a manifest tells of, made again from the tape. */
 function again(store: SqliteTapeStore, { entry, view: told }: { entry: Entry; view: JsonObject }): string {
-  const policy = parsePolicy(String(told.policy));
-  const entries = store.viewEntries(entry.session, { policy, at: Number(told.head) });
-  return view(entries, { policy, target: { provider: String(told.target) } }).digest;
+  const remake = remakeOf(told);
+  if (remake === undefined) throw new TypeError('no manifest');
+  return view(store.viewEntries(entry.session, remake), remake).digest;
 }
 
 test('each answer tells what its model was shown, so that the same can be made again', async () => {

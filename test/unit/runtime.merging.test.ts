@@ -1,12 +1,5 @@
 import type { ScriptAnswer } from '@tapedeck/runtime';
-import {
-  assistant,
-  isObject,
-  type JsonObject,
-  type SqliteTapeStore,
-  toolCall,
-  toolResult,
-} from '@tapedeck/tape';
+import { assistant, isObject, type SqliteTapeStore, toolCall, toolResult } from '@tapedeck/tape';
 import { Output, tool } from 'ai';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -107,8 +100,10 @@ test('summary: a model writes it, it cites its range, and what it took is counte
   expect(await main.usage()).toMatchObject({ steps: 1, total: 9 });
   // Again it is the same receipt, and no model is asked: its script has no answer left.
   const [mark] = home.store.read('main', { name: 'merge/kid' });
-  expect((mark?.payload as JsonObject).state).toMatchObject({
-    asked: { session: 'kid', policy: 'full', in: [range], prompt: expect.stringMatching(/^[0-9a-f]{64}$/) },
+  expect(mark?.payload).toMatchObject({
+    state: {
+      asked: { session: 'kid', policy: 'full', in: [range], prompt: expect.stringMatching(/^[0-9a-f]{64}$/) },
+    },
   });
   expect(await kid.finish({ strategy: 'summary' })).toMatchObject({ repeated: true, seq });
   expect(await main.usage()).toMatchObject({ steps: 1, total: 9 });

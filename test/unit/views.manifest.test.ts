@@ -5,6 +5,7 @@ import {
   type Manifest,
   note,
   prune,
+  remakeOf,
   type SqliteTapeStore,
   streamView,
   toolCall,
@@ -118,6 +119,18 @@ describe('what a view was made of', () => {
     ]);
     expect(manifest(store, 'last-boundary').pruned).toBe(1);
     expect(manifest(store, 'full').pruned).toBeUndefined();
+  });
+
+  test.each([
+    undefined,
+    null,
+    'full',
+    {},
+    { policy: 'full' },
+    { policy: 'fool', head: 1 },
+    { policy: { toString: 1 }, head: 1 },
+  ])('%j is no manifest', (told) => {
+    expect(remakeOf(told)).toBeUndefined();
   });
 
   test('is small, however long the session is', () => {

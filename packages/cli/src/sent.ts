@@ -5,6 +5,7 @@ import type { SqliteTapeStore } from '@tapedeck/tape';
 import { printAll } from './background.ts';
 import { deckConfig, type ModelArgs } from './deck-config.ts';
 import { exit } from './errors.ts';
+import { openDeckAt } from './open-deck.ts';
 import { exitOf, resultJson } from './output/run.ts';
 import type { Context } from './verb.ts';
 
@@ -95,11 +96,10 @@ async function leave(
   { args, context, decks }: { args: SendingArgs; context: Context; decks: AsyncDisposableStack },
 ) {
   const { store } = sending;
-  const { home, io } = context;
-  const { openDeck } = await import('@tapedeck/runtime');
+  const { io } = context;
   let { config } = sending;
   const open = async () => {
-    const deck = decks.use(await openDeck({ ...config, store, home: home.dir, env: io.env, cwd: io.cwd }));
+    const deck = decks.use(await openDeckAt(config ?? {}, store, context));
     return { deck, session: await deck.session(sending.session) };
   };
   let { deck, session } = await open();

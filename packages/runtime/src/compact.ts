@@ -1,4 +1,4 @@
-import { compaction, type Entry, estimateTokens, type JsonObject, type Seq } from '@tapedeck/tape';
+import { compaction, type Entry, estimateTokens, type JsonObject, type Seq, totalOf } from '@tapedeck/tape';
 import { type CompactionPlan, planCompaction, sizesOf, turnsIn } from './compaction-plan.ts';
 import { type Keep, type ResolvedPolicy, resolvePolicy } from './compaction-policy.ts';
 import type { DeckConfig } from './config.ts';
@@ -10,7 +10,6 @@ import { summarize } from './summarize.ts';
 import { type RecordContext, recordSummarizer, responseOf, type SummaryWork, usageOf } from './summarizer.ts';
 import { NoSummary, type SummaryCall } from './summary-call.ts';
 import { missingSections } from './summary-prompt.ts';
-import { totalOf } from './usage.ts';
 
 /** Why a session is summarised. `overflow`: its model refused it; `model-switch`: the next one would. */
 export type CompactionTrigger = 'manual' | 'threshold' | 'overflow' | 'model-switch';

@@ -1,5 +1,13 @@
-import { type Entry, isObject, type SessionInfo, summarizerKind, type TapeStore } from '@tapedeck/tape';
-import { addUsage, noUsage, recordedUsage, totalOf, type Usage } from './usage.ts';
+import {
+  type Entry,
+  isObject,
+  recordedUsage,
+  type SessionInfo,
+  summarizerKind,
+  type TapeStore,
+  totalOf,
+} from '@tapedeck/tape';
+import { addUsage, noUsage, type Usage } from './usage.ts';
 
 /** What model calls took, added up (G7). */
 export interface UsageSum {

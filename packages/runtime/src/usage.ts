@@ -1,13 +1,6 @@
-import { isObject, type Json, type JsonObject, type Meta } from '@tapedeck/tape';
+import type { JsonObject, Usage } from '@tapedeck/tape';
 
-/** Tokens of one or more model calls. The parts do not overlap: input without cache, output without reasoning (K25). */
-export interface Usage {
-  readonly input: number;
-  readonly output: number;
-  readonly reasoning: number;
-  readonly cacheRead: number;
-  readonly cacheWrite: number;
-}
+export type { Usage };
 
 export const noUsage: Usage = { input: 0, output: 0, reasoning: 0, cacheRead: 0, cacheWrite: 0 };
 
@@ -51,30 +44,6 @@ export function addUsage(a: Usage, b: Usage): Usage {
 /** Usage as an entry's meta keeps it. */
 export function usageJson(usage: Usage): JsonObject {
   return { ...usage };
-}
-
-/** All tokens of a usage (G7); of one call it is also how much of the model's window was in use (G11). */
-export function totalOf({ input, output, reasoning, cacheRead, cacheWrite }: Usage): number {
-  return input + output + reasoning + cacheRead + cacheWrite;
-}
-
-/**
- * What an entry's meta says that its call took, whoever wrote it; undefined when it says nothing. A count that it does
- * not give, or that counts nothing, is 0.
- */
-export function recordedUsage({ usage }: Meta): Usage | undefined {
-  if (!isObject(usage)) return undefined;
-  return {
-    input: count(usage.input),
-    output: count(usage.output),
-    reasoning: count(usage.reasoning),
-    cacheRead: count(usage.cacheRead),
-    cacheWrite: count(usage.cacheWrite),
-  };
-}
-
-function count(tokens: Json | undefined): number {
-  return typeof tokens === 'number' && Number.isSafeInteger(tokens) && tokens > 0 ? tokens : 0;
 }
 
 /** What a call with this usage cost, in a unit of the deck's choice; undefined when it is not known. */

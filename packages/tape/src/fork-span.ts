@@ -6,8 +6,10 @@ import { hiddenBy, segments, settledAt, visible } from './interval.ts';
 import { isObject, type JsonObject } from './json.ts';
 import { quote } from './name.ts';
 import { anchorNameAt, isStart, resolvePoint } from './point.ts';
-import { entryAt, readEntries } from './read.ts';
+import { entryAt } from './read.ts';
 import type { TapeRow } from './tapes.ts';
+import { newestFirst } from './view-source.ts';
+import { windowStart } from './window.ts';
 
 /** The end of what is inherited: as it was asked for, and settled. */
 export interface Cut {
@@ -87,14 +89,9 @@ function windowFloor(db: Writer['db'], tape: TapeRow, { window, base }: { window
     throw new TapeError('TAPE_BAD_POINT', 'cannot fork: a window must be a whole number of messages from 1', {
       data: { window },
     });
-  let left = window;
   // What a rewind hides is not among the last that were said.
-  for (const { lo, hi } of visible(db, tape, base)) {
-    const messages = [...readEntries(db, tape, { from: lo + 1, to: hi, kind: 'message', last: left })];
-    left -= messages.length;
-    if (left === 0) return (messages[0]?.seq ?? base + 1) - 1;
-  }
-  return Math.min(tape.floor_seq, base);
+  const start = windowStart(newestFirst(db, tape, visible(db, tape, base)), window, { prunes: false });
+  return start === undefined ? Math.min(tape.floor_seq, base) : start - 1;
 }
 
 function startState(db: Writer['db'], tape: TapeRow): JsonObject | undefined {

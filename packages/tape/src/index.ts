@@ -68,7 +68,7 @@ export {
   type LineIntention,
   lineHash,
 } from './lineage-line.ts';
-export type { Manifest } from './manifest.ts';
+export { type Manifest, type Remake, remakeOf } from './manifest.ts';
 export type { Merged } from './merge.ts';
 export { mergeCharsMax } from './merge-block.ts';
 export type { MergeDraft, MergeRequest, MergeStrategy } from './merge-plan.ts';
@@ -134,6 +134,7 @@ export {
 } from './tapes.ts';
 export { type CountTokens, entryTokens, estimateTokens, textTokens, usedSinceStep } from './tokens.ts';
 export { type Touch, touchesOf } from './touch.ts';
+export { recordedUsage, totalOf, type Usage } from './usage.ts';
 export type { Problem } from './verify.ts';
 export { type View, type ViewOptions, view } from './view.ts';
 export { streamView, type ViewEnd } from './view-stream.ts';

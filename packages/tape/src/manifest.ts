@@ -1,6 +1,8 @@
+import type { Target } from './dialect.ts';
 import type { Entry, Seq } from './entry.ts';
-import { isObject } from './json.ts';
-import { policyText, rulesOf, type ViewPolicy } from './policy.ts';
+import { TapeError } from './errors.ts';
+import { isObject, type Json } from './json.ts';
+import { parsePolicy, policyText, rulesOf, type ViewPolicy } from './policy.ts';
 import { beforeStart, beforeWindow, isStructural, type Selection, viewVersion } from './select.ts';
 
 /**
@@ -59,6 +61,31 @@ export function manifestOf(
     tokens,
     digest,
   };
+}
+
+/** What a view that a manifest tells of is made with again: options of `viewEntries` and `view`. */
+export interface Remake {
+  readonly policy: ViewPolicy;
+  readonly target: Target;
+  /** The last position that was there. */
+  readonly at: Seq;
+}
+
+/** How to make a view again that was told of, as in `meta.view` of an answer; nothing of what is no manifest: a tape is data. */
+export function remakeOf(manifest: Json | undefined): Remake | undefined {
+  if (!isObject(manifest)) return undefined;
+  const { policy, head, target } = manifest;
+  if (typeof policy !== 'string' || typeof head !== 'number') return undefined;
+  try {
+    return {
+      policy: parsePolicy(policy),
+      target: typeof target === 'string' ? { provider: target } : {},
+      at: head,
+    };
+  } catch (error) {
+    if (error instanceof TapeError) return undefined;
+    throw error;
+  }
 }
 
 /** The position before the first that a session has. */

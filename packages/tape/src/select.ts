@@ -3,7 +3,7 @@ import { TapeError } from './errors.ts';
 import { isOurAnchor, quote } from './name.ts';
 import { isOfTopic, rulesOf, type ViewBase, type ViewNarrowing, type ViewPolicy } from './policy.ts';
 import { prunedOutputs } from './pruned.ts';
-import { windowStart } from './tokens.ts';
+import { windowStart } from './window.ts';
 
 /** Version of the selecting and rendering rules: it changes when the same entries would give other messages. */
 export const viewVersion = 3;

@@ -1,8 +1,9 @@
 import type { Entry, Seq } from './entry.ts';
 import { isObject } from './json.ts';
 import { policyText, type ViewPolicy } from './policy.ts';
-import { isPrune, prunedOutputs } from './pruned.ts';
+import { isPrune } from './pruned.ts';
 import { renderEntry, type StoredMessage } from './render.ts';
+import { recordedUsage, totalOf } from './usage.ts';
 
 /** Counts the tokens of a text. */
 export type CountTokens = (text: string) => number;
@@ -83,8 +84,10 @@ export function usedSinceStep(
 ): number | undefined {
   const changed = entries.findLast((entry) => entry.mark === 'boundary' || isPrune(entry));
   const step = entries.findLast((entry) => !entry.inherited && isStep(entry));
-  const said = step === undefined ? 0 : usageTotal(step);
-  if (step === undefined || said === 0) return undefined;
+  const usage = step === undefined ? undefined : recordedUsage(step.meta);
+  if (step === undefined || usage === undefined) return undefined;
+  const said = totalOf(usage);
+  if (said === 0) return undefined;
   if (changed !== undefined && changed.seq > step.seq) return undefined;
   if (!isSameBeginning(step, { policy, from: entries[0]?.seq })) return undefined;
   return entries
@@ -98,17 +101,6 @@ function isStep(entry: Entry): boolean {
   return kind === 'message' && isObject(payload) && payload.role === 'assistant' && isObject(meta.usage);
 }
 
-/** All tokens of a model call, as its answer's meta has them: its parts do not overlap (G11, K25). */
-function usageTotal({ meta: { usage } }: Entry): number {
-  if (!isObject(usage)) return 0;
-  return ['input', 'output', 'reasoning', 'cacheRead', 'cacheWrite']
-    .map((part) => usage[part])
-    .reduce(
-      (sum: number, tokens) => sum + (Number.isSafeInteger(tokens) ? Math.max(0, Number(tokens)) : 0),
-      0,
-    );
-}
-
 /** Whether an answer was given to what a view of a policy begins with; one that does not tell was given to what follows the last boundary. */
 function isSameBeginning(
   { meta: { view } }: Entry,
@@ -118,32 +110,4 @@ function isSameBeginning(
   if (!isObject(view)) return now === 'last-boundary';
   const [first] = Array.isArray(view.in) ? view.in : [];
   return view.policy === now && Array.isArray(first) && first[0] === from;
-}
-
-/**
- * Where the newest part of a history begins that has so many messages, or takes at most so many tokens; nothing when that is all
- * of it. It begins at a message, and holds at least the last one.
- * @param newestFirst read no further than is needed
- */
-export function windowStart(
-  newestFirst: Iterable<Entry>,
-  window: number | { readonly tokens: number },
-  { prunes }: { readonly prunes: boolean },
-): Seq | undefined {
-  const limit = typeof window === 'number' ? undefined : window.tokens;
-  const pruned = new Map<Seq, number>();
-  let [messages, tokens] = [0, 0];
-  let start: Seq | undefined;
-  for (const entry of newestFirst) {
-    if (limit !== undefined) {
-      if (prunes && isPrune(entry)) for (const [seq, was] of prunedOutputs([entry])) pruned.set(seq, was);
-      tokens += entryTokens(entry, undefined, pruned.get(entry.seq));
-      if (tokens > limit && start !== undefined) return start;
-    }
-    if (entry.kind !== 'message') continue;
-    start = entry.seq;
-    messages += 1;
-    if (limit === undefined ? messages === window : tokens > limit) return start;
-  }
-  return undefined;
 }

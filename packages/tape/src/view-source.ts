@@ -1,12 +1,12 @@
 import type { Entry, Seq } from './entry.ts';
 import { type Interval, lastMarked, visible } from './interval.ts';
 import { resolvePoint } from './point.ts';
-import { rulesOf, type ViewNarrowing, type ViewPolicy } from './policy.ts';
+import { rulesOf, type ViewBase, type ViewNarrowing, type ViewPolicy } from './policy.ts';
 import { readEntries } from './read.ts';
 import { isStructural } from './select.ts';
 import type { Db } from './sqlite.ts';
 import type { TapeRow } from './tapes.ts';
-import { windowStart } from './tokens.ts';
+import { windowStart } from './window.ts';
 
 /**
  * The entries that `view` needs for a policy, in order and no others, so that reading the current view, or a window of any, costs
@@ -31,19 +31,10 @@ interface Needed {
 
 function needed(db: Db, tape: TapeRow, policy: ViewPolicy): Needed {
   const { base, narrow } = rulesOf(policy);
-  const [first, ...rest] = narrow;
+  // What a topic is may have begun before the view does.
   const isTopical = narrow.some((rule) => 'topic' in rule);
-  const whole = base === 'full' || isTopical ? [...visible(db, tape, tape.head_seq)] : undefined;
-  const { spans, start } =
-    whole !== undefined
-      ? { spans: whole, start: undefined }
-      : base === 'last-boundary'
-        ? sinceBoundary(db, tape)
-        : since(db, tape, typeof base === 'object' ? base.fromAnchor : 0);
-  const shown =
-    first === undefined || isTopical
-      ? spans
-      : windowed(db, tape, spans, { rules: [first, ...rest], prunes: base !== 'full' });
+  const { spans, start } = isTopical ? whole(db, tape) : begun(db, tape, base);
+  const shown = isTopical ? spans : windowed(db, tape, spans, { rules: narrow, prunes: base !== 'full' });
   const single = [
     ...structuralEntries(db, tape),
     ...(start === undefined || !isIn(spans, start) ? [] : readEntries(db, tape, { from: start, to: start })),
@@ -67,6 +58,15 @@ interface Begun {
   readonly spans: readonly Interval[];
   /** The entry that begins the view. */
   readonly start?: Seq | undefined;
+}
+
+function begun(db: Db, tape: TapeRow, base: ViewBase): Begun {
+  if (base === 'full') return whole(db, tape);
+  return base === 'last-boundary' ? sinceBoundary(db, tape) : since(db, tape, base.fromAnchor);
+}
+
+function whole(db: Db, tape: TapeRow): Begun {
+  return { spans: [...visible(db, tape, tape.head_seq)] };
 }
 
 /** What follows the last boundary, and what it kept. */
@@ -123,7 +123,8 @@ function windowed(
 /** How many entries are read at a time, backwards. */
 const pageRows = 64;
 
-function* newestFirst(db: Db, tape: TapeRow, spans: readonly Interval[]): Generator<Entry> {
+/** The entries of spans, the newest of which comes first, but for a fork's own `fork/start` and `intention`. */
+export function* newestFirst(db: Db, tape: TapeRow, spans: Iterable<Interval>): Generator<Entry> {
   for (const { lo, hi } of spans)
     for (let to = hi; to > lo; to -= pageRows) {
       const page = [...readEntries(db, tape, { from: Math.max(lo, to - pageRows) + 1, to })];

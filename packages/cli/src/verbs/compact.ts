@@ -1,4 +1,5 @@
 import { deckConfig, modelOptions } from '../deck-config.ts';
+import { openDeckAt } from '../open-deck.ts';
 import { count, rewoundJson, tellForks } from '../output/rewound.ts';
 import { needSession } from '../place.ts';
 import { readText } from '../text.ts';
@@ -38,14 +39,13 @@ export const compact: Verb = defineVerb({
       .conflicts('prune', 'focus')
       .conflicts('undo', ['prune', 'focus', 'model']),
   run: async (args, context) => {
-    const { io, home } = context;
+    const { io } = context;
     if (args.undo === true) return await undo(args.name, context);
     const config = await deckConfig(args, context);
     const focus = args.focus === undefined ? undefined : await readText(args.focus, io);
     return await context.changing(async (store) => {
       const { name } = needSession(store, args.name);
-      const { openDeck } = await import('@tapedeck/runtime');
-      await using deck = await openDeck({ ...config, store, home: home.dir, env: io.env });
+      await using deck = await openDeckAt(config, store, context);
       const made = await (await deck.session(name)).compact({
         ...(focus !== undefined && { focus }),
         ...(args.prune === true && { prune: true }),

@@ -3,6 +3,7 @@ import { isObject } from '@tapedeck/tape';
 import { budgetOf, contextOf } from '../budget-option.ts';
 import { deckConfig, type ModelArgs, needModel, runOptions } from '../deck-config.ts';
 import { exit, UsageError } from '../errors.ts';
+import { openDeckAt } from '../open-deck.ts';
 import { childProgress } from '../output/children.ts';
 import { safe } from '../output/safe.ts';
 import { usageJson } from '../output/usage.ts';
@@ -137,19 +138,12 @@ export const delegate: Verb = defineVerb({
     }
     const config = await deckConfig(args, context);
     needModel(config);
-    const { openDeck } = await import('@tapedeck/runtime');
     return await context.changing(async (store) => {
       const parent = needSession(store, args.parent);
       const point = since === undefined ? undefined : pointOf(since.replace(/^@(?!\d+$)/, ''));
       if (point !== undefined) store.resolve(parent.id, point);
       const resume = args.resume === undefined ? undefined : needSession(store, args.resume).name;
-      await using deck = await openDeck({
-        ...config,
-        store,
-        home: context.home.dir,
-        env: io.env,
-        cwd: io.cwd,
-      });
+      await using deck = await openDeckAt(config, store, context);
       const session = await deck.session(parent.name);
       const delegation = session.delegate(
         tasks.map((task) => ({ ...task, ...(resume !== undefined && { resume }) })),

@@ -10,6 +10,7 @@ import {
 import { deckConfig, type ModelArgs, modelOptions } from '../deck-config.ts';
 import { exit, UsageError } from '../errors.ts';
 import { type Asked, mergeAndTell, tellQueued } from '../merging.ts';
+import { openDeckAt } from '../open-deck.ts';
 import { needSession } from '../place.ts';
 import { previewMerge } from '../preview.ts';
 import { readText } from '../text.ts';
@@ -137,11 +138,10 @@ async function mergeWritten(
     context,
   }: { args: ModelArgs & { readonly pick?: readonly string[] | undefined }; context: Context },
 ): Promise<Merged | undefined> {
-  const { io, home } = context;
+  const { io } = context;
   // Only a summary asks a model, and so runs code that somebody else may have written.
   const config = request.strategy === 'summary' ? await deckConfig(args, context) : {};
-  const { openDeck } = await import('@tapedeck/runtime');
-  await using deck = await openDeck({ ...config, store, home: home.dir, env: io.env, cwd: io.cwd });
+  await using deck = await openDeckAt(config, store, context);
   const parent = request.into ?? store.find(child)?.parent ?? child;
   const { text: _, ...given } = request;
   try {

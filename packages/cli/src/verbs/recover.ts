@@ -1,5 +1,6 @@
 import { deckConfig, runOptions } from '../deck-config.ts';
 import { exit } from '../errors.ts';
+import { openDeckAt } from '../open-deck.ts';
 import { safe } from '../output/safe.ts';
 import { needSession } from '../place.ts';
 import { defineVerb, type Verb } from '../verb.ts';
@@ -30,16 +31,9 @@ export const recover: Verb = defineVerb({
     const { io, answer } = context;
     // Ending children runs no model, and so nobody's code.
     const config = abort === true ? {} : await deckConfig(args, context);
-    const { openDeck } = await import('@tapedeck/runtime');
     return await context.changing(async (store) => {
       const session = name === undefined ? undefined : needSession(store, name).name;
-      await using deck = await openDeck({
-        ...config,
-        store,
-        home: context.home.dir,
-        env: io.env,
-        cwd: io.cwd,
-      });
+      await using deck = await openDeckAt(config, store, context);
       const report = await deck.recover({
         ...(args.model !== undefined && { model: args.model }),
         ...(session !== undefined && { session }),

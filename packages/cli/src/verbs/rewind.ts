@@ -3,6 +3,7 @@ import type { RewoundMessage } from '@tapedeck/runtime/rewind';
 import { deckConfig, type ModelArgs, runOptions } from '../deck-config.ts';
 import { exit, UsageError } from '../errors.ts';
 import { findConfig } from '../find-config.ts';
+import { openDeckAt } from '../open-deck.ts';
 import { count, rewoundJson, tellForks } from '../output/rewound.ts';
 import { exitOf, printRuns, resultJson } from '../output/run.ts';
 import { needSession, readPlace } from '../place.ts';
@@ -49,8 +50,7 @@ export const rewind: Verb = defineVerb({
         const { rewindSession } = await import('@tapedeck/runtime/rewind');
         return await tell(await rewindSession({ store }, id, { to: point, mode }), context);
       }
-      const { openDeck } = await import('@tapedeck/runtime');
-      await using deck = await openDeck({ ...config, store, home: context.home.dir, env: context.io.env });
+      await using deck = await openDeckAt(config, store, context);
       const options = { mode, takeUp: model !== undefined, ...(model !== undefined && { model }) };
       return await tell(await (await deck.session(name)).rewind(point, options), context);
     });

@@ -2,6 +2,7 @@ import { attach } from '../attach.ts';
 import { printAll } from '../background.ts';
 import { deckConfig, needModelFor, runOptions } from '../deck-config.ts';
 import { exit, UsageError } from '../errors.ts';
+import { openDeckAt } from '../open-deck.ts';
 import { exitOf, resultJson } from '../output/run.ts';
 import { needSession } from '../place.ts';
 import { readText } from '../text.ts';
@@ -44,19 +45,13 @@ export const run: Verb = defineVerb({
     await needModelFor(name, config, context);
     const input = prompt === undefined ? undefined : await readText(prompt, io);
     if (input !== undefined && input.trim() === '') throw new UsageError('cannot run: the prompt is empty');
-    const { checkModel, openDeck } = await import('@tapedeck/runtime');
+    const { checkModel } = await import('@tapedeck/runtime');
     if (config.model !== undefined) await checkModel(config.model, io.env);
     // Without a prompt there must be something to go on from.
     const opening = input === undefined ? context.changing : context.writing;
     return await opening(async (store) => {
       const session = input === undefined ? needSession(store, name).name : ensure(store, name, context);
-      await using deck = await openDeck({
-        ...config,
-        store,
-        home: context.home.dir,
-        env: io.env,
-        cwd: io.cwd,
-      });
+      await using deck = await openDeckAt(config, store, context);
       const handle = await deck.session(session);
       const first = handle.run(input, {
         ...(args.model !== undefined && { model: args.model }),

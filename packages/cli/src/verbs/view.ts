@@ -3,6 +3,7 @@ import {
   isObject,
   type Json,
   parsePolicy,
+  remakeOf,
   type SqliteTapeStore,
   type StoredMessage,
   streamView,
@@ -94,14 +95,7 @@ const callsMax = 50;
 /** What the model was shown last, which a configuration may have narrowed. */
 function policyOfLastCall(store: SqliteTapeStore, id: string, to: number): ViewPolicy {
   const messages = [...store.read(id, { to, kind: 'message', last: callsMax })];
-  const manifest = messages.findLast(({ meta }) => isObject(meta.view))?.meta.view;
-  const policy = isObject(manifest) ? manifest.policy : undefined;
-  try {
-    return typeof policy === 'string' ? parsePolicy(policy) : 'last-boundary';
-  } catch {
-    // What another program has written there need not be a policy.
-    return 'last-boundary';
-  }
+  return remakeOf(messages.findLast(({ meta }) => isObject(meta.view))?.meta.view)?.policy ?? 'last-boundary';
 }
 
 function readPolicy(text: string): ViewPolicy {
@@ -168,20 +162,14 @@ function askedWith(store: SqliteTapeStore, id: string, at: number): Record<strin
 }
 
 /** The digest of the view that an answer was given to, made again; nothing where it cannot be. */
-function digestAgain(
-  store: SqliteTapeStore,
-  id: string,
-  { meta: { view: manifest } }: Entry,
-): string | undefined {
-  if (!isObject(manifest) || typeof manifest.policy !== 'string' || typeof manifest.head !== 'number')
-    return undefined;
+function digestAgain(store: SqliteTapeStore, id: string, { meta }: Entry): string | undefined {
+  const again = remakeOf(meta.view);
   try {
-    const policy = parsePolicy(manifest.policy);
-    const target = typeof manifest.target === 'string' ? { target: { provider: manifest.target } } : {};
-    return viewOf(store.viewEntries(id, { policy, at: manifest.head }), { policy, ...target }).digest;
-  } catch {
-    // What another program has written there need not be a manifest.
-    return undefined;
+    return again === undefined ? undefined : viewOf(store.viewEntries(id, again), again).digest;
+  } catch (error) {
+    // What another program has written there need not be of this session.
+    if (error instanceof TapeError) return undefined;
+    throw error;
   }
 }
 

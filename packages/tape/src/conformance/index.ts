@@ -1,6 +1,7 @@
 import { appendChapter } from './append.ts';
 import { contentChapter } from './content.ts';
 import type { Open, Place, Runner } from './contract.ts';
+import { doneChapter } from './done.ts';
 import { forkChapter } from './fork.ts';
 import { leaseChapter } from './lease.ts';
 import { mergeChapter } from './merge.ts';
@@ -28,6 +29,7 @@ export function tapeStoreContract(
   appendChapter(runner, open);
   readChapter(runner, open);
   forkChapter(runner, open);
+  doneChapter(runner, open);
   mergeChapter(runner, open);
   rewindChapter(runner, open);
   leaseChapter(runner, open);

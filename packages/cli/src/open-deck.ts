@@ -1,0 +1,13 @@
+import type { Deck, DeckConfig } from '@tapedeck/runtime';
+import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { Context } from './verb.ts';
+
+/** Opens a deck on the store of a home, for a verb that runs sessions where it was called. The runtime is loaded here, when it is needed. */
+export async function openDeckAt(
+  config: DeckConfig,
+  store: SqliteTapeStore,
+  { io, home }: Pick<Context, 'io' | 'home'>,
+): Promise<Deck> {
+  const { openDeck } = await import('@tapedeck/runtime');
+  return await openDeck({ ...config, store, home: home.dir, env: io.env, cwd: io.cwd });
+}

@@ -1,0 +1,58 @@
+import { assistant, user } from '../entry.ts';
+import { entryBytesMax } from '../json.ts';
+import { all, answers, asks, type Chapter, refusal, sessionOf } from './contract.ts';
+
+/** Children that are made with what they did. */
+export const doneChapter: Chapter = ({ test, expect }, open) => {
+  test('a child that is made with what it did is there whole: its entries, its end, and one line of the lineage', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 3);
+    const before = await store.find('main');
+    const drafts = [{ ...user('m'), key: 'k' }, asks('c1'), answers('c1'), assistant('It is done.')];
+    const request = { name: 'child', key: 'f', cut: 2, done: { drafts, task: 'failed' } } as const;
+    const { entries, ...receipt } = await store.previewFork('main', request);
+    expect(receipt).toMatchObject({ base: 2, range: [1, 2], repeated: false });
+    expect(entries.map(({ seq, kind }) => [seq, kind])).toEqual([
+      [3, 'anchor'],
+      [4, 'message'],
+      [5, 'message'],
+      [6, 'tool-result'],
+      [7, 'message'],
+    ]);
+    const forked = await store.fork('main', request);
+    expect(await store.find('main')).toEqual(before);
+    expect(await store.find('child')).toMatchObject({ task: 'failed', base: 2, head: 7, settled: 7 });
+    const own = await all(store.read('child', { own: true }));
+    expect(own.map(({ seq, key }) => [seq, key])).toEqual([
+      [3, undefined],
+      [4, 'u:k'],
+      [5, undefined],
+      [6, undefined],
+      [7, undefined],
+    ]);
+    const lines = await all(store.lineage({ session: 'child' }));
+    expect(lines).toMatchObject([
+      { type: 'fork', status: 'failed', task: 'failed', child_head: own.at(-1)?.hash },
+    ]);
+    // What it did is not what was asked: the same request later is the same child.
+    const again = { name: 'child', key: 'f', cut: 2 };
+    expect(await store.fork('main', again)).toEqual({ ...forked, repeated: true });
+    expect(await all(store.verify())).toEqual([]);
+  });
+
+  test('work that no entry can hold is refused, and leaves no child', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 1);
+    const before = await all(store.lineage());
+    const bad = [
+      { kind: 'rewind', mark: 'rewind', ref: 1, payload: {} } as const,
+      user('x'.repeat(entryBytesMax + 1)),
+    ];
+    for (const draft of bad) {
+      const request = { name: 'child', done: { drafts: [user('fine'), draft], task: 'completed' } } as const;
+      expect((await refusal(() => store.fork('main', request))).code).toBe('TAPE_BAD_ENTRY');
+      expect(await store.find('child')).toBe(undefined);
+    }
+    expect(await all(store.lineage())).toEqual(before);
+  });
+};
