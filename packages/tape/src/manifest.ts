@@ -16,7 +16,7 @@ export interface Manifest {
   readonly version: number;
   /** The provider that it was made for. */
   readonly target?: string;
-  /** The last position that was there. */
+  /** The last position that was visible. */
   readonly head: Seq;
   readonly in: readonly (readonly [from: Seq, to: Seq])[];
   readonly out: readonly (readonly [from: Seq, to: Seq, why: string])[];
@@ -67,7 +67,7 @@ export function manifestOf(
 export interface Remake {
   readonly policy: ViewPolicy;
   readonly target: Target;
-  /** The last position that was there. */
+  /** The last position that was visible. */
   readonly at: Seq;
 }
 
