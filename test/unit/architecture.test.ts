@@ -89,14 +89,14 @@ test('the graph takes types alone from the tape, so that it needs no native modu
 
 test('one file knows better-sqlite3', () => {
   const files = new Set(imports.filter((i) => i.from.startsWith('better-sqlite3')).map((i) => i.file));
-  expect([...files]).toEqual(['packages/tape/src/sqlite.ts']);
+  expect([...files]).toEqual(['packages/tape/src/file/sqlite.ts']);
 });
 
 test('few files load the AI SDK', () => {
   expect(loading('ai')).toEqual([
     'packages/cli/src/demo.ts',
-    'packages/runtime/src/model-spec.ts',
-    'packages/runtime/src/model.ts',
+    'packages/runtime/src/model/model.ts',
+    'packages/runtime/src/model/spec.ts',
   ]);
   expect(imports.filter((i) => i.from.startsWith('@ai-sdk/') && !i.typesOnly && !i.dynamic)).toEqual([]);
   expect(
@@ -127,7 +127,7 @@ test('the command line loads the runtime, the AI SDK, zod and yaml only where it
 });
 
 test('adding up usage loads no AI SDK', () => {
-  const loaded = new Set(['packages/runtime/src/session-usage.ts']);
+  const loaded = new Set(['packages/runtime/src/usage/session-usage.ts']);
   for (const file of loaded)
     for (const i of imports.filter((i) => i.file === file && !i.typesOnly && i.from.startsWith('.')))
       loaded.add(join(file, '..', i.from));
@@ -136,7 +136,7 @@ test('adding up usage loads no AI SDK', () => {
 });
 
 test.each([
-  ['where sessions stand', 'status.ts'],
+  ['where sessions stand', 'status/status.ts'],
   ['what an audit finds', 'audit/index.ts'],
   ['what a trace leads to', 'trace/index.ts'],
   ['what sessions differ in', 'diff/index.ts'],
@@ -150,8 +150,8 @@ test.each([
 });
 
 test.each([
-  ['a branch', 'branch.ts'],
-  ['a rewind', 'rewind.ts'],
+  ['a branch', 'history/branch.ts'],
+  ['a rewind', 'history/rewind.ts'],
 ])('%s is made without loading the AI SDK', (_, start) => {
   const reached = new Set([`packages/runtime/src/${start}`]);
   for (const file of reached)

@@ -1,10 +1,4 @@
-export type { BranchOptions } from './branch.ts';
-export type { Budget } from './budget.ts';
-export { carriedModel } from './carried-model.ts';
-export { checkConfig } from './check-config.ts';
-export { Child } from './child.ts';
-export type { CompactionTrigger } from './compact.ts';
-export type { Compaction, CompactOptions } from './compact-session.ts';
+export type { CompactionTrigger } from './compaction/compact.ts';
 export type {
   CompactionPolicy,
   CompactionPreset,
@@ -12,7 +6,8 @@ export type {
   PrunePolicy,
   SmartRecovery,
   SummaryLimits,
-} from './compaction-policy.ts';
+} from './compaction/policy.ts';
+export { checkConfig } from './config/check.ts';
 export {
   type ApprovalRequest,
   type ConfigLayers,
@@ -23,58 +18,39 @@ export {
   type Limits,
   limitsOf,
   mergeConfig,
-} from './config.ts';
-export { type Deck, type DeckOptions, openDeck } from './deck.ts';
-export type { DeckGraph } from './deck-graph.ts';
-export { Delegation } from './delegate.ts';
-export type { DelegateOptions, DelegateTask } from './delegate-options.ts';
-export type { ChildEvent, ChildOutcome } from './delegate-outcome.ts';
-export { type DelegateToolOptions, delegateTool, delegationTools, sendMessageTool } from './delegate-tool.ts';
-export { inProcessEngine, type RunEngine, type RunSpec } from './engine.ts';
+} from './config/config.ts';
+export type { Hooks, LandingMessage, RewindEvent } from './config/hooks.ts';
+export { type Deck, type DeckOptions, openDeck } from './deck/deck.ts';
+export type { DeckGraph } from './deck/graph.ts';
+export { Delegation } from './delegation/delegation.ts';
+export { inProcessEngine, type RunEngine, type RunSpec } from './delegation/engine.ts';
+export type { DelegateOptions, DelegateTask } from './delegation/options.ts';
+export type { ChildEvent, ChildOutcome } from './delegation/outcome.ts';
+export type { RecoverOptions, RecoveryReport } from './delegation/recover.ts';
+export type { ForkOptions, OutputSpec, SpawnedBy } from './delegation/spawn.ts';
 export { SessionError, type SessionErrorCode } from './errors.ts';
-export type { AwaitedAnswer, CallName, SessionEvent, WaitingCall } from './events.ts';
-export type { Hooks, LandingMessage, RewindEvent } from './hooks.ts';
-export type { Instructions, PromptConfig } from './instructions.ts';
-export type { MergeOptions } from './merge.ts';
-export type { MergeText } from './merge-text.ts';
+export type { BranchOptions } from './history/branch.ts';
+export type { RewindMode, RewoundMessage } from './history/rewind.ts';
+export type { Uncompacted } from './history/uncompact.ts';
+export type { MergeOptions } from './merge/merge.ts';
+export type { MergeText } from './merge/text.ts';
+export { toPrompt } from './model/prompt.ts';
+export {
+  parseScript,
+  readScript,
+  type ScriptAnswer,
+  type ScriptContext,
+  scriptModel,
+} from './model/script.ts';
 export {
   checkModel,
   type ModelSettings,
   type ModelSource,
   type ModelSpec,
   resolveModel,
-} from './model-spec.ts';
-export type { ModelWindow, Windows } from './model-window.ts';
-export { toPrompt } from './prompt.ts';
-export type { Omission } from './prompt-file.ts';
-export {
-  decide,
-  defaultMode,
-  type QueueDecision,
-  type QueueMode,
-  type QueuePoint,
-  queueModes,
-  type Source,
-} from './queue.ts';
-export type { RecoverOptions, RecoveryReport } from './recover.ts';
-export type { RewindMode, RewoundMessage } from './rewind.ts';
-export { type Callbacks, type Finish, Run, type RunResult } from './run.ts';
-export { parseScript, readScript, type ScriptAnswer, type ScriptContext, scriptModel } from './script.ts';
-export { Session } from './session.ts';
-export type {
-  Input,
-  Mark,
-  RespondOptions,
-  RewindOptions,
-  RunOptions,
-  SendOptions,
-  Sent,
-  SessionRewound,
-  SubscribeOptions,
-} from './session-options.ts';
-export type { ModelUsage, SessionUsage, UsageSum } from './session-usage.ts';
-export type { ForkOptions, OutputSpec, SpawnedBy } from './spawn.ts';
-export type { Phase, RunStatus, Status } from './status.ts';
+} from './model/spec.ts';
+export type { ModelWindow, Windows } from './model/window.ts';
+export type { Omission } from './prompt/file.ts';
 export {
   type Environment,
   type ProjectFile,
@@ -85,10 +61,45 @@ export {
   type SystemPrompt,
   systemPrompt,
   type ToolEntry,
-} from './system-prompt.ts';
-export type { DeckTool, DeckTools, ToolContext, ToolPaths, ToolTraits } from './tool-traits.ts';
-export type { Uncompacted } from './uncompact.ts';
-export { type CostOf, noUsage, type Usage } from './usage.ts';
+} from './prompt/system-prompt.ts';
+export type { Instructions, PromptConfig } from './run/instructions.ts';
+export {
+  decide,
+  defaultMode,
+  type QueueDecision,
+  type QueueMode,
+  type QueuePoint,
+  queueModes,
+  type Source,
+} from './run/queue.ts';
+export { type Callbacks, type Finish, Run, type RunResult } from './run/run.ts';
+export { Child } from './session/child.ts';
+export type { Compaction, CompactOptions } from './session/compact.ts';
+export {
+  type DelegateToolOptions,
+  delegateTool,
+  delegationTools,
+  sendMessageTool,
+} from './session/delegate-tool.ts';
+export type {
+  Input,
+  Mark,
+  RespondOptions,
+  RewindOptions,
+  RunOptions,
+  SendOptions,
+  Sent,
+  SessionRewound,
+  SubscribeOptions,
+} from './session/options.ts';
+export { Session } from './session/session.ts';
+export type { Phase, RunStatus, Status } from './status/status.ts';
+export type { AwaitedAnswer, CallName, SessionEvent, WaitingCall } from './stream/events.ts';
+export type { Budget } from './terms/budget.ts';
+export { carriedModel } from './terms/carried-model.ts';
+export type { DeckTool, DeckTools, ToolContext, ToolPaths, ToolTraits } from './tools/traits.ts';
+export type { ModelUsage, SessionUsage, UsageSum } from './usage/session-usage.ts';
+export { type CostOf, noUsage, type Usage } from './usage/usage.ts';
 export {
   type Application,
   diffOf,
@@ -98,4 +109,4 @@ export {
   type WorkspaceOptions,
   type WorkspacePlace,
   workspaceOf,
-} from './workspace.ts';
+} from './workspace/index.ts';

@@ -1,4 +1,6 @@
-export { type Appended, fenced } from './append.ts';
+export type { Finding } from './check/doctor.ts';
+export type { Problem } from './check/verify.ts';
+export type { Sources } from './clock.ts';
 export {
   type Artifact,
   artifactOf,
@@ -7,7 +9,7 @@ export {
   patchPaths,
   type RecordedArtifact,
   workspaceClosed,
-} from './artifact.ts';
+} from './entry/artifact.ts';
 export {
   type BlobRef,
   blobBytesMax,
@@ -16,13 +18,8 @@ export {
   isTextRef,
   restoreBlobs,
   type TextRef,
-} from './blob.ts';
-export type { Sources } from './clock.ts';
-export { assistantText, type Collected } from './collect.ts';
-export type { Conflict, ConflictReport } from './conflicts.ts';
-export type { Target } from './dialect.ts';
-export type { Finding } from './doctor.ts';
-export { checkDraft } from './encode.ts';
+} from './entry/blob.ts';
+export { checkDraft } from './entry/encode.ts';
 export {
   type Awaitable,
   anchor,
@@ -41,13 +38,8 @@ export {
   toolCall,
   toolResult,
   user,
-} from './entry.ts';
-export { TapeError, type TapeErrorCode } from './errors.ts';
-export { goOn, noAnswer, noResult, noStart } from './fit.ts';
-export type { Forked } from './fork.ts';
-export type { Deliver, DoneWork, ForkRequest, Span, WorktreeRequest } from './fork-request.ts';
-export { bodyHash, type ChainLink, entryHash, genesisHash, sha256 } from './hash.ts';
-export type { InboxBody, InboxDraft, InboxItem, RunItem, Taken } from './inbox.ts';
+} from './entry/entry.ts';
+export { bodyHash, type ChainLink, entryHash, genesisHash, sha256 } from './entry/hash.ts';
 export {
   encodeJson,
   entryBytesMax,
@@ -57,21 +49,7 @@ export {
   jsonDepth,
   jsonDepthMax,
   parseJson,
-} from './json.ts';
-export { type Lease, leaseTtlMs, type SessionOwner } from './lease.ts';
-export {
-  encodeLine,
-  firstPrev,
-  type Journal,
-  type LineageLine,
-  type LineageType,
-  type LineIntention,
-  lineHash,
-} from './lineage-line.ts';
-export { type Manifest, type Remake, remakeOf } from './manifest.ts';
-export type { Merged } from './merge.ts';
-export { mergeCharsMax } from './merge-block.ts';
-export type { MergeDraft, MergeRequest, MergeStrategy } from './merge-plan.ts';
+} from './entry/json.ts';
 export {
   checkAnchorName,
   checkName,
@@ -83,13 +61,65 @@ export {
   nearNames,
   quote,
   tapeName,
-} from './name.ts';
-export { clientCalls } from './open-calls.ts';
-export type { OpenOptions } from './open-database.ts';
-export type { Intention } from './outbox.ts';
-export { type Owner, processOwner, provablyDead } from './owner.ts';
-export { isHomeFile } from './place.ts';
-export type { Point } from './point.ts';
+} from './entry/name.ts';
+export { type Touch, touchesOf } from './entry/touch.ts';
+export { recordedUsage, totalOf, type Usage } from './entry/usage.ts';
+export { TapeError, type TapeErrorCode } from './errors.ts';
+export { type Owner, processOwner, provablyDead } from './file/owner.ts';
+export { isHomeFile } from './file/place.ts';
+export type { Forked } from './fork/fork.ts';
+export type { Deliver, DoneWork, ForkRequest, Span, WorktreeRequest } from './fork/request.ts';
+export type { Redacted } from './history/redact.ts';
+export type { Rewound } from './history/rewind.ts';
+export type { InboxBody, InboxDraft, InboxItem, RunItem, Taken } from './inbox/inbox.ts';
+export {
+  encodeLine,
+  firstPrev,
+  type Journal,
+  type LineageLine,
+  type LineageType,
+  type LineIntention,
+  lineHash,
+} from './lineage/line.ts';
+export type { Intention } from './lineage/outbox.ts';
+export type { LineageQuery } from './lineage/read.ts';
+export { mergeCharsMax } from './merge/block.ts';
+export { assistantText, type Collected } from './merge/collect.ts';
+export type { Conflict, ConflictReport } from './merge/conflicts.ts';
+export type { Merged } from './merge/merge.ts';
+export type { MergeDraft, MergeRequest, MergeStrategy } from './merge/plan.ts';
+export type { Hit, SearchQuery } from './search/search.ts';
+export type { SessionInit } from './session/session.ts';
+export type { StageInit } from './session/stage.ts';
+export type { OpenOptions } from './store/open.ts';
+export type { ForkPreview, MergePreview, PreviewEntry } from './store/preview.ts';
+export { openTapeStore, SqliteTapeStore, type StoreOptions } from './store/sqlite.ts';
+export type {
+  AppendOptions,
+  DrainOptions,
+  EntryQuery,
+  Posted,
+  TapeStore,
+  WriteOptions,
+} from './store/store.ts';
+export { type Appended, fenced } from './tape/append.ts';
+export { type Lease, leaseTtlMs, type SessionOwner } from './tape/lease.ts';
+export { clientCalls } from './tape/open-calls.ts';
+export type { Point } from './tape/point.ts';
+export type { LiveStream, StreamChunk } from './tape/stream.ts';
+export {
+  type Delivery,
+  isSummarizer,
+  type Lifecycle,
+  type Ref,
+  type SessionInfo,
+  type SessionQuery,
+  summarizerKind,
+  type Task,
+} from './tape/tapes.ts';
+export type { Target } from './view/dialect.ts';
+export { goOn, noAnswer, noResult, noStart } from './view/fit.ts';
+export { type Manifest, type Remake, remakeOf } from './view/manifest.ts';
 export {
   parsePolicy,
   policyText,
@@ -101,41 +131,11 @@ export {
   type ViewRules,
   type ViewTopic,
   type ViewWindow,
-} from './policy.ts';
-export type { ForkPreview, MergePreview, PreviewEntry } from './preview.ts';
-export { isPrune, type PrunedOutput, prune, prunedOutputs } from './pruned.ts';
-export type { LineageQuery } from './read-lineage.ts';
-export type { Redacted } from './redact.ts';
-export { renderState, type StoredMessage } from './render.ts';
-export type { Rewound } from './rewind.ts';
-export type { Hit, SearchQuery } from './search.ts';
-export { type Selection, select, viewVersion } from './select.ts';
-export type { SessionInit } from './session.ts';
-export { openTapeStore, SqliteTapeStore, type StoreOptions } from './sqlite-store.ts';
-export type { StageInit } from './stage.ts';
-export type {
-  AppendOptions,
-  DrainOptions,
-  EntryQuery,
-  Posted,
-  TapeStore,
-  WriteOptions,
-} from './store.ts';
-export type { LiveStream, StreamChunk } from './stream.ts';
-export {
-  type Delivery,
-  isSummarizer,
-  type Lifecycle,
-  type Ref,
-  type SessionInfo,
-  type SessionQuery,
-  summarizerKind,
-  type Task,
-} from './tapes.ts';
-export { type CountTokens, entryTokens, estimateTokens, textTokens, usedSinceStep } from './tokens.ts';
-export { type Touch, touchesOf } from './touch.ts';
-export { recordedUsage, totalOf, type Usage } from './usage.ts';
-export type { Problem } from './verify.ts';
-export { type View, type ViewOptions, view } from './view.ts';
-export { streamView, type ViewEnd } from './view-stream.ts';
-export { workerInstructions } from './worker-prompt.ts';
+} from './view/policy.ts';
+export { isPrune, type PrunedOutput, prune, prunedOutputs } from './view/pruned.ts';
+export { renderState, type StoredMessage } from './view/render.ts';
+export { type Selection, select, viewVersion } from './view/select.ts';
+export { streamView, type ViewEnd } from './view/stream.ts';
+export { type CountTokens, entryTokens, estimateTokens, textTokens, usedSinceStep } from './view/tokens.ts';
+export { type View, type ViewOptions, view } from './view/view.ts';
+export { workerInstructions } from './view/worker-prompt.ts';

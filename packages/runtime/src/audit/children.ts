@@ -1,5 +1,5 @@
 import { type EntryKind, isSummarizer, type Seq, type SessionInfo, type TapeStore } from '@tapedeck/tape';
-import { awaitsAnswer } from '../open-batch.ts';
+import { awaitsAnswer } from '../tools/open-batch.ts';
 import type { AuditFinding, Remedy } from './finding.ts';
 import type { PlacedCall, Subject } from './subject.ts';
 

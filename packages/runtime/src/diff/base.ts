@@ -1,5 +1,5 @@
 import type { Seq, SessionInfo, TapeStore } from '@tapedeck/tape';
-import { parentOf } from '../settings.ts';
+import { parentOf } from '../terms/terms.ts';
 import type { Placed } from './place.ts';
 
 /** Where two sessions part. */

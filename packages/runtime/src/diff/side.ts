@@ -9,7 +9,7 @@ import {
   type TapeStore,
   touchesOf,
 } from '@tapedeck/tape';
-import { textOf } from '../hooks.ts';
+import { textOf } from '../config/hooks.ts';
 
 /** What one of two sessions has beyond what both have. */
 export interface DiffSide {

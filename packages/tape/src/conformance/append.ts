@@ -1,4 +1,4 @@
-import { anchor, assistant, note, user } from '../entry.ts';
+import { anchor, assistant, note, user } from '../entry/entry.ts';
 import { all, answers, asks, type Chapter, refusal, sessionOf, textOf } from './contract.ts';
 
 /** Sessions and appends. */

@@ -1,6 +1,6 @@
-import { isTextRef } from '../blob.ts';
-import { assistant, user } from '../entry.ts';
-import { isObject } from '../json.ts';
+import { isTextRef } from '../entry/blob.ts';
+import { assistant, user } from '../entry/entry.ts';
+import { isObject } from '../entry/json.ts';
 import { all, answers, asks, type Chapter, refusal, textOf } from './contract.ts';
 
 /** Finding what was said, erasing it, and outputs too large for an entry. */

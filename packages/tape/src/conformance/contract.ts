@@ -1,7 +1,15 @@
-import { type Awaitable, assistant, type Draft, type Entry, toolCall, toolResult, user } from '../entry.ts';
+import {
+  type Awaitable,
+  assistant,
+  type Draft,
+  type Entry,
+  toolCall,
+  toolResult,
+  user,
+} from '../entry/entry.ts';
+import { isObject, type Json, type JsonObject } from '../entry/json.ts';
 import { TapeError } from '../errors.ts';
-import { isObject, type Json, type JsonObject } from '../json.ts';
-import type { TapeStore } from '../store.ts';
+import type { TapeStore } from '../store/store.ts';
 
 /** What the contract asks of an `expect`: vitest's, jest's and others have it. */
 export interface Matchers {

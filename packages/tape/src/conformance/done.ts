@@ -1,5 +1,5 @@
-import { assistant, user } from '../entry.ts';
-import { entryBytesMax } from '../json.ts';
+import { assistant, user } from '../entry/entry.ts';
+import { entryBytesMax } from '../entry/json.ts';
 import { all, answers, asks, type Chapter, refusal, sessionOf } from './contract.ts';
 
 /** Children that are made with what they did. */

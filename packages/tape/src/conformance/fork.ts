@@ -1,5 +1,5 @@
-import { anchor, assistant, handoff, user } from '../entry.ts';
-import { entryBytesMax } from '../json.ts';
+import { anchor, assistant, handoff, user } from '../entry/entry.ts';
+import { entryBytesMax } from '../entry/json.ts';
 import { all, answers, asks, type Chapter, refusal, sessionOf, stateOf, textOf } from './contract.ts';
 
 /** Forks. */

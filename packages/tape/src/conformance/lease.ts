@@ -1,4 +1,4 @@
-import { anchor, user } from '../entry.ts';
+import { anchor, user } from '../entry/entry.ts';
 import { all, answers, asks, type Chapter, refusal, sessionOf, textOf } from './contract.ts';
 
 /** Leases and the inbox. */

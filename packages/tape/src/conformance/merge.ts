@@ -1,7 +1,7 @@
-import { anchor, assistant, type Draft, note, user } from '../entry.ts';
-import { sha256 } from '../hash.ts';
-import type { Json } from '../json.ts';
-import type { TapeStore } from '../store.ts';
+import { anchor, assistant, type Draft, note, user } from '../entry/entry.ts';
+import { sha256 } from '../entry/hash.ts';
+import type { Json } from '../entry/json.ts';
+import type { TapeStore } from '../store/store.ts';
 import { all, answers, asks, type Chapter, refusal, sessionOf, textOf } from './contract.ts';
 
 /** `main` with two messages, and a child `child` that has said "done". */

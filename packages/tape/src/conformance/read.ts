@@ -1,5 +1,5 @@
-import { isBlobRef } from '../blob.ts';
-import { anchor, handoff, note, user } from '../entry.ts';
+import { isBlobRef } from '../entry/blob.ts';
+import { anchor, handoff, note, user } from '../entry/entry.ts';
 import { all, type Chapter, partsOf, refusal, sessionOf, textOf } from './contract.ts';
 
 /** Reads, points and verify. */

@@ -1,5 +1,5 @@
-import { assistant, toolResult, user } from '../entry.ts';
-import type { TapeStore } from '../store.ts';
+import { assistant, toolResult, user } from '../entry/entry.ts';
+import type { TapeStore } from '../store/store.ts';
 import { all, asks, type Place, type Refusal, type Runner, refusal, sessionOf, textOf } from './contract.ts';
 
 /** What outlives a store, and what two stores on one place promise each other. */

@@ -1,5 +1,5 @@
-import { anchor, handoff, user } from '../entry.ts';
-import type { TapeStore } from '../store.ts';
+import { anchor, handoff, user } from '../entry/entry.ts';
+import type { TapeStore } from '../store/store.ts';
 import { all, answers, asks, type Chapter, refusal, sessionOf, textOf } from './contract.ts';
 
 /** What a view of a session would be made of: its messages. */

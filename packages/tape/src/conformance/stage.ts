@@ -1,4 +1,4 @@
-import { user } from '../entry.ts';
+import { user } from '../entry/entry.ts';
 import { all, type Chapter, refusal, textOf } from './contract.ts';
 
 /** Imports that nobody sees before they are whole. */

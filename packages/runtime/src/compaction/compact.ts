@@ -1,0 +1,219 @@
+import { compaction, type Entry, estimateTokens, type JsonObject, type Seq, totalOf } from '@tapedeck/tape';
+import type { DeckConfig } from '../config/config.ts';
+import { type LanguageModel, modelMeta } from '../model/model.ts';
+import { type ModelWindow, windowOf } from '../model/window.ts';
+import type { LoopContext } from '../turn/loop.ts';
+import { fileSets, fileSetsIn, fileTags } from './file-sets.ts';
+import { type CompactionPlan, planCompaction, sizesOf, turnsIn } from './plan.ts';
+import { type Keep, type ResolvedPolicy, resolvePolicy } from './policy.ts';
+import { type RecordContext, recordSummarizer, responseOf, type SummaryWork, usageOf } from './record.ts';
+import { summarize } from './summarize.ts';
+import { NoSummary, type SummaryCall } from './summary-call.ts';
+import { missingSections } from './summary-prompt.ts';
+
+/** Why a session is summarised. `overflow`: its model refused it; `model-switch`: the next one would. */
+export type CompactionTrigger = 'manual' | 'threshold' | 'overflow' | 'model-switch';
+
+/** What a deck says of summaries, for the model that a session is run with. */
+export interface CompactionTerms {
+  readonly policy: ResolvedPolicy;
+  /** Undefined: nobody tells how much the model takes. */
+  readonly window: ModelWindow | undefined;
+  /** Of the model that summarises. */
+  readonly summarizerWindow: ModelWindow | undefined;
+}
+
+/** What summarising a session needs of whoever writes it. */
+export type CompactContext = RecordContext &
+  Pick<
+    LoopContext,
+    | 'model'
+    | 'summarizer'
+    | 'compaction'
+    | 'signal'
+    | 'calling'
+    | 'append'
+    | 'tell'
+    | 'spend'
+    | 'now'
+    | 'limits'
+  >;
+
+/** What is asked for. */
+export interface CompactionOrder {
+  readonly trigger: CompactionTrigger;
+  readonly focus?: string | undefined;
+  /** In place of the policy's. */
+  readonly keep?: Keep;
+  /** What the view may take afterwards, in tokens. */
+  readonly fit?: number;
+}
+
+/** A summary that stands for a part of a session now. */
+export interface Compacted {
+  /** Position of the entry. */
+  readonly seq: Seq;
+  /** The first and last position that it stands for. */
+  readonly range: readonly [Seq, Seq];
+  /** What the view took before and takes now, as an estimate. */
+  readonly tokensBefore: number;
+  readonly tokensAfter: number;
+  /** The name of the session in which it was written. */
+  readonly summarizer: string;
+  /** The sections that a summary should have, and this one lacks. */
+  readonly missingSections?: readonly string[];
+}
+
+/** What a deck says of summaries. */
+export function compactionTerms(
+  { compaction: given, windows }: Pick<DeckConfig, 'compaction' | 'windows'>,
+  model: LanguageModel,
+  summarizer: LanguageModel = model,
+): CompactionTerms {
+  return {
+    policy: resolvePolicy(given),
+    window: windowOf(windows, modelMeta(model)),
+    summarizerWindow: windowOf(windows, modelMeta(summarizer)),
+  };
+}
+
+/**
+ * Puts a summary in the place of the older part of a view, if that makes it smaller. Nothing is removed: the summary is an entry
+ * that cites its range, and the session in which it was written (N48, G41). That one is there whatever came of it, as soon as a model
+ * was asked. Nothing where there is nothing to summarise.
+ * @param entries what the view is made of
+ * @throws NoSummary, and no entry is written; the signal's reason when it is aborted
+ */
+export async function compact(
+  context: CompactContext,
+  entries: readonly Entry[],
+  order: CompactionOrder,
+): Promise<Compacted | undefined> {
+  const { policy, window } = context.compaction;
+  const plan = planCompaction(entries, { policy, window, keep: order.keep ?? policy.keep });
+  if (plan === undefined) return undefined;
+  if (plan.warning !== undefined)
+    context.tell({ type: 'warning', message: `summarising '${context.session}': ${plan.warning}` });
+  const model = context.summarizer ?? context.model;
+  const calls: SummaryCall[] = [];
+  const record = async (end: SummaryWork['end']) => {
+    context.spend(usageOf(calls));
+    return await recordSummarizer(context, { plan, order, model, calls, end });
+  };
+  let written: Written;
+  try {
+    written = await write(context, entries, { plan, order, model, calls });
+  } catch (error) {
+    const summarizer = await record({ failure: error });
+    if (!(error instanceof NoSummary)) throw error;
+    throw error.with({ summarizer, response: responseOf(calls) });
+  }
+  const { state, sizes } = written;
+  const summarizer = await record({ reduction: written.reduction });
+  if (summarizer === undefined) throw new TypeError('a summary that was written was asked for');
+  const response = responseOf(calls);
+  const meta = {
+    ...(context.run !== undefined && { run: context.run }),
+    ...modelMeta(model),
+    ...(response !== undefined && { response }),
+  };
+  const draft = compaction({ ...state, summarizer: { ...summarizer } }, { keepFrom: plan.cut });
+  const { to: seq } = await context.append([{ ...draft, meta }]);
+  const { range } = plan;
+  const tokens = { tokensBefore: sizes.before, tokensAfter: sizes.after };
+  context.tell({ type: 'compacted', seq, range, trigger: order.trigger, ...tokens });
+  const { missing_sections: missing } = state;
+  const missingSections = Array.isArray(missing) ? missing.map(String) : [];
+  if (missingSections.length > 0)
+    context.tell({
+      type: 'warning',
+      message: `the summary of '${context.session}' lacks ${missingSections.join(', ')}`,
+    });
+  return {
+    seq,
+    range,
+    ...tokens,
+    summarizer: summarizer.session,
+    ...(missingSections.length > 0 && { missingSections }),
+  };
+}
+
+/** A summary that may stand for what it was made of. */
+interface Written {
+  readonly state: JsonObject & { readonly summary: string; readonly range: readonly [Seq, Seq] };
+  readonly sizes: { readonly before: number; readonly after: number };
+  readonly reduction: string;
+}
+
+interface Writing {
+  readonly plan: CompactionPlan;
+  readonly order: CompactionOrder;
+  readonly model: LanguageModel;
+  /** What was asked of the model, as it is asked. */
+  readonly calls: SummaryCall[];
+}
+
+/** Has a summary written, and tells how it was made (N47). @throws NoSummary also when it would make nothing smaller */
+async function write(
+  context: CompactContext,
+  entries: readonly Entry[],
+  { plan, order: { trigger, focus, fit = Number.POSITIVE_INFINITY }, model, calls }: Writing,
+): Promise<Written> {
+  const { policy, summarizerWindow: window } = context.compaction;
+  const { gone, previous, range, cut } = plan;
+  const count = policy.countTokens;
+  const startedAt = context.now();
+  const { text: said, reduction } = await summarize(
+    plan.messages,
+    { previous: previous.text, focus },
+    {
+      model,
+      window,
+      policy,
+      retries: context.limits.retries,
+      retryDelayMs: context.limits.retryDelayMs,
+      signal: context.signal,
+      calling: context.calling,
+      onCall: (call) => calls.push(call),
+      onRetry: (attempt, message, delayMs) => context.tell({ type: 'retrying', attempt, message, delayMs }),
+    },
+  );
+  const files = fileSets(gone, fileSetsIn(previous.state));
+  const tags = fileTags(files);
+  const text = tags === '' ? said : `${said}\n\n${tags}`;
+  const missing = missingSections(said);
+  const usage = usageOf(calls);
+  const output = usage.output + usage.reasoning;
+  const sizes = sizesOf(entries, { summary: text, cut, count });
+  if (sizes.after > fit)
+    throw new NoSummary(
+      `what is left with it is too large, too (${sizes.after} tokens, not ${Math.floor(fit)})`,
+    );
+  if (sizes.after >= sizes.before)
+    throw new NoSummary(
+      `the summary is not smaller than what it would stand for (${sizes.after} tokens, not ${sizes.before})`,
+    );
+  const { provider, model: name } = modelMeta(model);
+  const state = {
+    summary: text,
+    range,
+    trigger,
+    compaction_type: reduction === 'none' ? 'whole' : reduction,
+    summarized_through: range[1],
+    first_kept: cut,
+    turns_summarized: previous.turns + turnsIn(gone),
+    ...(provider !== undefined && { provider }),
+    model: name,
+    summary_tokens: estimateTokens([{ role: 'user', content: [{ type: 'text', text }] }], count),
+    summarization_input_tokens: totalOf(usage) - output,
+    summarization_output_tokens: output,
+    duration_ms: context.now() - startedAt,
+    ...(focus !== undefined && { focus }),
+    ...(missing.length > 0 && { missing_sections: [...missing] }),
+    read_files: [...files.read],
+    modified_files: [...files.modified],
+    tokens_before: sizes.before,
+    tokens_after: sizes.after,
+  };
+  return { state, sizes, reduction };
+}

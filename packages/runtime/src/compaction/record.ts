@@ -1,0 +1,147 @@
+import {
+  assistant,
+  checkDraft,
+  type Draft,
+  type ForkRequest,
+  type JsonObject,
+  note,
+  summarizerKind,
+  toolResult,
+} from '@tapedeck/tape';
+import { isUnstorable, messageOf } from '../errors.ts';
+import { type Answer, type LanguageModel, modelMeta } from '../model/model.ts';
+import type { LoopContext } from '../turn/loop.ts';
+import { addUsage, type CostOf, costMeta, noUsage, type Usage, usageJson } from '../usage/usage.ts';
+import type { CompactionOrder } from './compact.ts';
+import type { CompactionPlan } from './plan.ts';
+import type { SummaryCall } from './summary-call.ts';
+
+/** The session in which a summary was written, as what came of it cites it. */
+export interface SummarizerRef {
+  readonly session: string;
+  /** Its ULID. */
+  readonly id: string;
+  /** Hash of its last entry. */
+  readonly head: string;
+}
+
+/** What recording a summarizer needs of whoever writes the session. */
+export type RecordContext = Pick<LoopContext, 'session' | 'store' | 'cost' | 'signal' | 'fork'> & {
+  readonly run?: string;
+};
+
+/** What was asked of a model that summarises, and how that ended. */
+export interface SummaryWork {
+  readonly plan: CompactionPlan;
+  readonly order: CompactionOrder;
+  readonly model: LanguageModel;
+  readonly calls: readonly SummaryCall[];
+  /** The reduction that its summary was made with, or why there is none. */
+  readonly end: { readonly reduction: string } | { readonly failure: unknown };
+}
+
+/**
+ * Records the session of a summarizer: a child that inherits what it read, by reference, and holds what it was asked and each of its
+ * answers, with what they took (G44). It is written when its work is over, in one act, and is nobody's to go on with or to
+ * bring home. Nothing where no model was asked.
+ */
+export async function recordSummarizer(
+  context: RecordContext,
+  work: SummaryWork,
+): Promise<SummarizerRef | undefined> {
+  if (work.calls.length === 0) return undefined;
+  const { session, id } = await context.fork(summarizerFork(work, context));
+  const head = (await context.store.find(id))?.headHash ?? '';
+  return { session, id, head };
+}
+
+/** The fork that records a summarizer. Pure. */
+function summarizerFork(
+  { plan, order, model, calls, end }: SummaryWork,
+  { session, run, signal, cost }: RecordContext,
+): ForkRequest {
+  const { trigger, focus } = order;
+  const { seq: previous } = plan.previous;
+  const what = `${session}@${plan.range.join('-')}`;
+  const asked: JsonObject = {
+    trigger,
+    ...(focus !== undefined && { focus }),
+    ...(previous !== undefined && { previous }),
+    view: { ...plan.manifest } as unknown as JsonObject,
+    ...('reduction' in end && { reduction: end.reduction }),
+    calls: calls.map(callJson),
+  };
+  const ended =
+    'failure' in end
+      ? signal.aborted
+        ? [note('summary/aborted', { message: messageOf(signal.reason) })]
+        : [note('summary/failed', { message: messageOf(end.failure) })]
+      : [];
+  const answers = calls.flatMap(({ answer }) =>
+    answer === undefined ? [] : answerDrafts(answer, { model, cost }),
+  );
+  return {
+    ...plan.span,
+    kind: summarizerKind,
+    ephemeral: true,
+    title: `Summary of ${what}`,
+    intention: { nextSteps: `Summarise ${what}${focus === undefined ? '' : `, most of all: ${focus}`}` },
+    ...(run !== undefined && { terms: { run } }),
+    done: {
+      drafts: [note('summary/asked', asked), ...answers, ...ended],
+      task: 'failure' in end ? (signal.aborted ? 'aborted' : 'failed') : 'completed',
+    },
+  };
+}
+
+function callJson({ prompt, reduction, failure }: SummaryCall): JsonObject {
+  return { prompt, reduction, ...(failure !== undefined && { failure }) };
+}
+
+/** An answer as it came, also one that came to nothing: it was paid for. What no entry can hold of it is left out. */
+function answerDrafts(
+  answer: Answer,
+  { model, cost }: { model: LanguageModel; cost: CostOf | undefined },
+): readonly Draft[] {
+  const { raw_input: _, ...facts } = answer.meta;
+  const meta = {
+    ...facts,
+    usage: usageJson(answer.usage),
+    ...costMeta(cost, answer.usage, modelMeta(model).model),
+  };
+  const whole = assistant(answer.content, meta);
+  if (!isStorable(whole)) return [assistant([], { ...meta, content_left_out: true })];
+  return [whole, ...answer.calls.map(notOffered)];
+}
+
+/** It was offered no tools: a call of one is closed, so that nobody waits for it. */
+function notOffered(call: Answer['calls'][number]): Draft {
+  const value = 'Not run: a model that summarises is offered no tools.';
+  return toolResult(
+    call,
+    { type: 'error-text', value },
+    { source: 'repair', paths: { read: [], write: [] } },
+  );
+}
+
+function isStorable(draft: Draft): boolean {
+  try {
+    checkDraft(draft);
+    return true;
+  } catch (error) {
+    if (!isUnstorable(error)) throw error;
+    return false;
+  }
+}
+
+/** What calls took. */
+export function usageOf(calls: readonly SummaryCall[]): Usage {
+  return calls.reduce((sum, { answer }) => addUsage(sum, answer?.usage ?? noUsage), noUsage);
+}
+
+/** The id of the last response, if it told one. */
+export function responseOf(calls: readonly SummaryCall[]): string | undefined {
+  const last = calls.at(-1);
+  const { response } = last?.answer?.meta ?? last ?? {};
+  return typeof response === 'string' ? response : undefined;
+}

@@ -1,0 +1,154 @@
+import { rulesOf, type ViewPolicy, type ViewRule } from '@tapedeck/tape';
+import { z } from 'zod';
+import { compactionField, reserveFault, windowsField } from '../compaction/check.ts';
+import { messageOf, SessionError } from '../errors.ts';
+import type { DeckConfig } from './config.ts';
+
+/** Node.js fires timers that are longer than this at once. */
+const delayMaxMs = 2 ** 31 - 1;
+
+const whole = (from: number, to: number = Number.MAX_SAFE_INTEGER) =>
+  z
+    .custom(
+      (value) => Number.isInteger(value) && Number(value) >= from && Number(value) <= to,
+      `must be a whole number from ${from}${to === delayMaxMs ? ` to ${to}` : ''}`,
+    )
+    .optional();
+
+const bound = z
+  .custom(
+    (value) => value === Number.POSITIVE_INFINITY || (Number.isInteger(value) && Number(value) >= 1),
+    'must be a whole number from 1, or Infinity',
+  )
+  .optional();
+
+const budget = z
+  .strictObject(
+    { steps: bound, tokens: bound, timeMs: bound, cost: z.number().positive().optional() },
+    'must be a budget',
+  )
+  .optional();
+
+const model = z
+  .custom(
+    (value) =>
+      (typeof value === 'string' && value !== '') ||
+      (typeof value === 'object' && value !== null && 'doStream' in value),
+    'must be a text, as PROVIDER/MODEL, or a model of the AI SDK',
+  )
+  .optional();
+
+const tool = z.custom(
+  (value) =>
+    typeof value === 'object' &&
+    value !== null &&
+    'inputSchema' in value &&
+    (!('execute' in value) || value.execute === undefined || typeof value.execute === 'function'),
+  'must be a tool of the AI SDK',
+);
+
+const path = z.string('must be a path').min(1, 'must be a path');
+
+const flag = z.boolean('must be true or false').optional();
+
+const callable = z.custom((value) => typeof value === 'function', 'must be a function').optional();
+
+/**
+ * Windows: where a view begins is for handoffs and summaries to say, which would shorten nothing else, and a topic that is not the
+ * last would hide what the model is asked.
+ */
+const shows = z
+  .any()
+  .superRefine((value: ViewPolicy, context) => {
+    const rules: readonly ViewRule[] = [value ?? []].flat();
+    try {
+      const isWindow = (rule: unknown) => typeof rule === 'object' && rule !== null && 'window' in rule;
+      if (!rules.every(isWindow)) throw new Error('it must be a window of what follows the last boundary');
+      rulesOf(rules);
+    } catch (error) {
+      context.addIssue({ code: 'custom', message: `cannot be used: ${messageOf(error)}` });
+    }
+  })
+  .optional();
+
+const fields = z.strictObject(
+  {
+    model,
+    summarizer: model,
+    tools: z.record(z.string(), tool, 'must be an object of tools').optional(),
+    instructions: z
+      .union([z.string(), z.record(z.string(), z.string())], 'must be a text, or an object of texts')
+      .optional(),
+    prompt: z
+      .strictObject(
+        {
+          project: z.union([z.boolean(), path], 'must be true, false or a directory').optional(),
+          skills: z.array(path, 'must be a list of folders').optional(),
+          environment: flag,
+          tools: flag,
+        },
+        'must be an object of what instructions hold',
+      )
+      .optional(),
+    limits: z
+      .strictObject(
+        {
+          maxSteps: bound,
+          toolTimeoutMs: whole(1, delayMaxMs),
+          concurrentTools: whole(1),
+          retries: whole(0),
+          retryDelayMs: whole(0, delayMaxMs),
+          abortGraceMs: whole(0, delayMaxMs),
+          maxDepth: bound,
+          maxChildren: bound,
+          concurrentChildren: bound,
+          concurrentCalls: z.union([bound, z.record(z.string(), bound)]).optional(),
+        },
+        'must be an object of limits',
+      )
+      .optional(),
+    view: shows,
+    compaction: compactionField,
+    windows: windowsField,
+    budget: z.strictObject({ child: budget, tree: budget }, 'must be an object of budgets').optional(),
+    cost: callable,
+    onApproval: callable,
+    hooks: z
+      .strictObject({ onMessage: callable, onRewind: callable }, 'must be an object of functions')
+      .optional(),
+  },
+  'it must be an object',
+);
+
+/** A limit of what nobody can tell would never be reached. */
+const deckConfig = fields.superRefine(({ budget: given, cost, compaction, windows }, context) => {
+  const reserve = reserveFault(compaction, windows);
+  if (reserve !== undefined)
+    context.addIssue({ code: 'custom', path: ['compaction', 'reserveTokens'], message: reserve });
+  for (const whose of ['child', 'tree'] as const)
+    if (given?.[whose]?.cost !== undefined && cost === undefined)
+      context.addIssue({
+        code: 'custom',
+        path: ['budget', whose, 'cost'],
+        message: 'needs the function cost, without which nobody knows what a call costs',
+      });
+});
+
+/**
+ * Finds out whether a value is a configuration, and returns the same value.
+ * @param name what the message calls it
+ * @throws SESSION_BAD_CONFIG; `data.field` has the path of the first field that is wrong, `limits.maxSteps` say, and is
+ *   empty when the whole is no object
+ */
+export function checkConfig(value: unknown, name = 'this configuration'): DeckConfig {
+  const [issue] = deckConfig.safeParse(value).error?.issues ?? [];
+  if (issue === undefined) return value as DeckConfig;
+  const unknown = issue.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [];
+  const field = [...issue.path, ...unknown].map(String).join('.');
+  const why = unknown.length > 0 ? 'there is no such field' : issue.message;
+  throw new SessionError(
+    'SESSION_BAD_CONFIG',
+    `cannot use ${name}: ${field}${field === '' ? '' : unknown.length > 0 ? ': ' : ' '}${why}`,
+    { data: { field, why } },
+  );
+}

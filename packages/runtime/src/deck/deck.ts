@@ -1,0 +1,192 @@
+import { join } from 'node:path';
+import { openJournal } from '@tapedeck/graph/journal';
+import {
+  openTapeStore,
+  type Ref,
+  type SessionInfo,
+  type SessionInit,
+  type SessionQuery,
+  type TapeStore,
+} from '@tapedeck/tape';
+import { ulid } from 'ulid';
+import { checkConfig } from '../config/check.ts';
+import { type DeckConfig, limitsOf } from '../config/config.ts';
+import { inProcessEngine, type RunEngine, type RunSpec } from '../delegation/engine.ts';
+import type { RunEnd } from '../delegation/outcome.ts';
+import type { RecoverOptions, RecoveryReport } from '../delegation/recover.ts';
+import { messageOf } from '../errors.ts';
+import { patientStore } from '../lease/patient-store.ts';
+import { callQueues } from '../model/call-queues.ts';
+import { Worker } from '../run/worker.ts';
+import { Child } from '../session/child.ts';
+import { Session } from '../session/session.ts';
+import { type ActiveWriter, openActiveWriter } from '../status/active-writer.ts';
+import { type ChunkWriter, openChunkWriter } from '../stream/chunk-writer.ts';
+import { type DeckGraph, openDeckGraph } from './graph.ts';
+
+export interface DeckOptions extends DeckConfig {
+  /** The tape home: a directory with `tape.db` and `session_graph.jsonl`. What is being run is shown there, too. */
+  readonly home?: string;
+  /** A store of your own, instead of one that is opened in the home and closed with the deck. */
+  readonly store?: TapeStore;
+  /** Who runs children; by default this process. */
+  readonly engine?: RunEngine;
+  /** Where keys and base URLs of named models are looked up, `process.env` say. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** The directory that sessions work in, of which `prompt` tells; by default the process's own. */
+  readonly cwd?: string;
+  readonly newId?: () => string;
+  /** Milliseconds since the epoch. */
+  readonly now?: () => number;
+}
+
+/** A child that was started here. */
+interface Job {
+  readonly run: (signal: AbortSignal) => Promise<void>;
+  readonly end: Promise<RunEnd>;
+}
+
+/** What the sessions of one deck share. */
+export interface DeckParts {
+  readonly store: TapeStore;
+  /** The directory of the home, if there is one. */
+  readonly home: string | undefined;
+  /** Shows other processes what is being run here, if there is a home. */
+  readonly active: ActiveWriter | undefined;
+  readonly config: DeckConfig;
+  readonly engine: RunEngine;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string | undefined;
+  readonly newId: () => string;
+  readonly now: () => number;
+  /** Saves live answers. */
+  readonly chunks: ChunkWriter;
+  /** A handle of a session. */
+  readonly session: (info: SessionInfo) => Session;
+  readonly child: (info: SessionInfo, options: ConstructorParameters<typeof Child>[2]) => Child;
+  /** How model calls of a provider are made: no more at once than the deck allows. */
+  readonly calling: (provider: string | undefined) => <T>(call: () => Promise<T>) => Promise<T>;
+  /** Who runs a session in this process. */
+  readonly worker: (session: { readonly name: string; readonly id: string }) => Worker;
+  /** What running each started child means here, by its name, until it has ended. */
+  readonly jobs: Map<string, Job>;
+  /** What is delegated here and has not come to its end, by this process' calls of `delegate`. */
+  readonly delegations: Set<PromiseLike<unknown>>;
+  /** Aborted when the deck is closed. */
+  readonly closing: AbortSignal;
+  /** Runs a child that an engine hands out. */
+  readonly work: (run: RunSpec, signal: AbortSignal) => Promise<void>;
+}
+
+/** A home that is open for running sessions. */
+export interface Deck extends AsyncDisposable {
+  /** Its acts hold the thread while they wait for a lock, unlike those of the deck. */
+  readonly store: TapeStore;
+  readonly graph: DeckGraph;
+  /** Creates or resumes. Holds no lease. */
+  session(name: string, init?: SessionInit): Promise<Session>;
+  find(ref: Ref): Promise<Session | undefined>;
+  sessions(query?: SessionQuery): Promise<readonly SessionInfo[]>;
+  /**
+   * Resolves when nothing is under way here any more: no run, no child that works in the background,
+   * and no merge of what a child came to. Do not
+   * await it in a tool, which is a part of a run.
+   */
+  idle(): Promise<void>;
+  /** Takes care of delegated children whose process was killed: see `recover`. */
+  recover(options?: RecoverOptions): Promise<RecoveryReport>;
+}
+
+/**
+ * Opens a tape home, or wraps a store, for running sessions.
+ * @throws SESSION_BAD_CONFIG before anything is opened; what `openTapeStore` throws
+ */
+export async function openDeck(options: DeckOptions): Promise<Deck> {
+  const { home, store: given, engine, env = {}, cwd, newId = ulid, now = Date.now, ...config } = options;
+  checkConfig(config, 'the options of a deck');
+  const file = home === undefined ? undefined : join(home, 'session_graph.jsonl');
+  const store = given ?? openHome(home, file);
+  const jobs: DeckParts['jobs'] = new Map();
+  const delegations: DeckParts['delegations'] = new Set();
+  const closing = new AbortController();
+  const patient = patientStore(store);
+  const own = engine ?? inProcessEngine({ concurrency: limitsOf(config).concurrentChildren });
+  const workers = new Map<string, Worker>();
+  let isClosed = false;
+  const active =
+    home === undefined
+      ? undefined
+      : await openActiveWriter(home, {
+          store: patient,
+          onFailure: (error) => {
+            const message = `cannot show what is being run in '${home}': ${messageOf(error)}`;
+            for (const worker of workers.values()) worker.warn(message);
+          },
+        });
+  const parts: DeckParts = {
+    store: patient,
+    home,
+    active,
+    now,
+    chunks: openChunkWriter(patient),
+    worker: (session) => {
+      const known = workers.get(session.id);
+      if (known !== undefined) return known;
+      const worker = new Worker(parts, session);
+      workers.set(session.id, worker);
+      if (isClosed) void worker.close();
+      return worker;
+    },
+    session: (info) => new Session(parts, info),
+    child: (info, options) => new Child(parts, info, options),
+    calling: callQueues(limitsOf(config).concurrentCalls),
+    config,
+    engine: own,
+    env,
+    cwd,
+    newId,
+    jobs,
+    delegations,
+    closing: closing.signal,
+    work: async ({ id }, signal) => {
+      await jobs.get(id)?.run(signal);
+    },
+  };
+  await own.work(parts.work);
+  return {
+    store,
+    graph: openDeckGraph(parts.store, file),
+    session: async (name, init) => parts.session(await parts.store.session(name, init)),
+    find: async (ref) => {
+      const info = await parts.store.find(ref);
+      return info === undefined ? undefined : parts.session(info);
+    },
+    sessions: async (query) => await parts.store.sessions(query),
+    idle: async () => {
+      for (;;) {
+        await Promise.all([...workers.values()].map(({ delivered }) => delivered));
+        const serving = [...workers.values()].filter(({ isServing }) => isServing);
+        const busy = [...delegations, ...serving.map((worker) => worker.idle())];
+        if (busy.length === 0) return;
+        await Promise.allSettled(busy);
+      }
+    },
+    recover: async (o) => await (await import('../delegation/recover.ts')).recover(parts, o),
+    [Symbol.asyncDispose]: async () => {
+      isClosed = true;
+      closing.abort(new Error('the deck was closed'));
+      const closed = [...workers.values()].map((worker) => worker.close());
+      await own.stop();
+      await Promise.all(closed);
+      // What children did whose runs were stopped is merged.
+      await Promise.allSettled(delegations);
+      await active?.close();
+      if (given === undefined) await store[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function openHome(home: string | undefined, file: string | undefined): TapeStore {
+  if (home === undefined || file === undefined) throw new TypeError('a deck needs a home or a store');
+  return openTapeStore(join(home, 'tape.db'), { journal: openJournal(file) });
+}

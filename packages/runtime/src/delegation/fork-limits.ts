@@ -1,0 +1,132 @@
+import { childName, type SessionInfo } from '@tapedeck/tape';
+import { limitsOf } from '../config/config.ts';
+import type { DeckParts } from '../deck/deck.ts';
+import { SessionError } from '../errors.ts';
+import { isBranch } from '../history/branch.ts';
+import { type Budget, isTreeBounded, needRoom } from '../terms/budget.ts';
+import { parentOf } from '../terms/terms.ts';
+
+/** What limits look at of a fork that is asked for. */
+export interface LimitedFork {
+  readonly key?: string;
+  readonly name?: string;
+  readonly budget?: Budget;
+  readonly treeBudget?: Budget;
+}
+
+/** What a child and all under it may take. */
+export interface Budgets {
+  readonly budget?: Budget;
+  readonly treeBudget?: Budget;
+}
+
+/**
+ * The budgets of a child: those that it is forked with, else the deck's. Where a session above it bounds all under it, the deck
+ * gives it no bound of that sort: that one holds.
+ */
+export async function budgetsOf(
+  { store, config }: DeckParts,
+  parent: SessionInfo,
+  fork: LimitedFork,
+): Promise<Budgets> {
+  const budget = fork.budget ?? config.budget?.child;
+  const treeBudget =
+    fork.treeBudget ??
+    (config.budget?.tree === undefined || (await isTreeBounded(store, parent))
+      ? undefined
+      : config.budget.tree);
+  return {
+    ...(budget !== undefined && { budget }),
+    ...(treeBudget !== undefined && { treeBudget }),
+  };
+}
+
+/**
+ * Refuses forks of a session that cannot all be made: for the limits of the deck, or for what is left of the budgets above.
+ * Children that are there already, by their keys, are no forks.
+ * @throws SESSION_LIMIT, SESSION_BAD_INPUT
+ */
+export async function needAllowed(
+  parts: DeckParts,
+  parent: SessionInfo,
+  forks: readonly LimitedFork[],
+): Promise<void> {
+  const wanted: Budget[] = [];
+  const keys = new Set<string>();
+  for (const fork of forks) {
+    const budgets = await budgetsOf(parts, parent, fork);
+    for (const one of Object.values(budgets)) checkBudget(parts, parent.name, one);
+    if (await isKnown(parts, parent, fork)) continue;
+    // One key is one child, however often it is asked for.
+    if (fork.key !== undefined && keys.has(fork.key)) continue;
+    if (fork.key !== undefined) keys.add(fork.key);
+    wanted.push(budgets.treeBudget ?? budgets.budget ?? {});
+  }
+  if (wanted.length === 0) return;
+  await needDepth(parts, parent);
+  await needBreadth(parts, parent, wanted.length);
+  await needRoom(parts.store, parent, wanted);
+}
+
+/** A child that is there already is not another one. */
+async function isKnown(
+  { store }: DeckParts,
+  parent: SessionInfo,
+  { key, name }: LimitedFork,
+): Promise<boolean> {
+  if (key === undefined) return false;
+  if (name !== undefined) return (await store.find(name))?.parentId === parent.id;
+  return (await store.find(childName(parent, key)))?.parentId === parent.id;
+}
+
+async function needDepth({ store, config }: DeckParts, parent: SessionInfo): Promise<void> {
+  const { maxDepth } = limitsOf(config);
+  const depth = (await depthOf(store, parent)) + 1;
+  if (depth <= maxDepth) return;
+  throw new SessionError(
+    'SESSION_LIMIT',
+    `cannot fork '${parent.name}': its child would be ${depth} forks deep, and the limit is ${maxDepth}`,
+    { data: { session: parent.name, limit: 'maxDepth', depth } },
+  );
+}
+
+async function needBreadth({ store, config }: DeckParts, parent: SessionInfo, wanted: number): Promise<void> {
+  const { maxChildren } = limitsOf(config);
+  if (maxChildren === Number.POSITIVE_INFINITY) return;
+  const children = await store.sessions({ parent: parent.id, all: true });
+  const unfinished = children.filter(
+    ({ deliver, delivery, lifecycle }) =>
+      deliver !== undefined && delivery === undefined && lifecycle === 'active',
+  );
+  if (unfinished.length + wanted <= maxChildren) return;
+  const times = wanted === 1 ? '' : ` ${wanted} times`;
+  throw new SessionError(
+    'SESSION_LIMIT',
+    `cannot fork '${parent.name}'${times}: ${unfinished.length} of its children are unfinished, and the limit is ${maxChildren}`,
+    { data: { session: parent.name, limit: 'maxChildren', children: unfinished.length } },
+  );
+}
+
+const limits: ReadonlySet<string> = new Set(['steps', 'tokens', 'timeMs', 'cost'] satisfies (keyof Budget)[]);
+
+function checkBudget({ config }: DeckParts, session: string, budget: Budget): void {
+  const refuse = (why: string) =>
+    new SessionError('SESSION_BAD_INPUT', `cannot fork '${session}' with that budget: ${why}`, {
+      data: { session },
+    });
+  for (const [limit, value] of Object.entries(budget)) {
+    // One that is not known would bound nothing.
+    if (!limits.has(limit)) throw refuse(`there is no limit '${limit}', only ${[...limits].join(', ')}`);
+    if (typeof value !== 'number' || !(value > 0)) throw refuse(`${limit} must be more than 0`);
+  }
+  if (budget.cost !== undefined && config.cost === undefined)
+    throw refuse('the deck has no cost function, so that nobody knows what a call costs');
+}
+
+/** How many forks for work lie between a session and its root: a branch is as deep as its parent. */
+export async function depthOf(store: DeckParts['store'], session: SessionInfo): Promise<number> {
+  let depth = 0;
+  for (let at: SessionInfo | undefined = session; at !== undefined; at = await parentOf(store, at))
+    if (at.parentId !== undefined && !isBranch(at)) depth += 1;
+  return depth;
+}

@@ -1,0 +1,200 @@
+import {
+  type Deliver,
+  type ForkRequest,
+  type JsonObject,
+  type SessionInfo,
+  workerInstructions,
+} from '@tapedeck/tape';
+import { runPoint } from '../crash-point.ts';
+import type { DeckParts } from '../deck/deck.ts';
+import { SessionError } from '../errors.ts';
+import type { ModelSpec } from '../model/spec.ts';
+import { instructionsOf } from '../run/instructions.ts';
+import type { Budget } from '../terms/budget.ts';
+import { carriedModel } from '../terms/carried-model.ts';
+import type { Settings, Terms } from '../terms/terms.ts';
+import { openWorktree, type WorkspaceOptions, withWorktree } from '../workspace/open.ts';
+import { budgetsOf, needAllowed } from './fork-limits.ts';
+
+/** The form of a result: an AI SDK `Output.object({ schema })`, or anything else that tells its JSON Schema in the same way. */
+export interface OutputSpec {
+  readonly responseFormat: PromiseLike<{ readonly type: string; readonly schema?: unknown } | undefined>;
+}
+
+export interface ForkOptions
+  extends Omit<
+      ForkRequest,
+      | 'spawnCall'
+      | 'settings'
+      | 'terms'
+      | 'asked'
+      | 'window'
+      | 'worktree'
+      | 'fresh'
+      | 'title'
+      | 'ephemeral'
+      | 'whenIdle'
+      | 'whereShown'
+    >,
+    WorkspaceOptions {
+  readonly deliver?: Deliver;
+  /** How much of what lies before the cut the child inherits, where `since` does not say: everything, its last messages, or nothing (K31). */
+  readonly context?: 'full' | 'fresh' | { readonly window: number };
+  readonly fresh?: boolean;
+  /** What its model is told before the messages; by default what its parent's is told, or, of a child that does not inherit everything, that it is a worker. */
+  readonly instructions?: string;
+  readonly model?: ModelSpec;
+  /** Names of the tools that it may call, of those that its parent may. */
+  readonly tools?: readonly string[];
+  /** What its own model calls may take. */
+  readonly budget?: Budget;
+  /** What it and all under it may take. */
+  readonly treeBudget?: Budget;
+  /** What its last step is asked for: its result, in this form. */
+  readonly output?: OutputSpec;
+  /** How its result is merged, whoever does it. */
+  readonly strategy?: Terms['strategy'];
+  /** What leaving an `await using` block does to a child that was neither finished nor discarded (default `fail`). */
+  readonly onUnmerged?: 'fail' | 'discard' | 'keep';
+}
+
+/** A child that was forked, and the directory of its worktree, if it has one. */
+export interface Spawned {
+  readonly info: SessionInfo;
+  readonly directory: string | undefined;
+}
+
+/** The run and call of a parent that ask for a child. */
+export interface SpawnedBy {
+  readonly run: string;
+  readonly toolCallId: string;
+}
+
+/** A fork that is asked for, and by whom. */
+interface Asked {
+  readonly options: ForkOptions;
+  readonly by?: SpawnedBy | undefined;
+}
+
+/**
+ * Forks a session for work, within the limits of the deck and what is left of the budgets above it.
+ * @throws SESSION_LIMIT, SESSION_BAD_INPUT, and what forking throws, before anything is written
+ */
+export async function spawn(parts: DeckParts, parent: SessionInfo, asked: Asked): Promise<Spawned> {
+  await needAllowed(parts, parent, [asked.options]);
+  const forked = await parts.store.fork(parent.id, await requestFor(parts, parent, asked));
+  runPoint('spawn/forked');
+  const info = await parts.store.find(forked.id);
+  if (info === undefined) throw new TypeError('a child that was forked exists');
+  return { info, directory: await openWorktree(parts, info.id) };
+}
+
+/**
+ * Refuses forks that cannot all be made, so that none is made without the others.
+ * @throws what `spawn` throws
+ */
+export async function needForks(
+  parts: DeckParts,
+  parent: SessionInfo,
+  forks: readonly Asked[],
+): Promise<void> {
+  await needAllowed(
+    parts,
+    parent,
+    forks.map(({ options }) => options),
+  );
+  const names = new Set<string>();
+  for (const fork of forks) {
+    await parts.store.previewFork(parent.id, await requestFor(parts, parent, fork));
+    const { key, name } = fork.options;
+    if (name === undefined || key !== undefined) continue;
+    if (names.has(name))
+      throw new SessionError('SESSION_BAD_INPUT', `cannot fork into '${name}' twice`, {
+        data: { session: parent.name, name },
+      });
+    names.add(name);
+  }
+}
+
+async function requestFor(
+  parts: DeckParts,
+  parent: SessionInfo,
+  { options, by }: Asked,
+): Promise<ForkRequest> {
+  const { context, fresh, instructions, model, tools, output, onUnmerged, strategy, ...request } = options;
+  const budgets = await budgetsOf(parts, parent, options);
+  const isFresh = fresh === true || context === 'fresh';
+  const isPart = isFresh || request.since !== undefined || typeof context === 'object';
+  const settings = await settingsFor(parts, parent, { isPart, instructions, model, tools });
+  const schema = await schemaOf(output);
+  const terms: Terms = {
+    context: isPart ? 'part' : 'whole',
+    ...(by !== undefined && { run: by.run }),
+    ...budgets,
+    ...(schema !== undefined && { output: schema }),
+    ...(strategy !== undefined && { strategy }),
+  };
+  const { budget: _, treeBudget: __, ...place } = request;
+  const asked: JsonObject = {
+    ...(instructions !== undefined && { instructions }),
+    ...(typeof model === 'string' && { model }),
+    ...(tools !== undefined && { tools: [...tools] }),
+    ...(options.budget !== undefined && { budget: { ...options.budget } }),
+    ...(options.treeBudget !== undefined && { treeBudget: { ...options.treeBudget } }),
+    ...(schema !== undefined && { output: schema }),
+  };
+  const { workspace, repository, ...where } = place;
+  const worktree = await withWorktree(parts, parent.name, {
+    ...(workspace !== undefined && { workspace }),
+    ...(repository !== undefined && { repository }),
+  });
+  return {
+    ...worktree,
+    ...where,
+    ...(isFresh && { fresh: true }),
+    ...(typeof context === 'object' && { window: context.window }),
+    ...(Object.keys(settings).length > 0 && { settings: settings as JsonObject }),
+    terms: terms as unknown as JsonObject,
+    ...(Object.keys(asked).length > 0 && { asked }),
+    ...(by !== undefined && { spawnCall: by.toolCallId }),
+  };
+}
+
+async function settingsFor(
+  parts: DeckParts,
+  parent: SessionInfo,
+  {
+    isPart,
+    instructions,
+    model,
+    tools,
+  }: { [K in 'instructions' | 'model' | 'tools']: ForkOptions[K] | undefined } & { isPart: boolean },
+): Promise<Settings> {
+  const running = parts.worker(parent).job?.options;
+  const told = instructions ?? (isPart ? workerInstructions : await toldTo(parts, parent));
+  // What it inherits names the parent's model, unless it inherits nothing that does.
+  const named =
+    model ?? (isPart ? (running?.model ?? (await carriedModel(parts.store, parent.id))) : undefined);
+  return {
+    ...(told !== undefined && { instructions: told }),
+    ...(typeof named === 'string' && { model: named }),
+    ...(tools !== undefined && { tools: [...tools] }),
+  };
+}
+
+/**
+ * What a parent's model is told, for a child that is to begin with the same bytes: as it was told last in the run under way,
+ * since files may have changed. Nothing where the deck tells the child the same.
+ */
+async function toldTo(parts: DeckParts, parent: SessionInfo): Promise<string | undefined> {
+  const { job, told } = parts.worker(parent);
+  if (parts.config.prompt === undefined) return job?.options.instructions;
+  return told ?? (await instructionsOf(parts, parent, job?.options)).text;
+}
+
+async function schemaOf(output: OutputSpec | undefined): Promise<JsonObject | undefined> {
+  if (output === undefined) return undefined;
+  const format = await output.responseFormat;
+  if (format?.type === 'json' && format.schema !== undefined) return format.schema as JsonObject;
+  throw new SessionError('SESSION_BAD_INPUT', 'cannot ask for that output: it has no JSON Schema', {});
+}

@@ -1,0 +1,242 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  type Merged,
+  type MergeRequest,
+  processOwner,
+  type SessionInfo,
+  TapeError,
+  type TapeStore,
+} from '@tapedeck/tape';
+import type { DeckParts } from '../deck/deck.ts';
+import { SessionError } from '../errors.ts';
+import { hold } from '../lease/hold.ts';
+import { closeOrphans } from '../tools/orphans.ts';
+import { closeWorktree } from '../workspace/close.ts';
+import { releaseWorktree } from '../workspace/release.ts';
+import { type TextOptions, writeText } from './text.ts';
+
+export interface MergeOptions extends Omit<MergeRequest, 'strategy' | 'usage' | 'asked'>, TextOptions {
+  /** How long to wait for a busy parent to take the merge in; by default as long as it takes. */
+  readonly waitMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+/** What whoever waits for a merge does meanwhile. */
+export interface Waiting {
+  /** Called again and again, about once a second. */
+  readonly whileWaiting?: () => Promise<void>;
+}
+
+const pollMs = 50;
+
+const pollsPerLook = 20;
+
+/**
+ * Merges a child into its parent, or, while someone is writing the parent or it has calls without a result, leaves the
+ * merge in its inbox and waits until it has been done. Whoever waits also tries to do it, in case the owner dies. What the
+ * child did in a worktree of its own is recorded before, and the worktree removed afterwards.
+ * @throws SESSION_MERGE_WAITING when `waitMs` is over: the merge is accepted and still to be done; what `writeText` and `closeWorktree` throw
+ */
+export async function mergeChild(
+  parts: DeckParts,
+  child: string,
+  { waitMs = Number.POSITIVE_INFINITY, signal, whileWaiting, ...options }: MergeOptions & Waiting = {},
+): Promise<Merged> {
+  const { store } = parts;
+  await settleChild(store, child);
+  await closeWorktree(parts, child, worktreeOptions(options));
+  const before = await repeated(store, child, options);
+  if (before !== undefined) {
+    await releaseWorktree(parts, child);
+    return before;
+  }
+  const request = await requestOf(parts, child, { ...options, ...(signal !== undefined && { signal }) });
+  const merged = await mergeOrPost(store, child, { request, waitMs, signal, whileWaiting });
+  await releaseWorktree(parts, child);
+  return merged;
+}
+
+/** How much of what is in a worktree has to be recorded for a merge. */
+function worktreeOptions({
+  strategy,
+  force,
+}: Pick<MergeOptions, 'strategy' | 'force'>): Pick<MergeRequest, 'strategy' | 'force'> {
+  return {
+    ...(typeof strategy === 'string' && { strategy }),
+    ...(force !== undefined && { force }),
+  };
+}
+
+async function mergeOrPost(
+  store: TapeStore,
+  child: string,
+  {
+    request,
+    waitMs,
+    signal,
+    whileWaiting,
+  }: {
+    readonly request: MergeRequest;
+    readonly waitMs: number;
+    readonly signal: AbortSignal | undefined;
+    readonly whileWaiting: Waiting['whileWaiting'];
+  },
+): Promise<Merged> {
+  let posted: string | undefined;
+  const deadline = performance.now() + waitMs;
+  for (let polls = 1; ; polls += 1) {
+    signal?.throwIfAborted();
+    if (polls % pollsPerLook === 0) await whileWaiting?.();
+    try {
+      // Once the owner has done it, merging again finds the receipt.
+      if (posted === undefined || !(await waiting(store, child, posted, request)))
+        return await store.merge(child, request);
+    } catch (error) {
+      if (!parentIsBusy(error)) throw error;
+      posted ??= (await postMerge(store, child, request)).id;
+    }
+    if (performance.now() >= deadline)
+      throw new SessionError(
+        'SESSION_MERGE_WAITING',
+        `cannot merge '${child}' yet: its parent is being written, or has calls without a result`,
+        {
+          data: { child, queued: posted },
+        },
+      );
+    await sleep(Math.min(pollMs, Math.max(1, deadline - performance.now())), undefined, { signal });
+  }
+}
+
+/**
+ * Merges children in one act, all or none, in the order given.
+ * @throws SESSION_MERGE_WAITING when the parent could not be written for `waitMs`: nothing was merged
+ */
+export async function mergeChildren(
+  parts: DeckParts,
+  children: readonly string[],
+  { waitMs = Number.POSITIVE_INFINITY, signal, ...options }: MergeOptions = {},
+): Promise<readonly Merged[]> {
+  const { store } = parts;
+  const drafts: (MergeRequest & { child: string })[] = [];
+  for (const child of children) {
+    await settleChild(store, child);
+    await closeWorktree(parts, child, worktreeOptions(options));
+    const done = await repeated(store, child, options);
+    const request =
+      done === undefined
+        ? await requestOf(parts, child, { ...options, ...(signal !== undefined && { signal }) })
+        : {};
+    drafts.push({ ...request, child });
+  }
+  for (const deadline = performance.now() + waitMs; ; ) {
+    signal?.throwIfAborted();
+    try {
+      const merged = await store.mergeAll(drafts);
+      for (const child of children) await releaseWorktree(parts, child);
+      return merged;
+    } catch (error) {
+      if (!parentIsBusy(error)) throw error;
+    }
+    if (performance.now() >= deadline)
+      throw new SessionError(
+        'SESSION_MERGE_WAITING',
+        `cannot merge ${children.length} children yet: their parent is being written, or has calls without a result`,
+        { data: { children } },
+      );
+    await sleep(pollMs, undefined, { signal });
+  }
+}
+
+/** The receipt, where there is one already: nothing is written anew for it. */
+async function repeated(
+  store: TapeStore,
+  child: string,
+  { strategy, pick: _, model: __, ...request }: Omit<MergeOptions, 'waitMs' | 'signal'>,
+): Promise<Merged | undefined> {
+  return await store.merged(child, { ...request, ...(typeof strategy === 'string' && { strategy }) });
+}
+
+async function requestOf(
+  parts: DeckParts,
+  child: string,
+  { strategy, pick, model, signal, ...request }: Omit<MergeOptions, 'waitMs'>,
+): Promise<MergeRequest> {
+  const named = typeof strategy === 'string' ? { strategy } : {};
+  if (request.text !== undefined || strategy === undefined) return { ...request, ...named };
+  const written = await writeText(parts, await needChild(parts.store, child), {
+    strategy,
+    ...(pick !== undefined && { pick }),
+    ...(model !== undefined && { model }),
+    ...(signal !== undefined && { signal }),
+  });
+  return { ...request, ...named, ...written };
+}
+
+async function needChild(store: TapeStore, child: string): Promise<SessionInfo> {
+  // Resolving, unlike finding, throws when there is no such session.
+  await store.resolve(child, 'head');
+  const info = await store.find(child);
+  if (info === undefined) throw new TypeError('a session that resolves exists');
+  return info;
+}
+
+/** The calls that an abort or the end of its time left open in a child get their results now: nothing of it is going to be run. */
+export async function settleChild(store: TapeStore, child: string): Promise<void> {
+  const info = await store.find(child);
+  if (info === undefined || info.settled === info.head) return;
+  const why = endedBy[info.task ?? ''];
+  if (why === undefined) return;
+  const held = await hold(store, info.id, { owner: processOwner(`merge:${info.id}`) });
+  try {
+    await closeOrphans(store, info.id, { hold: held, why });
+  } finally {
+    await held.release();
+  }
+}
+
+const endedBy: Readonly<Record<string, string>> = {
+  aborted: 'aborted by parent',
+  halted: 'its time was over',
+};
+
+/** Whether it is the parent that cannot take anything in yet, and not the child: someone is writing it, or its calls are open. */
+function parentIsBusy(error: unknown): boolean {
+  if (!(error instanceof TapeError) || error.data.child !== undefined) return false;
+  return error.code === 'TAPE_BUSY' || error.code === 'TAPE_UNSETTLED';
+}
+
+/** Whether it is the child that someone is still writing. */
+export function childIsBusy(error: unknown): boolean {
+  return error instanceof TapeError && error.code === 'TAPE_BUSY' && error.data.child !== undefined;
+}
+
+/** Leaves a merge in the inbox of the parent: whoever writes the parent does it at a settled point. */
+export async function postMerge(
+  store: TapeStore,
+  child: string,
+  request: MergeRequest,
+): Promise<{ id: string }> {
+  const info = await store.find(child);
+  const key = `merge:${info?.id}:${info?.headHash}`;
+  const parent = await parentNameOf(store, child, request);
+  try {
+    const body = { type: 'merge', draft: { ...request, child } } as const;
+    return await store.post(parent, { body, source: 'agent', key });
+  } catch (error) {
+    if (!(error instanceof TapeError) || error.code !== 'TAPE_KEY_CONFLICT') throw error;
+    // It has been asked for in other words, and is done once; those who wait find its receipt.
+    const waits = (await store.inbox(parent)).find((item) => item.key === key);
+    return { id: waits?.id ?? '' };
+  }
+}
+
+/** Whether the posted merge is still in the inbox, after trying to do it in the owner's place. */
+async function waiting(store: TapeStore, child: string, id: string, request: MergeRequest): Promise<boolean> {
+  const parent = await parentNameOf(store, child, request);
+  await store.drainOwnerless(parent);
+  return (await store.inbox(parent)).some((item) => item.id === id);
+}
+
+async function parentNameOf(store: TapeStore, child: string, request: MergeRequest): Promise<string> {
+  return request.into ?? (await store.find(child))?.parentId ?? child;
+}

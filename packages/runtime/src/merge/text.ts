@@ -1,0 +1,194 @@
+import {
+  assistantText,
+  type Entry,
+  isObject,
+  type Json,
+  type JsonObject,
+  type MergeStrategy,
+  type Seq,
+  type SessionInfo,
+  sha256,
+  type View,
+  view,
+} from '@tapedeck/tape';
+import { transcriptOf, withoutMiddle } from '../compaction/transcript.ts';
+import type { DeckParts } from '../deck/deck.ts';
+import { SessionError } from '../errors.ts';
+import { callModel, modelMeta } from '../model/model.ts';
+import { type ModelSpec, resolveModel } from '../model/spec.ts';
+import { modelFor } from '../run/job.ts';
+import { forkTermsOf } from '../terms/terms.ts';
+import { schemaFault } from '../turn/result.ts';
+import { usageJson } from '../usage/usage.ts';
+import { toldBy } from './outcome.ts';
+
+/** What the parent is told of a child, by a rule of your own. */
+export type MergeText = (child: {
+  readonly session: string;
+  readonly text: string;
+  readonly value?: Json;
+  readonly entries: () => AsyncIterable<Entry>;
+}) => Json | Promise<Json>;
+
+/** What a merge's text is made of, where it is not the child's own last word. */
+export interface TextOptions {
+  readonly strategy?: MergeStrategy | MergeText;
+  /** For `pick`: positions of the child, or ranges of them, both ends included. */
+  readonly pick?: readonly (Seq | readonly [Seq, Seq])[];
+  /** For `summary`: who writes it; by default the deck's summarizer, else the child's own model. */
+  readonly model?: ModelSpec;
+  readonly signal?: AbortSignal;
+}
+
+/** A merge's text, and what it took to write it; nothing where the tape itself has it. */
+export interface Written {
+  readonly text?: string;
+  readonly usage?: JsonObject;
+  /** What that model was shown. */
+  readonly asked?: JsonObject;
+}
+
+/**
+ * Writes what a merge tells of a child, for the strategies whose text is not on its tape.
+ * @throws SESSION_BAD_RESULT when it gave no result in a form; SESSION_BAD_INPUT when nothing was picked;
+ *   SESSION_MODEL_FAILED when no summary could be had
+ */
+export async function writeText(parts: DeckParts, info: SessionInfo, options: TextOptions): Promise<Written> {
+  const { strategy } = options;
+  if (typeof strategy === 'function') return await custom(parts, info, strategy);
+  if (strategy === 'structured') return await structured(parts, info);
+  if (strategy === 'pick') return await picked(parts, info, options.pick ?? []);
+  if (strategy === 'summary') return await summary(parts, info, options);
+  return {};
+}
+
+async function custom({ store }: DeckParts, info: SessionInfo, act: MergeText): Promise<Written> {
+  const told = await toldBy(store, info);
+  const said = await act({
+    session: info.name,
+    ...told,
+    entries: async function* () {
+      yield* store.read(info.id, { own: true });
+    },
+  });
+  return { text: typeof said === 'string' ? said : JSON.stringify(said) };
+}
+
+async function structured({ store }: DeckParts, info: SessionInfo): Promise<Written> {
+  const { value } = await toldBy(store, info);
+  const { output } = (await forkTermsOf(store, info)).terms;
+  const fault =
+    value === undefined
+      ? 'it has recorded no result'
+      : typeof value === 'string'
+        ? 'its result is a text'
+        : output === undefined
+          ? undefined
+          : schemaFault(value, output);
+  if (fault === undefined) return { text: JSON.stringify(value) };
+  throw new SessionError('SESSION_BAD_RESULT', `cannot merge '${info.name}' as structured: ${fault}`, {
+    data: { session: info.name },
+  });
+}
+
+async function picked(
+  { store }: DeckParts,
+  info: SessionInfo,
+  picks: readonly (Seq | readonly [Seq, Seq])[],
+): Promise<Written> {
+  const texts: string[] = [];
+  for (const pick of picks) {
+    const [from, to] = typeof pick === 'number' ? [pick, pick] : pick;
+    if (!(from <= to && from > info.base && to <= info.head))
+      throw new SessionError(
+        'SESSION_BAD_INPUT',
+        `cannot pick ${from}-${to} of '${info.name}': its own entries are ${info.base + 1}-${info.head}`,
+        { data: { session: info.name, from, to } },
+      );
+    for await (const entry of store.read(info.id, { from, to })) {
+      const text = quoteOf(entry);
+      if (text !== undefined) texts.push(`${info.name}@${entry.seq} ${text}`);
+    }
+  }
+  if (texts.length > 0) return { text: texts.join('\n\n') };
+  throw new SessionError(
+    'SESSION_BAD_INPUT',
+    `cannot merge '${info.name}': nothing was picked that says anything`,
+    {
+      data: { session: info.name },
+    },
+  );
+}
+
+function quoteOf({ kind, payload }: Entry): string | undefined {
+  if (!isObject(payload)) return undefined;
+  if (kind === 'result') return `result: ${JSON.stringify(payload.value ?? payload)}`;
+  if (kind === 'tool-result')
+    return `${String(payload.toolName)}: ${JSON.stringify(isObject(payload.output) ? payload.output.value : payload.output)}`;
+  if (kind !== 'message' || !Array.isArray(payload.content)) return undefined;
+  const said = assistantText(payload);
+  if (said !== '') return `assistant: ${said}`;
+  const texts = payload.content.flatMap((part) =>
+    isObject(part) && part.type === 'text' ? [String(part.text)] : [],
+  );
+  return payload.role === 'user' && texts.length > 0 ? `user: ${texts.join('')}` : undefined;
+}
+
+const summaryInstructions =
+  'You report on the work of a colleague. Summarise the transcript for whoever ordered the work: what came of it, the ' +
+  'names, paths and values that matter, and what is left open. Write the report alone.';
+
+/** How much of a child is given to be summarised, in characters. */
+const summaryCharsMax = 200_000;
+
+async function summary(
+  parts: DeckParts,
+  info: SessionInfo,
+  { model: spec, signal }: TextOptions,
+): Promise<Written> {
+  const { store, config, env } = parts;
+  const given = spec ?? config.summarizer;
+  const model =
+    given === undefined
+      ? await modelFor(parts, info, { options: {} })
+      : (await resolveModel(given, { env, store }))(info.name);
+  const shown = view(await Array.fromAsync(store.read(info.id, { own: true })), { policy: 'full' });
+  const prompt = withoutMiddle(transcriptOf(shown.messages), summaryCharsMax);
+  try {
+    const answer = await callModel({
+      model,
+      instructions: summaryInstructions,
+      messages: [
+        {
+          role: 'user',
+          content: prompt,
+        },
+      ],
+      tools: {},
+      signal: signal ?? new AbortController().signal,
+      onChunk: () => {},
+    });
+    if (answer.text.trim() === '') throw new Error('the model said nothing');
+    const usage = { ...usageJson(answer.usage) };
+    const from = `Summary of ${info.name}:${info.base + 1}-${info.head} by ${modelMeta(model).model}:`;
+    return { text: `${from}\n${answer.text}`, usage, asked: askedOf(info, shown, prompt) };
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new SessionError('SESSION_MODEL_FAILED', `cannot summarise '${info.name}': ${why}`, {
+      data: { session: info.name },
+      cause,
+    });
+  }
+}
+
+/** What a model was shown of a child: all of its own entries, and none that it inherited. */
+function askedOf({ name, floor, base }: SessionInfo, shown: View, prompt: string): JsonObject {
+  const { out, ...manifest } = shown.manifest();
+  const own = out.filter(([from]) => from > base);
+  return {
+    session: name,
+    ...manifest,
+    out: base > floor ? [[floor + 1, base, 'inherited'], ...own] : own,
+    prompt: sha256(prompt),
+  } as unknown as JsonObject;
+}

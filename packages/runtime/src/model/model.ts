@@ -1,0 +1,216 @@
+import {
+  assistant,
+  checkDraft,
+  type Json,
+  type JsonObject,
+  type Meta,
+  type Part,
+  toolCall,
+} from '@tapedeck/tape';
+import {
+  isStepCount,
+  jsonSchema,
+  type LanguageModel,
+  type ModelMessage,
+  Output,
+  type SystemModelMessage,
+  streamText,
+  type TextStreamPart,
+  type ToolSet,
+  toUIMessageChunk,
+} from 'ai';
+import { messageOf, SessionError } from '../errors.ts';
+import type { Chunk } from '../stream/chunks.ts';
+import type { OpenCall } from '../tools/open-batch.ts';
+import { normaliseUsage, type Usage } from '../usage/usage.ts';
+
+/** One model call: what to ask, and where its stream goes. */
+export interface ModelCall {
+  readonly model: LanguageModel;
+  readonly instructions?: string | SystemModelMessage | undefined;
+  readonly messages: readonly ModelMessage[];
+  /** Definitions of tools, without what would run them. */
+  readonly tools: ToolSet;
+  readonly signal: AbortSignal;
+  readonly maxOutputTokens?: number | undefined;
+  readonly temperature?: number | undefined;
+  /** JSON Schema that the answer is to follow. */
+  readonly output?: JsonObject | undefined;
+  readonly onChunk: (chunk: Chunk) => void;
+}
+
+/** What a model call came to. */
+export interface Answer {
+  /** The parts of the assistant message, verbatim. */
+  readonly content: readonly Part[];
+  readonly text: string;
+  /** The calls that this side has to run. */
+  readonly calls: readonly OpenCall[];
+  readonly finish: string;
+  readonly usage: Usage;
+  /** Provider, model, response id, and the raw text of arguments that were not JSON. */
+  readonly meta: Meta;
+}
+
+/** A model call that failed. */
+export class ModelFailure extends Error {
+  /** The response's id, where the failure tells it. */
+  readonly response: string | undefined;
+
+  constructor(cause: unknown) {
+    super(messageOf(cause), { cause });
+    const { responseId } = (cause ?? {}) as { responseId?: unknown };
+    this.response = typeof responseId === 'string' ? responseId : undefined;
+  }
+}
+
+/**
+ * Asks a model once, and never again by itself. Tools go as definitions without `execute`: the SDK runs nothing and
+ * records nothing, the loop does both.
+ * @throws ModelFailure, with the signal's reason as its cause when it is aborted
+ */
+export async function callModel(call: ModelCall): Promise<Answer> {
+  const { model, instructions, messages, tools, signal, maxOutputTokens, temperature, output } = call;
+  try {
+    signal.throwIfAborted();
+    const result = streamText({
+      model,
+      messages: [...messages],
+      tools,
+      stopWhen: isStepCount(1),
+      maxRetries: 0,
+      abortSignal: signal,
+      // The SDK would print errors that the stream reports as well.
+      onError: () => {},
+      ...(instructions !== undefined && { instructions }),
+      ...(maxOutputTokens !== undefined && { maxOutputTokens }),
+      ...(temperature !== undefined && { temperature }),
+      ...(output !== undefined && { output: Output.object({ schema: jsonSchema(output) }) }),
+    });
+    const step = Promise.resolve(result.finalStep);
+    step.catch(() => {}); // The stream tells of every failure; this promise repeats the last.
+    let text = '';
+    const calls: OpenCall[] = [];
+    const raw = new Map<string, string>();
+    for await (const sent of result.stream) {
+      const part = sent.type === 'tool-call' ? storable(sent) : sent;
+      if (sent.type === 'tool-call' && sent.providerExecuted !== true && 'invalid' in part && part.invalid)
+        raw.set(sent.toolCallId, rawOf(sent.input));
+      if (part.type === 'error') throw part.error;
+      if (part.type === 'abort') throw signal.reason ?? new Error('aborted');
+      if (part.type === 'text-delta') text += part.text;
+      else if (part.type === 'tool-call' && part.providerExecuted !== true) calls.push(openCall(part));
+      const chunk = chunkOf(part, tools);
+      if (chunk !== undefined) call.onChunk(chunk);
+    }
+    return await answerOf(model, { step: await step, text, calls, raw });
+  } catch (error) {
+    throw new ModelFailure(signal.aborted ? signal.reason : error);
+  }
+}
+
+/** A part of the stream as those who watch the run see it. What the calls of this side come to is told by the loop. */
+function chunkOf(part: TextStreamPart<ToolSet>, tools: ToolSet): Chunk | undefined {
+  const { type } = part;
+  if ((type === 'tool-result' || type === 'tool-error') && part.providerExecuted !== true) return undefined;
+  return toUIMessageChunk(part, {
+    tools,
+    sendSources: true,
+    sendStart: false,
+    sendFinish: false,
+    onError: messageOf,
+  });
+}
+
+interface SdkStep {
+  readonly finishReason: string;
+  readonly usage: Parameters<typeof normaliseUsage>[0];
+  readonly response: {
+    readonly id: string;
+    readonly modelId: string;
+    readonly messages: readonly ModelMessage[];
+  };
+}
+
+function answerOf(
+  model: LanguageModel,
+  {
+    step,
+    text,
+    calls,
+    raw,
+  }: { step: SdkStep; text: string; calls: OpenCall[]; raw: ReadonlyMap<string, string> },
+): Answer {
+  const message = step.response.messages.find((m) => m.role === 'assistant');
+  const content =
+    typeof message?.content === 'string' ? [{ type: 'text', text: message.content }] : message?.content;
+  const meta: JsonObject = {
+    ...modelMeta(model),
+    response: step.response.id,
+    finish: step.finishReason,
+    ...(raw.size > 0 && { raw_input: Object.fromEntries(raw) }),
+  };
+  return {
+    content: (content ?? []).map(withStorableInput) as readonly Part[],
+    text,
+    calls,
+    finish: step.finishReason,
+    usage: normaliseUsage(step.usage),
+    meta,
+  };
+}
+
+/** A call whose arguments no entry can hold, too large or nested too deep, as one without: the model is told why. */
+function storable<T extends { readonly input: unknown }>(
+  part: T,
+): T & { invalid?: boolean; error?: unknown } {
+  try {
+    checkDraft(assistant([toolCall('id', 'name', (part.input ?? {}) as Json)]));
+    return part;
+  } catch (error) {
+    return { ...part, input: {}, invalid: true, error };
+  }
+}
+
+function withStorableInput(part: { readonly type: string }): object {
+  if (part.type !== 'tool-call' || !('input' in part)) return part;
+  const { invalid, error, ...stored } = storable(part);
+  return stored;
+}
+
+/** How much of arguments that cannot be used is kept, in characters. */
+const rawMax = 100_000;
+
+function rawOf(input: unknown): string {
+  return (typeof input === 'string' ? input : JSON.stringify(input ?? null)).slice(0, rawMax);
+}
+
+/** Provider and model of a model, as entries record them. */
+export function modelMeta(model: LanguageModel): { readonly provider?: string; readonly model: string } {
+  if (typeof model === 'string') return { model };
+  return { provider: model.provider, model: model.modelId };
+}
+
+function openCall(part: {
+  toolCallId: string;
+  toolName: string;
+  input: unknown;
+  invalid?: boolean | undefined;
+  error?: unknown;
+}): OpenCall {
+  const { toolCallId, toolName, input } = part;
+  const call = { toolCallId, toolName, input: (input ?? {}) as Json, state: 'begun' } as const;
+  return part.invalid === true ? { ...call, invalid: messageOf(part.error) } : call;
+}
+
+/** @throws SESSION_NO_MODEL when no model was given anywhere. */
+export function needModel(model: LanguageModel | undefined, session: string): LanguageModel {
+  if (model !== undefined) return model;
+  throw new SessionError('SESSION_NO_MODEL', `cannot run '${session}': no model was given`, {
+    data: { session },
+  });
+}
+
+// The SDK is loaded here and where models are made from their names, and nowhere else.
+export { APICallError, asSchema, createUIMessageStreamResponse, jsonSchema } from 'ai';
+export type { LanguageModel, ModelMessage, SystemModelMessage };

@@ -1,0 +1,94 @@
+import type { InboxItem } from '@tapedeck/tape';
+import type { DeckParts } from '../deck/deck.ts';
+import type { Hold } from '../lease/hold.ts';
+import type { LanguageModel } from '../model/model.ts';
+import { type RunStatus, statusAfter } from '../status/status.ts';
+import type { Announcer } from './announcer.ts';
+import { wasInterrupted } from './interrupted.ts';
+import { type Job, modelFor, type Stage } from './job.ts';
+import { perform } from './perform.ts';
+import { decide, type QueuePoint } from './queue.ts';
+import type { Run, RunControl, RunResult } from './run.ts';
+import { recordUnusable } from './unusable.ts';
+
+/** A run that has begun, and how it is told of. */
+export interface Started {
+  readonly job: Job;
+  readonly run: Run;
+  readonly control: RunControl;
+}
+
+/** A run that is to be done, and the right to do it. */
+export interface HeldRun {
+  readonly held: Hold;
+  readonly started: Started;
+}
+
+/** What came of a run, where its session is now. */
+export interface Ended {
+  readonly point: Extract<QueuePoint, 'ended' | 'stopped'>;
+  readonly status: RunStatus;
+}
+
+/** Where a session is after a run. */
+export function endOf(result: RunResult): Ended {
+  const { finish } = result;
+  return {
+    point: finish === 'error' || finish === 'aborted' ? 'stopped' : 'ended',
+    status: statusAfter(result),
+  };
+}
+
+/** What a run is done through, beside what it is. */
+export interface Means {
+  readonly parts: DeckParts;
+  readonly session: { readonly name: string; readonly id: string };
+  readonly announcer: Announcer;
+  readonly enter: (status: RunStatus) => void;
+  /** Told what the model is told before the messages. */
+  readonly onTold: (instructions: string) => void;
+}
+
+/** Does a run, from what it begins with to its recorded end. `model`: where it is known already. */
+export async function performHeld(
+  { held, started: { job, run, control } }: HeldRun,
+  { parts, session, announcer, enter, onTold }: Means,
+  model?: LanguageModel,
+): Promise<RunResult> {
+  const base = { run: job.run, startedAt: parts.now() };
+  const stage: Stage = {
+    parts,
+    session,
+    hold: held,
+    signal: control.signal,
+    emit: (chunk) => announcer.emit(control, chunk),
+    enter: (phase) => enter({ state: 'busy', phase, ...base }),
+    retrying: (attempt, message) => enter({ state: 'retrying', attempt, message, ...base }),
+    abort: (reason) => run.abort(reason),
+    onTold,
+  };
+  stage.enter('processing');
+  let usable = model;
+  try {
+    usable ??= await modelFor(parts, session, job);
+  } catch (error) {
+    return await recordUnusable(stage, job, error);
+  }
+  return await perform(stage, job, usable);
+}
+
+/**
+ * What waits that a run without input of its own takes up, instead of asking the model without it; nothing where one that
+ * was cut off is to be gone on with.
+ */
+export async function waitingFor(
+  { input }: Job,
+  held: Hold,
+  { store, id }: { readonly store: DeckParts['store']; readonly id: string },
+): Promise<readonly InboxItem[] | undefined> {
+  if (input !== undefined) return undefined;
+  const decision = decide(await held.inbox(), 'ended', held.lease.owner);
+  if (decision.do !== 'start') return undefined;
+  const isAnswer = decision.items.some(({ body }) => body.type === 'answer');
+  return !isAnswer && (await wasInterrupted(store, id)) ? undefined : decision.items;
+}

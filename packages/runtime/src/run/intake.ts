@@ -1,0 +1,128 @@
+import {
+  type Draft,
+  type InboxItem,
+  isObject,
+  type Json,
+  note,
+  type Taken,
+  toolResult,
+  user,
+} from '@tapedeck/tape';
+import { announce, type Landing } from '../config/hooks.ts';
+import { forkTermsOf } from '../terms/terms.ts';
+import { denied, plainOutput } from '../tools/execute.ts';
+import { answerFault, awaitsAnswer, batchNotes, type OpenCall, openBatch } from '../tools/open-batch.ts';
+import { superseded } from '../tools/orphans.ts';
+import type { LoopContext } from '../turn/loop.ts';
+import type { Job, Stage } from './job.ts';
+import { decide } from './queue.ts';
+
+/**
+ * Appends what the run begins with; input answers the calls that wait for somebody: they are superseded. Returns what is to be
+ * warned of.
+ */
+export async function begin(
+  stage: Stage,
+  { input, items = [], run, options }: Job,
+  { context, spec }: { context: LoopContext; spec: string | undefined },
+): Promise<readonly string[]> {
+  const { hold, parts, session } = stage;
+  const open = (await openBatch(parts.store, session.id)).filter(({ state }) => state !== 'begun');
+  const isInput = input !== undefined || items.some(({ body }) => body.type === 'input');
+  const before = isInput ? superseded(open) : [];
+  if (input !== undefined) {
+    await hold.drain();
+    const meta = { run, source: 'user', ...options.meta, ...(spec !== undefined && { model: spec }) };
+    const { drafts, warnings } = await landing(stage, context, [user(input, meta)]);
+    await context.append([...before, ...drafts]);
+    return warnings;
+  }
+  const warnings: string[] = [];
+  const taken: Taken[] = [];
+  for (const [i, item] of items.entries()) {
+    const landed = await landing(stage, context, itemDrafts(item, { open, run, spec }), item.source);
+    warnings.push(...landed.warnings);
+    taken.push({ id: item.id, drafts: i === 0 ? [...before, ...landed.drafts] : landed.drafts });
+  }
+  await hold.drain(taken);
+  return warnings;
+}
+
+/** Drafts that are about to land, as the deck's hooks leave them. */
+async function landing(
+  { parts, session }: Stage,
+  { limits, signal }: LoopContext,
+  drafts: readonly Draft[],
+  source?: string,
+): Promise<Landing> {
+  const { hooks } = parts.config;
+  return await announce(hooks, drafts, {
+    session: session.name,
+    signal,
+    graceMs: limits.abortGraceMs,
+    source,
+  });
+}
+
+/** The entries that an item of the inbox becomes. */
+export function itemDrafts(
+  { body, id, source }: InboxItem,
+  { open, run, spec }: { open: readonly OpenCall[]; run: string; spec: string | undefined },
+): readonly Draft[] {
+  const facts = { run, ...(spec !== undefined && { model: spec }) };
+  if (body.type === 'input')
+    return body.drafts.map((draft) => ({ ...draft, meta: { ...facts, ...draft.meta } }));
+  if (body.type !== 'answer') return [];
+  const { toolCallId, answer } = body;
+  const call = open.find((one) => one.toolCallId === toolCallId && awaitsAnswer(one));
+  const fault = answerFault(call, answer);
+  if (call !== undefined && isObject(answer) && fault === undefined) {
+    if (call.for === 'approval') return [note(batchNotes.answered, { toolCallId, ...answer })];
+    const { output, reason } = answer;
+    const result =
+      output === undefined ? denied(call, asText(reason)).draft : toolResult(call, plainOutput(output));
+    return [{ ...result, meta: { run, paths: { read: [], write: [] } } }];
+  }
+  const message = `cannot answer call '${toolCallId}': ${fault}`;
+  return [note('inbox/refused', { id, source, type: body.type, code: 'SESSION_NO_CALL', message })];
+}
+
+/** Does what arrived in the inbox between two steps, and takes in what is to steer this run. */
+export async function takeMessages(
+  stage: Stage,
+  context: LoopContext,
+  { at, spec }: { at: 'step' | 'last'; spec: string | undefined },
+): Promise<boolean> {
+  const { hold } = stage;
+  const inbox = await hold.inbox();
+  if (inbox.length === 0) return false;
+  const decision = decide(inbox, at, hold.lease.owner);
+  if (decision.do === 'abort') stage.abort(decision.reason);
+  const items = decision.do === 'steer' ? decision.items : [];
+  const taken: Taken[] = [];
+  for (const item of items) {
+    const drafts = itemDrafts(item, { open: [], run: context.run, spec });
+    const landed = await landing(stage, context, drafts, item.source);
+    for (const message of landed.warnings) context.tell({ type: 'warning', message });
+    taken.push({ id: item.id, drafts: landed.drafts });
+  }
+  await hold.drain(taken, { later: await mergesForLater(context, inbox) });
+  if (items.length > 0) context.tell({ type: 'steered', messages: items.length });
+  return items.length > 0;
+}
+
+/** Results of children that this run did not ask for, and that can wait until it has ended. */
+async function mergesForLater({ store, run }: LoopContext, inbox: readonly InboxItem[]): Promise<string[]> {
+  const later: string[] = [];
+  for (const { id, body } of inbox) {
+    if (body.type !== 'merge' || body.draft.at === 'step') continue;
+    const child = body.draft.at === 'idle' ? undefined : await store.find(body.draft.child);
+    const asked = child === undefined ? undefined : (await forkTermsOf(store, child)).terms.run;
+    if (asked !== run) later.push(id);
+  }
+  return later;
+}
+
+function asText(value: Json | undefined): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}

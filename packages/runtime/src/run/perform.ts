@@ -1,0 +1,173 @@
+import type { Awaitable } from '@tapedeck/tape';
+import { compactionTerms } from '../compaction/compact.ts';
+import { limitsOf, viewPolicyOf } from '../config/config.ts';
+import { runPoint } from '../crash-point.ts';
+import { isUnstorable, SessionError } from '../errors.ts';
+import { isBranch } from '../history/branch.ts';
+import { answerSpawns } from '../merge/answer-spawns.ts';
+import { type LanguageModel, modelMeta } from '../model/model.ts';
+import { type Chunk, eventChunk } from '../stream/chunks.ts';
+import type { SessionEvent } from '../stream/events.ts';
+import { boundsOf, timerFor } from '../terms/budget.ts';
+import { allowedTools, forkTermsOf } from '../terms/terms.ts';
+import { openBatch } from '../tools/open-batch.ts';
+import { closeOrphans, settleLeftovers } from '../tools/orphans.ts';
+import { definitionsOf } from '../tools/schema.ts';
+import { type DeckTools, toolOf } from '../tools/traits.ts';
+import { runBatch } from '../turn/batch.ts';
+import { type LoopContext, runLoop } from '../turn/loop.ts';
+import { addUsage, noUsage } from '../usage/usage.ts';
+import { openWorktree } from '../workspace/open.ts';
+import { instructor, toolsDigestOf, toolsOf } from './instructions.ts';
+import { begin, takeMessages } from './intake.ts';
+import { infoOf, type Job, modelFor, namedFor, type Stage, summarizerOf } from './job.ts';
+import type { Finish, RunResult } from './run.ts';
+import { fitModel, withoutModel } from './switch-model.ts';
+import { markFailed, needUnended, taskAfter } from './task.ts';
+import { recordUnusable } from './unusable.ts';
+
+/** One run, from what a crash left behind to its recorded end. The caller holds the lease and gives it back. */
+export async function perform(stage: Stage, job: Job, model: LanguageModel): Promise<RunResult> {
+  const { parts, session, hold, emit } = stage;
+  const { store, config, now } = parts;
+  const { options, run } = job;
+  if (options.unlessEnded === true) await needUnended(stage, job);
+  const info = await infoOf(stage);
+  const { settings, terms } = await forkTermsOf(store, info);
+  const tools = toolsOf(parts, options);
+  const allowed = await allowedTools(store, info);
+  const forbidden = (name: string) =>
+    allowed !== undefined && !allowed.has(name) && toolOf(tools, name) !== undefined;
+  // What a child sees of its parent's prompt stays as it is, for the cache; what it may not use is refused when it is called.
+  const offered = terms.context === 'part' ? withoutForbidden(tools, forbidden) : tools;
+  // What cannot be used must fail before anything is written.
+  const definitions = await definitionsOf(offered);
+  const summarizer = await summarizerOf(parts, session.name);
+  runPoint('run/before-leftovers');
+  await settleLeftovers(store, session.id, hold);
+  const usable = withoutForbidden(tools, forbidden);
+  await answerSpawns(store, session.id, { hold, tools: usable });
+  const again = await closeOrphans(store, session.id, { hold, tools: usable });
+  runPoint('run/orphans-closed');
+  const workspace = await openWorktree(parts, session.id, { lease: hold.lease });
+  const before = await infoOf(stage);
+  const isTask = before.parent !== undefined && !isBranch(before);
+  if (isTask) await store.setTask(session.id, 'running', { lease: hold.lease });
+  const spec = await namedFor(stage, job);
+  const recorder = parts.chunks.recorder(session.id, run);
+  const broken = new AbortController();
+  const unlisten = parts.chunks.onFailure(run, (error) => broken.abort(error));
+  // After a write that failed nothing more is done: it would be done unrecorded (law 11).
+  const recording = async <T>(write: () => Awaitable<T>): Promise<T> => {
+    broken.signal.throwIfAborted();
+    hold.lost.throwIfAborted();
+    try {
+      return await write();
+    } catch (error) {
+      if (!isUnstorable(error)) broken.abort(error);
+      throw error;
+    }
+  };
+  const show = (chunk: Chunk) => {
+    recorder.add(chunk);
+    emit(chunk);
+  };
+  const bounds = await boundsOf(store, info);
+  const time = timerFor(bounds?.deadline ?? Number.POSITIVE_INFINITY, { now, whose: session.name });
+  let summaries = noUsage;
+  const context: LoopContext = {
+    run,
+    session: session.name,
+    parent: info.parent,
+    toolContext: { session: parts.session(info), run, ...(workspace !== undefined && { workspace }) },
+    forbidden,
+    base: info.base > info.floor ? info.base : undefined,
+    reached: async () => await bounds?.reached(),
+    output: terms.output,
+    calling: parts.calling(modelMeta(model).provider),
+    store,
+    model,
+    summarizer,
+    compaction: compactionTerms(config, model, summarizer),
+    tools,
+    definitions,
+    toolsDigest: await toolsDigestOf(definitions),
+    shows: viewPolicyOf(config),
+    instruct: instructor(
+      parts,
+      { settings, options, model, definitions, workspace },
+      {
+        run,
+        append: (drafts) => context.append(drafts),
+        tell: (event) => context.tell(event),
+        onTold: stage.onTold,
+      },
+    ),
+    limits: { ...limitsOf(config), ...(options.maxSteps !== undefined && { maxSteps: options.maxSteps }) },
+    onApproval: config.onApproval,
+    cost: config.cost,
+    signal: AbortSignal.any([stage.signal, hold.lost, broken.signal, time.signal]),
+    now,
+    emit: show,
+    tell: (event) => show(eventChunk(event)),
+    enter: stage.enter,
+    retrying: stage.retrying,
+    spend: (usage) => {
+      summaries = addUsage(summaries, usage);
+    },
+    fork: async (request) => await recording(() => store.fork(session.id, request)),
+    append: async (drafts) => await recording(() => store.append(session.id, drafts, { lease: hold.lease })),
+    giveResult: async (value) =>
+      await recording(() => store.result(session.id, value, { lease: hold.lease, meta: { run } })),
+    settle: async (drafts) => await recording(() => recorder.settle(drafts, hold.lease)),
+    takeMessages: async (at) => await takeMessages(stage, context, { at, spec }),
+  };
+  try {
+    const start = () => {
+      context.tell({ type: 'run-started', run, session: session.name, at: now() });
+      show({ type: 'start', messageId: run });
+    };
+    if (again.length > 0) {
+      start();
+      await runBatch(context, again, []);
+    }
+    const told: SessionEvent[] = [];
+    await fitModel(
+      { ...context, tell: (event) => told.push(event) },
+      { config, before: async () => await modelFor(parts, session, { options: {} }) },
+    );
+    const warnings = await begin(stage, job, { context, spec });
+    if (again.length === 0) start();
+    for (const message of warnings) context.tell({ type: 'warning', message });
+    for (const event of told) context.tell(event);
+    runPoint('run/begun');
+    const result = await runLoop(context, await openBatch(store, session.id));
+    broken.signal.throwIfAborted();
+    if (isTask) await store.setTask(session.id, taskAfter[result.finish], { lease: hold.lease });
+    runPoint('run/ended');
+    const after = await infoOf(stage);
+    show(endChunk(result.finish, result.error?.message));
+    const usage = addUsage(result.usage, summaries);
+    return { run, session: session.name, from: before.head + 1, to: after.head, ...result, usage };
+  } catch (error) {
+    // What could not be recorded ends the run (law 11); the parent of a child must not wait for it.
+    await markFailed(stage);
+    const isTooSmall = error instanceof SessionError && error.code === 'SESSION_MODEL_TOO_SMALL';
+    if (isTooSmall && job.items !== undefined)
+      return { ...(await recordUnusable(stage, withoutModel(job), error)), usage: summaries };
+    throw broken.signal.aborted ? broken.signal.reason : error;
+  } finally {
+    unlisten();
+    time.stop();
+  }
+}
+
+function withoutForbidden(tools: DeckTools, forbidden: (name: string) => boolean): DeckTools {
+  return Object.fromEntries(Object.entries(tools).filter(([name]) => !forbidden(name)));
+}
+
+function endChunk(finish: Finish, message: string | undefined): Chunk {
+  if (finish === 'aborted') return { type: 'abort' };
+  if (finish === 'error') return { type: 'error', errorText: message ?? 'the run failed' };
+  return { type: 'finish' };
+}

@@ -1,0 +1,40 @@
+import { type Json, note } from '@tapedeck/tape';
+import { messageOf, SessionError } from '../errors.ts';
+import { noUsage } from '../usage/usage.ts';
+import { itemDrafts } from './intake.ts';
+import { infoOf, type Job, namedFor, type Stage } from './job.ts';
+import type { RunResult } from './run.ts';
+
+/** Records that a run which its message was taken for could not begin: nothing of it is lost. */
+export async function recordUnusable(stage: Stage, job: Job, error: unknown): Promise<RunResult> {
+  const { parts, session, hold } = stage;
+  const { head } = await infoOf(stage);
+  const message = messageOf(error);
+  const spec = await namedFor(stage, job);
+  const taken = (job.items ?? []).map((item) => ({
+    id: item.id,
+    drafts: itemDrafts(item, { open: [], run: job.run, spec }),
+  }));
+  await hold.drain(taken);
+  await parts.store.append(session.id, [note('run/error', { run: job.run, message } satisfies Json)], {
+    lease: hold.lease,
+  });
+  const failure =
+    error instanceof SessionError
+      ? error
+      : new SessionError('SESSION_MODEL_FAILED', `cannot run '${session.name}': ${message}`, {
+          cause: error,
+        });
+  const { head: to } = await infoOf(stage);
+  return {
+    run: job.run,
+    session: session.name,
+    text: '',
+    finish: 'error',
+    steps: 0,
+    usage: noUsage,
+    from: head + 1,
+    to,
+    error: failure,
+  };
+}

@@ -1,0 +1,89 @@
+import type { Intention, Json, Merged, Seq, SessionInfo } from '@tapedeck/tape';
+import type { DeckParts } from '../deck/deck.ts';
+import type { ForkOptions } from '../delegation/spawn.ts';
+import { messageOf } from '../errors.ts';
+import { type MergeOptions, mergeChild } from '../merge/merge.ts';
+import type { Run } from '../run/run.ts';
+import type { Worker } from '../run/worker.ts';
+import type { Input, RunOptions } from './options.ts';
+import { Session } from './session.ts';
+
+/** A session that was forked from another, until it is merged back or discarded. */
+export class Child extends Session implements AsyncDisposable {
+  /** The parent's name. */
+  readonly parent: string;
+  /** The last inherited position. */
+  readonly base: Seq;
+  readonly intention: Intention;
+  /** The directory of its worktree, when it was forked with one. */
+  readonly workspace: string | undefined;
+  readonly #parts: DeckParts;
+  readonly #onUnmerged: NonNullable<ForkOptions['onUnmerged']>;
+  readonly #parentWorker: Worker;
+  #merged: Merged | undefined;
+
+  constructor(
+    parts: DeckParts,
+    info: SessionInfo,
+    {
+      intention = {},
+      onUnmerged = 'fail',
+      directory,
+    }: Pick<ForkOptions, 'intention' | 'onUnmerged'> & { readonly directory?: string | undefined },
+  ) {
+    super(parts, info);
+    this.#parts = parts;
+    this.parent = info.parent ?? '';
+    this.base = info.base;
+    this.intention = intention;
+    this.workspace = directory;
+    this.#onUnmerged = onUnmerged;
+    this.#parentWorker = parts.worker({ name: this.parent, id: info.parentId ?? '' });
+  }
+
+  /** As of any session; while its parent is being run in this process, it is stopped with the parent's run (G77). */
+  override run(input?: Input, options: RunOptions = {}): Run {
+    const signals = [this.#parentWorker.forChildren, options.signal].filter((signal) => signal !== undefined);
+    return super.run(
+      input,
+      signals.length === 0 ? options : { ...options, signal: AbortSignal.any(signals) },
+    );
+  }
+
+  /** Records what the child came to: what `finish` merges, instead of its last text. */
+  async result(value: Json): Promise<void> {
+    await this.#parts.store.result(this.id, value);
+  }
+
+  /** Merges the child into its parent. Again, it gives the same receipt. */
+  async finish(options: MergeOptions = {}): Promise<Merged> {
+    this.#merged = await mergeChild(this.#parts, this.name, options);
+    return this.#merged;
+  }
+
+  /** Merges the failure: the parent learns that the child failed, and why. */
+  async fail(error: unknown): Promise<Merged> {
+    return await this.finish({ strategy: 'result', status: 'failed', text: `Error: ${messageOf(error)}` });
+  }
+
+  /** Records that the child's work is not wanted: a receipt on the parent's tape, and no message. */
+  async discard(reason: string): Promise<void> {
+    await this.finish({ strategy: 'discard', reason });
+  }
+
+  /** How this handle finished or discarded the child, if it did. */
+  get merged(): Merged | undefined {
+    return this.#merged;
+  }
+
+  /** Does what `onUnmerged` says with a child that was neither finished nor discarded. */
+  async close(error: unknown = new Error('the child was left without being finished')): Promise<void> {
+    if (this.#merged !== undefined || this.#onUnmerged === 'keep') return;
+    if (this.#onUnmerged === 'discard') await this.discard(messageOf(error));
+    else await this.fail(error);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}

@@ -1,0 +1,152 @@
+import {
+  type Draft,
+  estimateTokens,
+  type ForkRequest,
+  processOwner,
+  prune,
+  select,
+  view,
+} from '@tapedeck/tape';
+import { type Compacted, compact, compactionTerms } from '../compaction/compact.ts';
+import { resolvePolicy } from '../compaction/policy.ts';
+import { outputsToPrune } from '../compaction/prune-outputs.ts';
+import { NoSummary } from '../compaction/summary-call.ts';
+import { limitsOf } from '../config/config.ts';
+import type { DeckParts } from '../deck/deck.ts';
+import { SessionError } from '../errors.ts';
+import { hold } from '../lease/hold.ts';
+import { type LanguageModel, modelMeta } from '../model/model.ts';
+import { type ModelSpec, resolveModel } from '../model/spec.ts';
+import { modelFor } from '../run/job.ts';
+import { notCompacted } from '../turn/keep-room.ts';
+
+export interface CompactOptions {
+  /** Nothing is summarised: large outputs of calls are left out of the view, and no model is asked. Not with `focus`. */
+  readonly prune?: boolean;
+  /** What the summary is to tell most of (N51). */
+  readonly focus?: string;
+  /** The model that summarises, in place of the deck's. */
+  readonly model?: ModelSpec;
+  /** False: what arrives meanwhile is left in the inbox. */
+  readonly takeUp?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+/** What stands in the place of a part of a session now. */
+export interface Compaction extends Omit<Compacted, 'summarizer'> {
+  readonly session: string;
+  /** The name of the session in which a summary was written. */
+  readonly summarizer?: string;
+}
+
+/** The longest focus, in characters. */
+const focusMax = 16_000;
+
+/**
+ * Summarises a session because somebody asks for it. Nothing where there is nothing to summarise.
+ * @throws SESSION_BUSY while it is being run; SESSION_NO_MODEL; SESSION_BAD_INPUT for a focus of more than 16,000 characters;
+ *   SESSION_COMPACTION_FAILED when no summary could be had, or none that is smaller than what it would stand for
+ */
+export async function compactSession(
+  parts: DeckParts,
+  session: { readonly name: string; readonly id: string },
+  {
+    focus,
+    prune: isPruning = false,
+    model: spec,
+    signal = new AbortController().signal,
+  }: CompactOptions = {},
+): Promise<Compaction | undefined> {
+  if (isPruning && focus !== undefined)
+    throw new SessionError('SESSION_BAD_INPUT', `cannot prune '${session.name}': a focus is for a summary`, {
+      data: { session: session.name },
+    });
+  if (focus !== undefined && focus.length > focusMax)
+    throw new SessionError(
+      'SESSION_BAD_INPUT',
+      `cannot summarise '${session.name}': a focus has at most ${focusMax} characters, and this one ${focus.length}`,
+      { data: { session: session.name } },
+    );
+  if (isPruning) return await pruneSession(parts, session);
+  const { store, config, now, newId } = parts;
+  const { model, summarizer } = await modelsFor(parts, session, spec);
+  const owner = processOwner(`compact:${newId()}`);
+  const held = await hold(store, session.id, { owner, act: 'compact' });
+  const worker = parts.worker(session);
+  worker.showAct(owner.id, { state: 'busy', phase: 'compacting', startedAt: now() });
+  try {
+    const context = {
+      session: session.name,
+      store,
+      model,
+      summarizer,
+      compaction: compactionTerms(config, model, summarizer),
+      signal: AbortSignal.any([signal, held.lost]),
+      calling: parts.calling(modelMeta(summarizer).provider),
+      // What it took is told where it was written.
+      spend: () => {},
+      fork: async (request: ForkRequest) => await store.fork(session.id, request),
+      append: async (drafts: readonly Draft[]) =>
+        await store.append(session.id, drafts, { lease: held.lease }),
+      tell: worker.tell,
+      cost: config.cost,
+      now,
+      limits: limitsOf(config),
+    };
+    const entries = await Array.fromAsync(store.viewEntries(session.id));
+    const made = await compact(context, entries, { trigger: 'manual', focus });
+    return made === undefined ? undefined : { session: session.name, ...made };
+  } catch (error) {
+    throw error instanceof NoSummary ? notCompacted(session.name, error) : error;
+  } finally {
+    await held.release().finally(() => worker.showAct(owner.id));
+  }
+}
+
+/** Leaves out of the view what can be left out of it. */
+async function pruneSession(
+  { store, config, newId, worker }: DeckParts,
+  session: { readonly name: string; readonly id: string },
+): Promise<Compaction | undefined> {
+  const held = await hold(store, session.id, { owner: processOwner(`prune:${newId()}`), act: 'compact' });
+  try {
+    const policy = resolvePolicy(config.compaction);
+    const sizes = async () => {
+      const entries = await Array.fromAsync(store.viewEntries(session.id));
+      return { entries, tokens: estimateTokens(view(entries).messages, policy.countTokens) };
+    };
+    const { entries, tokens: tokensBefore } = await sizes();
+    const outputs = outputsToPrune(select(entries, 'last-boundary').entries, policy);
+    const [first, last] = [outputs[0], outputs.at(-1)];
+    if (first === undefined || last === undefined) return undefined;
+    const { to: seq } = await store.append(session.id, [prune(outputs, { trigger: 'manual' })], {
+      lease: held.lease,
+    });
+    const tokens = outputs.reduce((sum, output) => sum + output.tokens, 0);
+    worker(session).tell({ type: 'pruned', seq, outputs: outputs.length, tokens });
+    const { tokens: tokensAfter } = await sizes();
+    return { session: session.name, seq, range: [first.seq, last.seq], tokensBefore, tokensAfter };
+  } finally {
+    await held.release();
+  }
+}
+
+/** The model that a session goes on with, and the one that summarises it: the same where no other is named. */
+async function modelsFor(
+  parts: DeckParts,
+  session: { readonly name: string; readonly id: string },
+  spec: ModelSpec | undefined,
+): Promise<{ readonly model: LanguageModel; readonly summarizer: LanguageModel }> {
+  const { store, config, env } = parts;
+  const named = spec ?? config.summarizer;
+  const summarizer =
+    named === undefined ? undefined : (await resolveModel(named, { env, store }))(session.name);
+  try {
+    const model = await modelFor(parts, session, { options: {} });
+    return { model, summarizer: summarizer ?? model };
+  } catch (error) {
+    // Who summarises need not be who goes on with it.
+    if (summarizer === undefined || !(error instanceof SessionError)) throw error;
+    return { model: summarizer, summarizer };
+  }
+}

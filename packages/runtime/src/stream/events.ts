@@ -1,0 +1,88 @@
+import type { Json, Seq } from '@tapedeck/tape';
+import type { CompactionTrigger } from '../compaction/compact.ts';
+import type { Finish } from '../run/run.ts';
+import type { RunStatus } from '../status/status.ts';
+import type { Usage } from '../usage/usage.ts';
+
+/** A call as events name it. */
+export interface CallName {
+  readonly toolCallId: string;
+  readonly name: string;
+  /** The argument that stands for the call where it is shown, of a tool that names one (X57). */
+  readonly display?: string;
+}
+
+/** A call that a person or a client has to answer before the session goes on. */
+/**
+ * What a call waits for. `approval`: whether it may be run; `result`: what it came to, since nothing here can run it; `tool`: it may be
+ * run, and the next run in which its tool is offered does.
+ */
+export type AwaitedAnswer = 'approval' | 'result' | 'tool';
+
+export interface WaitingCall extends CallName {
+  readonly input: Json;
+  readonly for: AwaitedAnswer;
+}
+
+/**
+ * What happens during a run, in order (X11-X22). Every event that stands for an entry comes after the entry is
+ * committed; texts come as they arrive. Times are milliseconds since the epoch.
+ */
+export type SessionEvent =
+  | { readonly type: 'run-started'; readonly run: string; readonly session: string; readonly at: number }
+  /** Somebody left something for this session: it is done at the next settled point. */
+  | { readonly type: 'inbox-waiting'; readonly items: number }
+  /** Messages that were sent while the run was under way are on the tape: its next step sees them. */
+  | { readonly type: 'steered'; readonly messages: number }
+  | { readonly type: 'content-chunk'; readonly text: string }
+  | { readonly type: 'reasoning-started' }
+  | { readonly type: 'reasoning-chunk'; readonly text: string }
+  | { readonly type: 'reasoning-ended' }
+  | ({ readonly type: 'tool-detected'; readonly input: Json } & CallName)
+  | {
+      readonly type: 'tool-batch-started';
+      readonly calls: readonly CallName[];
+      readonly parallel: boolean;
+      readonly at: number;
+    }
+  | ({ readonly type: 'tool-started'; readonly at: number } & CallName)
+  | ({
+      readonly type: 'tool-completed';
+      readonly success: boolean;
+      readonly output: Json;
+      readonly at: number;
+    } & CallName)
+  /** A call failed, and the calls after it were not run. */
+  | { readonly type: 'tool-batch-halted'; readonly at: number }
+  | { readonly type: 'tool-batch-completed'; readonly at: number }
+  | { readonly type: 'tool-waiting'; readonly calls: readonly WaitingCall[] }
+  /** A model call failed, and is made again after the delay. */
+  | {
+      readonly type: 'retrying';
+      readonly attempt: number;
+      readonly message: string;
+      readonly delayMs: number;
+    }
+  /** A summary stands for the entries of the range now. The sizes are those of the view, as an estimate. */
+  | {
+      readonly type: 'compacted';
+      readonly seq: Seq;
+      readonly range: readonly [Seq, Seq];
+      readonly trigger: CompactionTrigger;
+      readonly tokensBefore: number;
+      readonly tokensAfter: number;
+    }
+  /** Outputs of calls are left out of the view now: how many, and how large they were. */
+  | { readonly type: 'pruned'; readonly seq: Seq; readonly outputs: number; readonly tokens: number }
+  | {
+      readonly type: 'iteration-completed';
+      readonly iteration: number;
+      readonly usage: Usage;
+      readonly willContinue: boolean;
+    }
+  | { readonly type: 'session-completed'; readonly finish: Finish; readonly haltedAtLimit: boolean }
+  | { readonly type: 'session-cancelled'; readonly reason: string }
+  /** Something is amiss that stops no run: what others are shown of it cannot be written. */
+  | { readonly type: 'warning'; readonly message: string }
+  /** Told to those who subscribed to the session: what its run is at. Not part of a run's own events. */
+  | { readonly type: 'status-changed'; readonly status: RunStatus };

@@ -1,0 +1,243 @@
+import { clientCalls, type Entry, isObject, type Json, type Part } from '@tapedeck/tape';
+import { noUsage, type Usage } from '../usage/usage.ts';
+import { type Chunk, eventChunk, headOf } from './chunks.ts';
+import type { WaitingCall } from './events.ts';
+import type { Fresh } from './tail.ts';
+
+/**
+ * An entry as those who watch a run see it. A message that a person or an agent wrote is a `data-message` part, one that
+ * a merge brought a `data-merge` part; what nobody is shown gives nothing. Pure.
+ */
+function* chunksOf(
+  entry: Entry,
+  { seen, asked }: { readonly seen: readonly Chunk[]; readonly asked: readonly Part[] },
+): Generator<Chunk> {
+  const { kind, payload, name } = entry;
+  if (!isObject(payload)) return;
+  if (kind === 'message')
+    yield* payload.role === 'assistant' ? answerChunks(entry, seen) : messageChunks(entry);
+  else if (kind === 'tool-result') yield* resultChunks(entry);
+  else if (name === 'run/error') {
+    yield { type: 'error', errorText: String(payload.message) };
+    yield eventChunk({ type: 'session-completed', finish: 'error', haltedAtLimit: false });
+  } else if (name === 'run/halted')
+    yield eventChunk({ type: 'session-completed', finish: 'halted', haltedAtLimit: true });
+  else if (name === 'run/waiting') {
+    yield eventChunk({ type: 'tool-waiting', calls: waitingCalls(payload.calls, asked) });
+    yield eventChunk({ type: 'session-completed', finish: 'waiting', haltedAtLimit: false });
+  } else if (name === 'run/aborted') {
+    yield { type: 'abort', reason: String(payload.reason) };
+    yield eventChunk({ type: 'session-cancelled', reason: String(payload.reason) });
+  }
+}
+
+/** The calls that a note says wait, with the arguments that the answer before it gave them. */
+function waitingCalls(calls: Json | undefined, asked: readonly Part[]): WaitingCall[] {
+  return (Array.isArray(calls) ? calls.filter(isObject) : []).flatMap(
+    ({ toolCallId, toolName, for: what }) => {
+      if (what !== 'approval' && what !== 'result' && what !== 'tool') return [];
+      const input = asked.find((part) => part.toolCallId === toolCallId)?.input;
+      const name = String(toolName);
+      return [{ toolCallId: String(toolCallId), name, input: (input ?? {}) as Json, for: what }];
+    },
+  );
+}
+
+function* messageChunks({ payload, meta, seq, tape }: Entry): Generator<Chunk> {
+  if (!isObject(payload)) return;
+  const type = meta.source === 'merge' ? 'data-merge' : 'data-message';
+  const { content } = payload;
+  yield { type, id: `${tape}@${seq}`, data: { seq, source: meta.source ?? 'user', content } } as Chunk;
+}
+
+function* answerChunks(entry: Entry, seen: readonly Chunk[]): Generator<Chunk> {
+  const { payload, seq } = entry;
+  if (!isObject(payload)) return;
+  const content = partsOf(entry);
+  const left = new Seen(seen);
+  if (!left.isBegun) yield { type: 'start-step' };
+  for (const [i, part] of content.entries()) yield* partChunks(part, `${seq}-${i}`, left);
+  yield { type: 'finish-step' };
+  const calls = new Set(clientCalls(payload));
+  for (const { type, toolCallId, toolName, input } of content)
+    if (type === 'tool-call' && calls.has(String(toolCallId)))
+      yield eventChunk({
+        type: 'tool-detected',
+        toolCallId: String(toolCallId),
+        name: String(toolName),
+        input: (input ?? {}) as Json,
+      });
+}
+
+/** That a step is over: told after the results of its calls (X22). */
+function iterationEvent({ payload, meta }: Entry): Chunk | undefined {
+  if (meta.partial === true) return undefined;
+  const willContinue = clientCalls(payload).length > 0;
+  const usage = { ...noUsage, ...(isObject(meta.usage) ? meta.usage : {}) } as Usage;
+  return eventChunk({
+    type: 'iteration-completed',
+    iteration: Number(meta.step ?? 1),
+    usage,
+    willContinue,
+  });
+}
+
+function* partChunks(part: Part, id: string, seen: Seen): Generator<Chunk> {
+  const { type, toolCallId, toolName, input, providerExecuted, providerOptions } = part;
+  const metadata = isObject(providerOptions) ? { providerMetadata: providerOptions as never } : {};
+  if (type === 'text' || type === 'reasoning') {
+    const before = seen.next(type);
+    const rest = String(part.text).slice(before?.text.length ?? 0);
+    const of = before?.id ?? id;
+    if (before === undefined) yield { type: `${type}-start`, id: of };
+    if (rest !== '') yield { type: `${type}-delta`, id: of, delta: rest };
+    if (before?.ended !== true) yield { type: `${type}-end`, id: of, ...metadata };
+  } else if (type === 'tool-call') {
+    if (seen.calls.has(String(toolCallId))) return;
+    yield {
+      type: 'tool-input-available',
+      toolCallId: String(toolCallId),
+      toolName: String(toolName),
+      input: input ?? {},
+      ...(providerExecuted === true && { providerExecuted }),
+      ...metadata,
+    };
+  } else if (type === 'tool-result') {
+    if (seen.results.has(String(toolCallId))) return;
+    yield outputChunk(part, true);
+  } else if (type === 'source' && typeof part.url === 'string')
+    yield { type: 'source-url', sourceId: String(part.id ?? id), url: part.url };
+}
+
+function* resultChunks({ payload, at }: Entry): Generator<Chunk> {
+  if (!isObject(payload)) return;
+  const chunk = outputChunk(payload as unknown as Part, false);
+  yield chunk;
+  const success = chunk.type === 'tool-output-available';
+  yield eventChunk({
+    type: 'tool-completed',
+    toolCallId: String(payload.toolCallId),
+    name: String(payload.toolName),
+    success,
+    output: plainOutput(payload.output),
+    at,
+  });
+}
+
+function outputChunk({ toolCallId: id, output }: Part, byProvider: boolean): Chunk {
+  const toolCallId = String(id);
+  const type = isObject(output) ? String(output.type) : '';
+  const executed = byProvider ? { providerExecuted: true } : {};
+  if (type === 'execution-denied') return { type: 'tool-output-denied', toolCallId };
+  const value = plainOutput(output);
+  if (!type.startsWith('error'))
+    return { type: 'tool-output-available', toolCallId, output: value, ...executed };
+  const errorText = typeof value === 'string' ? value : JSON.stringify(value);
+  return { type: 'tool-output-error', toolCallId, errorText, ...executed };
+}
+
+function plainOutput(output: unknown): Json {
+  if (!isObject(output)) return (output ?? null) as Json;
+  return (output.value ?? output.reason ?? null) as Json;
+}
+
+/** What has been told already of an answer that then was settled. */
+class Seen {
+  readonly isBegun: boolean;
+  readonly calls = new Set<string>();
+  readonly results = new Set<string>();
+  readonly #texts: { readonly type: string; readonly id: string; text: string; ended: boolean }[] = [];
+
+  constructor(chunks: readonly Chunk[]) {
+    this.isBegun = chunks.length > 0;
+    for (const chunk of chunks) {
+      const [type = '', what] = chunk.type.split('-');
+      if (chunk.type === 'tool-input-available' || chunk.type === 'tool-input-error')
+        this.calls.add(chunk.toolCallId);
+      else if (chunk.type === 'tool-output-available' || chunk.type === 'tool-output-error')
+        this.results.add(chunk.toolCallId);
+      else if ((type === 'text' || type === 'reasoning') && 'id' in chunk && chunk.id !== undefined) {
+        if (what === 'start') this.#texts.push({ type, id: chunk.id, text: '', ended: false });
+        const text = this.#texts.findLast((one) => one.type === type && one.id === chunk.id);
+        if (text === undefined) continue;
+        if (what === 'end') text.ended = true;
+        else if ('delta' in chunk) text.text += chunk.delta;
+      }
+    }
+  }
+
+  next(type: string) {
+    const at = this.#texts.findIndex((text) => text.type === type);
+    return at === -1 ? undefined : this.#texts.splice(at, 1)[0];
+  }
+}
+
+/**
+ * What comes from a tape as one UI message stream for each run: entries, and the pieces of live answers, of which an entry tells
+ * only what they did not (G68). Whoever reads it concatenates the same texts as those who watched the run itself.
+ */
+export async function* watchChunks(fresh: AsyncIterable<Fresh>): AsyncGenerator<Chunk> {
+  let run: unknown;
+  let seen: Chunk[] = [];
+  let over: Chunk | undefined;
+  let asked: readonly Part[] = [];
+  for await (const item of fresh) {
+    const of = item.type === 'chunk' ? item.run : item.entry.meta.run;
+    // The results of a step's calls belong to it; whatever else comes, comes after it.
+    if (over !== undefined && (item.type === 'chunk' || endsStep(item.entry))) {
+      // A run that waits has not come to the end of its step.
+      if (item.type === 'chunk' || item.entry.name !== 'run/waiting') yield over;
+      over = undefined;
+    }
+    if (of !== undefined && of !== run) {
+      if (run !== undefined) yield { type: 'finish' };
+      yield { type: 'start', messageId: String(of) };
+      if (item.type === 'entry')
+        yield eventChunk({
+          type: 'run-started',
+          run: String(of),
+          session: item.entry.session,
+          at: item.entry.at,
+        });
+      run = of;
+    }
+    if (item.type === 'entry') {
+      const { entry } = item;
+      yield* chunksOf(entry, { seen: isAnswer(entry) ? seen : [], asked });
+      if (!isAnswer(entry)) continue;
+      asked = partsOf(entry);
+      seen = [];
+      over = iterationEvent(entry);
+      if (over !== undefined && clientCalls(entry.payload).length === 0) {
+        yield over;
+        over = undefined;
+        const { finish: how } = entry.meta;
+        const finish = how === 'length' || how === 'error' ? how : 'stop';
+        yield eventChunk({ type: 'session-completed', finish, haltedAtLimit: false });
+      }
+    } else if (headOf(item.chunk) !== undefined) {
+      seen = [];
+    } else {
+      if (seen.length === 0) yield { type: 'start-step' };
+      seen.push(item.chunk);
+      yield item.chunk;
+    }
+  }
+  if (over !== undefined) yield over;
+  if (run !== undefined) yield { type: 'finish' };
+}
+
+function partsOf({ payload }: Entry): readonly Part[] {
+  return (isObject(payload) && Array.isArray(payload.content)
+    ? payload.content
+    : []) as unknown as readonly Part[];
+}
+
+/** Whether an entry is none of what comes while the calls of a step are run. */
+function endsStep({ kind, name = '' }: Entry): boolean {
+  return kind !== 'tool-result' && !(kind === 'event' && /^(?:call\/answered|run\/begun)$/.test(name));
+}
+
+function isAnswer({ payload }: Entry): boolean {
+  return isObject(payload) && payload.role === 'assistant';
+}

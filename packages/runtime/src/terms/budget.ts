@@ -1,0 +1,175 @@
+import { isSummarizer, type SessionInfo, type TapeStore } from '@tapedeck/tape';
+import { SessionError } from '../errors.ts';
+import { addSums, noSum, readSummaries, readUsage } from '../usage/session-usage.ts';
+import { forkTermsOf, parentOf } from './terms.ts';
+
+/** How much a session may take. What is reached ends its run as halted. */
+export interface Budget {
+  /** Model calls, those for summaries too. */
+  readonly steps?: number;
+  /** All tokens of its model calls. */
+  readonly tokens?: number;
+  /** Milliseconds since it was forked. */
+  readonly timeMs?: number;
+  /** In the unit of the deck's `cost`, without which there can be none. */
+  readonly cost?: number;
+}
+
+/** What model calls have taken. */
+interface Spent {
+  readonly steps: number;
+  readonly tokens: number;
+  readonly cost: number;
+}
+
+const nothing: Spent = { steps: 0, tokens: 0, cost: 0 };
+
+/** Why a run was stopped at the end of its time. */
+export class OutOfTime extends Error {
+  readonly limit = 'time';
+}
+
+/** The longest that a timer of Node.js can take, in milliseconds. */
+const timerMaxMs = 2 ** 31 - 1;
+
+/** A signal that is aborted at the end of a run's time; `stop` when the run has ended before. */
+export function timerFor(
+  deadline: number,
+  { now, whose }: { readonly now: () => number; readonly whose: string },
+): { readonly signal: AbortSignal; readonly stop: () => void } {
+  const controller = new AbortController();
+  const end = () => controller.abort(new OutOfTime(`the time of '${whose}' is over`));
+  const left = deadline - now();
+  if (left <= 0) end();
+  const timer = left > 0 && left <= timerMaxMs ? setTimeout(end, left) : undefined;
+  return { signal: controller.signal, stop: () => clearTimeout(timer) };
+}
+
+/** A limit that is reached, and how to tell it. */
+export interface Reached {
+  readonly limit: 'steps' | 'tokens' | 'cost' | 'time';
+  readonly message: string;
+}
+
+/** The first limit of a budget that is reached, if any is. Pure. */
+function reachedOf(budget: Budget, spent: Spent, whose: string): Reached | undefined {
+  for (const limit of ['steps', 'tokens', 'cost'] as const) {
+    const most = budget[limit];
+    if (most !== undefined && spent[limit] >= most)
+      return { limit, message: `the ${limit} of ${whose} are used up: ${spent[limit]} of ${most}` };
+  }
+  return undefined;
+}
+
+/** What bounds the runs of one session. */
+export interface Bounds {
+  /** Whether a further model call may be made. */
+  readonly reached: () => Promise<Reached | undefined>;
+  /** When its time, or that of a session above it, is over; milliseconds since the epoch. */
+  readonly deadline: number;
+}
+
+/**
+ * The budgets that bound a session: its own, and those that the sessions above it have for all under them. What is left is
+ * read off the tapes: what a session that runs beside it was given counts as taken until that has ended (reserve and settle).
+ */
+export async function boundsOf(store: TapeStore, info: SessionInfo): Promise<Bounds | undefined> {
+  const checks: (() => Promise<Reached | undefined>)[] = [];
+  let deadline = Number.POSITIVE_INFINITY;
+  const line = new Set<string>();
+  const settled = new Map<string, Spent>();
+  for (let at: SessionInfo | undefined = info; at !== undefined; at = await parentOf(store, at)) {
+    const session = at;
+    line.add(session.id);
+    const { budget, treeBudget } = (await forkTermsOf(store, session)).terms;
+    if (budget !== undefined && session.id === info.id) {
+      checks.push(async () => reachedOf(budget, await ownSpent(store, session), `'${session.name}'`));
+      deadline = Math.min(deadline, session.createdAt + (budget.timeMs ?? deadline));
+    }
+    if (treeBudget === undefined) continue;
+    const whose = `'${session.name}' and those under it`;
+    checks.push(async () => reachedOf(treeBudget, await committed(store, session, { line, settled }), whose));
+    deadline = Math.min(deadline, session.createdAt + (treeBudget.timeMs ?? deadline));
+  }
+  if (checks.length === 0) return undefined;
+  const reached = async () => {
+    for (const check of checks) {
+      const found = await check();
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  };
+  return { reached, deadline };
+}
+
+/** Whether a session, or one above it, bounds what all under it may take. */
+export async function isTreeBounded(store: TapeStore, session: SessionInfo): Promise<boolean> {
+  for (let at: SessionInfo | undefined = session; at !== undefined; at = await parentOf(store, at))
+    if ((await forkTermsOf(store, at)).terms.treeBudget !== undefined) return true;
+  return false;
+}
+
+/**
+ * Refuses forks that the sessions above them cannot afford: what is left of their budgets must cover what the children are
+ * given, all together.
+ * @throws SESSION_LIMIT
+ */
+export async function needRoom(
+  store: TapeStore,
+  parent: SessionInfo,
+  children: readonly Budget[],
+): Promise<void> {
+  for (let at: SessionInfo | undefined = parent; at !== undefined; at = await parentOf(store, at)) {
+    const { treeBudget } = (await forkTermsOf(store, at)).terms;
+    if (treeBudget === undefined) continue;
+    // What it may give away is not yet taken.
+    const taken = await committed(store, at, { line: new Set([at.id]), settled: new Map() });
+    for (const limit of ['steps', 'tokens', 'cost'] as const) {
+      const most = treeBudget[limit];
+      const wanted = children.reduce((sum, child) => sum + (child[limit] ?? 1), 0);
+      if (most === undefined || taken[limit] + wanted <= most) continue;
+      const who = children.length === 1 ? 'the child' : `${children.length} children`;
+      throw new SessionError(
+        'SESSION_LIMIT',
+        `cannot fork '${parent.name}': of the ${limit} of '${at.name}' and those under it ${Math.max(0, most - taken[limit])} of ${most} are left, and ${who} would get ${wanted}`,
+        { data: { session: parent.name, limit, of: at.name } },
+      );
+    }
+  }
+}
+
+/** What a session and all under it have taken or been promised, but for promises to those of `line`, whose calls these are. */
+async function committed(
+  store: TapeStore,
+  info: SessionInfo,
+  { line, settled }: { readonly line: ReadonlySet<string>; readonly settled: Map<string, Spent> },
+): Promise<Spent> {
+  const known = settled.get(info.id);
+  if (known !== undefined) return known;
+  let sum = await ownSpent(store, info);
+  // What its own summaries took is counted with it.
+  for (const child of await store.sessions({ parent: info.id, all: true }))
+    if (!isSummarizer(child)) sum = add(sum, await committed(store, child, { line, settled }));
+  const isOver = info.task !== undefined && info.task !== 'running' && info.delivery !== undefined;
+  if (isOver) settled.set(info.id, sum);
+  if (isOver || line.has(info.id) || info.parentId === undefined) return sum;
+  const { terms } = await forkTermsOf(store, info);
+  const promised = terms.treeBudget ?? terms.budget ?? {};
+  return {
+    steps: Math.max(sum.steps, promised.steps ?? 0),
+    tokens: Math.max(sum.tokens, promised.tokens ?? 0),
+    cost: Math.max(sum.cost, promised.cost ?? 0),
+  };
+}
+
+/** What a session took, its summaries too. */
+async function ownSpent(store: TapeStore, info: SessionInfo): Promise<Spent> {
+  if (info.head === info.base) return nothing;
+  const summaries = (await readSummaries(store, info.id)) ?? noSum;
+  const { steps, total, cost = 0 } = addSums(await readUsage(store, info), summaries);
+  return { steps, tokens: total, cost };
+}
+
+function add(a: Spent, b: Spent): Spent {
+  return { steps: a.steps + b.steps, tokens: a.tokens + b.tokens, cost: a.cost + b.cost };
+}

@@ -1,0 +1,105 @@
+import { clientCalls, type Entry, isObject, type Json, type TapeStore } from '@tapedeck/tape';
+import type { Decision } from '../config/config.ts';
+import type { AwaitedAnswer } from '../stream/events.ts';
+
+/** A call that has no result yet, at the end of a tape. */
+export interface OpenCall {
+  readonly toolCallId: string;
+  readonly toolName: string;
+  readonly input: Json;
+  /** Why it cannot be run: its arguments were no JSON. */
+  readonly invalid?: string;
+  /**
+   * `waiting`: a person or client is to answer it; `held`: it comes after one that waits; `begun`: it may have been run;
+   * `unbegun`: it was certainly not: its answer was broken off, or the run was.
+   */
+  readonly state: 'begun' | 'waiting' | 'held' | 'unbegun';
+  /** The run was aborted while it was under way. */
+  readonly aborted?: true;
+  /** What it waits for. */
+  readonly for?: AwaitedAnswer;
+  /** The answer, once it is given. */
+  readonly decision?: Decision;
+}
+
+/** The names of the notes that a batch's calls leave behind while they are open. */
+export const batchNotes = { waiting: 'run/waiting', begun: 'run/begun', answered: 'call/answered' } as const;
+
+/** Whether a person or a client can still answer a call. */
+export function awaitsAnswer({ state, decision }: OpenCall): boolean {
+  return state === 'waiting' && decision === undefined;
+}
+
+/** Why an answer to a call cannot be taken: an approval needs a decision; what a client runs, its output or that it will not. */
+export function answerFault(call: OpenCall | undefined, answer: unknown): string | undefined {
+  if (call?.for === 'tool')
+    return `it is approved, and waits for a run in which '${call.toolName}' is offered`;
+  if (call === undefined || !awaitsAnswer(call)) return 'it does not wait for an answer';
+  const { output, approved }: { output?: unknown; approved?: unknown } = isObject(answer) ? answer : {};
+  if (call.for === 'approval') return typeof approved === 'boolean' ? undefined : 'it waits for an approval';
+  return output !== undefined || approved === false ? undefined : 'it waits for a result';
+}
+
+/** The calls that are open at the end of a session. */
+export async function openBatch(store: TapeStore, session: string): Promise<readonly OpenCall[]> {
+  const info = await store.find(session);
+  if (info === undefined || info.settled === info.head) return [];
+  return openCallsOf(await Array.fromAsync(store.read(session, { from: info.settled + 1 })));
+}
+
+/** The calls that entries leave open, in order, and what each of them waits for. Pure. */
+export function openCallsOf(
+  entries: readonly Pick<Entry, 'kind' | 'name' | 'payload' | 'meta'>[],
+): readonly OpenCall[] {
+  const calls: OpenCall[] = [];
+  const change = (id: unknown, more: Partial<OpenCall>) => {
+    const at = calls.findIndex((call) => call.toolCallId === id);
+    const call = calls[at];
+    if (call !== undefined) calls[at] = { ...call, ...more };
+  };
+  for (const { kind, name, payload, meta } of entries) {
+    if (!isObject(payload)) continue;
+    if (kind === 'message') calls.push(...askedBy(payload, meta));
+    else if (kind === 'tool-result') {
+      const at = calls.findIndex((call) => call.toolCallId === payload.toolCallId);
+      if (at !== -1) calls.splice(at, 1);
+    } else if (name === batchNotes.answered)
+      change(payload.toolCallId, {
+        decision: {
+          approved: payload.approved === true,
+          ...(typeof payload.reason === 'string' && { reason: payload.reason }),
+        },
+      });
+    else if (name === 'run/aborted' || name === 'run/halted')
+      for (const { toolCallId } of calls) {
+        const isUnbegun = Array.isArray(payload.unbegun) && payload.unbegun.includes(toolCallId);
+        change(toolCallId, { aborted: true, ...(isUnbegun && { state: 'unbegun' }) });
+      }
+    else if (name === batchNotes.waiting || name === batchNotes.begun)
+      for (const call of Array.isArray(payload.calls) ? payload.calls : [])
+        if (isObject(call)) change(call.toolCallId, stateOf(name, call.for));
+  }
+  return calls;
+}
+
+function stateOf(name: string, waitsFor: unknown): Partial<OpenCall> {
+  if (name === batchNotes.begun) return { state: 'begun' };
+  return waitsFor === 'approval' || waitsFor === 'result' || waitsFor === 'tool'
+    ? { state: 'waiting', for: waitsFor }
+    : { state: 'held' };
+}
+
+function askedBy(payload: Readonly<Record<string, Json>>, meta: Entry['meta']): OpenCall[] {
+  const asked = new Set(clientCalls(payload));
+  const content = Array.isArray(payload.content) ? payload.content.filter(isObject) : [];
+  const raw = isObject(meta.raw_input) ? meta.raw_input : {};
+  return content
+    .filter((part) => part.type === 'tool-call' && asked.has(String(part.toolCallId)))
+    .map((part) => ({
+      toolCallId: String(part.toolCallId),
+      toolName: String(part.toolName),
+      input: part.input ?? {},
+      ...(Object.hasOwn(raw, String(part.toolCallId)) && { invalid: 'its arguments are not JSON' }),
+      state: meta.partial === true ? 'unbegun' : 'begun',
+    }));
+}

@@ -1,0 +1,236 @@
+import { type Draft, type Json, note } from '@tapedeck/tape';
+import PQueue from 'p-queue';
+import type { Decision } from '../config/config.ts';
+import { runPoint } from '../crash-point.ts';
+import { isUnstorable, messageOf } from '../errors.ts';
+import type { ModelMessage } from '../model/model.ts';
+import type { AwaitedAnswer } from '../stream/events.ts';
+import { denied, type Executed, executeCall, refusalOf, skipped, unstorable } from '../tools/execute.ts';
+import { batchNotes, type OpenCall } from '../tools/open-batch.ts';
+import { asksParallel, checkArguments } from '../tools/schema.ts';
+import { type DeckTool, nameOf, toolOf } from '../tools/traits.ts';
+import { type Patience, within } from '../tools/within.ts';
+import type { LoopContext } from './loop.ts';
+
+/** What a batch of calls came to: all have results, some wait for a person or a client, or the run was aborted. */
+export interface BatchEnd {
+  readonly end: 'done' | 'waiting' | 'aborted';
+  /** The calls that nothing was done about. */
+  readonly unbegun: readonly string[];
+}
+
+/**
+ * Runs the calls of one answer. One after another by default: after one that fails, those after it get a result that
+ * says so, and one that waits holds up those after it. Side by side when any of them asks for it (X62, X63, K26).
+ */
+export async function runBatch(
+  context: LoopContext,
+  calls: readonly OpenCall[],
+  messages: readonly ModelMessage[],
+): Promise<BatchEnd> {
+  const parallel = calls.length > 1 && calls.some(({ input }) => asksParallel(input));
+  const unbegun = new Set(calls.map(({ toolCallId }) => toolCallId));
+  const batch = { context, calls, messages, unbegun };
+  const names = calls.map((call) => nameOf(context.tools, call));
+  context.tell({ type: 'tool-batch-started', calls: names, parallel, at: context.now() });
+  const waiting = await (parallel ? runTogether(batch) : runInTurn(batch));
+  if (context.signal.aborted) return { end: 'aborted', unbegun: [...unbegun] };
+  if (waiting.length > 0) {
+    await recordWaiting(context, waiting);
+    return { end: 'waiting', unbegun: [...unbegun] };
+  }
+  context.tell({ type: 'tool-batch-completed', at: context.now() });
+  return { end: 'done', unbegun: [] };
+}
+
+interface Batch {
+  readonly context: LoopContext;
+  readonly calls: readonly OpenCall[];
+  readonly messages: readonly ModelMessage[];
+  readonly unbegun: Set<string>;
+}
+
+/** Returns the calls that wait, and those that they hold up. */
+async function runInTurn(batch: Batch): Promise<readonly Gated[]> {
+  const { context, calls } = batch;
+  let halted = false;
+  for (const [i, call] of calls.entries()) {
+    if (context.signal.aborted) return [];
+    if (halted) {
+      await finish(context, call, skipped(call, 'an earlier call of this batch failed'));
+      continue;
+    }
+    const gated = await gate(context, call);
+    if (context.signal.aborted) return [];
+    if (isAwaited(gated.gate))
+      return [gated, ...calls.slice(i + 1).map((held) => ({ call: held, gate: 'held' as const }))];
+    const success = await runOne(batch, gated);
+    if (success !== false) continue;
+    halted = true;
+    if (i < calls.length - 1) context.tell({ type: 'tool-batch-halted', at: context.now() });
+  }
+  return [];
+}
+
+/** Returns the calls that wait; all others have been run. */
+async function runTogether(batch: Batch): Promise<readonly Gated[]> {
+  const { context, calls } = batch;
+  const gated = await Promise.all(calls.map(async (call) => await gate(context, call)));
+  const queue = new PQueue({ concurrency: context.limits.concurrentTools });
+  const ends = await Promise.allSettled(
+    gated
+      .filter(({ gate }) => !isAwaited(gate))
+      .map((one) => queue.add(async () => await runOne(batch, one))),
+  );
+  for (const end of ends) if (end.status === 'rejected') throw end.reason;
+  return gated.filter(({ gate }) => isAwaited(gate));
+}
+
+interface Gated {
+  readonly call: OpenCall;
+  /** What has to come before the call is run; `held` by a call before it. */
+  readonly gate: 'open' | 'denied' | 'held' | AwaitedAnswer;
+  readonly reason?: string | undefined;
+}
+
+function isAwaited(gate: Gated['gate']): gate is AwaitedAnswer {
+  return gate === 'approval' || gate === 'result' || gate === 'tool';
+}
+
+/** Finds out whether a call may be run now. */
+async function gate(context: LoopContext, call: OpenCall): Promise<Gated> {
+  const tool = toolOf(context.tools, call.toolName);
+  if (call.decision?.approved === false) return decided(call, call.decision);
+  // A call that somebody is to answer does not fail because a deck without its tool goes by: it waits for one that has it.
+  if (tool === undefined && call.state === 'waiting' && call.for !== undefined)
+    return { call, gate: call.decision === undefined ? call.for : 'tool' };
+  if (tool === undefined || refusalOf(context, call) !== undefined) return { call, gate: 'open' };
+  if (tool.execute !== undefined && !tool.needsApproval) return { call, gate: 'open' };
+  if (tool.execute !== undefined && call.decision !== undefined) return decided(call, call.decision);
+  // Nobody is asked about arguments that cannot be used: the model is told.
+  const checked = await within(checkArguments(tool, call.input), patienceOf(context));
+  if (typeof checked === 'string' || 'fault' in checked) return { call, gate: 'open' };
+  if (tool.execute === undefined) return { call, gate: 'result' };
+  const decision = await within(decisionOn(context, { tool, call, input: checked.value }), {
+    signal: context.signal,
+    timeoutMs: Number.POSITIVE_INFINITY,
+    graceMs: 0,
+  });
+  if (typeof decision === 'object') {
+    await context.append([note(batchNotes.answered, { toolCallId: call.toolCallId, ...decision })]);
+    runPoint('call/approved');
+    return decided(call, decision);
+  }
+  return { call, gate: decision === 'needless' ? 'open' : 'approval' };
+}
+
+function decided(call: OpenCall, { approved, reason }: Decision): Gated {
+  return { call, gate: approved ? 'open' : 'denied', reason };
+}
+
+/** Asks whoever decides here, if the call needs it. A failure of theirs is a denial: nobody allowed the call. */
+async function decisionOn(
+  { session, parent, onApproval, toolContext }: LoopContext,
+  { tool, call, input }: { tool: DeckTool; call: OpenCall; input: unknown },
+): Promise<Decision | 'needless' | undefined> {
+  const { toolCallId, toolName } = call;
+  try {
+    const needed =
+      typeof tool.needsApproval === 'function'
+        ? await tool.needsApproval(input, { toolCallId, messages: [], context: { ...toolContext } })
+        : tool.needsApproval;
+    if (needed !== true) return 'needless';
+    const decision = await onApproval?.({
+      session,
+      ...(parent !== undefined && { parent }),
+      toolCallId,
+      toolName,
+      input: structuredClone(call.input),
+    });
+    if (decision === undefined) return undefined;
+    const { approved, reason } = decision;
+    return { approved: approved === true, ...(typeof reason === 'string' && { reason }) };
+  } catch (error) {
+    return { approved: false, reason: messageOf(error) };
+  }
+}
+
+function patienceOf({ limits, signal }: LoopContext): Patience {
+  return { timeoutMs: limits.toolTimeoutMs, graceMs: limits.abortGraceMs, signal };
+}
+
+/** Runs a call and records its result. Whether it did well; `undefined` when the run was aborted first. */
+async function runOne(
+  { context, messages, unbegun }: Batch,
+  { call, gate, reason }: Gated,
+): Promise<boolean | undefined> {
+  if (context.signal.aborted) return undefined;
+  if (gate === 'denied') return await finish(context, call, denied(call, reason));
+  const { toolCallId } = call;
+  // From here on nobody can tell what a call that waited has done.
+  if (call.state !== 'begun')
+    await context.append([note(batchNotes.begun, { run: context.run, calls: [{ toolCallId }] })]);
+  unbegun.delete(toolCallId);
+  context.tell({ type: 'tool-started', ...nameOf(context.tools, call), at: context.now() });
+  runPoint('call/before-run');
+  const executed = await executeCall(call, {
+    tools: context.tools,
+    context: context.toolContext,
+    forbidden: context.forbidden,
+    messages,
+    patience: patienceOf(context),
+    onPreliminary: (_, output) =>
+      context.emit({ type: 'tool-output-available', toolCallId, output, preliminary: true }),
+  });
+  runPoint('call/ran');
+  return executed === undefined ? undefined : await finish(context, call, executed);
+}
+
+/** Appends a result. One that no entry can hold (too large, no JSON) is the tool's failure, and told as such. */
+async function finish(context: LoopContext, call: OpenCall, executed: Executed): Promise<boolean> {
+  let done = executed;
+  const withRun = (draft: Draft): Draft => ({ ...draft, meta: { run: context.run, ...draft.meta } });
+  try {
+    await context.append([withRun(done.draft)]);
+  } catch (error) {
+    if (!isUnstorable(error)) throw error;
+    done = unstorable(call, error.message, done.draft.meta);
+    await context.append([withRun(done.draft)]);
+  }
+  runPoint('call/recorded');
+  const { toolCallId, toolName: name } = call;
+  const { success, output } = done;
+  context.emit(outputChunk(call, done));
+  context.tell({ type: 'tool-completed', toolCallId, name, success, output, at: context.now() });
+  return success;
+}
+
+function outputChunk({ toolCallId }: OpenCall, { success, output, draft }: Executed) {
+  const { output: typed } = draft.payload as { output: { type?: string } };
+  if (typed.type === 'execution-denied') return { type: 'tool-output-denied', toolCallId } as const;
+  if (success) return { type: 'tool-output-available', toolCallId, output } as const;
+  return { type: 'tool-output-error', toolCallId, errorText: String(output) } as const;
+}
+
+async function recordWaiting(context: LoopContext, waiting: readonly Gated[]): Promise<void> {
+  const calls = waiting.map(({ call: { toolCallId, toolName }, gate }) => ({
+    toolCallId,
+    toolName,
+    for: gate,
+  }));
+  await context.append([note(batchNotes.waiting, { run: context.run, calls: calls as unknown as Json })]);
+  runPoint('batch/waiting');
+  for (const { call, gate } of waiting)
+    if (gate === 'approval')
+      context.emit({
+        type: 'tool-approval-request',
+        approvalId: call.toolCallId,
+        toolCallId: call.toolCallId,
+      });
+  context.tell({
+    type: 'tool-waiting',
+    calls: waiting.flatMap(({ call: { toolCallId, toolName: name, input }, gate }) =>
+      isAwaited(gate) ? [{ toolCallId, name, input, for: gate }] : [],
+    ),
+  });
+}

@@ -1,0 +1,203 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  assistant,
+  type Draft,
+  type Entry,
+  type JsonObject,
+  type Meta,
+  note,
+  type View,
+} from '@tapedeck/tape';
+import { runPoint } from '../crash-point.ts';
+import { isUnstorable } from '../errors.ts';
+import { commonEnd, isTold, keptInstructions, withCachePoints } from '../model/cache-points.ts';
+import { type Answer, callModel, ModelFailure, type ModelMessage, modelMeta } from '../model/model.ts';
+import { toPrompt } from '../model/prompt.ts';
+import { isOverflow, isPassing, retryDelay } from '../model/retry.ts';
+import { type Chunk, headChunk, isAnswer } from '../stream/chunks.ts';
+import { partialContent } from '../stream/partial.ts';
+import { nameOf } from '../tools/traits.ts';
+import { costMeta, usageJson } from '../usage/usage.ts';
+import { askedMeta, viewFor } from './asked.ts';
+import { keepRoom, makeRoom } from './keep-room.ts';
+import type { LoopContext } from './loop.ts';
+
+/** What a turn came to: an answer that is on the tape, or a failure with what had arrived of one. */
+export type Turn = Answered | Failed;
+
+/** A call that came to nothing, or to a part of an answer. */
+export interface Failed {
+  readonly failure: ModelFailure;
+  readonly partial: readonly Draft[];
+  /** What the model was asked with, if it was. */
+  readonly asked?: JsonObject | undefined;
+}
+
+interface Answered {
+  readonly answer: Answer;
+  readonly messages: readonly ModelMessage[];
+}
+
+/**
+ * One model call, and its answer on the tape. A failure that may pass is tried again as long as nothing of an answer has
+ * arrived; what was too large for the model is made smaller, once (G83, N50). With `output` the answer is to follow that schema.
+ */
+export async function takeTurn(context: LoopContext, step: number, output?: JsonObject): Promise<Turn> {
+  let refusal: ModelFailure | undefined;
+  let wasRefused = false;
+  for (let attempt = 1; ; attempt += 1) {
+    context.enter('processing');
+    const chunks: Chunk[] = [];
+    let asked: JsonObject | undefined;
+    let shown = await promptOf(context);
+    try {
+      if (attempt === 1 || refusal !== undefined) {
+        const made = await (refusal === undefined ? keepRoom : makeRoom)(context, shown);
+        if (!made && refusal !== undefined) return { failure: refusal, partial: [] };
+        refusal = undefined;
+        if (made) {
+          context.enter('processing');
+          shown = await promptOf(context);
+        }
+      }
+      const instructions = await context.instruct(shown.entries);
+      asked = askedMeta(context, shown.view, instructions);
+      return await ask(context, step, { ...shown, instructions, asked, chunks, output });
+    } catch (error) {
+      if (!(error instanceof ModelFailure)) throw error;
+      const isLost = error.cause instanceof UnstorableAnswer;
+      const partial = isLost ? [] : partialOf(context, step, { chunks, asked });
+      const failed = { failure: error, partial, asked };
+      if (isLost) return failed;
+      // The head of an answer is none yet.
+      if (context.signal.aborted || chunks.filter(isAnswer).length > 1) return failed;
+      if (isOverflow(error.cause)) {
+        if (wasRefused) return failed;
+        wasRefused = true;
+        refusal = error;
+      } else if (attempt > context.limits.retries || !isPassing(error.cause)) return failed;
+      else if (!(await waitForRetry(context, failed, attempt))) return failed;
+    }
+  }
+}
+
+/** What the model is shown. */
+export interface Prompt {
+  readonly entries: readonly Entry[];
+  readonly view: View;
+  readonly messages: readonly ModelMessage[];
+}
+
+/** What the model is shown now, of all that follows the last boundary. */
+export async function promptOf(context: LoopContext): Promise<Prompt> {
+  const { store, session, model, base } = context;
+  const entries = await Array.fromAsync(store.viewEntries(session));
+  const shown = viewFor(context, entries);
+  const load = (hash: string) => store.blob(hash);
+  const messages = await toPrompt(shown.messages, load);
+  const prompt = { entries, view: shown };
+  const { provider } = modelMeta(model);
+  if (!isTold(provider)) return { ...prompt, messages };
+  const inherited = entries.filter(({ seq }) => seq <= (base ?? 0));
+  const before = inherited.length === 0 ? [] : await toPrompt(viewFor(context, inherited).messages, load);
+  return { ...prompt, messages: withCachePoints(messages, commonEnd(before, messages)) };
+}
+
+interface Asking extends Prompt {
+  readonly instructions: string | undefined;
+  readonly asked: JsonObject;
+  readonly chunks: Chunk[];
+  readonly output?: JsonObject | undefined;
+}
+
+async function ask(
+  context: LoopContext,
+  step: number,
+  { messages, instructions, asked, chunks, output }: Asking,
+): Promise<Answered> {
+  const { model, signal } = context;
+  const take = (chunk: Chunk) => {
+    chunks.push(chunk);
+    context.emit(chunk);
+  };
+  take(headChunk({ step, ...modelMeta(model) }));
+  context.enter('streaming');
+  const isKept = instructions !== undefined && isTold(modelMeta(model).provider);
+  const answer = await context.calling(async () =>
+    callModel({
+      model,
+      instructions: isKept ? keptInstructions(instructions) : instructions,
+      messages,
+      tools: context.definitions,
+      signal,
+      onChunk: take,
+      output,
+    }),
+  );
+  const meta: Meta = {
+    run: context.run,
+    step,
+    ...answer.meta,
+    usage: usageJson(answer.usage),
+    ...costMeta(context.cost, answer.usage, modelMeta(model).model),
+    ...asked,
+  };
+  context.enter('completing');
+  runPoint('answer/arrived');
+  await recordAnswer(context, assistant(answer.content, meta));
+  runPoint('answer/recorded');
+  for (const call of answer.calls)
+    context.tell({ type: 'tool-detected', ...nameOf(context.tools, call), input: call.input });
+  return { answer, messages };
+}
+
+/** An answer without content is recorded too: the call was made, and paid for. One that no entry can hold has failed. */
+async function recordAnswer(context: LoopContext, draft: Draft): Promise<void> {
+  try {
+    await context.settle([draft]);
+  } catch (error) {
+    if (!isUnstorable(error)) throw error;
+    throw new ModelFailure(new UnstorableAnswer(error));
+  }
+}
+
+/** What a model answered, and no entry can hold: nothing of it can be kept. */
+class UnstorableAnswer extends Error {
+  constructor(cause: Error) {
+    super(`its answer cannot be recorded: ${cause.message}`, { cause });
+  }
+}
+
+/** What had arrived of an answer when it was broken off. */
+function partialOf(
+  context: LoopContext,
+  step: number,
+  { chunks, asked }: { readonly chunks: readonly Chunk[]; readonly asked: JsonObject | undefined },
+): readonly Draft[] {
+  const content = partialContent(chunks);
+  if (content.length === 0) return [];
+  return [
+    assistant(content, { run: context.run, step, ...modelMeta(context.model), ...asked, partial: true }),
+  ];
+}
+
+/** False when the run was aborted meanwhile. */
+async function waitForRetry(
+  context: LoopContext,
+  { failure, asked }: Failed,
+  attempt: number,
+): Promise<boolean> {
+  const { limits, run, signal } = context;
+  const delayMs = retryDelay(failure.cause, attempt, limits.retryDelayMs);
+  const { message, response } = failure;
+  const payload = { run, attempt, message, ...(response !== undefined && { response }), ...asked };
+  await context.settle([note('run/retrying', payload)]);
+  context.retrying(attempt, message);
+  context.tell({ type: 'retrying', attempt, message, delayMs });
+  try {
+    await sleep(delayMs, undefined, { signal });
+    return true;
+  } catch {
+    return false;
+  }
+}

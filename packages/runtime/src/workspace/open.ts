@@ -1,0 +1,166 @@
+import { randomUUID } from 'node:crypto';
+import { chmod, mkdir } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Lease, note, processOwner, type Ref, type WorktreeRequest } from '@tapedeck/tape';
+import { runPoint } from '../crash-point.ts';
+import { SessionError } from '../errors.ts';
+import { hold } from '../lease/hold.ts';
+import { gitLine, onDisk } from './git.ts';
+import { isInUse, readNotes, type WorkspaceNotes, type WorkspacePlace, workspaceOpened } from './notes.ts';
+import { findRepository, type WorkingTree, withSnapshot } from './repository.ts';
+import { forget, isDirectory, isHalfMade, isWhole, noWorkspace, worktreeOf } from './worktree.ts';
+
+/** Where a child works. */
+export interface WorkspaceOptions {
+  /** `shared`: in the files that its parent works in (default). `worktree`: in a git worktree of its own. */
+  readonly workspace?: 'shared' | 'worktree';
+  /** A directory of the repository, by default the parent's own worktree, else the working directory. */
+  readonly repository?: string;
+}
+
+/**
+ * The request of a fork, with the worktree that its options ask for.
+ * @throws SESSION_NO_REPOSITORY, SESSION_NO_GIT, SESSION_BAD_INPUT when the deck has no home
+ */
+export async function withWorktree<T extends object>(
+  place: WorkspacePlace,
+  parent: Ref,
+  { workspace = 'shared', repository, ...request }: T & WorkspaceOptions,
+): Promise<Omit<T, keyof WorkspaceOptions> & { readonly worktree?: WorktreeRequest }> {
+  if (workspace === 'shared') return request;
+  const doing = `fork '${parent}' with a worktree`;
+  if (place.home === undefined)
+    throw new SessionError('SESSION_BAD_INPUT', `cannot ${doing}: the deck has no home`);
+  const dir = repository ?? (await openWorktree(place, parent)) ?? process.cwd();
+  const { top, common } = await findRepository(dir, doing);
+  return { ...request, worktree: { repository: top, git: common } };
+}
+
+/** The directory of a child's worktree, if the child has one that is there. */
+export async function workspaceOf(place: WorkspacePlace, child: Ref): Promise<string | undefined> {
+  const notes = await readNotes(place.store, child);
+  if (notes === undefined || place.home === undefined) return undefined;
+  const { top } = await worktreeOf(place, notes);
+  return (await isDirectory(top)) ? top : undefined;
+}
+
+/**
+ * The directory of the worktree that a child is to have, made if need be: at the state of the repository that the child
+ * was forked for, with what is not committed there and what git does not know yet. Its index and files are not touched. The same
+ * child gets the same worktree again; one that was merged and goes on gets one with what it had done. Nothing for a
+ * session that is to have none. `lease`: the caller is writing the child.
+ * @throws SESSION_NO_REPOSITORY, SESSION_NO_GIT, SESSION_WORKSPACE_FAILED; SESSION_NO_WORKSPACE when it was removed with what was in it;
+ * SESSION_BUSY when another process does not come to an end of making it
+ */
+export async function openWorktree(
+  place: WorkspacePlace,
+  child: Ref,
+  { lease }: { readonly lease?: Lease } = {},
+): Promise<string | undefined> {
+  const notes = await readNotes(place.store, child);
+  if (notes === undefined) return undefined;
+  if (lease !== undefined) return await openHeld(place, notes, lease);
+  for (const deadline = performance.now() + openMaxMs; ; ) {
+    const now = (await readNotes(place.store, child)) ?? notes;
+    if (isInUse(now)) return await openHeld(place, now, undefined);
+    try {
+      const held = await hold(place.store, now.child.id, { owner: processOwner(`open:${randomUUID()}`) });
+      try {
+        return await openHeld(place, (await readNotes(place.store, child)) ?? now, held.lease);
+      } finally {
+        await held.release();
+      }
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== 'SESSION_BUSY' || performance.now() > deadline) throw error;
+      await sleep(pollMs);
+    }
+  }
+}
+
+/** How long another process is given to make the worktree, in milliseconds. */
+const openMaxMs = 60_000;
+const pollMs = 20;
+
+async function openHeld(
+  place: WorkspacePlace,
+  notes: WorkspaceNotes,
+  lease: Lease | undefined,
+): Promise<string> {
+  const { child, worktree, opened, closed } = notes;
+  const doing = `open the worktree of '${child.name}'`;
+  const tree = await worktreeOf(place, notes);
+  const isThere = opened.length > 0 && (await isWhole(tree));
+  if (isInUse(notes)) {
+    if (isThere) return tree.top;
+    throw await noWorkspace(doing, tree, notes);
+  }
+  const [before, last] = [opened.at(-1), closed.at(-1)];
+  const isKept = isThere && before !== undefined && last !== undefined;
+  // What a process that died has half made was told to nobody; anything else that is there is somebody's.
+  if (!isKept && opened.length > 0 && (await isDirectory(tree.top)) && !(await isHalfMade(tree)))
+    throw await noWorkspace(doing, tree, notes);
+  // One that was recorded and not removed is taken into use again as it is.
+  const at = isKept
+    ? { ...before, tree: last.artifact.tree }
+    : await onDisk(doing, () => make(tree, notes, doing));
+  runPoint('workspace/created');
+  const { repository } = worktree;
+  const state = { repository, path: `worktrees/${child.id}`, commit: at.commit, tree: at.tree };
+  await place.store.append(child.id, [note(workspaceOpened, state)], { lease });
+  runPoint('workspace/opened');
+  return tree.top;
+}
+
+/** What a worktree begins with: a commit, and its tree. */
+interface Made {
+  readonly commit: string;
+  readonly tree: string;
+}
+
+/** Makes the worktree anew; what is there goes. */
+async function make(tree: WorkingTree, notes: WorkspaceNotes, doing: string): Promise<Made> {
+  await forget(tree, doing);
+  const at =
+    notes.closed.length === 0 ? await stateOf(tree, notes, doing) : await stateLeft(tree, notes, doing);
+  for (const dir of [dirname(tree.top), tree.top]) {
+    await mkdir(dir, { recursive: true, mode: 0o700 });
+    await chmod(dir, 0o700); // The umask takes bits from the mode.
+  }
+  const call = { cwd: tree.top, doing, env: { GIT_DIR: tree.common } };
+  await gitLine(call, 'worktree', 'add', '--detach', '--', tree.top, at.commit);
+  if (!(await isWhole(tree)))
+    throw new SessionError(
+      'SESSION_WORKSPACE_FAILED',
+      `cannot ${doing}: git has not noted it as '${tree.gitDir}'`,
+    );
+  return at;
+}
+
+/** The state of the repository's files: its commit, or one of ours after it for what is not committed. */
+async function stateOf(
+  { top }: WorkingTree,
+  { child, worktree }: WorkspaceNotes,
+  doing: string,
+): Promise<Made> {
+  const repository = await findRepository(worktree.repository, doing);
+  const home = dirname(dirname(top));
+  return await withSnapshot(repository, { doing, without: home, keep: true }, async ({ tree, call }) => {
+    if (tree === (await gitLine(call, 'rev-parse', `${repository.head}^{tree}`)))
+      return { commit: repository.head, tree };
+    const message = `What was not committed when ${child.name} was forked`;
+    return { commit: await gitLine(call, 'commit-tree', '-p', repository.head, '-m', message, tree), tree };
+  });
+}
+
+/** The state in which the child left its worktree. */
+async function stateLeft({ common }: WorkingTree, notes: WorkspaceNotes, doing: string): Promise<Made> {
+  const { child, opened, closed } = notes;
+  const tree = closed.at(-1)?.artifact.tree ?? '';
+  const parents = opened.slice(-1).flatMap(({ commit }) => ['-p', commit]);
+  const call = { cwd: common, doing, env: { GIT_DIR: common } };
+  return {
+    commit: await gitLine(call, 'commit-tree', ...parents, '-m', `What ${child.name} had done`, tree),
+    tree,
+  };
+}

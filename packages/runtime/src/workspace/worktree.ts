@@ -1,0 +1,89 @@
+import { lstat, readFile, realpath, rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { SessionError } from '../errors.ts';
+import { tryGit } from './git.ts';
+import type { WorkspaceNotes, WorkspacePlace } from './notes.ts';
+import type { WorkingTree } from './repository.ts';
+
+/** The directory of worktrees in a home. */
+export function worktreesIn(home: string): string {
+  return join(home, 'worktrees');
+}
+
+/**
+ * The worktree of a child, there or not. Its path is made of the child's id: no name becomes a path.
+ * @throws SESSION_BAD_INPUT when there is no home to have it
+ */
+export async function worktreeOf(
+  { home }: Pick<WorkspacePlace, 'home'>,
+  { child, worktree }: WorkspaceNotes,
+): Promise<WorkingTree> {
+  if (home === undefined)
+    throw new SessionError(
+      'SESSION_BAD_INPUT',
+      `cannot use the worktree of '${child.name}': the deck has no home`,
+      { data: { session: child.name } },
+    );
+  const { git } = worktree;
+  const top = join(worktreesIn(await realpath(home)), child.id);
+  return { top, gitDir: join(git, 'worktrees', child.id), common: git };
+}
+
+/** Where a worktree is while it is being removed. */
+export function goneOf({ top }: Pick<WorkingTree, 'top'>): string {
+  return `${top}.gone`;
+}
+
+/** Removes a worktree and what git has noted of it, whatever state they are in. */
+export async function forget(worktree: WorkingTree, doing: string): Promise<void> {
+  const { top, gitDir, common } = worktree;
+  await rm(top, { recursive: true, force: true });
+  if (await isDirectory(gitDir)) {
+    const call = { cwd: common, doing, env: { GIT_DIR: common } };
+    await tryGit(call, ['worktree', 'remove', '--force', '--force', '--', top]);
+    // Git knows nothing of one that it was killed over.
+    await rm(gitDir, { recursive: true, force: true });
+  }
+  await rm(goneOf(worktree), { recursive: true, force: true });
+}
+
+/** Whether git was killed while it made a worktree: it keeps it locked for so long. */
+export async function isHalfMade({ gitDir }: Pick<WorkingTree, 'gitDir'>): Promise<boolean> {
+  return (await lockOf({ gitDir })) === 'initializing';
+}
+
+/** Whether a worktree is there, and was made to its end. */
+export async function isWhole({ top, gitDir }: WorkingTree): Promise<boolean> {
+  if (!(await isDirectory(top)) || (await isHalfMade({ gitDir }))) return false;
+  const noted = await readFile(join(gitDir, 'gitdir'), 'utf8').catch(() => '');
+  return resolve(gitDir, noted.replace(/\n$/, '')) === join(top, '.git');
+}
+
+/** Why a worktree is locked; empty when no reason was given, nothing when it is not locked. */
+export async function lockOf({ gitDir }: Pick<WorkingTree, 'gitDir'>): Promise<string | undefined> {
+  return await readFile(join(gitDir, 'locked'), 'utf8').then(
+    (reason) => reason.trim(),
+    () => undefined,
+  );
+}
+
+/** Whether there is a directory; a link to one is none. */
+export async function isDirectory(path: string): Promise<boolean> {
+  return await lstat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+}
+
+/** A worktree in which work was done, and which cannot be used: what was in it is known to nobody here. */
+export async function noWorkspace(
+  doing: string,
+  { top, common }: WorkingTree,
+  { child, opened }: WorkspaceNotes,
+): Promise<SessionError> {
+  const why = (await isDirectory(top)) ? `is no worktree of '${common}' any more` : 'was removed';
+  const commit = opened.at(-1)?.commit;
+  return new SessionError('SESSION_NO_WORKSPACE', `cannot ${doing}: '${top}' ${why}`, {
+    data: { session: child.name, path: top, git: common, ...(commit !== undefined && { commit }) },
+  });
+}

@@ -1,0 +1,134 @@
+import { hex } from '../entry/hash.ts';
+import { isObject, type JsonObject } from '../entry/json.ts';
+import { tapeName } from '../entry/name.ts';
+import type { Db } from '../file/sqlite.ts';
+import { firstPrev, lineHash } from '../lineage/line.ts';
+import type { TapeRow } from '../tape/tapes.ts';
+import type { Problem } from './verify.ts';
+
+interface LineageRow {
+  readonly g: number;
+  readonly type: string;
+  readonly ulid: string | null;
+  readonly seq: number | null;
+  readonly to_seq: number | null;
+  readonly line: string;
+  readonly hash: Uint8Array;
+}
+
+const pageRows = 512;
+
+/** Checks the lineage's own chain, and that the columns beside a line say what the line says. */
+export function* verifyLineage(db: Db): Generator<Problem> {
+  const problem = (message: string): Problem => ({
+    code: 'lineage-broken',
+    session: null,
+    seq: null,
+    message,
+  });
+  let prevs = [firstPrev];
+  let expected = 1;
+  for (let after = 0; ; ) {
+    const rows = db.all<LineageRow>(
+      `SELECT l.g, l.type, t.ulid, l.seq, l.to_seq, l.line, l.hash FROM lineage l LEFT JOIN tape t ON t.id = l.tape_id
+         WHERE l.g > @after ORDER BY l.g LIMIT @limit`,
+      { after, limit: pageRows },
+    );
+    for (const row of rows) {
+      const { g, line, hash } = row;
+      const hashed = lineHash(line);
+      if (g !== expected) yield problem(`lineage line ${expected} is missing`);
+      else if (hashed !== hex(hash) || !prevs.some((prev) => line.includes(`"prev":"${prev}"`)))
+        yield problem(`lineage line ${g} does not follow from the line before it, or was changed`);
+      else if (!saysTheSame(row)) yield problem(`lineage line ${g} is not what the columns beside it say`);
+      prevs = [hashed, hex(hash)];
+      expected = g + 1;
+    }
+    if (rows.length < pageRows) return;
+    after = rows.at(-1)?.g ?? after;
+  }
+}
+
+function saysTheSame({ type, ulid, seq, to_seq, line }: LineageRow): boolean {
+  const said = parsed(line);
+  const to = Array.isArray(said.range) ? said.range[1] : null;
+  return said.type === type && said.session === ulid && (said.seq ?? null) === seq && to === to_seq;
+}
+
+/**
+ * Compares a tape's row with the lines of the lineage, which are hashed: its identity with the line that made it, how
+ * it stands with its last line.
+ */
+export function* verifyRow(db: Db, tape: TapeRow): Generator<Problem> {
+  const lines = db.all<{ line: string; hash: Uint8Array }>(
+    'SELECT line, hash FROM lineage WHERE tape_id = @id ORDER BY g',
+    {
+      id: tape.id,
+    },
+  );
+  // A line that was altered is told by itself, and is no witness.
+  if (lines.some(({ line, hash }) => lineHash(line) !== hex(hash))) return;
+  const [made, last] = [lines[0], lines.at(-1)].map((row) =>
+    row === undefined ? undefined : parsed(row.line),
+  );
+  // A session that is being imported has no line yet.
+  if (made === undefined || last === undefined) {
+    if (tape.lifecycle !== 'staging' && isWhole(db))
+      yield changed(tape, 'no line of the lineage tells of it');
+    return;
+  }
+  const wrong = [
+    ...differing(made, {
+      session: tape.ulid,
+      session_id: tape.name,
+      tape: tapeName(tape.realm, tape.name, tape.incarnation),
+      kind: tape.kind,
+      parent: tape.parent_ulid,
+      from_anchor: tape.from_anchor,
+      ...(tape.parent_id !== null && {
+        base: tape.base_seq,
+        range: tape.floor_seq === tape.base_seq ? null : [tape.floor_seq + 1, tape.base_seq],
+      }),
+    }),
+    ...differing(last, { lifecycle: tape.lifecycle, task: tape.task, delivery: tape.delivery }),
+  ];
+  if (wrong.length > 0)
+    yield changed(
+      tape,
+      `its ${wrong.join(', ')} ${wrong.length === 1 ? 'is' : 'are'} not what the lineage recorded`,
+    );
+}
+
+/** A line that is missing among others is told by itself; lines that were cut off at the end are not. */
+function isWhole(db: Db): boolean {
+  const { lines = 0, last = 0 } =
+    db.get<{ lines: number; last: number }>(
+      'SELECT count(*) AS lines, coalesce(max(g), 0) AS last FROM lineage',
+    ) ?? {};
+  return lines === last;
+}
+
+function differing(line: JsonObject, expected: JsonObject): string[] {
+  return Object.keys(expected).filter(
+    (field) => JSON.stringify(line[field] ?? null) !== JSON.stringify(expected[field] ?? null),
+  );
+}
+
+function changed(tape: TapeRow, why: string): Problem {
+  return {
+    code: 'row-changed',
+    session: tape.name,
+    seq: null,
+    message: `the row of '${tape.name}' was changed: ${why}`,
+  };
+}
+
+/** A line that is no JSON any more has another hash, which is told by itself. */
+function parsed(line: string): JsonObject {
+  try {
+    const value: unknown = JSON.parse(line);
+    return isObject(value) ? value : {};
+  } catch {
+    return {};
+  }
+}

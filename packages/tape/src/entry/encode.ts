@@ -1,0 +1,69 @@
+import { TapeError } from '../errors.ts';
+import { type Blob, extractBlobs } from './blob.ts';
+import { type Draft, type Entry, type EntryKind, normalise } from './entry.ts';
+import { encodeJson, type Json } from './json.ts';
+import { spillOutput } from './spill.ts';
+import { type Touch, touchesOf } from './touch.ts';
+
+/** A draft as it is stored: everything that can be made of it without a tape. */
+export interface Encoded {
+  readonly kind: EntryKind;
+  readonly mark: NonNullable<Entry['mark']> | null;
+  readonly name: string | null;
+  readonly ref: number | null;
+  readonly key: string | null;
+  /** The payload as a value, the bytes taken out. */
+  readonly value: unknown;
+  readonly payload: string;
+  readonly meta: string | null;
+  /** The bytes that are kept beside it. */
+  readonly blobs: readonly Blob[];
+  readonly touches: readonly Touch[];
+}
+
+/**
+ * Encodes a draft that is normalised.
+ * @throws TAPE_BAD_ENTRY for what no entry can hold: no JSON, too large, nested too deep, a bad key or name
+ */
+export function encodeDraft({ kind, mark, name, ref, key, meta, payload }: Draft): Encoded {
+  const taken = extractBlobs(payload);
+  const { payload: value, blobs } =
+    kind === 'tool-result' ? spillOutput(taken.payload) : { payload: taken.payload, blobs: [] };
+  return {
+    kind,
+    mark: mark ?? null,
+    name: checkText(name, 'name'),
+    ref: ref ?? null,
+    key: checkText(key, 'key'),
+    value,
+    payload: encodeJson(value, `a ${kind} entry`),
+    meta: meta === undefined || isEmpty(meta) ? null : encodeJson(meta, 'meta'),
+    blobs: blobs.length === 0 ? taken.blobs : [...taken.blobs, ...blobs],
+    touches: touchesOf({ kind, name, payload: value, meta }),
+  };
+}
+
+/**
+ * Checks, without a store, all of a draft that can be checked: kind and payload, sizes, nesting, key and name.
+ * @throws TAPE_BAD_ENTRY
+ */
+export function checkDraft(draft: Draft): void {
+  for (const normal of normalise(draft)) encodeDraft(normal);
+}
+
+const textMax = 512;
+
+/** Names and keys are hashed as JSON and stored as text: a lone surrogate would not come back as it was. */
+function checkText(text: string | undefined, what: string): string | null {
+  if (text === undefined) return null;
+  if (text.length === 0 || text.length > textMax)
+    throw new TapeError('TAPE_BAD_ENTRY', `cannot append: a ${what} must have 1 to ${textMax} characters`);
+  if (!text.isWellFormed() || text.includes('\0'))
+    throw new TapeError('TAPE_BAD_ENTRY', `cannot append: a ${what} must be well-formed text without NUL`);
+  return text;
+}
+
+function isEmpty(object: { readonly [key: string]: Json }): boolean {
+  for (const _ in object) return false;
+  return true;
+}

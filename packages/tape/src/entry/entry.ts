@@ -1,0 +1,253 @@
+import { TapeError } from '../errors.ts';
+import { isObject, type Json, type JsonObject } from './json.ts';
+import { checkAnchorName } from './name.ts';
+
+/** A value, or the promise of one: a store in this process answers at once, a remote one later. */
+export type Awaitable<T> = T | PromiseLike<T>;
+
+/** An entry's position: 1, 2, 3 … without gaps; a fork goes on from its parent's numbers. */
+export type Seq = number;
+
+/**
+ * The kinds of facts. `x-…` is for others: views skip it. `docs/format.md` tabulates the
+ * payload of each.
+ */
+export type EntryKind =
+  | 'message'
+  | 'tool-result'
+  | 'anchor'
+  | 'compaction'
+  | 'rewind'
+  | 'redaction'
+  | 'result'
+  | 'status'
+  | 'event'
+  | 'ui'
+  | `x-${string}`;
+
+/** What an entry does to the reading of its tape, beside being there. */
+export type Mark = 'anchor' | 'boundary' | 'rewind' | 'redaction';
+
+/** Facts about an entry that are not its content: run, step, model, source. */
+export type Meta = JsonObject;
+
+/** One part of a message, as the AI SDK's `ModelMessage` has it: kept verbatim, `providerOptions` included. */
+export interface Part {
+  readonly type: string;
+  readonly [field: string]: unknown;
+}
+
+/** One immutable fact of a tape. */
+export interface Entry {
+  /** The session that was asked. */
+  readonly session: string;
+  /** The tape that owns the entry: an ancestor's for an inherited one. */
+  readonly tape: string;
+  readonly seq: Seq;
+  readonly kind: EntryKind;
+  readonly mark?: Mark;
+  readonly name?: string;
+  /** What a rewind goes back to, where a boundary's kept tail begins, or what a redaction erased. */
+  readonly ref?: Seq;
+  /** The content; null once it has been redacted. */
+  readonly payload: Json;
+  readonly meta: Meta;
+  /** Milliseconds since the epoch, from the store's clock. Order never depends on it. */
+  readonly at: number;
+  readonly key?: string;
+  /** Hash of the entry and, through the chain, of all before it: lower-case hex. */
+  readonly hash: string;
+  /** Whether the entry came from an ancestor's tape. */
+  readonly inherited: boolean;
+}
+
+/** An entry yet to be written. Use the constructors below rather than spelling a kind. */
+export interface Draft {
+  readonly kind: EntryKind;
+  readonly mark?: Mark;
+  readonly name?: string;
+  readonly ref?: Seq;
+  readonly payload: unknown;
+  readonly meta?: Meta | undefined;
+  /** Makes writing it again a repetition: same key, same entry (R5). */
+  readonly key?: string | undefined;
+}
+
+type Content = string | readonly Part[];
+
+function message(role: string, content: Content, meta: Meta | undefined): Draft {
+  const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : content;
+  return { kind: 'message', payload: { role, content: parts }, meta };
+}
+
+/** What a person, or someone in a person's place, said. */
+export const user = (content: Content, meta?: Meta): Draft => message('user', content, meta);
+
+/** What the model said; its tool calls are parts of it and are stored with it, before any of them is run. */
+export const assistant = (content: Content, meta?: Meta): Draft => message('assistant', content, meta);
+
+/** A part of an assistant message that asks for a tool. */
+export const toolCall = (toolCallId: string, toolName: string, input: Json): Part => ({
+  type: 'tool-call',
+  toolCallId,
+  toolName,
+  input,
+});
+
+/** The result of one tool call. A text or another JSON value becomes the AI SDK's typed output. */
+export function toolResult(
+  call: { readonly toolCallId: string; readonly toolName: string },
+  output: Json | { readonly type: string; readonly value?: Json },
+  meta?: Meta,
+): Draft {
+  const { toolCallId, toolName } = call;
+  return {
+    kind: 'tool-result',
+    payload: { type: 'tool-result', toolCallId, toolName, output: typedOutput(output) },
+    meta,
+  };
+}
+
+const outputTypes = new Set(['text', 'json', 'error-text', 'error-json', 'content', 'execution-denied']);
+
+function typedOutput(output: unknown): unknown {
+  if (isObject(output) && typeof output.type === 'string' && outputTypes.has(output.type)) return output;
+  return typeof output === 'string' ? { type: 'text', value: output } : { type: 'json', value: output };
+}
+
+/** A named event that models do not see. */
+export const note = (name: string, payload: Json, meta?: Meta): Draft => ({
+  kind: 'event',
+  name,
+  payload,
+  meta,
+});
+
+/** A mark: names this point and carries a state. It does not cut the view. */
+export const anchor = (name: string, state: JsonObject = {}): Draft => ({
+  kind: 'anchor',
+  mark: 'anchor',
+  name: checkAnchorName(name),
+  payload: { state },
+});
+
+/**
+ * A boundary: the next view starts here, with the state rendered. `keepFrom` is the first position of a tail
+ * that stays in view.
+ */
+export const handoff = (
+  name: string,
+  state: { readonly summary?: string } & JsonObject = {},
+  { keepFrom }: { keepFrom?: Seq } = {},
+): Draft => ({
+  kind: 'anchor',
+  mark: 'boundary',
+  name: checkAnchorName(name),
+  payload: { state },
+  ...(keepFrom !== undefined && { ref: keepFrom }),
+});
+
+/**
+ * A boundary whose state is a summary of a cited range, which stays readable. Its state says what the range was, how
+ * the summary was made and what for.
+ */
+export const compaction = (
+  state: { readonly summary: string; readonly range: readonly [Seq, Seq] } & JsonObject,
+  { keepFrom }: { keepFrom?: Seq } = {},
+): Draft => ({
+  kind: 'compaction',
+  mark: 'boundary',
+  name: 'compaction',
+  payload: { state },
+  ...(keepFrom !== undefined && { ref: keepFrom }),
+});
+
+const appendable = new Set(['message', 'tool-result', 'event', 'ui']);
+
+/**
+ * What `append` stores for a draft: string content as a text part, a `tool` message as one entry per result, a
+ * `system` message as an event (content of a tape never instructs, law 10).
+ * @throws TAPE_BAD_ENTRY for a kind that has a method of its own, or a payload that no view could render.
+ */
+export function normalise(draft: Draft): Draft[] {
+  const { kind, payload } = draft;
+  if (kind === 'compaction') {
+    if (
+      draft.mark !== 'boundary' ||
+      draft.name !== 'compaction' ||
+      !isObject(payload) ||
+      !isObject(payload.state)
+    )
+      throw bad("a compaction's draft comes from compaction()");
+    if (typeof payload.state.summary !== 'string') throw bad("a compaction's summary must be a text");
+    return [draft];
+  }
+  if (kind === 'anchor') {
+    if (draft.mark !== 'anchor' && draft.mark !== 'boundary')
+      throw bad("an anchor's draft comes from anchor() or handoff()");
+    if (!isObject(payload) || !isObject(payload.state)) throw bad("an anchor's state must be a JSON object");
+    if (typeof payload.state.summary !== 'undefined' && typeof payload.state.summary !== 'string')
+      throw bad("an anchor's summary must be a text");
+    checkAnchorName(draft.name ?? '');
+    return [draft];
+  }
+  if (draft.mark !== undefined || draft.ref !== undefined)
+    throw bad(`an entry of kind ${kind} marks nothing and refers to nothing`);
+  if (kind === 'message') return normaliseMessage(draft);
+  if (kind === 'tool-result') return [{ ...draft, payload: checkToolResult(payload) }];
+  if (appendable.has(kind) || /^x-[a-z0-9][a-z0-9-]*$/.test(kind)) return [draft];
+  throw bad(`an entry of kind ${JSON.stringify(kind)} cannot be appended`);
+}
+
+function normaliseMessage(draft: Draft): Draft[] {
+  const { payload } = draft;
+  if (!isObject(payload)) throw bad('a message must be an object with role and content');
+  const { role } = payload;
+  const content =
+    typeof payload.content === 'string' ? [{ type: 'text', text: payload.content }] : payload.content;
+  if (!Array.isArray(content)) throw bad("a message's content must be a text or an array of parts");
+  const parts = content.map(checkPart);
+  switch (role) {
+    case 'user':
+    case 'assistant':
+      return [{ ...draft, payload: { ...payload, content: parts } }];
+    case 'system':
+      return [{ ...draft, kind: 'event', name: 'system', payload: { content: parts } }];
+    case 'tool':
+      if (parts.length === 0) throw bad('a tool message must have a result');
+      return parts.map((part, i) => ({
+        kind: 'tool-result',
+        payload: checkToolResult(part),
+        meta: draft.meta,
+        ...(draft.key !== undefined && { key: i === 0 ? draft.key : `${draft.key}#${i + 1}` }),
+      }));
+    default:
+      throw bad(`a message's role must be user, assistant, tool or system, not ${JSON.stringify(role)}`);
+  }
+}
+
+function checkPart(part: unknown): Part {
+  if (!isObject(part) || typeof part.type !== 'string') throw bad('a part must be an object with a type');
+  if ((part.type === 'text' || part.type === 'reasoning') && typeof part.text !== 'string')
+    throw bad(`a ${part.type} part must have a text`);
+  if (part.type === 'tool-call') checkCallIds(part);
+  if (part.type === 'tool-call' && part.input === undefined) return { ...part, type: 'tool-call', input: {} };
+  return part as unknown as Part;
+}
+
+function checkToolResult(payload: unknown): Part {
+  if (!isObject(payload)) throw bad('a tool result must be an object');
+  checkCallIds(payload);
+  if (payload.output === undefined) throw bad('a tool result must have an output');
+  return { ...payload, type: 'tool-result', output: typedOutput(payload.output) };
+}
+
+function checkCallIds(part: Record<string, unknown>): void {
+  for (const field of ['toolCallId', 'toolName'])
+    if (typeof part[field] !== 'string' || part[field] === '')
+      throw bad(`a ${String(part.type ?? 'tool-result')} must have a ${field}`);
+}
+
+function bad(why: string): TapeError {
+  return new TapeError('TAPE_BAD_ENTRY', `cannot append: ${why}`);
+}

@@ -1,0 +1,198 @@
+import { crashPoint } from '../crash-point.ts';
+import type { Seq } from '../entry/entry.ts';
+import { checkName, childName, derivedNameMax, quote, tapeName } from '../entry/name.ts';
+import { TapeError } from '../errors.ts';
+import { recordLineage } from '../lineage/outbox.ts';
+import { checkFree, insertTape } from '../session/session.ts';
+import { type Writer, writeEntries } from '../tape/append.ts';
+import { needIdle } from '../tape/lease.ts';
+import { type TapeRow, tapeById, tapeByName } from '../tape/tapes.ts';
+import { firstDrafts, rangeOf, settingsOf } from './marks.ts';
+import { actOf, type ForkRequest, hashRequest } from './request.ts';
+import { type Cut, resolveCut, resolveSince, type Since } from './span.ts';
+
+/** The receipt of a fork. */
+export interface Forked {
+  readonly session: string;
+  readonly id: string;
+  readonly tape: string;
+  readonly parent: string;
+  readonly fromAnchor: string | null;
+  /** The last inherited position; the child's own entries follow it. */
+  readonly base: Seq;
+  /** Inherited positions, both ends included; null when there are none. */
+  readonly range: readonly [Seq, Seq] | null;
+  /** The cut that was asked for, when it lay inside a batch of tool calls and was moved back. */
+  readonly snappedFrom?: Seq;
+  readonly repeated: boolean;
+  /** The act is done, and the graph file could not be written yet: the next open writes it. */
+  readonly graphLagging?: true;
+}
+
+/** A child that is there already, or what one is to be made of. */
+type ForkDecision =
+  | { readonly repeated: Forked }
+  | {
+      readonly repeated?: undefined;
+      readonly requestHash: Uint8Array;
+      readonly cut: Cut;
+      readonly since: Since;
+    };
+
+/**
+ * Makes a child by reference: a tape row, its `fork/start` mark, its intention, what it did already and its line in the
+ * lineage, in the caller's transaction. The parent's tape is only read, so a busy parent can be forked.
+ * @throws what `decideFork` and `chooseName` throw, and TAPE_BAD_ENTRY
+ */
+export function forkTape(writer: Writer, parent: TapeRow, request: ForkRequest): Forked {
+  const { sources } = writer;
+  const ulid = sources.newId();
+  const spawnKey = request.key ?? ulid;
+  const decided = decideFork(writer, parent, request);
+  if (decided.repeated !== undefined) return decided.repeated;
+  const { requestHash, cut, since } = decided;
+  const name = chooseName(writer, parent, request, spawnKey);
+  const child = insertTape(writer, parent.realm, ulid, {
+    name,
+    kind: request.kind ?? 'subagent',
+    parent,
+    spawnKey,
+    requestHash,
+    fromSeq: since.floor,
+    ...(since.anchor !== undefined && { fromAnchor: since.anchor }),
+    floor: since.floor,
+    base: cut.base,
+    baseHash: cut.hash,
+    deliver: request.deliver,
+    spawnCall: request.spawnCall,
+    title: request.title,
+    ephemeral: request.ephemeral,
+    task: request.done?.task,
+  });
+  crashPoint('fork/tape');
+  const range = rangeOf(child);
+  const { tape } = writeEntries(
+    writer,
+    child,
+    firstDrafts(parent, child, {
+      since,
+      request,
+      settings: { ...settingsOf(writer, parent), ...request.settings },
+      now: sources.now(),
+    }),
+  );
+  crashPoint('fork/entries');
+  recordLineage(writer, tape, {
+    type: 'fork',
+    range,
+    parentHead: child.base_hash,
+    childHead: tape.head_hash,
+    ...(request.intention !== undefined && { intention: request.intention }),
+  });
+  crashPoint('fork/lineage');
+  return { ...forked(parent, tape), ...snapped(cut, request), repeated: false };
+}
+
+/**
+ * Decides on a fork, as things stand: its child is there already, or it inherits these positions. Reads only.
+ * @throws TAPE_NO_ANCHOR, TAPE_NO_SEQ, TAPE_BAD_POINT, TAPE_BAD_ENTRY, TAPE_KEY_CONFLICT; TAPE_BUSY with `whenIdle`
+ */
+export function decideFork(writer: Writer, parent: TapeRow, request: ForkRequest): ForkDecision {
+  const { db } = writer;
+  if (
+    request.key !== undefined &&
+    (request.key === '' || request.key.length > 512 || !request.key.isWellFormed())
+  )
+    throw new TapeError(
+      'TAPE_BAD_ENTRY',
+      `cannot ${actOf(request)}: a key must be well-formed text of 1 to 512 characters`,
+    );
+  const requestHash = hashRequest(request);
+  const spawnKey = request.key;
+  // Without a key a child of its own is made each time.
+  const before =
+    spawnKey === undefined
+      ? undefined
+      : db.get<{ id: number; name: string; request_hash: Uint8Array | null }>(
+          'SELECT id, name, request_hash FROM tape WHERE parent_id = @parent AND spawn_key = @spawnKey',
+          { parent: parent.id, spawnKey },
+        );
+  if (before !== undefined && spawnKey !== undefined)
+    return { repeated: repeatFork(writer, parent, before, { spawnKey, requestHash, act: actOf(request) }) };
+  if (request.whenIdle === true) needIdle(db, parent, writer.sources.now());
+  const cut = resolveCut(writer, parent, request);
+  return { requestHash, cut, since: resolveSince(writer, parent, request, cut) };
+}
+
+/** What is told of a cut that lay inside a batch of tool calls, and was moved back. */
+export function snapped(
+  { asked, base }: Pick<Cut, 'asked' | 'base'>,
+  { fresh }: ForkRequest,
+): { readonly snappedFrom?: Seq } {
+  return asked !== base && fresh !== true ? { snappedFrom: asked } : {};
+}
+
+/** The receipt for a child that exists; used for a repetition too. */
+function forked(parent: TapeRow, child: TapeRow): Forked {
+  return {
+    session: child.name,
+    id: child.ulid,
+    tape: tapeName(child.realm, child.name, child.incarnation),
+    parent: parent.name,
+    fromAnchor: child.from_anchor,
+    base: child.base_seq,
+    range: rangeOf(child),
+    repeated: true,
+  };
+}
+
+function repeatFork(
+  { db }: Writer,
+  parent: TapeRow,
+  before: { id: number; name: string; request_hash: Uint8Array | null },
+  { spawnKey, requestHash, act }: { spawnKey: string; requestHash: Buffer; act: string },
+): Forked {
+  if (before.request_hash === null || !requestHash.equals(before.request_hash))
+    throw new TapeError(
+      'TAPE_KEY_CONFLICT',
+      `cannot ${act} '${parent.name}' under key ${quote(spawnKey)}: child '${before.name}' has it, for another request`,
+      { data: { parent: parent.name, key: spawnKey, session: before.name } },
+    );
+  return forked(parent, tapeById(db, before.id));
+}
+
+/**
+ * The name of a child: as it was asked for, else derived.
+ * @throws TAPE_BAD_NAME, TAPE_EXISTS
+ */
+export function chooseName(
+  { db, sources }: Writer,
+  parent: TapeRow,
+  request: ForkRequest,
+  spawnKey: string,
+): string {
+  if (request.name !== undefined) {
+    checkName(request.name);
+    if (isTaken(db, parent.realm, request.name))
+      throw new TapeError(
+        'TAPE_EXISTS',
+        `cannot ${actOf(request)} into ${quote(request.name)}: the name is taken`,
+        {
+          data: { session: request.name },
+        },
+      );
+    checkFree({ db, sources }, parent.realm, request.name);
+    return request.name;
+  }
+  for (let digits = 8; digits <= 64; digits += 4) {
+    const name = childName({ name: parent.name, id: parent.ulid }, spawnKey, digits);
+    if (name.length <= derivedNameMax && !isTaken(db, parent.realm, name)) return name;
+  }
+  throw new TapeError('TAPE_EXISTS', `cannot name a child of '${parent.name}': all names are taken`);
+}
+
+/** An import that was not finished holds no name. */
+function isTaken(db: Writer['db'], realm: string, name: string): boolean {
+  const tape = tapeByName(db, realm, name);
+  return tape !== undefined && tape.lifecycle !== 'staging';
+}

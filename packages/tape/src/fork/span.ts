@@ -1,0 +1,106 @@
+import type { Seq } from '../entry/entry.ts';
+import { isObject, type JsonObject } from '../entry/json.ts';
+import { quote } from '../entry/name.ts';
+import { TapeError } from '../errors.ts';
+import type { Writer } from '../tape/append.ts';
+import { hiddenBy, segments, settledAt, visible } from '../tape/interval.ts';
+import { anchorNameAt, isStart, resolvePoint } from '../tape/point.ts';
+import { entryAt } from '../tape/read.ts';
+import type { TapeRow } from '../tape/tapes.ts';
+import { newestFirst } from '../view/source.ts';
+import { windowStart } from '../view/window.ts';
+import { actOf, type ForkRequest } from './request.ts';
+
+/** The end of what is inherited: as it was asked for, and settled. */
+export interface Cut {
+  readonly asked: Seq;
+  readonly base: Seq;
+  readonly hash: Uint8Array;
+}
+
+export function resolveCut({ db }: Writer, parent: TapeRow, request: ForkRequest): Cut {
+  const { cut, fresh, whereShown } = request;
+  const asked = cut === undefined || fresh === true ? parent.head_seq : resolvePoint(db, parent, cut);
+  // At the head all is meant that is visible, whatever is there.
+  const hidden = whereShown === true && asked !== parent.head_seq ? hiddenBy(db, parent, asked) : undefined;
+  if (hidden !== undefined)
+    throw new TapeError(
+      'TAPE_BAD_POINT',
+      `cannot ${actOf(request)} '${parent.name}' at @${asked}: the rewind ${parent.name}@${hidden} hides it`,
+      { data: { session: parent.name, seq: asked, hidden } },
+    );
+  const base = asked === parent.head_seq ? parent.settled_seq : settledAt(db, parent, asked);
+  return { asked, base, hash: hashAt(db, parent, base) };
+}
+
+function hashAt(db: Writer['db'], tape: TapeRow, seq: Seq): Uint8Array {
+  if (seq === tape.head_seq) return tape.head_hash;
+  const [owner] = segments(db, { id: tape.id, floor_seq: 0 }, seq - 1, seq);
+  const row =
+    owner === undefined
+      ? undefined
+      : db.get<{ hash: Uint8Array }>('SELECT hash FROM entry WHERE tape_id = @tape AND seq = @seq', {
+          tape: owner.tapeId,
+          seq,
+        });
+  if (row !== undefined) return row.hash;
+  if (seq === tape.base_seq) return tape.base_hash;
+  throw new TapeError('TAPE_CORRUPT', `cannot find ${tape.name}@${seq}: the entry is missing`, {
+    data: { session: tape.name, seq },
+  });
+}
+
+export interface Since {
+  readonly floor: Seq;
+  readonly anchor: string | undefined;
+  readonly state: JsonObject | undefined;
+}
+
+/** Where the inherited part begins, and the state that stands for what lies before it. */
+export function resolveSince(
+  { db }: Writer,
+  parent: TapeRow,
+  { since, fresh, window }: ForkRequest,
+  { asked: cut, base }: { asked: Seq; base: Seq },
+): Since {
+  if (fresh === true) return { floor: base, anchor: undefined, state: undefined };
+  if (window !== undefined)
+    return {
+      floor: windowFloor(db, parent, { window, base }),
+      anchor: undefined,
+      state: startState(db, parent),
+    };
+  if (since === undefined || isStart(parent, since))
+    return { floor: Math.min(parent.floor_seq, base), anchor: undefined, state: startState(db, parent) };
+  const asked = resolvePoint(db, parent, since);
+  if (asked > cut)
+    throw new TapeError(
+      'TAPE_BAD_POINT',
+      `cannot fork '${parent.name}' since ${quote(String(since))}: it is at @${asked}, after the cut @${cut}`,
+      { data: { session: parent.name, since: asked, cut } },
+    );
+  const anchor = anchorNameAt(db, parent, asked) ?? `@${asked}`;
+  return { floor: Math.min(asked, base), anchor, state: stateAt(db, parent, asked) };
+}
+
+/** The position before the n-th last message: no call is parted from its result there. */
+function windowFloor(db: Writer['db'], tape: TapeRow, { window, base }: { window: number; base: Seq }): Seq {
+  if (!Number.isInteger(window) || window < 1)
+    throw new TapeError('TAPE_BAD_POINT', 'cannot fork: a window must be a whole number of messages from 1', {
+      data: { window },
+    });
+  // What a rewind hides is not among the last that were said.
+  const start = windowStart(newestFirst(db, tape, visible(db, tape, base)), window, { prunes: false });
+  return start === undefined ? Math.min(tape.floor_seq, base) : start - 1;
+}
+
+function startState(db: Writer['db'], tape: TapeRow): JsonObject | undefined {
+  return tape.parent_id === null ? undefined : stateAt(db, tape, tape.base_seq + 1);
+}
+
+function stateAt(db: Writer['db'], tape: TapeRow, seq: Seq): JsonObject | undefined {
+  const entry = entryAt(db, tape, seq);
+  if (entry?.mark !== 'anchor' && entry?.mark !== 'boundary') return undefined;
+  const { payload } = entry;
+  return isObject(payload) && isObject(payload.state) ? payload.state : undefined;
+}

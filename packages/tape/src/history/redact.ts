@@ -1,0 +1,148 @@
+import { crashPoint } from '../crash-point.ts';
+import { dropUnneeded } from '../entry/blob.ts';
+import type { Seq } from '../entry/entry.ts';
+import { TapeError } from '../errors.ts';
+import { pause } from '../file/lock-wait.ts';
+import type { Db } from '../file/sqlite.ts';
+import { type Writer, writeEntries } from '../tape/append.ts';
+import { segments } from '../tape/interval.ts';
+import { noSeq } from '../tape/read.ts';
+import { type TapeRow, tapeById } from '../tape/tapes.ts';
+
+/** The receipt of a redaction. */
+export interface Redacted {
+  /** The session that owned the entry, and where it stood. */
+  readonly session: string;
+  readonly seq: Seq;
+  /** Position of the redaction entry on the owner's tape. */
+  readonly by: Seq;
+  /** It had been redacted before: nothing was written. */
+  readonly repeated: boolean;
+  /**
+   * What may hold the content still: merges that quote it and forks that carry an anchor's state, as `session@seq`, and
+   * the line of the graph file that has the beginning of an intention, as `session_graph.jsonl:line`. They are named, so
+   * that somebody looks.
+   */
+  readonly quotedBy: readonly string[];
+  /**
+   * Whether the log beside the database was emptied: false when somebody was reading all the time. Then the content is still
+   * there, until `checkpoint` succeeds.
+   */
+  readonly logEmptied: boolean;
+}
+
+/** The tape that owns a position of a session. */
+export function ownerOfSeq({ db }: Pick<Writer, 'db'>, tape: TapeRow, seq: Seq): TapeRow {
+  const [owner] = seq > tape.floor_seq && seq <= tape.head_seq ? segments(db, tape, seq - 1, seq) : [];
+  if (owner === undefined) throw noSeq(tape, seq);
+  return tapeById(db, owner.tapeId);
+}
+
+/**
+ * Erases an entry's content for good, in the caller's transaction: payload, meta and salt go, so that not even a guess
+ * can be checked against the hash; the chain still verifies. A redaction entry says that it was done, and why.
+ * Bytes that no other entry needs go too, and the search index forgets the entry.
+ * @throws TAPE_BAD_ENTRY for an entry that the tape's reading depends on
+ */
+export function redactEntry(
+  writer: Writer,
+  owner: TapeRow,
+  { seq, reason, epoch }: { seq: Seq; reason: string; epoch: number },
+): Omit<Redacted, 'logEmptied'> {
+  const { db } = writer;
+  const entry = db.get<{ id: number; kind: string; name: string | null }>(
+    'SELECT id, kind, name FROM entry WHERE tape_id = @id AND seq = @seq',
+    { id: owner.id, seq },
+  );
+  if (entry === undefined) throw noSeq(owner, seq);
+  const quotedBy = [...mergesOf(writer, owner, seq), ...copiesOf(writer, owner, { seq, name: entry.name })];
+  const before = db.get<{ seq: Seq }>(
+    `SELECT seq FROM entry WHERE tape_id = @id AND mark = 'redaction' AND mark IN ('boundary','rewind','redaction') AND ref = @seq`,
+    { id: owner.id, seq },
+  );
+  if (before !== undefined) return { session: owner.name, seq, by: before.seq, repeated: true, quotedBy };
+  if (entry.kind === 'redaction' || entry.kind === 'rewind')
+    throw new TapeError(
+      'TAPE_BAD_ENTRY',
+      `cannot redact ${owner.name}@${seq}: a ${entry.kind} has nothing to hide`,
+    );
+  if (seq > owner.settled_seq)
+    throw new TapeError(
+      'TAPE_UNSETTLED',
+      `cannot redact ${owner.name}@${seq}: tool calls after @${owner.settled_seq} have no result yet`,
+      { data: { session: owner.name, settled: owner.settled_seq } },
+    );
+  const { tape } = writeEntries(
+    writer,
+    owner,
+    [{ kind: 'redaction', mark: 'redaction', ref: seq, payload: { seq, reason } }],
+    epoch,
+  );
+  crashPoint('redact/entry');
+  db.run('UPDATE entry SET payload = NULL, meta = NULL, salt = NULL WHERE id = @id', { id: entry.id });
+  crashPoint('redact/body');
+  db.run('DELETE FROM touch WHERE tape_id = @id AND seq = @seq', { id: owner.id, seq });
+  // A deleted row's words stay in the index until its parts are merged.
+  if (db.run('DELETE FROM entry_fts WHERE rowid = @id', { id: entry.id }) > 0)
+    db.run(`INSERT INTO entry_fts (entry_fts) VALUES ('optimize')`);
+  crashPoint('redact/index');
+  forgetBlobs(writer, entry.id);
+  crashPoint('redact/bytes');
+  return { session: owner.name, seq, by: tape.head_seq, repeated: false, quotedBy };
+}
+
+/** Empties the log: tries until readers are out of the way, or the time of waiting for a lock is over. */
+export function emptyLog(db: Db): boolean {
+  for (const deadline = performance.now() + db.lockWaitMs; ; pause(5)) {
+    if (db.checkpoint()) return true;
+    if (performance.now() > deadline) return false;
+  }
+}
+
+function forgetBlobs({ db }: Writer, entryId: number): void {
+  const hashes = db.all<{ hash: Uint8Array }>('SELECT hash FROM blob_ref WHERE entry_id = @entryId', {
+    entryId,
+  });
+  db.run('DELETE FROM blob_ref WHERE entry_id = @entryId', { entryId });
+  dropUnneeded(
+    db,
+    hashes.map(({ hash }) => hash),
+  );
+}
+
+/** The messages of merges that brought a range with this position to a parent, but for those that were redacted too. */
+function mergesOf({ db }: Writer, owner: TapeRow, seq: Seq): string[] {
+  return db
+    .all<{ name: string; seq: Seq }>(
+      `SELECT t.name, e.seq FROM lineage l JOIN tape t ON t.id = l.peer_id
+         JOIN entry e ON e.tape_id = l.peer_id AND e.seq = l.seq + 1
+         WHERE l.tape_id = @id AND l.type = 'merge' AND l.to_seq >= @seq AND l.line ->> '$.range[0]' <= @seq
+           AND e.payload IS NOT NULL ORDER BY l.g`,
+      { id: owner.id, seq },
+    )
+    .map((row) => `${row.name}@${row.seq}`);
+}
+
+/** A fork from an anchor carries its state, and the line of a fork the beginning of its intention. */
+function copiesOf(
+  { db }: Writer,
+  owner: TapeRow,
+  { seq, name }: { seq: Seq; name: string | null },
+): string[] {
+  const forks = db.all<{ name: string; base_seq: Seq }>(
+    `WITH RECURSIVE below(id) AS (
+       SELECT @owner UNION SELECT c.id FROM below b JOIN tape c ON c.parent_id = b.id)
+     SELECT name, base_seq FROM below JOIN tape USING (id) WHERE from_seq = @seq AND from_anchor IS NOT NULL ORDER BY id`,
+    { owner: owner.id, seq },
+  );
+  const lines =
+    name === 'intention'
+      ? db.all<{ g: number }>(`SELECT g FROM lineage WHERE tape_id = @owner AND type = 'fork'`, {
+          owner: owner.id,
+        })
+      : [];
+  return [
+    ...forks.map((fork) => `${fork.name}@${fork.base_seq + 1}`),
+    ...lines.map(({ g }) => `session_graph.jsonl:${g}`),
+  ];
+}

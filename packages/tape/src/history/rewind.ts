@@ -1,0 +1,105 @@
+import type { Seq } from '../entry/entry.ts';
+import type { Json } from '../entry/json.ts';
+import { TapeError } from '../errors.ts';
+import { type Writer, writeEntries } from '../tape/append.ts';
+import { type Interval, lastMarked, settledAt, visible } from '../tape/interval.ts';
+import { isStart, type Point, resolvePoint } from '../tape/point.ts';
+import { needEntry } from '../tape/read.ts';
+import { summarizerKind, type TapeRow } from '../tape/tapes.ts';
+
+/** The receipt of a rewind. */
+export interface Rewound {
+  readonly session: string;
+  /** Position of the rewind itself. */
+  readonly seq: Seq;
+  /** The tape reads as if it ended here. */
+  readonly to: Seq;
+  /** How many entries left the view. None is removed. */
+  readonly hidden: number;
+  /** How many came back into it, when earlier rewinds hid them. */
+  readonly shown: number;
+  readonly snappedFrom?: Seq;
+  /** Live children that were forked at a point that is hidden now; not those that only wrote a summary. */
+  readonly forks: readonly string[];
+}
+
+/**
+ * Appends "read as if the tape ended at `to`", moved back to a settled point. Rewinding again, also back past a
+ * rewind, is just another entry.
+ */
+export function rewindTape(
+  writer: Writer,
+  tape: TapeRow,
+  { to, epoch, mode }: { to: Point; epoch: number; mode?: string | undefined },
+): Rewound {
+  const { db } = writer;
+  const asked = isStart(tape, to) ? tape.floor_seq : resolvePoint(db, tape, to);
+  const target = asked === tape.floor_seq ? asked : Math.max(settledAt(db, tape, asked), tape.floor_seq);
+  const before = [...visible(db, tape, tape.head_seq)];
+  const payload: Json = { to: target, ...(mode !== undefined && { mode }) };
+  const { tape: after } = writeEntries(
+    writer,
+    tape,
+    [{ kind: 'rewind', mark: 'rewind', ref: target, payload }],
+    epoch,
+  );
+  return {
+    session: tape.name,
+    seq: after.head_seq,
+    to: target,
+    ...changeOf(before, [...visible(db, after, after.head_seq)]),
+    ...(target !== asked && { snappedFrom: asked }),
+    forks: hiddenForks(writer, tape, target),
+  };
+}
+
+/**
+ * Takes a rewind back, by default the last: a rewind to just before it.
+ * @throws TAPE_BAD_POINT when nothing is rewound, or there is no rewind of the session's own
+ */
+export function unrewindTape(
+  writer: Writer,
+  tape: TapeRow,
+  { epoch, rewind }: { epoch: number; rewind?: Seq | undefined },
+): Rewound {
+  if (rewind !== undefined) {
+    const { mark, inherited } = needEntry(writer.db, tape, rewind);
+    if (mark !== 'rewind' || inherited)
+      throw new TapeError(
+        'TAPE_BAD_POINT',
+        `cannot take back ${tape.name}@${rewind}: it is no rewind of ${tape.name}`,
+        { data: { session: tape.name, seq: rewind } },
+      );
+    return rewindTape(writer, tape, { to: rewind - 1, epoch });
+  }
+  const last = lastMarked(writer.db, tape, 'rewind', { lo: tape.base_seq, hi: tape.head_seq });
+  if (last === undefined)
+    throw new TapeError('TAPE_BAD_POINT', `cannot take back a rewind of '${tape.name}': there is none`);
+  return rewindTape(writer, tape, { to: last.seq - 1, epoch });
+}
+
+/** How many positions are in one list of intervals and not in the other. Both are newest first. */
+function changeOf(
+  before: readonly Interval[],
+  after: readonly Interval[],
+): Pick<Rewound, 'hidden' | 'shown'> {
+  const both = before.reduce(
+    (sum, a) => sum + after.reduce((n, b) => n + Math.max(0, Math.min(a.hi, b.hi) - Math.max(a.lo, b.lo)), 0),
+    0,
+  );
+  return { hidden: size(before) - both, shown: size(after) - both };
+}
+
+function size(intervals: readonly Interval[]): number {
+  return intervals.reduce((sum, { lo, hi }) => sum + hi - lo, 0);
+}
+
+function hiddenForks({ db }: Writer, tape: TapeRow, to: Seq): string[] {
+  return db
+    .all<{ name: string }>(
+      `SELECT name FROM tape WHERE parent_id = @id AND lifecycle = 'active' AND delivery IS NULL
+         AND kind <> @summarizer AND base_seq > @to AND base_seq <= @head ORDER BY id`,
+      { id: tape.id, to, head: tape.head_seq, summarizer: summarizerKind },
+    )
+    .map((row) => row.name);
+}

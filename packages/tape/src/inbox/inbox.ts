@@ -1,0 +1,195 @@
+import { crashPoint } from '../crash-point.ts';
+import { blobHashes, dropUnneeded, loadBlob, restoreBlobs } from '../entry/blob.ts';
+import { type Draft, normalise } from '../entry/entry.ts';
+import type { Json } from '../entry/json.ts';
+import { TapeError, type TapeErrorCode } from '../errors.ts';
+import { processOwner } from '../file/owner.ts';
+import { mergeTape } from '../merge/merge.ts';
+import { type MergeDraft, planMerge } from '../merge/plan.ts';
+import { type Writer, writeEntries } from '../tape/append.ts';
+import { acquireLease, type Lease, liveLease, releaseLease } from '../tape/lease.ts';
+import { type TapeRow, tapeById } from '../tape/tapes.ts';
+
+/** What someone who does not own a session wants written or done there. */
+export type InboxBody =
+  | { readonly type: 'append'; readonly drafts: readonly Draft[] }
+  | { readonly type: 'merge'; readonly draft: MergeDraft }
+  | RunItem;
+
+/**
+ * What only a run can deal with: an owner that runs nothing leaves it where it is. `input` starts or steers a run,
+ * `answer` answers a call that waits for a person or a client, `abort` stops what the owner that it names is running.
+ */
+export type RunItem =
+  | { readonly type: 'input'; readonly drafts: readonly Draft[] }
+  | { readonly type: 'answer'; readonly toolCallId: string; readonly answer: Json }
+  | { readonly type: 'abort'; readonly owner: string; readonly reason: string };
+
+/** What a run made of an item of the inbox: the entries that take its place. */
+export interface Taken {
+  readonly id: string;
+  readonly drafts: readonly Draft[];
+}
+
+export interface InboxDraft {
+  readonly body: InboxBody;
+  /** The queue mode for what starts or steers a run; plain writes use `queue`. */
+  readonly mode?: string;
+  /** Who posted: `cli`, `user`, `agent`, `timer`, … */
+  readonly source?: string;
+  /** The same key posted twice is one item. */
+  readonly key?: string;
+}
+
+export interface InboxItem extends Required<Omit<InboxDraft, 'body'>> {
+  readonly id: string;
+  readonly body: InboxBody;
+  readonly queuedAt: number;
+}
+
+interface InboxRow {
+  readonly id: number;
+  readonly ulid: string;
+  readonly mode: string;
+  readonly source: string;
+  readonly key: string;
+  readonly body: string;
+  readonly queued_at: number;
+}
+
+/** What waits for the owner of a session, oldest first. */
+export function inboxItems({ db }: Pick<Writer, 'db'>, tape: TapeRow): InboxItem[] {
+  return db
+    .all<InboxRow>('SELECT * FROM inbox WHERE tape_id = @tape ORDER BY id', { tape: tape.id })
+    .map((row) => ({
+      id: row.ulid,
+      mode: row.mode,
+      source: row.source,
+      key: row.key,
+      body: JSON.parse(row.body) as InboxBody,
+      queuedAt: row.queued_at,
+    }));
+}
+
+/** Tapes that something was posted to, for the drain of every write-open. */
+export function tapesWithInbox({ db }: Pick<Writer, 'db'>): number[] {
+  return db.all<{ tape_id: number }>('SELECT DISTINCT tape_id FROM inbox').map((row) => row.tape_id);
+}
+
+/** Failures that say nothing of the item at hand: all of it waits for another drain, nothing is refused for them. */
+const notOfItem: ReadonlySet<TapeErrorCode> = new Set(['TAPE_FENCED', 'TAPE_IO', 'TAPE_LOCKED']);
+
+/**
+ * Does what the inbox asks, oldest first, and removes it, in the caller's transaction. An item that cannot be
+ * done leaves an `inbox/refused` or `merge/refused` event with the reason, so that nothing vanishes. What `later` names
+ * stays where it is. Returns how many were taken.
+ */
+export function drainInbox(
+  writer: Writer,
+  realm: string,
+  { tapeId, lease, later = [] }: { tapeId: number; lease: Lease; later?: readonly string[] },
+): number {
+  let taken = 0;
+  for (const item of inboxItems(writer, tapeById(writer.db, tapeId))) {
+    if (item.body.type !== 'append' && item.body.type !== 'merge') continue;
+    if (later.includes(item.id)) continue;
+    const tape = tapeById(writer.db, tapeId);
+    // A merge waits for a settled point: the open calls get their results, or their next run closes them.
+    if (item.body.type === 'merge' && tape.settled_seq !== tape.head_seq) continue;
+    try {
+      writer.db.savepoint(() => handle(writer, realm, { tapeId, lease, item }));
+    } catch (error) {
+      if (!(error instanceof TapeError) || notOfItem.has(error.code)) throw error;
+      writeEntries(writer, tapeById(writer.db, tapeId), [refusal(item, error)], lease.epoch);
+    }
+    removeItem(writer, item);
+    taken += 1;
+  }
+  return taken;
+}
+
+/**
+ * Appends what a run made of items and removes them, in the caller's transaction. One that is gone was taken before.
+ * Returns how many were there.
+ */
+export function takeItems(writer: Writer, tapeId: number, taken: readonly Taken[], lease: Lease): number {
+  const items = new Map(inboxItems(writer, tapeById(writer.db, tapeId)).map((item) => [item.id, item]));
+  let count = 0;
+  for (const { id, drafts } of taken) {
+    const item = items.get(id);
+    if (item === undefined) continue;
+    const whole = restoreBlobs(drafts, (hash) => loadBlob(writer.db, hash)) as readonly Draft[];
+    const entries = whole.flatMap(normalise).map((draft) => withOrigin(draft, item));
+    writeEntries(writer, tapeById(writer.db, tapeId), entries, lease.epoch);
+    removeItem(writer, item);
+    count += 1;
+  }
+  return count;
+}
+
+function removeItem({ db }: Writer, item: InboxItem): void {
+  crashPoint('inbox/handled');
+  db.run('DELETE FROM inbox WHERE ulid = @id', { id: item.id });
+  dropUnneeded(
+    db,
+    blobHashes(item.body).map((hash) => Buffer.from(hash, 'hex')),
+  );
+  crashPoint('inbox/removed');
+}
+
+/** Where an entry came from that somebody else than its session's owner asked for. */
+function withOrigin(draft: Draft, { source, mode, queuedAt }: InboxItem): Draft {
+  return { ...draft, meta: { source, mode, queued_at: new Date(queuedAt).toISOString(), ...draft.meta } };
+}
+
+/**
+ * Does what the inbox of a session holds in its owner's place, in the caller's transaction; false when somebody is
+ * writing the session.
+ */
+export function drainInPlaceOfOwner(writer: Writer, realm: string, tape: TapeRow): boolean {
+  const { db, sources } = writer;
+  if (liveLease(db, tape.id, sources.now()) !== undefined) return false;
+  const lease = acquireLease(db, tape, { owner: processOwner(sources.newId()), now: sources.now() });
+  crashPoint('inbox/ownerless-leased');
+  // What the drain appends can settle the tape, and then merges can be done that had to wait.
+  do {
+    drainInbox(writer, realm, { tapeId: tape.id, lease });
+    crashPoint('inbox/ownerless-drained');
+  } while (!releaseLease(db, tapeById(db, tape.id), lease));
+  crashPoint('inbox/ownerless-released');
+  return true;
+}
+
+function handle(
+  writer: Writer,
+  realm: string,
+  { tapeId, lease, item }: { tapeId: number; lease: Lease; item: InboxItem },
+): void {
+  const body = restoreBlobs(item.body, (hash) => loadBlob(writer.db, hash)) as InboxBody;
+  if (body.type === 'merge') {
+    const plan = planMerge(writer.db, realm, body.draft);
+    if (plan.into.id !== tapeId)
+      throw new TapeError(
+        'TAPE_CONFLICT',
+        `cannot merge '${plan.child.name}' into '${lease.session}': its parent is '${plan.into.name}'`,
+      );
+    if (mergeTape(writer, plan, body.draft, lease) === undefined)
+      throw new TapeError('TAPE_CONFLICT', `cannot merge '${body.draft.child}': it has moved`);
+    return;
+  }
+  if (body.type !== 'append') return;
+  const drafts = body.drafts.map((draft) => withOrigin(draft, item));
+  writeEntries(writer, tapeById(writer.db, tapeId), drafts, lease.epoch);
+}
+
+function refusal(item: InboxItem, error: TapeError): Draft {
+  const payload: Json = {
+    id: item.id,
+    source: item.source,
+    type: item.body.type,
+    code: error.code,
+    message: error.message,
+    ...(item.body.type === 'merge' && { child: item.body.draft.child }),
+  };
+  return { kind: 'event', name: item.body.type === 'merge' ? 'merge/refused' : 'inbox/refused', payload };
+}

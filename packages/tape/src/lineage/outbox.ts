@@ -1,0 +1,150 @@
+import { crashPoint } from '../crash-point.ts';
+import type { Seq } from '../entry/entry.ts';
+import { hex, sha256 } from '../entry/hash.ts';
+import { encodeJson } from '../entry/json.ts';
+import { tapeName } from '../entry/name.ts';
+import { TapeError } from '../errors.ts';
+import type { Db } from '../file/sqlite.ts';
+import type { Writer } from '../tape/append.ts';
+import { graphStatus, type TapeRow } from '../tape/tapes.ts';
+import {
+  encodeLine,
+  firstPrev,
+  type Journal,
+  type LineageLine,
+  type LineageType,
+  type LineIntention,
+  lineHash,
+} from './line.ts';
+
+/** What a fork is for. Stored, and shown to the child's model as its preamble (B11). */
+export interface Intention {
+  readonly nextSteps?: string;
+  readonly contextSummary?: string;
+  /** What to do when the child is done: `notify_parent` starts a turn of the parent after the merge. */
+  readonly triggerOnComplete?: string;
+}
+
+/** The facts of one act that the session's row does not hold. */
+export interface LineageEvent {
+  readonly type: LineageType;
+  /** The other session of the act: where a merge went. */
+  readonly into?: TapeRow;
+  /** Position of the act on the tape that it was written to. */
+  readonly seq?: Seq;
+  readonly range?: readonly [Seq, Seq] | null;
+  readonly intention?: Intention;
+  readonly parentHead?: Uint8Array;
+  readonly childHead?: Uint8Array;
+  readonly alias?: string;
+}
+
+/** Writes the one line of an act into the outbox, inside the act's own transaction (M6). */
+export function recordLineage({ db, sources }: Writer, tape: TapeRow, event: LineageEvent): number {
+  const last = db.get<{ g: number; hash: Uint8Array }>(
+    'SELECT g, hash FROM lineage WHERE g = (SELECT max(g) FROM lineage)',
+  );
+  const g = (last?.g ?? 0) + 1;
+  const eventId = sources.newId();
+  const line: LineageLine = {
+    v: 1,
+    g,
+    event_id: eventId,
+    type: event.type,
+    session_id: tape.name,
+    parent_session_id: tape.parent_name,
+    from_anchor: tape.from_anchor,
+    created_at: new Date(tape.created_at).toISOString(),
+    status: graphStatus(tape),
+    at: new Date(sources.now()).toISOString(),
+    session: tape.ulid,
+    parent: tape.parent_ulid,
+    tape: tapeName(tape.realm, tape.name, tape.incarnation),
+    kind: tape.kind,
+    ...(event.type === 'fork' && {
+      base: tape.base_seq,
+      ...(tape.spawn_key !== null && { spawn_key: tape.spawn_key }),
+    }),
+    ...(event.range !== undefined && { range: event.range }),
+    ...(event.intention !== undefined && { intention: lineIntention(event.intention) }),
+    ...(event.into !== undefined && { into: event.into.ulid, into_session_id: event.into.name }),
+    ...(event.seq !== undefined && { seq: event.seq }),
+    ...(event.parentHead !== undefined && { parent_head: hex(event.parentHead) }),
+    ...(event.childHead !== undefined && { child_head: hex(event.childHead) }),
+    ...(event.alias !== undefined && { alias: event.alias }),
+    lifecycle: tape.lifecycle,
+    ...(tape.task !== null && { task: tape.task }),
+    ...(tape.delivery !== null && { delivery: tape.delivery }),
+    prev: last === undefined ? firstPrev : hex(last.hash),
+  };
+  const text = encodeLine(line);
+  db.run(
+    `INSERT INTO lineage (g, event_id, type, tape_id, peer_id, seq, to_seq, line, hash)
+       VALUES (@g, @eventId, @type, @tape, @peer, @seq, @to, @text, @hash)`,
+    {
+      g,
+      eventId,
+      type: event.type,
+      tape: tape.id,
+      peer: event.into?.id ?? tape.parent_id,
+      seq: event.seq ?? null,
+      to: event.range?.[1] ?? null,
+      text,
+      hash: Buffer.from(lineHash(text), 'hex'),
+    },
+  );
+  crashPoint('lineage/row');
+  return g;
+}
+
+function lineIntention(intention: Intention): LineIntention {
+  const cut = (text: string) => text.slice(0, 200).toWellFormed();
+  return {
+    ...(intention.nextSteps !== undefined && { next_steps: cut(intention.nextSteps) }),
+    ...(intention.contextSummary !== undefined && { context_summary: cut(intention.contextSummary) }),
+    ...(intention.triggerOnComplete !== undefined && {
+      trigger_on_complete: cut(intention.triggerOnComplete),
+    }),
+    digest: sha256(encodeJson(intention, 'an intention')),
+  };
+}
+
+/**
+ * Brings the graph file up to date, under the write lock so that one process does it at a time. The file's own
+ * tail says where to go on: a line is written exactly once, whoever crashed where (R6).
+ * @throws GRAPH_DIVERGED when the file holds lines that this database never wrote.
+ */
+export function drainOutbox(db: Db, journal: Journal): void {
+  const waiting = db.get<{ g: number }>('SELECT max(g) AS g FROM lineage')?.g ?? 0;
+  const seen = journal.tail();
+  if (seen.g === waiting && !seen.torn && matches(db, seen)) return;
+  db.write(() => {
+    crashPoint('outbox/locked');
+    const tail = journal.tail();
+    if (!matches(db, tail))
+      throw new TapeError(
+        'GRAPH_DIVERGED',
+        `cannot go on with the graph file: its line ${tail.g} is not the one that the database recorded`,
+        { data: { g: tail.g } },
+      );
+    for (let after = tail.g; ; ) {
+      const rows = db.all<{ g: number; line: string }>(
+        'SELECT g, line FROM lineage WHERE g > @after ORDER BY g LIMIT 1000',
+        { after },
+      );
+      if (rows.length > 0 || (tail.torn && after === tail.g)) {
+        crashPoint('outbox/before-append');
+        journal.append(rows.map((row) => row.line));
+        crashPoint('outbox/appended');
+      }
+      if (rows.length < 1000) return;
+      after = rows.at(-1)?.g ?? after;
+    }
+  });
+}
+
+function matches(db: Db, tail: { readonly g: number; readonly hash: string }): boolean {
+  if (tail.g === 0) return true;
+  const row = db.get<{ hash: Uint8Array }>('SELECT hash FROM lineage WHERE g = @g', { g: tail.g });
+  return row !== undefined && hex(row.hash) === tail.hash;
+}

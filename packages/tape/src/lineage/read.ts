@@ -1,0 +1,52 @@
+import { TapeError } from '../errors.ts';
+import type { Db } from '../file/sqlite.ts';
+import type { Ref } from '../tape/tapes.ts';
+import type { LineageLine, LineageType } from './line.ts';
+
+/** Which lines of the lineage to read. */
+export interface LineageQuery {
+  /** Only lines about this session: of a merge, the child. */
+  readonly session?: Ref;
+  readonly types?: readonly LineageType[];
+  /** The number of the first line. */
+  readonly from?: number;
+}
+
+const pageRows = 256;
+
+/**
+ * The lines that the acts of this database recorded, in order, a page at a time. `tape` is the row id of the session that
+ * they are about.
+ */
+export function* readLineage(
+  db: Db,
+  { tape, types, from = 1 }: Omit<LineageQuery, 'session'> & { readonly tape?: number | undefined },
+): Generator<LineageLine> {
+  const about = tape === undefined ? '' : 'AND tape_id = @tape';
+  const typed = types === undefined ? '' : 'AND type IN (SELECT value FROM json_each(@types))';
+  for (let after = from - 1; ; ) {
+    const rows = db.all<{ g: number; line: string }>(
+      `SELECT g, line FROM lineage WHERE g > @after ${about} ${typed} ORDER BY g LIMIT @limit`,
+      {
+        after,
+        limit: pageRows,
+        ...(tape !== undefined && { tape }),
+        ...(types !== undefined && { types: JSON.stringify(types) }),
+      },
+    );
+    for (const { g, line } of rows) yield parseLine(g, line);
+    if (rows.length < pageRows) return;
+    after = rows.at(-1)?.g ?? after;
+  }
+}
+
+function parseLine(g: number, line: string): LineageLine {
+  try {
+    return JSON.parse(line) as LineageLine;
+  } catch (cause) {
+    throw new TapeError('TAPE_CORRUPT', `cannot read line ${g} of the lineage: it is not JSON`, {
+      data: { g },
+      cause,
+    });
+  }
+}

@@ -1,0 +1,91 @@
+import type { Artifact } from '../entry/artifact.ts';
+import type { Draft } from '../entry/entry.ts';
+import { hex, sha256 } from '../entry/hash.ts';
+import type { Json, JsonObject } from '../entry/json.ts';
+import type { InboxDraft } from '../inbox/inbox.ts';
+import type { Task } from '../tape/tapes.ts';
+import { mergeBlock, mergeSource } from './block.ts';
+import type { ConflictReport } from './conflicts.ts';
+import type { MergeDraft, MergePlan } from './plan.ts';
+
+/** The mark of a merge on the parent's tape. */
+export function mergeMark(
+  plan: MergePlan,
+  draft: MergeDraft,
+  { key, report, gap, status }: { key: string; report: ConflictReport; gap: number; status: Task },
+): Draft {
+  const { child, range, childHead, collected } = plan;
+  const state: JsonObject = {
+    child: child.ulid,
+    session: child.name,
+    range,
+    child_head: hex(childHead),
+    status,
+    strategy: draft.strategy ?? 'result',
+    result_digest: sha256(draft.text ?? collected.text),
+    duration_ms: collected.durationMs,
+    ...(collected.usage !== undefined && { usage: collected.usage }),
+    ...(draft.reason !== undefined && { reason: draft.reason }),
+    ...(draft.asked !== undefined && { asked: draft.asked }),
+    ...(isPartial(status) && { partial: true }),
+    complete: report.complete,
+    conflicts: report.conflicts as unknown as Json,
+    ...(artifactIn(plan) as JsonObject),
+    gap,
+  };
+  return { kind: 'anchor', mark: 'anchor', name: `merge/${child.name}`, payload: { state }, key };
+}
+
+/** Whether a child was stopped before it had done what it was for. */
+function isPartial(status: Task): boolean {
+  return status === 'halted' || status === 'timed_out' || status === 'aborted';
+}
+
+/** What makes the parent look at a result that it did not wait for. */
+export function noticeOf({ child, childHead }: MergePlan, status: Task): InboxDraft {
+  const key = `notify:${child.ulid}:${hex(childHead)}`;
+  const text = `Session ${child.name}, which you started, has ended (${status}). Its report is above.`;
+  const payload = { role: 'user', content: [{ type: 'text', text }] };
+  const drafts: Draft[] = [
+    { kind: 'message', payload, meta: { source: 'agent', child: child.ulid }, key: `u:${key}` },
+  ];
+  return { body: { type: 'input', drafts }, mode: 'followup', source: 'agent', key };
+}
+
+/** The artifact that a child recorded, if it did. */
+export function artifactIn({ collected: { recorded } }: MergePlan): { readonly artifact?: Artifact } {
+  return recorded === undefined ? {} : { artifact: recorded.artifact };
+}
+
+/** What the parent's model is told of a child; nothing of one that is discarded. */
+export function mergeMessage(
+  { child, range, childHead, collected }: MergePlan,
+  draft: MergeDraft,
+  status: Task,
+): Draft[] {
+  if (draft.strategy === 'discard') return [];
+  const place = { child: child.name, fromAnchor: child.from_anchor, range };
+  const text = mergeBlock({
+    ...place,
+    status,
+    partial: isPartial(status),
+    childHead: hex(childHead),
+    text: draft.text ?? collected.text,
+    textSeq: draft.text === undefined ? collected.textSeq : undefined,
+    charsMax: draft.charsMax,
+  });
+  return [
+    {
+      kind: 'message',
+      payload: { role: 'user', content: [{ type: 'text', text }] },
+      meta: {
+        source: 'merge',
+        child: child.ulid,
+        session: child.name,
+        from: mergeSource(place),
+        ...(draft.context === false && { context: false }),
+        ...(draft.usage !== undefined && { usage: draft.usage }),
+      },
+    },
+  ];
+}

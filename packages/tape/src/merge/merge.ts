@@ -1,0 +1,234 @@
+import { crashPoint } from '../crash-point.ts';
+import type { Artifact } from '../entry/artifact.ts';
+import type { Draft, Seq } from '../entry/entry.ts';
+import { hex } from '../entry/hash.ts';
+import { TapeError } from '../errors.ts';
+import { recordLineage } from '../lineage/outbox.ts';
+import { type Writer, writeEntries } from '../tape/append.ts';
+import { type Lease, liveLease, ownerOf, writeEpoch } from '../tape/lease.ts';
+import { postItem } from '../tape/post.ts';
+import { type TapeRow, type Task, tapeById } from '../tape/tapes.ts';
+import { type ConflictReport, findConflicts, touchMerged } from './conflicts.ts';
+import { artifactIn, mergeMark, mergeMessage, noticeOf } from './drafts.ts';
+import type { MergeDraft, MergePlan } from './plan.ts';
+import { delivered, repeatMerge, visibleMerge } from './receipt.ts';
+
+/** The receipt of a merge. */
+export interface Merged extends ConflictReport {
+  readonly parent: string;
+  readonly child: string;
+  readonly state: 'merged' | 'discarded';
+  /** Position of the merge's anchor on the parent's tape. */
+  readonly seq: Seq;
+  /** The child's positions that it covers, both ends included. */
+  readonly range: readonly [Seq, Seq];
+  /** The merge was there already: nothing was written. */
+  readonly repeated: boolean;
+  /** What the child did in its worktree. */
+  readonly artifact?: Artifact;
+  readonly graphLagging?: true;
+}
+
+/** A merge as it is asked for, and what reading its child gave. */
+export interface PlannedMerge {
+  readonly draft: MergeDraft;
+  readonly plan: MergePlan;
+}
+
+/**
+ * Writes merges, all or none, in the caller's transaction; `undefined`, and nothing written, when a child has moved
+ * since its plan was made.
+ * @throws what `mergeTape` throws, and TAPE_CONFLICT for a child that another merge of the batch goes into
+ */
+export function mergeTapes(
+  writer: Writer,
+  planned: readonly PlannedMerge[],
+  lease: Lease | undefined,
+): Merged[] | undefined {
+  const moved = ({ child }: MergePlan) => tapeById(writer.db, child.id).head_seq !== child.head_seq;
+  if (planned.some(({ plan }) => moved(plan))) return undefined;
+  return planned.map(({ plan, draft }) => {
+    // A child merged twice in one batch has moved nothing of its own: its plan still holds.
+    const merged = mergeTape(writer, plan, draft, lease);
+    if (merged === undefined)
+      throw new TapeError('TAPE_CONFLICT', `cannot merge '${draft.child}': the same batch merges into it`);
+    return merged;
+  });
+}
+
+/** A merge that is there already, or what is to be written for one. */
+export type MergeDecision =
+  | { readonly repeated: Merged }
+  | {
+      readonly repeated?: undefined;
+      readonly child: TapeRow;
+      readonly into: TapeRow;
+      readonly epoch: number;
+      readonly report: ConflictReport;
+      readonly drafts: readonly Draft[];
+    };
+
+/**
+ * Writes a merge at the end of the parent's tape: the mark `merge/{child}` and one message, with the line in the
+ * lineage; on the child nothing. Runs in the caller's transaction; `undefined` when the child has
+ * moved since the plan was made.
+ * @throws what `decideMerge` throws, and TAPE_BAD_ENTRY
+ */
+export function mergeTape(
+  writer: Writer,
+  plan: MergePlan,
+  draft: MergeDraft,
+  lease: Lease | undefined,
+): Merged | undefined {
+  const decided = decideMerge(writer, plan, draft, lease);
+  if (decided === undefined || decided.repeated !== undefined) return decided?.repeated;
+  const { db, sources } = writer;
+  const { child, into, epoch, report, drafts } = decided;
+  const discard = draft.strategy === 'discard';
+  const { tape: after, seqs } = writeEntries(writer, into, drafts, epoch);
+  const seq = seqs[0] ?? after.head_seq;
+  crashPoint('merge/entries');
+  // In the same act: a result is told once, whoever dies after it (D520).
+  if (draft.notify === true && !discard)
+    postItem(writer, after, noticeOf(plan, statusOf(writer, child, draft)));
+  touchMerged(db, plan, { seq, discard });
+  crashPoint('merge/touches');
+  db.run('UPDATE tape SET delivery = @delivery, merged_at = @now, updated_at = @now WHERE id = @id', {
+    id: child.id,
+    delivery: discard ? 'discarded' : 'merged',
+    now: sources.now(),
+  });
+  crashPoint('merge/delivery');
+  recordLineage(writer, tapeById(db, child.id), {
+    type: discard ? 'discard' : 'merge',
+    into: after,
+    seq,
+    range: plan.range,
+    parentHead: after.head_hash,
+    childHead: plan.childHead,
+  });
+  crashPoint('merge/lineage');
+  return receiptOf(plan, draft, { seq, report });
+}
+
+/**
+ * Decides on a merge, as things stand: it is there already, or these entries are to be written. Reads only; `undefined`
+ * when the child has moved since the plan was made.
+ * @throws TAPE_BUSY, TAPE_UNSETTLED, TAPE_CONFLICT, TAPE_ARCHIVED, TAPE_FENCED
+ */
+export function decideMerge(
+  writer: Writer,
+  plan: MergePlan,
+  draft: MergeDraft,
+  lease: Lease | undefined,
+): MergeDecision | undefined {
+  const { db, sources } = writer;
+  const child = tapeById(db, plan.child.id);
+  const into = tapeById(db, plan.into.id);
+  if (child.head_seq !== plan.child.head_seq) return undefined;
+  const key = mergeKey(plan);
+  const before = visibleMerge(writer, into, key);
+  if (before.receipt !== undefined)
+    return { repeated: repeatMerge(writer, { child, into, draft, seq: before.receipt }) };
+  checkMergeable(writer, child, into, draft);
+  const epoch = writeEpoch(db, into, { lease, now: sources.now() });
+  if (into.settled_seq !== into.head_seq)
+    throw new TapeError(
+      'TAPE_UNSETTLED',
+      `cannot merge '${child.name}' into '${into.name}': tool calls of '${into.name}' have no result yet`,
+      { data: { parent: into.name, settled: into.settled_seq } },
+    );
+  const report = findConflicts(db, plan, draft);
+  if (draft.onConflict === 'refuse' && (report.conflicts.length > 0 || !report.complete))
+    throw refuse(child, into, report);
+  const status = statusOf(writer, child, draft);
+  const gap = into.head_seq - plan.base;
+  const drafts = [
+    mergeMark(plan, draft, { key: before.key, report, gap, status }),
+    ...mergeMessage(plan, draft, status),
+  ];
+  return { child, into, epoch, report, drafts };
+}
+
+/** The receipt of a merge whose mark stands, or would stand, at a position. */
+export function receiptOf(
+  plan: MergePlan,
+  draft: MergeDraft,
+  { seq, report }: { readonly seq: Seq; readonly report: ConflictReport },
+): Merged {
+  const { child, into, range } = plan;
+  return {
+    parent: into.name,
+    child: child.name,
+    state: draft.strategy === 'discard' ? 'discarded' : 'merged',
+    seq,
+    range,
+    repeated: false,
+    ...report,
+    ...artifactIn(plan),
+  };
+}
+
+/** The receipt of a merge that is there, and that its parent sees, for the child as it stands; nothing when there is none. */
+export function mergedBefore(db: Writer['db'], plan: MergePlan, draft: MergeDraft): Merged | undefined {
+  const [child, into] = [tapeById(db, plan.child.id), tapeById(db, plan.into.id)];
+  const { receipt: seq } = visibleMerge({ db }, into, mergeKey(plan));
+  return seq === undefined ? undefined : repeatMerge({ db }, { child, into, draft, seq });
+}
+
+function mergeKey({ child, childHead }: MergePlan): string {
+  const head = hex(childHead);
+  return `merge:${child.ulid}:${head}`;
+}
+
+function checkMergeable({ db, sources }: Writer, child: TapeRow, into: TapeRow, draft: MergeDraft): void {
+  const act =
+    draft.strategy === 'discard' ? `discard '${child.name}'` : `merge '${child.name}' into '${into.name}'`;
+  const because = (why: string, data: Record<string, unknown> = {}) => ({
+    message: `cannot ${act}: ${why}`,
+    data: { parent: into.name, child: child.name, ...data },
+  });
+  const fail = (code: TapeError['code'], { message, data }: ReturnType<typeof because>) =>
+    new TapeError(code, message, { data });
+  if (child.delivery !== null && (child.delivery === 'discarded') !== (draft.strategy === 'discard'))
+    throw delivered(child, into, child.delivery);
+  if (closed.has(into.lifecycle))
+    throw fail(
+      'TAPE_ARCHIVED',
+      because(`'${into.name}' is ${into.lifecycle}`, { lifecycle: into.lifecycle }),
+    );
+  if (draft.force === true) return;
+  const held = liveLease(db, child.id, sources.now());
+  if (held !== undefined)
+    throw fail(
+      'TAPE_BUSY',
+      because(`it is still running, in process ${held.pid ?? 'unknown'}`, { owner: ownerOf(held) }),
+    );
+  if (child.settled_seq !== child.head_seq)
+    throw fail(
+      'TAPE_UNSETTLED',
+      because(`tool calls after ${child.name}@${child.settled_seq} have no result yet`, {
+        settled: child.settled_seq,
+      }),
+    );
+}
+
+/** Where in its life a session takes nothing in. */
+const closed: ReadonlySet<TapeRow['lifecycle']> = new Set(['archived', 'destroyed', 'purged']);
+
+function refuse(child: TapeRow, into: TapeRow, report: ConflictReport): TapeError {
+  const why =
+    report.conflicts.length > 0
+      ? `both wrote ${report.conflicts.map(({ what }) => what).join(', ')}`
+      : 'a tool that does not declare its files ran, so conflicts cannot be ruled out';
+  return new TapeError('TAPE_CONFLICT', `cannot merge '${child.name}' into '${into.name}': ${why}`, {
+    data: { parent: into.name, child: child.name, ...report },
+  });
+}
+
+function statusOf({ db, sources }: Writer, child: TapeRow, draft: MergeDraft): Task {
+  if (draft.status !== undefined) return draft.status;
+  if (child.task !== 'running') return child.task ?? 'completed';
+  // A child that says it is running while nobody runs it was left behind by a crash.
+  return liveLease(db, child.id, sources.now()) === undefined ? 'orphaned' : 'running';
+}

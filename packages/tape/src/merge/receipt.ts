@@ -1,0 +1,99 @@
+import type { Artifact } from '../entry/artifact.ts';
+import type { Seq } from '../entry/entry.ts';
+import { sha256 } from '../entry/hash.ts';
+import { isObject } from '../entry/json.ts';
+import { TapeError } from '../errors.ts';
+import type { Writer } from '../tape/append.ts';
+import { hiddenBy } from '../tape/interval.ts';
+import { needEntry } from '../tape/read.ts';
+import type { TapeRow } from '../tape/tapes.ts';
+import type { Conflict } from './conflicts.ts';
+import type { Merged } from './merge.ts';
+import type { MergeDraft } from './plan.ts';
+
+/** The key to write under, and the position of the same merge if the parent still sees it. */
+export function visibleMerge(
+  { db }: Pick<Writer, 'db'>,
+  into: TapeRow,
+  key: string,
+): { key: string; receipt?: Seq } {
+  let candidate = key;
+  for (;;) {
+    const row = db.get<{ seq: Seq }>('SELECT seq FROM entry WHERE tape_id = @id AND key = @candidate', {
+      id: into.id,
+      candidate,
+    });
+    if (row === undefined) return { key: candidate };
+    const hidden = hiddenBy(db, into, row.seq);
+    if (hidden === undefined) return { key: candidate, receipt: row.seq };
+    candidate = `${key}:${hidden}`;
+  }
+}
+
+/** The receipt of a merge whose anchor was redacted: what the lineage says of it. */
+function mergedByLine(
+  db: Writer['db'],
+  { child, into, seq }: { child: TapeRow; into: TapeRow; seq: Seq },
+): Merged {
+  const row = db.get<{ type: string; first: Seq; last: Seq }>(
+    `SELECT type, line ->> '$.range[0]' AS first, line ->> '$.range[1]' AS last FROM lineage
+       WHERE tape_id = @child AND peer_id = @into AND seq = @seq AND type IN ('merge', 'discard')`,
+    { child: child.id, into: into.id, seq },
+  );
+  return {
+    parent: into.name,
+    child: child.name,
+    state: row?.type === 'discard' ? 'discarded' : 'merged',
+    seq,
+    range: [row?.first ?? child.base_seq + 1, row?.last ?? child.head_seq],
+    repeated: true,
+    complete: false,
+    conflicts: [],
+  };
+}
+
+/**
+ * The receipt of a merge that is there already.
+ * @throws TAPE_CONFLICT when another strategy or result is asked for
+ */
+export function repeatMerge(
+  { db }: Pick<Writer, 'db'>,
+  { child, into, draft, seq }: { child: TapeRow; into: TapeRow; draft: MergeDraft; seq: Seq },
+): Merged {
+  const { payload } = needEntry(db, into, seq);
+  if (payload === null) return mergedByLine(db, { child, into, seq });
+  const state = isObject(payload) && isObject(payload.state) ? payload.state : {};
+  const strategy = String(state.strategy);
+  if ((strategy === 'discard') !== (draft.strategy === 'discard'))
+    throw delivered(child, into, strategy === 'discard' ? 'discarded' : 'merged');
+  const other =
+    (draft.strategy !== undefined && draft.strategy !== strategy) ||
+    (draft.text !== undefined && sha256(draft.text) !== state.result_digest);
+  if (other)
+    throw new TapeError(
+      'TAPE_CONFLICT',
+      `cannot merge '${child.name}' into '${into.name}' again: ${into.name}@${seq} has it with another ${
+        draft.strategy !== undefined && draft.strategy !== strategy ? 'strategy' : 'result'
+      }`,
+      { data: { parent: into.name, child: child.name, seq } },
+    );
+  return {
+    parent: into.name,
+    child: child.name,
+    state: strategy === 'discard' ? 'discarded' : 'merged',
+    seq,
+    range: state.range as unknown as [Seq, Seq],
+    repeated: true,
+    complete: state.complete === true,
+    conflicts: (state.conflicts ?? []) as unknown as Conflict[],
+    ...(isObject(state.artifact) && { artifact: state.artifact as unknown as Artifact }),
+  };
+}
+
+/** What was discarded is not merged later, and the other way round (D510). */
+export function delivered(child: TapeRow, into: TapeRow, how: string): TapeError {
+  const act = how === 'merged' ? `discard '${child.name}'` : `merge '${child.name}' into '${into.name}'`;
+  return new TapeError('TAPE_CONFLICT', `cannot ${act}: it is ${how} already`, {
+    data: { parent: into.name, child: child.name },
+  });
+}

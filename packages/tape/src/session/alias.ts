@@ -1,0 +1,36 @@
+import { crashPoint } from '../crash-point.ts';
+import { checkName } from '../entry/name.ts';
+import { TapeError } from '../errors.ts';
+import { recordLineage } from '../lineage/outbox.ts';
+import type { Writer } from '../tape/append.ts';
+import { findTape, type TapeRow } from '../tape/tapes.ts';
+
+/**
+ * Gives a session another name (N19), with its line in the lineage, in the caller's transaction. An alias that it has
+ * already changes nothing.
+ * @throws TAPE_BAD_NAME, TAPE_EXISTS when the alias means another session
+ */
+export function aliasTape(
+  writer: Writer,
+  realm: string,
+  { tape, alias, reason }: { readonly tape: TapeRow; readonly alias: string; readonly reason: string },
+): void {
+  checkName(alias);
+  const taken = findTape(writer.db, realm, alias);
+  if (taken?.id === tape.id) return;
+  if (taken !== undefined)
+    throw new TapeError(
+      'TAPE_EXISTS',
+      `cannot alias '${alias}' to '${tape.name}': it means '${taken.name}'`,
+      { data: { alias, session: taken.name } },
+    );
+  const g = recordLineage(writer, tape, { type: 'alias', alias });
+  crashPoint('alias/lineage');
+  writer.db.run('INSERT INTO alias (alias, tape_id, reason, g) VALUES (@alias, @tape, @reason, @g)', {
+    alias,
+    tape: tape.id,
+    reason,
+    g,
+  });
+  crashPoint('alias/row');
+}

@@ -1,0 +1,179 @@
+import { crashPoint } from '../crash-point.ts';
+import type { Draft } from '../entry/entry.ts';
+import { genesisHash } from '../entry/hash.ts';
+import { checkName, quote } from '../entry/name.ts';
+import { TapeError } from '../errors.ts';
+import { recordLineage } from '../lineage/outbox.ts';
+import { type Writer, writeEntries } from '../tape/append.ts';
+import { anchorExists } from '../tape/point.ts';
+import { findTape, type Lifecycle, type TapeRow, type Task, tapeById, tapeByName } from '../tape/tapes.ts';
+
+/** What a new session is made with. */
+export interface SessionInit {
+  readonly kind?: string;
+  readonly title?: string;
+  readonly ephemeral?: boolean;
+}
+
+interface Identity {
+  readonly name: string;
+  readonly kind: string;
+  readonly parent?: TapeRow;
+  readonly spawnKey?: string;
+  readonly requestHash?: Uint8Array;
+  readonly fromSeq?: number;
+  readonly fromAnchor?: string;
+  readonly floor: number;
+  readonly base: number;
+  readonly baseHash: Uint8Array;
+  readonly lifecycle?: Lifecycle | 'staging';
+  readonly title?: string | undefined;
+  readonly ephemeral?: boolean | undefined;
+  readonly deliver?: string | undefined;
+  readonly spawnCall?: string | undefined;
+  readonly task?: Task | undefined;
+}
+
+/** Inserts a tape that is empty but for what it inherits; where a name was used before, as its next incarnation. */
+export function insertTape({ db, sources }: Writer, realm: string, ulid: string, tape: Identity): TapeRow {
+  const now = sources.now();
+  const id = db.insert(
+    `INSERT INTO tape (ulid, realm, name, incarnation, kind, parent_id, spawn_key, request_hash, from_seq, from_anchor,
+         floor_seq, base_seq, base_hash, head_seq, head_hash, settled_seq, lifecycle, task, title, ephemeral, deliver,
+         spawn_call, created_at, updated_at)
+       VALUES (@ulid, @realm, @name,
+         (SELECT coalesce(max(incarnation), 0) + 1 FROM tape WHERE realm = @realm AND name = @name), @kind, @parent, @spawnKey, @requestHash, @fromSeq, @fromAnchor,
+         @floor, @base, @baseHash, @base, @baseHash, @base, @lifecycle, @task, @title, @ephemeral, @deliver,
+         @spawnCall, @now, @now)`,
+    {
+      ulid,
+      realm,
+      name: tape.name,
+      kind: tape.kind,
+      parent: tape.parent?.id ?? null,
+      spawnKey: tape.spawnKey ?? null,
+      requestHash: tape.requestHash ?? null,
+      fromSeq: tape.fromSeq ?? null,
+      fromAnchor: tape.fromAnchor ?? null,
+      floor: tape.floor,
+      base: tape.base,
+      baseHash: tape.baseHash,
+      lifecycle: tape.lifecycle ?? 'active',
+      task: tape.task ?? null,
+      title: tape.title ?? null,
+      ephemeral: tape.ephemeral === true ? 1 : 0,
+      deliver: tape.deliver ?? null,
+      spawnCall: tape.spawnCall ?? null,
+      now,
+    },
+  );
+  return tapeById(db, id);
+}
+
+/** The mark at seq 1 of every root. */
+const sessionStart: Draft = { kind: 'anchor', mark: 'anchor', name: 'session/start', payload: { state: {} } };
+
+/** Makes a root tape with its first entry; without the line in the lineage, which a staged one gets later. */
+export function createRoot(
+  writer: Writer,
+  realm: string,
+  name: string,
+  init: SessionInit & { lifecycle?: 'staging' } = {},
+): TapeRow {
+  const ulid = writer.sources.newId();
+  const { kind = 'session', title, ephemeral, lifecycle } = init;
+  const tape = insertTape(writer, realm, ulid, {
+    name,
+    kind,
+    floor: 0,
+    base: 0,
+    baseHash: genesisHash(ulid),
+    title,
+    ephemeral,
+    ...(lifecycle !== undefined && { lifecycle }),
+  });
+  crashPoint('session/tape');
+  const written = writeEntries(writer, tape, [sessionStart]);
+  crashPoint('session/entries');
+  return written.tape;
+}
+
+/**
+ * The session of a name, made if there is none (B2, D501).
+ * @throws TAPE_BAD_NAME; TAPE_EXISTS when the name reads as a point of an existing session, or is taken by an alias.
+ */
+export function ensureSession(
+  writer: Writer,
+  realm: string,
+  name: string,
+  init: SessionInit = {},
+): { tape: TapeRow; created: boolean } {
+  checkName(name);
+  const existing = tapeByName(writer.db, realm, name);
+  // An import that was not finished holds no name: what is made now is the next incarnation.
+  if (existing !== undefined && existing.lifecycle !== 'staging') return { tape: existing, created: false };
+  checkFree(writer, realm, name);
+  const tape = createRoot(writer, realm, name, init);
+  recordLineage(writer, tape, { type: 'session', childHead: tape.head_hash });
+  crashPoint('session/lineage');
+  return { tape, created: true };
+}
+
+/** A new name must not already mean something else: an alias, or a point of an existing session. */
+export function checkFree({ db }: Writer, realm: string, name: string): void {
+  if (db.get('SELECT 1 FROM alias WHERE alias = @name', { name }) !== undefined)
+    throw new TapeError('TAPE_EXISTS', `cannot create ${quote(name)}: it is an alias of another session`);
+  for (let at = name.lastIndexOf('@'); at > 0; at = name.lastIndexOf('@', at - 1)) {
+    const tape = findTape(db, realm, name.slice(0, at));
+    const point = name.slice(at + 1);
+    if (tape === undefined) continue;
+    if (/^\d+$/.test(point) || point === 'head' || anchorExists(db, tape, point))
+      throw new TapeError(
+        'TAPE_EXISTS',
+        `cannot create ${quote(name)}: it reads as the point ${quote(point)} of session '${tape.name}'`,
+      );
+  }
+}
+
+/** Sets where a session is in its life, with a line in the lineage; nothing when it is there already. */
+export function setLifecycle(
+  writer: Writer,
+  tape: TapeRow,
+  { lifecycle, epoch }: { readonly lifecycle: Lifecycle; readonly epoch: number },
+): TapeRow {
+  const type = lifecycle === 'archived' ? 'archive' : 'status';
+  return setState(writer, tape, { column: 'lifecycle', value: lifecycle, type, epoch });
+}
+
+/** Sets how a child's run stands, with a line in the lineage. Only runs do this. */
+export function setTask(
+  writer: Writer,
+  tape: TapeRow,
+  { task, epoch }: { readonly task: Task; readonly epoch: number },
+): TapeRow {
+  return setState(writer, tape, { column: 'task', value: task, type: 'status', epoch });
+}
+
+interface StateChange {
+  readonly column: 'lifecycle' | 'task';
+  readonly value: Lifecycle | Task;
+  readonly type: 'archive' | 'status';
+  /** The epoch to write under. */
+  readonly epoch: number;
+}
+
+function setState(writer: Writer, tape: TapeRow, { column, value, type, epoch }: StateChange): TapeRow {
+  if (tape[column] === value) return tape;
+  // The epoch moves on as with any act without a lease: an owner whose time had run out writes no more.
+  writer.db.run(`UPDATE tape SET ${column} = @value, epoch = @epoch, updated_at = @now WHERE id = @id`, {
+    id: tape.id,
+    value,
+    epoch,
+    now: writer.sources.now(),
+  });
+  crashPoint('status/row');
+  const changed = tapeById(writer.db, tape.id);
+  recordLineage(writer, changed, { type, childHead: changed.head_hash });
+  crashPoint('status/lineage');
+  return changed;
+}

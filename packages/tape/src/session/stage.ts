@@ -1,0 +1,90 @@
+import { crashPoint } from '../crash-point.ts';
+import type { Draft } from '../entry/entry.ts';
+import { checkName, quote } from '../entry/name.ts';
+import { TapeError } from '../errors.ts';
+import { recordLineage } from '../lineage/outbox.ts';
+import { type Writer, writeEntries } from '../tape/append.ts';
+import { type TapeRow, tapeById, tapeByName } from '../tape/tapes.ts';
+import { checkFree, createRoot, type SessionInit } from './session.ts';
+
+/** What a staged session is made with. */
+export interface StageInit extends SessionInit {
+  /** The keys of all that is to be imported: what an earlier import left under the name is taken up only if it fits. */
+  readonly keys?: readonly string[];
+}
+
+/**
+ * A staged session is written in as many transactions as its size asks for and seen by nobody, until one last
+ * transaction publishes it with its lineage: an import is all there or not there. Staging the same
+ * name again goes on where a crash left off, since its entries have keys.
+ * @throws TAPE_BAD_NAME, TAPE_EXISTS
+ */
+export function stageTape(writer: Writer, realm: string, name: string, init: StageInit = {}): TapeRow {
+  checkName(name);
+  const existing = tapeByName(writer.db, realm, name);
+  if (existing?.lifecycle === 'staging' && isBegunBy(writer, existing, init.keys)) return existing;
+  if (existing !== undefined && existing.lifecycle !== 'staging')
+    throw new TapeError('TAPE_EXISTS', `cannot import into ${quote(name)}: the session exists`, {
+      data: { session: name },
+    });
+  checkFree(writer, realm, name);
+  return createRoot(writer, realm, name, { ...init, lifecycle: 'staging' });
+}
+
+/** Whether all that a staged tape holds is of the import at hand; one that something else left is let lie. */
+function isBegunBy({ db }: Writer, staged: TapeRow, keys: readonly string[] | undefined): boolean {
+  if (keys === undefined) return true;
+  const known = new Set(keys.map((key) => `u:${key}`));
+  return db
+    .all<{ key: string }>('SELECT key FROM entry WHERE tape_id = @id AND key IS NOT NULL', { id: staged.id })
+    .every(({ key }) => known.has(key));
+}
+
+/** A staged session by its ULID. */
+function needStaged({ db }: Writer, id: string): TapeRow {
+  const row = db.get<{ id: number }>(`SELECT id FROM tape WHERE ulid = @id AND lifecycle = 'staging'`, {
+    id,
+  });
+  if (row === undefined)
+    throw new TapeError('TAPE_NO_SESSION', `cannot find staged session ${quote(id)}`, {
+      data: { session: id },
+    });
+  return tapeById(db, row.id);
+}
+
+export function appendStaged(
+  writer: Writer,
+  id: string,
+  drafts: readonly Draft[],
+): ReturnType<typeof writeEntries> {
+  return writeEntries(writer, needStaged(writer, id), drafts);
+}
+
+/**
+ * Makes staged sessions visible, each with its line in the lineage, in the caller's transaction. Publishing again
+ * changes nothing.
+ */
+export function publishTapes(writer: Writer, ids: readonly string[]): TapeRow[] {
+  return ids.map((id) => {
+    const published = writer.db.get<{ id: number }>(
+      `SELECT id FROM tape WHERE ulid = @id AND lifecycle <> 'staging'`,
+      { id },
+    );
+    if (published !== undefined) return tapeById(writer.db, published.id);
+    const staged = needStaged(writer, id);
+    if (tapeByName(writer.db, staged.realm, staged.name)?.id !== staged.id)
+      throw new TapeError(
+        'TAPE_EXISTS',
+        `cannot publish ${quote(staged.name)}: the name was taken meanwhile`,
+        {
+          data: { session: staged.name },
+        },
+      );
+    writer.db.run(`UPDATE tape SET lifecycle = 'active' WHERE id = @id`, { id: staged.id });
+    crashPoint('publish/visible');
+    const tape = tapeById(writer.db, staged.id);
+    recordLineage(writer, tape, { type: 'session', childHead: tape.head_hash });
+    crashPoint('publish/lineage');
+    return tape;
+  });
+}

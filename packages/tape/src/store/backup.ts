@@ -1,0 +1,32 @@
+import { TapeError } from '../errors.ts';
+import { dropDraft, keepDraft, newDraft } from '../file/draft-file.ts';
+import { cannotOpen } from '../file/place.ts';
+import type { Db } from '../file/sqlite.ts';
+
+/**
+ * Copies a database that is in use to a new file, checks the copy, and only then gives it its name: there is a whole
+ * backup or none (M12). Mode 0600 from the beginning; an existing file is never replaced.
+ * @throws TAPE_EXISTS, TAPE_CORRUPT when the copy does not verify, TAPE_IO
+ */
+export async function backupTo(
+  db: Db,
+  file: string,
+  check: (copy: string) => Iterable<{ readonly message: string }>,
+): Promise<void> {
+  let draft: string | undefined;
+  try {
+    draft = newDraft(file);
+    await db.backup(draft);
+    for (const problem of check(draft))
+      throw new TapeError(
+        'TAPE_CORRUPT',
+        `cannot back up to '${file}': the copy does not verify: ${problem.message}`,
+      );
+    keepDraft(draft, file);
+  } catch (error) {
+    if (error instanceof TapeError) throw error;
+    throw cannotOpen(file, (error as Error).message, error);
+  } finally {
+    if (draft !== undefined) dropDraft(draft);
+  }
+}

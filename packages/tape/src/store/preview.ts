@@ -1,0 +1,90 @@
+import { encodeDraft } from '../entry/encode.ts';
+import type { Draft, EntryKind, Seq } from '../entry/entry.ts';
+import { chooseName, decideFork, type Forked, snapped } from '../fork/fork.ts';
+import { firstDrafts, rangeOf, settingsOf } from '../fork/marks.ts';
+import type { ForkRequest } from '../fork/request.ts';
+import { decideMerge, type Merged, receiptOf } from '../merge/merge.ts';
+import { type MergeDraft, planMerge } from '../merge/plan.ts';
+import type { Writer } from '../tape/append.ts';
+import type { TapeRow } from '../tape/tapes.ts';
+
+/** An entry as an act would write it. */
+export interface PreviewEntry {
+  readonly seq: Seq;
+  readonly kind: EntryKind;
+  readonly name?: string;
+  readonly payload: unknown;
+}
+
+/** What a merge would write at its target's end, and return. */
+export interface MergePreview extends Omit<Merged, 'graphLagging'> {
+  /** None when the merge is there already. */
+  readonly entries: readonly PreviewEntry[];
+}
+
+/** What a fork would write on its child's tape, and return. A name that is derived anew each time is not known. */
+export interface ForkPreview extends Omit<Forked, 'graphLagging' | 'session' | 'id' | 'tape'> {
+  readonly session?: string;
+  /** None when the child is there already. */
+  readonly entries: readonly PreviewEntry[];
+}
+
+/**
+ * What a merge would come to as things stand. Reads only.
+ * @throws what the merge would throw
+ */
+export function previewMerge(writer: Writer, realm: string, draft: MergeDraft): MergePreview {
+  for (;;) {
+    const plan = planMerge(writer.db, realm, draft);
+    const decided = decideMerge(writer, plan, draft, undefined);
+    if (decided === undefined) continue; // The child grew while it was read.
+    if (decided.repeated !== undefined) return { ...decided.repeated, entries: [] };
+    const { into, report, drafts } = decided;
+    const receipt = receiptOf(plan, draft, { seq: into.head_seq + 1, report });
+    return { ...receipt, entries: entriesAfter(into.head_seq, drafts) };
+  }
+}
+
+/**
+ * What a fork would come to as things stand. Reads only.
+ * @throws what the fork would throw
+ */
+export function previewFork(writer: Writer, parent: TapeRow, request: ForkRequest): ForkPreview {
+  const decided = decideFork(writer, parent, request);
+  if (decided.repeated !== undefined) {
+    const { id: _id, tape: _tape, ...receipt } = decided.repeated;
+    return { ...receipt, entries: [] };
+  }
+  const { cut, since } = decided;
+  const { key, name } = request;
+  const session =
+    key === undefined && name === undefined ? undefined : chooseName(writer, parent, request, key ?? '');
+  const child = { from_anchor: since.anchor ?? null, floor_seq: since.floor, base_seq: cut.base };
+  return {
+    ...(session !== undefined && { session }),
+    parent: parent.name,
+    fromAnchor: child.from_anchor,
+    base: cut.base,
+    range: rangeOf(child),
+    ...snapped(cut, request),
+    repeated: false,
+    entries: entriesAfter(
+      cut.base,
+      firstDrafts(parent, child, {
+        since,
+        request,
+        settings: { ...settingsOf(writer, parent), ...request.settings },
+        now: writer.sources.now(),
+      }),
+    ),
+  };
+}
+
+/** Drafts at the positions that they would get, checked as an act checks them. */
+function entriesAfter(head: Seq, drafts: readonly Draft[]): PreviewEntry[] {
+  return drafts.map((draft, i) => {
+    const { value } = encodeDraft(draft);
+    const { kind, name } = draft;
+    return { seq: head + 1 + i, kind, ...(name !== undefined && { name }), payload: value };
+  });
+}

@@ -1,0 +1,442 @@
+import { examine, type Finding, rebuildBatches } from '../check/doctor.ts';
+import { type Sources, systemSources } from '../clock.ts';
+import { crashPoint } from '../crash-point.ts';
+import { encodeDraft } from '../entry/encode.ts';
+import { type Draft, type Meta, normalise, type Seq } from '../entry/entry.ts';
+import { hex } from '../entry/hash.ts';
+import type { Json } from '../entry/json.ts';
+import { checkName } from '../entry/name.ts';
+import { TapeError } from '../errors.ts';
+import type { Owner } from '../file/owner.ts';
+import type { Db } from '../file/sqlite.ts';
+import { type Forked, forkTape } from '../fork/fork.ts';
+import type { ForkRequest } from '../fork/request.ts';
+import { emptyLog, ownerOfSeq, type Redacted, redactEntry } from '../history/redact.ts';
+import { type Rewound, rewindTape, unrewindTape } from '../history/rewind.ts';
+import {
+  drainInbox,
+  drainInPlaceOfOwner,
+  type InboxDraft,
+  type Taken,
+  takeItems,
+  tapesWithInbox,
+} from '../inbox/inbox.ts';
+import type { Journal } from '../lineage/line.ts';
+import { drainOutbox } from '../lineage/outbox.ts';
+import { type Merged, mergeTapes } from '../merge/merge.ts';
+import { type MergeDraft, type MergeRequest, planMerge } from '../merge/plan.ts';
+import { dropIndex, type Hit, type SearchQuery, searchEntries, updateIndex } from '../search/search.ts';
+import { aliasTape } from '../session/alias.ts';
+import { ensureSession, type SessionInit, setLifecycle, setTask } from '../session/session.ts';
+import { appendStaged, publishTapes, type StageInit, stageTape } from '../session/stage.ts';
+import {
+  type Appended,
+  receipt,
+  repeatedOnly,
+  repetitions,
+  type Writer,
+  writeEncoded,
+  writeEntries,
+} from '../tape/append.ts';
+import {
+  acquireLease,
+  extendLease,
+  type Lease,
+  liveLease,
+  liveOwners,
+  ownerOf,
+  releaseLease,
+  type SessionOwner,
+  writeEpoch,
+} from '../tape/lease.ts';
+import { type Point, resolvePoint } from '../tape/point.ts';
+import { postItem } from '../tape/post.ts';
+import { dropChunks, type LiveStream, saveChunks } from '../tape/stream.ts';
+import {
+  infoOf,
+  type Lifecycle,
+  type Ref,
+  type SessionInfo,
+  type TapeRow,
+  type Task,
+  tapeById,
+  tapeByName,
+} from '../tape/tapes.ts';
+import { backupTo } from './backup.ts';
+import { type OpenOptions, openDatabase } from './open.ts';
+import { type ForkPreview, type MergePreview, previewFork, previewMerge } from './preview.ts';
+import { SqliteTapeReader } from './reader.ts';
+import type { AppendOptions, DrainOptions, Posted, TapeStore, WriteOptions } from './store.ts';
+
+export interface StoreOptions extends OpenOptions, Partial<Sources> {
+  /** First part of tape names: `tape` gives `tape:main`. */
+  readonly base?: string;
+  /** Where the lineage is written as `session_graph.jsonl`; without one it waits in the database. */
+  readonly journal?: Journal;
+  /**
+   * How long an act waits for the write lock of another process, holding the thread, in milliseconds (default 15,000).
+   * With 0 it gives up after 20 ms, for callers that try again on a timer. Opening waits its time in any case.
+   */
+  readonly lockWaitMs?: number;
+}
+
+/**
+ * Opens the tapes of one SQLite file, and creates it where there is none; `:memory:` is the same engine without a
+ * file. Opening for writing first brings the graph file up to date and drains inboxes that nobody owns.
+ * @throws TAPE_CANNOT_OPEN, TAPE_SCHEMA_NEWER, TAPE_NOT_A_TAPE, TAPE_CORRUPT, GRAPH_DIVERGED
+ */
+export function openTapeStore(path: string, o: StoreOptions = {}): SqliteTapeStore {
+  const db = openDatabase(path, o);
+  try {
+    const store = new SqliteTapeStore(db, o);
+    if (o.readonly !== true) store.catchUp();
+    if (o.lockWaitMs !== undefined) store.lockWaitMs = o.lockWaitMs;
+    return store;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+/** The tapes of one SQLite file. Synchronous: every method returns its value, and COMMIT is the acknowledgement. */
+export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
+  readonly #writer: Writer;
+  readonly #journal: Journal | undefined;
+  readonly #readonly: boolean;
+
+  /** @internal Use `openTapeStore`. */
+  constructor(db: unknown, { base = 'tape', journal, readonly = false, ...sources }: StoreOptions) {
+    super(db as Db, checkName(base));
+    this.#writer = { db: this.db, sources: systemSources(sources) };
+    this.#journal = journal;
+    this.#readonly = readonly;
+  }
+
+  /** See `StoreOptions.lockWaitMs`. It can be set at any time. */
+  get lockWaitMs(): number {
+    return this.db.lockWaitMs;
+  }
+
+  set lockWaitMs(ms: number) {
+    this.db.lockWaitMs = ms;
+  }
+
+  session(name: string, init: SessionInit = {}): SessionInfo & { readonly created: boolean } {
+    const existing = tapeByName(this.db, this.realm, name);
+    if (existing !== undefined && existing.lifecycle !== 'staging')
+      return { ...infoOf(existing), created: false };
+    const { tape, created } = this.db.writeThrough(() => ensureSession(this.#writer, this.realm, name, init));
+    if (created) this.#drainOutbox();
+    return { ...infoOf(tape), created };
+  }
+
+  append(ref: Ref, batch: readonly Draft[], { lease, key, expectHead }: AppendOptions = {}): Appended {
+    // Encoded before the lock is taken: it is the larger part of the work.
+    const drafts = keyed(batch.flatMap(normalise), key).map(encodeDraft);
+    if (drafts.length === 0) throw new TapeError('TAPE_BAD_ENTRY', 'cannot append: the batch is empty');
+    return this.db.write(() => {
+      const tape = this.need(ref);
+      const repeated = repetitions(this.#writer, tape, drafts);
+      const before = repeatedOnly(tape, repeated);
+      if (before !== undefined) return before;
+      const epoch = this.#epoch(tape, lease);
+      if (expectHead !== undefined && expectHead !== hex(tape.head_hash))
+        throw new TapeError(
+          'TAPE_STALE_HEAD',
+          `cannot append to '${tape.name}': it has moved on to @${tape.head_seq}`,
+          {
+            data: { session: tape.name, head: tape.head_seq },
+          },
+        );
+      return receipt(writeEncoded(this.#writer, tape, drafts, { epoch, repeated }));
+    });
+  }
+
+  result(ref: Ref, value: Json, { lease, meta }: WriteOptions & { meta?: Meta } = {}): Appended {
+    return this.db.write(() => {
+      const tape = this.need(ref);
+      const drafts: Draft[] = [{ kind: 'result', payload: { value }, ...(meta !== undefined && { meta }) }];
+      return receipt(writeEntries(this.#writer, tape, drafts, this.#epoch(tape, lease)));
+    });
+  }
+
+  fork(parent: Ref, request: ForkRequest = {}): Forked {
+    const asked = withKeys(request);
+    const forked = this.db.writeThrough(() => forkTape(this.#writer, this.need(parent), asked));
+    return { ...forked, ...this.#drainOutbox() };
+  }
+
+  previewFork(parent: Ref, request: ForkRequest = {}): ForkPreview {
+    const asked = withKeys(request);
+    return this.db.read(() => previewFork(this.#writer, this.need(parent), asked));
+  }
+
+  previewMerge(child: Ref, request: MergeRequest = {}): MergePreview {
+    return this.db.read(() => previewMerge(this.#writer, this.realm, { ...request, child }));
+  }
+
+  merge(child: Ref, request: MergeRequest = {}, o: WriteOptions = {}): Merged {
+    const [merged] = this.mergeAll([{ ...request, child }], o);
+    if (merged === undefined) throw new TypeError('a merge of one child has one receipt');
+    return merged;
+  }
+
+  mergeAll(drafts: readonly MergeDraft[], { lease }: WriteOptions = {}): readonly Merged[] {
+    for (;;) {
+      const planned = drafts.map((draft) => ({ draft, plan: planMerge(this.db, this.realm, draft) }));
+      const merged = this.db.writeThrough(() => mergeTapes(this.#writer, planned, lease));
+      if (merged === undefined) continue; // A child grew while it was read.
+      const lagging = this.#drainOutbox();
+      return merged.map((receipt) => ({ ...receipt, ...lagging }));
+    }
+  }
+
+  rewind(ref: Ref, to: Point, { lease, mode }: WriteOptions & { mode?: string } = {}): Rewound {
+    return this.db.write(() => {
+      const tape = this.need(ref);
+      return rewindTape(this.#writer, tape, { to, epoch: this.#epoch(tape, lease), mode });
+    });
+  }
+
+  unrewind(ref: Ref, { lease, rewind }: WriteOptions & { rewind?: Seq } = {}): Rewound {
+    return this.db.write(() => {
+      const tape = this.need(ref);
+      return unrewindTape(this.#writer, tape, { epoch: this.#epoch(tape, lease), rewind });
+    });
+  }
+
+  setLifecycle(ref: Ref, lifecycle: Lifecycle): SessionInfo {
+    return this.#change(() => {
+      const tape = this.need(ref);
+      const epoch = lifecycle === 'archived' ? this.#epoch(tape, undefined) : tape.epoch;
+      return setLifecycle(this.#writer, tape, { lifecycle, epoch });
+    });
+  }
+
+  setTask(ref: Ref, task: Task, { lease }: WriteOptions = {}): SessionInfo {
+    return this.#change(() => {
+      const tape = this.need(ref);
+      return setTask(this.#writer, tape, { task, epoch: this.#epoch(tape, lease) });
+    });
+  }
+
+  alias(alias: string, ref: Ref, reason: string): SessionInfo {
+    return this.#change(() => {
+      const tape = this.need(ref);
+      aliasTape(this.#writer, this.realm, { tape, alias, reason });
+      return tape;
+    });
+  }
+
+  acquire(ref: Ref, owner: Owner, { ttlMs }: { ttlMs?: number } = {}): Lease {
+    return this.db.write(() => acquireLease(this.db, this.need(ref), { owner, now: this.#now(), ttlMs }));
+  }
+
+  extend(lease: Lease, { ttlMs }: { ttlMs?: number } = {}): Lease {
+    return this.db.write(() => extendLease(this.db, this.need(lease.id), { lease, now: this.#now(), ttlMs }));
+  }
+
+  holds(lease: Lease): boolean {
+    return this.need(lease.id).epoch === lease.epoch;
+  }
+
+  changes(): number {
+    return this.db.dataVersion() + this.db.commits;
+  }
+
+  owners(): readonly SessionOwner[] {
+    return liveOwners(this.db, this.#now());
+  }
+
+  release(lease: Lease, o: { readonly inputs?: boolean } = {}): boolean {
+    return this.db.write(() => releaseLease(this.db, this.need(lease.id), lease, o));
+  }
+
+  post(ref: Ref, item: InboxDraft): Posted {
+    // Checked and keyed now: whoever drains it is not stopped by it, and appending it again is a repetition.
+    const body =
+      item.body.type === 'append' || item.body.type === 'input'
+        ? { ...item.body, drafts: keyed(item.body.drafts.flatMap(normalise), item.key) }
+        : item.body;
+    return this.db.write(() => {
+      const tape = this.need(ref);
+      const appended =
+        body.type === 'append' || body.type === 'input'
+          ? repeatedOnly(tape, repetitions(this.#writer, tape, body.drafts.map(encodeDraft)))
+          : undefined;
+      if (appended !== undefined) return { id: item.key ?? '', appended };
+      const id = postItem(this.#writer, tape, { ...item, body });
+      const held = liveLease(this.db, tape.id, this.#now());
+      return { id, ...(held !== undefined && { owner: ownerOf(held) }) };
+    });
+  }
+
+  drain(lease: Lease, taken: readonly Taken[] = [], { later }: DrainOptions = {}): number {
+    const count = this.db.writeThrough(() => {
+      const tape = this.need(lease.id);
+      this.#epoch(tape, lease);
+      const before = takeItems(this.#writer, tape.id, taken, lease);
+      return (
+        before + drainInbox(this.#writer, this.realm, { tapeId: tape.id, lease, ...(later && { later }) })
+      );
+    });
+    if (count > 0) this.#drainOutbox();
+    return count;
+  }
+
+  saveChunks(streams: readonly LiveStream[]): void {
+    this.db.writeBehind(() => {
+      for (const stream of streams) saveChunks(this.db, this.need(stream.session), stream);
+    });
+  }
+
+  settle(run: string, batch: readonly Draft[], { lease }: { readonly lease: Lease }): Appended {
+    return this.db.write(() => {
+      const tape = this.need(lease.id);
+      const appended =
+        batch.length > 0 ? this.append(lease.id, batch, { lease }) : this.#nothingAppended(tape, lease);
+      crashPoint('settle/appended');
+      dropChunks(this.db, tape, run);
+      return appended;
+    });
+  }
+
+  #nothingAppended(tape: TapeRow, lease: Lease): Appended {
+    this.#epoch(tape, lease);
+    return receipt({ tape, seqs: [], added: 0 });
+  }
+
+  stage(name: string, init: StageInit = {}): SessionInfo {
+    return infoOf(this.db.write(() => stageTape(this.#writer, this.realm, name, init)));
+  }
+
+  appendStaged(id: string, batch: readonly Draft[]): Appended {
+    const drafts = keyed(batch.flatMap(normalise), undefined);
+    return this.db.write(() => receipt(appendStaged(this.#writer, id, drafts)));
+  }
+
+  publish(ids: readonly string[]): readonly SessionInfo[] {
+    const tapes = this.db.writeThrough(() => publishTapes(this.#writer, ids));
+    this.#drainOutbox();
+    return tapes.map(infoOf);
+  }
+
+  search(query: SearchQuery): readonly Hit[] {
+    if (!this.#readonly) updateIndex(this.db);
+    return this.db.read(() => searchEntries(this.db, this.realm, query));
+  }
+
+  /** Throws the search index away; the next search makes it anew. */
+  dropSearchIndex(): void {
+    this.db.write(() => dropIndex(this.db));
+  }
+
+  /**
+   * Erases an entry's content for good; the chain still verifies, and a redaction entry says why (R4). Acts on the
+   * tape that owns the entry, and refuses while somebody writes it. The WAL is emptied, so that no copy stays there.
+   */
+  redact(ref: Ref, point: Point, reason: string, { lease }: WriteOptions = {}): Redacted {
+    const done = this.db.writeAndWipe(() => {
+      const tape = this.need(ref);
+      const seq = resolvePoint(this.db, tape, point);
+      const owner = ownerOfSeq(this.#writer, tape, seq);
+      return redactEntry(this.#writer, owner, { seq, reason, epoch: this.#epoch(owner, lease) });
+    });
+    crashPoint('redact/before-checkpoint');
+    return { ...done, logEmptied: emptyLog(this.db) };
+  }
+
+  /** Copies the whole store to a new file while it is used, and verifies the copy before it gets its name (M12). */
+  async backup(file: string): Promise<void> {
+    await backupTo(this.db, file, function* (copy) {
+      using store = openTapeStore(copy, { readonly: true });
+      yield* store.verify();
+    });
+  }
+
+  /** What is left over or out of step, and no damage. Writes nothing. */
+  *examine(): Iterable<Finding> {
+    yield* examine(this.db, this.#writer.sources);
+  }
+
+  /** Mends what `examine` found and can be made anew; entries and lineage are never touched. */
+  mend({ code, session, fixable }: Finding): void {
+    if (!fixable) return;
+    if (code === 'search-ahead') this.dropSearchIndex();
+    if (session === null) return;
+    if (code === 'open-calls-differ') this.db.write(() => rebuildBatches(this.db, this.need(session)));
+    // Taking the lease over and giving it back drains the inbox and leaves no lease.
+    else if (code === 'stale-lease' || code === 'inbox-waiting') this.drainOwnerless(session);
+  }
+
+  /** Writes the WAL back into the database file; false when somebody was in the way. */
+  checkpoint(): boolean {
+    return this.db.checkpoint();
+  }
+
+  /** Brings the graph file up to date and drains inboxes that nobody owns, as every opening for writing does. */
+  catchUp(): void {
+    crashPoint('open/before-outbox');
+    try {
+      if (this.#journal !== undefined) drainOutbox(this.db, this.#journal);
+    } catch (error) {
+      // A file that cannot be written now only lags; one that holds other lines must not be written on.
+      if ((error as { code?: unknown }).code !== 'GRAPH_IO') throw error;
+    }
+    crashPoint('open/before-inboxes');
+    for (const id of tapesWithInbox(this.#writer)) this.drainOwnerless(tapeById(this.db, id).ulid);
+    crashPoint('open/done');
+  }
+
+  /** Does what the inbox of a session holds, if nobody is writing the session; false when somebody is. */
+  drainOwnerless(ref: Ref): boolean {
+    const done = this.db.writeThrough(() => drainInPlaceOfOwner(this.#writer, this.realm, this.need(ref)));
+    if (done) this.#drainOutbox();
+    return done;
+  }
+
+  #now(): number {
+    return this.#writer.sources.now();
+  }
+
+  #epoch(tape: TapeRow, lease: Lease | undefined): number {
+    return writeEpoch(this.db, tape, { lease, now: this.#now() });
+  }
+
+  #change(act: () => TapeRow): SessionInfo {
+    const tape = this.db.writeThrough(act);
+    this.#drainOutbox();
+    return infoOf(tape);
+  }
+
+  /**
+   * After COMMIT the act is done, whatever becomes of the graph file and of reading what it lacks: that it lags is
+   * reported, and the next opening brings it up to date, or stops when it holds lines that are not ours.
+   */
+  #drainOutbox(): { graphLagging?: true } {
+    if (this.#journal === undefined) return {};
+    try {
+      drainOutbox(this.db, this.#journal);
+      return {};
+    } catch (error) {
+      const { code } = error as { code?: unknown };
+      if (typeof code === 'string' && /^(?:TAPE|GRAPH)_/.test(code)) return { graphLagging: true };
+      throw error;
+    }
+  }
+}
+
+/** Keys of a batch: a caller's own are kept apart from ours by their prefix. */
+function keyed(drafts: readonly Draft[], key: string | undefined): Draft[] {
+  return drafts.map((draft, i) => {
+    const own = draft.key ?? (key === undefined ? undefined : i === 0 ? key : `${key}#${i + 1}`);
+    return own === undefined ? draft : { ...draft, key: `u:${own}` };
+  });
+}
+
+/** A request whose work is as `append` stores it. */
+function withKeys(request: ForkRequest): ForkRequest {
+  const { done } = request;
+  if (done === undefined) return request;
+  return { ...request, done: { ...done, drafts: keyed(done.drafts.flatMap(normalise), undefined) } };
+}

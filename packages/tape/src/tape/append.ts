@@ -1,0 +1,170 @@
+import type { Sources } from '../clock.ts';
+import { crashPoint } from '../crash-point.ts';
+import { keepBlobs } from '../entry/blob.ts';
+import { type Encoded, encodeDraft } from '../entry/encode.ts';
+import type { Draft, Seq } from '../entry/entry.ts';
+import { bodyHash, entryHash, hex } from '../entry/hash.ts';
+import { quote } from '../entry/name.ts';
+import { saveTouches } from '../entry/touch.ts';
+import { TapeError } from '../errors.ts';
+import type { Db } from '../file/sqlite.ts';
+import { loadBatch, nextBatch, saveBatch } from './open-calls.ts';
+import type { TapeRow } from './tapes.ts';
+
+/** The receipt of an append. */
+export interface Appended {
+  readonly session: string;
+  /** The first and last position of the batch, those of repeated entries included. */
+  readonly from: Seq;
+  readonly to: Seq;
+  readonly added: number;
+  readonly repeated: number;
+  /** Hash of the session's newest entry, lower-case hex. */
+  readonly head: string;
+}
+
+/** What an act needs to write: the connection and where time, ids and salts come from. */
+export interface Writer {
+  readonly db: Db;
+  readonly sources: Sources;
+}
+
+interface Written {
+  readonly tape: TapeRow;
+  readonly seqs: readonly Seq[];
+  readonly added: number;
+}
+
+/**
+ * Writes drafts at the end of a tape, inside the caller's transaction. `epoch` is the one to write under; the
+ * tape's row is compared and set with the epoch and head that were read, so a writer that was overtaken changes
+ * nothing. A draft whose key is on the tape already is a repetition and adds nothing.
+ * @throws TAPE_FENCED, TAPE_KEY_CONFLICT, TAPE_BAD_ENTRY
+ */
+export function writeEntries(
+  writer: Writer,
+  tape: TapeRow,
+  drafts: readonly Draft[],
+  epoch: number = tape.epoch,
+): Written {
+  const encoded = drafts.map(encodeDraft);
+  return writeEncoded(writer, tape, encoded, { epoch, repeated: repetitions(writer, tape, encoded) });
+}
+
+/** As `writeEntries`, of drafts that are encoded, with the positions of those whose keys were found on the tape. */
+export function writeEncoded(
+  { db, sources }: Writer,
+  tape: TapeRow,
+  drafts: readonly Encoded[],
+  { epoch, repeated }: { readonly epoch: number; readonly repeated: readonly (Seq | undefined)[] },
+): Written {
+  const at = sources.now();
+  const seqs: Seq[] = [];
+  const keys = new Set<string>();
+  let seq = tape.head_seq;
+  let head = tape.head_hash;
+  let settled = tape.settled_seq;
+  let batch = settled < seq ? loadBatch(db, tape.id) : undefined;
+  for (const [i, draft] of drafts.entries()) {
+    // A key can come twice in one batch: then the first of them is on the tape by now.
+    const before = draft.key !== null && keys.has(draft.key) ? findRepeated(db, tape, draft) : repeated[i];
+    if (before !== undefined) {
+      seqs.push(before);
+      continue;
+    }
+    if (draft.key !== null) keys.add(draft.key);
+    seq += 1;
+    head = insertEntry({ db, sources }, tape, { draft, seq, at, epoch, previous: head });
+    crashPoint('append/entry');
+    const next = nextBatch(batch, { seq, kind: draft.kind, payload: draft.value });
+    saveBatch(db, tape.id, seq, { was: batch, now: next });
+    crashPoint('append/calls');
+    batch = next;
+    if (batch === undefined) settled = seq;
+    saveTouches(db, tape.id, { seq }, draft.touches);
+    crashPoint('append/state');
+    seqs.push(seq);
+  }
+  const moved = db.run(
+    `UPDATE tape SET head_seq = @seq, head_hash = @head, settled_seq = @settled, epoch = @epoch, updated_at = @at
+       WHERE id = @id AND epoch = @was AND head_seq = @from`,
+    { id: tape.id, seq, head, settled, epoch, at, was: tape.epoch, from: tape.head_seq },
+  );
+  if (moved === 0) throw fenced(tape.name);
+  crashPoint('append/head');
+  return {
+    tape: { ...tape, head_seq: seq, head_hash: head, settled_seq: settled, epoch, updated_at: at },
+    seqs,
+    added: seq - tape.head_seq,
+  };
+}
+
+interface NewEntry {
+  readonly draft: Encoded;
+  readonly seq: Seq;
+  readonly at: number;
+  readonly epoch: number;
+  readonly previous: Uint8Array;
+}
+
+function insertEntry(
+  { db, sources }: Writer,
+  tape: TapeRow,
+  { draft, seq, at, epoch, previous }: NewEntry,
+): Buffer {
+  const { kind, mark, name, ref, key, meta, payload, blobs } = draft;
+  const salt = sources.salt();
+  const body = bodyHash(salt, payload, meta);
+  const link = { seq, kind, mark, name, ref, at, key };
+  const hash = entryHash(tape.ulid, link, body, previous);
+  const id = db.insert(
+    `INSERT INTO entry (tape_id, seq, kind, mark, name, ref, at, key, epoch, salt, body_hash, hash, meta, payload)
+       VALUES (@tape, @seq, @kind, @mark, @name, @ref, @at, @key, @epoch, @salt, @body, @hash, @meta, @payload)`,
+    { ...link, tape: tape.id, epoch, salt, body, hash, meta, payload },
+  );
+  if (blobs.length > 0) keepBlobs(db, id, blobs);
+  return hash;
+}
+
+/** For each draft the position that holds its key already, when kind, name and payload agree. */
+export function repetitions(
+  { db }: Writer,
+  tape: TapeRow,
+  drafts: readonly Encoded[],
+): readonly (Seq | undefined)[] {
+  return drafts.map((draft) => (draft.key === null ? undefined : findRepeated(db, tape, draft)));
+}
+
+function findRepeated(db: Db, tape: TapeRow, { key, kind, name, payload }: Encoded): Seq | undefined {
+  const row = db.get<{ seq: Seq; kind: string; name: string | null; payload: string | null }>(
+    'SELECT seq, kind, name, payload FROM entry WHERE tape_id = @tape AND key = @key',
+    { tape: tape.id, key },
+  );
+  if (row === undefined) return undefined;
+  const same = row.kind === kind && row.name === name && (row.payload === null || row.payload === payload);
+  if (same) return row.seq;
+  throw new TapeError(
+    'TAPE_KEY_CONFLICT',
+    `cannot append to '${tape.name}' under key ${quote(key?.replace(/^u:/, '') ?? '')}: ${tape.name}@${row.seq} has it, with other content`,
+    { data: { session: tape.name, key, seq: row.seq } },
+  );
+}
+
+export function fenced(session: string): TapeError {
+  return new TapeError('TAPE_FENCED', `cannot write '${session}': another owner has taken it over`, {
+    data: { session },
+  });
+}
+
+/** The receipt for what was written. */
+export function receipt({ tape, seqs, added }: Written): Appended {
+  const from = seqs.reduce((least, seq) => Math.min(least, seq), seqs[0] ?? tape.head_seq);
+  const to = seqs.reduce((most, seq) => Math.max(most, seq), seqs[0] ?? tape.head_seq);
+  return { session: tape.name, from, to, added, repeated: seqs.length - added, head: hex(tape.head_hash) };
+}
+
+/** The receipt of a batch that is on the tape already, which needs no right to write. */
+export function repeatedOnly(tape: TapeRow, repeated: readonly (Seq | undefined)[]): Appended | undefined {
+  const seqs = repeated.filter((seq) => seq !== undefined);
+  return seqs.length === repeated.length ? receipt({ tape, seqs, added: 0 }) : undefined;
+}

@@ -1,0 +1,70 @@
+import type { EntryKind, Seq } from '../entry/entry.ts';
+import { isObject } from '../entry/json.ts';
+import type { Db } from '../file/sqlite.ts';
+
+/**
+ * Which client-side tool calls are open at the end of a tape, and since which position. A batch begins with
+ * the assistant message that asks and ends with the last result; inside it no fork, merge or rewind may cut.
+ */
+export interface OpenBatch {
+  readonly from: Seq;
+  readonly calls: readonly string[];
+}
+
+/** The calls of a message that this side has to run: those that the provider ran itself are done. */
+export function clientCalls(payload: unknown): string[] {
+  if (!isObject(payload) || payload.role !== 'assistant' || !Array.isArray(payload.content)) return [];
+  return payload.content.flatMap((part) =>
+    isObject(part) &&
+    part.type === 'tool-call' &&
+    part.providerExecuted !== true &&
+    typeof part.toolCallId === 'string'
+      ? [part.toolCallId]
+      : [],
+  );
+}
+
+/** The open batch after an entry; `undefined` when all is settled. Pure. */
+export function nextBatch(
+  open: OpenBatch | undefined,
+  entry: { readonly seq: Seq; readonly kind: EntryKind; readonly payload: unknown },
+): OpenBatch | undefined {
+  if (entry.kind === 'rewind') return undefined;
+  if (entry.kind === 'message') {
+    const asked = clientCalls(entry.payload);
+    if (asked.length === 0) return open;
+    return { from: open?.from ?? entry.seq - 1, calls: [...(open?.calls ?? []), ...asked] };
+  }
+  if (entry.kind !== 'tool-result' || open === undefined || !isObject(entry.payload)) return open;
+  // Some servers give two calls of one answer the same id: each result answers one of them.
+  const answered = open.calls.indexOf(String(entry.payload.toolCallId));
+  if (answered === -1) return open;
+  const calls = open.calls.toSpliced(answered, 1);
+  return calls.length === 0 ? undefined : { from: open.from, calls };
+}
+
+/** The batch that is open at a tape's head. */
+export function loadBatch(db: Db, tapeId: number): OpenBatch | undefined {
+  const row = db.get<{ from_seq: Seq; to_seq: Seq | null; calls: string }>(
+    'SELECT from_seq, to_seq, calls FROM open_calls WHERE tape_id = @tapeId ORDER BY from_seq DESC LIMIT 1',
+    { tapeId },
+  );
+  if (row === undefined || row.to_seq !== null) return undefined;
+  return { from: row.from_seq, calls: JSON.parse(row.calls) as string[] };
+}
+
+/** Records what an entry at `seq` did to the batch. The rows can be rebuilt from the entries. */
+export function saveBatch(
+  db: Db,
+  tapeId: number,
+  seq: Seq,
+  { was, now }: { was: OpenBatch | undefined; now: OpenBatch | undefined },
+): void {
+  if (was === now) return;
+  const from = (now ?? was)?.from ?? seq;
+  db.run(
+    `INSERT INTO open_calls (tape_id, from_seq, to_seq, calls) VALUES (@tapeId, @from, @to, @calls)
+       ON CONFLICT DO UPDATE SET to_seq = @to, calls = @calls`,
+    { tapeId, from, to: now === undefined ? seq - 1 : null, calls: JSON.stringify(now?.calls ?? []) },
+  );
+}

@@ -1,0 +1,100 @@
+import type { Seq } from '../entry/entry.ts';
+import { nearNames, quote } from '../entry/name.ts';
+import { TapeError } from '../errors.ts';
+import type { Db } from '../file/sqlite.ts';
+import { hiddenBy, segments } from './interval.ts';
+import { entryAt, noSeq } from './read.ts';
+import type { TapeRow } from './tapes.ts';
+
+/** A place on a tape: `head`, a position, `@position`, an anchor's name, or `name~1` for the one before the last. */
+export type Point = 'head' | Seq | `@${number}` | (string & {});
+
+/**
+ * The position that a point means. Anchors are looked for in what the session sees at its head; a position
+ * may be any in `(floor, head]`.
+ * @throws TAPE_NO_ANCHOR with near names and, when a rewind hides the anchor, that rewind; TAPE_NO_SEQ; TAPE_BAD_POINT
+ */
+export function resolvePoint(db: Db, tape: TapeRow, point: Point): Seq {
+  if (point === 'head' || point === '@head') return tape.head_seq;
+  const position = typeof point === 'number' ? point : /^@?(\d{1,15})$/.exec(point)?.[1];
+  if (position !== undefined) return checkSeq(tape, Number(position));
+  const text = String(point);
+  const back = /^(.+)~(\d{1,6})$/.exec(text);
+  return resolveAnchor(db, tape, back?.[1] ?? text, Number(back?.[2] ?? 0));
+}
+
+/** Whether a point means the place before the first entry that a session has. */
+export function isStart(tape: TapeRow, point: Point): boolean {
+  return point === 0 || point === '@0' || point === tape.floor_seq || point === `@${tape.floor_seq}`;
+}
+
+function checkSeq(tape: TapeRow, seq: number): Seq {
+  if (!Number.isSafeInteger(seq)) throw new TapeError('TAPE_BAD_POINT', `cannot read ${seq} as a position`);
+  if (seq <= tape.floor_seq || seq > tape.head_seq) throw noSeq(tape, seq);
+  return seq;
+}
+
+function resolveAnchor(db: Db, tape: TapeRow, name: string, back: number): Seq {
+  let skip = back;
+  let hidden: { seq: Seq; by: Seq } | undefined;
+  for (const segment of segments(db, tape, tape.floor_seq, tape.head_seq)) {
+    const rows = db.all<{ seq: Seq }>(
+      `SELECT seq FROM entry WHERE tape_id = @tapeId AND name = @name AND seq > @lo AND seq <= @hi
+         AND mark IN ('anchor','boundary') ORDER BY seq DESC`,
+      { ...segment, name },
+    );
+    for (const { seq } of rows) {
+      const by = isStructural(tape, name, seq) ? undefined : hiddenBy(db, tape, seq);
+      if (by !== undefined) hidden ??= { seq, by };
+      else if (skip > 0) skip -= 1;
+      else return seq;
+    }
+  }
+  const near = nearNames(name, anchorNames(db, tape));
+  const where = `cannot find anchor ${quote(name)} on '${tape.name}'`;
+  const data = { session: tape.name, anchor: name, near, ...(hidden !== undefined && { hidden }) };
+  if (hidden !== undefined)
+    throw new TapeError(
+      'TAPE_NO_ANCHOR',
+      `${where}: the rewind ${tape.name}@${hidden.by} hides it; @${hidden.seq} still names it`,
+      { data },
+    );
+  const why = skip < back ? `there are only ${back - skip} of that name` : 'no such anchor';
+  throw new TapeError('TAPE_NO_ANCHOR', `${where}: ${why}`, { data });
+}
+
+/** A fork's own first marks: no rewind hides them. */
+function isStructural(tape: TapeRow, name: string, seq: Seq): boolean {
+  return (name === 'fork/start' || name === 'intention') && seq > tape.base_seq;
+}
+
+/** The names of the anchors that a session has, each once; at most a thousand a tape of its chain. */
+function anchorNames(db: Db, tape: TapeRow): string[] {
+  return segments(db, tape, tape.floor_seq, tape.head_seq).flatMap((segment) =>
+    db
+      .all<{ name: string }>(
+        `SELECT DISTINCT name FROM entry WHERE tape_id = @tapeId AND name IS NOT NULL AND seq > @lo AND seq <= @hi
+           AND mark IN ('anchor','boundary') LIMIT 1000`,
+        { ...segment },
+      )
+      .map((row) => row.name),
+  );
+}
+
+/** The name of the anchor at a position, if one is there. */
+export function anchorNameAt(db: Db, tape: TapeRow, seq: Seq): string | undefined {
+  const entry = entryAt(db, tape, seq);
+  return entry?.mark === 'anchor' || entry?.mark === 'boundary' ? entry.name : undefined;
+}
+
+/** Whether a session has an anchor of a name, hidden ones too. */
+export function anchorExists(db: Db, tape: TapeRow, name: string): boolean {
+  return segments(db, tape, tape.floor_seq, tape.head_seq).some(
+    (segment) =>
+      db.get(
+        `SELECT 1 FROM entry WHERE tape_id = @tapeId AND name = @name AND seq > @lo AND seq <= @hi
+           AND mark IN ('anchor','boundary') LIMIT 1`,
+        { ...segment, name },
+      ) !== undefined,
+  );
+}

@@ -1,0 +1,180 @@
+import type { Entry, EntryKind, Mark, Meta, Seq } from '../entry/entry.ts';
+import type { Json } from '../entry/json.ts';
+import { tapeName } from '../entry/name.ts';
+import { TapeError } from '../errors.ts';
+import type { Db, SqlValue } from '../file/sqlite.ts';
+import { type Segment, segments } from './interval.ts';
+import { type TapeRow, tapeById } from './tapes.ts';
+
+/** What a reader is told of a row of `entry`. */
+interface EntryRow {
+  readonly seq: number;
+  readonly kind: string;
+  readonly mark: Mark | null;
+  readonly name: string | null;
+  readonly ref: number | null;
+  readonly payload: string | null;
+  readonly meta: string | null;
+  readonly at: number;
+  readonly key: string | null;
+  readonly hash: string;
+}
+
+/** The hash comes as text: a buffer for each row costs more than all else in it. */
+const columns = 'seq, kind, mark, name, ref, payload, meta, at, key, lower(hex(hash)) AS hash';
+
+/** Which entries of a session to read; all bounds include both ends. */
+export interface EntryQuery {
+  readonly from?: Seq;
+  readonly to?: Seq;
+  readonly kind?: EntryKind;
+  /** Only anchors and events of this name. */
+  readonly name?: string;
+  /** True: only what the session itself wrote; false: only what it inherited. */
+  readonly own?: boolean;
+  /** The last so many, still in ascending order. */
+  readonly last?: number;
+  readonly limit?: number;
+}
+
+const pageRows = 128;
+
+/**
+ * The entries of a session in order, a page at a time: no statement stays open between pages, so a slow reader
+ * never holds up a writer.
+ */
+export function* readEntries(db: Db, tape: TapeRow, query: EntryQuery = {}): Generator<Entry> {
+  const lo = Math.max(query.own === true ? tape.base_seq : tape.floor_seq, (query.from ?? 1) - 1);
+  const hi = Math.min(query.own === false ? tape.base_seq : tape.head_seq, query.to ?? tape.head_seq);
+  if (query.last !== undefined) {
+    yield* readLast(db, tape, { lo, hi, only: query, last: query.last });
+    return;
+  }
+  let left = query.limit ?? Number.POSITIVE_INFINITY;
+  for (const segment of segments(db, tape, lo, hi).reverse()) {
+    const toEntry = entriesOf(db, tape, segment);
+    for (let after = segment.lo; left > 0; ) {
+      const rows = page(db, { ...segment, lo: after }, query, Math.min(pageRows, left), 'ASC');
+      for (const row of rows) yield toEntry(row);
+      left -= rows.length;
+      after = rows.at(-1)?.seq ?? segment.hi;
+      if (rows.length < pageRows) break;
+    }
+  }
+}
+
+function readLast(
+  db: Db,
+  tape: TapeRow,
+  { lo, hi, only, last }: { lo: Seq; hi: Seq; only: Only; last: number },
+): Entry[] {
+  const entries: Entry[] = [];
+  for (const segment of segments(db, tape, lo, hi)) {
+    if (entries.length >= last) break;
+    const toEntry = entriesOf(db, tape, segment);
+    for (const row of page(db, segment, only, last - entries.length, 'DESC')) entries.push(toEntry(row));
+  }
+  return entries.reverse();
+}
+
+/** Which entries of a segment count. */
+type Only = Pick<EntryQuery, 'kind' | 'name'>;
+
+function page(
+  db: Db,
+  { tapeId, lo, hi }: Segment,
+  { kind, name }: Only,
+  limit: number,
+  order: 'ASC' | 'DESC',
+): EntryRow[] {
+  const params: Record<string, SqlValue> = {
+    tapeId,
+    lo,
+    hi,
+    limit,
+    ...(kind !== undefined && { kind }),
+    ...(name !== undefined && { name }),
+  };
+  return db.all<EntryRow>(
+    `SELECT ${columns} FROM entry WHERE tape_id = @tapeId AND seq > @lo AND seq <= @hi
+       ${name === undefined ? '' : 'AND name = @name'}
+       ${kind === undefined ? '' : 'AND kind = @kind'} ORDER BY seq ${order} LIMIT @limit`,
+    params,
+  );
+}
+
+/**
+ * The marks of the merges and discards on a tape of its own, by child's name and then by position: in this order they
+ * are found without reading what lies between.
+ */
+export function* readMerges(db: Db, tape: TapeRow): Generator<Entry> {
+  const toEntry = entriesOf(db, tape, { tapeId: tape.id, lo: tape.base_seq, hi: tape.head_seq });
+  for (let after = { name: 'merge/', seq: 0 }; ; ) {
+    const rows = db.all<EntryRow>(
+      `SELECT ${columns} FROM entry WHERE tape_id = @id AND name >= @name AND name < 'merge0'
+         AND (name, seq) > (@name, @seq) AND kind = 'anchor' ORDER BY name, seq LIMIT @limit`,
+      { id: tape.id, ...after, limit: pageRows },
+    );
+    for (const row of rows) yield toEntry(row);
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < pageRows) return;
+    after = { name: last.name ?? '', seq: last.seq };
+  }
+}
+
+/** One entry of a session, its own or inherited. */
+export function entryAt(db: Db, tape: TapeRow, seq: Seq): Entry | undefined {
+  const [entry] = readEntries(db, tape, { from: seq, to: seq });
+  return entry;
+}
+
+/**
+ * One entry of a session.
+ * @throws TAPE_NO_SEQ when the session has no such position.
+ */
+export function needEntry(db: Db, tape: TapeRow, seq: Seq): Entry {
+  const entry = entryAt(db, tape, seq);
+  if (entry === undefined) throw noSeq(tape, seq);
+  return entry;
+}
+
+export function noSeq(tape: TapeRow, seq: Seq): TapeError {
+  const has =
+    tape.head_seq === tape.floor_seq ? 'it is empty' : `it has ${tape.floor_seq + 1} to ${tape.head_seq}`;
+  return new TapeError('TAPE_NO_SEQ', `cannot find ${tape.name}@${seq}: ${has}`, {
+    data: { session: tape.name, seq, from: tape.floor_seq + 1, to: tape.head_seq },
+  });
+}
+
+/** Makes entries of the rows of one segment. */
+function entriesOf(db: Db, asked: TapeRow, { tapeId }: Segment): (row: EntryRow) => Entry {
+  const owner = tapeId === asked.id ? asked : tapeById(db, tapeId);
+  const tape = tapeName(owner.realm, owner.name, owner.incarnation);
+  const inherited = owner.id !== asked.id;
+  return (row) => ({
+    session: asked.name,
+    tape,
+    seq: row.seq,
+    kind: row.kind as EntryKind,
+    ...(row.mark !== null && { mark: row.mark }),
+    ...(row.name !== null && { name: row.name }),
+    ...(row.ref !== null && { ref: row.ref }),
+    payload: row.payload === null ? null : parseStored(owner, row, row.payload),
+    meta: row.meta === null ? {} : (parseStored(owner, row, row.meta) as Meta),
+    at: row.at,
+    ...(row.key !== null && { key: row.key }),
+    hash: row.hash,
+    inherited,
+  });
+}
+
+function parseStored(owner: TapeRow, row: EntryRow, text: string): Json {
+  try {
+    return JSON.parse(text) as Json;
+  } catch (cause) {
+    throw new TapeError('TAPE_CORRUPT', `cannot read ${owner.name}@${row.seq}: its stored text is not JSON`, {
+      data: { session: owner.name, seq: row.seq },
+      cause,
+    });
+  }
+}

@@ -1,0 +1,96 @@
+import { type BlobRef, isBlobRef } from '../entry/blob.ts';
+import type { Part } from '../entry/entry.ts';
+import { isObject } from '../entry/json.ts';
+import type { Dialect } from './dialect.ts';
+
+/** A file of a message or of a tool's output, in whichever of the AI SDK's forms it was given. */
+interface File {
+  readonly mediaType: string;
+  readonly name: string | undefined;
+  /** What there is of it: bytes or base64, an address, a text, or its ids by the providers that keep it. */
+  readonly bytes?: BlobRef | string;
+  readonly url?: string;
+  readonly plain?: string;
+  readonly kept?: Readonly<Record<string, unknown>>;
+}
+
+/** A user's file as the target takes it; one that it does not take, in words. */
+export function fitUserFile(part: Part, dialect: Dialect): Part {
+  const file = fileOf(part, part.data ?? part.image);
+  if (!takes(file, dialect, dialect.files)) return quoteFile(file);
+  if (part.type === 'file' && part.mediaType === file.mediaType) return part;
+  const { image, ...rest } = part;
+  return { ...rest, type: 'file', mediaType: file.mediaType, data: part.data ?? image };
+}
+
+/** A file in a tool's output as the target takes it; one that it does not take, in words. */
+export function fitResultFile(item: Part, dialect: Dialect): Part {
+  const file = fileOf(item, item.data ?? item.url ?? item.providerReference ?? item.fileId);
+  if (takes(file, dialect, dialect.resultFiles)) return item;
+  // A chat's result is one text: it has no place for bytes that are kept elsewhere.
+  return quoteFile(dialect.chat && typeof file.bytes === 'object' ? { ...file, bytes: '' } : file);
+}
+
+/** A file that a model made, in words. */
+export function quoteMadeFile(part: Part): Part {
+  return quoteFile(fileOf(part, part.data ?? part.image));
+}
+
+function takes({ bytes, url, plain, kept, mediaType }: File, dialect: Dialect, types: RegExp): boolean {
+  if (bytes !== undefined) return types.test(mediaType);
+  // What is not on the web only some provider of its own can fetch.
+  if (url !== undefined) return types.test(mediaType) && (dialect.ownFiles || /^https?:/i.test(url));
+  if (plain !== undefined) return dialect.plainFiles.test(mediaType) && plain.trim() !== '';
+  return kept !== undefined && !dialect.textOnly && dialect.optionNames.some((name) => name in kept);
+}
+
+function quoteFile({ mediaType, name = 'no name', bytes, plain }: File): Part {
+  if (plain !== undefined && plain.trim() !== '') return { type: 'text', text: plain };
+  const size = typeof bytes === 'object' ? bytes.size : (bytes?.length ?? 0);
+  if (mediaType.startsWith('text/') && bytes !== undefined && size > 0)
+    return { type: 'text', text: textOf(bytes) };
+  return { type: 'text', text: `[A file that is not shown here: ${name}, ${mediaType}]` };
+}
+
+/** Bytes that are kept elsewhere become their text when they are put back. */
+function textOf(bytes: BlobRef | string): unknown {
+  if (typeof bytes === 'string') return Buffer.from(bytes, 'base64').toString('utf8');
+  return { ...bytes, as: 'text', preview: '' };
+}
+
+function fileOf(part: Part, data: unknown): File {
+  const name = typeof part.filename === 'string' && part.filename !== '' ? part.filename : undefined;
+  // An item of a tool's output has whatever type the tool gave it.
+  const fallback =
+    typeof part.type === 'string' && part.type.startsWith('image') ? 'image' : 'application/octet-stream';
+  const mediaType = typeof part.mediaType === 'string' ? part.mediaType : fallback;
+  return { mediaType, name, ...contentOf(data) };
+}
+
+function contentOf(data: unknown): Partial<File> {
+  if (isBlobRef(data)) return { bytes: data as BlobRef };
+  if (typeof data === 'string') return addressOf(data) ?? { bytes: data };
+  if (!isObject(data)) return {};
+  switch (data.type) {
+    case 'data':
+      if (isBlobRef(data.data)) return { bytes: data.data as BlobRef };
+      return typeof data.data === 'string' ? { bytes: data.data } : {};
+    case 'url':
+      return typeof data.url === 'string' ? (addressOf(data.url) ?? {}) : {};
+    case 'text':
+      return typeof data.text === 'string' ? { plain: data.text } : {};
+    case 'reference':
+      return isObject(data.reference) ? { kept: data.reference } : {};
+    default:
+      return { kept: data };
+  }
+}
+
+/** What an address stands for; `undefined` for a text that is none, such as base64. */
+function addressOf(text: string): Partial<File> | undefined {
+  if (!URL.canParse(text)) return undefined;
+  const inline = /^data:([^;,]*)(?:;[^,]*)?,(.*)$/is.exec(text);
+  if (inline === null) return { url: text };
+  const [, mediaType = '', content = ''] = inline;
+  return { bytes: content, ...(mediaType !== '' && { mediaType }) };
+}

@@ -1,0 +1,124 @@
+import type { Part } from '../entry/entry.ts';
+import { sha256 } from '../entry/hash.ts';
+import { isObject, type Json } from '../entry/json.ts';
+import type { Dialect } from './dialect.ts';
+import { fitResultFile } from './file-part.ts';
+import { optionsFor, withOptions } from './fit-part.ts';
+
+/** What every provider takes as the id of a call. */
+const idCharsMax = 40;
+/** What every provider takes as the name of a tool. */
+const nameCharsMax = 64;
+
+/** Whether a part of an assistant's message calls a tool of ours. */
+export function isClientCall(part: Part): boolean {
+  return part.type === 'tool-call' && part.providerExecuted !== true;
+}
+
+/**
+ * The id under which a call is shown: its own, where it is one that the target takes and that no call before it
+ * has. Some servers number their calls anew in every answer.
+ */
+export function callId(id: string, free: boolean, { ids, last }: SeenIds): string {
+  const legal = free || (id.length <= idCharsMax && /^[a-zA-Z0-9_-]+$/.test(id));
+  const base = legal ? id : `${sanitise(id).slice(0, idCharsMax - 9)}_${sha256(id).slice(0, 8)}`;
+  const key = `${free} ${base}`;
+  let shown = base;
+  let n = last.get(key) ?? 1;
+  if (n > 1) shown = numbered(base, n, free);
+  while (ids.has(shown)) {
+    n += 1;
+    shown = numbered(base, n, free);
+  }
+  ids.add(shown);
+  if (n > 1) last.set(key, n);
+  return shown;
+}
+
+/** Ids that are taken, and which number an id that came again was shown with last: all before that are taken, too. */
+export interface SeenIds {
+  readonly ids: Set<string>;
+  readonly last: Map<string, number>;
+}
+
+function numbered(base: string, n: number, free: boolean): string {
+  const end = `_${n}`;
+  return `${free ? base : base.slice(0, idCharsMax - end.length)}${end}`;
+}
+
+/** The name under which a tool is shown. */
+export function toolName(name: string, free: boolean): string {
+  return free ? name : sanitise(name).slice(0, nameCharsMax);
+}
+
+function sanitise(text: string): string {
+  return text.replace(/[^a-zA-Z0-9_-]/g, '_');
+}
+
+/** The arguments of a call: providers take nothing but an object. */
+export function callInput(input: unknown): unknown {
+  if (isObject(input)) return input;
+  const parsed = typeof input === 'string' ? parsedObject(input) : undefined;
+  return parsed ?? { rawInvalidInput: input ?? null };
+}
+
+function parsedObject(text: string): unknown {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The result of a call, under the id and the name by which the call is shown. */
+export function fitResult(part: Part, call: { id: string; name: string }, dialect: Dialect): Part {
+  const { output, ...rest } = withOptions(part, dialect);
+  return {
+    ...rest,
+    type: 'tool-result',
+    toolCallId: call.id,
+    toolName: call.name,
+    output: fitOutput(output, dialect),
+  };
+}
+
+function fitOutput(output: unknown, dialect: Dialect): unknown {
+  if (!isObject(output)) return { type: 'json', value: output ?? null };
+  const { type, value } = output;
+  const options = optionsFor(output.providerOptions, dialect);
+  const more = options === undefined ? {} : { providerOptions: options };
+  switch (type) {
+    case 'text':
+    case 'error-text':
+      return { type, value: typeof value === 'string' ? value : JSON.stringify(value ?? null), ...more };
+    case 'json':
+    case 'error-json':
+      return { type, value: value ?? null, ...more };
+    case 'execution-denied':
+      // Without its options: they can say that the answer went another way, and then none is sent.
+      return { type, ...(typeof output.reason === 'string' && { reason: output.reason }) };
+    case 'content':
+      return contentOutput(Array.isArray(value) ? value.filter(isObject) : [], dialect);
+    default:
+      return { type: 'json', value: output };
+  }
+}
+
+function contentOutput(value: readonly Record<string, Json>[], dialect: Dialect): unknown {
+  const items = value.flatMap((item) => fitItem(item as unknown as Part, dialect) ?? []);
+  if (dialect.chat || items.length === 0)
+    return { type: 'text', value: items.map(({ text }) => text).join('\n\n') };
+  return { type: 'content', value: items };
+}
+
+function fitItem(item: Part, dialect: Dialect): Part | undefined {
+  if (item.type === 'custom')
+    return dialect.chat || optionsFor(item.providerOptions, dialect) === undefined
+      ? undefined
+      : withOptions(item, dialect);
+  if (item.type === 'text' && typeof item.text !== 'string') return undefined;
+  const fitted = item.type === 'text' ? item : fitResultFile(item, dialect);
+  const blank = fitted.type === 'text' && typeof fitted.text === 'string' && fitted.text.trim() === '';
+  return blank ? undefined : withOptions(fitted, dialect);
+}

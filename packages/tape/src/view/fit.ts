@@ -1,0 +1,223 @@
+import type { Part } from '../entry/entry.ts';
+import { type Dialect, dialectOf, type Target } from './dialect.ts';
+import { callId, callInput, fitResult, isClientCall, type SeenIds, toolName } from './fit-call.ts';
+import { asMade, fitAssistantPart, fitUserPart, isOwn, optionsFor, withOptions } from './fit-part.ts';
+import { ProviderRunFinder } from './provider-runs.ts';
+import type { Rendered, StoredMessage } from './render.ts';
+
+/** Stands where a call has no result in view: a provider refuses a call that nothing answers. */
+export const noResult = 'No result of this call was recorded.';
+
+/** Stands where the user goes on after a result that was not answered, for those who refuse that. */
+export const noAnswer = 'No answer was recorded here.';
+
+/** Stands before a message of the assistant that begins a view: a conversation begins with the user. */
+export const noStart = 'The conversation before this point is not shown.';
+
+/** What the user says where the assistant is to go on by itself: after its own message, which is no question. */
+export const goOn = 'Go on.';
+
+interface Call {
+  /** Its id on the tape, and as shown. */
+  readonly onTape: string;
+  readonly id: string;
+  readonly name: string;
+  /** Whether no result of it is to come. */
+  readonly isLost: boolean;
+  result?: Part;
+}
+
+interface Turn {
+  readonly message: StoredMessage;
+  /** Client-side calls of the message, in order. */
+  readonly calls: readonly Call[];
+  /** Whether it goes on with a call that the provider ran in the message before, so that nothing may part them. */
+  readonly continues: boolean;
+}
+
+/**
+ * Makes messages valid for their target (law 7): the user begins, user and assistant take turns; each client-side
+ * call has exactly one result, right after its message; what only its own provider can read returns there byte for
+ * byte and is dropped or quoted for others; nothing is empty. Pure, and of a longer tape the same with more at the
+ * end, save for what the end leaves open.
+ */
+export function fitTo(rendered: readonly Rendered[], target: Target = {}): StoredMessage[] {
+  const plan = new FitPlan(target);
+  for (const item of rendered) plan.take(item);
+  plan.end();
+  const fitter = new Fitter(plan);
+  return [...rendered.flatMap((item) => fitter.take(item)), ...fitter.end()];
+}
+
+/** What has to be known of all that is shown before the first message of it can be made. It is given everything once. */
+export class FitPlan {
+  readonly dialect: Dialect;
+  readonly runs: ProviderRunFinder;
+  /** The numbers of calls that have no result. */
+  readonly lost: Set<number> = new Set();
+  readonly #open = new Map<string, number[]>();
+  #messages = 0;
+  #calls = 0;
+
+  constructor(target: Target) {
+    this.dialect = dialectOf(target);
+    this.runs = new ProviderRunFinder(this.dialect);
+  }
+
+  take(item: Rendered): void {
+    if (item.type === 'result') {
+      const id = String(item.part.toolCallId);
+      const open = this.#open.get(id);
+      open?.pop();
+      if (open?.length === 0) this.#open.delete(id);
+      return;
+    }
+    this.runs.take(item, this.#messages);
+    this.#messages += 1;
+    if (item.message.role !== 'assistant') return;
+    const ids = item.message.content.filter(isClientCall).map((part) => String(part.toolCallId));
+    // Of two of one message, the first gets the first result.
+    for (const [i, id] of [...ids.entries()].reverse()) pushTo(this.#open, id, this.#calls + i);
+    this.#calls += ids.length;
+  }
+
+  end(): void {
+    this.runs.end();
+    for (const calls of this.#open.values()) for (const call of calls) this.lost.add(call);
+    this.#open.clear();
+  }
+}
+
+/**
+ * Makes the messages of a plan, in one more pass over the same: each comes as soon as the results of its calls are there, so that
+ * no more is held than lies between a call and its result.
+ */
+export class Fitter {
+  readonly #plan: FitPlan;
+  /** Ids of calls that are taken. */
+  readonly #seen: SeenIds;
+  readonly #turns: Turn[] = [];
+  /** Calls without a result, by their ids on the tape: of each message the first is last. */
+  readonly #open = new Map<string, Call[]>();
+  /** Made, the last of which may yet be joined with what follows it. */
+  readonly #made: StoredMessage[] = [];
+  #messages = 0;
+  #calls = 0;
+
+  constructor(plan: FitPlan) {
+    this.#plan = plan;
+    this.#seen = { ids: new Set(plan.runs.ids), last: new Map() };
+  }
+
+  /** What stands before all that the plan was given: the text of a state. */
+  begin(state: StoredMessage): void {
+    this.#made.push(state);
+  }
+
+  take(item: Rendered): readonly StoredMessage[] {
+    if (item.type === 'result') this.#answer(item.part);
+    else this.#turns.push(this.#turnOf(item));
+    let ready = 0;
+    while (this.#turns[ready]?.calls.every(({ isLost, result }) => isLost || result !== undefined))
+      ready += 1;
+    for (const turn of this.#turns.splice(0, ready)) add(this.#made, turn, this.#plan.dialect);
+    return this.#made.splice(0, this.#made.length - 1);
+  }
+
+  end(): readonly StoredMessage[] {
+    return this.#made;
+  }
+
+  /** Gives a result to the newest call of its id that has none; a result without a call in view is dropped. */
+  #answer(part: Part): void {
+    const id = String(part.toolCallId);
+    const open = this.#open.get(id);
+    const call = open?.pop();
+    if (open?.length === 0) this.#open.delete(id);
+    if (call !== undefined) call.result = fitResult(part, call, this.#plan.dialect);
+  }
+
+  #turnOf(item: Rendered & { type: 'message' }): Turn {
+    const { dialect, runs, lost } = this.#plan;
+    const { message, provider: author } = item;
+    const { role } = message;
+    const number = this.#messages;
+    this.#messages += 1;
+    const calls: Call[] = [];
+    const fitted = (part: Part, index: number): Part | undefined => {
+      if (role !== 'assistant') return fitUserPart(part, dialect);
+      const own = isOwn(part, author, dialect);
+      if (!isClientCall(part))
+        return fitAssistantPart(part, { dialect, own, paired: runs.paired.get(number)?.has(index) === true });
+      const free = own && !dialect.checksNames;
+      const onTape = String(part.toolCallId);
+      const id = callId(onTape, free, this.#seen);
+      const name = toolName(String(part.toolName), free);
+      calls.push({ onTape, id, name, isLost: lost.has(this.#calls) });
+      this.#calls += 1;
+      const shown = { ...part, toolCallId: id, toolName: name, input: callInput(part.input) };
+      return own ? asMade(shown, dialect) : withOptions(shown, dialect);
+    };
+    const content = withoutLooseReasoning(
+      message.content.flatMap((part, index) => fitted(part, index) ?? []),
+    );
+    // Of two of one message, the first gets the first result.
+    for (const call of calls.toReversed()) pushTo(this.#open, call.onTape, call);
+    const options = optionsFor(message.providerOptions, dialect);
+    return {
+      message: { role, content, ...(options !== undefined && { providerOptions: options }) },
+      calls,
+      continues: runs.continuing.has(number),
+    };
+  }
+}
+
+function pushTo<T>(lists: Map<string, T[]>, key: string, item: T): void {
+  const list = lists.get(key);
+  if (list === undefined) lists.set(key, [item]);
+  else list.push(item);
+}
+
+/** Adds what a turn says to the messages before it, with what must stand between them. */
+function add(messages: StoredMessage[], turn: Turn, { alternates }: Dialect): void {
+  const { message, calls, continues } = turn;
+  if (message.content.length === 0) return;
+  const last = messages.at(-1);
+  if (message.role === 'user') {
+    if (last?.role === 'user') {
+      messages[messages.length - 1] = join(last, message);
+      return;
+    }
+    if (alternates && last?.role === 'tool') messages.push(said('assistant', noAnswer));
+  } else if (last === undefined) messages.push(said('user', noStart));
+  else if (last.role === 'assistant' && !continues) messages.push(said('user', goOn));
+  messages.push(message);
+  if (calls.length > 0) messages.push({ role: 'tool', content: calls.map(resultOf) });
+}
+
+/** Reasoning that nothing follows led to nothing: providers refuse a message that ends with it. */
+function withoutLooseReasoning(content: readonly Part[]): readonly Part[] {
+  const last = content.findLastIndex(({ type }) => type !== 'reasoning' && type !== 'reasoning-file');
+  return last === content.length - 1 ? content : content.slice(0, last + 1);
+}
+
+function resultOf({ id, name, result }: Call): Part {
+  return (
+    result ?? {
+      type: 'tool-result',
+      toolCallId: id,
+      toolName: name,
+      output: { type: 'error-text', value: noResult },
+    }
+  );
+}
+
+function said(role: 'user' | 'assistant', text: string): StoredMessage {
+  return { role, content: [{ type: 'text', text }] };
+}
+
+function join(a: StoredMessage, b: StoredMessage): StoredMessage {
+  const options = { ...a.providerOptions, ...b.providerOptions };
+  const content = [...a.content, ...b.content];
+  return { role: 'user', content, ...(Object.keys(options).length > 0 && { providerOptions: options }) };
+}

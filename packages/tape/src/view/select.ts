@@ -1,0 +1,215 @@
+import type { Entry, Seq } from '../entry/entry.ts';
+import { isOurAnchor, quote } from '../entry/name.ts';
+import { TapeError } from '../errors.ts';
+import { isOfTopic, rulesOf, type ViewBase, type ViewNarrowing, type ViewPolicy } from './policy.ts';
+import { prunedOutputs } from './pruned.ts';
+import { windowStart } from './window.ts';
+
+/** Version of the selecting and rendering rules: it changes when the same entries would give other messages. */
+export const viewVersion = 3;
+
+/** What a view shows, in order, and why each entry is in or out. */
+export interface Selection {
+  /** The entry whose state stands for all that came before: a boundary, an anchor, or the fork's start. */
+  readonly start: Entry | undefined;
+  readonly entries: readonly Entry[];
+  /** The position from which on entries are shown, before the policy narrows them. */
+  readonly keep: Seq;
+  /** Positions of results whose outputs are left out, with the tokens that they were; none of a full view. */
+  readonly pruned: ReadonlyMap<Seq, number>;
+  readonly reasons: ReadonlyMap<Seq, { readonly in: boolean; readonly why: string }>;
+}
+
+/**
+ * Applies rewinds, then boundaries, what narrows the policy, and prunes, to the entries of a session. Pure; given all entries or
+ * only those that `viewEntries` reads, it selects the same.
+ * @throws TAPE_BAD_POLICY; TAPE_NO_ANCHOR when the policy names an anchor that is not to be seen
+ */
+export function select(all: readonly Entry[], policy: ViewPolicy): Selection {
+  const { base, narrow } = rulesOf(policy);
+  const reasons = new Map<Seq, { in: boolean; why: string }>();
+  const structural = all.filter(isStructural);
+  const intention = structural.find((e) => e.name === 'intention');
+  const seen = visibleEntries(
+    all.filter((e) => !isStructural(e)),
+    reasons,
+  );
+  const start = startOf(seen, base);
+  const keep =
+    start === undefined
+      ? positionOf(base, structural, all[0]?.session)
+      : base === 'last-boundary'
+        ? Math.min(start.ref ?? start.seq, start.seq)
+        : start.seq;
+  const begun: Entry[] = [];
+  for (const entry of seen)
+    if (entry === start) reasons.set(entry.seq, { in: true, why: 'its state begins the view' });
+    else if (entry.seq < keep) reasons.set(entry.seq, { in: false, why: beforeStart({ start, keep }) });
+    else {
+      reasons.set(entry.seq, {
+        in: true,
+        why: start !== undefined && entry.seq < start.seq ? 'kept tail' : 'in view',
+      });
+      begun.push(entry);
+    }
+  let shown: readonly Entry[] = begun;
+  for (const rule of narrow) shown = narrowed(shown, rule, { seen, reasons, prunes: base !== 'full' });
+  const pruned = prunedOutputs(base === 'full' ? [] : seen);
+  for (const seq of pruned.keys())
+    if (reasons.get(seq)?.in === true) reasons.set(seq, { in: true, why: 'in view, its output pruned' });
+  for (const entry of structural)
+    reasons.set(entry.seq, {
+      in: true,
+      why: entry === intention ? 'what this session is for' : 'its beginning',
+    });
+  return {
+    start: start ?? structural.find((e) => e.name === 'fork/start'),
+    keep,
+    entries: placeIntention(
+      {
+        kept: shown.filter(({ seq }) => start !== undefined && seq < start.seq),
+        rest: shown.filter(({ seq }) => start === undefined || seq > start.seq),
+        start,
+        keep,
+      },
+      intention,
+    ),
+    pruned,
+    reasons,
+  };
+}
+
+/** Why what lies before the beginning of a view is out of it. */
+export function beforeStart({ start, keep }: Pick<Selection, 'start' | 'keep'>): string {
+  return `before ${start?.name ?? ''}@${start?.seq ?? keep}`;
+}
+
+/** Why what came before a window is out of it. */
+export const beforeWindow = 'older than the window';
+
+interface Narrowing {
+  /** All that a reader could see: what a topic is goes back beyond the beginning of the view. */
+  readonly seen: readonly Entry[];
+  readonly reasons: Map<Seq, { in: boolean; why: string }>;
+  readonly prunes: boolean;
+}
+
+function narrowed(
+  shown: readonly Entry[],
+  rule: ViewNarrowing,
+  { seen, reasons, prunes }: Narrowing,
+): readonly Entry[] {
+  const drop = (entries: readonly Entry[], why: string) => {
+    for (const { seq } of entries) reasons.set(seq, { in: false, why });
+  };
+  if ('topic' in rule) {
+    const of = seqsOfTopic(seen, rule.topic);
+    drop(
+      shown.filter(({ seq }) => !of.has(seq)),
+      `not of topic ${rule.topic}`,
+    );
+    return shown.filter(({ seq }) => of.has(seq));
+  }
+  const from = windowStart(shown.toReversed(), rule.window, { prunes });
+  if (from === undefined) return shown;
+  drop(
+    shown.filter(({ seq }) => seq < from),
+    beforeWindow,
+  );
+  return shown.filter(({ seq }) => seq >= from);
+}
+
+/** What follows anchors of a topic, each up to the next anchor of another; anchors that acts write by themselves change none. */
+function seqsOfTopic(seen: readonly Entry[], topic: string): ReadonlySet<Seq> {
+  const seqs = new Set<Seq>();
+  let inside = false;
+  for (const { kind, name = '', seq } of seen) {
+    if (kind === 'anchor' && !isOurAnchor(name)) inside = isOfTopic(name, topic);
+    if (inside) seqs.add(seq);
+  }
+  if (seqs.size === 0)
+    throw noAnchor(`topic ${quote(topic)}: no anchor of that name is to be seen`, {
+      name: topic,
+      session: seen[0]?.session,
+    });
+  return seqs;
+}
+
+/** A fork's own `fork/start` and `intention`: no rewind, boundary or policy hides them. */
+export function isStructural(entry: Entry): boolean {
+  return (
+    !entry.inherited && entry.mark === 'anchor' && (entry.name === 'fork/start' || entry.name === 'intention')
+  );
+}
+
+/** What is left when every rewind has been applied: `E(h) = E(to) ++ (r, h]`. */
+function visibleEntries(
+  entries: readonly Entry[],
+  reasons: Map<Seq, { in: boolean; why: string }>,
+): readonly Entry[] {
+  const rewinds = entries.filter((e) => e.mark === 'rewind');
+  if (rewinds.length === 0) return entries;
+  const shown: { lo: Seq; hi: Seq }[] = [];
+  let hi = entries.at(-1)?.seq ?? 0;
+  for (let i = rewinds.length - 1; i >= 0; i -= 1) {
+    const rewind = rewinds[i];
+    if (rewind === undefined || rewind.seq > hi) continue;
+    shown.push({ lo: rewind.seq, hi });
+    hi = Math.min(rewind.ref ?? 0, rewind.seq - 1);
+  }
+  shown.push({ lo: 0, hi });
+  const spans = shown.reverse();
+  let at = 0;
+  return entries.filter((entry) => {
+    while (at < spans.length && entry.seq > (spans[at]?.hi ?? 0)) at += 1;
+    const inside = at < spans.length && entry.seq > (spans[at]?.lo ?? 0);
+    if (!inside) reasons.set(entry.seq, { in: false, why: entry.mark === 'rewind' ? 'a rewind' : 'rewound' });
+    return inside;
+  });
+}
+
+function startOf(seen: readonly Entry[], base: ViewBase): Entry | undefined {
+  if (base === 'full') return undefined;
+  if (base === 'last-boundary') return seen.findLast((e) => e.mark === 'boundary');
+  const { fromAnchor } = base;
+  const anchors = seen.filter((e) => e.mark === 'anchor' || e.mark === 'boundary');
+  if (typeof fromAnchor === 'number') return anchors.find(({ seq }) => seq === fromAnchor);
+  const [, name = fromAnchor, back = '0'] = /^(.+)~(\d{1,6})$/.exec(fromAnchor) ?? [];
+  return anchors.filter((e) => e.name === name).at(-1 - Number(back));
+}
+
+/** Where a view begins that was asked for from a position with no anchor at it, or from a fork's own first marks. */
+function positionOf(base: ViewBase, structural: readonly Entry[], session: string | undefined): Seq {
+  if (typeof base === 'string') return 0;
+  const { fromAnchor } = base;
+  if (typeof fromAnchor === 'number') return fromAnchor;
+  const seq = structural.find(({ name }) => name === fromAnchor)?.seq;
+  if (seq !== undefined) return seq;
+  throw noAnchor(`from anchor ${quote(fromAnchor)}: it is not to be seen`, { name: fromAnchor, session });
+}
+
+function noAnchor(
+  why: string,
+  { name, session }: { readonly name: string; readonly session: string | undefined },
+): TapeError {
+  return new TapeError('TAPE_NO_ANCHOR', `cannot view ${why}`, {
+    data: { name, ...(session !== undefined && { session }) },
+  });
+}
+
+interface Parts {
+  readonly kept: readonly Entry[];
+  readonly rest: readonly Entry[];
+  readonly start: Entry | undefined;
+  readonly keep: Seq;
+}
+
+/** A session's own intention follows what it inherited, and comes again after each own boundary. */
+function placeIntention({ kept, rest, start, keep }: Parts, intention: Entry | undefined): readonly Entry[] {
+  if (intention === undefined) return [...kept, ...rest];
+  if (start !== undefined && start.seq > intention.seq && keep > intention.seq)
+    return [...kept, intention, ...rest];
+  const entries = [...kept, ...rest];
+  const at = entries.findIndex((e) => e.seq > intention.seq);
+  return at === -1 ? [...entries, intention] : entries.toSpliced(at, 0, intention);
+}

@@ -1,0 +1,140 @@
+import type { Entry, Seq } from '../entry/entry.ts';
+import type { Db } from '../file/sqlite.ts';
+import { type Interval, lastMarked, visible } from '../tape/interval.ts';
+import { resolvePoint } from '../tape/point.ts';
+import { readEntries } from '../tape/read.ts';
+import type { TapeRow } from '../tape/tapes.ts';
+import { rulesOf, type ViewBase, type ViewNarrowing, type ViewPolicy } from './policy.ts';
+import { isStructural } from './select.ts';
+import { windowStart } from './window.ts';
+
+/**
+ * The entries that `view` needs for a policy, in order and no others, so that reading the current view, or a window of any, costs
+ * the same however long the history is. What a topic is goes back to the start.
+ * @param tape as it stood at the head that is asked for
+ * @throws TAPE_BAD_POLICY, TAPE_NO_ANCHOR
+ */
+export function* viewEntries(db: Db, tape: TapeRow, policy: ViewPolicy): Generator<Entry> {
+  const { spans, extra } = needed(db, tape, policy);
+  for (const span of spans.toReversed()) {
+    while (extra[0] !== undefined && extra[0].seq <= span.lo) yield* extra.splice(0, 1);
+    yield* readEntries(db, tape, { from: span.lo + 1, to: span.hi });
+  }
+  yield* extra;
+}
+
+/** What is to be read: spans, newest first, and single entries that lie in none of them. */
+interface Needed {
+  readonly spans: readonly Interval[];
+  readonly extra: Entry[];
+}
+
+function needed(db: Db, tape: TapeRow, policy: ViewPolicy): Needed {
+  const { base, narrow } = rulesOf(policy);
+  // What a topic is may have begun before the view does.
+  const isTopical = narrow.some((rule) => 'topic' in rule);
+  const { spans, start } = isTopical ? whole(db, tape) : begun(db, tape, base);
+  const shown = isTopical ? spans : windowed(db, tape, spans, { rules: narrow, prunes: base !== 'full' });
+  const single = [
+    ...structuralEntries(db, tape),
+    ...(start === undefined || !isIn(spans, start) ? [] : readEntries(db, tape, { from: start, to: start })),
+  ];
+  const extra = single
+    .filter(
+      (entry, i) =>
+        entry.mark !== undefined &&
+        !isIn(shown, entry.seq) &&
+        single.findIndex(({ seq }) => seq === entry.seq) === i,
+    )
+    .toSorted((a, b) => a.seq - b.seq);
+  return { spans: shown, extra };
+}
+
+function isIn(spans: readonly Interval[], seq: Seq): boolean {
+  return spans.some(({ lo, hi }) => seq > lo && seq <= hi);
+}
+
+interface Begun {
+  readonly spans: readonly Interval[];
+  /** The entry that begins the view. */
+  readonly start?: Seq | undefined;
+}
+
+function begun(db: Db, tape: TapeRow, base: ViewBase): Begun {
+  if (base === 'full') return whole(db, tape);
+  return base === 'last-boundary' ? sinceBoundary(db, tape) : since(db, tape, base.fromAnchor);
+}
+
+function whole(db: Db, tape: TapeRow): Begun {
+  return { spans: [...visible(db, tape, tape.head_seq)] };
+}
+
+/** What follows the last boundary, and what it kept. */
+function sinceBoundary(db: Db, tape: TapeRow): Begun {
+  const spans: Interval[] = [];
+  for (const interval of visible(db, tape, tape.head_seq)) {
+    const boundary = lastMarked(db, tape, 'boundary', interval);
+    if (boundary !== undefined)
+      return {
+        spans: [
+          ...spans,
+          ...clipped(db, tape, interval, Math.min(boundary.ref ?? boundary.seq, boundary.seq)),
+        ],
+        start: boundary.seq,
+      };
+    if (interval.lo < interval.hi) spans.push(interval);
+  }
+  return { spans };
+}
+
+/** What is visible of an interval and before it, from a position on. */
+function clipped(db: Db, tape: TapeRow, { hi }: Interval, keep: Seq): readonly Interval[] {
+  const spans: Interval[] = [];
+  for (const interval of visible(db, tape, hi)) {
+    const lo = Math.max(interval.lo, keep - 1);
+    if (lo < interval.hi) spans.push({ lo, hi: interval.hi });
+    if (interval.lo < keep) break;
+  }
+  return spans;
+}
+
+function since(db: Db, tape: TapeRow, anchor: Seq | string): Begun {
+  const seq = resolvePoint(db, tape, anchor);
+  return { spans: clipped(db, tape, { lo: 0, hi: tape.head_seq }, seq), start: seq };
+}
+
+/** The part of spans that windows leave. */
+function windowed(
+  db: Db,
+  tape: TapeRow,
+  spans: readonly Interval[],
+  { rules, prunes }: { readonly rules: readonly ViewNarrowing[]; readonly prunes: boolean },
+): readonly Interval[] {
+  let left = spans;
+  for (const rule of rules) {
+    if (!('window' in rule)) continue;
+    const from = windowStart(newestFirst(db, tape, left), rule.window, { prunes });
+    if (from !== undefined)
+      left = left.flatMap(({ lo, hi }) => (hi < from ? [] : [{ lo: Math.max(lo, from - 1), hi }]));
+  }
+  return left;
+}
+
+/** How many entries are read at a time, backwards. */
+const pageRows = 64;
+
+/** The entries of spans, the newest of which comes first, but for a fork's own `fork/start` and `intention`. */
+export function* newestFirst(db: Db, tape: TapeRow, spans: Iterable<Interval>): Generator<Entry> {
+  for (const { lo, hi } of spans)
+    for (let to = hi; to > lo; to -= pageRows) {
+      const page = [...readEntries(db, tape, { from: Math.max(lo, to - pageRows) + 1, to })];
+      for (const entry of page.reverse()) if (!isStructural(entry)) yield entry;
+    }
+}
+
+/** A fork's own `fork/start` and `intention`. */
+function structuralEntries(db: Db, tape: TapeRow): Entry[] {
+  if (tape.parent_id === null) return [];
+  const to = Math.min(tape.base_seq + 2, tape.head_seq);
+  return [...readEntries(db, tape, { from: tape.base_seq + 1, to, own: true })].filter(isStructural);
+}

@@ -1,0 +1,86 @@
+import { createHash } from 'node:crypto';
+import type { Entry, Seq } from '../entry/entry.ts';
+import type { Target } from './dialect.ts';
+import { FitPlan, Fitter } from './fit.ts';
+import { rulesOf } from './policy.ts';
+import { renderEntry, renderState, type StoredMessage } from './render.ts';
+import { isStructural } from './select.ts';
+import { TokenCounter } from './tokens.ts';
+import { type ViewOptions, view } from './view.ts';
+
+/** What there is to say of a view when all of its messages have been given. */
+export interface ViewEnd {
+  /** SHA-256 of the messages' compact JSON, lower-case hex. */
+  readonly digest: string;
+  /** An estimate of the messages, where the whole is streamed; else what a view tells. */
+  readonly tokens: number;
+  /** The first and last position that the view covers; 0 when there is none. */
+  readonly from: Seq;
+  readonly to: Seq;
+}
+
+/**
+ * The messages of a view one by one, the same as `view` gives; it returns what there is to say of all of them. The full view of a
+ * long history is never in memory: it is read twice, and what is held is what lies between a call and its result, and the ids of
+ * calls. Other views are as large as a model's window, and made whole.
+ * @param read what `viewEntries` reads for the same policy, anew each time
+ * @throws what `view` throws
+ */
+export async function* streamView(
+  read: () => Iterable<Entry> | AsyncIterable<Entry>,
+  { policy = 'last-boundary', target = {}, countTokens }: ViewOptions = {},
+): AsyncGenerator<StoredMessage, ViewEnd> {
+  const { base, narrow } = rulesOf(policy);
+  const whole = base === 'full' && narrow.length === 0 ? await lookThrough(read(), target) : undefined;
+  if (whole === undefined) {
+    const { messages, ...end } = view(await Array.fromAsync(read()), { policy, target, countTokens });
+    yield* messages;
+    return { digest: end.digest, tokens: end.tokens, from: end.from, to: end.to };
+  }
+  const hash = createHash('sha256').update('[');
+  const counter = new TokenCounter(countTokens);
+  let isFirst = true;
+  const told = (message: StoredMessage): StoredMessage => {
+    hash.update(`${isFirst ? '' : ','}${JSON.stringify(message)}`);
+    isFirst = false;
+    counter.take(message);
+    return message;
+  };
+  const { plan, state, from, to } = whole;
+  const fitter = new Fitter(plan);
+  if (state !== undefined) fitter.begin(state);
+  for await (const entry of read()) {
+    const rendered = renderEntry(entry);
+    if (rendered !== undefined) for (const message of fitter.take(rendered)) yield told(message);
+  }
+  for (const message of fitter.end()) yield told(message);
+  return { digest: hash.update(']').digest('hex'), tokens: counter.tokens, from, to };
+}
+
+interface Whole {
+  readonly plan: FitPlan;
+  readonly state: StoredMessage | undefined;
+  readonly from: Seq;
+  readonly to: Seq;
+}
+
+/** What has to be known of a full view before its first message; nothing when a rewind is among the entries: then what follows hides what came before. */
+async function lookThrough(
+  entries: Iterable<Entry> | AsyncIterable<Entry>,
+  target: Target,
+): Promise<Whole | undefined> {
+  const plan = new FitPlan(target);
+  let state: StoredMessage | undefined;
+  let from: Seq | undefined;
+  let to = 0;
+  for await (const entry of entries) {
+    if (entry.mark === 'rewind') return undefined;
+    from ??= entry.seq;
+    to = entry.seq;
+    if (isStructural(entry) && entry.name === 'fork/start') state = renderState(entry);
+    const rendered = renderEntry(entry);
+    if (rendered !== undefined) plan.take(rendered);
+  }
+  plan.end();
+  return { plan, state, from: from ?? 0, to };
+}

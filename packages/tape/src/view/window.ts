@@ -1,0 +1,31 @@
+import type { Entry, Seq } from '../entry/entry.ts';
+import { isPrune, prunedOutputs } from './pruned.ts';
+import { entryTokens } from './tokens.ts';
+
+/**
+ * Where the newest part of a history begins that has so many messages, or takes at most so many tokens; nothing when that is all
+ * of it. It begins at a message, and holds at least the last one.
+ * @param newestFirst read no further than is needed
+ */
+export function windowStart(
+  newestFirst: Iterable<Entry>,
+  window: number | { readonly tokens: number },
+  { prunes }: { readonly prunes: boolean },
+): Seq | undefined {
+  const limit = typeof window === 'number' ? undefined : window.tokens;
+  const pruned = new Map<Seq, number>();
+  let [messages, tokens] = [0, 0];
+  let start: Seq | undefined;
+  for (const entry of newestFirst) {
+    if (limit !== undefined) {
+      if (prunes && isPrune(entry)) for (const [seq, was] of prunedOutputs([entry])) pruned.set(seq, was);
+      tokens += entryTokens(entry, undefined, pruned.get(entry.seq));
+      if (tokens > limit && start !== undefined) return start;
+    }
+    if (entry.kind !== 'message') continue;
+    start = entry.seq;
+    messages += 1;
+    if (limit === undefined ? messages === window : tokens > limit) return start;
+  }
+  return undefined;
+}
