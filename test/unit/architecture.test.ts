@@ -1,42 +1,11 @@
 import { globSync, readFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';
 import { join, matchesGlob } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import config from '../../vitest.config.ts';
+import { type Import, root, sourceImports } from '../support/imports.ts';
 
-const root = fileURLToPath(new URL('../../', import.meta.url));
-
-interface Import {
-  readonly file: string;
-  readonly from: string;
-  /** Erased when the file is run. */
-  readonly typesOnly: boolean;
-  /** `await import(…)`: loaded only when it is needed. */
-  readonly dynamic: boolean;
-}
-
-/** Every import and re-export of the packages' sources, from their text. */
-const imports: readonly Import[] = globSync('packages/*/src/**/*.ts', { cwd: root }).flatMap((file) => {
-  const text = readFileSync(join(root, file), 'utf8');
-  const fixed = [...text.matchAll(/^(?:import|export)\s+(?:([^;'"]*?)\s+from\s+)?'([^']+)'/gms)].map(
-    ([, names = '', from = '']) => ({ file, from, typesOnly: isTypesOnly(names), dynamic: false }),
-  );
-  const dynamic = [...text.matchAll(/(?<!typeof )\bimport\('([^']+)'\)/g)].map(([, from = '']) => ({
-    file,
-    from,
-    typesOnly: false,
-    dynamic: true,
-  }));
-  return [...fixed, ...dynamic];
-});
-
-function isTypesOnly(names: string): boolean {
-  if (/^type\b/.test(names)) return true;
-  const listed = /^\{(.*)\}$/s.exec(names)?.[1]?.split(',');
-  const given = listed?.map((name) => name.trim()).filter((name) => name !== '');
-  return given?.every((name) => name.startsWith('type ')) === true;
-}
+const imports = sourceImports();
 
 const packageOf = (file: string): string => file.split('/')[1] ?? '';
 const ours = (from: string): string | undefined => /^@tapedeck\/([a-z]+)/.exec(from)?.[1];
