@@ -1,4 +1,3 @@
-export type { CompactionTrigger } from './compaction/compact.ts';
 export type {
   CompactionPolicy,
   CompactionPreset,
@@ -11,7 +10,6 @@ export { checkConfig } from './config/check.ts';
 export {
   type ApprovalRequest,
   type ConfigLayers,
-  type Decision,
   type DeckConfig,
   defaultLimits,
   defineDeck,
@@ -50,6 +48,7 @@ export {
   resolveModel,
 } from './model/spec.ts';
 export type { ModelWindow, Windows } from './model/window.ts';
+export type { PromptConfig } from './prompt/config.ts';
 export type { Omission } from './prompt/file.ts';
 export {
   type Environment,
@@ -62,7 +61,8 @@ export {
   systemPrompt,
   type ToolEntry,
 } from './prompt/system-prompt.ts';
-export type { Instructions, PromptConfig } from './run/instructions.ts';
+export type { Instructions } from './run/instructions.ts';
+export type { Input, RunOptions } from './run/options.ts';
 export {
   decide,
   defaultMode,
@@ -72,7 +72,7 @@ export {
   queueModes,
   type Source,
 } from './run/queue.ts';
-export { type Callbacks, type Finish, Run, type RunResult } from './run/run.ts';
+export { type Callbacks, Run, type RunResult } from './run/run.ts';
 export { Child } from './session/child.ts';
 export type { Compaction, CompactOptions } from './session/compact.ts';
 export {
@@ -82,22 +82,22 @@ export {
   sendMessageTool,
 } from './session/delegate-tool.ts';
 export type {
-  Input,
   Mark,
   RespondOptions,
   RewindOptions,
-  RunOptions,
   SendOptions,
   Sent,
   SessionRewound,
   SubscribeOptions,
 } from './session/options.ts';
 export { Session } from './session/session.ts';
-export type { Phase, RunStatus, Status } from './status/status.ts';
-export type { AwaitedAnswer, CallName, SessionEvent, WaitingCall } from './stream/events.ts';
-export type { Budget } from './terms/budget.ts';
+export type { ToolContext } from './session/tool-context.ts';
+export type { Status } from './status/status.ts';
+export type { AwaitedAnswer, CallName, Decision, WaitingCall } from './stream/call.ts';
+export type { CompactionTrigger, Finish, Phase, RunStatus, SessionEvent } from './stream/events.ts';
 export { carriedModel } from './terms/carried-model.ts';
-export type { DeckTool, DeckTools, ToolContext, ToolPaths, ToolTraits } from './tools/traits.ts';
+export type { Budget } from './terms/terms.ts';
+export type { DeckTool, DeckTools, ToolPaths, ToolTraits } from './tools/traits.ts';
 export type { ModelUsage, SessionUsage, UsageSum } from './usage/session-usage.ts';
 export { type CostOf, noUsage, type Usage } from './usage/usage.ts';
 export {

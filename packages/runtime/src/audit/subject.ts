@@ -1,6 +1,6 @@
-import type { Seq, SessionInfo, TapeStore } from '@tapedeck/tape';
-import { clientCalls } from '@tapedeck/tape';
-import { type OpenCall, openCallsOf } from '../tools/open-batch.ts';
+import { clientCalls, type Seq, type SessionInfo, type TapeStore } from '@tapedeck/tape';
+import type { OpenCall } from '../stream/call.ts';
+import { openCallsOf } from '../tools/open-batch.ts';
 
 /** A session that is audited, as it stands. */
 export interface Subject {

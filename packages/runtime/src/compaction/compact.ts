@@ -1,53 +1,16 @@
 import { compaction, type Entry, estimateTokens, type JsonObject, type Seq, totalOf } from '@tapedeck/tape';
-import type { DeckConfig } from '../config/config.ts';
+import { SessionError } from '../errors.ts';
 import { type LanguageModel, modelMeta } from '../model/model.ts';
-import { type ModelWindow, windowOf } from '../model/window.ts';
-import type { LoopContext } from '../turn/loop.ts';
+import { windowOf } from '../model/window.ts';
+import type { CompactContext, CompactionOrder, CompactionTerms } from './context.ts';
 import { fileSets, fileSetsIn, fileTags } from './file-sets.ts';
+import { NoSummary } from './no-summary.ts';
 import { type CompactionPlan, planCompaction, sizesOf, turnsIn } from './plan.ts';
-import { type Keep, type ResolvedPolicy, resolvePolicy } from './policy.ts';
-import { type RecordContext, recordSummarizer, responseOf, type SummaryWork, usageOf } from './record.ts';
+import { type CompactionConfig, resolvePolicy } from './policy.ts';
+import { recordSummarizer, responseOf, type SummaryWork, usageOf } from './record.ts';
 import { summarize } from './summarize.ts';
-import { NoSummary, type SummaryCall } from './summary-call.ts';
+import type { SummaryCall } from './summary-call.ts';
 import { missingSections } from './summary-prompt.ts';
-
-/** Why a session is summarised. `overflow`: its model refused it; `model-switch`: the next one would. */
-export type CompactionTrigger = 'manual' | 'threshold' | 'overflow' | 'model-switch';
-
-/** What a deck says of summaries, for the model that a session is run with. */
-export interface CompactionTerms {
-  readonly policy: ResolvedPolicy;
-  /** Undefined: nobody tells how much the model takes. */
-  readonly window: ModelWindow | undefined;
-  /** Of the model that summarises. */
-  readonly summarizerWindow: ModelWindow | undefined;
-}
-
-/** What summarising a session needs of whoever writes it. */
-export type CompactContext = RecordContext &
-  Pick<
-    LoopContext,
-    | 'model'
-    | 'summarizer'
-    | 'compaction'
-    | 'signal'
-    | 'calling'
-    | 'append'
-    | 'tell'
-    | 'spend'
-    | 'now'
-    | 'limits'
-  >;
-
-/** What is asked for. */
-export interface CompactionOrder {
-  readonly trigger: CompactionTrigger;
-  readonly focus?: string | undefined;
-  /** In place of the policy's. */
-  readonly keep?: Keep;
-  /** What the view may take afterwards, in tokens. */
-  readonly fit?: number;
-}
 
 /** A summary that stands for a part of a session now. */
 export interface Compacted {
@@ -66,7 +29,7 @@ export interface Compacted {
 
 /** What a deck says of summaries. */
 export function compactionTerms(
-  { compaction: given, windows }: Pick<DeckConfig, 'compaction' | 'windows'>,
+  { compaction: given, windows }: CompactionConfig,
   model: LanguageModel,
   summarizer: LanguageModel = model,
 ): CompactionTerms {
@@ -216,4 +179,13 @@ async function write(
     tokens_after: sizes.after,
   };
   return { state, sizes, reduction };
+}
+
+/** What a session that cannot be summarised fails with. */
+export function notCompacted(session: string, error: NoSummary): SessionError {
+  const { summarizer } = error;
+  return new SessionError('SESSION_COMPACTION_FAILED', `cannot summarise '${session}': ${error.message}`, {
+    data: { session, ...(summarizer !== undefined && { summarizer: summarizer.session }) },
+    cause: error,
+  });
 }

@@ -1,4 +1,4 @@
-import type { ModelWindow } from '../model/window.ts';
+import type { ModelWindow, Windows } from '../model/window.ts';
 
 /** The rules of systems that sessions come from: when to summarise, and how much to keep (K17). */
 export const compactionPresets = ['guide', 'jsonl', 'nexus', 'nexus3'] as const;
@@ -59,6 +59,14 @@ export interface CompactionPolicy {
   readonly summary?: SummaryLimits;
   /** Counts the tokens of a text; without it they are characters divided by four (J18). */
   readonly countTokens?: (text: string) => number;
+}
+
+/** What a configuration says of summaries. */
+export interface CompactionConfig {
+  /** When sessions are summarised, and how: the rules of a system by name (default `guide`), or a policy. */
+  readonly compaction?: CompactionPreset | CompactionPolicy;
+  /** How many tokens models take at once. Where neither this nor the table of models says, the model's own refusal does. */
+  readonly windows?: Windows;
 }
 
 /** What is compared with what is used: the level, and whether reaching it is enough. */

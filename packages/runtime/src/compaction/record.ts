@@ -10,25 +10,11 @@ import {
 } from '@tapedeck/tape';
 import { isUnstorable, messageOf } from '../errors.ts';
 import { type Answer, type LanguageModel, modelMeta } from '../model/model.ts';
-import type { LoopContext } from '../turn/loop.ts';
 import { addUsage, type CostOf, costMeta, noUsage, type Usage, usageJson } from '../usage/usage.ts';
-import type { CompactionOrder } from './compact.ts';
+import type { CompactionOrder, RecordContext } from './context.ts';
+import type { SummarizerRef } from './no-summary.ts';
 import type { CompactionPlan } from './plan.ts';
 import type { SummaryCall } from './summary-call.ts';
-
-/** The session in which a summary was written, as what came of it cites it. */
-export interface SummarizerRef {
-  readonly session: string;
-  /** Its ULID. */
-  readonly id: string;
-  /** Hash of its last entry. */
-  readonly head: string;
-}
-
-/** What recording a summarizer needs of whoever writes the session. */
-export type RecordContext = Pick<LoopContext, 'session' | 'store' | 'cost' | 'signal' | 'fork'> & {
-  readonly run?: string;
-};
 
 /** What was asked of a model that summarises, and how that ended. */
 export interface SummaryWork {

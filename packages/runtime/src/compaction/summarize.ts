@@ -1,5 +1,6 @@
 import type { StoredMessage } from '@tapedeck/tape';
-import { type Asking, ask, NoSummary, outputMax, type Reduction, type Summarizer } from './summary-call.ts';
+import { NoSummary } from './no-summary.ts';
+import { type Asking, ask, outputMax, type Reduction, type Summarizer } from './summary-call.ts';
 import type { SummaryRequest } from './summary-prompt.ts';
 import { transcriptOf, withoutMiddle } from './transcript.ts';
 

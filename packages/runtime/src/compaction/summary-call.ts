@@ -5,8 +5,8 @@ import { type Answer, callModel, type LanguageModel, ModelFailure } from '../mod
 import { isOverflow, isPassing, retryDelay } from '../model/retry.ts';
 import type { ModelWindow } from '../model/window.ts';
 import { within } from '../tools/within.ts';
+import { NoSummary } from './no-summary.ts';
 import type { ResolvedPolicy } from './policy.ts';
-import type { SummarizerRef } from './record.ts';
 import { type SummaryRequest, summarizerInstructions, summaryPrompt } from './summary-prompt.ts';
 
 /** Who writes a summary, and within which bounds. */
@@ -37,36 +37,6 @@ export interface SummaryCall {
   readonly failure?: string;
   /** The id of the response, where a failure tells it. */
   readonly response?: string | undefined;
-}
-
-/** What is known of a summary that could not be had. */
-interface NoSummaryFacts {
-  readonly tooLarge?: boolean;
-  readonly response?: string | undefined;
-  readonly summarizer?: SummarizerRef | undefined;
-  readonly cause?: unknown;
-}
-
-/** No summary could be had. `tooLarge`: because of what it was to be made of, so that asking again is of no use. */
-export class NoSummary extends Error {
-  readonly tooLarge: boolean;
-  /** The id of the last response, if there was one. */
-  readonly response: string | undefined;
-  /** The session in which it was asked for, if a model was asked. */
-  readonly summarizer: SummarizerRef | undefined;
-
-  constructor(message: string, { tooLarge = false, response, summarizer, cause }: NoSummaryFacts = {}) {
-    super(message, cause === undefined ? undefined : { cause });
-    this.tooLarge = tooLarge;
-    this.response = response;
-    this.summarizer = summarizer;
-  }
-
-  /** The same, with what is known by now. */
-  with(facts: NoSummaryFacts): NoSummary {
-    const { tooLarge, cause } = this;
-    return new NoSummary(this.message, { tooLarge, cause, ...facts });
-  }
 }
 
 /** Who is asked, and what it refused. */

@@ -1,16 +1,16 @@
 import type { Awaitable, Json, ViewPolicy, ViewWindow } from '@tapedeck/tape';
-import type { CompactionPolicy, CompactionPreset } from '../compaction/policy.ts';
+import type { CompactionConfig } from '../compaction/policy.ts';
 import type { ModelSpec } from '../model/spec.ts';
-import type { Windows } from '../model/window.ts';
+import type { PromptConfig } from '../prompt/config.ts';
 import type { Sections } from '../prompt/system-prompt.ts';
-import type { PromptConfig } from '../run/instructions.ts';
-import type { Budget } from '../terms/budget.ts';
+import type { Decision } from '../stream/call.ts';
+import type { Budget } from '../terms/terms.ts';
 import type { DeckTools } from '../tools/traits.ts';
 import type { CostOf } from '../usage/usage.ts';
 import type { Hooks } from './hooks.ts';
 
 /** What the sessions of a deck run with. */
-export interface DeckConfig {
+export interface DeckConfig extends CompactionConfig {
   readonly model?: ModelSpec;
   /** The model that writes summaries; by default the session's own (K37). */
   readonly summarizer?: ModelSpec;
@@ -23,10 +23,6 @@ export interface DeckConfig {
   readonly limits?: Limits;
   /** What of a session its model is shown, from the last boundary on: all that there is, else the newest part of it. */
   readonly view?: ViewWindow | readonly ViewWindow[];
-  /** When sessions are summarised, and how: the rules of a system by name (default `guide`), or a policy. */
-  readonly compaction?: CompactionPreset | CompactionPolicy;
-  /** How much models take at once. Of a model that it does not tell, what is too much is known once the model refuses it. */
-  readonly windows?: Windows;
   /** What each child may take that is given no budget of its own, alone and with all under it. */
   readonly budget?: { readonly child?: Budget; readonly tree?: Budget };
   /** What a model call cost, in a unit of your own; `undefined` where that is not known. `model` is the model's own name. */
@@ -68,12 +64,6 @@ export interface ApprovalRequest {
   readonly toolCallId: string;
   readonly toolName: string;
   readonly input: Json;
-}
-
-/** The answer to a request for approval. The model is told the reason. */
-export interface Decision {
-  readonly approved: boolean;
-  readonly reason?: string;
 }
 
 /** The limits of a deck that sets none. */

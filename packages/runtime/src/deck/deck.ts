@@ -11,17 +11,19 @@ import {
 import { ulid } from 'ulid';
 import { checkConfig } from '../config/check.ts';
 import { type DeckConfig, limitsOf } from '../config/config.ts';
-import { inProcessEngine, type RunEngine, type RunSpec } from '../delegation/engine.ts';
-import type { RunEnd } from '../delegation/outcome.ts';
+import { deliverUnattended } from '../delegation/deliver.ts';
+import { inProcessEngine, type RunEngine } from '../delegation/engine.ts';
 import type { RecoverOptions, RecoveryReport } from '../delegation/recover.ts';
 import { messageOf } from '../errors.ts';
 import { patientStore } from '../lease/patient-store.ts';
 import { callQueues } from '../model/call-queues.ts';
 import { Worker } from '../run/worker.ts';
 import { Child } from '../session/child.ts';
+import type { DeckParts } from '../session/parts.ts';
 import { Session } from '../session/session.ts';
-import { type ActiveWriter, openActiveWriter } from '../status/active-writer.ts';
-import { type ChunkWriter, openChunkWriter } from '../stream/chunk-writer.ts';
+import type { ToolContext } from '../session/tool-context.ts';
+import { openActiveWriter } from '../status/active-writer.ts';
+import { openChunkWriter } from '../stream/chunk-writer.ts';
 import { type DeckGraph, openDeckGraph } from './graph.ts';
 
 export interface DeckOptions extends DeckConfig {
@@ -38,44 +40,6 @@ export interface DeckOptions extends DeckConfig {
   readonly newId?: () => string;
   /** Milliseconds since the epoch. */
   readonly now?: () => number;
-}
-
-/** A child that was started here. */
-interface Job {
-  readonly run: (signal: AbortSignal) => Promise<void>;
-  readonly end: Promise<RunEnd>;
-}
-
-/** What the sessions of one deck share. */
-export interface DeckParts {
-  readonly store: TapeStore;
-  /** The directory of the home, if there is one. */
-  readonly home: string | undefined;
-  /** Shows other processes what is being run here, if there is a home. */
-  readonly active: ActiveWriter | undefined;
-  readonly config: DeckConfig;
-  readonly engine: RunEngine;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly cwd: string | undefined;
-  readonly newId: () => string;
-  readonly now: () => number;
-  /** Saves live answers. */
-  readonly chunks: ChunkWriter;
-  /** A handle of a session. */
-  readonly session: (info: SessionInfo) => Session;
-  readonly child: (info: SessionInfo, options: ConstructorParameters<typeof Child>[2]) => Child;
-  /** How model calls of a provider are made: no more at once than the deck allows. */
-  readonly calling: (provider: string | undefined) => <T>(call: () => Promise<T>) => Promise<T>;
-  /** Who runs a session in this process. */
-  readonly worker: (session: { readonly name: string; readonly id: string }) => Worker;
-  /** What running each started child means here, by its name, until it has ended. */
-  readonly jobs: Map<string, Job>;
-  /** What is delegated here and has not come to its end, by this process' calls of `delegate`. */
-  readonly delegations: Set<PromiseLike<unknown>>;
-  /** Aborted when the deck is closed. */
-  readonly closing: AbortSignal;
-  /** Runs a child that an engine hands out. */
-  readonly work: (run: RunSpec, signal: AbortSignal) => Promise<void>;
 }
 
 /** A home that is open for running sessions. */
@@ -138,6 +102,13 @@ export async function openDeck(options: DeckOptions): Promise<Deck> {
       return worker;
     },
     session: (info) => new Session(parts, info),
+    toolContext: (info, { run, workspace }) =>
+      ({
+        session: parts.session(info),
+        run,
+        ...(workspace !== undefined && { workspace }),
+      }) satisfies ToolContext,
+    onServed: async (id) => await deliverUnattended(parts, id),
     child: (info, options) => new Child(parts, info, options),
     calling: callQueues(limitsOf(config).concurrentCalls),
     config,
@@ -148,11 +119,10 @@ export async function openDeck(options: DeckOptions): Promise<Deck> {
     jobs,
     delegations,
     closing: closing.signal,
-    work: async ({ id }, signal) => {
-      await jobs.get(id)?.run(signal);
-    },
   };
-  await own.work(parts.work);
+  await own.work(async ({ id }, signal) => {
+    await jobs.get(id)?.run(signal);
+  });
   return {
     store,
     graph: openDeckGraph(parts.store, file),

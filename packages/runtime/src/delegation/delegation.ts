@@ -2,13 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { SessionInfo } from '@tapedeck/tape';
 import PQueue from 'p-queue';
 import { runPoint } from '../crash-point.ts';
-import type { DeckParts } from '../deck/deck.ts';
 import { messageOf, SessionError } from '../errors.ts';
 import { childIsBusy } from '../merge/merge.ts';
 import { toldBy } from '../merge/outcome.ts';
 import { settleParent } from '../merge/settle-parent.ts';
-import { Child } from '../session/child.ts';
-import type { Session } from '../session/session.ts';
 import { EventLog } from '../stream/event-log.ts';
 import { type Delivered, deliver } from './deliver.ts';
 import { depthOf } from './fork-limits.ts';
@@ -21,12 +18,13 @@ import {
   runOptionsOf,
 } from './options.ts';
 import type { ChildEvent, ChildOutcome, RunEnd } from './outcome.ts';
+import type { DelegationParts, Delegator } from './parts.ts';
 import { needForks, spawn } from './spawn.ts';
 
 const pollMs = 50;
 
 interface Forked {
-  readonly child: Child;
+  readonly child: Delegator;
   readonly task: DelegateTask;
 }
 
@@ -36,8 +34,8 @@ interface Forked {
  * when one of the children cannot be forked.
  */
 export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readonly ChildOutcome[]> {
-  readonly #parts: DeckParts;
-  readonly #parent: Session;
+  readonly #parts: DelegationParts;
+  readonly #parent: Delegator;
   readonly #asked: Delegated;
   readonly #signal: AbortSignal;
   readonly #events = new EventLog<ChildEvent>();
@@ -46,7 +44,7 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
   readonly #forked = Promise.withResolvers<readonly string[]>();
   readonly #outcomes: Promise<readonly ChildOutcome[]>;
 
-  constructor(parts: DeckParts, parent: Session, asked: Delegated) {
+  constructor(parts: DelegationParts, parent: Delegator, asked: Delegated) {
     this.#parts = parts;
     this.#parent = parent;
     this.#asked = asked;
@@ -154,15 +152,15 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
     return info;
   }
 
-  async #childFor(task: DelegateTask): Promise<Child> {
+  async #childFor(task: DelegateTask): Promise<Delegator> {
     const { options } = this.#asked;
     const { by } = options;
     const parent = await this.#parent.info();
     if (task.resume !== undefined)
-      return new Child(this.#parts, await this.#resumed(parent, task.resume), { onUnmerged: 'keep' });
+      return this.#parts.child(await this.#resumed(parent, task.resume), { onUnmerged: 'keep' });
     const fork = forkOptions(task, options, by?.blocking === true);
     const { info, directory } = await spawn(this.#parts, parent, { options: fork, by });
-    return new Child(this.#parts, info, { ...fork, directory, onUnmerged: 'keep' });
+    return this.#parts.child(info, { ...fork, directory, onUnmerged: 'keep' });
   }
 
   /** Has a child run by the deck's engine, and waits until it has ended. */
@@ -178,7 +176,7 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
     jobs.set(child.name, { run, end });
     await engine.start({
       id: child.name,
-      parent: child.parent,
+      parent: this.#parent.name,
       depth: await depthOf(store, await child.info()),
       ...(task.priority !== undefined && { priority: task.priority }),
     });

@@ -1,12 +1,12 @@
 import { type Merged, type SessionInfo, TapeError } from '@tapedeck/tape';
 import { runPoint } from '../crash-point.ts';
-import type { DeckParts } from '../deck/deck.ts';
 import { SessionError } from '../errors.ts';
 import { type MergeOptions, mergeChild, postMerge, settleChild, type Waiting } from '../merge/merge.ts';
 import { isAwaited, isEnded, isTold } from '../merge/spawn-calls.ts';
-import type { RunOptions } from '../session/options.ts';
+import type { RunOptions } from '../run/options.ts';
 import { forkTermsOf } from '../terms/terms.ts';
 import { closeWorktree } from '../workspace/close.ts';
+import type { DelegationParts } from './parts.ts';
 
 export interface DeliverOptions extends MergeOptions, Waiting {
   /** Whether the caller answers the call that waits for the result; by default nobody here does. */
@@ -30,7 +30,7 @@ export interface Delivered {
  * a call waits that others answer: whoever does merges, too.
  */
 export async function deliver(
-  parts: DeckParts,
+  parts: DelegationParts,
   child: SessionInfo,
   { answered, wakes = true, ...given }: DeliverOptions = {},
 ): Promise<Delivered> {
@@ -53,7 +53,7 @@ export async function deliver(
 }
 
 async function mergeNow(
-  parts: DeckParts,
+  parts: DelegationParts,
   child: SessionInfo,
   given: MergeOptions & Waiting,
 ): Promise<Delivered> {
@@ -79,7 +79,7 @@ async function mergeNow(
 
 /** A result that cannot be used is told as a failure: a parent does not wait for ever for a better one. */
 async function orFailure(
-  parts: DeckParts,
+  parts: DelegationParts,
   child: SessionInfo,
   request: MergeOptions & Waiting,
 ): Promise<Delivered> {
@@ -98,7 +98,7 @@ async function orFailure(
  * parent that was cut off is gone on with first: what it began with is not answered by the next.
  */
 export async function wake(
-  parts: DeckParts,
+  parts: DelegationParts,
   { parentId, parent }: Pick<SessionInfo, 'parentId' | 'parent'>,
   options: RunOptions = {},
 ): Promise<void> {
@@ -115,7 +115,7 @@ export async function wake(
  * Brings home what a run of a delegated child came to that nobody here waits for: one that was gone on with by an answer to a
  * call, or by hand.
  */
-export async function deliverUnattended(parts: DeckParts, id: string): Promise<void> {
+export async function deliverUnattended(parts: DelegationParts, id: string): Promise<void> {
   try {
     const info = await parts.store.find(id);
     if (info?.deliver === undefined || info.delivery !== undefined || !isEnded(info)) return;

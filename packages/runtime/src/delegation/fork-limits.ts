@@ -1,10 +1,9 @@
 import { childName, type SessionInfo } from '@tapedeck/tape';
 import { limitsOf } from '../config/config.ts';
-import type { DeckParts } from '../deck/deck.ts';
+import type { Shared } from '../config/shared.ts';
 import { SessionError } from '../errors.ts';
-import { isBranch } from '../history/branch.ts';
-import { type Budget, isTreeBounded, needRoom } from '../terms/budget.ts';
-import { parentOf } from '../terms/terms.ts';
+import { isTreeBounded, needRoom } from '../terms/budget.ts';
+import { type Budget, isBranch, parentOf } from '../terms/terms.ts';
 
 /** What limits look at of a fork that is asked for. */
 export interface LimitedFork {
@@ -25,7 +24,7 @@ export interface Budgets {
  * gives it no bound of that sort: that one holds.
  */
 export async function budgetsOf(
-  { store, config }: DeckParts,
+  { store, config }: Shared,
   parent: SessionInfo,
   fork: LimitedFork,
 ): Promise<Budgets> {
@@ -47,7 +46,7 @@ export async function budgetsOf(
  * @throws SESSION_LIMIT, SESSION_BAD_INPUT
  */
 export async function needAllowed(
-  parts: DeckParts,
+  parts: Shared,
   parent: SessionInfo,
   forks: readonly LimitedFork[],
 ): Promise<void> {
@@ -69,17 +68,13 @@ export async function needAllowed(
 }
 
 /** A child that is there already is not another one. */
-async function isKnown(
-  { store }: DeckParts,
-  parent: SessionInfo,
-  { key, name }: LimitedFork,
-): Promise<boolean> {
+async function isKnown({ store }: Shared, parent: SessionInfo, { key, name }: LimitedFork): Promise<boolean> {
   if (key === undefined) return false;
   if (name !== undefined) return (await store.find(name))?.parentId === parent.id;
   return (await store.find(childName(parent, key)))?.parentId === parent.id;
 }
 
-async function needDepth({ store, config }: DeckParts, parent: SessionInfo): Promise<void> {
+async function needDepth({ store, config }: Shared, parent: SessionInfo): Promise<void> {
   const { maxDepth } = limitsOf(config);
   const depth = (await depthOf(store, parent)) + 1;
   if (depth <= maxDepth) return;
@@ -90,7 +85,7 @@ async function needDepth({ store, config }: DeckParts, parent: SessionInfo): Pro
   );
 }
 
-async function needBreadth({ store, config }: DeckParts, parent: SessionInfo, wanted: number): Promise<void> {
+async function needBreadth({ store, config }: Shared, parent: SessionInfo, wanted: number): Promise<void> {
   const { maxChildren } = limitsOf(config);
   if (maxChildren === Number.POSITIVE_INFINITY) return;
   const children = await store.sessions({ parent: parent.id, all: true });
@@ -109,7 +104,7 @@ async function needBreadth({ store, config }: DeckParts, parent: SessionInfo, wa
 
 const limits: ReadonlySet<string> = new Set(['steps', 'tokens', 'timeMs', 'cost'] satisfies (keyof Budget)[]);
 
-function checkBudget({ config }: DeckParts, session: string, budget: Budget): void {
+function checkBudget({ config }: Shared, session: string, budget: Budget): void {
   const refuse = (why: string) =>
     new SessionError('SESSION_BAD_INPUT', `cannot fork '${session}' with that budget: ${why}`, {
       data: { session },
@@ -124,7 +119,7 @@ function checkBudget({ config }: DeckParts, session: string, budget: Budget): vo
 }
 
 /** How many forks for work lie between a session and its root: a branch is as deep as its parent. */
-export async function depthOf(store: DeckParts['store'], session: SessionInfo): Promise<number> {
+export async function depthOf(store: Shared['store'], session: SessionInfo): Promise<number> {
   let depth = 0;
   for (let at: SessionInfo | undefined = session; at !== undefined; at = await parentOf(store, at))
     if (at.parentId !== undefined && !isBranch(at)) depth += 1;

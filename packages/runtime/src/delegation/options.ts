@@ -1,14 +1,13 @@
 import type { Point } from '@tapedeck/tape';
-import type { DeckParts } from '../deck/deck.ts';
 import { SessionError } from '../errors.ts';
 import type { MergeOptions } from '../merge/merge.ts';
 import type { MergeText } from '../merge/text.ts';
 import { type ModelSpec, resolveModel } from '../model/spec.ts';
-import type { RunOptions } from '../session/options.ts';
-import type { Session } from '../session/session.ts';
-import type { Budget } from '../terms/budget.ts';
+import type { RunOptions } from '../run/options.ts';
+import type { Budget } from '../terms/terms.ts';
 import type { DeckTools } from '../tools/traits.ts';
 import type { WorkspaceOptions } from '../workspace/open.ts';
+import type { DelegationParts, Delegator } from './parts.ts';
 import type { ForkOptions, OutputSpec, SpawnedBy } from './spawn.ts';
 
 /** One piece of work for one child. What it does not say is as the options of the delegation say. */
@@ -71,7 +70,7 @@ export interface Delegated {
 
 /** A model that cannot be used must fail before anything is forked. */
 export async function checkModels(
-  { config, env, store }: DeckParts,
+  { config, env, store }: DelegationParts,
   tasks: readonly DelegateTask[],
   options: DelegateOptions,
 ): Promise<void> {
@@ -84,7 +83,7 @@ export async function checkModels(
 }
 
 /** A name that no tool has would leave a child without the one that was meant. */
-export function needTools(parts: DeckParts, parent: Session, { tasks, options }: Delegated): void {
+export function needTools(parts: DelegationParts, parent: Delegator, { tasks, options }: Delegated): void {
   for (const task of tasks) {
     const names = task.tools ?? namesOf(options.tools) ?? [];
     const offered = runOptionsOf(parts, parent, { task, options }).tools ?? parts.config.tools ?? {};
@@ -143,8 +142,8 @@ function isNames(tools: DeckTools | readonly string[]): tools is readonly string
 
 /** What a child is run with. What it does not say itself is as in the run of its parent that is under way. */
 export function runOptionsOf(
-  parts: DeckParts,
-  parent: Session,
+  parts: DelegationParts,
+  parent: Delegator,
   { task, options }: { readonly task: DelegateTask; readonly options: DelegateOptions },
 ): RunOptions {
   const running = parts.worker(parent).job?.options;

@@ -1,6 +1,5 @@
 import { note, processOwner, type SessionInfo, type TapeStore } from '@tapedeck/tape';
 import { runPoint } from '../crash-point.ts';
-import type { DeckParts } from '../deck/deck.ts';
 import { messageOf, SessionError } from '../errors.ts';
 import { hold } from '../lease/hold.ts';
 import { childIsBusy } from '../merge/merge.ts';
@@ -10,11 +9,11 @@ import { needModel } from '../model/model.ts';
 import { type ModelSpec, resolveModel } from '../model/spec.ts';
 import { endOnTape } from '../run/end-on-tape.ts';
 import { wasInterrupted } from '../run/interrupted.ts';
-import { Child } from '../session/child.ts';
 import { openBatch } from '../tools/open-batch.ts';
 import { closeOrphans } from '../tools/orphans.ts';
 import { releaseLeftWorktrees } from '../workspace/release.ts';
 import { deliver, wake } from './deliver.ts';
+import type { DelegationParts, Delegator } from './parts.ts';
 
 export interface RecoverOptions {
   /** Only the children, grandchildren and so on of this session, and itself. */
@@ -52,7 +51,7 @@ type Report = { -readonly [name in keyof RecoveryReport]: RecoveryReport[name][n
  * safe to repeat. Parents that results were to start are run in the end.
  * @throws SESSION_NO_MODEL, before anything is changed, when a child must go on and there is no model
  */
-export async function recover(parts: DeckParts, options: RecoverOptions = {}): Promise<RecoveryReport> {
+export async function recover(parts: DelegationParts, options: RecoverOptions = {}): Promise<RecoveryReport> {
   const { store, jobs } = parts;
   const scope = await inScope(store, options.session);
   const left = byDepth(scope.filter(({ info }) => isLeft(info)));
@@ -70,7 +69,7 @@ export async function recover(parts: DeckParts, options: RecoverOptions = {}): P
     for (const info of infos)
       await attempt(report, info, async () => {
         options.signal?.throwIfAborted();
-        const what = await end(parts, new Child(parts, info, { onUnmerged: 'keep' }), options);
+        const what = await end(parts, parts.child(info, { onUnmerged: 'keep' }), options);
         runPoint('recover/child-ended');
         if (what !== undefined) report[what].push(info.name);
         if (what !== 'waiting') ended.push(info);
@@ -125,7 +124,7 @@ interface Patience extends RecoverOptions {
 
 /** Merges a child, as it stands now; false while a call of its parent waits for it that is still to be run again. */
 async function bringHome(
-  parts: DeckParts,
+  parts: DelegationParts,
   { id }: SessionInfo,
   { deadline, signal }: Patience,
 ): Promise<boolean> {
@@ -178,7 +177,7 @@ function isLeft({ deliver: how, delivery, lifecycle, task }: SessionInfo): boole
 }
 
 async function needUsableModel(
-  { store, config, env }: DeckParts,
+  { store, config, env }: DelegationParts,
   left: readonly SessionInfo[],
   given: ModelSpec | undefined,
 ): Promise<void> {
@@ -198,8 +197,8 @@ async function needUsableModel(
 
 /** Brings a child to its end, if it has not come to it. */
 async function end(
-  { store, newId }: DeckParts,
-  child: Child,
+  { store, newId }: DelegationParts,
+  child: Delegator,
   { abort = false, model, signal }: RecoverOptions,
 ): Promise<'resumed' | 'aborted' | 'waiting' | undefined> {
   const before = await child.info();
@@ -251,7 +250,7 @@ async function end(
  * is in their inbox, or the turn that it began was cut off.
  */
 async function takeTurns(
-  parts: DeckParts,
+  parts: DelegationParts,
   scope: readonly Placed[],
   { options: { model, signal }, report }: { options: RecoverOptions; report: Report },
 ): Promise<void> {

@@ -6,15 +6,14 @@ import {
   workerInstructions,
 } from '@tapedeck/tape';
 import { runPoint } from '../crash-point.ts';
-import type { DeckParts } from '../deck/deck.ts';
 import { SessionError } from '../errors.ts';
 import type { ModelSpec } from '../model/spec.ts';
 import { instructionsOf } from '../run/instructions.ts';
-import type { Budget } from '../terms/budget.ts';
 import { carriedModel } from '../terms/carried-model.ts';
-import type { Settings, Terms } from '../terms/terms.ts';
+import type { Budget, Settings, Terms } from '../terms/terms.ts';
 import { openWorktree, type WorkspaceOptions, withWorktree } from '../workspace/open.ts';
 import { budgetsOf, needAllowed } from './fork-limits.ts';
+import type { ChildOptions, DelegationParts } from './parts.ts';
 
 /** The form of a result: an AI SDK `Output.object({ schema })`, or anything else that tells its JSON Schema in the same way. */
 export interface OutputSpec {
@@ -36,7 +35,8 @@ export interface ForkOptions
       | 'whenIdle'
       | 'whereShown'
     >,
-    WorkspaceOptions {
+    WorkspaceOptions,
+    Pick<ChildOptions, 'onUnmerged'> {
   readonly deliver?: Deliver;
   /** How much of what lies before the cut the child inherits, where `since` does not say: everything, its last messages, or nothing (K31). */
   readonly context?: 'full' | 'fresh' | { readonly window: number };
@@ -54,8 +54,6 @@ export interface ForkOptions
   readonly output?: OutputSpec;
   /** How its result is merged, whoever does it. */
   readonly strategy?: Terms['strategy'];
-  /** What leaving an `await using` block does to a child that was neither finished nor discarded (default `fail`). */
-  readonly onUnmerged?: 'fail' | 'discard' | 'keep';
 }
 
 /** A child that was forked, and the directory of its worktree, if it has one. */
@@ -80,7 +78,7 @@ interface Asked {
  * Forks a session for work, within the limits of the deck and what is left of the budgets above it.
  * @throws SESSION_LIMIT, SESSION_BAD_INPUT, and what forking throws, before anything is written
  */
-export async function spawn(parts: DeckParts, parent: SessionInfo, asked: Asked): Promise<Spawned> {
+export async function spawn(parts: DelegationParts, parent: SessionInfo, asked: Asked): Promise<Spawned> {
   await needAllowed(parts, parent, [asked.options]);
   const forked = await parts.store.fork(parent.id, await requestFor(parts, parent, asked));
   runPoint('spawn/forked');
@@ -94,7 +92,7 @@ export async function spawn(parts: DeckParts, parent: SessionInfo, asked: Asked)
  * @throws what `spawn` throws
  */
 export async function needForks(
-  parts: DeckParts,
+  parts: DelegationParts,
   parent: SessionInfo,
   forks: readonly Asked[],
 ): Promise<void> {
@@ -117,7 +115,7 @@ export async function needForks(
 }
 
 async function requestFor(
-  parts: DeckParts,
+  parts: DelegationParts,
   parent: SessionInfo,
   { options, by }: Asked,
 ): Promise<ForkRequest> {
@@ -161,7 +159,7 @@ async function requestFor(
 }
 
 async function settingsFor(
-  parts: DeckParts,
+  parts: DelegationParts,
   parent: SessionInfo,
   {
     isPart,
@@ -186,7 +184,7 @@ async function settingsFor(
  * What a parent's model is told, for a child that is to begin with the same bytes: as it was told last in the run under way,
  * since files may have changed. Nothing where the deck tells the child the same.
  */
-async function toldTo(parts: DeckParts, parent: SessionInfo): Promise<string | undefined> {
+async function toldTo(parts: DelegationParts, parent: SessionInfo): Promise<string | undefined> {
   const { job, told } = parts.worker(parent);
   if (parts.config.prompt === undefined) return job?.options.instructions;
   return told ?? (await instructionsOf(parts, parent, job?.options)).text;

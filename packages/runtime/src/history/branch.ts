@@ -21,11 +21,6 @@ export interface BranchOptions {
   readonly metadata?: JsonObject;
 }
 
-/** Whether a session is a branch: it was forked for people, has no task, and nothing brings it home by itself. */
-export function isBranch({ parentId, kind }: Pick<SessionInfo, 'parentId' | 'kind'>): boolean {
-  return parentId !== undefined && kind === 'session';
-}
-
 /** The facts about a branch that were given with it and with those above it. */
 export async function metadataOf(store: TapeStore, info: SessionInfo): Promise<JsonObject> {
   return (await forkTermsOf(store, info)).settings.metadata ?? {};

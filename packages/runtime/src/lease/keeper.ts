@@ -1,11 +1,10 @@
-import { type InboxItem, processOwner, TapeError } from '@tapedeck/tape';
-import type { DeckParts } from '../deck/deck.ts';
+import { type InboxItem, processOwner, TapeError, type TapeStore } from '@tapedeck/tape';
 import { SessionError } from '../errors.ts';
 import { type Hold, hold } from './hold.ts';
 
 /** The lease of one session in this process: taken for a run, kept over the runs after it, and given back. */
 export class LeaseKeeper {
-  readonly #parts: DeckParts;
+  readonly #store: TapeStore;
   readonly #session: string;
   readonly #onWaiting: (items: readonly InboxItem[]) => void;
   #hold: Hold | undefined;
@@ -13,8 +12,8 @@ export class LeaseKeeper {
   #kept: Hold | undefined;
 
   /** `session` is a ULID; `onWaiting` is told what waits in its inbox, as `hold` says. */
-  constructor(parts: DeckParts, session: string, onWaiting: (items: readonly InboxItem[]) => void) {
-    this.#parts = parts;
+  constructor(store: TapeStore, session: string, onWaiting: (items: readonly InboxItem[]) => void) {
+    this.#store = store;
     this.#session = session;
     this.#onWaiting = onWaiting;
   }
@@ -27,7 +26,7 @@ export class LeaseKeeper {
   /** @throws SESSION_BUSY when somebody else is writing the session */
   async take(owner: string): Promise<Hold> {
     await this.#giveBack();
-    this.#hold = await hold(this.#parts.store, this.#session, {
+    this.#hold = await hold(this.#store, this.#session, {
       owner: processOwner(owner),
       onWaiting: this.#onWaiting,
     });

@@ -7,7 +7,7 @@ import {
   TapeError,
   type TapeStore,
 } from '@tapedeck/tape';
-import type { DeckParts } from '../deck/deck.ts';
+import type { Shared } from '../config/shared.ts';
 import { SessionError } from '../errors.ts';
 import { hold } from '../lease/hold.ts';
 import { closeOrphans } from '../tools/orphans.ts';
@@ -38,7 +38,7 @@ const pollsPerLook = 20;
  * @throws SESSION_MERGE_WAITING when `waitMs` is over: the merge is accepted and still to be done; what `writeText` and `closeWorktree` throw
  */
 export async function mergeChild(
-  parts: DeckParts,
+  parts: Shared,
   child: string,
   { waitMs = Number.POSITIVE_INFINITY, signal, whileWaiting, ...options }: MergeOptions & Waiting = {},
 ): Promise<Merged> {
@@ -112,7 +112,7 @@ async function mergeOrPost(
  * @throws SESSION_MERGE_WAITING when the parent could not be written for `waitMs`: nothing was merged
  */
 export async function mergeChildren(
-  parts: DeckParts,
+  parts: Shared,
   children: readonly string[],
   { waitMs = Number.POSITIVE_INFINITY, signal, ...options }: MergeOptions = {},
 ): Promise<readonly Merged[]> {
@@ -157,7 +157,7 @@ async function repeated(
 }
 
 async function requestOf(
-  parts: DeckParts,
+  parts: Shared,
   child: string,
   { strategy, pick, model, signal, ...request }: Omit<MergeOptions, 'waitMs'>,
 ): Promise<MergeRequest> {

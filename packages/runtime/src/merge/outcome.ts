@@ -1,4 +1,12 @@
-import { assistantText, isObject, type Json, type SessionInfo, select, type TapeStore } from '@tapedeck/tape';
+import {
+  assistantText,
+  isObject,
+  type Json,
+  type JsonObject,
+  type SessionInfo,
+  select,
+  type TapeStore,
+} from '@tapedeck/tape';
 
 /** What a child has to show, as its tape tells it. */
 export interface Told {
@@ -26,4 +34,34 @@ export async function toldBy(store: TapeStore, info: SessionInfo): Promise<Told>
     ...(typeof why === 'string' && (end?.seq ?? 0) > (said?.seq ?? 0) ? [why] : []),
   ];
   return { text: texts.join('\n\n') };
+}
+
+/** What the call of a delegation answers of each child, in the order of the tasks. */
+export function outcomeJson({
+  session,
+  status,
+  text,
+  output,
+  error,
+}: {
+  readonly session: string;
+  readonly status: string;
+  readonly text: string;
+  readonly output?: Json;
+  readonly error?: string;
+}): JsonObject {
+  return {
+    session,
+    status,
+    ...(output === undefined ? { text: cut(text, session) } : { output }),
+    ...(error !== undefined && { error }),
+  };
+}
+
+/** How much of a child's text its parent's model is given, in characters (`limits.mergeChars` of merges). */
+const textMax = 16_000;
+
+function cut(text: string, session: string): string {
+  if (text.length <= textMax) return text;
+  return `${text.slice(0, textMax).toWellFormed()}\n[${text.length - textMax} more characters on the tape of ${session}]`;
 }

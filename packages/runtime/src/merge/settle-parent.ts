@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { processOwner, type SessionInfo } from '@tapedeck/tape';
+import type { Shared } from '../config/shared.ts';
 import { runPoint } from '../crash-point.ts';
-import type { DeckParts } from '../deck/deck.ts';
 import { SessionError } from '../errors.ts';
 import { hold } from '../lease/hold.ts';
-import { type OpenCall, openBatch } from '../tools/open-batch.ts';
+import type { OpenCall } from '../stream/call.ts';
+import { openBatch } from '../tools/open-batch.ts';
 import { closeOrphans } from '../tools/orphans.ts';
 import { toolOf } from '../tools/traits.ts';
 import { answerSpawns } from './answer-spawns.ts';
@@ -29,7 +30,7 @@ const pollMs = 50;
  * the parent its calls are theirs.
  */
 export async function settleParent(
-  { store, newId, config }: DeckParts,
+  { store, newId, config }: Shared,
   { parentId = '' }: SessionInfo,
   { leaves, deadline, signal }: SettleOptions,
 ): Promise<void> {

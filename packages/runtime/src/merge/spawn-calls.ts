@@ -7,9 +7,9 @@ import {
   type TapeStore,
   toolResult,
 } from '@tapedeck/tape';
-import { outcomeJson } from '../session/delegate-tool.ts';
-import { awaitsAnswer, type OpenCall, openBatch } from '../tools/open-batch.ts';
-import { toldBy } from './outcome.ts';
+import type { OpenCall } from '../stream/call.ts';
+import { awaitsAnswer, openBatch } from '../tools/open-batch.ts';
+import { outcomeJson, toldBy } from './outcome.ts';
 
 /** A task of a call that asks for children, and the child that was started for it: none when a crash came before. */
 interface Spawned {

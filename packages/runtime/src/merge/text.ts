@@ -12,13 +12,13 @@ import {
   view,
 } from '@tapedeck/tape';
 import { transcriptOf, withoutMiddle } from '../compaction/transcript.ts';
-import type { DeckParts } from '../deck/deck.ts';
+import type { Shared } from '../config/shared.ts';
 import { SessionError } from '../errors.ts';
 import { callModel, modelMeta } from '../model/model.ts';
 import { type ModelSpec, resolveModel } from '../model/spec.ts';
-import { modelFor } from '../run/job.ts';
+import { modelFor } from '../terms/model-for.ts';
 import { forkTermsOf } from '../terms/terms.ts';
-import { schemaFault } from '../turn/result.ts';
+import { schemaFault } from '../tools/schema.ts';
 import { usageJson } from '../usage/usage.ts';
 import { toldBy } from './outcome.ts';
 
@@ -53,7 +53,7 @@ export interface Written {
  * @throws SESSION_BAD_RESULT when it gave no result in a form; SESSION_BAD_INPUT when nothing was picked;
  *   SESSION_MODEL_FAILED when no summary could be had
  */
-export async function writeText(parts: DeckParts, info: SessionInfo, options: TextOptions): Promise<Written> {
+export async function writeText(parts: Shared, info: SessionInfo, options: TextOptions): Promise<Written> {
   const { strategy } = options;
   if (typeof strategy === 'function') return await custom(parts, info, strategy);
   if (strategy === 'structured') return await structured(parts, info);
@@ -62,7 +62,7 @@ export async function writeText(parts: DeckParts, info: SessionInfo, options: Te
   return {};
 }
 
-async function custom({ store }: DeckParts, info: SessionInfo, act: MergeText): Promise<Written> {
+async function custom({ store }: Shared, info: SessionInfo, act: MergeText): Promise<Written> {
   const told = await toldBy(store, info);
   const said = await act({
     session: info.name,
@@ -74,7 +74,7 @@ async function custom({ store }: DeckParts, info: SessionInfo, act: MergeText): 
   return { text: typeof said === 'string' ? said : JSON.stringify(said) };
 }
 
-async function structured({ store }: DeckParts, info: SessionInfo): Promise<Written> {
+async function structured({ store }: Shared, info: SessionInfo): Promise<Written> {
   const { value } = await toldBy(store, info);
   const { output } = (await forkTermsOf(store, info)).terms;
   const fault =
@@ -92,7 +92,7 @@ async function structured({ store }: DeckParts, info: SessionInfo): Promise<Writ
 }
 
 async function picked(
-  { store }: DeckParts,
+  { store }: Shared,
   info: SessionInfo,
   picks: readonly (Seq | readonly [Seq, Seq])[],
 ): Promise<Written> {
@@ -142,7 +142,7 @@ const summaryInstructions =
 const summaryCharsMax = 200_000;
 
 async function summary(
-  parts: DeckParts,
+  parts: Shared,
   info: SessionInfo,
   { model: spec, signal }: TextOptions,
 ): Promise<Written> {

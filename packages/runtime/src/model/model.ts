@@ -20,8 +20,8 @@ import {
   toUIMessageChunk,
 } from 'ai';
 import { messageOf, SessionError } from '../errors.ts';
+import type { OpenCall } from '../stream/call.ts';
 import type { Chunk } from '../stream/chunks.ts';
-import type { OpenCall } from '../tools/open-batch.ts';
 import { normaliseUsage, type Usage } from '../usage/usage.ts';
 
 /** One model call: what to ask, and where its stream goes. */

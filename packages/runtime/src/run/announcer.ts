@@ -1,8 +1,7 @@
 import type { ActiveWriter } from '../status/active-writer.ts';
-import type { RunStatus } from '../status/status.ts';
 import { Broadcast } from '../stream/broadcast.ts';
 import { type Chunk, eventOf } from '../stream/chunks.ts';
-import type { SessionEvent } from '../stream/events.ts';
+import type { RunStatus, SessionEvent } from '../stream/events.ts';
 import type { RunControl } from './run.ts';
 
 /** Tells whoever listens what happens in the runs of one session, and what the session is at. */

@@ -1,11 +1,12 @@
 import type { InboxItem } from '@tapedeck/tape';
-import type { DeckParts } from '../deck/deck.ts';
 import type { Hold } from '../lease/hold.ts';
 import type { LanguageModel } from '../model/model.ts';
-import { type RunStatus, statusAfter } from '../status/status.ts';
+import type { RunStatus } from '../stream/events.ts';
+import { modelFor } from '../terms/model-for.ts';
 import type { Announcer } from './announcer.ts';
 import { wasInterrupted } from './interrupted.ts';
-import { type Job, modelFor, type Stage } from './job.ts';
+import type { Job, Stage } from './job.ts';
+import type { WorkerParts } from './parts.ts';
 import { perform } from './perform.ts';
 import { decide, type QueuePoint } from './queue.ts';
 import type { Run, RunControl, RunResult } from './run.ts';
@@ -41,7 +42,7 @@ export function endOf(result: RunResult): Ended {
 
 /** What a run is done through, beside what it is. */
 export interface Means {
-  readonly parts: DeckParts;
+  readonly parts: WorkerParts;
   readonly session: { readonly name: string; readonly id: string };
   readonly announcer: Announcer;
   readonly enter: (status: RunStatus) => void;
@@ -84,11 +85,19 @@ export async function performHeld(
 export async function waitingFor(
   { input }: Job,
   held: Hold,
-  { store, id }: { readonly store: DeckParts['store']; readonly id: string },
+  { store, id }: { readonly store: WorkerParts['store']; readonly id: string },
 ): Promise<readonly InboxItem[] | undefined> {
   if (input !== undefined) return undefined;
   const decision = decide(await held.inbox(), 'ended', held.lease.owner);
   if (decision.do !== 'start') return undefined;
   const isAnswer = decision.items.some(({ body }) => body.type === 'answer');
   return !isAnswer && (await wasInterrupted(store, id)) ? undefined : decision.items;
+}
+
+/** A run that ended leaves its session idle, unless it ended because something is missing (G78, G82). */
+export function statusAfter({ run, finish, error }: RunResult): RunStatus {
+  if (finish === 'waiting') return { state: 'waiting', run };
+  if (finish === 'error')
+    return { state: 'error', run, ...(error !== undefined && { message: error.message }) };
+  return { state: 'idle' };
 }

@@ -2,7 +2,7 @@ import { homedir } from 'node:os';
 import { resolve } from 'node:path';
 import { type Draft, type Entry, type JsonObject, note, type SessionInfo, sha256 } from '@tapedeck/tape';
 import type { ToolSet } from 'ai';
-import type { DeckParts } from '../deck/deck.ts';
+import type { Shared } from '../config/shared.ts';
 import { SessionError } from '../errors.ts';
 import { asSchema, type LanguageModel, modelMeta } from '../model/model.ts';
 import { environmentOf, pin } from '../prompt/environment.ts';
@@ -15,28 +15,13 @@ import {
   systemPrompt,
   type ToolEntry,
 } from '../prompt/system-prompt.ts';
-import type { RunOptions } from '../session/options.ts';
 import type { SessionEvent } from '../stream/events.ts';
+import { modelFor } from '../terms/model-for.ts';
 import { forkTermsOf, type Settings } from '../terms/terms.ts';
 import { definitionsOf } from '../tools/schema.ts';
 import type { DeckTools } from '../tools/traits.ts';
 import { workspaceOf } from '../workspace/open.ts';
-import { modelFor } from './job.ts';
-
-/** What instructions hold beside the deck's own. What is not asked for is not there. */
-export interface PromptConfig {
-  /**
-   * The project's: `AGENTS.md`, `CLAUDE.md` and `CONTEXT.md` of the directory that sessions work in and of those above it, or
-   * of another directory that is named.
-   */
-  readonly project?: boolean | string;
-  /** Folders that are skills, or have some in them: their names are told, and the tool `read_skill` reads them. */
-  readonly skills?: readonly string[];
-  /** Platform, directory, git branch, date and model, as they were when the session's view began. */
-  readonly environment?: boolean;
-  /** The tools, in words: for models that are not told of them otherwise. */
-  readonly tools?: boolean;
-}
+import type { RunOptions } from './options.ts';
 
 /** What a model is told before the messages, and what was left out of it. */
 export interface Instructions extends SystemPrompt {
@@ -61,7 +46,7 @@ interface Gathered extends Instructions {
 
 /** The tools of a run: its own, else the deck's, and the one that reads the deck's skills. */
 export function toolsOf(
-  { config, cwd }: Pick<DeckParts, 'config' | 'cwd'>,
+  { config, cwd }: Pick<Shared, 'config' | 'cwd'>,
   { tools, useTools }: Pick<RunOptions, 'tools' | 'useTools'>,
 ): DeckTools {
   if (useTools === false) return {};
@@ -75,7 +60,7 @@ export function toolsOf(
  * of none.
  */
 export async function instructionsOf(
-  parts: DeckParts,
+  parts: Shared,
   info: SessionInfo,
   options: Pick<RunOptions, 'model' | 'instructions' | 'tools' | 'useTools'> = {},
 ): Promise<Instructions> {
@@ -111,7 +96,7 @@ export interface Teller {
  * (X69). What is told for the first time is kept on the tape, and so is what was left out of it.
  */
 export function instructor(
-  parts: DeckParts,
+  parts: Shared,
   telling: Telling,
   { run, append, tell, onTold }: Teller,
 ): (entries: readonly Entry[]) => Promise<string | undefined> {
@@ -150,7 +135,7 @@ function once(
   return { ...note(name, null, { run }), payload, key: `${name}:${digest}` };
 }
 
-async function gather(parts: DeckParts, entries: readonly Entry[], telling: Telling): Promise<Gathered> {
+async function gather(parts: Shared, entries: readonly Entry[], telling: Telling): Promise<Gathered> {
   const { config, cwd, env, now } = parts;
   const { settings, options, model, definitions } = telling;
   const manifest = options.instructions ?? settings.instructions ?? config.instructions;

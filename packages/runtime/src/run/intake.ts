@@ -9,11 +9,12 @@ import {
   user,
 } from '@tapedeck/tape';
 import { announce, type Landing } from '../config/hooks.ts';
+import type { OpenCall } from '../stream/call.ts';
 import { forkTermsOf } from '../terms/terms.ts';
 import { denied, plainOutput } from '../tools/execute.ts';
-import { answerFault, awaitsAnswer, batchNotes, type OpenCall, openBatch } from '../tools/open-batch.ts';
+import { answerFault, awaitsAnswer, batchNotes, openBatch } from '../tools/open-batch.ts';
 import { superseded } from '../tools/orphans.ts';
-import type { LoopContext } from '../turn/loop.ts';
+import type { LoopContext } from '../turn/context.ts';
 import type { Job, Stage } from './job.ts';
 import { decide } from './queue.ts';
 

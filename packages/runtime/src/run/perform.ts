@@ -3,25 +3,26 @@ import { compactionTerms } from '../compaction/compact.ts';
 import { limitsOf, viewPolicyOf } from '../config/config.ts';
 import { runPoint } from '../crash-point.ts';
 import { isUnstorable, SessionError } from '../errors.ts';
-import { isBranch } from '../history/branch.ts';
 import { answerSpawns } from '../merge/answer-spawns.ts';
 import { type LanguageModel, modelMeta } from '../model/model.ts';
 import { type Chunk, eventChunk } from '../stream/chunks.ts';
-import type { SessionEvent } from '../stream/events.ts';
+import type { Finish, SessionEvent } from '../stream/events.ts';
 import { boundsOf, timerFor } from '../terms/budget.ts';
-import { allowedTools, forkTermsOf } from '../terms/terms.ts';
+import { modelFor, namedFor, summarizerOf } from '../terms/model-for.ts';
+import { allowedTools, forkTermsOf, isBranch } from '../terms/terms.ts';
 import { openBatch } from '../tools/open-batch.ts';
 import { closeOrphans, settleLeftovers } from '../tools/orphans.ts';
 import { definitionsOf } from '../tools/schema.ts';
 import { type DeckTools, toolOf } from '../tools/traits.ts';
 import { runBatch } from '../turn/batch.ts';
-import { type LoopContext, runLoop } from '../turn/loop.ts';
+import type { LoopContext } from '../turn/context.ts';
+import { runLoop } from '../turn/loop.ts';
 import { addUsage, noUsage } from '../usage/usage.ts';
 import { openWorktree } from '../workspace/open.ts';
 import { instructor, toolsDigestOf, toolsOf } from './instructions.ts';
 import { begin, takeMessages } from './intake.ts';
-import { infoOf, type Job, modelFor, namedFor, type Stage, summarizerOf } from './job.ts';
-import type { Finish, RunResult } from './run.ts';
+import { infoOf, type Job, type Stage } from './job.ts';
+import type { RunResult } from './run.ts';
 import { fitModel, withoutModel } from './switch-model.ts';
 import { markFailed, needUnended, taskAfter } from './task.ts';
 import { recordUnusable } from './unusable.ts';
@@ -53,7 +54,7 @@ export async function perform(stage: Stage, job: Job, model: LanguageModel): Pro
   const before = await infoOf(stage);
   const isTask = before.parent !== undefined && !isBranch(before);
   if (isTask) await store.setTask(session.id, 'running', { lease: hold.lease });
-  const spec = await namedFor(stage, job);
+  const spec = await namedFor(store, session, job);
   const recorder = parts.chunks.recorder(session.id, run);
   const broken = new AbortController();
   const unlisten = parts.chunks.onFailure(run, (error) => broken.abort(error));
@@ -79,7 +80,7 @@ export async function perform(stage: Stage, job: Job, model: LanguageModel): Pro
     run,
     session: session.name,
     parent: info.parent,
-    toolContext: { session: parts.session(info), run, ...(workspace !== undefined && { workspace }) },
+    toolContext: parts.toolContext(info, { run, workspace }),
     forbidden,
     base: info.base > info.floor ? info.base : undefined,
     reached: async () => await bounds?.reached(),

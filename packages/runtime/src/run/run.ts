@@ -3,11 +3,8 @@ import { messageOf, type SessionError } from '../errors.ts';
 import { createUIMessageStreamResponse } from '../model/model.ts';
 import { type Chunk, eventsOf } from '../stream/chunks.ts';
 import { EventLog } from '../stream/event-log.ts';
-import type { SessionEvent } from '../stream/events.ts';
+import type { Finish, SessionEvent } from '../stream/events.ts';
 import type { Usage } from '../usage/usage.ts';
-
-/** How a run ended. */
-export type Finish = 'stop' | 'halted' | 'waiting' | 'aborted' | 'length' | 'error';
 
 /** What a run came to. Its entries are `from` to `to`, both included. */
 export interface RunResult {

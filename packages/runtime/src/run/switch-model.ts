@@ -1,12 +1,12 @@
 import { isObject, select } from '@tapedeck/tape';
 import { compact, compactionTerms } from '../compaction/compact.ts';
+import { NoSummary } from '../compaction/no-summary.ts';
 import { isTooFull } from '../compaction/policy.ts';
-import { NoSummary } from '../compaction/summary-call.ts';
 import type { DeckConfig } from '../config/config.ts';
 import { SessionError } from '../errors.ts';
 import { type LanguageModel, modelMeta } from '../model/model.ts';
 import { overheadOf, usedBy, viewFor } from '../turn/asked.ts';
-import type { LoopContext } from '../turn/loop.ts';
+import type { LoopContext } from '../turn/context.ts';
 import type { Job } from './job.ts';
 
 /**

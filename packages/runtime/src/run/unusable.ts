@@ -1,8 +1,9 @@
 import { type Json, note } from '@tapedeck/tape';
 import { messageOf, SessionError } from '../errors.ts';
+import { namedFor } from '../terms/model-for.ts';
 import { noUsage } from '../usage/usage.ts';
 import { itemDrafts } from './intake.ts';
-import { infoOf, type Job, namedFor, type Stage } from './job.ts';
+import { infoOf, type Job, type Stage } from './job.ts';
 import type { RunResult } from './run.ts';
 
 /** Records that a run which its message was taken for could not begin: nothing of it is lost. */
@@ -10,7 +11,7 @@ export async function recordUnusable(stage: Stage, job: Job, error: unknown): Pr
   const { parts, session, hold } = stage;
   const { head } = await infoOf(stage);
   const message = messageOf(error);
-  const spec = await namedFor(stage, job);
+  const spec = await namedFor(stage.parts.store, stage.session, job);
   const taken = (job.items ?? []).map((item) => ({
     id: item.id,
     drafts: itemDrafts(item, { open: [], run: job.run, spec }),

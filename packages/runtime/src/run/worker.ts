@@ -1,14 +1,11 @@
 import type { InboxItem } from '@tapedeck/tape';
-import type { DeckParts } from '../deck/deck.ts';
-import { deliverUnattended } from '../delegation/deliver.ts';
 import { SessionError } from '../errors.ts';
 import type { Hold } from '../lease/hold.ts';
 import { LeaseKeeper } from '../lease/keeper.ts';
 import type { LanguageModel } from '../model/model.ts';
-import type { RunOptions } from '../session/options.ts';
-import type { RunStatus } from '../status/status.ts';
 import { eventChunk } from '../stream/chunks.ts';
-import type { SessionEvent } from '../stream/events.ts';
+import type { RunStatus, SessionEvent } from '../stream/events.ts';
+import { modelFor } from '../terms/model-for.ts';
 import { Announcer } from './announcer.ts';
 import { Attention } from './attention.ts';
 import {
@@ -21,7 +18,9 @@ import {
   waitingFor,
 } from './held-run.ts';
 import { wasInterrupted } from './interrupted.ts';
-import { type Job, modelFor } from './job.ts';
+import type { Job } from './job.ts';
+import type { RunOptions } from './options.ts';
+import type { WorkerParts } from './parts.ts';
 import { decide, spentAborts } from './queue.ts';
 import { newRun, type Run, type RunResult } from './run.ts';
 
@@ -30,7 +29,7 @@ import { newRun, type Run, type RunResult } from './run.ts';
  * All handles of a session share it.
  */
 export class Worker {
-  readonly #parts: DeckParts;
+  readonly #parts: WorkerParts;
   readonly #session: { readonly name: string; readonly id: string };
   readonly #lease: LeaseKeeper;
   readonly #announcer: Announcer;
@@ -46,7 +45,7 @@ export class Worker {
   #closed = false;
   #told: string | undefined;
 
-  constructor(parts: DeckParts, session: { readonly name: string; readonly id: string }) {
+  constructor(parts: WorkerParts, session: { readonly name: string; readonly id: string }) {
     this.#parts = parts;
     this.#session = session;
     this.#announcer = new Announcer(session, parts);
@@ -55,7 +54,7 @@ export class Worker {
       this.#told = instructions;
     };
     this.#means = { parts, session, announcer: this.#announcer, enter, onTold };
-    this.#lease = new LeaseKeeper(parts, session.id, (items) => this.#heed(items));
+    this.#lease = new LeaseKeeper(parts.store, session.id, (items) => this.#heed(items));
   }
 
   /** The run under way. */
@@ -200,7 +199,7 @@ export class Worker {
     });
     this.#serving = served;
     this.#delivered = Promise.all([this.#delivered, served]).then(() =>
-      deliverUnattended(this.#parts, this.#session.id),
+      this.#parts.onServed(this.#session.id),
     );
   }
 

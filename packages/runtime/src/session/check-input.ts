@@ -1,6 +1,6 @@
 import { SessionError } from '../errors.ts';
+import type { Input } from '../run/options.ts';
 import { queueModes } from '../run/queue.ts';
-import type { Input } from './options.ts';
 
 /** Why a run or a message cannot be taken as it was given, before anything is written; nothing when it can. */
 export function inputFault(

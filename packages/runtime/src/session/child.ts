@@ -1,11 +1,12 @@
 import type { Intention, Json, Merged, Seq, SessionInfo } from '@tapedeck/tape';
-import type { DeckParts } from '../deck/deck.ts';
+import type { ChildOptions } from '../delegation/parts.ts';
 import type { ForkOptions } from '../delegation/spawn.ts';
 import { messageOf } from '../errors.ts';
 import { type MergeOptions, mergeChild } from '../merge/merge.ts';
+import type { Input, RunOptions } from '../run/options.ts';
 import type { Run } from '../run/run.ts';
 import type { Worker } from '../run/worker.ts';
-import type { Input, RunOptions } from './options.ts';
+import type { DeckParts } from './parts.ts';
 import { Session } from './session.ts';
 
 /** A session that was forked from another, until it is merged back or discarded. */
@@ -25,11 +26,7 @@ export class Child extends Session implements AsyncDisposable {
   constructor(
     parts: DeckParts,
     info: SessionInfo,
-    {
-      intention = {},
-      onUnmerged = 'fail',
-      directory,
-    }: Pick<ForkOptions, 'intention' | 'onUnmerged'> & { readonly directory?: string | undefined },
+    { intention = {}, onUnmerged = 'fail', directory }: ChildOptions,
   ) {
     super(parts, info);
     this.#parts = parts;

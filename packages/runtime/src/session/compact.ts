@@ -7,18 +7,17 @@ import {
   select,
   view,
 } from '@tapedeck/tape';
-import { type Compacted, compact, compactionTerms } from '../compaction/compact.ts';
+import { type Compacted, compact, compactionTerms, notCompacted } from '../compaction/compact.ts';
+import { NoSummary } from '../compaction/no-summary.ts';
 import { resolvePolicy } from '../compaction/policy.ts';
 import { outputsToPrune } from '../compaction/prune-outputs.ts';
-import { NoSummary } from '../compaction/summary-call.ts';
 import { limitsOf } from '../config/config.ts';
-import type { DeckParts } from '../deck/deck.ts';
+import type { DelegationParts } from '../delegation/parts.ts';
 import { SessionError } from '../errors.ts';
 import { hold } from '../lease/hold.ts';
 import { type LanguageModel, modelMeta } from '../model/model.ts';
 import { type ModelSpec, resolveModel } from '../model/spec.ts';
-import { modelFor } from '../run/job.ts';
-import { notCompacted } from '../turn/keep-room.ts';
+import { modelFor } from '../terms/model-for.ts';
 
 export interface CompactOptions {
   /** Nothing is summarised: large outputs of calls are left out of the view, and no model is asked. Not with `focus`. */
@@ -48,7 +47,7 @@ const focusMax = 16_000;
  *   SESSION_COMPACTION_FAILED when no summary could be had, or none that is smaller than what it would stand for
  */
 export async function compactSession(
-  parts: DeckParts,
+  parts: DelegationParts,
   session: { readonly name: string; readonly id: string },
   {
     focus,
@@ -105,7 +104,7 @@ export async function compactSession(
 
 /** Leaves out of the view what can be left out of it. */
 async function pruneSession(
-  { store, config, newId, worker }: DeckParts,
+  { store, config, newId, worker }: DelegationParts,
   session: { readonly name: string; readonly id: string },
 ): Promise<Compaction | undefined> {
   const held = await hold(store, session.id, { owner: processOwner(`prune:${newId()}`), act: 'compact' });
@@ -133,7 +132,7 @@ async function pruneSession(
 
 /** The model that a session goes on with, and the one that summarises it: the same where no other is named. */
 async function modelsFor(
-  parts: DeckParts,
+  parts: DelegationParts,
   session: { readonly name: string; readonly id: string },
   spec: ModelSpec | undefined,
 ): Promise<{ readonly model: LanguageModel; readonly summarizer: LanguageModel }> {

@@ -1,10 +1,11 @@
 import { isObject, type Json, type JsonObject } from '@tapedeck/tape';
 import { z } from 'zod';
 import type { DelegateOptions, DelegateTask } from '../delegation/options.ts';
-import type { ChildOutcome } from '../delegation/outcome.ts';
 import { SessionError } from '../errors.ts';
-import type { DeckTool, DeckTools, ToolContext } from '../tools/traits.ts';
+import { outcomeJson } from '../merge/outcome.ts';
+import type { DeckTool, DeckTools } from '../tools/traits.ts';
 import type { Session } from './session.ts';
+import type { ToolContext } from './tool-context.ts';
 
 const task = z.object({
   task: z.string().min(1).describe('What to do, with all that is needed to do it, and what to report'),
@@ -110,30 +111,6 @@ export function sendMessageTool(): DeckTool {
       return { to: other.name, state };
     },
   } as DeckTool;
-}
-
-/** What the call of a delegation answers of each child, in the order of the tasks. */
-export function outcomeJson({
-  session,
-  status,
-  text,
-  output,
-  error,
-}: Pick<ChildOutcome, 'session' | 'status' | 'text' | 'output' | 'error'>): JsonObject {
-  return {
-    session,
-    status,
-    ...(output === undefined ? { text: cut(text, session) } : { output }),
-    ...(error !== undefined && { error }),
-  };
-}
-
-/** How much of a child's text its parent's model is given, in characters (`limits.mergeChars` of merges). */
-const textMax = 16_000;
-
-function cut(text: string, session: string): string {
-  if (text.length <= textMax) return text;
-  return `${text.slice(0, textMax).toWellFormed()}\n[${text.length - textMax} more characters on the tape of ${session}]`;
 }
 
 function taskOf(

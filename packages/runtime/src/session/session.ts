@@ -17,8 +17,7 @@ import {
   view,
 } from '@tapedeck/tape';
 import { resolvePolicy } from '../compaction/policy.ts';
-import { type Decision, viewPolicyOf } from '../config/config.ts';
-import type { DeckParts } from '../deck/deck.ts';
+import { viewPolicyOf } from '../config/config.ts';
 import { Delegation } from '../delegation/delegation.ts';
 import type { DelegateOptions, DelegateTask } from '../delegation/options.ts';
 import { type ForkOptions, spawn } from '../delegation/spawn.ts';
@@ -28,31 +27,32 @@ import { rewindSession, unrewindSession } from '../history/rewind.ts';
 import { type Uncompacted, uncompactSession } from '../history/uncompact.ts';
 import { type MergeOptions, mergeChild, mergeChildren } from '../merge/merge.ts';
 import { type Instructions, instructionsOf } from '../run/instructions.ts';
-import { modelFor } from '../run/job.ts';
+import type { Input, RunOptions } from '../run/options.ts';
 import { defaultMode, effectOf } from '../run/queue.ts';
 import type { Run } from '../run/run.ts';
 import type { Worker } from '../run/worker.ts';
 import { type Status, statusOf, untilIdle } from '../status/status.ts';
+import type { Decision } from '../stream/call.ts';
 import { type Chunk, eventsOf } from '../stream/chunks.ts';
 import type { SessionEvent } from '../stream/events.ts';
 import { watchChunks } from '../stream/replay.ts';
 import { type Fresh, tail } from '../stream/tail.ts';
+import { modelFor } from '../terms/model-for.ts';
 import { answerFault, openBatch } from '../tools/open-batch.ts';
 import { readUsage, type SessionUsage } from '../usage/session-usage.ts';
 import { inputFault } from './check-input.ts';
 import type { Child } from './child.ts';
 import { type Compaction, type CompactOptions, compactSession } from './compact.ts';
 import type {
-  Input,
   Mark,
   RespondOptions,
   RewindOptions,
-  RunOptions,
   SendOptions,
   Sent,
   SessionRewound,
   SubscribeOptions,
 } from './options.ts';
+import type { DeckParts } from './parts.ts';
 
 /**
  * One conversation on one tape. It holds no lease while idle; a run or an act takes one. Made by `Deck.session`.

@@ -3,7 +3,7 @@ import { closeSync, constants, existsSync, fstatSync, openSync, readFileSync } f
 import { chmod, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { isObject, type Json, type JsonObject, type Owner, type SessionOwner } from '@tapedeck/tape';
-import type { Phase, RunStatus } from './status.ts';
+import type { Phase, RunStatus } from '../stream/events.ts';
 
 /** A session that a process is running, and what it is at, as that process shows it to others (B14). */
 export interface ActiveSession {

@@ -1,6 +1,6 @@
 import type { TapeStore } from '@tapedeck/tape';
+import type { RunStatus } from '../stream/events.ts';
 import { type ActiveSession, activeNow, dropDrafts, isSame, readActive, writeActive } from './active-file.ts';
-import type { RunStatus } from './status.ts';
 
 /** Keeps `run/sessions.json` of a home up to date with what this process runs (B14, D516). */
 export interface ActiveWriter {

@@ -1,25 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Delivery, Lifecycle, Owner, SessionInfo, SessionOwner, TapeStore, Task } from '@tapedeck/tape';
-import type { RunResult } from '../run/run.ts';
-import type { WaitingCall } from '../stream/events.ts';
+import type { WaitingCall } from '../stream/call.ts';
+import type { RunStatus } from '../stream/events.ts';
 import { awaitsAnswer, openBatch } from '../tools/open-batch.ts';
 import { type ActiveSession, isOf, readActive } from './active-file.ts';
-
-/** What a run is at: reading its tape, hearing its model, summarising, or writing what was answered (N29, N30). */
-export type Phase = 'processing' | 'streaming' | 'compacting' | 'completing';
-
-/** Whether a session is at work. Not stored: a session that no process runs is idle, or waits (G78-G80, K15). */
-export interface RunStatus {
-  readonly state: 'idle' | 'busy' | 'waiting' | 'retrying' | 'error';
-  readonly phase?: Phase;
-  readonly run?: string;
-  /** Milliseconds since the epoch. */
-  readonly startedAt?: number;
-  /** Of a model call that is made again, from 1. */
-  readonly attempt?: number;
-  /** Why it is made again, or what the last run failed of. */
-  readonly message?: string;
-}
 
 /** Where a session stands, on three axes that do not mix (K15). */
 export interface Status extends RunStatus {
@@ -125,14 +109,6 @@ async function waitingCalls(store: TapeStore, id: string): Promise<readonly Wait
     .flatMap(({ toolCallId, toolName: name, input, for: what }) =>
       what === undefined ? [] : [{ toolCallId, name, input, for: what }],
     );
-}
-
-/** A run that ended leaves its session idle, unless it ended because something is missing (G78, G82). */
-export function statusAfter({ run, finish, error }: RunResult): RunStatus {
-  if (finish === 'waiting') return { state: 'waiting', run };
-  if (finish === 'error')
-    return { state: 'error', run, ...(error !== undefined && { message: error.message }) };
-  return { state: 'idle' };
 }
 
 /** The first axis, from what this process knows, what the store shows of others, and what those show of themselves. Pure. */

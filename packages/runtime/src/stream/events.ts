@@ -1,28 +1,6 @@
 import type { Json, Seq } from '@tapedeck/tape';
-import type { CompactionTrigger } from '../compaction/compact.ts';
-import type { Finish } from '../run/run.ts';
-import type { RunStatus } from '../status/status.ts';
 import type { Usage } from '../usage/usage.ts';
-
-/** A call as events name it. */
-export interface CallName {
-  readonly toolCallId: string;
-  readonly name: string;
-  /** The argument that stands for the call where it is shown, of a tool that names one (X57). */
-  readonly display?: string;
-}
-
-/** A call that a person or a client has to answer before the session goes on. */
-/**
- * What a call waits for. `approval`: whether it may be run; `result`: what it came to, since nothing here can run it; `tool`: it may be
- * run, and the next run in which its tool is offered does.
- */
-export type AwaitedAnswer = 'approval' | 'result' | 'tool';
-
-export interface WaitingCall extends CallName {
-  readonly input: Json;
-  readonly for: AwaitedAnswer;
-}
+import type { CallName, WaitingCall } from './call.ts';
 
 /**
  * What happens during a run, in order (X11-X22). Every event that stands for an entry comes after the entry is
@@ -86,3 +64,25 @@ export type SessionEvent =
   | { readonly type: 'warning'; readonly message: string }
   /** Told to those who subscribed to the session: what its run is at. Not part of a run's own events. */
   | { readonly type: 'status-changed'; readonly status: RunStatus };
+
+/** How a run ended. */
+export type Finish = 'stop' | 'halted' | 'waiting' | 'aborted' | 'length' | 'error';
+
+/** What a run is at: reading its tape, hearing its model, summarising, or writing what was answered (N29, N30). */
+export type Phase = 'processing' | 'streaming' | 'compacting' | 'completing';
+
+/** Whether a session is at work. Not stored: a session that no process runs is idle, or waits (G78-G80, K15). */
+export interface RunStatus {
+  readonly state: 'idle' | 'busy' | 'waiting' | 'retrying' | 'error';
+  readonly phase?: Phase;
+  readonly run?: string;
+  /** Milliseconds since the epoch. */
+  readonly startedAt?: number;
+  /** Of a model call that is made again, from 1. */
+  readonly attempt?: number;
+  /** Why it is made again, or what the last run failed of. */
+  readonly message?: string;
+}
+
+/** Why a session is summarised. `overflow`: its model refused it; `model-switch`: the next one would. */
+export type CompactionTrigger = 'manual' | 'threshold' | 'overflow' | 'model-switch';

@@ -1,7 +1,7 @@
 import { clientCalls, type Entry, isObject, type Json, type Part } from '@tapedeck/tape';
 import { noUsage, type Usage } from '../usage/usage.ts';
+import type { WaitingCall } from './call.ts';
 import { type Chunk, eventChunk, headOf } from './chunks.ts';
-import type { WaitingCall } from './events.ts';
 import type { Fresh } from './tail.ts';
 
 /**

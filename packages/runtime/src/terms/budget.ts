@@ -1,19 +1,7 @@
 import { isSummarizer, type SessionInfo, type TapeStore } from '@tapedeck/tape';
 import { SessionError } from '../errors.ts';
 import { addSums, noSum, readSummaries, readUsage } from '../usage/session-usage.ts';
-import { forkTermsOf, parentOf } from './terms.ts';
-
-/** How much a session may take. What is reached ends its run as halted. */
-export interface Budget {
-  /** Model calls, those for summaries too. */
-  readonly steps?: number;
-  /** All tokens of its model calls. */
-  readonly tokens?: number;
-  /** Milliseconds since it was forked. */
-  readonly timeMs?: number;
-  /** In the unit of the deck's `cost`, without which there can be none. */
-  readonly cost?: number;
-}
+import { type Budget, forkTermsOf, parentOf } from './terms.ts';
 
 /** What model calls have taken. */
 interface Spent {

@@ -1,5 +1,4 @@
 import { isObject, type Json, type JsonObject, type SessionInfo, type TapeStore } from '@tapedeck/tape';
-import type { Budget } from './budget.ts';
 
 /** What a forked session runs with. Its own forks have the same, unless they say otherwise (N58, B16). */
 export interface Settings {
@@ -92,4 +91,21 @@ function termsIn(value: Json | undefined): Terms {
 function budgetIn(value: JsonObject): Budget {
   const numbers = Object.entries(value).filter(([, limit]) => typeof limit === 'number');
   return Object.fromEntries(numbers) as Budget;
+}
+
+/** Whether a session is a branch: it was forked for people, has no task, and nothing brings it home by itself. */
+export function isBranch({ parentId, kind }: Pick<SessionInfo, 'parentId' | 'kind'>): boolean {
+  return parentId !== undefined && kind === 'session';
+}
+
+/** How much a session may take. What is reached ends its run as halted. */
+export interface Budget {
+  /** Model calls, those for summaries too. */
+  readonly steps?: number;
+  /** All tokens of its model calls. */
+  readonly tokens?: number;
+  /** Milliseconds since it was forked. */
+  readonly timeMs?: number;
+  /** In the unit of the deck's `cost`, without which there can be none. */
+  readonly cost?: number;
 }

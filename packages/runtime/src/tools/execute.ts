@@ -2,9 +2,9 @@ import { setImmediate } from 'node:timers/promises';
 import { type Draft, type Json, type JsonObject, toolResult } from '@tapedeck/tape';
 import { messageOf } from '../errors.ts';
 import type { ModelMessage } from '../model/model.ts';
-import type { OpenCall } from './open-batch.ts';
+import type { OpenCall } from '../stream/call.ts';
 import { checkArguments } from './schema.ts';
-import { type DeckTool, type DeckTools, pathsOf, type ToolContext, toolOf } from './traits.ts';
+import { type DeckTool, type DeckTools, pathsOf, toolOf } from './traits.ts';
 import { type Patience, within } from './within.ts';
 
 /** What running a call came to: the entry to append, and what to tell those who watch. */
@@ -19,7 +19,7 @@ export interface CallSettings {
   readonly tools: DeckTools;
   readonly messages: readonly ModelMessage[];
   /** What a tool is told of where it runs. */
-  readonly context: ToolContext;
+  readonly context: object;
   /** Names of tools that are offered and may not be used here. */
   readonly forbidden: (name: string) => boolean;
   /** How long a call is waited for; a tool may have a time of its own. */

@@ -1,26 +1,5 @@
 import { clientCalls, type Entry, isObject, type Json, type TapeStore } from '@tapedeck/tape';
-import type { Decision } from '../config/config.ts';
-import type { AwaitedAnswer } from '../stream/events.ts';
-
-/** A call that has no result yet, at the end of a tape. */
-export interface OpenCall {
-  readonly toolCallId: string;
-  readonly toolName: string;
-  readonly input: Json;
-  /** Why it cannot be run: its arguments were no JSON. */
-  readonly invalid?: string;
-  /**
-   * `waiting`: a person or client is to answer it; `held`: it comes after one that waits; `begun`: it may have been run;
-   * `unbegun`: it was certainly not: its answer was broken off, or the run was.
-   */
-  readonly state: 'begun' | 'waiting' | 'held' | 'unbegun';
-  /** The run was aborted while it was under way. */
-  readonly aborted?: true;
-  /** What it waits for. */
-  readonly for?: AwaitedAnswer;
-  /** The answer, once it is given. */
-  readonly decision?: Decision;
-}
+import type { OpenCall } from '../stream/call.ts';
 
 /** The names of the notes that a batch's calls leave behind while they are open. */
 export const batchNotes = { waiting: 'run/waiting', begun: 'run/begun', answered: 'call/answered' } as const;

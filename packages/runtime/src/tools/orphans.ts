@@ -9,9 +9,10 @@ import {
 } from '@tapedeck/tape';
 import { isUnstorable } from '../errors.ts';
 import type { Hold } from '../lease/hold.ts';
+import type { OpenCall } from '../stream/call.ts';
 import { type Chunk, headOf } from '../stream/chunks.ts';
 import { partialContent } from '../stream/partial.ts';
-import { type OpenCall, openBatch, openCallsOf } from './open-batch.ts';
+import { openBatch, openCallsOf } from './open-batch.ts';
 import { type DeckTools, toolOf } from './traits.ts';
 
 /**

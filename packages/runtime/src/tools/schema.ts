@@ -1,5 +1,6 @@
 import { isObject, type Json, type JsonObject } from '@tapedeck/tape';
 import type { ToolSet } from 'ai';
+import { z } from 'zod';
 import { messageOf, SessionError } from '../errors.ts';
 import { asSchema, jsonSchema } from '../model/model.ts';
 import type { DeckTool, DeckTools } from './traits.ts';
@@ -81,4 +82,12 @@ async function declaresFlag(tool: DeckTool): Promise<boolean> {
 
 function withoutFlag({ [flag]: _, ...rest }: JsonObject): JsonObject {
   return rest;
+}
+
+/** Why a value does not follow a schema; nothing when it does. */
+export function schemaFault(value: unknown, schema: JsonObject): string | undefined {
+  const [issue] =
+    z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0]).safeParse(value).error?.issues ?? [];
+  if (issue === undefined) return undefined;
+  return `${issue.path.length === 0 ? 'it' : issue.path.map(String).join('.')}: ${issue.message}`;
 }

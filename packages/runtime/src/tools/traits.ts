@@ -1,7 +1,6 @@
 import { isObject, type Json } from '@tapedeck/tape';
 import type { ToolSet } from 'ai';
-import type { Session } from '../session/session.ts';
-import type { CallName } from '../stream/events.ts';
+import type { CallName } from '../stream/call.ts';
 
 /** The names of a tool's arguments that hold paths (X57): each argument is a path or a list of paths. */
 export interface ToolPaths {
@@ -18,15 +17,6 @@ export interface ToolTraits {
   readonly safeToRepeat?: boolean;
   /** How long a call may take, in milliseconds, instead of the deck's limit (X49, X61). */
   readonly timeoutMs?: number;
-}
-
-/** What a tool is told of where it runs, as the `context` of its options. */
-export interface ToolContext {
-  /** The session whose model called it. */
-  readonly session: Session;
-  readonly run: string;
-  /** The directory of the session's worktree, if it has one of its own. */
-  readonly workspace?: string;
 }
 
 /** An AI SDK tool; one without `execute` is answered by a client. */

@@ -1,6 +1,6 @@
 import { type Entry, type JsonObject, sha256, textTokens, type View, view } from '@tapedeck/tape';
 import { modelMeta } from '../model/model.ts';
-import type { LoopContext } from './loop.ts';
+import type { LoopContext } from './context.ts';
 
 /** What a model is asked with beside the messages. */
 interface Beside extends Pick<LoopContext, 'compaction' | 'definitions'> {

@@ -1,16 +1,15 @@
 import { type Draft, type Json, note } from '@tapedeck/tape';
 import PQueue from 'p-queue';
-import type { Decision } from '../config/config.ts';
 import { runPoint } from '../crash-point.ts';
 import { isUnstorable, messageOf } from '../errors.ts';
 import type { ModelMessage } from '../model/model.ts';
-import type { AwaitedAnswer } from '../stream/events.ts';
+import type { AwaitedAnswer, Decision, OpenCall } from '../stream/call.ts';
 import { denied, type Executed, executeCall, refusalOf, skipped, unstorable } from '../tools/execute.ts';
-import { batchNotes, type OpenCall } from '../tools/open-batch.ts';
+import { batchNotes } from '../tools/open-batch.ts';
 import { asksParallel, checkArguments } from '../tools/schema.ts';
 import { type DeckTool, nameOf, toolOf } from '../tools/traits.ts';
 import { type Patience, within } from '../tools/within.ts';
-import type { LoopContext } from './loop.ts';
+import type { LoopContext } from './context.ts';
 
 /** What a batch of calls came to: all have results, some wait for a person or a client, or the run was aborted. */
 export interface BatchEnd {

@@ -1,11 +1,10 @@
 import { type Draft, note } from '@tapedeck/tape';
 import { isUnstorable, messageOf, SessionError } from '../errors.ts';
 import type { Answer, ModelFailure } from '../model/model.ts';
-import type { Finish } from '../run/run.ts';
+import type { Finish } from '../stream/events.ts';
 import { OutOfTime, type Reached } from '../terms/budget.ts';
 import { unbegunResults } from '../tools/orphans.ts';
-import type { LoopContext, LoopResult } from './loop.ts';
-import type { Failed } from './turn.ts';
+import type { Failed, LoopContext, LoopResult } from './context.ts';
 
 /** Tells that a run has come to its end. */
 export function complete({ tell }: LoopContext, finish: Finish): { readonly finish: Finish } {

@@ -1,14 +1,12 @@
 import { type Entry, note, prune, select } from '@tapedeck/tape';
-import { compact } from '../compaction/compact.ts';
+import { compact, notCompacted } from '../compaction/compact.ts';
+import { NoSummary } from '../compaction/no-summary.ts';
 import { isToBePruned, isTooFull } from '../compaction/policy.ts';
 import { outputsToPrune } from '../compaction/prune-outputs.ts';
-import { NoSummary } from '../compaction/summary-call.ts';
-import { SessionError } from '../errors.ts';
 import { ModelFailure } from '../model/model.ts';
 import type { ModelWindow } from '../model/window.ts';
 import { usedBy } from './asked.ts';
-import type { LoopContext } from './loop.ts';
-import type { Prompt } from './turn.ts';
+import type { LoopContext, Prompt } from './context.ts';
 
 /** Runs whose summaries could not be had: they are not asked for again before each step. */
 const gaveUp = new WeakSet<LoopContext>();
@@ -91,13 +89,4 @@ function reasonOf({ session, signal }: LoopContext, error: unknown): NoSummary {
   if (!(error instanceof NoSummary)) throw error;
   if (error.tooLarge) throw new ModelFailure(notCompacted(session, error));
   return error;
-}
-
-/** What a session that cannot be summarised fails with. */
-export function notCompacted(session: string, error: NoSummary): SessionError {
-  const { summarizer } = error;
-  return new SessionError('SESSION_COMPACTION_FAILED', `cannot summarise '${session}': ${error.message}`, {
-    data: { session, ...(summarizer !== undefined && { summarizer: summarizer.session }) },
-    cause: error,
-  });
 }

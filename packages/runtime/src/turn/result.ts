@@ -1,10 +1,10 @@
 import { assistantText, type Json, type JsonObject, note, user } from '@tapedeck/tape';
-import { z } from 'zod';
 import { runPoint } from '../crash-point.ts';
 import { messageOf, SessionError } from '../errors.ts';
+import { schemaFault } from '../tools/schema.ts';
 import { addUsage } from '../usage/usage.ts';
+import type { LoopContext, LoopResult } from './context.ts';
 import { complete, halt, recordFailure } from './end.ts';
-import type { LoopContext, LoopResult } from './loop.ts';
 import { takeTurn } from './turn.ts';
 
 /** What a child that owes a result in a form is told once it has done its work. */
@@ -87,14 +87,6 @@ function resultOf(text: string, schema: JsonObject): { readonly value: Json } | 
   }
   const fault = schemaFault(value, schema);
   return fault === undefined ? { value } : { fault };
-}
-
-/** Why a value does not follow a schema; nothing when it does. */
-export function schemaFault(value: unknown, schema: JsonObject): string | undefined {
-  const [issue] =
-    z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0]).safeParse(value).error?.issues ?? [];
-  if (issue === undefined) return undefined;
-  return `${issue.path.length === 0 ? 'it' : issue.path.map(String).join('.')}: ${issue.message}`;
 }
 
 /** Models that do not know schemas put JSON into a fence. */

@@ -1,13 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  assistant,
-  type Draft,
-  type Entry,
-  type JsonObject,
-  type Meta,
-  note,
-  type View,
-} from '@tapedeck/tape';
+import { assistant, type Draft, type JsonObject, type Meta, note } from '@tapedeck/tape';
 import { runPoint } from '../crash-point.ts';
 import { isUnstorable } from '../errors.ts';
 import { commonEnd, isTold, keptInstructions, withCachePoints } from '../model/cache-points.ts';
@@ -19,19 +11,11 @@ import { partialContent } from '../stream/partial.ts';
 import { nameOf } from '../tools/traits.ts';
 import { costMeta, usageJson } from '../usage/usage.ts';
 import { askedMeta, viewFor } from './asked.ts';
+import type { Failed, LoopContext, Prompt } from './context.ts';
 import { keepRoom, makeRoom } from './keep-room.ts';
-import type { LoopContext } from './loop.ts';
 
 /** What a turn came to: an answer that is on the tape, or a failure with what had arrived of one. */
 export type Turn = Answered | Failed;
-
-/** A call that came to nothing, or to a part of an answer. */
-export interface Failed {
-  readonly failure: ModelFailure;
-  readonly partial: readonly Draft[];
-  /** What the model was asked with, if it was. */
-  readonly asked?: JsonObject | undefined;
-}
 
 interface Answered {
   readonly answer: Answer;
@@ -79,13 +63,6 @@ export async function takeTurn(context: LoopContext, step: number, output?: Json
       else if (!(await waitForRetry(context, failed, attempt))) return failed;
     }
   }
-}
-
-/** What the model is shown. */
-export interface Prompt {
-  readonly entries: readonly Entry[];
-  readonly view: View;
-  readonly messages: readonly ModelMessage[];
 }
 
 /** What the model is shown now, of all that follows the last boundary. */

@@ -1,5 +1,4 @@
-import type { Draft, Entry, Seq } from '../entry/entry.ts';
-import { note } from '../entry/entry.ts';
+import { type Draft, type Entry, note, type Seq } from '../entry/entry.ts';
 import { isObject } from '../entry/json.ts';
 
 /** The event that leaves outputs of calls out of the views after it. */

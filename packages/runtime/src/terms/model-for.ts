@@ -1,0 +1,56 @@
+import type { InboxItem, TapeStore } from '@tapedeck/tape';
+import { type LanguageModel, needModel } from '../model/model.ts';
+import { type ModelSpec, resolveModel } from '../model/spec.ts';
+import { carriedModel } from './carried-model.ts';
+
+/** Where models are named and looked up: the tape, the deck's configuration, and the environment with its keys. */
+interface Models {
+  readonly store: TapeStore;
+  readonly config: { readonly model?: ModelSpec; readonly summarizer?: ModelSpec };
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/** What a job says of its model: its options, and the messages that it takes from the inbox. */
+interface Named {
+  readonly options: { readonly model?: ModelSpec | undefined };
+  readonly items?: readonly InboxItem[];
+}
+
+/**
+ * The model that a job is for: what it names, else what its session's last message named, else the deck's.
+ * @throws SESSION_NO_MODEL and what `resolveModel` throws
+ */
+export async function modelFor(
+  { store, config, env }: Models,
+  session: { readonly name: string; readonly id: string },
+  { options, items = [] }: Named,
+): Promise<LanguageModel> {
+  const spec = options.model ?? namedIn(items) ?? (await carriedModel(store, session.id)) ?? config.model;
+  const source = spec === undefined ? undefined : await resolveModel(spec, { env, store });
+  return needModel(source?.(session.name), session.name);
+}
+
+/** The name of the model that a job names, or that the session's messages carry. */
+export async function namedFor(
+  store: TapeStore,
+  session: { readonly id: string },
+  { options, items = [] }: Named,
+): Promise<string | undefined> {
+  if (typeof options.model === 'string') return options.model;
+  return namedIn(items) ?? (await carriedModel(store, session.id));
+}
+
+/** The model that summarises, where the deck names one of its own. */
+export async function summarizerOf(
+  { store, config, env }: Models,
+  session: string,
+): Promise<LanguageModel | undefined> {
+  if (config.summarizer === undefined) return undefined;
+  return (await resolveModel(config.summarizer, { env, store }))(session);
+}
+
+function namedIn(items: readonly InboxItem[]): string | undefined {
+  const drafts = items.flatMap(({ body }) => (body.type === 'input' ? body.drafts : []));
+  const model = drafts.findLast(({ meta }) => typeof meta?.model === 'string')?.meta?.model;
+  return typeof model === 'string' ? model : undefined;
+}
