@@ -58,7 +58,7 @@ test('the graph takes types alone from the tape, so that it needs no native modu
 
 test('one file knows better-sqlite3', () => {
   const files = new Set(imports.filter((i) => i.from.startsWith('better-sqlite3')).map((i) => i.file));
-  expect([...files]).toEqual(['packages/tape/src/file/sqlite.ts']);
+  expect([...files]).toEqual(['packages/tape/src/sqlite/sqlite.ts']);
 });
 
 test('few files load the AI SDK', () => {
