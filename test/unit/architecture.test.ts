@@ -49,16 +49,21 @@ test('a package reaches no other through a path', () => {
   expect(wrong).toEqual([]);
 });
 
-test('the graph takes types alone from the tape, so that it needs no native module', () => {
-  const wrong = imports.filter(
+test('the graph takes from the tape types and the base of its errors, so that it needs no native module', () => {
+  const values = imports.filter(
     (i) => packageOf(i.file) === 'graph' && ours(i.from) === 'tape' && !i.typesOnly,
   );
-  expect(wrong).toEqual([]);
+  expect(values.map(({ file, from }) => [file, from])).toEqual([
+    ['packages/graph/src/errors.ts', '@tapedeck/tape/errors'],
+  ]);
+  const { exports } = JSON.parse(readFileSync(join(root, 'packages/tape/package.json'), 'utf8'));
+  expect(exports['./errors']['@tapedeck/source']).toBe('./src/errors.ts');
+  expect(imports.filter((i) => i.file === 'packages/tape/src/errors.ts')).toEqual([]);
 });
 
 test('one file knows better-sqlite3', () => {
   const files = new Set(imports.filter((i) => i.from.startsWith('better-sqlite3')).map((i) => i.file));
-  expect([...files]).toEqual(['packages/tape/src/file/sqlite.ts']);
+  expect([...files]).toEqual(['packages/tape/src/sqlite/sqlite.ts']);
 });
 
 test('few files load the AI SDK', () => {

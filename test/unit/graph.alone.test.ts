@@ -20,9 +20,9 @@ function packagesOf(specifier: string): string[] {
 }
 
 test('a graph file can be read where the store is not', () => {
-  expect(packagesOf('@tapedeck/graph')).toEqual(['@tapedeck/graph', 'zod']);
+  expect(packagesOf('@tapedeck/graph')).toEqual(['@tapedeck/graph', '@tapedeck/tape/errors', 'zod']);
 });
 
-test('who only writes the journal loads nothing else', () => {
-  expect(packagesOf('@tapedeck/graph/journal')).toEqual(['@tapedeck/graph/journal']);
+test('who only writes the journal loads nothing else but the base of the errors', () => {
+  expect(packagesOf('@tapedeck/graph/journal')).toEqual(['@tapedeck/graph/journal', '@tapedeck/tape/errors']);
 });

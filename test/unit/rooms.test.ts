@@ -7,6 +7,27 @@ import { circles, upwardImports } from '../support/rooms.ts';
  * only rooms that stand below it in its list, type imports included.
  */
 const rooms: Readonly<Record<string, readonly string[]>> = {
+  tape: [
+    'index',
+    'conformance',
+    'store',
+    'inbox',
+    'fork',
+    'merge',
+    'session',
+    'check',
+    'search',
+    'history',
+    'view',
+    'lineage',
+    'tape',
+    'entry',
+    'sqlite',
+    'owner',
+    'clock',
+    'errors',
+    'crash-point',
+  ],
   graph: [
     'index',
     'draw-tree',

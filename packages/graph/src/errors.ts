@@ -1,3 +1,5 @@
+import { CodedError } from '@tapedeck/tape/errors';
+
 /** What can go wrong with a graph file. Callers branch on the code, never on the message. */
 export type GraphErrorCode =
   /** The file is there but cannot be read as one: a directory, a symbolic link, no permission, a failing disk. */
@@ -7,23 +9,8 @@ export type GraphErrorCode =
   /** No session of the graph answers to the reference, or more than one does. */
   | 'GRAPH_NO_SESSION';
 
-export interface GraphErrorOptions {
-  /** Facts about the failure, for programs. */
-  readonly data?: Readonly<Record<string, unknown>>;
-  readonly cause?: unknown;
-}
-
-/** Says what could not be done, to what, and why. */
-export class GraphError extends Error {
+export class GraphError extends CodedError<GraphErrorCode> {
   override readonly name = 'GraphError';
-  readonly code: GraphErrorCode;
-  readonly data: Readonly<Record<string, unknown>>;
-
-  constructor(code: GraphErrorCode, message: string, { data = {}, cause }: GraphErrorOptions = {}) {
-    super(message, cause === undefined ? undefined : { cause });
-    this.code = code;
-    this.data = data;
-  }
 }
 
 /** The code of a failed system call, as `ENOENT`. */

@@ -1,4 +1,5 @@
 import { TapeError } from '@tapedeck/tape';
+import { CodedError } from '@tapedeck/tape/errors';
 
 /** What can go wrong with a session. Callers branch on the code, never on the message. */
 export type SessionErrorCode =
@@ -27,21 +28,8 @@ export type SessionErrorCode =
   | 'SESSION_PATCH_TOO_LARGE'
   | 'SESSION_CANNOT_APPLY';
 
-/** Says what could not be done, to what, and why. */
-export class SessionError extends Error {
+export class SessionError extends CodedError<SessionErrorCode> {
   override readonly name = 'SessionError';
-  readonly code: SessionErrorCode;
-  readonly data: Readonly<Record<string, unknown>>;
-
-  constructor(
-    code: SessionErrorCode,
-    message: string,
-    { data = {}, cause }: { data?: Readonly<Record<string, unknown>>; cause?: unknown } = {},
-  ) {
-    super(message, cause === undefined ? undefined : { cause });
-    this.code = code;
-    this.data = data;
-  }
 }
 
 /** The message of anything thrown, whatever it is; never empty. */

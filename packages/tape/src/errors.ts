@@ -1,3 +1,23 @@
+/** An error with a stable code. Its message says what could not be done, to what, and why. */
+export abstract class CodedError<Code extends string> extends Error {
+  readonly code: Code;
+  /** Facts about the failure, for programs: near names, the lease holder, a line number. */
+  readonly data: Readonly<Record<string, unknown>>;
+
+  constructor(
+    code: Code,
+    message: string,
+    {
+      data = {},
+      cause,
+    }: { readonly data?: Readonly<Record<string, unknown>>; readonly cause?: unknown } = {},
+  ) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.code = code;
+    this.data = data;
+  }
+}
+
 /** What can go wrong with a tape. Callers branch on the code, never on the message. */
 export type TapeErrorCode =
   | 'TAPE_NO_SESSION'
@@ -27,21 +47,6 @@ export type TapeErrorCode =
   | 'TAPE_IO'
   | 'GRAPH_DIVERGED';
 
-export interface TapeErrorOptions {
-  /** Facts about the failure, for programs: near names, the lease holder, a line number. */
-  readonly data?: Readonly<Record<string, unknown>>;
-  readonly cause?: unknown;
-}
-
-/** Says what could not be done, to what, and why. */
-export class TapeError extends Error {
+export class TapeError extends CodedError<TapeErrorCode> {
   override readonly name = 'TapeError';
-  readonly code: TapeErrorCode;
-  readonly data: Readonly<Record<string, unknown>>;
-
-  constructor(code: TapeErrorCode, message: string, { data = {}, cause }: TapeErrorOptions = {}) {
-    super(message, cause === undefined ? undefined : { cause });
-    this.code = code;
-    this.data = data;
-  }
 }

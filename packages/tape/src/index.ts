@@ -65,13 +65,12 @@ export {
 export { type Touch, touchesOf } from './entry/touch.ts';
 export { recordedUsage, totalOf, type Usage } from './entry/usage.ts';
 export { TapeError, type TapeErrorCode } from './errors.ts';
-export { type Owner, processOwner, provablyDead } from './file/owner.ts';
-export { isHomeFile } from './file/place.ts';
 export type { Forked } from './fork/fork.ts';
 export type { Deliver, DoneWork, ForkRequest, Span, WorktreeRequest } from './fork/request.ts';
+export { workerInstructions } from './fork/worker-instructions.ts';
 export type { Redacted } from './history/redact.ts';
 export type { Rewound } from './history/rewind.ts';
-export type { InboxBody, InboxDraft, InboxItem, RunItem, Taken } from './inbox/inbox.ts';
+export type { InboxBody, InboxDraft, InboxItem, Taken } from './inbox/inbox.ts';
 export {
   encodeLine,
   firstPrev,
@@ -86,11 +85,13 @@ export type { LineageQuery } from './lineage/read.ts';
 export { mergeCharsMax } from './merge/block.ts';
 export { assistantText, type Collected } from './merge/collect.ts';
 export type { Conflict, ConflictReport } from './merge/conflicts.ts';
-export type { Merged } from './merge/merge.ts';
 export type { MergeDraft, MergeRequest, MergeStrategy } from './merge/plan.ts';
+export type { Merged } from './merge/receipt.ts';
+export { type Owner, processOwner, provablyDead } from './owner.ts';
 export type { Hit, SearchQuery } from './search/search.ts';
 export type { SessionInit } from './session/session.ts';
 export type { StageInit } from './session/stage.ts';
+export { isHomeFile } from './sqlite/place.ts';
 export type { OpenOptions } from './store/open.ts';
 export type { ForkPreview, MergePreview, PreviewEntry } from './store/preview.ts';
 export { openTapeStore, SqliteTapeStore, type StoreOptions } from './store/sqlite.ts';
@@ -102,21 +103,14 @@ export type {
   TapeStore,
   WriteOptions,
 } from './store/store.ts';
-export { type Appended, fenced } from './tape/append.ts';
-export { type Lease, leaseTtlMs, type SessionOwner } from './tape/lease.ts';
+export type { Appended } from './tape/append.ts';
+export type { LiveStream, StreamChunk } from './tape/chunks.ts';
+export { isSummarizer, type SessionInfo, type SessionQuery, summarizerKind } from './tape/info.ts';
+export { fenced, type Lease, leaseTtlMs, type SessionOwner } from './tape/lease.ts';
 export { clientCalls } from './tape/open-calls.ts';
 export type { Point } from './tape/point.ts';
-export type { LiveStream, StreamChunk } from './tape/stream.ts';
-export {
-  type Delivery,
-  isSummarizer,
-  type Lifecycle,
-  type Ref,
-  type SessionInfo,
-  type SessionQuery,
-  summarizerKind,
-  type Task,
-} from './tape/tapes.ts';
+export type { RunItem } from './tape/post.ts';
+export type { Delivery, Lifecycle, Ref, Task } from './tape/tape.ts';
 export type { Target } from './view/dialect.ts';
 export { goOn, noAnswer, noResult, noStart } from './view/fit.ts';
 export { type Manifest, type Remake, remakeOf } from './view/manifest.ts';
@@ -138,4 +132,3 @@ export { type Selection, select, viewVersion } from './view/select.ts';
 export { streamView, type ViewEnd } from './view/stream.ts';
 export { type CountTokens, entryTokens, estimateTokens, textTokens, usedSinceStep } from './view/tokens.ts';
 export { type View, type ViewOptions, view } from './view/view.ts';
-export { workerInstructions } from './view/worker-prompt.ts';

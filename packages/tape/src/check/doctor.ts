@@ -1,10 +1,10 @@
 import type { Sources } from '../clock.ts';
 import { isObject, type Json } from '../entry/json.ts';
-import { provablyDead } from '../file/owner.ts';
-import type { Db } from '../file/sqlite.ts';
-import { type LeaseRow, ownerOf } from '../tape/lease.ts';
+import { ownerOf, provablyDead } from '../owner.ts';
+import type { Db } from '../sqlite/sqlite.ts';
+import type { LeaseRow } from '../tape/lease.ts';
 import { nextBatch, type OpenBatch, saveBatch } from '../tape/open-calls.ts';
-import type { TapeRow } from '../tape/tapes.ts';
+import type { TapeRow } from '../tape/tape.ts';
 
 /** Something that is not as it should be and is no damage to a fact: what can be made anew, or left over. */
 export interface Finding {

@@ -1,9 +1,9 @@
 import { hex } from '../entry/hash.ts';
 import { isObject, type JsonObject } from '../entry/json.ts';
 import { tapeName } from '../entry/name.ts';
-import type { Db } from '../file/sqlite.ts';
 import { firstPrev, lineHash } from '../lineage/line.ts';
-import type { TapeRow } from '../tape/tapes.ts';
+import type { Db } from '../sqlite/sqlite.ts';
+import type { TapeRow } from '../tape/tape.ts';
 import type { Problem } from './verify.ts';
 
 interface LineageRow {

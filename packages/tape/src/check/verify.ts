@@ -1,9 +1,9 @@
 import { blobHashes } from '../entry/blob.ts';
 import type { Seq } from '../entry/entry.ts';
 import { bodyText, type ChainLink, entryText, genesisHash, hex, sha256 } from '../entry/hash.ts';
-import type { Db } from '../file/sqlite.ts';
+import type { Db } from '../sqlite/sqlite.ts';
 import { segments } from '../tape/interval.ts';
-import { type TapeRow, tapeById } from '../tape/tapes.ts';
+import { type TapeRow, tapeById } from '../tape/tape.ts';
 
 /** What is wrong, and where. `session` is the owner of the damaged entry; `seq` is absent when it is not one entry. */
 export interface Problem {

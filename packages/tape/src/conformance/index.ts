@@ -1,3 +1,7 @@
+/**
+ * The contract of a `TapeStore` as test cases, for every store and every test runner: one file for each group of acts.
+ * Imports `store`, of which it takes the interface alone, `entry` and `errors`.
+ */
 import { appendChapter } from './append.ts';
 import { contentChapter } from './content.ts';
 import type { Open, Place, Runner } from './contract.ts';

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { TapeError } from '../errors.ts';
-import type { Db } from '../file/sqlite.ts';
+import type { Db } from '../sqlite/sqlite.ts';
 import { hex } from './hash.ts';
 
 /** Stands in a payload where bytes stood: they are kept once, by their SHA-256. */

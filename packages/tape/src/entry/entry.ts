@@ -1,3 +1,8 @@
+/**
+ * One entry: what it may hold, and its form in the database. `encode.ts` turns a draft into what is stored, with the bytes
+ * of `blob.ts` and `spill.ts` kept beside it; `json.ts`, `name.ts` and `hash.ts` are its rules. Imports `sqlite`, for the
+ * tables of bytes and touches, and `errors`.
+ */
 import { TapeError } from '../errors.ts';
 import { isObject, type Json, type JsonObject } from './json.ts';
 import { checkAnchorName } from './name.ts';

@@ -1,3 +1,8 @@
+/**
+ * Forks: a child tape that refers to its parent instead of copying it. `request.ts` is what a caller asks for, `span.ts`
+ * finds the positions that the child inherits, `marks.ts` makes its first entries. Imports `session`, `view`, `lineage`
+ * and what lies below them.
+ */
 import { crashPoint } from '../crash-point.ts';
 import type { Seq } from '../entry/entry.ts';
 import { checkName, childName, derivedNameMax, quote, tapeName } from '../entry/name.ts';
@@ -6,7 +11,7 @@ import { recordLineage } from '../lineage/outbox.ts';
 import { checkFree, insertTape } from '../session/session.ts';
 import { type Writer, writeEntries } from '../tape/append.ts';
 import { needIdle } from '../tape/lease.ts';
-import { type TapeRow, tapeById, tapeByName } from '../tape/tapes.ts';
+import { type TapeRow, tapeById, tapeByName } from '../tape/tape.ts';
 import { firstDrafts, rangeOf, settingsOf } from './marks.ts';
 import { actOf, type ForkRequest, hashRequest } from './request.ts';
 import { type Cut, resolveCut, resolveSince, type Since } from './span.ts';

@@ -3,7 +3,7 @@ import { isObject, type JsonObject } from '../entry/json.ts';
 import type { Intention } from '../lineage/outbox.ts';
 import type { Writer } from '../tape/append.ts';
 import { entryAt } from '../tape/read.ts';
-import type { TapeRow } from '../tape/tapes.ts';
+import type { TapeRow } from '../tape/tape.ts';
 import type { ForkRequest } from './request.ts';
 import type { Since } from './span.ts';
 

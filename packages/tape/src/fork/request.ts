@@ -3,7 +3,7 @@ import { sha256 } from '../entry/hash.ts';
 import { encodeJson, type Json, type JsonObject } from '../entry/json.ts';
 import type { Intention } from '../lineage/outbox.ts';
 import type { Point } from '../tape/point.ts';
-import type { Task } from '../tape/tapes.ts';
+import type { Task } from '../tape/tape.ts';
 
 /** Part of a session: positions `(since, cut]`. By default from the start to the settled head. */
 export interface Span {

@@ -6,7 +6,7 @@ import type { Writer } from '../tape/append.ts';
 import { hiddenBy, segments, settledAt, visible } from '../tape/interval.ts';
 import { anchorNameAt, isStart, resolvePoint } from '../tape/point.ts';
 import { entryAt } from '../tape/read.ts';
-import type { TapeRow } from '../tape/tapes.ts';
+import type { TapeRow } from '../tape/tape.ts';
 import { newestFirst } from '../view/source.ts';
 import { windowStart } from '../view/window.ts';
 import { actOf, type ForkRequest } from './request.ts';

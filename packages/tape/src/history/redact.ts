@@ -2,12 +2,12 @@ import { crashPoint } from '../crash-point.ts';
 import { dropUnneeded } from '../entry/blob.ts';
 import type { Seq } from '../entry/entry.ts';
 import { TapeError } from '../errors.ts';
-import { pause } from '../file/lock-wait.ts';
-import type { Db } from '../file/sqlite.ts';
+import { pause } from '../sqlite/lock-wait.ts';
+import type { Db } from '../sqlite/sqlite.ts';
 import { type Writer, writeEntries } from '../tape/append.ts';
 import { segments } from '../tape/interval.ts';
 import { noSeq } from '../tape/read.ts';
-import { type TapeRow, tapeById } from '../tape/tapes.ts';
+import { type TapeRow, tapeById } from '../tape/tape.ts';
 
 /** The receipt of a redaction. */
 export interface Redacted {

@@ -2,10 +2,11 @@ import type { Seq } from '../entry/entry.ts';
 import type { Json } from '../entry/json.ts';
 import { TapeError } from '../errors.ts';
 import { type Writer, writeEntries } from '../tape/append.ts';
+import { summarizerKind } from '../tape/info.ts';
 import { type Interval, lastMarked, settledAt, visible } from '../tape/interval.ts';
 import { isStart, type Point, resolvePoint } from '../tape/point.ts';
 import { needEntry } from '../tape/read.ts';
-import { summarizerKind, type TapeRow } from '../tape/tapes.ts';
+import type { TapeRow } from '../tape/tape.ts';
 
 /** The receipt of a rewind. */
 export interface Rewound {

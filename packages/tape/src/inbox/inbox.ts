@@ -3,12 +3,13 @@ import { blobHashes, dropUnneeded, loadBlob, restoreBlobs } from '../entry/blob.
 import { type Draft, normalise } from '../entry/entry.ts';
 import type { Json } from '../entry/json.ts';
 import { TapeError, type TapeErrorCode } from '../errors.ts';
-import { processOwner } from '../file/owner.ts';
 import { mergeTape } from '../merge/merge.ts';
 import { type MergeDraft, planMerge } from '../merge/plan.ts';
+import { processOwner } from '../owner.ts';
 import { type Writer, writeEntries } from '../tape/append.ts';
 import { acquireLease, type Lease, liveLease, releaseLease } from '../tape/lease.ts';
-import { type TapeRow, tapeById } from '../tape/tapes.ts';
+import type { Posting, RunItem } from '../tape/post.ts';
+import { type TapeRow, tapeById } from '../tape/tape.ts';
 
 /** What someone who does not own a session wants written or done there. */
 export type InboxBody =
@@ -16,30 +17,13 @@ export type InboxBody =
   | { readonly type: 'merge'; readonly draft: MergeDraft }
   | RunItem;
 
-/**
- * What only a run can deal with: an owner that runs nothing leaves it where it is. `input` starts or steers a run,
- * `answer` answers a call that waits for a person or a client, `abort` stops what the owner that it names is running.
- */
-export type RunItem =
-  | { readonly type: 'input'; readonly drafts: readonly Draft[] }
-  | { readonly type: 'answer'; readonly toolCallId: string; readonly answer: Json }
-  | { readonly type: 'abort'; readonly owner: string; readonly reason: string };
-
 /** What a run made of an item of the inbox: the entries that take its place. */
 export interface Taken {
   readonly id: string;
   readonly drafts: readonly Draft[];
 }
 
-export interface InboxDraft {
-  readonly body: InboxBody;
-  /** The queue mode for what starts or steers a run; plain writes use `queue`. */
-  readonly mode?: string;
-  /** Who posted: `cli`, `user`, `agent`, `timer`, … */
-  readonly source?: string;
-  /** The same key posted twice is one item. */
-  readonly key?: string;
-}
+export type InboxDraft = Posting<InboxBody>;
 
 export interface InboxItem extends Required<Omit<InboxDraft, 'body'>> {
   readonly id: string;

@@ -4,9 +4,9 @@ import { hex, sha256 } from '../entry/hash.ts';
 import { encodeJson } from '../entry/json.ts';
 import { tapeName } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
-import type { Db } from '../file/sqlite.ts';
+import type { Db } from '../sqlite/sqlite.ts';
 import type { Writer } from '../tape/append.ts';
-import { graphStatus, type TapeRow } from '../tape/tapes.ts';
+import type { TapeRow } from '../tape/tape.ts';
 import {
   encodeLine,
   firstPrev,
@@ -147,4 +147,9 @@ function matches(db: Db, tail: { readonly g: number; readonly hash: string }): b
   if (tail.g === 0) return true;
   const row = db.get<{ hash: Uint8Array }>('SELECT hash FROM lineage WHERE g = @g', { g: tail.g });
   return row !== undefined && hex(row.hash) === tail.hash;
+}
+
+/** What the graph shows of a session: delivery, else task, else lifecycle. */
+function graphStatus(row: Pick<TapeRow, 'delivery' | 'task' | 'lifecycle'>): string {
+  return row.delivery ?? row.task ?? row.lifecycle;
 }

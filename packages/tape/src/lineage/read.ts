@@ -1,6 +1,6 @@
 import { TapeError } from '../errors.ts';
-import type { Db } from '../file/sqlite.ts';
-import type { Ref } from '../tape/tapes.ts';
+import type { Db } from '../sqlite/sqlite.ts';
+import type { Ref } from '../tape/tape.ts';
 import type { LineageLine, LineageType } from './line.ts';
 
 /** Which lines of the lineage to read. */

@@ -1,10 +1,10 @@
 import { artifactOf, type RecordedArtifact } from '../entry/artifact.ts';
 import type { Entry, Seq } from '../entry/entry.ts';
 import { isObject, type Json, type JsonObject } from '../entry/json.ts';
-import type { Db } from '../file/sqlite.ts';
+import type { Db } from '../sqlite/sqlite.ts';
 import { visible } from '../tape/interval.ts';
 import { readEntries } from '../tape/read.ts';
-import type { TapeRow } from '../tape/tapes.ts';
+import type { TapeRow } from '../tape/tape.ts';
 
 /** What a child has to show for a range of its own entries. */
 export interface Collected {

@@ -1,7 +1,7 @@
 import { patchPaths } from '../entry/artifact.ts';
 import type { Seq } from '../entry/entry.ts';
 import { saveTouches } from '../entry/touch.ts';
-import type { Db } from '../file/sqlite.ts';
+import type { Db } from '../sqlite/sqlite.ts';
 import type { MergePlan, MergeRequest } from './plan.ts';
 
 /** Both sides wrote the same thing since the fork. */

@@ -2,8 +2,8 @@ import type { Artifact } from '../entry/artifact.ts';
 import type { Draft } from '../entry/entry.ts';
 import { hex, sha256 } from '../entry/hash.ts';
 import type { Json, JsonObject } from '../entry/json.ts';
-import type { InboxDraft } from '../inbox/inbox.ts';
-import type { Task } from '../tape/tapes.ts';
+import type { Posting, RunItem } from '../tape/post.ts';
+import type { Task } from '../tape/tape.ts';
 import { mergeBlock, mergeSource } from './block.ts';
 import type { ConflictReport } from './conflicts.ts';
 import type { MergeDraft, MergePlan } from './plan.ts';
@@ -42,7 +42,7 @@ function isPartial(status: Task): boolean {
 }
 
 /** What makes the parent look at a result that it did not wait for. */
-export function noticeOf({ child, childHead }: MergePlan, status: Task): InboxDraft {
+export function noticeOf({ child, childHead }: MergePlan, status: Task): Posting<RunItem> {
   const key = `notify:${child.ulid}:${hex(childHead)}`;
   const text = `Session ${child.name}, which you started, has ended (${status}). Its report is above.`;
   const payload = { role: 'user', content: [{ type: 'text', text }] };

@@ -1,33 +1,22 @@
+/**
+ * Merges: a child's result becomes a mark and a message at the end of its parent's tape. `plan.ts` reads the child before
+ * the transaction begins, with `collect.ts`; this file decides and writes, with `conflicts.ts`, `drafts.ts` and
+ * `block.ts`; `receipt.ts` answers a merge that is there already. Imports `lineage` and what lies below it.
+ */
 import { crashPoint } from '../crash-point.ts';
-import type { Artifact } from '../entry/artifact.ts';
-import type { Draft, Seq } from '../entry/entry.ts';
+import type { Draft } from '../entry/entry.ts';
 import { hex } from '../entry/hash.ts';
 import { TapeError } from '../errors.ts';
 import { recordLineage } from '../lineage/outbox.ts';
+import { ownerOf } from '../owner.ts';
 import { type Writer, writeEntries } from '../tape/append.ts';
-import { type Lease, liveLease, ownerOf, writeEpoch } from '../tape/lease.ts';
+import { type Lease, liveLease, writeEpoch } from '../tape/lease.ts';
 import { postItem } from '../tape/post.ts';
-import { type TapeRow, type Task, tapeById } from '../tape/tapes.ts';
+import { type TapeRow, type Task, tapeById } from '../tape/tape.ts';
 import { type ConflictReport, findConflicts, touchMerged } from './conflicts.ts';
-import { artifactIn, mergeMark, mergeMessage, noticeOf } from './drafts.ts';
+import { mergeMark, mergeMessage, noticeOf } from './drafts.ts';
 import type { MergeDraft, MergePlan } from './plan.ts';
-import { delivered, repeatMerge, visibleMerge } from './receipt.ts';
-
-/** The receipt of a merge. */
-export interface Merged extends ConflictReport {
-  readonly parent: string;
-  readonly child: string;
-  readonly state: 'merged' | 'discarded';
-  /** Position of the merge's anchor on the parent's tape. */
-  readonly seq: Seq;
-  /** The child's positions that it covers, both ends included. */
-  readonly range: readonly [Seq, Seq];
-  /** The merge was there already: nothing was written. */
-  readonly repeated: boolean;
-  /** What the child did in its worktree. */
-  readonly artifact?: Artifact;
-  readonly graphLagging?: true;
-}
+import { delivered, type Merged, receiptOf, repeatMerge, visibleMerge } from './receipt.ts';
 
 /** A merge as it is asked for, and what reading its child gave. */
 export interface PlannedMerge {
@@ -148,25 +137,6 @@ export function decideMerge(
     ...mergeMessage(plan, draft, status),
   ];
   return { child, into, epoch, report, drafts };
-}
-
-/** The receipt of a merge whose mark stands, or would stand, at a position. */
-export function receiptOf(
-  plan: MergePlan,
-  draft: MergeDraft,
-  { seq, report }: { readonly seq: Seq; readonly report: ConflictReport },
-): Merged {
-  const { child, into, range } = plan;
-  return {
-    parent: into.name,
-    child: child.name,
-    state: draft.strategy === 'discard' ? 'discarded' : 'merged',
-    seq,
-    range,
-    repeated: false,
-    ...report,
-    ...artifactIn(plan),
-  };
 }
 
 /** The receipt of a merge that is there, and that its parent sees, for the child as it stands; nothing when there is none. */

@@ -1,9 +1,10 @@
 import type { Seq } from '../entry/entry.ts';
 import type { JsonObject } from '../entry/json.ts';
 import { TapeError } from '../errors.ts';
-import type { Db } from '../file/sqlite.ts';
+import type { Db } from '../sqlite/sqlite.ts';
+import { needTape } from '../tape/find.ts';
 import { hiddenBy, segments } from '../tape/interval.ts';
-import { needTape, type Ref, type TapeRow, type Task, tapeById } from '../tape/tapes.ts';
+import { type Ref, type TapeRow, type Task, tapeById } from '../tape/tape.ts';
 import { type Collected, collectResult } from './collect.ts';
 
 /** How a child's work becomes a message; the text of any but `result` and `discard` is made by the caller. */

@@ -6,10 +6,45 @@ import { TapeError } from '../errors.ts';
 import type { Writer } from '../tape/append.ts';
 import { hiddenBy } from '../tape/interval.ts';
 import { needEntry } from '../tape/read.ts';
-import type { TapeRow } from '../tape/tapes.ts';
-import type { Conflict } from './conflicts.ts';
-import type { Merged } from './merge.ts';
-import type { MergeDraft } from './plan.ts';
+import type { TapeRow } from '../tape/tape.ts';
+import type { Conflict, ConflictReport } from './conflicts.ts';
+import { artifactIn } from './drafts.ts';
+import type { MergeDraft, MergePlan } from './plan.ts';
+
+/** The receipt of a merge. */
+export interface Merged extends ConflictReport {
+  readonly parent: string;
+  readonly child: string;
+  readonly state: 'merged' | 'discarded';
+  /** Position of the merge's anchor on the parent's tape. */
+  readonly seq: Seq;
+  /** The child's positions that it covers, both ends included. */
+  readonly range: readonly [Seq, Seq];
+  /** The merge was there already: nothing was written. */
+  readonly repeated: boolean;
+  /** What the child did in its worktree. */
+  readonly artifact?: Artifact;
+  readonly graphLagging?: true;
+}
+
+/** The receipt of a merge whose mark stands, or would stand, at a position. */
+export function receiptOf(
+  plan: MergePlan,
+  draft: MergeDraft,
+  { seq, report }: { readonly seq: Seq; readonly report: ConflictReport },
+): Merged {
+  const { child, into, range } = plan;
+  return {
+    parent: into.name,
+    child: child.name,
+    state: draft.strategy === 'discard' ? 'discarded' : 'merged',
+    seq,
+    range,
+    repeated: false,
+    ...report,
+    ...artifactIn(plan),
+  };
+}
 
 /** The key to write under, and the position of the same merge if the parent still sees it. */
 export function visibleMerge(

@@ -3,10 +3,11 @@ import type { EntryKind, Seq } from '../entry/entry.ts';
 import { isObject, type Json } from '../entry/json.ts';
 import { tapeName } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
-import { pause } from '../file/lock-wait.ts';
-import type { Db, SqlValue } from '../file/sqlite.ts';
+import { pause } from '../sqlite/lock-wait.ts';
+import type { Db, SqlValue } from '../sqlite/sqlite.ts';
+import { needTape } from '../tape/find.ts';
 import { segments } from '../tape/interval.ts';
-import { needTape, type Ref, type TapeRow, tapeById } from '../tape/tapes.ts';
+import { type Ref, type TapeRow, tapeById } from '../tape/tape.ts';
 
 /** What to look for. */
 export interface SearchQuery {

@@ -3,7 +3,8 @@ import { checkName } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
 import { recordLineage } from '../lineage/outbox.ts';
 import type { Writer } from '../tape/append.ts';
-import { findTape, type TapeRow } from '../tape/tapes.ts';
+import { findTape } from '../tape/find.ts';
+import type { TapeRow } from '../tape/tape.ts';
 
 /**
  * Gives a session another name (N19), with its line in the lineage, in the caller's transaction. An alias that it has

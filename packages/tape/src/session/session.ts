@@ -5,8 +5,9 @@ import { checkName, quote } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
 import { recordLineage } from '../lineage/outbox.ts';
 import { type Writer, writeEntries } from '../tape/append.ts';
+import { findTape } from '../tape/find.ts';
 import { anchorExists } from '../tape/point.ts';
-import { findTape, type Lifecycle, type TapeRow, type Task, tapeById, tapeByName } from '../tape/tapes.ts';
+import { type Lifecycle, type TapeRow, type Task, tapeById, tapeByName } from '../tape/tape.ts';
 
 /** What a new session is made with. */
 export interface SessionInit {

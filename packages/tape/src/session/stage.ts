@@ -4,7 +4,7 @@ import { checkName, quote } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
 import { recordLineage } from '../lineage/outbox.ts';
 import { type Writer, writeEntries } from '../tape/append.ts';
-import { type TapeRow, tapeById, tapeByName } from '../tape/tapes.ts';
+import { type TapeRow, tapeById, tapeByName } from '../tape/tape.ts';
 import { checkFree, createRoot, type SessionInit } from './session.ts';
 
 /** What a staged session is made with. */

@@ -1,7 +1,7 @@
 import { TapeError } from '../errors.ts';
-import { dropDraft, keepDraft, newDraft } from '../file/draft-file.ts';
-import { cannotOpen } from '../file/place.ts';
-import type { Db } from '../file/sqlite.ts';
+import { dropDraft, keepDraft, newDraft } from '../sqlite/draft-file.ts';
+import { cannotOpen } from '../sqlite/place.ts';
+import type { Db } from '../sqlite/sqlite.ts';
 
 /**
  * Copies a database that is in use to a new file, checks the copy, and only then gives it its name: there is a whole

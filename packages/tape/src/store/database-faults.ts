@@ -1,5 +1,5 @@
-import { tables, triggers } from '../file/schema.ts';
-import { Db } from '../file/sqlite.ts';
+import { tables, triggers } from '../sqlite/schema.ts';
+import { Db } from '../sqlite/sqlite.ts';
 
 /** What SQLite itself says of the file: pages, indexes and references; and whether its schema is ours. Reads all of it. */
 export function databaseFaults(db: Db): string[] {

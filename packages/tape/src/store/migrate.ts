@@ -1,11 +1,11 @@
 import { lstatSync, rmSync } from 'node:fs';
 import { rebuildBatches } from '../check/doctor.ts';
 import { TapeError } from '../errors.ts';
-import { dropDraft, keepDraft, newDraft } from '../file/draft-file.ts';
-import { cannotOpen } from '../file/place.ts';
-import { applicationId, openCallsTable, schemaVersion, tables, triggers } from '../file/schema.ts';
-import { Db } from '../file/sqlite.ts';
-import type { TapeRow } from '../tape/tapes.ts';
+import { dropDraft, keepDraft, newDraft } from '../sqlite/draft-file.ts';
+import { cannotOpen } from '../sqlite/place.ts';
+import { applicationId, openCallsTable, schemaVersion, tables, triggers } from '../sqlite/schema.ts';
+import { Db } from '../sqlite/sqlite.ts';
+import type { TapeRow } from '../tape/tape.ts';
 
 /**
  * The schema version of a file, or that it is new. Writes nothing (M1).

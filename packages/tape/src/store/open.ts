@@ -8,9 +8,9 @@ import {
   type Probe,
   prepareDirectory,
   prepareFile,
-} from '../file/place.ts';
-import { pageSize, schemaVersion } from '../file/schema.ts';
-import { Db } from '../file/sqlite.ts';
+} from '../sqlite/place.ts';
+import { pageSize, schemaVersion } from '../sqlite/schema.ts';
+import { Db } from '../sqlite/sqlite.ts';
 import { migrate, versionOf } from './migrate.ts';
 
 export interface OpenOptions {

@@ -3,10 +3,11 @@ import type { Draft, EntryKind, Seq } from '../entry/entry.ts';
 import { chooseName, decideFork, type Forked, snapped } from '../fork/fork.ts';
 import { firstDrafts, rangeOf, settingsOf } from '../fork/marks.ts';
 import type { ForkRequest } from '../fork/request.ts';
-import { decideMerge, type Merged, receiptOf } from '../merge/merge.ts';
+import { decideMerge } from '../merge/merge.ts';
 import { type MergeDraft, planMerge } from '../merge/plan.ts';
+import { type Merged, receiptOf } from '../merge/receipt.ts';
 import type { Writer } from '../tape/append.ts';
-import type { TapeRow } from '../tape/tapes.ts';
+import type { TapeRow } from '../tape/tape.ts';
 
 /** An entry as an act would write it. */
 export interface PreviewEntry {

@@ -3,29 +3,22 @@ import { type Problem, tapesToVerify, verifyTape } from '../check/verify.ts';
 import { loadBlob, loadBlobRange } from '../entry/blob.ts';
 import type { Entry, Seq } from '../entry/entry.ts';
 import { hex } from '../entry/hash.ts';
-import type { Db } from '../file/sqlite.ts';
 import { type InboxItem, inboxItems } from '../inbox/inbox.ts';
 import type { LineageLine } from '../lineage/line.ts';
 import { type LineageQuery, readLineage } from '../lineage/read.ts';
 import { type Collected, collectResult } from '../merge/collect.ts';
 import { type ConflictReport, findConflicts } from '../merge/conflicts.ts';
-import { type Merged, mergedBefore } from '../merge/merge.ts';
+import { mergedBefore } from '../merge/merge.ts';
 import { type MergeRequest, planMerge } from '../merge/plan.ts';
+import type { Merged } from '../merge/receipt.ts';
+import type { Db } from '../sqlite/sqlite.ts';
+import { liveRuns, type StreamChunk, savedChunks } from '../tape/chunks.ts';
+import { findTape, needTape } from '../tape/find.ts';
+import { infoOf, listTapes, type SessionInfo, type SessionQuery } from '../tape/info.ts';
 import { hiddenBy, visible } from '../tape/interval.ts';
 import { isStart, type Point, resolvePoint } from '../tape/point.ts';
 import { readEntries, readMerges } from '../tape/read.ts';
-import { liveRuns, type StreamChunk, savedChunks } from '../tape/stream.ts';
-import {
-  findTape,
-  infoOf,
-  listTapes,
-  needTape,
-  type Ref,
-  type SessionInfo,
-  type SessionQuery,
-  type TapeRow,
-  tapeById,
-} from '../tape/tapes.ts';
+import { type Ref, type TapeRow, tapeById } from '../tape/tape.ts';
 import type { ViewPolicy } from '../view/policy.ts';
 import { viewEntries } from '../view/source.ts';
 import { databaseFaults } from './database-faults.ts';

@@ -7,8 +7,6 @@ import { hex } from '../entry/hash.ts';
 import type { Json } from '../entry/json.ts';
 import { checkName } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
-import type { Owner } from '../file/owner.ts';
-import type { Db } from '../file/sqlite.ts';
 import { type Forked, forkTape } from '../fork/fork.ts';
 import type { ForkRequest } from '../fork/request.ts';
 import { emptyLog, ownerOfSeq, type Redacted, redactEntry } from '../history/redact.ts';
@@ -23,12 +21,15 @@ import {
 } from '../inbox/inbox.ts';
 import type { Journal } from '../lineage/line.ts';
 import { drainOutbox } from '../lineage/outbox.ts';
-import { type Merged, mergeTapes } from '../merge/merge.ts';
+import { mergeTapes } from '../merge/merge.ts';
 import { type MergeDraft, type MergeRequest, planMerge } from '../merge/plan.ts';
+import type { Merged } from '../merge/receipt.ts';
+import { type Owner, ownerOf } from '../owner.ts';
 import { dropIndex, type Hit, type SearchQuery, searchEntries, updateIndex } from '../search/search.ts';
 import { aliasTape } from '../session/alias.ts';
 import { ensureSession, type SessionInit, setLifecycle, setTask } from '../session/session.ts';
 import { appendStaged, publishTapes, type StageInit, stageTape } from '../session/stage.ts';
+import type { Db } from '../sqlite/sqlite.ts';
 import {
   type Appended,
   receipt,
@@ -38,30 +39,21 @@ import {
   writeEncoded,
   writeEntries,
 } from '../tape/append.ts';
+import { dropChunks, type LiveStream, saveChunks } from '../tape/chunks.ts';
+import { infoOf, type SessionInfo } from '../tape/info.ts';
 import {
   acquireLease,
   extendLease,
   type Lease,
   liveLease,
   liveOwners,
-  ownerOf,
   releaseLease,
   type SessionOwner,
   writeEpoch,
 } from '../tape/lease.ts';
 import { type Point, resolvePoint } from '../tape/point.ts';
 import { postItem } from '../tape/post.ts';
-import { dropChunks, type LiveStream, saveChunks } from '../tape/stream.ts';
-import {
-  infoOf,
-  type Lifecycle,
-  type Ref,
-  type SessionInfo,
-  type TapeRow,
-  type Task,
-  tapeById,
-  tapeByName,
-} from '../tape/tapes.ts';
+import { type Lifecycle, type Ref, type TapeRow, type Task, tapeById, tapeByName } from '../tape/tape.ts';
 import { backupTo } from './backup.ts';
 import { type OpenOptions, openDatabase } from './open.ts';
 import { type ForkPreview, type MergePreview, previewFork, previewMerge } from './preview.ts';

@@ -1,7 +1,11 @@
+/**
+ * Stores. `TapeStore` below is what all of them promise. `sqlite.ts` and its reading half `reader.ts` implement it by
+ * calling the acts of the other rooms, each in one transaction; the rest opens, migrates, backs up and checks the
+ * database file. Imports every room but `conformance`.
+ */
 import type { Problem } from '../check/verify.ts';
 import type { Awaitable, Draft, Entry, Meta, Seq } from '../entry/entry.ts';
 import type { Json } from '../entry/json.ts';
-import type { Owner } from '../file/owner.ts';
 import type { Forked } from '../fork/fork.ts';
 import type { ForkRequest } from '../fork/request.ts';
 import type { Redacted } from '../history/redact.ts';
@@ -11,17 +15,19 @@ import type { LineageLine } from '../lineage/line.ts';
 import type { LineageQuery } from '../lineage/read.ts';
 import type { Collected } from '../merge/collect.ts';
 import type { ConflictReport } from '../merge/conflicts.ts';
-import type { Merged } from '../merge/merge.ts';
 import type { MergeDraft, MergeRequest } from '../merge/plan.ts';
+import type { Merged } from '../merge/receipt.ts';
+import type { Owner } from '../owner.ts';
 import type { Hit, SearchQuery } from '../search/search.ts';
 import type { SessionInit } from '../session/session.ts';
 import type { StageInit } from '../session/stage.ts';
 import type { Appended } from '../tape/append.ts';
+import type { LiveStream, StreamChunk } from '../tape/chunks.ts';
+import type { SessionInfo, SessionQuery } from '../tape/info.ts';
 import type { Lease, SessionOwner } from '../tape/lease.ts';
 import type { Point } from '../tape/point.ts';
 import type { EntryQuery as RowQuery } from '../tape/read.ts';
-import type { LiveStream, StreamChunk } from '../tape/stream.ts';
-import type { Lifecycle, Ref, SessionInfo, SessionQuery, Task } from '../tape/tapes.ts';
+import type { Lifecycle, Ref, Task } from '../tape/tape.ts';
 import type { ViewPolicy } from '../view/policy.ts';
 import type { ForkPreview, MergePreview } from './preview.ts';
 

@@ -7,9 +7,10 @@ import { bodyHash, entryHash, hex } from '../entry/hash.ts';
 import { quote } from '../entry/name.ts';
 import { saveTouches } from '../entry/touch.ts';
 import { TapeError } from '../errors.ts';
-import type { Db } from '../file/sqlite.ts';
+import type { Db } from '../sqlite/sqlite.ts';
+import { fenced } from './lease.ts';
 import { loadBatch, nextBatch, saveBatch } from './open-calls.ts';
-import type { TapeRow } from './tapes.ts';
+import type { TapeRow } from './tape.ts';
 
 /** The receipt of an append. */
 export interface Appended {
@@ -148,12 +149,6 @@ function findRepeated(db: Db, tape: TapeRow, { key, kind, name, payload }: Encod
     `cannot append to '${tape.name}' under key ${quote(key?.replace(/^u:/, '') ?? '')}: ${tape.name}@${row.seq} has it, with other content`,
     { data: { session: tape.name, key, seq: row.seq } },
   );
-}
-
-export function fenced(session: string): TapeError {
-  return new TapeError('TAPE_FENCED', `cannot write '${session}': another owner has taken it over`, {
-    data: { session },
-  });
 }
 
 /** The receipt for what was written. */

@@ -1,6 +1,6 @@
 import type { Seq } from '../entry/entry.ts';
-import type { Db } from '../file/sqlite.ts';
-import type { TapeRow } from './tapes.ts';
+import type { Db } from '../sqlite/sqlite.ts';
+import type { TapeRow } from './tape.ts';
 
 /** Positions `(lo, hi]` of one tape in the chain of a session. */
 export interface Segment {

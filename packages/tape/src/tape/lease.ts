@@ -1,9 +1,8 @@
 import { crashPoint } from '../crash-point.ts';
 import { TapeError } from '../errors.ts';
-import { type Owner, provablyDead } from '../file/owner.ts';
-import type { Db } from '../file/sqlite.ts';
-import { fenced } from './append.ts';
-import type { TapeRow } from './tapes.ts';
+import { type Owner, type OwnerRow, ownerOf, provablyDead } from '../owner.ts';
+import type { Db } from '../sqlite/sqlite.ts';
+import type { TapeRow } from './tape.ts';
 
 /**
  * The right to write a session, held for a run or an act. Time only decides when it may be taken over; what
@@ -19,14 +18,10 @@ export interface Lease {
   readonly expiresAt: number;
 }
 
-export interface LeaseRow {
+/** A row of `lease`. */
+export interface LeaseRow extends OwnerRow {
   readonly tape_id: number;
-  readonly owner: string;
   readonly epoch: number;
-  readonly pid: number | null;
-  readonly pid_start: string | null;
-  readonly boot_id: string | null;
-  readonly host: string | null;
   readonly expires_at: number;
 }
 
@@ -58,16 +53,6 @@ export function liveOwners(db: Db, now: number): SessionOwner[] {
     )
     .map((row) => ({ session: row.name, id: row.ulid, owner: ownerOf(row), epoch: row.epoch }))
     .filter(({ owner }) => !provablyDead(owner));
-}
-
-export function ownerOf(row: LeaseRow): Owner {
-  return {
-    id: row.owner,
-    ...(row.pid !== null && { pid: row.pid }),
-    ...(row.pid_start !== null && { pidStart: row.pid_start }),
-    ...(row.boot_id !== null && { bootId: row.boot_id }),
-    ...(row.host !== null && { host: row.host }),
-  };
 }
 
 /**
@@ -188,5 +173,11 @@ function busy(session: string, held: LeaseRow): TapeError {
     held.pid === null ? `owner ${held.owner}` : `process ${held.pid} on ${held.host ?? 'this host'}`;
   return new TapeError('TAPE_BUSY', `cannot write '${session}': ${who} is writing it`, {
     data: { session, owner: ownerOf(held), expiresAt: held.expires_at },
+  });
+}
+
+export function fenced(session: string): TapeError {
+  return new TapeError('TAPE_FENCED', `cannot write '${session}': another owner has taken it over`, {
+    data: { session },
   });
 }

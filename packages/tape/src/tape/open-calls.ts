@@ -1,6 +1,6 @@
 import type { EntryKind, Seq } from '../entry/entry.ts';
 import { isObject } from '../entry/json.ts';
-import type { Db } from '../file/sqlite.ts';
+import type { Db } from '../sqlite/sqlite.ts';
 
 /**
  * Which client-side tool calls are open at the end of a tape, and since which position. A batch begins with

@@ -1,10 +1,10 @@
 import type { Seq } from '../entry/entry.ts';
 import { nearNames, quote } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
-import type { Db } from '../file/sqlite.ts';
+import type { Db } from '../sqlite/sqlite.ts';
 import { hiddenBy, segments } from './interval.ts';
 import { entryAt, noSeq } from './read.ts';
-import type { TapeRow } from './tapes.ts';
+import type { TapeRow } from './tape.ts';
 
 /** A place on a tape: `head`, a position, `@position`, an anchor's name, or `name~1` for the one before the last. */
 export type Point = 'head' | Seq | `@${number}` | (string & {});

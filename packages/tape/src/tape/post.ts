@@ -1,14 +1,34 @@
 import { crashPoint } from '../crash-point.ts';
 import { extractBlobs, storeBlobs } from '../entry/blob.ts';
-import { encodeJson } from '../entry/json.ts';
+import type { Draft } from '../entry/entry.ts';
+import { encodeJson, type Json } from '../entry/json.ts';
 import { quote } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
-import type { InboxDraft } from '../inbox/inbox.ts';
 import type { Writer } from './append.ts';
-import type { TapeRow } from './tapes.ts';
+import type { TapeRow } from './tape.ts';
+
+/**
+ * What only a run can deal with: an owner that runs nothing leaves it where it is. `input` starts or steers a run,
+ * `answer` answers a call that waits for a person or a client, `abort` stops what the owner that it names is running.
+ */
+export type RunItem =
+  | { readonly type: 'input'; readonly drafts: readonly Draft[] }
+  | { readonly type: 'answer'; readonly toolCallId: string; readonly answer: Json }
+  | { readonly type: 'abort'; readonly owner: string; readonly reason: string };
+
+/** Something to leave for the owner of a session. */
+export interface Posting<Body = unknown> {
+  readonly body: Body;
+  /** The queue mode for what starts or steers a run; plain writes use `queue`. */
+  readonly mode?: string;
+  /** Who posted: `cli`, `user`, `agent`, `timer`, … */
+  readonly source?: string;
+  /** The same key posted twice is one item. */
+  readonly key?: string;
+}
 
 /** Leaves an item, checked by the caller, for whoever owns the session; the same key with other content is refused. Returns its id. */
-export function postItem({ db, sources }: Writer, tape: TapeRow, item: InboxDraft): string {
+export function postItem({ db, sources }: Writer, tape: TapeRow, item: Posting): string {
   const id = sources.newId();
   const key = item.key ?? id;
   const { payload, blobs } = extractBlobs(item.body);

@@ -2,9 +2,9 @@ import type { Entry, EntryKind, Mark, Meta, Seq } from '../entry/entry.ts';
 import type { Json } from '../entry/json.ts';
 import { tapeName } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
-import type { Db, SqlValue } from '../file/sqlite.ts';
+import type { Db, SqlValue } from '../sqlite/sqlite.ts';
 import { type Segment, segments } from './interval.ts';
-import { type TapeRow, tapeById } from './tapes.ts';
+import { type TapeRow, tapeById } from './tape.ts';
 
 /** What a reader is told of a row of `entry`. */
 interface EntryRow {

@@ -1,9 +1,9 @@
 import type { Entry, Seq } from '../entry/entry.ts';
-import type { Db } from '../file/sqlite.ts';
+import type { Db } from '../sqlite/sqlite.ts';
 import { type Interval, lastMarked, visible } from '../tape/interval.ts';
 import { resolvePoint } from '../tape/point.ts';
 import { readEntries } from '../tape/read.ts';
-import type { TapeRow } from '../tape/tapes.ts';
+import type { TapeRow } from '../tape/tape.ts';
 import { rulesOf, type ViewBase, type ViewNarrowing, type ViewPolicy } from './policy.ts';
 import { isStructural } from './select.ts';
 import { windowStart } from './window.ts';

@@ -1,3 +1,8 @@
+/**
+ * Views: the messages that a model gets to see of a tape. `source.ts` reads the entries that a policy needs; all else is
+ * pure: `select.ts` chooses among them, `render.ts` makes messages of them, `fit.ts` makes these valid for a provider, and
+ * `manifest.ts` records what a view was made of. Imports `tape` and what lies below it.
+ */
 import type { Entry, Seq } from '../entry/entry.ts';
 import { sha256 } from '../entry/hash.ts';
 import type { Target } from './dialect.ts';

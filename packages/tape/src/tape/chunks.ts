@@ -1,6 +1,6 @@
 import { encodeJson, type Json } from '../entry/json.ts';
-import type { Db } from '../file/sqlite.ts';
-import type { Ref, TapeRow } from './tapes.ts';
+import type { Db } from '../sqlite/sqlite.ts';
+import type { Ref, TapeRow } from './tape.ts';
 
 /** A chunk of a live answer, in the order it arrived. */
 export interface StreamChunk {

@@ -1,6 +1,5 @@
 import { TapeError } from '../errors.ts';
-import { type LeaseRow, ownerOf } from '../tape/lease.ts';
-import { stateOf } from './owner.ts';
+import { type OwnerRow, ownerOf, stateOf } from '../owner.ts';
 
 /** How long a writer waits for the write lock before it gives up, in milliseconds (M3). */
 export const lockWaitDefault = 15_000;
@@ -51,7 +50,7 @@ export function stillLocked(error: TapeError, rows: Rows): TapeError {
 }
 
 /** Who is writing what, as far as it can be read now: a reader is not kept out by the lock. */
-function namedLeases(rows: Rows): readonly (LeaseRow & { readonly name: string })[] {
+function namedLeases(rows: Rows): readonly (OwnerRow & { readonly name: string })[] {
   try {
     return rows('SELECT l.*, t.name FROM lease l JOIN tape t ON t.id = l.tape_id ORDER BY l.expires_at DESC');
   } catch {

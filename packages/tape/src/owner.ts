@@ -12,6 +12,25 @@ export interface Owner {
   readonly host?: string;
 }
 
+/** An owner as a row keeps it. */
+export interface OwnerRow {
+  readonly owner: string;
+  readonly pid: number | null;
+  readonly pid_start: string | null;
+  readonly boot_id: string | null;
+  readonly host: string | null;
+}
+
+export function ownerOf(row: OwnerRow): Owner {
+  return {
+    id: row.owner,
+    ...(row.pid !== null && { pid: row.pid }),
+    ...(row.pid_start !== null && { pidStart: row.pid_start }),
+    ...(row.boot_id !== null && { bootId: row.boot_id }),
+    ...(row.host !== null && { host: row.host }),
+  };
+}
+
 /** This process as an owner. */
 export function processOwner(id: string): Owner {
   const pidStart = startOf(process.pid);

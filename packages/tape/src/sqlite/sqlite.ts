@@ -1,3 +1,7 @@
+/**
+ * SQLite and the database file: the connection, the schema, where a file may lie (`place.ts`), how files get their names
+ * (`draft-file.ts`), and the wait for the write lock. Imports `owner`, `errors` and `crash-point`.
+ */
 import Database from 'better-sqlite3';
 import { crashPoint } from '../crash-point.ts';
 import { TapeError } from '../errors.ts';

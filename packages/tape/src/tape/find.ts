@@ -1,0 +1,55 @@
+import { isUlid, nearNames, quote } from '../entry/name.ts';
+import { TapeError } from '../errors.ts';
+import type { Db } from '../sqlite/sqlite.ts';
+import { type Ref, selectTape, type TapeRow, tapeById, tapeByName } from './tape.ts';
+
+/** The session that a reference means; sessions that are still being imported are not found. */
+export function findTape(db: Db, realm: string, ref: Ref): TapeRow | undefined {
+  const row = lookUp(db, realm, ref);
+  return row?.lifecycle === 'staging' ? undefined : row;
+}
+
+function lookUp(db: Db, realm: string, ref: Ref): TapeRow | undefined {
+  const byName = tapeByName(db, realm, ref);
+  if (byName !== undefined) return byName;
+  const incarnation = /^(.+)~([1-9]\d*)$/.exec(ref);
+  if (incarnation !== null)
+    return db.get<TapeRow>(
+      `${selectTape} WHERE t.realm = @realm AND t.name = @name AND t.incarnation = @incarnation`,
+      { realm, name: incarnation[1] ?? '', incarnation: Number(incarnation[2]) },
+    );
+  const aliased = db.get<{ tape_id: number }>('SELECT tape_id FROM alias WHERE alias = @ref', { ref });
+  if (aliased !== undefined) return tapeById(db, aliased.tape_id);
+  const worker = /^worker:(.+)$/.exec(ref);
+  const id = worker?.[1] ?? ref;
+  if (isUlid(id)) return db.get<TapeRow>(`${selectTape} WHERE t.ulid = @id`, { id });
+  if (!/^[0-7][0-9A-HJKMNP-TV-Z]{5,25}$/.test(ref)) return undefined;
+  const found = db.all<TapeRow>(`${selectTape} WHERE t.ulid >= @ref AND t.ulid < @end LIMIT 2`, {
+    ref,
+    end: `${ref}[`,
+  });
+  return found.length === 1 ? found[0] : undefined;
+}
+
+/**
+ * The session that a reference means.
+ * @throws TAPE_NO_SESSION with the nearest names.
+ */
+export function needTape(db: Db, realm: string, ref: Ref): TapeRow {
+  const row = findTape(db, realm, ref);
+  if (row !== undefined) return row;
+  const near = nearNames(ref, nameCandidates(db, realm, ref));
+  throw new TapeError('TAPE_NO_SESSION', `cannot find session ${quote(ref)}: no such name, alias or id`, {
+    data: { session: ref, near },
+  });
+}
+
+/** Names worth comparing with a mistyped one: a bounded number, so that a typing error costs no full scan. */
+function nameCandidates(db: Db, realm: string, ref: string): string[] {
+  const rows = db.all<{ name: string }>(
+    `SELECT name FROM tape WHERE realm = @realm AND lifecycle NOT IN ('staging', 'purged')
+       AND length(name) BETWEEN @length - 12 AND @length + 12 LIMIT 5000`,
+    { realm, length: ref.length },
+  );
+  return rows.map((row) => row.name);
+}

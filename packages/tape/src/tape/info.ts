@@ -1,0 +1,146 @@
+import type { Seq } from '../entry/entry.ts';
+import { hex } from '../entry/hash.ts';
+import { tapeName } from '../entry/name.ts';
+import type { Db } from '../sqlite/sqlite.ts';
+import { needTape } from './find.ts';
+import type { Delivery, Lifecycle, Ref, TapeRow, Task } from './tape.ts';
+
+/** What is known of a session without reading its entries. Times are milliseconds since the epoch. */
+export interface SessionInfo {
+  readonly name: string;
+  /** The session's ULID: made once, never changed. */
+  readonly id: string;
+  readonly tape: string;
+  readonly kind: string;
+  readonly lifecycle: Lifecycle;
+  readonly task?: Task;
+  readonly delivery?: Delivery;
+  /** The parent's name. */
+  readonly parent?: string;
+  readonly parentId?: string;
+  /** Where the inherited part begins, as it was asked: an anchor's name or `@seq`. */
+  readonly fromAnchor?: string;
+  readonly mergedAt?: number;
+  /** How its result is to come back, of a session that was forked to be delegated to: `merge` say. */
+  readonly deliver?: string;
+  /** The tool call that asked for it. */
+  readonly spawnCall?: string;
+  readonly title?: string;
+  readonly ephemeral: boolean;
+  /** Inherited positions are `(floor, base]`, own ones `(base, head]`. */
+  readonly floor: Seq;
+  readonly base: Seq;
+  readonly head: Seq;
+  readonly headHash: string;
+  /** The greatest position at which no client-side tool call is open. */
+  readonly settled: Seq;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+/** What `SessionInfo` says of a row. */
+type InfoRow = Pick<
+  TapeRow,
+  | 'ulid'
+  | 'realm'
+  | 'name'
+  | 'incarnation'
+  | 'kind'
+  | 'lifecycle'
+  | 'task'
+  | 'delivery'
+  | 'parent_name'
+  | 'parent_ulid'
+  | 'from_anchor'
+  | 'merged_at'
+  | 'deliver'
+  | 'spawn_call'
+  | 'title'
+  | 'ephemeral'
+  | 'floor_seq'
+  | 'base_seq'
+  | 'head_seq'
+  | 'settled_seq'
+  | 'created_at'
+  | 'updated_at'
+> & { readonly head_hash: string };
+
+const selectInfo = `SELECT t.ulid, t.realm, t.name, t.incarnation, t.kind, t.lifecycle, t.task, t.delivery,
+  p.name AS parent_name, p.ulid AS parent_ulid, t.from_anchor, t.merged_at, t.deliver, t.spawn_call, t.title, t.ephemeral,
+  t.floor_seq, t.base_seq, t.head_seq, t.settled_seq, t.created_at, t.updated_at, lower(hex(t.head_hash)) AS head_hash
+  FROM tape t LEFT JOIN tape p ON p.id = t.parent_id`;
+
+export function infoOf(row: TapeRow): SessionInfo {
+  return toInfo({ ...row, head_hash: hex(row.head_hash) });
+}
+
+function toInfo(row: InfoRow): SessionInfo {
+  return {
+    name: row.name,
+    id: row.ulid,
+    tape: tapeName(row.realm, row.name, row.incarnation),
+    kind: row.kind,
+    lifecycle: row.lifecycle === 'staging' ? 'active' : row.lifecycle,
+    ...(row.task !== null && { task: row.task }),
+    ...(row.delivery !== null && { delivery: row.delivery }),
+    ...(row.parent_name !== null && { parent: row.parent_name }),
+    ...(row.parent_ulid !== null && { parentId: row.parent_ulid }),
+    ...(row.from_anchor !== null && { fromAnchor: row.from_anchor }),
+    ...(row.merged_at !== null && { mergedAt: row.merged_at }),
+    ...(row.deliver !== null && { deliver: row.deliver }),
+    ...(row.spawn_call !== null && { spawnCall: row.spawn_call }),
+    ...(row.title !== null && { title: row.title }),
+    ephemeral: row.ephemeral === 1,
+    floor: row.floor_seq,
+    base: row.base_seq,
+    head: row.head_seq,
+    headHash: row.head_hash,
+    settled: row.settled_seq,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  };
+}
+
+export interface SessionQuery {
+  readonly kind?: string;
+  readonly lifecycle?: Lifecycle;
+  /** Only the children of this session. */
+  readonly parent?: Ref;
+  /** Also those that are archived, destroyed or ephemeral. */
+  readonly all?: boolean;
+  /** In the order in which they were made: those after this one, or from the first on with null. */
+  readonly after?: Ref | null;
+  readonly limit?: number;
+}
+
+/** Sessions, the one with the newest entry first; with `parent` or `after`, in the order in which they were made. */
+export function listTapes(db: Db, realm: string, query: SessionQuery = {}): SessionInfo[] {
+  const idOf = (ref: Ref | null | undefined) => (ref == null ? null : needTape(db, realm, ref).id);
+  const parent = idOf(query.parent);
+  const after = idOf(query.after);
+  const rows = db.all<InfoRow>(
+    `${selectInfo} WHERE t.realm = @realm AND t.lifecycle NOT IN ('staging', 'purged')
+       AND (@all = 1 OR @lifecycle IS NOT NULL OR (t.lifecycle NOT IN ('archived', 'destroyed') AND t.ephemeral = 0))
+       AND (@kind IS NULL OR t.kind = @kind) AND (@lifecycle IS NULL OR t.lifecycle = @lifecycle)
+       ${parent === null ? '' : 'AND t.parent_id = @parent'} ${after === null ? '' : 'AND t.id > @after'}
+     ORDER BY ${parent === null && query.after === undefined ? 't.updated_at DESC, t.id DESC' : 't.id'} LIMIT @limit`,
+    {
+      realm,
+      all: query.all === true ? 1 : 0,
+      kind: query.kind ?? null,
+      lifecycle: query.lifecycle ?? null,
+      limit: query.limit ?? -1,
+      ...(parent !== null && { parent }),
+      ...(after !== null && { after }),
+    },
+  );
+  return rows.map(toInfo);
+}
+
+/** The kind of the child in which a summary of its parent was written. */
+export const summarizerKind = 'summarizer';
+
+/** Whether a session is the record of a summary: it is nobody's work, and nothing of it is to come home. */
+export function isSummarizer({ parentId, kind }: Pick<SessionInfo, 'parentId' | 'kind'>): boolean {
+  return parentId !== undefined && kind === summarizerKind;
+}

@@ -1,0 +1,66 @@
+/**
+ * Tapes in the database, beneath the acts: finding a session (`find.ts`, `info.ts`), the right to write it (`lease.ts`),
+ * appending (`append.ts`, `open-calls.ts`), reading (`read.ts`, `interval.ts`, `point.ts`), and what waits beside it
+ * (`post.ts`, `chunks.ts`). Imports `entry`, `sqlite` and what lies below them.
+ */
+import { TapeError } from '../errors.ts';
+import type { Db } from '../sqlite/sqlite.ts';
+
+/** A session: its name, alias, ULID, or a prefix of a ULID that fits one only; tried in this order. */
+export type Ref = string;
+
+export type Lifecycle = 'active' | 'archived' | 'destroyed' | 'orphaned' | 'purged';
+export type Task = 'running' | 'completed' | 'halted' | 'failed' | 'aborted' | 'timed_out' | 'orphaned';
+export type Delivery = 'merged' | 'discarded';
+
+/** A row of `tape`, with its parent's name. */
+export interface TapeRow {
+  readonly id: number;
+  readonly ulid: string;
+  readonly realm: string;
+  readonly name: string;
+  readonly incarnation: number;
+  readonly kind: string;
+  readonly parent_id: number | null;
+  readonly spawn_key: string | null;
+  readonly request_hash: Uint8Array | null;
+  readonly from_seq: number | null;
+  readonly from_anchor: string | null;
+  readonly floor_seq: number;
+  readonly base_seq: number;
+  readonly base_hash: Uint8Array;
+  readonly head_seq: number;
+  readonly head_hash: Uint8Array;
+  readonly settled_seq: number;
+  readonly epoch: number;
+  readonly lifecycle: Lifecycle | 'staging';
+  readonly task: Task | null;
+  readonly delivery: Delivery | null;
+  readonly merged_at: number | null;
+  readonly deliver: string | null;
+  readonly spawn_call: string | null;
+  readonly title: string | null;
+  readonly ephemeral: number;
+  readonly created_at: number;
+  readonly updated_at: number;
+  readonly parent_name: string | null;
+  readonly parent_ulid: string | null;
+}
+
+/** Selects tape rows, each with its parent's name and id. */
+export const selectTape: string = `SELECT t.*, p.name AS parent_name, p.ulid AS parent_ulid
+  FROM tape t LEFT JOIN tape p ON p.id = t.parent_id`;
+
+export function tapeById(db: Db, id: number): TapeRow {
+  const row = db.get<TapeRow>(`${selectTape} WHERE t.id = @id`, { id });
+  if (row === undefined) throw new TapeError('TAPE_CORRUPT', `cannot find tape ${id}: its row is missing`);
+  return row;
+}
+
+/** The newest incarnation of a name, staging ones too. */
+export function tapeByName(db: Db, realm: string, name: string): TapeRow | undefined {
+  return db.get<TapeRow>(
+    `${selectTape} WHERE t.realm = @realm AND t.name = @name ORDER BY t.incarnation DESC LIMIT 1`,
+    { realm, name },
+  );
+}
