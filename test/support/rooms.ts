@@ -2,15 +2,13 @@ import { join } from 'node:path';
 import type { Import } from './imports.ts';
 
 /** Room of a file: the folder right below `src`, or the file's own name where it lies directly in `src`. */
-export function roomOf(file: string): string {
+function roomOf(file: string): string {
   const [first = ''] = file.split('/').slice(3);
   return first.replace(/\.ts$/, '');
 }
 
 /** The relative imports, each with the file that it reaches. */
-export function arrows(
-  imports: readonly Import[],
-): readonly { readonly file: string; readonly to: string }[] {
+function arrows(imports: readonly Import[]): readonly { readonly file: string; readonly to: string }[] {
   return imports
     .filter(({ from }) => from.startsWith('.'))
     .map(({ file, from }) => ({ file, to: join(file, '..', from) }));

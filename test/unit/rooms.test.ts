@@ -28,6 +28,23 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'errors',
     'node',
   ],
+  cli: [
+    'main',
+    'help',
+    'verbs',
+    'demo',
+    'session',
+    'config',
+    'output',
+    'options',
+    'context',
+    'home',
+    'input',
+    'io',
+    'errors',
+    'escape',
+    'exit',
+  ],
 };
 
 const imports = sourceImports();
