@@ -1,7 +1,7 @@
 import { defaultLimits } from '@tapedeck/runtime';
-import { tell } from '../../packages/cli/dist/errors.js';
-import type { Verb } from '../../packages/cli/dist/verb.js';
+import { tell } from '../../packages/cli/dist/errors/tell.js';
 import { verbs } from '../../packages/cli/dist/verbs/index.js';
+import { nameOf, type Verb } from '../../packages/cli/dist/verbs/verb.js';
 import { contract, errorCodes, type JsonForm } from './json-contract.ts';
 
 /** An option or positional as a verb declares it to yargs. */
@@ -32,11 +32,6 @@ function declarations(verb: Verb): Declared[] {
   );
   verb.options(recorder as Parameters<Verb['options']>[0]);
   return noted.toSorted((a, b) => Number(b.positional) - Number(a.positional));
-}
-
-/** The name of a verb: the first word of its grammar. */
-export function nameOf({ command }: Verb): string {
-  return command.split(' ')[0] ?? command;
 }
 
 /** The whole reference, as `docs/cli.md` holds it. */

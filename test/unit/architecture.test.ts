@@ -88,8 +88,8 @@ test('the command line loads the runtime, the AI SDK, zod and yaml only where it
   );
   const files = [...new Set(eager.map((i) => i.file))].sort();
   expect(files).toEqual([
+    'packages/cli/src/config/home.ts',
     'packages/cli/src/demo.ts',
-    'packages/cli/src/home-config.ts',
     'packages/cli/src/output/lanes.ts',
   ]);
   // And those files are loaded where they are needed.

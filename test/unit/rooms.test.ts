@@ -77,6 +77,23 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'errors',
     'crash-point',
   ],
+  cli: [
+    'main',
+    'help',
+    'verbs',
+    'demo',
+    'session',
+    'config',
+    'output',
+    'options',
+    'context',
+    'home',
+    'input',
+    'io',
+    'errors',
+    'escape',
+    'exit',
+  ],
 };
 
 /** A session forks children, a child is a session, and both work with the parts that make them. */

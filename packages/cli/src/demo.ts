@@ -4,7 +4,6 @@ import { tool } from 'ai';
 import { z } from 'zod';
 import { homeAt, openForWriting } from './home.ts';
 import type { Io } from './io.ts';
-import { main } from './main.ts';
 
 /** Two tools over an invented project, so that the demo needs nothing of the machine it runs on. */
 const tools = {
@@ -29,6 +28,9 @@ const tasks = [
   { task: 'Check the tests: find out whether invoice rounding or its test is wrong.' },
 ];
 
+/** Runs a command line: `main`, on the home of the demo's choice. */
+type Main = (argv: readonly string[]) => Promise<number>;
+
 export interface DemoOptions {
   readonly home: string;
   /** The files that the project ships: a transcript, and what the children's models answer. */
@@ -40,11 +42,11 @@ export interface DemoOptions {
  * The main job: import, anchor, delegate in parallel, merge, look, verify. Each step is the verb or the library call
  * that a user would make, and prints what that prints.
  */
-export async function runDemo(io: Io, options: DemoOptions): Promise<number> {
+export async function runDemo(main: Main, io: Io, options: DemoOptions): Promise<number> {
   const { home, transcript } = options;
   const verb = async (...argv: string[]) => {
     await io.out(`\n$ tape ${argv.map((word) => (/[\s{]/.test(word) ? `'${word}'` : word)).join(' ')}\n`);
-    return await main([...argv, '--home', home], io);
+    return await main([...argv, '--home', home]);
   };
   const store = openForWriting(homeAt(home, io.cwd), io);
   const taken = store.find('main') !== undefined;
@@ -56,7 +58,7 @@ export async function runDemo(io: Io, options: DemoOptions): Promise<number> {
   // An import names its file as the user would; where the file lies in the package is of no interest.
   await io.out('\n$ tape import transcript.jsonl --as main\n');
   const steps = [
-    () => main(['import', transcript, '--as', 'main', '--home', home], io),
+    () => main(['import', transcript, '--as', 'main', '--home', home]),
     () => verb('anchor', 'main', 'task-start', '--state', '{"release":"2.4.0"}'),
     () => delegate(io, options),
     () => verb('graph'),

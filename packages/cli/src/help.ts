@@ -1,4 +1,4 @@
-import type { Group, Verb } from './verb.ts';
+import { type Group, nameOf, type Verb } from './verbs/verb.ts';
 
 const groups: readonly Group[] = ['Start', 'Look', 'Change direction', 'Trust', 'Other'];
 
@@ -32,8 +32,4 @@ export function helpPage(verbs: readonly Verb[]): string {
     '  tape graph',
     '',
   ].join('\n');
-}
-
-function nameOf({ command }: Verb): string {
-  return command.split(' ')[0] ?? command;
 }

@@ -3,7 +3,7 @@ import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { openJournal } from '@tapedeck/graph/journal';
 import { openTapeStore, type SqliteTapeStore, type StoreOptions } from '@tapedeck/tape';
-import { NotFoundError, UsageError } from './errors.ts';
+import { NotFoundError, UsageError } from './errors/kinds.ts';
 import type { Io } from './io.ts';
 
 /** A tape home: a directory with `tape.db` and `session_graph.jsonl`. */

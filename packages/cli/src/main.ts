@@ -1,12 +1,15 @@
 import { readFileSync } from 'node:fs';
 import yargs, { type Argv } from 'yargs';
-import { exit, tell, UsageError } from './errors.ts';
+import { type CommonOptions, makeContext } from './context.ts';
+import { UsageError } from './errors/kinds.ts';
+import { tell } from './errors/tell.ts';
+import { safe } from './escape.ts';
+import { exit } from './exit.ts';
 import { helpPage } from './help.ts';
+import { stdinWord } from './input.ts';
 import { type Io, nodeIo, PipeClosed } from './io.ts';
-import { safe } from './output/safe.ts';
-import { stdinWord } from './text.ts';
-import { type CommonOptions, makeContext, type Verb } from './verb.ts';
 import { verbs } from './verbs/index.ts';
+import { nameOf, type Verb } from './verbs/verb.ts';
 
 /** Runs the `tape` command and returns its exit code. */
 export async function main(argv: readonly string[], io: Io): Promise<number> {
@@ -55,7 +58,7 @@ async function parseAndRun(argv: readonly string[], io: Io): Promise<number> {
         builder: (own) => describeVerb(own, verb),
         handler: async (args) => {
           checkOptions(args, verb);
-          status = await verb.run(args, makeContext(io, args as CommonOptions));
+          status = await verb.run(args, makeContext(io, args as CommonOptions, main));
         },
       }),
     withCommonOptions(io, argv),
@@ -89,10 +92,8 @@ function checkOptions(args: Readonly<Record<string, unknown>>, { lists = [] }: V
 
 /** Where to read about the verb of a command line, or about all. */
 function helpFor(argv: readonly string[]): string {
-  const verb = verbs.find(({ command, aliases = [] }) =>
-    [command.split(' ')[0], ...aliases].some((name) => name !== undefined && argv.includes(name)),
-  );
-  return verb === undefined ? 'tape --help' : `tape ${verb.command.split(' ')[0]} --help`;
+  const verb = verbs.find((one) => [nameOf(one), ...(one.aliases ?? [])].some((name) => argv.includes(name)));
+  return verb === undefined ? 'tape --help' : `tape ${nameOf(verb)} --help`;
 }
 
 function withCommonOptions(io: Io, argv: readonly string[]): Argv<CommonOptions> {

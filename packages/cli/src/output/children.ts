@@ -1,6 +1,6 @@
 import type { ChildEvent } from '@tapedeck/runtime';
-import type { Context } from '../verb.ts';
-import { safe } from './safe.ts';
+import type { Context } from '../context.ts';
+import { safe } from '../escape.ts';
 
 /** What one child is at, as its line says. */
 interface ChildState {

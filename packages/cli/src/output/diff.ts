@@ -1,5 +1,5 @@
 import type { DiffMessage, DiffSide, SessionDiff } from '@tapedeck/runtime/diff';
-import { oneLine } from './safe.ts';
+import { oneLine } from '../escape.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 

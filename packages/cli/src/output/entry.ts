@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
 import { type Entry, isBlobRef, isObject, isTextRef, type Json } from '@tapedeck/tape';
-import { oneLine, safe } from './safe.ts';
+import { oneLine, safe } from '../escape.ts';
 
 /** An entry as `--json` and `--jsonl` give it: a documented contract. */
 export function entryJson(entry: Entry): Readonly<Record<string, unknown>> {

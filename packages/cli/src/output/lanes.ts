@@ -1,6 +1,6 @@
 import { drawGraph, openSessionGraph } from '@tapedeck/graph';
 import type { SqliteTapeStore } from '@tapedeck/tape';
-import type { Context } from '../verb.ts';
+import type { Context } from '../context.ts';
 
 /** The lanes of one session and all that came from it, from the graph file, with their anchors from the tapes. */
 export function drawLog(store: SqliteTapeStore, { home, io, color }: Context, session: string): string[] {

@@ -1,5 +1,5 @@
 import type { Json } from '@tapedeck/tape';
-import { oneLine } from './safe.ts';
+import { oneLine } from '../escape.ts';
 
 /** What a view was made of, for people: its rules, the ranges that are in and out of it, its size and its digests. */
 export function manifestLines(of: string, manifest: object): readonly string[] {

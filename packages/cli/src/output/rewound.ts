@@ -1,5 +1,5 @@
 import type { Rewound } from '@tapedeck/tape';
-import type { Context } from '../verb.ts';
+import type { Context } from '../context.ts';
 
 /** The receipt of a rewind as `--json` gives it: a documented contract. */
 export function rewoundJson(rewound: Rewound): Readonly<Record<string, unknown>> {

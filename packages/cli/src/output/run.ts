@@ -1,7 +1,7 @@
 import type { Finish, Run, RunResult, SessionEvent } from '@tapedeck/runtime';
-import { exit } from '../errors.ts';
-import type { Context } from '../verb.ts';
-import { oneLine, safe } from './safe.ts';
+import type { Context } from '../context.ts';
+import { oneLine, safe } from '../escape.ts';
+import { exit } from '../exit.ts';
 import { usageJson } from './usage.ts';
 
 /** A run that is over, in an object: a run alone would be awaited for its result. */

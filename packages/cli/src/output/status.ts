@@ -1,7 +1,12 @@
+/**
+ * How values of the library read on stdout: as the JSON of the contract (`…Json`) and as text for people (`…Line`, `…Table`). No
+ * file here opens a store or decides what a verb does. May import `context`, `escape` and `exit`.
+ */
+
 import type { Status } from '@tapedeck/runtime/status';
-import type { Context } from '../verb.ts';
+import type { Context } from '../context.ts';
+import { oneLine, safe } from '../escape.ts';
 import { awaitedOf, inputMax } from './run.ts';
-import { oneLine, safe } from './safe.ts';
 
 /** Where a session stands, as `--json` gives it: a documented contract. */
 export function statusJson(status: Status): Readonly<Record<string, unknown>> {

@@ -1,5 +1,5 @@
 import type { SessionUsage, Usage, UsageSum } from '@tapedeck/runtime';
-import { oneLine } from './safe.ts';
+import { oneLine } from '../escape.ts';
 import { table } from './table.ts';
 
 type Json = Readonly<Record<string, unknown>>;

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Owner, SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
-import { exit } from '../errors.ts';
-import { needSession } from '../place.ts';
-import { defineVerb, type Verb } from '../verb.ts';
+import { exit } from '../exit.ts';
+import { needSession } from '../session/place.ts';
+import { defineVerb, type Verb } from './verb.ts';
 
 export const abort: Verb = defineVerb({
   command: 'abort <name>',

@@ -1,7 +1,8 @@
 import { anchor as anchorDraft, handoff as handoffDraft } from '@tapedeck/tape';
-import { needSession } from '../place.ts';
-import { readState, readText } from '../text.ts';
-import { type Context, defineVerb, type Verb } from '../verb.ts';
+import type { Context } from '../context.ts';
+import { readState, readText } from '../input.ts';
+import { needSession } from '../session/place.ts';
+import { defineVerb, type Verb } from './verb.ts';
 
 export const anchor: Verb = defineVerb({
   command: 'anchor <name> <anchor>',

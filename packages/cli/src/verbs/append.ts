@@ -10,10 +10,13 @@ import {
   type SqliteTapeStore,
   TapeError,
 } from '@tapedeck/tape';
-import { drained } from '../drained.ts';
-import { exit, UsageError } from '../errors.ts';
-import { decode, readLines } from '../text.ts';
-import { type Context, defineVerb, type Verb } from '../verb.ts';
+import type { Context } from '../context.ts';
+import { UsageError } from '../errors/kinds.ts';
+import { exit } from '../exit.ts';
+import { decode, readLines } from '../input.ts';
+import { drained } from '../session/drained.ts';
+import { ensure } from '../session/ensure.ts';
+import { defineVerb, type Verb } from './verb.ts';
 
 export const append: Verb = defineVerb({
   command: 'append <name>',
@@ -68,15 +71,6 @@ function rehearse(store: SqliteTapeStore, name: string, drafts: readonly Draft[]
   using scratch = openTapeStore(':memory:');
   scratch.session(name);
   scratch.append(name, drafts, { key });
-}
-
-/** Creates the session if there is none, and says so. */
-export function ensure(store: SqliteTapeStore, name: string, { status }: Context): string {
-  const found = store.find(name);
-  if (found !== undefined) return found.name;
-  const info = store.session(name);
-  if (info.created) status(`Created session ${info.name}`);
-  return info.name;
 }
 
 async function appendEach(store: SqliteTapeStore, name: string, context: Context): Promise<number> {

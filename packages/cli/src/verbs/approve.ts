@@ -1,11 +1,11 @@
 import type { Session, WaitingCall } from '@tapedeck/runtime';
 import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
-import { runOptions } from '../deck-config.ts';
-import { UsageError } from '../errors.ts';
-import { needSession } from '../place.ts';
-import { configUnlessRun, sendAndFollow } from '../sent.ts';
-import { readJson } from '../text.ts';
-import { defineVerb, type Verb } from '../verb.ts';
+import { UsageError } from '../errors/kinds.ts';
+import { readJson } from '../input.ts';
+import { runOptions } from '../options/model.ts';
+import { needSession } from '../session/place.ts';
+import { configUnlessRun, sendAndFollow } from '../session/sent.ts';
+import { defineVerb, type Verb } from './verb.ts';
 
 export const approve: Verb = defineVerb({
   command: 'approve <name> [call]',

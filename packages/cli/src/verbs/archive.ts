@@ -1,5 +1,5 @@
-import { needSession } from '../place.ts';
-import { defineVerb, type Verb } from '../verb.ts';
+import { needSession } from '../session/place.ts';
+import { defineVerb, type Verb } from './verb.ts';
 
 export const archive: Verb = defineVerb({
   command: 'archive <name>',

@@ -1,8 +1,8 @@
 import type { AuditFinding, Remedy } from '@tapedeck/runtime/audit';
-import { exit } from '../errors.ts';
-import { shellWord } from '../output/shell.ts';
-import { needSession } from '../place.ts';
-import { defineVerb, type Verb } from '../verb.ts';
+import { shellWord } from '../escape.ts';
+import { exit } from '../exit.ts';
+import { needSession } from '../session/place.ts';
+import { defineVerb, type Verb } from './verb.ts';
 
 export const audit: Verb = defineVerb({
   command: 'audit [name]',

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { defineVerb, type Verb } from '../verb.ts';
+import { defineVerb, type Verb } from './verb.ts';
 
 export const backup: Verb = defineVerb({
   command: 'backup <file>',

@@ -1,9 +1,9 @@
 import { isObject, view } from '@tapedeck/tape';
-import { UsageError } from '../errors.ts';
+import { UsageError } from '../errors/kinds.ts';
+import { readJson } from '../input.ts';
 import { forkedJson, forkedLine } from '../output/forked.ts';
-import { needSession, readPlace } from '../place.ts';
-import { readJson } from '../text.ts';
-import { defineVerb, type Verb } from '../verb.ts';
+import { needSession, readPlace } from '../session/place.ts';
+import { defineVerb, type Verb } from './verb.ts';
 
 export const branch: Verb = defineVerb({
   command: 'branch <place>',

@@ -1,9 +1,11 @@
-import { deckConfig, modelOptions } from '../deck-config.ts';
-import { openDeckAt } from '../open-deck.ts';
+import { deckConfig } from '../config/deck.ts';
+import type { Context } from '../context.ts';
+import { readText } from '../input.ts';
+import { modelOptions } from '../options/model.ts';
 import { count, rewoundJson, tellForks } from '../output/rewound.ts';
-import { needSession } from '../place.ts';
-import { readText } from '../text.ts';
-import { type Context, defineVerb, type Verb } from '../verb.ts';
+import { openDeckAt } from '../session/open-deck.ts';
+import { needSession } from '../session/place.ts';
+import { defineVerb, type Verb } from './verb.ts';
 
 export const compact: Verb = defineVerb({
   command: 'compact <name>',

@@ -1,17 +1,20 @@
 import type { ChildOutcome, DelegateOptions, DelegateTask } from '@tapedeck/runtime';
 import { isObject } from '@tapedeck/tape';
-import { budgetOf, contextOf } from '../budget-option.ts';
-import { deckConfig, type ModelArgs, needModel, runOptions } from '../deck-config.ts';
-import { exit, UsageError } from '../errors.ts';
-import { openDeckAt } from '../open-deck.ts';
+import { deckConfig, needModel } from '../config/deck.ts';
+import type { Context } from '../context.ts';
+import { UsageError } from '../errors/kinds.ts';
+import { safe } from '../escape.ts';
+import { exit } from '../exit.ts';
+import { readJson, readText } from '../input.ts';
+import { budgetOf, contextOf } from '../options/budget.ts';
+import { type ModelArgs, runOptions } from '../options/model.ts';
+import { workspaceIn, workspaceOptions } from '../options/workspace.ts';
 import { childProgress } from '../output/children.ts';
-import { safe } from '../output/safe.ts';
 import { usageJson } from '../output/usage.ts';
-import { needSession, pointOf } from '../place.ts';
-import { forkPreviewJson, forkPreviewText } from '../preview.ts';
-import { readJson, readText } from '../text.ts';
-import { type Context, defineVerb, type Verb } from '../verb.ts';
-import { workspaceIn, workspaceOptions } from '../workspace-options.ts';
+import { openDeckAt } from '../session/open-deck.ts';
+import { needSession, pointOf } from '../session/place.ts';
+import { forkPreviewJson, forkPreviewText } from '../session/preview.ts';
+import { defineVerb, type Verb } from './verb.ts';
 
 export const delegate: Verb = defineVerb({
   command: 'delegate <parent>',

@@ -2,8 +2,8 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { UsageError } from '../errors.ts';
-import { defineVerb, type Verb } from '../verb.ts';
+import { UsageError } from '../errors/kinds.ts';
+import { defineVerb, type Verb } from './verb.ts';
 
 const shipped = (name: string): string => fileURLToPath(new URL(`../../demo/${name}`, import.meta.url));
 
@@ -15,12 +15,12 @@ export const demo: Verb = defineVerb({
     'Imports a transcript, anchors it, delegates two tasks to scripted models with tools, merges both, verifies.',
   examples: [['tape demo', 'Takes about a second, and needs no key']],
   options: (y) => y,
-  run: async ({ home: given, json, jsonl }, { io }) => {
+  run: async ({ home: given, json, jsonl }, { io, tape }) => {
     if (json === true || jsonl === true)
       throw new UsageError('cannot print the demo as JSON: it is for people');
     const home = given ?? (await mkdtemp(join(tmpdir(), 'tapedeck-demo-')));
     const { runDemo } = await import('../demo.ts');
-    return await runDemo(io, {
+    return await runDemo(tape, io, {
       home,
       transcript: shipped('transcript.jsonl'),
       answers: shipped('answers.json'),

@@ -1,7 +1,7 @@
 import { diffJson, diffText, placeName } from '../output/diff.ts';
 import { textDiff } from '../output/text-diff.ts';
-import { needSession, readPlace } from '../place.ts';
-import { defineVerb, type Verb } from '../verb.ts';
+import { needSession, readPlace } from '../session/place.ts';
+import { defineVerb, type Verb } from './verb.ts';
 
 export const diff: Verb = defineVerb({
   command: 'diff <a> <b>',

@@ -1,9 +1,9 @@
 import type { MergeRequest } from '@tapedeck/tape';
-import { mergeAndTell } from '../merging.ts';
-import { needSession } from '../place.ts';
-import { previewMerge } from '../preview.ts';
-import { readText } from '../text.ts';
-import { defineVerb, type Verb } from '../verb.ts';
+import { readText } from '../input.ts';
+import { mergeAndTell } from '../session/merging.ts';
+import { needSession } from '../session/place.ts';
+import { previewMerge } from '../session/preview.ts';
+import { defineVerb, type Verb } from './verb.ts';
 
 export const discard: Verb = defineVerb({
   command: 'discard <child>',

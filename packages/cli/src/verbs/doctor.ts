@@ -1,10 +1,12 @@
 import { chmodSync, existsSync, lstatSync, readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Finding, isHomeFile } from '@tapedeck/tape';
-import { exit, NotFoundError } from '../errors.ts';
+import type { Context } from '../context.ts';
+import { NotFoundError } from '../errors/kinds.ts';
+import { exit } from '../exit.ts';
 import type { Home } from '../home.ts';
-import { type Found, verifyGraph, verifyTapes } from '../problems.ts';
-import { type Context, defineVerb, type Verb } from '../verb.ts';
+import { type Found, verifyGraph, verifyTapes } from '../session/problems.ts';
+import { defineVerb, type Verb } from './verb.ts';
 
 export const doctor: Verb = defineVerb({
   command: 'doctor',

@@ -1,11 +1,11 @@
 import { type ForkRequest, type Intention, view, workerInstructions } from '@tapedeck/tape';
-import { UsageError } from '../errors.ts';
+import { UsageError } from '../errors/kinds.ts';
+import { readText } from '../input.ts';
+import { workspaceIn, workspaceOptions } from '../options/workspace.ts';
 import { forkedJson, forkedLine } from '../output/forked.ts';
-import { needSession, pointOf, readPlace } from '../place.ts';
-import { forkPreviewJson, forkPreviewText } from '../preview.ts';
-import { readText } from '../text.ts';
-import { defineVerb, type Verb } from '../verb.ts';
-import { workspaceIn, workspaceOptions } from '../workspace-options.ts';
+import { needSession, pointOf, readPlace } from '../session/place.ts';
+import { forkPreviewJson, forkPreviewText } from '../session/preview.ts';
+import { defineVerb, type Verb } from './verb.ts';
 
 export const fork: Verb = defineVerb({
   command: 'fork <parent>',

@@ -1,6 +1,7 @@
 import type { SessionGraph, SessionNode } from '@tapedeck/graph';
 import { nearNames } from '@tapedeck/tape';
-import { type Context, defineVerb, type Verb } from '../verb.ts';
+import type { Context } from '../context.ts';
+import { defineVerb, type Verb } from './verb.ts';
 
 export const graph: Verb = defineVerb({
   command: 'graph',

@@ -10,8 +10,8 @@ import {
   type SqliteTapeStore,
   TapeError,
 } from '@tapedeck/tape';
-import { NotFoundError, UsageError } from '../errors.ts';
-import { defineVerb, type Verb } from '../verb.ts';
+import { NotFoundError, UsageError } from '../errors/kinds.ts';
+import { defineVerb, type Verb } from './verb.ts';
 
 export const importVerb: Verb = defineVerb({
   command: 'import <file>',

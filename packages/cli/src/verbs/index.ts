@@ -1,4 +1,8 @@
-import type { Verb } from '../verb.ts';
+/**
+ * The verbs, one file for each or for a pair that belongs together: grammar, options, examples, and what the verb does. A verb
+ * imports every room below (`session`, `config`, `output`, `options`, `context` and what those stand on), and never another verb.
+ */
+
 import { abort } from './abort.ts';
 import { anchor, handoff } from './anchor.ts';
 import { append } from './append.ts';
@@ -33,6 +37,7 @@ import { status } from './status.ts';
 import { trace } from './trace.ts';
 import { trust } from './trust.ts';
 import { usage } from './usage.ts';
+import type { Verb } from './verb.ts';
 import { verify } from './verify.ts';
 import { view } from './view.ts';
 import { wait } from './wait.ts';

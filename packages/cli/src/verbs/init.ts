@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { homeAt, openForWriting } from '../home.ts';
-import { defineVerb, type Verb } from '../verb.ts';
+import { defineVerb, type Verb } from './verb.ts';
 
 export const init: Verb = defineVerb({
   command: 'init [dir]',

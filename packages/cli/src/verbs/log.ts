@@ -1,8 +1,10 @@
 import { clientCalls, type Entry, type EntryKind, type SqliteTapeStore } from '@tapedeck/tape';
-import { exit, UsageError } from '../errors.ts';
+import type { Context } from '../context.ts';
+import { UsageError } from '../errors/kinds.ts';
+import { exit } from '../exit.ts';
 import { entryJson, entryLine } from '../output/entry.ts';
-import { needSession, pointOf } from '../place.ts';
-import { type Context, defineVerb, type Verb } from '../verb.ts';
+import { needSession, pointOf } from '../session/place.ts';
+import { defineVerb, type Verb } from './verb.ts';
 
 interface Options {
   readonly name: string;

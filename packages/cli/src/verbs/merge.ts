@@ -7,14 +7,17 @@ import {
   type Seq,
   type SqliteTapeStore,
 } from '@tapedeck/tape';
-import { deckConfig, type ModelArgs, modelOptions } from '../deck-config.ts';
-import { exit, UsageError } from '../errors.ts';
-import { type Asked, mergeAndTell, tellQueued } from '../merging.ts';
-import { openDeckAt } from '../open-deck.ts';
-import { needSession } from '../place.ts';
-import { previewMerge } from '../preview.ts';
-import { readText } from '../text.ts';
-import { type Context, defineVerb, type Verb } from '../verb.ts';
+import { deckConfig } from '../config/deck.ts';
+import type { Context } from '../context.ts';
+import { UsageError } from '../errors/kinds.ts';
+import { exit } from '../exit.ts';
+import { readText } from '../input.ts';
+import { type ModelArgs, modelOptions } from '../options/model.ts';
+import { type Asked, mergeAndTell, tellQueued } from '../session/merging.ts';
+import { openDeckAt } from '../session/open-deck.ts';
+import { needSession } from '../session/place.ts';
+import { previewMerge } from '../session/preview.ts';
+import { defineVerb, type Verb } from './verb.ts';
 
 export const merge: Verb = defineVerb({
   command: 'merge <child>',

@@ -1,4 +1,4 @@
-import { defineVerb, type Verb } from '../verb.ts';
+import { defineVerb, type Verb } from './verb.ts';
 
 export const newSession: Verb = defineVerb({
   command: 'new <name>',

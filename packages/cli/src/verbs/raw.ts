@@ -1,5 +1,5 @@
-import { exit } from '../errors.ts';
-import { defineVerb, type Verb } from '../verb.ts';
+import { exit } from '../exit.ts';
+import { defineVerb, type Verb } from './verb.ts';
 
 export const raw: Verb = defineVerb({
   command: 'raw <action>',

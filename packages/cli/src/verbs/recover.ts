@@ -1,9 +1,10 @@
-import { deckConfig, runOptions } from '../deck-config.ts';
-import { exit } from '../errors.ts';
-import { openDeckAt } from '../open-deck.ts';
-import { safe } from '../output/safe.ts';
-import { needSession } from '../place.ts';
-import { defineVerb, type Verb } from '../verb.ts';
+import { deckConfig } from '../config/deck.ts';
+import { safe } from '../escape.ts';
+import { exit } from '../exit.ts';
+import { runOptions } from '../options/model.ts';
+import { openDeckAt } from '../session/open-deck.ts';
+import { needSession } from '../session/place.ts';
+import { defineVerb, type Verb } from './verb.ts';
 
 export const recover: Verb = defineVerb({
   command: 'recover [name]',

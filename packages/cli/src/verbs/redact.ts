@@ -1,7 +1,7 @@
-import { UsageError } from '../errors.ts';
-import { needSession, readPlace } from '../place.ts';
-import { readText } from '../text.ts';
-import { defineVerb, type Verb } from '../verb.ts';
+import { UsageError } from '../errors/kinds.ts';
+import { readText } from '../input.ts';
+import { needSession, readPlace } from '../session/place.ts';
+import { defineVerb, type Verb } from './verb.ts';
 
 export const redact: Verb = defineVerb({
   command: 'redact <place>',

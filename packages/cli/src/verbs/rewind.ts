@@ -1,13 +1,16 @@
 import type { SessionRewound } from '@tapedeck/runtime';
 import type { RewoundMessage } from '@tapedeck/runtime/rewind';
-import { deckConfig, type ModelArgs, runOptions } from '../deck-config.ts';
-import { exit, UsageError } from '../errors.ts';
-import { findConfig } from '../find-config.ts';
-import { openDeckAt } from '../open-deck.ts';
+import { deckConfig } from '../config/deck.ts';
+import { findConfig } from '../config/find.ts';
+import type { Context } from '../context.ts';
+import { UsageError } from '../errors/kinds.ts';
+import { exit } from '../exit.ts';
+import { type ModelArgs, runOptions } from '../options/model.ts';
 import { count, rewoundJson, tellForks } from '../output/rewound.ts';
 import { exitOf, printRuns, resultJson } from '../output/run.ts';
-import { needSession, readPlace } from '../place.ts';
-import { type Context, defineVerb, type Verb } from '../verb.ts';
+import { openDeckAt } from '../session/open-deck.ts';
+import { needSession, readPlace } from '../session/place.ts';
+import { defineVerb, type Verb } from './verb.ts';
 
 const modes = ['edit', 'resend'] as const;
 

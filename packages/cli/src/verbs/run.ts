@@ -1,13 +1,15 @@
-import { attach } from '../attach.ts';
-import { printAll } from '../background.ts';
-import { deckConfig, needModelFor, runOptions } from '../deck-config.ts';
-import { exit, UsageError } from '../errors.ts';
-import { openDeckAt } from '../open-deck.ts';
+import { deckConfig, needModelFor } from '../config/deck.ts';
+import { UsageError } from '../errors/kinds.ts';
+import { exit } from '../exit.ts';
+import { readText } from '../input.ts';
+import { runOptions } from '../options/model.ts';
 import { exitOf, resultJson } from '../output/run.ts';
-import { needSession } from '../place.ts';
-import { readText } from '../text.ts';
-import { defineVerb, type Verb } from '../verb.ts';
-import { ensure } from './append.ts';
+import { attach } from '../session/attach.ts';
+import { printAll } from '../session/background.ts';
+import { ensure } from '../session/ensure.ts';
+import { openDeckAt } from '../session/open-deck.ts';
+import { needSession } from '../session/place.ts';
+import { defineVerb, type Verb } from './verb.ts';
 
 export const run: Verb = defineVerb({
   command: 'run <name> [prompt]',

@@ -1,7 +1,8 @@
 import { type EntryKind, type Hit, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
-import { oneLine } from '../output/safe.ts';
-import { needSession } from '../place.ts';
-import { type Context, defineVerb, type Verb } from '../verb.ts';
+import type { Context } from '../context.ts';
+import { oneLine } from '../escape.ts';
+import { needSession } from '../session/place.ts';
+import { defineVerb, type Verb } from './verb.ts';
 
 export const search: Verb = defineVerb({
   command: 'search <text>',

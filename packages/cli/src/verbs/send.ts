@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { QueueMode, Session } from '@tapedeck/runtime';
-import { runOptions } from '../deck-config.ts';
-import { UsageError } from '../errors.ts';
-import { configUnlessRun, sendAndFollow } from '../sent.ts';
-import { readText } from '../text.ts';
-import { defineVerb, type Verb } from '../verb.ts';
-import { ensure } from './append.ts';
+import { UsageError } from '../errors/kinds.ts';
+import { readText } from '../input.ts';
+import { runOptions } from '../options/model.ts';
+import { ensure } from '../session/ensure.ts';
+import { configUnlessRun, sendAndFollow } from '../session/sent.ts';
+import { defineVerb, type Verb } from './verb.ts';
 
 const modes: Readonly<Record<QueueMode, true>> = {
   interrupt: true,

@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
 import { isSummarizer } from '@tapedeck/tape';
+import type { Context } from '../context.ts';
 import { sessionJson, sessionTable } from '../output/session.ts';
-import { needSession } from '../place.ts';
-import { type Context, defineVerb, type Verb } from '../verb.ts';
+import { needSession } from '../session/place.ts';
+import { defineVerb, type Verb } from './verb.ts';
 
 export const sessions: Verb = defineVerb({
   command: 'sessions',

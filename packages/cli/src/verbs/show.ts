@@ -6,11 +6,12 @@ import {
   restoreBlobs,
   type SqliteTapeStore,
 } from '@tapedeck/tape';
-import { NotFoundError, UsageError } from '../errors.ts';
+import type { Context } from '../context.ts';
+import { NotFoundError, UsageError } from '../errors/kinds.ts';
 import { entryJson, entryPage } from '../output/entry.ts';
 import { sessionJson } from '../output/session.ts';
-import { needSession, readPlace } from '../place.ts';
-import { type Context, defineVerb, type Verb } from '../verb.ts';
+import { needSession, readPlace } from '../session/place.ts';
+import { defineVerb, type Verb } from './verb.ts';
 
 export const show: Verb = defineVerb({
   command: 'show <place>',

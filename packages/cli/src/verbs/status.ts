@@ -3,10 +3,12 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Status } from '@tapedeck/runtime/status';
 import type { SqliteTapeStore } from '@tapedeck/tape';
-import { exit, UsageError } from '../errors.ts';
+import type { Context } from '../context.ts';
+import { UsageError } from '../errors/kinds.ts';
+import { exit } from '../exit.ts';
 import { printStatuses, statusJson } from '../output/status.ts';
-import { needSession } from '../place.ts';
-import { type Context, defineVerb, type Verb } from '../verb.ts';
+import { needSession } from '../session/place.ts';
+import { defineVerb, type Verb } from './verb.ts';
 
 export const status: Verb = defineVerb({
   command: 'status [name]',

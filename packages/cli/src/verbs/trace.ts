@@ -1,7 +1,8 @@
-import { exit, UsageError } from '../errors.ts';
+import { UsageError } from '../errors/kinds.ts';
+import { exit } from '../exit.ts';
 import { traceJson, tracePlaces, traceText } from '../output/trace.ts';
-import { needSession, readPlace } from '../place.ts';
-import { defineVerb, type Verb } from '../verb.ts';
+import { needSession, readPlace } from '../session/place.ts';
+import { defineVerb, type Verb } from './verb.ts';
 
 export const trace: Verb = defineVerb({
   command: 'trace <place>',

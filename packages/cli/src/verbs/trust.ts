@@ -1,13 +1,14 @@
 import { realpathSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { ConfigError, exit, NotFoundError, UsageError } from '../errors.ts';
-import { configIn, configNames } from '../find-config.ts';
-import { readConfig } from '../load-config.ts';
-import { safe } from '../output/safe.ts';
-import { shellWord } from '../output/shell.ts';
-import { grantOf, trustOf } from '../trust.ts';
-import { changeGrants, type Grant, readGrants, trustFile } from '../trust-file.ts';
-import { type Context, defineVerb, type Verb } from '../verb.ts';
+import { configIn, configNames } from '../config/find.ts';
+import { readConfig } from '../config/load.ts';
+import { grantOf, trustOf } from '../config/trust.ts';
+import { changeGrants, type Grant, readGrants, trustFile } from '../config/trust-file.ts';
+import type { Context } from '../context.ts';
+import { ConfigError, NotFoundError, UsageError } from '../errors/kinds.ts';
+import { safe, shellWord } from '../escape.ts';
+import { exit } from '../exit.ts';
+import { defineVerb, type Verb } from './verb.ts';
 
 export const trust: Verb = defineVerb({
   command: 'trust [dir]',

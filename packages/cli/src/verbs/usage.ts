@@ -1,6 +1,6 @@
 import { sessionUsageJson, sumJson, usageTable } from '../output/usage.ts';
-import { needSession } from '../place.ts';
-import { defineVerb, type Verb } from '../verb.ts';
+import { needSession } from '../session/place.ts';
+import { defineVerb, type Verb } from './verb.ts';
 
 export const usage: Verb = defineVerb({
   command: 'usage [name]',

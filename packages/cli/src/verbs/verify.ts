@@ -1,7 +1,7 @@
-import { exit } from '../errors.ts';
-import { needSession } from '../place.ts';
-import { type Found, verifyGraph, verifyTapes } from '../problems.ts';
-import { defineVerb, type Verb } from '../verb.ts';
+import { exit } from '../exit.ts';
+import { needSession } from '../session/place.ts';
+import { type Found, verifyGraph, verifyTapes } from '../session/problems.ts';
+import { defineVerb, type Verb } from './verb.ts';
 
 export const verify: Verb = defineVerb({
   command: 'verify [name]',

@@ -13,14 +13,15 @@ import {
   type ViewPolicy,
   view as viewOf,
 } from '@tapedeck/tape';
-import { modelOptions } from '../deck-config.ts';
-import { UsageError } from '../errors.ts';
-import { showInstructions } from '../instructions.ts';
+import type { Context } from '../context.ts';
+import { UsageError } from '../errors/kinds.ts';
+import { safe } from '../escape.ts';
+import { modelOptions } from '../options/model.ts';
 import { partText } from '../output/entry.ts';
 import { manifestLines } from '../output/manifest.ts';
-import { safe } from '../output/safe.ts';
-import { needSession, readPlace } from '../place.ts';
-import { type Context, defineVerb, type Verb } from '../verb.ts';
+import { showInstructions } from '../session/instructions.ts';
+import { needSession, readPlace } from '../session/place.ts';
+import { defineVerb, type Verb } from './verb.ts';
 
 export const view: Verb = defineVerb({
   command: 'view <place>',

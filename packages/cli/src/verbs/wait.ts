@@ -1,7 +1,7 @@
-import { exit } from '../errors.ts';
+import { exit } from '../exit.ts';
 import { printStatuses } from '../output/status.ts';
-import { needSession } from '../place.ts';
-import { defineVerb, type Verb } from '../verb.ts';
+import { needSession } from '../session/place.ts';
+import { defineVerb, type Verb } from './verb.ts';
 
 export const wait: Verb = defineVerb({
   command: 'wait <names..>',

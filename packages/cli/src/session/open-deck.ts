@@ -1,6 +1,6 @@
 import type { Deck, DeckConfig } from '@tapedeck/runtime';
 import type { SqliteTapeStore } from '@tapedeck/tape';
-import type { Context } from './verb.ts';
+import type { Context } from '../context.ts';
 
 /** Opens a deck on the store of a home, for a verb that runs sessions where it was called. The runtime is loaded here, when it is needed. */
 export async function openDeckAt(

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { realpathSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
-import { ConfigError } from './errors.ts';
-import type { Io } from './io.ts';
-import type { ConfigFile } from './load-config.ts';
+import { ConfigError } from '../errors/kinds.ts';
+import type { Io } from '../io.ts';
+import type { ConfigFile } from './load.ts';
 import { type Grant, readGrants, trustFile } from './trust-file.ts';
 
 /** What trusting a configuration file as it stands now would record. */

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import type { Argv } from 'yargs';
-import type { Context } from './verb.ts';
+import type { Context } from '../context.ts';
 
 export interface WorkspaceArgs {
   readonly workspace?: string | undefined;

@@ -8,8 +8,8 @@ import {
   type SqliteTapeStore,
   TapeError,
 } from '@tapedeck/tape';
-import { exit } from './errors.ts';
-import type { Context } from './verb.ts';
+import type { Context } from '../context.ts';
+import { exit } from '../exit.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 

@@ -1,6 +1,7 @@
 import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
-import { deckConfig, type ModelArgs } from './deck-config.ts';
-import type { Context } from './verb.ts';
+import { deckConfig } from '../config/deck.ts';
+import type { Context } from '../context.ts';
+import type { ModelArgs } from '../options/model.ts';
 
 /** Prints what a session's model would be told before the messages, were it asked now; what is left out, on stderr. */
 export async function showInstructions(

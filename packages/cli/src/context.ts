@@ -1,8 +1,7 @@
 import type { SqliteTapeStore } from '@tapedeck/tape';
-import type { ArgumentsCamelCase, Argv } from 'yargs';
+import { safe } from './escape.ts';
 import { findHome, type Home, needHome, openForReading, openForWriting } from './home.ts';
 import type { Io } from './io.ts';
-import { safe } from './output/safe.ts';
 
 /** Options of every verb. */
 export interface CommonOptions {
@@ -31,44 +30,16 @@ export interface Context {
   answer(result: { readonly json: unknown; readonly quiet?: string; readonly human: string }): Promise<void>;
   /** One line of status on stderr, unless `--quiet`. */
   status(text: string): void;
+  /** Runs another command line with the same input and output, and returns its exit code. */
+  tape(argv: readonly string[]): Promise<number>;
 }
 
-export type Group = 'Start' | 'Look' | 'Change direction' | 'Trust' | 'Other';
-
-/** What every verb tells of itself. */
-interface Described {
-  /** The grammar, as yargs reads it: `fork <parent>`. */
-  readonly command: string;
-  readonly aliases?: readonly string[];
-  readonly group: Group;
-  /** Imperative, no full stop, under 72 columns. */
-  readonly summary: string;
-  readonly detail?: string;
-  /** Options that may be given more than once. */
-  readonly lists?: readonly string[];
-  /** Commands that work as they stand, each with what it does. */
-  readonly examples: readonly (readonly [command: string, does: string])[];
-}
-
-/** One verb of the command line. */
-export interface Verb extends Described {
-  /** Declares the verb's own options. */
-  options(yargs: Argv<CommonOptions>): unknown;
-  /** Does it, with what those options parsed to, and returns the exit code. */
-  run(args: unknown, context: Context): Promise<number>;
-}
-
-/** A verb whose `run` gets the arguments that its `options` declare. */
-export function defineVerb<Options>(
-  verb: Described & {
-    options(yargs: Argv<CommonOptions>): Argv<Options>;
-    run(args: ArgumentsCamelCase<Options>, context: Context): Promise<number>;
-  },
-): Verb {
-  return { ...verb, run: (args, context) => verb.run(args as ArgumentsCamelCase<Options>, context) };
-}
-
-export function makeContext(io: Io, options: CommonOptions): Context {
+/** Context of one command line; `main` runs the command lines that it starts itself. */
+export function makeContext(
+  io: Io,
+  options: CommonOptions,
+  main: (argv: readonly string[], io: Io) => Promise<number>,
+): Context {
   const home = findHome(options.home, io);
   const during = async <T>(
     store: SqliteTapeStore,
@@ -96,5 +67,6 @@ export function makeContext(io: Io, options: CommonOptions): Context {
     status: (text) => {
       if (options.quiet !== true) io.err(`${safe(text)}\n`);
     },
+    tape: (argv) => main(argv, io),
   };
 }

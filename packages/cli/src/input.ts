@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { isObject, type Json, type JsonObject, parseJson, TapeError } from '@tapedeck/tape';
-import { UsageError } from './errors.ts';
+import { UsageError } from './errors/kinds.ts';
 import type { Io } from './io.ts';
 
 /** What `-` is read as; a file of that name is `@./-`. */

@@ -1,6 +1,6 @@
 import { lstatSync, readFileSync, statSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
-import { ConfigError } from './errors.ts';
+import { ConfigError } from '../errors/kinds.ts';
 
 /** The bytes of a configuration file, before anything of it is run. */
 export interface ConfigFile {

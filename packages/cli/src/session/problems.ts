@@ -1,6 +1,6 @@
 import type { JournalReport } from '@tapedeck/graph';
 import type { Problem, SqliteTapeStore } from '@tapedeck/tape';
-import type { Home } from './home.ts';
+import type { Home } from '../home.ts';
 
 /** One thing that is wrong, as `--json` gives it. */
 export interface Found {

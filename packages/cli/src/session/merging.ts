@@ -1,9 +1,9 @@
 import type { Application, KeptWorktree } from '@tapedeck/runtime/workspace';
 import type { Merged, MergeRequest, SqliteTapeStore } from '@tapedeck/tape';
+import type { Context } from '../context.ts';
+import { exit } from '../exit.ts';
 import { drained } from './drained.ts';
-import { exit } from './errors.ts';
 import { mergedJson, parentIsBusy, queuedJson } from './preview.ts';
-import type { Context } from './verb.ts';
 
 /** A merge as a command asks for it. */
 export interface Asked {

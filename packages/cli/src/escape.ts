@@ -16,3 +16,8 @@ export function oneLine(text: string, width: number): string {
   );
   return flat.length <= width ? flat : `${flat.slice(0, Math.max(0, width - 1)).toWellFormed()}…`;
 }
+
+/** A text as one word of a shell: names of directories may be made to do harm when a hint is pasted. */
+export function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}

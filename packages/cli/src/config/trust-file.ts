@@ -13,8 +13,8 @@ import { homedir } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isObject } from '@tapedeck/tape';
-import { ConfigError } from './errors.ts';
-import type { Io } from './io.ts';
+import { ConfigError } from '../errors/kinds.ts';
+import type { Io } from '../io.ts';
 
 /** A directory whose configuration may be run, as long as that is these bytes. */
 export interface Grant {

@@ -1,8 +1,9 @@
 import { clientCalls, type Entry, isObject, type SqliteTapeStore } from '@tapedeck/tape';
-import { exit, NotFoundError } from './errors.ts';
-import { failureLine } from './output/run.ts';
-import { safe } from './output/safe.ts';
-import type { Context } from './verb.ts';
+import type { Context } from '../context.ts';
+import { NotFoundError } from '../errors/kinds.ts';
+import { safe } from '../escape.ts';
+import { exit } from '../exit.ts';
+import { failureLine } from '../output/run.ts';
 
 /**
  * Follows the run that any process has under way, from its beginning, to its end; of a session that nobody runs, its last

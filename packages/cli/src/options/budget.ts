@@ -1,5 +1,5 @@
 import type { Budget, ForkOptions } from '@tapedeck/runtime';
-import { UsageError } from './errors.ts';
+import { UsageError } from '../errors/kinds.ts';
 
 const limits: Readonly<Record<string, keyof Budget>> = {
   steps: 'steps',

@@ -1,8 +1,8 @@
 import { lstatSync, realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-import type { Home } from './home.ts';
-import type { Io } from './io.ts';
+import type { Home } from '../home.ts';
+import type { Io } from '../io.ts';
 
 /** What a configuration file is called; of several in one directory the first is meant. */
 export const configNames = ['tape.config.mts', 'tape.config.mjs', 'tape.config.js'] as const;

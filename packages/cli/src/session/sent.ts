@@ -1,13 +1,19 @@
+/**
+ * What several verbs do with a session: find it by its name, make it, follow a run, send and wait, merge, check. These files
+ * take a `Context` and print. They may import `config`, `output`, `options` and what is below those, and know no verb.
+ */
+
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DeckConfig, Sent, Session } from '@tapedeck/runtime';
 import type { SqliteTapeStore } from '@tapedeck/tape';
+import { deckConfig } from '../config/deck.ts';
+import type { Context } from '../context.ts';
+import { exit } from '../exit.ts';
+import type { ModelArgs } from '../options/model.ts';
+import { exitOf, resultJson } from '../output/run.ts';
 import { printAll } from './background.ts';
-import { deckConfig, type ModelArgs } from './deck-config.ts';
-import { exit } from './errors.ts';
 import { openDeckAt } from './open-deck.ts';
-import { exitOf, resultJson } from './output/run.ts';
-import type { Context } from './verb.ts';
 
 /** Something that is left for a session: a message, or the answer to a call. */
 export interface Sending {

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { checkConfig, type DeckConfig, defaultLimits, SessionError } from '@tapedeck/runtime';
 import { parsePolicy, TapeError } from '@tapedeck/tape';
 import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument, type YAMLMap } from 'yaml';
-import { ConfigError } from './errors.ts';
-import type { Home } from './home.ts';
-import { decode } from './text.ts';
+import { ConfigError } from '../errors/kinds.ts';
+import type { Home } from '../home.ts';
+import { decode } from '../input.ts';
 
 /** The fields that there are, and those inside of them. */
 const fields: ReadonlyMap<string, ReadonlySet<string>> = new Map([

@@ -1,6 +1,6 @@
 import type { Deck, Run, Session } from '@tapedeck/runtime';
-import { type Ended, printRuns } from './output/run.ts';
-import type { Context } from './verb.ts';
+import type { Context } from '../context.ts';
+import { type Ended, printRuns } from '../output/run.ts';
 
 /**
  * Prints a run and those that follow, waits for the children that they have left at work in the background, which the end of

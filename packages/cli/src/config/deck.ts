@@ -1,44 +1,17 @@
+/**
+ * How the command line gets the configuration of a deck: the files in which it stands, the trust that code needs before it
+ * runs, and the order in which options, files and environment count. May import `options`, `context` and what is below them.
+ */
+
 import { existsSync } from 'node:fs';
 import { dirname, isAbsolute, resolve } from 'node:path';
 import type { DeckConfig, ModelSpec } from '@tapedeck/runtime';
-import type { Argv } from 'yargs';
-import { UsageError } from './errors.ts';
-import { findConfig } from './find-config.ts';
-import { loadConfig, readConfig } from './load-config.ts';
+import type { Context } from '../context.ts';
+import { UsageError } from '../errors/kinds.ts';
+import type { ModelArgs } from '../options/model.ts';
+import { findConfig } from './find.ts';
+import { loadConfig, readConfig } from './load.ts';
 import { needTrust } from './trust.ts';
-import type { Context } from './verb.ts';
-
-/** What the options of a verb that runs a model say. */
-export interface ModelArgs {
-  readonly model?: string | undefined;
-  /** A file, or false for none (`--no-config`). */
-  readonly config?: string | false | undefined;
-  readonly maxSteps?: number | undefined;
-}
-
-/** Declares the options of every verb that runs sessions. */
-export function runOptions<T>(y: Argv<T>): Argv<T & ModelArgs> {
-  return modelOptions(y).option('max-steps', {
-    type: 'number',
-    requiresArg: true,
-    describe: 'Model calls of a run at most (default: as configured, else 10)',
-  }) as Argv<T & ModelArgs>;
-}
-
-/** Declares the options of every verb that asks a model. */
-export function modelOptions<T>(y: Argv<T>): Argv<T & Omit<ModelArgs, 'maxSteps'>> {
-  return y
-    .option('model', {
-      type: 'string',
-      requiresArg: true,
-      describe: 'PROVIDER/MODEL or script:FILE (default: $TAPE_MODEL, else as configured)',
-    })
-    .option('config', {
-      type: 'string',
-      requiresArg: true,
-      describe: 'Configuration file (default: the nearest tape.config.mts; --no-config for none)',
-    }) as Argv<T & Omit<ModelArgs, 'maxSteps'>>;
-}
 
 /**
  * What a model is run with: the options, else `$TAPE_MODEL`, else `tape.config.mts`, else `config.yaml` of the home.
@@ -55,7 +28,7 @@ export async function deckConfig(
   if (maxSteps !== undefined && !(maxSteps >= 1))
     throw new UsageError('cannot use --max-steps: it must be a number from 1 on');
   const { mergeConfig } = await import('@tapedeck/runtime');
-  const { readHomeConfig } = await import('./home-config.ts');
+  const { readHomeConfig } = await import('./home.ts');
   const variable = io.env.TAPE_MODEL ?? '';
   const spec = model ?? (variable === '' ? undefined : variable);
   const yaml = placedIn(home.dir, readHomeConfig(home));

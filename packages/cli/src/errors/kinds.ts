@@ -1,0 +1,42 @@
+/** The command line was used wrongly: exit 2. */
+export class UsageError extends Error {
+  readonly code = 'CLI_USAGE';
+  readonly data: Readonly<Record<string, unknown>>;
+  readonly hint: string | undefined;
+
+  constructor(
+    message: string,
+    { data = {}, hint }: { data?: Readonly<Record<string, unknown>>; hint?: string } = {},
+  ) {
+    super(message);
+    this.data = data;
+    this.hint = hint;
+  }
+}
+
+/** Something a verb looked for is not there: exit 3. */
+export class NotFoundError extends Error {
+  readonly code = 'CLI_NOT_FOUND';
+  readonly data: Readonly<Record<string, unknown>>;
+
+  constructor(message: string, data: Readonly<Record<string, unknown>> = {}) {
+    super(message);
+    this.data = data;
+  }
+}
+
+/** A configuration cannot be used, or is code that nobody has allowed: exit 2. */
+export class ConfigError extends Error {
+  readonly code: 'CLI_BAD_CONFIG' | 'CLI_UNTRUSTED';
+  readonly data: Readonly<Record<string, unknown>>;
+
+  constructor(
+    code: ConfigError['code'],
+    message: string,
+    { data, cause }: { data: Readonly<Record<string, unknown>>; cause?: unknown },
+  ) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.code = code;
+    this.data = data;
+  }
+}

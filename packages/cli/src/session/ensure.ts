@@ -1,0 +1,11 @@
+import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { Context } from '../context.ts';
+
+/** Creates the session if there is none, and says so. */
+export function ensure(store: SqliteTapeStore, name: string, { status }: Context): string {
+  const found = store.find(name);
+  if (found !== undefined) return found.name;
+  const info = store.session(name);
+  if (info.created) status(`Created session ${info.name}`);
+  return info.name;
+}
