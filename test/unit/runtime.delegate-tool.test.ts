@@ -1,6 +1,6 @@
 import { delegateTool, delegationTools, type ScriptAnswer } from '@tapedeck/runtime';
 import { isObject, type SqliteTapeStore } from '@tapedeck/tape';
-import { tool } from 'ai';
+import { asSchema, tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { entryLines, scriptedDeck } from '../support/scripted.ts';
@@ -243,3 +243,12 @@ test('a child that waits for an answer does not keep its parent: the result foll
   expect(await shownTo(home.store)).toContain('It is paid.');
   expect((await main.status()).children).toBeUndefined();
 });
+
+test.each(Object.entries(delegationTools()))(
+  'the schema of %s restricts no property names, of which OpenAI’s packages would warn',
+  async (_, { inputSchema }) => {
+    const schema = JSON.stringify(await asSchema(inputSchema).jsonSchema);
+    expect(schema).toContain('"type":"object"');
+    expect(schema).not.toContain('propertyNames');
+  },
+);

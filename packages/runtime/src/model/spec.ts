@@ -63,7 +63,14 @@ async function namedModel(
     const baseURL = need(env, 'OPENAI_BASE_URL', spec);
     const apiKey = need(env, 'OPENAI_API_KEY', spec);
     const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
-    return createOpenAICompatible({ name: 'openai-compatible', baseURL, apiKey, includeUsage: true })(name);
+    return createOpenAICompatible({
+      name: 'openai-compatible',
+      baseURL,
+      apiKey,
+      includeUsage: true,
+      // Else the schema of a result is not sent, and the package warns of it on stderr.
+      supportsStructuredOutputs: true,
+    })(name);
   }
   const known = providers[provider];
   const installed = known === undefined ? undefined : await load(known.package);

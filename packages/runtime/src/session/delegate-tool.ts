@@ -18,10 +18,8 @@ const task = z.object({
     .array(z.string())
     .optional()
     .describe('Names of the tools that it may use (default: all that you may)'),
-  output_schema: z
-    .record(z.string(), z.unknown())
-    .optional()
-    .describe('JSON Schema of the result, if it has to have a form'),
+  // A record would be written with `propertyNames`, of which OpenAI's packages warn on stderr at every call.
+  output_schema: z.looseObject({}).optional().describe('JSON Schema of the result, if it has to have a form'),
 });
 
 const input = z.object({
