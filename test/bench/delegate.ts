@@ -2,6 +2,7 @@ import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Deck, openDeck } from '@tapedeck/runtime';
 import { openTapeStore, type SqliteTapeStore } from '@tapedeck/tape';
+import { countingStore } from '../support/counting-store.ts';
 import { gather } from './measure.ts';
 import { longSize, tapeOf } from './stores.ts';
 import { grouped } from './table.ts';
@@ -9,7 +10,32 @@ import { type Bench, compared, counted, type Row } from './topic.ts';
 
 /** Delegations with scripted models: what each child costs must not depend on how many there are, nor on what came before. */
 export async function delegate(bench: Bench): Promise<Row[]> {
-  return [...(await many(bench)), ...(await longParent(bench)), ...(await together(bench)), ...chain(bench)];
+  return [
+    ...(await many(bench)),
+    ...(await longParent(bench)),
+    ...(await together(bench)),
+    ...(await calls(bench)),
+    ...chain(bench),
+  ];
+}
+
+/** What a delegated child with one model call asks of the store. */
+async function calls(bench: Bench): Promise<Row[]> {
+  await using own = openTapeStore(join(bench.dir, 'delegate-calls.db'), { durability: 'fast' });
+  const { store, calls: made } = countingStore(own);
+  await using deck = await openDeck({ store, model: scriptIn(bench) });
+  const parent = await deck.session('main');
+  made.length = 0;
+  await parent.delegate({ task: 'Task' });
+  await deck.idle();
+  return [
+    counted(made.length, 20, {
+      work: 'store calls of a delegated child with one model call',
+      against: 'a budget of 20 calls',
+      unit: 'calls',
+      goal: { most: 1 },
+    }),
+  ];
 }
 
 function scriptIn(bench: Bench): string {

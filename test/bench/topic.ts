@@ -1,7 +1,7 @@
 import type { Sample } from './measure.ts';
 import { median, ratioOf } from './measure.ts';
 
-export type Unit = 'µs' | 'ms' | 'bytes' | 'MB' | '/s' | 'share' | 'entries';
+export type Unit = 'µs' | 'ms' | 'bytes' | 'MB' | '/s' | 'share' | 'entries' | 'calls';
 
 /** One line of the table. */
 export interface Row {

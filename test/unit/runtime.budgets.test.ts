@@ -58,7 +58,7 @@ test('a child is halted when its time is over, in the midst of a call, and what 
   await using home = await scriptedDeck(slow, { tools: { step }, store: openTapeStore(':memory:') });
   const main = await home.deck.session('main');
   const [outcome] = await main.delegate({ task: 'Go', name: 'kid', budget: { timeMs: 150 } });
-  expect(outcome).toMatchObject({ status: 'halted', text: "the time of 'kid' is over" });
+  expect(outcome).toMatchObject({ status: 'halted', text: "Halted: the time of 'kid' is over" });
   expect(haltOf(home.store, 'kid')).toMatchObject({ limit: 'time' });
 });
 

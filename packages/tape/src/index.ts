@@ -83,7 +83,7 @@ export {
 export type { Intention } from './lineage/outbox.ts';
 export type { LineageQuery } from './lineage/read.ts';
 export { mergeCharsMax } from './merge/block.ts';
-export { assistantText, type Collected } from './merge/collect.ts';
+export { assistantText, type Collected, resultRefused } from './merge/collect.ts';
 export type { Conflict, ConflictReport } from './merge/conflicts.ts';
 export type { MergeDraft, MergeRequest, MergeStrategy } from './merge/plan.ts';
 export type { Merged } from './merge/receipt.ts';

@@ -108,7 +108,7 @@ export async function openDeck(options: DeckOptions): Promise<Deck> {
         run,
         ...(workspace !== undefined && { workspace }),
       }) satisfies ToolContext,
-    onServed: async (id) => await deliverUnattended(parts, id),
+    onServed: async (session) => await deliverUnattended(parts, session),
     child: (info, options) => new Child(parts, info, options),
     calling: callQueues(limitsOf(config).concurrentCalls),
     config,

@@ -1,12 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { SessionInfo } from '@tapedeck/tape';
+import { note, type SessionInfo } from '@tapedeck/tape';
 import PQueue from 'p-queue';
 import { runPoint } from '../crash-point.ts';
 import { messageOf, SessionError } from '../errors.ts';
+import { recordFailure } from '../merge/failure.ts';
 import { childIsBusy } from '../merge/merge.ts';
-import { toldBy } from '../merge/outcome.ts';
+import { resultOf } from '../merge/outcome.ts';
 import { settleParent } from '../merge/settle-parent.ts';
 import { EventLog } from '../stream/event-log.ts';
+import { lineOf } from '../terms/terms.ts';
 import { type Delivered, deliver } from './deliver.ts';
 import { depthOf } from './fork-limits.ts';
 import {
@@ -26,6 +28,8 @@ const pollMs = 50;
 interface Forked {
   readonly child: Delegator;
   readonly task: DelegateTask;
+  /** How many forks for work lie between the child and its root. */
+  readonly depth: number;
 }
 
 /**
@@ -97,10 +101,10 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
     await this.#needAll();
     const forked: Forked[] = [];
     for (const task of tasks) {
-      const child = await this.#childFor(task);
-      this.#children.push(child.name);
-      this.#events.push({ type: 'child-forked', session: child.name, task: task.task });
-      forked.push({ child, task });
+      const one = await this.#childFor(task);
+      this.#children.push(one.child.name);
+      this.#events.push({ type: 'child-forked', session: one.child.name, task: task.task });
+      forked.push(one);
     }
     this.#forked.resolve(this.#children);
     const queue = new PQueue({ concurrency: options.concurrency ?? 4 });
@@ -152,32 +156,37 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
     return info;
   }
 
-  async #childFor(task: DelegateTask): Promise<Delegator> {
+  async #childFor(task: DelegateTask): Promise<Forked> {
+    const { store } = this.#parts;
     const { options } = this.#asked;
     const { by } = options;
     const parent = await this.#parent.info();
-    if (task.resume !== undefined)
-      return this.#parts.child(await this.#resumed(parent, task.resume), { onUnmerged: 'keep' });
+    if (task.resume !== undefined) {
+      const resumed = await this.#resumed(parent, task.resume);
+      const child = this.#parts.child(resumed, { onUnmerged: 'keep' });
+      return { child, task, depth: depthOf(await lineOf(store, await this.#parts.worker(resumed).facts(resumed))) };
+    }
     const fork = forkOptions(task, options, by?.blocking === true);
-    const { info, directory } = await spawn(this.#parts, parent, { options: fork, by });
-    return this.#parts.child(info, { ...fork, directory, onUnmerged: 'keep' });
+    const { info, depth, directory } = await spawn(this.#parts, parent, { options: fork, by });
+    return { child: this.#parts.child(info, { ...fork, directory, onUnmerged: 'keep' }), task, depth };
   }
 
   /** Has a child run by the deck's engine, and waits until it has ended. */
-  async #run({ child, task }: Forked): Promise<RunEnd> {
-    const { jobs, engine, store } = this.#parts;
+  async #run(forked: Forked): Promise<RunEnd> {
+    const { child, task, depth } = forked;
+    const { jobs, engine } = this.#parts;
     // One child asked for twice, by its key, is started once: who asks again waits for the same end.
     const started = jobs.get(child.name);
     if (started !== undefined) return await started.end;
     const { promise: end, resolve } = Promise.withResolvers<RunEnd>();
     const run = async (cancelled: AbortSignal) => {
-      resolve(await this.#runOne({ child, task }, AbortSignal.any([this.#signal, cancelled])));
+      resolve(await this.#runOne(forked, AbortSignal.any([this.#signal, cancelled])));
     };
     jobs.set(child.name, { run, end });
     await engine.start({
       id: child.name,
       parent: this.#parent.name,
-      depth: await depthOf(store, await child.info()),
+      depth,
       ...(task.priority !== undefined && { priority: task.priority }),
     });
     runPoint('child/started');
@@ -215,14 +224,10 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
   }
 
   async #bringHome({ child }: Forked, run: RunEnd): Promise<ChildOutcome> {
+    const { store } = this.#parts;
+    if (run.broken === true) await this.#recordBroken(await child.info(), run);
     const info = await child.info();
-    const told = await toldBy(this.#parts.store, info);
-    const ended = {
-      session: child.name,
-      usage: run.usage,
-      text: told.text,
-      ...(told.value !== undefined && typeof told.value !== 'string' && { output: told.value }),
-    };
+    const ended = { session: child.name, usage: run.usage, ...(await resultOf(store, info)) };
     if (run.waits === true || run.closed === true) {
       const error = run.error ?? `cannot merge '${child.name}' yet: it waits for an answer`;
       return { ...ended, status: 'running', merged: undefined, error };
@@ -233,16 +238,28 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
     try {
       const { merged, fault } = await this.#deliver(info, run);
       if (merged !== undefined) this.#events.push({ type: 'child-merged', session: child.name, merged });
-      const error = run.error ?? fault;
-      return {
-        ...ended,
-        // As its parent was told.
-        status: fault === undefined ? status : 'failed',
-        merged,
-        ...(error !== undefined && { error }),
-      };
+      // A result that could not be used is one no longer.
+      if (fault !== undefined)
+        return {
+          session: child.name,
+          usage: run.usage,
+          ...(await resultOf(store, info)),
+          status: 'failed',
+          merged,
+          error: run.error ?? fault,
+        };
+      return { ...ended, status, merged, ...(run.error !== undefined && { error: run.error }) };
     } catch (error) {
       return { ...ended, status, merged: undefined, error: messageOf(error) };
+    }
+  }
+
+  /** A run that could not start or be recorded left no end on the child's tape. */
+  async #recordBroken(info: SessionInfo, { error: message = 'unknown' }: RunEnd): Promise<void> {
+    try {
+      await recordFailure(this.#parts.store, info, note('run/error', { message }));
+    } catch {
+      // The merge is made by force, and says that the child failed.
     }
   }
 
@@ -251,14 +268,7 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
     const { strategy, onConflict, at, by } = this.#asked.options;
     const { closing } = this.#parts;
     const broken =
-      run.broken === true
-        ? ({
-            status: 'failed',
-            text: `Error: ${run.error ?? 'unknown'}`,
-            force: true,
-            strategy: 'result',
-          } as const)
-        : {};
+      run.broken === true ? ({ status: 'failed', force: true, strategy: 'result' } as const) : {};
     for (;;) {
       try {
         return await deliver(this.#parts, info, {

@@ -1,10 +1,11 @@
-import { type Merged, type SessionInfo, TapeError } from '@tapedeck/tape';
+import { type Merged, note, resultRefused, type SessionInfo, TapeError } from '@tapedeck/tape';
 import { runPoint } from '../crash-point.ts';
 import { SessionError } from '../errors.ts';
+import { recordFailure } from '../merge/failure.ts';
 import { type MergeOptions, mergeChild, postMerge, settleChild, type Waiting } from '../merge/merge.ts';
 import { isAwaited, isEnded, isTold } from '../merge/spawn-calls.ts';
 import type { RunOptions } from '../run/options.ts';
-import { forkTermsOf } from '../terms/terms.ts';
+import type { SessionFacts } from '../terms/terms.ts';
 import { closeWorktree } from '../workspace/close.ts';
 import type { DelegationParts } from './parts.ts';
 
@@ -36,17 +37,19 @@ export async function deliver(
 ): Promise<Delivered> {
   const { store } = parts;
   runPoint('child/before-merge');
+  const { origin } = await parts.worker(child).facts(child);
   if (answered === true) {
     // The call is open, so that nothing can be merged: it is left for the moment when the call has its result.
-    await settleChild(store, child.id);
-    await closeWorktree(parts, child.id);
-    await postMerge(store, child.id, { context: false, at: 'step' });
+    await settleChild(store, child);
+    if (origin.worktree !== undefined) await closeWorktree(parts, child.id);
+    await postMerge(store, child, { context: false, at: 'step' });
     runPoint('child/posted');
     return { merged: undefined };
   }
   if (answered === undefined && (await isAwaited(store, child))) return { merged: undefined };
-  const before = await store.merged(child.id);
-  const delivered = before === undefined ? await mergeNow(parts, child, given) : { merged: before };
+  const before = child.delivery === undefined ? undefined : await store.merged(child.id);
+  const delivered =
+    before === undefined ? await mergeNow(parts, { info: child, origin }, given) : { merged: before };
   runPoint('child/merged');
   if (child.deliver === 'merge+turn' && wakes) await wake(parts, child);
   return delivered;
@@ -54,11 +57,12 @@ export async function deliver(
 
 async function mergeNow(
   parts: DelegationParts,
-  child: SessionInfo,
+  facts: SessionFacts,
   given: MergeOptions & Waiting,
 ): Promise<Delivered> {
   const { store } = parts;
-  const { strategy } = (await forkTermsOf(store, child)).terms;
+  const { info: child, origin } = facts;
+  const { strategy } = origin.terms;
   const request: MergeOptions & Waiting = {
     // A child that failed has no result in a form; its parent learns that it failed.
     ...(strategy !== undefined && (child.task === 'completed' || strategy === 'summary') && { strategy }),
@@ -67,7 +71,7 @@ async function mergeNow(
     ...given,
   };
   try {
-    return await orFailure(parts, child, request);
+    return await orFailure(parts, facts, request);
   } catch (error) {
     // Somebody else was quicker, with words of their own.
     const merged =
@@ -80,16 +84,18 @@ async function mergeNow(
 /** A result that cannot be used is told as a failure: a parent does not wait for ever for a better one. */
 async function orFailure(
   parts: DelegationParts,
-  child: SessionInfo,
+  child: SessionFacts,
   request: MergeOptions & Waiting,
 ): Promise<Delivered> {
   try {
-    return { merged: await mergeChild(parts, child.id, request) };
+    return { merged: await mergeChild(parts, child, request) };
   } catch (error) {
     if (!(error instanceof SessionError) || error.code !== 'SESSION_BAD_RESULT') throw error;
-    const text = `Error: ${error.message}`;
-    const told = { ...request, strategy: 'result', status: 'failed', text } as const;
-    return { merged: await mergeChild(parts, child.id, told), fault: error.message };
+    const { message } = error;
+    await recordFailure(parts.store, child.info, note(resultRefused, { message }));
+    const { info } = await parts.worker(child.info).facts();
+    const merged = await mergeChild(parts, { ...child, info }, { ...request, strategy: 'result' });
+    return { merged, fault: message };
   }
 }
 
@@ -115,11 +121,14 @@ export async function wake(
  * Brings home what a run of a delegated child came to that nobody here waits for: one that was gone on with by an answer to a
  * call, or by hand.
  */
-export async function deliverUnattended(parts: DelegationParts, id: string): Promise<void> {
+export async function deliverUnattended(
+  parts: DelegationParts,
+  { id, name }: { readonly id: string; readonly name: string },
+): Promise<void> {
   try {
+    if (parts.jobs.has(name)) return;
     const info = await parts.store.find(id);
     if (info?.deliver === undefined || info.delivery !== undefined || !isEnded(info)) return;
-    if (parts.jobs.has(info.name)) return;
     await deliver(parts, info, { waitMs: 0 });
   } catch {
     // What could not be merged now is in the parent's inbox, or is found by audit and recovery.

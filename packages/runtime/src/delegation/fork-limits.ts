@@ -3,7 +3,7 @@ import { limitsOf } from '../config/config.ts';
 import type { Shared } from '../config/shared.ts';
 import { SessionError } from '../errors.ts';
 import { isTreeBounded, needRoom } from '../terms/budget.ts';
-import { type Budget, isBranch, parentOf } from '../terms/terms.ts';
+import { type Budget, isBranch, type Line } from '../terms/terms.ts';
 
 /** What limits look at of a fork that is asked for. */
 export interface LimitedFork {
@@ -23,17 +23,9 @@ export interface Budgets {
  * The budgets of a child: those that it is forked with, else the deck's. Where a session above it bounds all under it, the deck
  * gives it no bound of that sort: that one holds.
  */
-export async function budgetsOf(
-  { store, config }: Shared,
-  parent: SessionInfo,
-  fork: LimitedFork,
-): Promise<Budgets> {
+export function budgetsOf({ config }: Pick<Shared, 'config'>, parent: Line, fork: LimitedFork): Budgets {
   const budget = fork.budget ?? config.budget?.child;
-  const treeBudget =
-    fork.treeBudget ??
-    (config.budget?.tree === undefined || (await isTreeBounded(store, parent))
-      ? undefined
-      : config.budget.tree);
+  const treeBudget = fork.treeBudget ?? (isTreeBounded(parent) ? undefined : config.budget?.tree);
   return {
     ...(budget !== undefined && { budget }),
     ...(treeBudget !== undefined && { treeBudget }),
@@ -43,17 +35,15 @@ export async function budgetsOf(
 /**
  * Refuses forks of a session that cannot all be made: for the limits of the deck, or for what is left of the budgets above.
  * Children that are there already, by their keys, are no forks.
+ * @param line the line of the session that forks
  * @throws SESSION_LIMIT, SESSION_BAD_INPUT
  */
-export async function needAllowed(
-  parts: Shared,
-  parent: SessionInfo,
-  forks: readonly LimitedFork[],
-): Promise<void> {
+export async function needAllowed(parts: Shared, line: Line, forks: readonly LimitedFork[]): Promise<void> {
+  const [{ info: parent }] = line;
   const wanted: Budget[] = [];
   const keys = new Set<string>();
   for (const fork of forks) {
-    const budgets = await budgetsOf(parts, parent, fork);
+    const budgets = budgetsOf(parts, line, fork);
     for (const one of Object.values(budgets)) checkBudget(parts, parent.name, one);
     if (await isKnown(parts, parent, fork)) continue;
     // One key is one child, however often it is asked for.
@@ -62,9 +52,9 @@ export async function needAllowed(
     wanted.push(budgets.treeBudget ?? budgets.budget ?? {});
   }
   if (wanted.length === 0) return;
-  await needDepth(parts, parent);
+  needDepth(parts, parent.name, line);
   await needBreadth(parts, parent, wanted.length);
-  await needRoom(parts.store, parent, wanted);
+  await needRoom(parts.store, line, wanted);
 }
 
 /** A child that is there already is not another one. */
@@ -74,14 +64,14 @@ async function isKnown({ store }: Shared, parent: SessionInfo, { key, name }: Li
   return (await store.find(childName(parent, key)))?.parentId === parent.id;
 }
 
-async function needDepth({ store, config }: Shared, parent: SessionInfo): Promise<void> {
+function needDepth({ config }: Shared, parent: string, line: Line): void {
   const { maxDepth } = limitsOf(config);
-  const depth = (await depthOf(store, parent)) + 1;
+  const depth = depthOf(line) + 1;
   if (depth <= maxDepth) return;
   throw new SessionError(
     'SESSION_LIMIT',
-    `cannot fork '${parent.name}': its child would be ${depth} forks deep, and the limit is ${maxDepth}`,
-    { data: { session: parent.name, limit: 'maxDepth', depth } },
+    `cannot fork '${parent}': its child would be ${depth} forks deep, and the limit is ${maxDepth}`,
+    { data: { session: parent, limit: 'maxDepth', depth } },
   );
 }
 
@@ -119,9 +109,6 @@ function checkBudget({ config }: Shared, session: string, budget: Budget): void 
 }
 
 /** How many forks for work lie between a session and its root: a branch is as deep as its parent. */
-export async function depthOf(store: Shared['store'], session: SessionInfo): Promise<number> {
-  let depth = 0;
-  for (let at: SessionInfo | undefined = session; at !== undefined; at = await parentOf(store, at))
-    if (at.parentId !== undefined && !isBranch(at)) depth += 1;
-  return depth;
+export function depthOf(line: Line): number {
+  return line.filter(({ info }) => info.parentId !== undefined && !isBranch(info)).length;
 }

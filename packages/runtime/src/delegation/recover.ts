@@ -9,6 +9,7 @@ import { needModel } from '../model/model.ts';
 import { type ModelSpec, resolveModel } from '../model/spec.ts';
 import { endOnTape } from '../run/end-on-tape.ts';
 import { wasInterrupted } from '../run/interrupted.ts';
+import { factsOf } from '../terms/terms.ts';
 import { openBatch } from '../tools/open-batch.ts';
 import { closeOrphans } from '../tools/orphans.ts';
 import { releaseLeftWorktrees } from '../workspace/release.ts';
@@ -183,7 +184,7 @@ async function needUsableModel(
 ): Promise<void> {
   const spec = given ?? config.model;
   for (const info of left) {
-    if (isEnded(info) || (await endOnTape(store, info)) !== undefined) continue;
+    if (isEnded(info) || (await endOnTape(store, await factsOf(store, info))) !== undefined) continue;
     if (spec === undefined)
       throw new SessionError(
         'SESSION_NO_MODEL',
@@ -197,14 +198,14 @@ async function needUsableModel(
 
 /** Brings a child to its end, if it has not come to it. */
 async function end(
-  { store, newId }: DelegationParts,
+  { store, newId, worker }: DelegationParts,
   child: Delegator,
   { abort = false, model, signal }: RecoverOptions,
 ): Promise<'resumed' | 'aborted' | 'waiting' | undefined> {
   const before = await child.info();
   if (isEnded(before)) return undefined;
   // What has come to its end needs no model to say so.
-  if (!abort && (await endOnTape(store, before)) === undefined) {
+  if (!abort && (await endOnTape(store, await worker(child).facts(before))) === undefined) {
     try {
       const { finish } = await child.run(undefined, {
         unlessEnded: true,
@@ -223,7 +224,7 @@ async function end(
     // Nobody ends it now but we; what the tape says of its end was true before anyone asked for another.
     const info = await child.info();
     if (isEnded(info)) return undefined;
-    const reached = await endOnTape(store, info);
+    const reached = await endOnTape(store, await worker(child).facts(info));
     // Somebody has gone on with it meanwhile.
     if (reached === undefined && !abort) return undefined;
     await closeOrphans(store, child.id, { hold: held });

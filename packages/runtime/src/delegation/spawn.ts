@@ -9,10 +9,18 @@ import { runPoint } from '../crash-point.ts';
 import { SessionError } from '../errors.ts';
 import type { ModelSpec } from '../model/spec.ts';
 import { instructionsOf } from '../run/instructions.ts';
-import { carriedModel } from '../terms/carried-model.ts';
-import type { Budget, Settings, Terms } from '../terms/terms.ts';
+import { modelCarried } from '../terms/carried-model.ts';
+import {
+  type Budget,
+  factsOf,
+  type Line,
+  lineOf,
+  type SessionFacts,
+  type Settings,
+  type Terms,
+} from '../terms/terms.ts';
 import { openWorktree, type WorkspaceOptions, withWorktree } from '../workspace/open.ts';
-import { budgetsOf, needAllowed } from './fork-limits.ts';
+import { budgetsOf, depthOf, needAllowed } from './fork-limits.ts';
 import type { ChildOptions, DelegationParts } from './parts.ts';
 
 /** The form of a result: an AI SDK `Output.object({ schema })`, or anything else that tells its JSON Schema in the same way. */
@@ -59,6 +67,8 @@ export interface ForkOptions
 /** A child that was forked, and the directory of its worktree, if it has one. */
 export interface Spawned {
   readonly info: SessionInfo;
+  /** How many forks for work lie between it and its root. */
+  readonly depth: number;
   readonly directory: string | undefined;
 }
 
@@ -79,12 +89,15 @@ interface Asked {
  * @throws SESSION_LIMIT, SESSION_BAD_INPUT, and what forking throws, before anything is written
  */
 export async function spawn(parts: DelegationParts, parent: SessionInfo, asked: Asked): Promise<Spawned> {
-  await needAllowed(parts, parent, [asked.options]);
-  const forked = await parts.store.fork(parent.id, await requestFor(parts, parent, asked));
+  const line = await lineOf(parts.store, await factsOf(parts.store, parent));
+  await needAllowed(parts, line, [asked.options]);
+  const request = await requestFor(parts, line, asked);
+  const forked = await parts.store.fork(parent.id, request);
   runPoint('spawn/forked');
   const info = await parts.store.find(forked.id);
   if (info === undefined) throw new TypeError('a child that was forked exists');
-  return { info, directory: await openWorktree(parts, info.id) };
+  const directory = request.worktree === undefined ? undefined : await openWorktree(parts, info.id);
+  return { info, depth: depthOf(line) + 1, directory };
 }
 
 /**
@@ -96,14 +109,15 @@ export async function needForks(
   parent: SessionInfo,
   forks: readonly Asked[],
 ): Promise<void> {
+  const line = await lineOf(parts.store, await factsOf(parts.store, parent));
   await needAllowed(
     parts,
-    parent,
+    line,
     forks.map(({ options }) => options),
   );
   const names = new Set<string>();
   for (const fork of forks) {
-    await parts.store.previewFork(parent.id, await requestFor(parts, parent, fork));
+    await parts.store.previewFork(parent.id, await requestFor(parts, line, fork));
     const { key, name } = fork.options;
     if (name === undefined || key !== undefined) continue;
     if (names.has(name))
@@ -114,13 +128,10 @@ export async function needForks(
   }
 }
 
-async function requestFor(
-  parts: DelegationParts,
-  parent: SessionInfo,
-  { options, by }: Asked,
-): Promise<ForkRequest> {
+async function requestFor(parts: DelegationParts, line: Line, { options, by }: Asked): Promise<ForkRequest> {
+  const [parent] = line;
   const { context, fresh, instructions, model, tools, output, onUnmerged, strategy, ...request } = options;
-  const budgets = await budgetsOf(parts, parent, options);
+  const budgets = budgetsOf(parts, line, options);
   const isFresh = fresh === true || context === 'fresh';
   const isPart = isFresh || request.since !== undefined || typeof context === 'object';
   const settings = await settingsFor(parts, parent, { isPart, instructions, model, tools });
@@ -142,7 +153,7 @@ async function requestFor(
     ...(schema !== undefined && { output: schema }),
   };
   const { workspace, repository, ...where } = place;
-  const worktree = await withWorktree(parts, parent.name, {
+  const worktree = await withWorktree(parts, parent.info.name, {
     ...(workspace !== undefined && { workspace }),
     ...(repository !== undefined && { repository }),
   });
@@ -160,7 +171,7 @@ async function requestFor(
 
 async function settingsFor(
   parts: DelegationParts,
-  parent: SessionInfo,
+  parent: SessionFacts,
   {
     isPart,
     instructions,
@@ -168,11 +179,10 @@ async function settingsFor(
     tools,
   }: { [K in 'instructions' | 'model' | 'tools']: ForkOptions[K] | undefined } & { isPart: boolean },
 ): Promise<Settings> {
-  const running = parts.worker(parent).job?.options;
-  const told = instructions ?? (isPart ? workerInstructions : await toldTo(parts, parent));
+  const running = parts.worker(parent.info).job?.options;
+  const told = instructions ?? (isPart ? workerInstructions : await toldTo(parts, parent.info));
   // What it inherits names the parent's model, unless it inherits nothing that does.
-  const named =
-    model ?? (isPart ? (running?.model ?? (await carriedModel(parts.store, parent.id))) : undefined);
+  const named = model ?? (isPart ? (running?.model ?? (await modelCarried(parts.store, parent))) : undefined);
   return {
     ...(told !== undefined && { instructions: told }),
     ...(typeof named === 'string' && { model: named }),

@@ -1,7 +1,7 @@
 import type { Forked, JsonObject, Point, SessionInfo, TapeStore } from '@tapedeck/tape';
 import { asBusySession } from '../lease/hold.ts';
 import { carriedModel } from '../terms/carried-model.ts';
-import { forkTermsOf } from '../terms/terms.ts';
+import { originOf } from '../terms/terms.ts';
 
 /** What a branch is made with. What is left out is as its parent has it. */
 export interface BranchOptions {
@@ -23,7 +23,7 @@ export interface BranchOptions {
 
 /** The facts about a branch that were given with it and with those above it. */
 export async function metadataOf(store: TapeStore, info: SessionInfo): Promise<JsonObject> {
-  return (await forkTermsOf(store, info)).settings.metadata ?? {};
+  return (await originOf(store, info)).settings.metadata ?? {};
 }
 
 /**

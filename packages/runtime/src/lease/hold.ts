@@ -49,7 +49,8 @@ export async function hold(
     readonly act?: string;
   },
 ): Promise<Hold> {
-  let seen = await store.changes();
+  // The first poll looks in any case.
+  let seen: number | undefined;
   let lease = await acquire(store, ref, { owner, act });
   const lost = new AbortController();
   // The beat also runs while a model call is awaited, and does not keep a process alive by itself.

@@ -23,9 +23,9 @@ export async function answerSpawns(
     if (toolOf(tools, call.toolName)?.safeToRepeat === true) continue;
     const answer = await spawnAnswer(store, parent, call);
     if (answer === undefined) continue;
-    for (const { id } of answer.told) {
-      await settleChild(store, id);
-      await postMerge(store, id, { context: false, at: 'step' });
+    for (const child of answer.told) {
+      await settleChild(store, child);
+      await postMerge(store, child, { context: false, at: 'step' });
     }
     await store.append(session, [answer.result], { lease: hold.lease });
   }

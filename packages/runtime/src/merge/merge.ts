@@ -10,6 +10,7 @@ import {
 import type { Shared } from '../config/shared.ts';
 import { SessionError } from '../errors.ts';
 import { hold } from '../lease/hold.ts';
+import type { SessionFacts } from '../terms/terms.ts';
 import { closeOrphans } from '../tools/orphans.ts';
 import { closeWorktree } from '../workspace/close.ts';
 import { releaseWorktree } from '../workspace/release.ts';
@@ -39,20 +40,22 @@ const pollsPerLook = 20;
  */
 export async function mergeChild(
   parts: Shared,
-  child: string,
+  child: SessionFacts,
   { waitMs = Number.POSITIVE_INFINITY, signal, whileWaiting, ...options }: MergeOptions & Waiting = {},
 ): Promise<Merged> {
   const { store } = parts;
-  await settleChild(store, child);
-  await closeWorktree(parts, child, worktreeOptions(options));
-  const before = await repeated(store, child, options);
-  if (before !== undefined) {
-    await releaseWorktree(parts, child);
-    return before;
-  }
-  const request = await requestOf(parts, child, { ...options, ...(signal !== undefined && { signal }) });
-  const merged = await mergeOrPost(store, child, { request, waitMs, signal, whileWaiting });
-  await releaseWorktree(parts, child);
+  const { info, origin } = child;
+  await settleChild(store, info);
+  if (origin.worktree !== undefined) await closeWorktree(parts, info.id, worktreeOptions(options));
+  const merged =
+    (await repeated(store, info, options)) ??
+    (await mergeOrPost(store, info, {
+      request: await requestOf(parts, child, { ...options, ...(signal !== undefined && { signal }) }),
+      waitMs,
+      signal,
+      whileWaiting,
+    }));
+  if (origin.worktree !== undefined) await releaseWorktree(parts, info.id);
   return merged;
 }
 
@@ -69,7 +72,7 @@ function worktreeOptions({
 
 async function mergeOrPost(
   store: TapeStore,
-  child: string,
+  child: SessionInfo,
   {
     request,
     waitMs,
@@ -90,7 +93,7 @@ async function mergeOrPost(
     try {
       // Once the owner has done it, merging again finds the receipt.
       if (posted === undefined || !(await waiting(store, child, posted, request)))
-        return await store.merge(child, request);
+        return await store.merge(child.id, request);
     } catch (error) {
       if (!parentIsBusy(error)) throw error;
       posted ??= (await postMerge(store, child, request)).id;
@@ -98,9 +101,9 @@ async function mergeOrPost(
     if (performance.now() >= deadline)
       throw new SessionError(
         'SESSION_MERGE_WAITING',
-        `cannot merge '${child}' yet: its parent is being written, or has calls without a result`,
+        `cannot merge '${child.name}' yet: its parent is being written, or has calls without a result`,
         {
-          data: { child, queued: posted },
+          data: { child: child.name, queued: posted },
         },
       );
     await sleep(Math.min(pollMs, Math.max(1, deadline - performance.now())), undefined, { signal });
@@ -113,26 +116,28 @@ async function mergeOrPost(
  */
 export async function mergeChildren(
   parts: Shared,
-  children: readonly string[],
+  children: readonly SessionFacts[],
   { waitMs = Number.POSITIVE_INFINITY, signal, ...options }: MergeOptions = {},
 ): Promise<readonly Merged[]> {
   const { store } = parts;
   const drafts: (MergeRequest & { child: string })[] = [];
   for (const child of children) {
-    await settleChild(store, child);
-    await closeWorktree(parts, child, worktreeOptions(options));
-    const done = await repeated(store, child, options);
+    const { info, origin } = child;
+    await settleChild(store, info);
+    if (origin.worktree !== undefined) await closeWorktree(parts, info.id, worktreeOptions(options));
+    const done = await repeated(store, info, options);
     const request =
       done === undefined
         ? await requestOf(parts, child, { ...options, ...(signal !== undefined && { signal }) })
         : {};
-    drafts.push({ ...request, child });
+    drafts.push({ ...request, child: info.id });
   }
   for (const deadline = performance.now() + waitMs; ; ) {
     signal?.throwIfAborted();
     try {
       const merged = await store.mergeAll(drafts);
-      for (const child of children) await releaseWorktree(parts, child);
+      for (const { info, origin } of children)
+        if (origin.worktree !== undefined) await releaseWorktree(parts, info.id);
       return merged;
     } catch (error) {
       if (!parentIsBusy(error)) throw error;
@@ -141,7 +146,7 @@ export async function mergeChildren(
       throw new SessionError(
         'SESSION_MERGE_WAITING',
         `cannot merge ${children.length} children yet: their parent is being written, or has calls without a result`,
-        { data: { children } },
+        { data: { children: children.map(({ info }) => info.name) } },
       );
     await sleep(pollMs, undefined, { signal });
   }
@@ -150,20 +155,21 @@ export async function mergeChildren(
 /** The receipt, where there is one already: nothing is written anew for it. */
 async function repeated(
   store: TapeStore,
-  child: string,
+  { id, delivery }: SessionInfo,
   { strategy, pick: _, model: __, ...request }: Omit<MergeOptions, 'waitMs' | 'signal'>,
 ): Promise<Merged | undefined> {
-  return await store.merged(child, { ...request, ...(typeof strategy === 'string' && { strategy }) });
+  if (delivery === undefined) return undefined;
+  return await store.merged(id, { ...request, ...(typeof strategy === 'string' && { strategy }) });
 }
 
 async function requestOf(
   parts: Shared,
-  child: string,
+  child: SessionFacts,
   { strategy, pick, model, signal, ...request }: Omit<MergeOptions, 'waitMs'>,
 ): Promise<MergeRequest> {
   const named = typeof strategy === 'string' ? { strategy } : {};
   if (request.text !== undefined || strategy === undefined) return { ...request, ...named };
-  const written = await writeText(parts, await needChild(parts.store, child), {
+  const written = await writeText(parts, child, {
     strategy,
     ...(pick !== undefined && { pick }),
     ...(model !== undefined && { model }),
@@ -172,18 +178,9 @@ async function requestOf(
   return { ...request, ...named, ...written };
 }
 
-async function needChild(store: TapeStore, child: string): Promise<SessionInfo> {
-  // Resolving, unlike finding, throws when there is no such session.
-  await store.resolve(child, 'head');
-  const info = await store.find(child);
-  if (info === undefined) throw new TypeError('a session that resolves exists');
-  return info;
-}
-
 /** The calls that an abort or the end of its time left open in a child get their results now: nothing of it is going to be run. */
-export async function settleChild(store: TapeStore, child: string): Promise<void> {
-  const info = await store.find(child);
-  if (info === undefined || info.settled === info.head) return;
+export async function settleChild(store: TapeStore, info: SessionInfo): Promise<void> {
+  if (info.settled === info.head) return;
   const why = endedBy[info.task ?? ''];
   if (why === undefined) return;
   const held = await hold(store, info.id, { owner: processOwner(`merge:${info.id}`) });
@@ -213,14 +210,15 @@ export function childIsBusy(error: unknown): boolean {
 /** Leaves a merge in the inbox of the parent: whoever writes the parent does it at a settled point. */
 export async function postMerge(
   store: TapeStore,
-  child: string,
+  child: SessionInfo,
   request: MergeRequest,
 ): Promise<{ id: string }> {
-  const info = await store.find(child);
-  const key = `merge:${info?.id}:${info?.headHash}`;
-  const parent = await parentNameOf(store, child, request);
+  // What settling it or closing its worktree wrote belongs to what is merged.
+  const { id, headHash } = (await store.find(child.id)) ?? child;
+  const key = `merge:${id}:${headHash}`;
+  const parent = targetOf(child, request);
   try {
-    const body = { type: 'merge', draft: { ...request, child } } as const;
+    const body = { type: 'merge', draft: { ...request, child: id } } as const;
     return await store.post(parent, { body, source: 'agent', key });
   } catch (error) {
     if (!(error instanceof TapeError) || error.code !== 'TAPE_KEY_CONFLICT') throw error;
@@ -231,12 +229,17 @@ export async function postMerge(
 }
 
 /** Whether the posted merge is still in the inbox, after trying to do it in the owner's place. */
-async function waiting(store: TapeStore, child: string, id: string, request: MergeRequest): Promise<boolean> {
-  const parent = await parentNameOf(store, child, request);
+async function waiting(
+  store: TapeStore,
+  child: SessionInfo,
+  id: string,
+  request: MergeRequest,
+): Promise<boolean> {
+  const parent = targetOf(child, request);
   await store.drainOwnerless(parent);
   return (await store.inbox(parent)).some((item) => item.id === id);
 }
 
-async function parentNameOf(store: TapeStore, child: string, request: MergeRequest): Promise<string> {
-  return request.into ?? (await store.find(child))?.parentId ?? child;
+function targetOf({ id, parentId }: SessionInfo, { into }: MergeRequest): string {
+  return into ?? parentId ?? id;
 }

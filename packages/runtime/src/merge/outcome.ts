@@ -1,39 +1,12 @@
-import {
-  assistantText,
-  isObject,
-  type Json,
-  type JsonObject,
-  type SessionInfo,
-  select,
-  type TapeStore,
-} from '@tapedeck/tape';
+import type { Json, JsonObject, SessionInfo, TapeStore } from '@tapedeck/tape';
 
-/** What a child has to show, as its tape tells it. */
-export interface Told {
-  /** Its explicit result, else the last text of its model, else why it ended. */
-  readonly text: string;
-  /** Its explicit result, if it gave one. */
-  readonly value?: Json;
-}
-
-/** Reads what a child came to off its own entries: results are never taken from whoever ran it. */
-export async function toldBy(store: TapeStore, info: SessionInfo): Promise<Told> {
-  const all = await Array.fromAsync(store.read(info.id, { own: true }));
-  const own = select(all, 'full').entries;
-  const result = own.findLast(({ kind }) => kind === 'result');
-  if (result !== undefined) {
-    const { payload } = result;
-    const value = isObject(payload) && 'value' in payload ? (payload.value ?? null) : payload;
-    return { text: typeof value === 'string' ? value : JSON.stringify(value), value };
-  }
-  const said = own.findLast(({ kind, payload }) => kind === 'message' && assistantText(payload) !== '');
-  const end = own.findLast(({ name }) => name === 'run/error' || name === 'run/halted');
-  const why = end !== undefined && isObject(end.payload) ? end.payload.message : undefined;
-  const texts = [
-    ...(said === undefined ? [] : [assistantText(said.payload)]),
-    ...(typeof why === 'string' && (end?.seq ?? 0) > (said?.seq ?? 0) ? [why] : []),
-  ];
-  return { text: texts.join('\n\n') };
+/** What a child came to: its text, and its result in a form if it gave one. */
+export async function resultOf(
+  store: TapeStore,
+  { id }: Pick<SessionInfo, 'id'>,
+): Promise<{ readonly text: string; readonly output?: Json }> {
+  const { text, value } = await store.collect(id);
+  return { text, ...(value !== undefined && typeof value !== 'string' && { output: value }) };
 }
 
 /** What the call of a delegation answers of each child, in the order of the tasks. */

@@ -9,7 +9,7 @@ import {
 } from '@tapedeck/tape';
 import type { OpenCall } from '../stream/call.ts';
 import { awaitsAnswer, openBatch } from '../tools/open-batch.ts';
-import { outcomeJson, toldBy } from './outcome.ts';
+import { outcomeJson, resultOf } from './outcome.ts';
 
 /** A task of a call that asks for children, and the child that was started for it: none when a crash came before. */
 interface Spawned {
@@ -35,7 +35,7 @@ export async function isAwaited(store: TapeStore, child: SessionInfo): Promise<b
 
 /** Whether the result of a call has told the parent what a child came to: its merge need not be shown. */
 export async function isTold(store: TapeStore, child: SessionInfo): Promise<boolean> {
-  if (child.parentId === undefined) return false;
+  if (child.parentId === undefined || child.spawnCall === undefined) return false;
   const { text, output } = outcomeJson(await outcomeOf(store, child));
   const same = (one: Json) =>
     isObject(one) &&
@@ -124,9 +124,7 @@ function waitsFor({ input }: OpenCall, { deliver }: SessionInfo): boolean {
 }
 
 async function outcomeOf(store: TapeStore, info: SessionInfo) {
-  const { text, value } = await toldBy(store, info);
-  const output = value === undefined || typeof value === 'string' ? {} : { output: value };
-  return { session: info.name, status: info.task ?? 'completed', text, ...output };
+  return { session: info.name, status: info.task ?? 'completed', ...(await resultOf(store, info)) };
 }
 
 /**

@@ -17,10 +17,9 @@ import { SessionError } from '../errors.ts';
 import { callModel, modelMeta } from '../model/model.ts';
 import { type ModelSpec, resolveModel } from '../model/spec.ts';
 import { modelFor } from '../terms/model-for.ts';
-import { forkTermsOf } from '../terms/terms.ts';
+import type { SessionFacts } from '../terms/terms.ts';
 import { schemaFault } from '../tools/schema.ts';
 import { usageJson } from '../usage/usage.ts';
-import { toldBy } from './outcome.ts';
 
 /** What the parent is told of a child, by a rule of your own. */
 export type MergeText = (child: {
@@ -53,20 +52,22 @@ export interface Written {
  * @throws SESSION_BAD_RESULT when it gave no result in a form; SESSION_BAD_INPUT when nothing was picked;
  *   SESSION_MODEL_FAILED when no summary could be had
  */
-export async function writeText(parts: Shared, info: SessionInfo, options: TextOptions): Promise<Written> {
+export async function writeText(parts: Shared, child: SessionFacts, options: TextOptions): Promise<Written> {
+  const { info } = child;
   const { strategy } = options;
   if (typeof strategy === 'function') return await custom(parts, info, strategy);
-  if (strategy === 'structured') return await structured(parts, info);
+  if (strategy === 'structured') return await structured(parts, child);
   if (strategy === 'pick') return await picked(parts, info, options.pick ?? []);
-  if (strategy === 'summary') return await summary(parts, info, options);
+  if (strategy === 'summary') return await summary(parts, child, options);
   return {};
 }
 
 async function custom({ store }: Shared, info: SessionInfo, act: MergeText): Promise<Written> {
-  const told = await toldBy(store, info);
+  const { text, value } = await store.collect(info.id);
   const said = await act({
     session: info.name,
-    ...told,
+    text,
+    ...(value !== undefined && { value }),
     entries: async function* () {
       yield* store.read(info.id, { own: true });
     },
@@ -74,9 +75,9 @@ async function custom({ store }: Shared, info: SessionInfo, act: MergeText): Pro
   return { text: typeof said === 'string' ? said : JSON.stringify(said) };
 }
 
-async function structured({ store }: Shared, info: SessionInfo): Promise<Written> {
-  const { value } = await toldBy(store, info);
-  const { output } = (await forkTermsOf(store, info)).terms;
+async function structured({ store }: Shared, { info, origin }: SessionFacts): Promise<Written> {
+  const { value } = await store.collect(info.id);
+  const { output } = origin.terms;
   const fault =
     value === undefined
       ? 'it has recorded no result'
@@ -143,14 +144,15 @@ const summaryCharsMax = 200_000;
 
 async function summary(
   parts: Shared,
-  info: SessionInfo,
+  child: SessionFacts,
   { model: spec, signal }: TextOptions,
 ): Promise<Written> {
   const { store, config, env } = parts;
+  const { info } = child;
   const given = spec ?? config.summarizer;
   const model =
     given === undefined
-      ? await modelFor(parts, info, { options: {} })
+      ? await modelFor(parts, child, { options: {} })
       : (await resolveModel(given, { env, store }))(info.name);
   const shown = view(await Array.fromAsync(store.read(info.id, { own: true })), { policy: 'full' });
   const prompt = withoutMiddle(transcriptOf(shown.messages), summaryCharsMax);

@@ -1,12 +1,5 @@
-import {
-  clientCalls,
-  type Entry,
-  isObject,
-  type SessionInfo,
-  type TapeStore,
-  type Task,
-} from '@tapedeck/tape';
-import { forkTermsOf } from '../terms/terms.ts';
+import { clientCalls, type Entry, isObject, type TapeStore, type Task } from '@tapedeck/tape';
+import type { SessionFacts } from '../terms/terms.ts';
 
 /** How far back the end of a child's work is looked for: what lies after it are facts that others appended. */
 const backMax = 50;
@@ -15,8 +8,8 @@ const backMax = 50;
  * The end that a child's own entries show, when its process died before it could record the task: asking its model again
  * would double an answer. Nothing when the work is not over.
  */
-export async function endOnTape(store: TapeStore, info: SessionInfo): Promise<Task | undefined> {
-  const owesResult = (await forkTermsOf(store, info)).terms.output !== undefined;
+export async function endOnTape(store: TapeStore, { info, origin }: SessionFacts): Promise<Task | undefined> {
+  const owesResult = origin.terms.output !== undefined;
   const entries = await Array.fromAsync(store.read(info.id, { own: true, last: backMax }));
   for (const entry of entries.reverse()) {
     const found = endIn(entry, owesResult);

@@ -1,11 +1,12 @@
-import type { InboxItem } from '@tapedeck/tape';
+import type { InboxItem, SessionInfo } from '@tapedeck/tape';
 import type { Hold } from '../lease/hold.ts';
 import type { LanguageModel } from '../model/model.ts';
 import type { RunStatus } from '../stream/events.ts';
 import { modelFor } from '../terms/model-for.ts';
+import type { Origin } from '../terms/terms.ts';
 import type { Announcer } from './announcer.ts';
 import { wasInterrupted } from './interrupted.ts';
-import type { Job, Stage } from './job.ts';
+import { infoOf, type Job, type Stage } from './job.ts';
 import type { WorkerParts } from './parts.ts';
 import { perform } from './perform.ts';
 import { decide, type QueuePoint } from './queue.ts';
@@ -44,22 +45,30 @@ export function endOf(result: RunResult): Ended {
 export interface Means {
   readonly parts: WorkerParts;
   readonly session: { readonly name: string; readonly id: string };
+  readonly origin: Origin;
   readonly announcer: Announcer;
   readonly enter: (status: RunStatus) => void;
   /** Told what the model is told before the messages. */
   readonly onTold: (instructions: string) => void;
 }
 
-/** Does a run, from what it begins with to its recorded end. `model`: where it is known already. */
+/** What is known of a run before it begins: the session's row, read under the lease, and the model. */
+export interface KnownAtStart {
+  readonly info: SessionInfo;
+  readonly model: LanguageModel;
+}
+
+/** Does a run, from what it begins with to its recorded end. */
 export async function performHeld(
   { held, started: { job, run, control } }: HeldRun,
-  { parts, session, announcer, enter, onTold }: Means,
-  model?: LanguageModel,
+  { parts, session, origin, announcer, enter, onTold }: Means,
+  known?: KnownAtStart,
 ): Promise<RunResult> {
   const base = { run: job.run, startedAt: parts.now() };
   const stage: Stage = {
     parts,
     session,
+    origin,
     hold: held,
     signal: control.signal,
     emit: (chunk) => announcer.emit(control, chunk),
@@ -69,13 +78,14 @@ export async function performHeld(
     onTold,
   };
   stage.enter('processing');
-  let usable = model;
+  const info = known?.info ?? (await infoOf(stage));
+  let model = known?.model;
   try {
-    usable ??= await modelFor(parts, session, job);
+    model ??= await modelFor(parts, { info, origin }, job);
   } catch (error) {
     return await recordUnusable(stage, job, error);
   }
-  return await perform(stage, job, usable);
+  return await perform(stage, job, { model, info });
 }
 
 /**

@@ -17,7 +17,7 @@ import {
 } from '../prompt/system-prompt.ts';
 import type { SessionEvent } from '../stream/events.ts';
 import { modelFor } from '../terms/model-for.ts';
-import { forkTermsOf, type Settings } from '../terms/terms.ts';
+import { factsOf, type Settings } from '../terms/terms.ts';
 import { definitionsOf } from '../tools/schema.ts';
 import type { DeckTools } from '../tools/traits.ts';
 import { workspaceOf } from '../workspace/open.ts';
@@ -64,16 +64,16 @@ export async function instructionsOf(
   info: SessionInfo,
   options: Pick<RunOptions, 'model' | 'instructions' | 'tools' | 'useTools'> = {},
 ): Promise<Instructions> {
-  const { settings } = await forkTermsOf(parts.store, info);
-  const model = await modelFor(parts, info, { options }).catch((error) => {
+  const facts = await factsOf(parts.store, info);
+  const model = await modelFor(parts, facts, { options }).catch((error) => {
     if (error instanceof SessionError) return undefined;
     throw error;
   });
   const definitions = await definitionsOf(toolsOf(parts, options));
-  const workspace = await workspaceOf(parts, info.id);
+  const workspace = facts.origin.worktree === undefined ? undefined : await workspaceOf(parts, info.id);
   const entries = await Array.fromAsync(parts.store.viewEntries(info.id));
   const { unpinned: _, ...instructions } = await gather(parts, entries, {
-    settings,
+    settings: facts.origin.settings,
     options,
     model,
     definitions,

@@ -4,13 +4,14 @@ import {
   isObject,
   type Json,
   note,
+  type SessionInfo,
   type Taken,
   toolResult,
   user,
 } from '@tapedeck/tape';
 import { announce, type Landing } from '../config/hooks.ts';
 import type { OpenCall } from '../stream/call.ts';
-import { forkTermsOf } from '../terms/terms.ts';
+import { originOf } from '../terms/terms.ts';
 import { denied, plainOutput } from '../tools/execute.ts';
 import { answerFault, awaitsAnswer, batchNotes, openBatch } from '../tools/open-batch.ts';
 import { superseded } from '../tools/orphans.ts';
@@ -25,10 +26,10 @@ import { decide } from './queue.ts';
 export async function begin(
   stage: Stage,
   { input, items = [], run, options }: Job,
-  { context, spec }: { context: LoopContext; spec: string | undefined },
+  { context, spec, before: info }: { context: LoopContext; spec: string | undefined; before: SessionInfo },
 ): Promise<readonly string[]> {
-  const { hold, parts, session } = stage;
-  const open = (await openBatch(parts.store, session.id)).filter(({ state }) => state !== 'begun');
+  const { hold, parts } = stage;
+  const open = (await openBatch(parts.store, info)).filter(({ state }) => state !== 'begun');
   const isInput = input !== undefined || items.some(({ body }) => body.type === 'input');
   const before = isInput ? superseded(open) : [];
   if (input !== undefined) {
@@ -45,7 +46,8 @@ export async function begin(
     warnings.push(...landed.warnings);
     taken.push({ id: item.id, drafts: i === 0 ? [...before, ...landed.drafts] : landed.drafts });
   }
-  await hold.drain(taken);
+  // What else waits in the inbox is done at the first step.
+  if (taken.length > 0) await hold.drain(taken);
   return warnings;
 }
 
@@ -118,7 +120,7 @@ async function mergesForLater({ store, run }: LoopContext, inbox: readonly Inbox
   for (const { id, body } of inbox) {
     if (body.type !== 'merge' || body.draft.at === 'step') continue;
     const child = body.draft.at === 'idle' ? undefined : await store.find(body.draft.child);
-    const asked = child === undefined ? undefined : (await forkTermsOf(store, child)).terms.run;
+    const asked = child === undefined ? undefined : (await originOf(store, child)).terms.run;
     if (asked !== run) later.push(id);
   }
   return later;

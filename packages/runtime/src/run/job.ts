@@ -3,6 +3,7 @@ import { SessionError } from '../errors.ts';
 import type { Hold } from '../lease/hold.ts';
 import type { Chunk } from '../stream/chunks.ts';
 import type { Phase } from '../stream/events.ts';
+import type { Origin } from '../terms/terms.ts';
 import type { Input, RunOptions } from './options.ts';
 import type { WorkerParts } from './parts.ts';
 
@@ -18,6 +19,8 @@ export interface Job {
 export interface Stage {
   readonly parts: WorkerParts;
   readonly session: { readonly name: string; readonly id: string };
+  /** What the session was forked with. */
+  readonly origin: Origin;
   readonly hold: Hold;
   readonly signal: AbortSignal;
   readonly emit: (chunk: Chunk) => void;
@@ -30,7 +33,7 @@ export interface Stage {
 }
 
 /** The row of the session that is run, as it stands. */
-export async function infoOf({ parts, session }: Stage): Promise<SessionInfo> {
+export async function infoOf({ parts, session }: Pick<Stage, 'parts' | 'session'>): Promise<SessionInfo> {
   const info = await parts.store.find(session.id);
   if (info !== undefined) return info;
   throw new SessionError('SESSION_CLOSED', `cannot find '${session.name}': its row is gone`, {

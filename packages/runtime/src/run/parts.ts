@@ -11,6 +11,6 @@ export interface WorkerParts extends Shared {
     info: SessionInfo,
     run: { readonly run: string; readonly workspace: string | undefined },
   ) => object;
-  /** Called with the ULID of a session when its runs are over and its lease is given back. */
-  readonly onServed: (session: string) => Promise<void>;
+  /** Called when the runs of a session are over and its lease is given back. */
+  readonly onServed: (session: { readonly name: string; readonly id: string }) => Promise<void>;
 }

@@ -1,15 +1,16 @@
-import type { Awaitable } from '@tapedeck/tape';
+import type { Awaitable, SessionInfo } from '@tapedeck/tape';
 import { compactionTerms } from '../compaction/compact.ts';
 import { limitsOf, viewPolicyOf } from '../config/config.ts';
 import { runPoint } from '../crash-point.ts';
 import { isUnstorable, SessionError } from '../errors.ts';
 import { answerSpawns } from '../merge/answer-spawns.ts';
 import { type LanguageModel, modelMeta } from '../model/model.ts';
+import type { OpenCall } from '../stream/call.ts';
 import { type Chunk, eventChunk } from '../stream/chunks.ts';
 import type { Finish, SessionEvent } from '../stream/events.ts';
 import { boundsOf, timerFor } from '../terms/budget.ts';
 import { modelFor, namedFor, summarizerOf } from '../terms/model-for.ts';
-import { allowedTools, forkTermsOf, isBranch } from '../terms/terms.ts';
+import { allowedTools, isBranch, lineOf } from '../terms/terms.ts';
 import { openBatch } from '../tools/open-batch.ts';
 import { closeOrphans, settleLeftovers } from '../tools/orphans.ts';
 import { definitionsOf } from '../tools/schema.ts';
@@ -27,16 +28,23 @@ import { fitModel, withoutModel } from './switch-model.ts';
 import { markFailed, needUnended, taskAfter } from './task.ts';
 import { recordUnusable } from './unusable.ts';
 
-/** One run, from what a crash left behind to its recorded end. The caller holds the lease and gives it back. */
-export async function perform(stage: Stage, job: Job, model: LanguageModel): Promise<RunResult> {
+/**
+ * One run, from what a crash left behind to its recorded end. The caller holds the lease and gives it back. `info` is
+ * the session's row since then.
+ */
+export async function perform(
+  stage: Stage,
+  job: Job,
+  { model, info }: { readonly model: LanguageModel; readonly info: SessionInfo },
+): Promise<RunResult> {
   const { parts, session, hold, emit } = stage;
   const { store, config, now } = parts;
   const { options, run } = job;
-  if (options.unlessEnded === true) await needUnended(stage, job);
-  const info = await infoOf(stage);
-  const { settings, terms } = await forkTermsOf(store, info);
+  if (options.unlessEnded === true) await needUnended(stage, info, job);
+  const { settings, terms, worktree } = stage.origin;
+  const line = await lineOf(store, { info, origin: stage.origin });
   const tools = toolsOf(parts, options);
-  const allowed = await allowedTools(store, info);
+  const allowed = allowedTools(line);
   const forbidden = (name: string) =>
     allowed !== undefined && !allowed.has(name) && toolOf(tools, name) !== undefined;
   // What a child sees of its parent's prompt stays as it is, for the cache; what it may not use is refused when it is called.
@@ -45,16 +53,17 @@ export async function perform(stage: Stage, job: Job, model: LanguageModel): Pro
   const definitions = await definitionsOf(offered);
   const summarizer = await summarizerOf(parts, session.name);
   runPoint('run/before-leftovers');
-  await settleLeftovers(store, session.id, hold);
+  const isTask = info.parent !== undefined && !isBranch(info);
   const usable = withoutForbidden(tools, forbidden);
-  await answerSpawns(store, session.id, { hold, tools: usable });
-  const again = await closeOrphans(store, session.id, { hold, tools: usable });
+  // A child whose task was never begun has no run that could have left anything.
+  const isFresh = isTask && info.task === undefined && info.settled === info.head;
+  const again = isFresh ? [] : await closeLeft(stage, usable);
   runPoint('run/orphans-closed');
-  const workspace = await openWorktree(parts, session.id, { lease: hold.lease });
-  const before = await infoOf(stage);
-  const isTask = before.parent !== undefined && !isBranch(before);
+  const workspace =
+    worktree === undefined ? undefined : await openWorktree(parts, session.id, { lease: hold.lease });
+  const before = isFresh && workspace === undefined ? info : await infoOf(stage);
   if (isTask) await store.setTask(session.id, 'running', { lease: hold.lease });
-  const spec = await namedFor(store, session, job);
+  const spec = await namedFor(store, { info: before, origin: stage.origin }, job);
   const recorder = parts.chunks.recorder(session.id, run);
   const broken = new AbortController();
   const unlisten = parts.chunks.onFailure(run, (error) => broken.abort(error));
@@ -73,7 +82,7 @@ export async function perform(stage: Stage, job: Job, model: LanguageModel): Pro
     recorder.add(chunk);
     emit(chunk);
   };
-  const bounds = await boundsOf(store, info);
+  const bounds = boundsOf(store, line);
   const time = timerFor(bounds?.deadline ?? Number.POSITIVE_INFINITY, { now, whose: session.name });
   let summaries = noUsage;
   const context: LoopContext = {
@@ -135,18 +144,23 @@ export async function perform(stage: Stage, job: Job, model: LanguageModel): Pro
     const told: SessionEvent[] = [];
     await fitModel(
       { ...context, tell: (event) => told.push(event) },
-      { config, before: async () => await modelFor(parts, session, { options: {} }) },
+      {
+        config,
+        before: async () => await modelFor(parts, { info: before, origin: stage.origin }, { options: {} }),
+      },
     );
-    const warnings = await begin(stage, job, { context, spec });
+    const warnings = await begin(stage, job, { context, spec, before });
     if (again.length === 0) start();
     for (const message of warnings) context.tell({ type: 'warning', message });
     for (const event of told) context.tell(event);
     runPoint('run/begun');
-    const result = await runLoop(context, await openBatch(store, session.id));
+    const open = before.settled === before.head ? [] : await openBatch(store, session.id);
+    const result = await runLoop(context, open);
     broken.signal.throwIfAborted();
-    if (isTask) await store.setTask(session.id, taskAfter[result.finish], { lease: hold.lease });
+    const after = isTask
+      ? await store.setTask(session.id, taskAfter[result.finish], { lease: hold.lease })
+      : await infoOf(stage);
     runPoint('run/ended');
-    const after = await infoOf(stage);
     show(endChunk(result.finish, result.error?.message));
     const usage = addUsage(result.usage, summaries);
     return { run, session: session.name, from: before.head + 1, to: after.head, ...result, usage };
@@ -161,6 +175,16 @@ export async function perform(stage: Stage, job: Job, model: LanguageModel): Pro
     unlisten();
     time.stop();
   }
+}
+
+/** Settles what earlier runs left open; returns the calls that are to be run again. */
+async function closeLeft(
+  { parts: { store }, session, hold }: Stage,
+  tools: DeckTools,
+): Promise<readonly OpenCall[]> {
+  await settleLeftovers(store, session.id, hold);
+  await answerSpawns(store, session.id, { hold, tools });
+  return await closeOrphans(store, session.id, { hold, tools });
 }
 
 function withoutForbidden(tools: DeckTools, forbidden: (name: string) => boolean): DeckTools {

@@ -1,3 +1,4 @@
+import type { SessionInfo } from '@tapedeck/tape';
 import { SessionError } from '../errors.ts';
 import { endOnTape } from './end-on-tape.ts';
 import { infoOf, type Job, type Stage } from './job.ts';
@@ -16,12 +17,20 @@ export const taskAfter = {
  * Asked under the lease, so that nobody ends the task in between. An end that only the tape shows is recorded first.
  * @throws SESSION_ENDED
  */
-export async function needUnended(stage: Stage, { items = [] }: Job): Promise<void> {
-  const { parts, hold } = stage;
-  const info = await infoOf(stage);
-  const isRecorded = info.task !== undefined && info.task !== 'running';
+export async function needUnended(
+  { parts, hold, origin }: Stage,
+  info: SessionInfo,
+  { items = [] }: Job,
+): Promise<void> {
+  // No run of it has begun.
+  if (info.task === undefined) return;
+  const isRecorded = info.task !== 'running';
   // One that has been given more to do meanwhile is not at its end.
-  const task = isRecorded ? info.task : items.length > 0 ? undefined : await endOnTape(parts.store, info);
+  const task = isRecorded
+    ? info.task
+    : items.length > 0
+      ? undefined
+      : await endOnTape(parts.store, { info, origin });
   if (task === undefined) return;
   if (!isRecorded) await parts.store.setTask(info.id, task, { lease: hold.lease });
   throw new SessionError('SESSION_ENDED', `cannot run '${info.name}' again: its task is ${task}`, {

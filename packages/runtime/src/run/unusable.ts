@@ -9,9 +9,9 @@ import type { RunResult } from './run.ts';
 /** Records that a run which its message was taken for could not begin: nothing of it is lost. */
 export async function recordUnusable(stage: Stage, job: Job, error: unknown): Promise<RunResult> {
   const { parts, session, hold } = stage;
-  const { head } = await infoOf(stage);
+  const info = await infoOf(stage);
   const message = messageOf(error);
-  const spec = await namedFor(stage.parts.store, stage.session, job);
+  const spec = await namedFor(parts.store, { info, origin: stage.origin }, job);
   const taken = (job.items ?? []).map((item) => ({
     id: item.id,
     drafts: itemDrafts(item, { open: [], run: job.run, spec }),
@@ -34,7 +34,7 @@ export async function recordUnusable(stage: Stage, job: Job, error: unknown): Pr
     finish: 'error',
     steps: 0,
     usage: noUsage,
-    from: head + 1,
+    from: info.head + 1,
     to,
     error: failure,
   };

@@ -1,24 +1,25 @@
-import type { InboxItem } from '@tapedeck/tape';
+import type { InboxItem, SessionInfo } from '@tapedeck/tape';
 import { SessionError } from '../errors.ts';
 import type { Hold } from '../lease/hold.ts';
 import { LeaseKeeper } from '../lease/keeper.ts';
-import type { LanguageModel } from '../model/model.ts';
 import { eventChunk } from '../stream/chunks.ts';
 import type { RunStatus, SessionEvent } from '../stream/events.ts';
 import { modelFor } from '../terms/model-for.ts';
+import { type Origin, originOf, type SessionFacts } from '../terms/terms.ts';
 import { Announcer } from './announcer.ts';
 import { Attention } from './attention.ts';
 import {
   type Ended,
   endOf,
   type HeldRun,
+  type KnownAtStart,
   type Means,
   performHeld,
   type Started,
   waitingFor,
 } from './held-run.ts';
 import { wasInterrupted } from './interrupted.ts';
-import type { Job } from './job.ts';
+import { infoOf, type Job } from './job.ts';
 import type { RunOptions } from './options.ts';
 import type { WorkerParts } from './parts.ts';
 import { decide, spentAborts } from './queue.ts';
@@ -35,7 +36,8 @@ export class Worker {
   readonly #announcer: Announcer;
   readonly #attention = new Attention();
   /** What each of its runs is done through. */
-  readonly #means: Means;
+  readonly #means: Omit<Means, 'origin'>;
+  #origin: Origin | undefined;
   #current: Started | undefined;
   #serving: Promise<void> | undefined;
   /** Resolves when what this session came to, as a child, has been brought home. */
@@ -70,6 +72,13 @@ export class Worker {
   /** What the model of the run under way was told last before the messages, where that was put together for it. */
   get told(): string | undefined {
     return this.#current === undefined ? undefined : this.#told;
+  }
+
+  /** The session's row as it stands, and what it was forked with, which is read once. */
+  async facts(info?: SessionInfo): Promise<SessionFacts> {
+    const now = info ?? (await infoOf({ parts: this.#parts, session: this.#session }));
+    this.#origin ??= await originOf(this.#parts.store, now);
+    return { info: now, origin: this.#origin };
   }
 
   /** Aborted with the run under way, for the children that are run for it (G77). */
@@ -133,11 +142,7 @@ export class Worker {
       return started.run;
     }
     this.#current = started;
-    this.#serve(async () => {
-      // What cannot be run must fail before anything is written.
-      const model = await modelFor(this.#parts, this.#session, job);
-      await this.#work(job.run, { first: started, model });
-    }, started);
+    this.#serve(async () => await this.#work(job.run, { first: started }), started);
     return started.run;
   }
 
@@ -162,7 +167,7 @@ export class Worker {
       try {
         // Without a model that can be used here it stays where it is.
         const items = await this.#parts.store.inbox(this.#session.id);
-        await modelFor(this.#parts, this.#session, { options, items });
+        await modelFor(this.#parts, await this.facts(), { options, items });
         await this.#work(this.#parts.newId(), { options, cutOff, onBegin: begun.resolve });
         begun.resolve(undefined);
       } catch (error) {
@@ -198,9 +203,7 @@ export class Worker {
       failed?.control.fail(error);
     });
     this.#serving = served;
-    this.#delivered = Promise.all([this.#delivered, served]).then(() =>
-      this.#parts.onServed(this.#session.id),
-    );
+    this.#delivered = Promise.all([this.#delivered, served]).then(() => this.#parts.onServed(this.#session));
   }
 
   /** From here on the session can be run again: whoever is told that a run is over must find it so. */
@@ -217,13 +220,11 @@ export class Worker {
     owner: string,
     {
       first,
-      model,
       options,
       cutOff = false,
       onBegin,
     }: {
       first?: Started;
-      model?: LanguageModel;
       options?: RunOptions;
       cutOff?: boolean;
       onBegin?: (started: Started) => void;
@@ -231,18 +232,21 @@ export class Worker {
   ): Promise<void> {
     const held = await this.#lease.take(owner);
     try {
+      const facts = await this.facts();
+      // What cannot be run must fail before anything is written.
+      const model = first === undefined ? undefined : await modelFor(this.#parts, facts, first.job);
       let turn =
         first !== undefined
           ? await this.#firstTurn(held, first)
           : cutOff && (await wasInterrupted(this.#parts.store, this.#session.id))
             ? this.#turn(held, { run: this.#parts.newId(), options: options ?? {} })
             : await this.#next(held, { point: 'ended', options });
-      let chosen = turn?.started === first ? model : undefined;
+      let known = model === undefined || turn?.started !== first ? undefined : { info: facts.info, model };
       while (turn !== undefined) {
         const { started } = turn;
         onBegin?.(started);
-        const result = await this.#perform(turn, chosen);
-        chosen = undefined;
+        const result = await this.#perform(turn, { ...facts, known });
+        known = undefined;
         try {
           turn = await this.#next(turn.held, endOf(result));
         } catch (error) {
@@ -290,21 +294,26 @@ export class Worker {
     let at = point;
     for (;;) {
       const asked = this.#asked;
-      const inbox = await held.inbox();
-      const spent = spentAborts(inbox);
-      this.#attention.spend(spent);
-      if (spent.length > 0) await held.drain(spent.map(({ id }) => ({ id, drafts: [] })));
-      const decision = decide(inbox, at, owner);
-      if (decision.do === 'start' && !this.#closed) {
-        const turn = this.#turn(held, { run: this.#parts.newId(), items: decision.items, options });
-        if (status !== undefined) this.#enter(status);
-        return turn;
+      const inputs = at === 'ended' && !this.#closed;
+      // Mostly nothing waits, and the lease is given back in one act that makes sure of it.
+      const wasEmpty = inputs && (await held.release({ inputs }));
+      if (!wasEmpty) {
+        const inbox = await held.inbox();
+        const spent = spentAborts(inbox);
+        this.#attention.spend(spent);
+        if (spent.length > 0) await held.drain(spent.map(({ id }) => ({ id, drafts: [] })));
+        const decision = decide(inbox, at, owner);
+        if (decision.do === 'start' && !this.#closed) {
+          const turn = this.#turn(held, { run: this.#parts.newId(), items: decision.items, options });
+          if (status !== undefined) this.#enter(status);
+          return turn;
+        }
+        if (!(await held.release({ inputs }))) continue;
       }
-      if (!(await held.release({ inputs: at === 'ended' && !this.#closed }))) continue;
-      const left = decide(await this.#parts.store.inbox(this.#session.id), at, owner);
+      const left = wasEmpty ? undefined : decide(await this.#parts.store.inbox(this.#session.id), at, owner);
       // A message that was sent here after the run was over is not one that waits behind a run that failed.
       if (asked !== this.#asked) at = 'ended';
-      const isWanted = left.do === 'start' || asked !== this.#asked;
+      const isWanted = left?.do === 'start' || asked !== this.#asked;
       const again = isWanted && !this.#closed ? await this.#lease.takeAgain(owner) : undefined;
       if (again === undefined) {
         if (status !== undefined) this.#enter(status);
@@ -321,9 +330,12 @@ export class Worker {
     return { held, started };
   }
 
-  async #perform(turn: HeldRun, model?: LanguageModel): Promise<RunResult> {
+  async #perform(
+    turn: HeldRun,
+    { origin, known }: Pick<SessionFacts, 'origin'> & { readonly known: KnownAtStart | undefined },
+  ): Promise<RunResult> {
     this.#told = undefined;
-    return await performHeld(turn, this.#means, model);
+    return await performHeld(turn, { ...this.#means, origin }, known);
   }
 
   #open(job: Job): Started {

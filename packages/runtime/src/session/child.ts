@@ -54,7 +54,8 @@ export class Child extends Session implements AsyncDisposable {
 
   /** Merges the child into its parent. Again, it gives the same receipt. */
   async finish(options: MergeOptions = {}): Promise<Merged> {
-    this.#merged = await mergeChild(this.#parts, this.name, options);
+    const facts = await this.#parts.worker(this).facts();
+    this.#merged = await mergeChild(this.#parts, facts, options);
     return this.#merged;
   }
 

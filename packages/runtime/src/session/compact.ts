@@ -141,7 +141,7 @@ async function modelsFor(
   const summarizer =
     named === undefined ? undefined : (await resolveModel(named, { env, store }))(session.name);
   try {
-    const model = await modelFor(parts, session, { options: {} });
+    const model = await modelFor(parts, await parts.worker(session).facts(), { options: {} });
     return { model, summarizer: summarizer ?? model };
   } catch (error) {
     // Who summarises need not be who goes on with it.

@@ -38,6 +38,7 @@ import type { SessionEvent } from '../stream/events.ts';
 import { watchChunks } from '../stream/replay.ts';
 import { type Fresh, tail } from '../stream/tail.ts';
 import { modelFor } from '../terms/model-for.ts';
+import type { SessionFacts } from '../terms/terms.ts';
 import { answerFault, openBatch } from '../tools/open-batch.ts';
 import { readUsage, type SessionUsage } from '../usage/session-usage.ts';
 import { inputFault } from './check-input.ts';
@@ -253,7 +254,7 @@ export class Session {
     this.#needIdle('rewind');
     const options = model === undefined ? {} : { model };
     const isRun = mode === 'resend' && takeUp;
-    if (isRun) await modelFor(this.#parts, this, { options });
+    if (isRun) await modelFor(this.#parts, await this.#worker.facts(), { options });
     const { store, config } = this.#parts;
     const place = { store, hooks: config.hooks };
     const rewound = await rewindSession(place, this.id, { to, mode, ...options });
@@ -386,7 +387,7 @@ export class Session {
    */
   async merge(child: string | Session, options: MergeOptions = {}): ReturnType<typeof mergeChild> {
     const name = typeof child === 'string' ? child : child.name;
-    return await mergeChild(this.#parts, name, { ...options, into: this.name });
+    return await mergeChild(this.#parts, await this.#factsOf(name), { ...options, into: this.name });
   }
 
   /** Takes in the results of several children in one act, all or none, in the order given. */
@@ -395,7 +396,18 @@ export class Session {
     options: MergeOptions = {},
   ): ReturnType<typeof mergeChildren> {
     const names = children.map((child) => (typeof child === 'string' ? child : child.name));
-    return await mergeChildren(this.#parts, names, { ...options, into: this.name });
+    const facts: SessionFacts[] = [];
+    for (const name of names) facts.push(await this.#factsOf(name));
+    return await mergeChildren(this.#parts, facts, { ...options, into: this.name });
+  }
+
+  /** @throws TAPE_NO_SESSION, with near names */
+  async #factsOf(ref: string): Promise<SessionFacts> {
+    const { store, worker } = this.#parts;
+    const info = await store.find(ref);
+    if (info !== undefined) return await worker(info).facts(info);
+    await store.resolve(ref, 'head');
+    throw new TypeError('a session that resolves exists');
   }
 
   /** What taking a child in would meet: what both sides wrote since the fork. Nothing is written. */

@@ -1,7 +1,7 @@
 import { isSummarizer, type SessionInfo, type TapeStore } from '@tapedeck/tape';
 import { SessionError } from '../errors.ts';
 import { addSums, noSum, readSummaries, readUsage } from '../usage/session-usage.ts';
-import { type Budget, forkTermsOf, parentOf } from './terms.ts';
+import { type Budget, type Line, originOf } from './terms.ts';
 
 /** What model calls have taken. */
 interface Spent {
@@ -61,22 +61,22 @@ export interface Bounds {
  * The budgets that bound a session: its own, and those that the sessions above it have for all under them. What is left is
  * read off the tapes: what a session that runs beside it was given counts as taken until that has ended (reserve and settle).
  */
-export async function boundsOf(store: TapeStore, info: SessionInfo): Promise<Bounds | undefined> {
+export function boundsOf(store: TapeStore, line: Line): Bounds | undefined {
   const checks: (() => Promise<Reached | undefined>)[] = [];
   let deadline = Number.POSITIVE_INFINITY;
-  const line = new Set<string>();
+  const ids = new Set(line.map(({ info }) => info.id));
   const settled = new Map<string, Spent>();
-  for (let at: SessionInfo | undefined = info; at !== undefined; at = await parentOf(store, at)) {
-    const session = at;
-    line.add(session.id);
-    const { budget, treeBudget } = (await forkTermsOf(store, session)).terms;
-    if (budget !== undefined && session.id === info.id) {
+  for (const [i, { info: session, origin }] of line.entries()) {
+    const { budget, treeBudget } = origin.terms;
+    if (budget !== undefined && i === 0) {
       checks.push(async () => reachedOf(budget, await ownSpent(store, session), `'${session.name}'`));
       deadline = Math.min(deadline, session.createdAt + (budget.timeMs ?? deadline));
     }
     if (treeBudget === undefined) continue;
     const whose = `'${session.name}' and those under it`;
-    checks.push(async () => reachedOf(treeBudget, await committed(store, session, { line, settled }), whose));
+    checks.push(async () =>
+      reachedOf(treeBudget, await committed(store, session, { line: ids, settled }), whose),
+    );
     deadline = Math.min(deadline, session.createdAt + (treeBudget.timeMs ?? deadline));
   }
   if (checks.length === 0) return undefined;
@@ -91,10 +91,8 @@ export async function boundsOf(store: TapeStore, info: SessionInfo): Promise<Bou
 }
 
 /** Whether a session, or one above it, bounds what all under it may take. */
-export async function isTreeBounded(store: TapeStore, session: SessionInfo): Promise<boolean> {
-  for (let at: SessionInfo | undefined = session; at !== undefined; at = await parentOf(store, at))
-    if ((await forkTermsOf(store, at)).terms.treeBudget !== undefined) return true;
-  return false;
+export function isTreeBounded(line: Line): boolean {
+  return line.some(({ origin: { terms } }) => terms.treeBudget !== undefined);
 }
 
 /**
@@ -102,13 +100,9 @@ export async function isTreeBounded(store: TapeStore, session: SessionInfo): Pro
  * given, all together.
  * @throws SESSION_LIMIT
  */
-export async function needRoom(
-  store: TapeStore,
-  parent: SessionInfo,
-  children: readonly Budget[],
-): Promise<void> {
-  for (let at: SessionInfo | undefined = parent; at !== undefined; at = await parentOf(store, at)) {
-    const { treeBudget } = (await forkTermsOf(store, at)).terms;
+export async function needRoom(store: TapeStore, line: Line, children: readonly Budget[]): Promise<void> {
+  for (const { info: at, origin } of line) {
+    const { treeBudget } = origin.terms;
     if (treeBudget === undefined) continue;
     // What it may give away is not yet taken.
     const taken = await committed(store, at, { line: new Set([at.id]), settled: new Map() });
@@ -119,8 +113,8 @@ export async function needRoom(
       const who = children.length === 1 ? 'the child' : `${children.length} children`;
       throw new SessionError(
         'SESSION_LIMIT',
-        `cannot fork '${parent.name}': of the ${limit} of '${at.name}' and those under it ${Math.max(0, most - taken[limit])} of ${most} are left, and ${who} would get ${wanted}`,
-        { data: { session: parent.name, limit, of: at.name } },
+        `cannot fork '${line[0].info.name}': of the ${limit} of '${at.name}' and those under it ${Math.max(0, most - taken[limit])} of ${most} are left, and ${who} would get ${wanted}`,
+        { data: { session: line[0].info.name, limit, of: at.name } },
       );
     }
   }
@@ -141,7 +135,7 @@ async function committed(
   const isOver = info.task !== undefined && info.task !== 'running' && info.delivery !== undefined;
   if (isOver) settled.set(info.id, sum);
   if (isOver || line.has(info.id) || info.parentId === undefined) return sum;
-  const { terms } = await forkTermsOf(store, info);
+  const { terms } = await originOf(store, info);
   const promised = terms.treeBudget ?? terms.budget ?? {};
   return {
     steps: Math.max(sum.steps, promised.steps ?? 0),

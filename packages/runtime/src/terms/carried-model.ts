@@ -1,5 +1,5 @@
 import { type Entry, isObject, type Seq, type SessionInfo, type TapeStore } from '@tapedeck/tape';
-import { forkTermsOf } from './terms.ts';
+import { factsOf, type SessionFacts } from './terms.ts';
 
 /** How many messages of a session are searched, from its end, for one that a run took in. */
 const carriedMax = 10_000;
@@ -20,19 +20,27 @@ const found = new WeakMap<TapeStore, Map<string, Found>>();
  * run takes in bears it, so that the last of them tells; those that a rewind hides do not count.
  * @param at a position: the model that it went on with there, of what is visible now
  */
-export async function carriedModel(
+export async function modelCarried(
   store: TapeStore,
-  session: string,
+  { info, origin }: SessionFacts,
   { at }: { readonly at?: Seq } = {},
 ): Promise<string | undefined> {
-  const info = await store.find(session);
-  if (info === undefined) return undefined;
   const asked =
     at === undefined || at >= info.head ? await lastOf(store, info) : await search(store, info, { to: at });
-  const { model } = (await forkTermsOf(store, info)).settings;
+  const { model } = origin.settings;
   const named = typeof asked?.meta.model === 'string' ? asked.meta.model : undefined;
   // A message that was inherited was not meant for what the session was forked to run with.
   return asked?.inherited === true ? (model ?? named) : (named ?? model);
+}
+
+/** `modelCarried` of a session that is given by its name or ULID; undefined when there is none. */
+export async function carriedModel(
+  store: TapeStore,
+  session: string,
+  o: { readonly at?: Seq } = {},
+): Promise<string | undefined> {
+  const info = await store.find(session);
+  return info === undefined ? undefined : await modelCarried(store, await factsOf(store, info), o);
 }
 
 /** The last visible message that a run took in. */
@@ -40,6 +48,7 @@ async function lastOf(store: TapeStore, info: SessionInfo): Promise<Asked | unde
   const known = found.get(store) ?? new Map<string, Found>();
   found.set(store, known);
   const before = known.get(info.id);
+  if (before?.head === info.head) return before.asked;
   const holds = before !== undefined && (await isVisibleAs(store, info.id, before.head));
   const after = holds ? before.head : 0;
   const asked = (await search(store, info, { after, to: info.head })) ?? (holds ? before.asked : undefined);

@@ -1,7 +1,8 @@
 import type { InboxItem, TapeStore } from '@tapedeck/tape';
 import { type LanguageModel, needModel } from '../model/model.ts';
 import { type ModelSpec, resolveModel } from '../model/spec.ts';
-import { carriedModel } from './carried-model.ts';
+import { modelCarried } from './carried-model.ts';
+import type { SessionFacts } from './terms.ts';
 
 /** Where models are named and looked up: the tape, the deck's configuration, and the environment with its keys. */
 interface Models {
@@ -22,22 +23,22 @@ interface Named {
  */
 export async function modelFor(
   { store, config, env }: Models,
-  session: { readonly name: string; readonly id: string },
+  session: SessionFacts,
   { options, items = [] }: Named,
 ): Promise<LanguageModel> {
-  const spec = options.model ?? namedIn(items) ?? (await carriedModel(store, session.id)) ?? config.model;
+  const spec = options.model ?? namedIn(items) ?? (await modelCarried(store, session)) ?? config.model;
   const source = spec === undefined ? undefined : await resolveModel(spec, { env, store });
-  return needModel(source?.(session.name), session.name);
+  return needModel(source?.(session.info.name), session.info.name);
 }
 
 /** The name of the model that a job names, or that the session's messages carry. */
 export async function namedFor(
   store: TapeStore,
-  session: { readonly id: string },
+  session: SessionFacts,
   { options, items = [] }: Named,
 ): Promise<string | undefined> {
   if (typeof options.model === 'string') return options.model;
-  return namedIn(items) ?? (await carriedModel(store, session.id));
+  return namedIn(items) ?? (await modelCarried(store, session));
 }
 
 /** The model that summarises, where the deck names one of its own. */

@@ -1,4 +1,12 @@
-import { isObject, type Json, type JsonObject, type SessionInfo, type TapeStore } from '@tapedeck/tape';
+import {
+  isObject,
+  type Json,
+  type JsonObject,
+  type SessionInfo,
+  type TapeStore,
+  type WorktreeRequest,
+} from '@tapedeck/tape';
+import { worktreeIn } from '../workspace/notes.ts';
 
 /** What a forked session runs with. Its own forks have the same, unless they say otherwise (N58, B16). */
 export interface Settings {
@@ -27,35 +35,61 @@ export interface Terms {
   readonly strategy?: 'result' | 'summary' | 'structured';
 }
 
-/** What a session was forked with; nothing of one that was not. */
-export interface ForkTerms {
+/** What a session was forked with: facts of its first own entry, which never change. Empty for a root. */
+export interface Origin {
   readonly settings: Settings;
   readonly terms: Terms;
+  /** The repository and commit of the worktree that the session works in, if it has one of its own. */
+  readonly worktree?: WorktreeRequest;
 }
 
-/** Reads what a session was forked with off its first own entry. */
-export async function forkTermsOf(store: TapeStore, info: SessionInfo): Promise<ForkTerms> {
+/** A session as it stands, and what it was forked with. */
+export interface SessionFacts {
+  readonly info: SessionInfo;
+  readonly origin: Origin;
+}
+
+/** Reads what a session was forked with. */
+export async function originOf(store: TapeStore, info: SessionInfo): Promise<Origin> {
   if (info.parentId === undefined) return { settings: {}, terms: {} };
   const at = info.base + 1;
-  for await (const { payload } of store.read(info.id, { from: at, to: at }))
-    if (isObject(payload)) return { settings: settingsIn(payload.settings), terms: termsIn(payload.terms) };
+  for await (const entry of store.read(info.id, { from: at, to: at })) {
+    const { payload } = entry;
+    if (!isObject(payload)) continue;
+    const worktree = worktreeIn(entry);
+    return {
+      settings: settingsIn(payload.settings),
+      terms: termsIn(payload.terms),
+      ...(worktree !== undefined && { worktree }),
+    };
+  }
   return { settings: {}, terms: {} };
 }
 
-/**
- * The tools that a session may call: those that every session above it may, and it as well. Nothing when no session of
- * its line says.
- */
-export async function allowedTools(
-  store: TapeStore,
-  info: SessionInfo,
-): Promise<ReadonlySet<string> | undefined> {
-  let allowed: ReadonlySet<string> | undefined;
-  for (let at: SessionInfo | undefined = info; at !== undefined; at = await parentOf(store, at)) {
-    const { tools } = (await forkTermsOf(store, at)).settings;
-    if (tools !== undefined) allowed = new Set(tools).intersection(allowed ?? new Set(tools));
-  }
-  return allowed;
+/** A session and what it was forked with. */
+export async function factsOf(store: TapeStore, info: SessionInfo): Promise<SessionFacts> {
+  return { info, origin: await originOf(store, info) };
+}
+
+/** A session, its parent, and so on up to the root, each with what it was forked with. */
+export type Line = readonly [SessionFacts, ...SessionFacts[]];
+
+/** Reads the line of a session. */
+export async function lineOf(store: TapeStore, facts: SessionFacts): Promise<Line> {
+  const line: [SessionFacts, ...SessionFacts[]] = [facts];
+  for (let at = await parentOf(store, facts.info); at !== undefined; at = await parentOf(store, at))
+    line.push(await factsOf(store, at));
+  return line;
+}
+
+/** The tools that a session may call: those that every session of its line may. Undefined when none of them says. Pure. */
+export function allowedTools(line: Line): ReadonlySet<string> | undefined {
+  return line
+    .flatMap(({ origin: { settings } }) => (settings.tools === undefined ? [] : [new Set(settings.tools)]))
+    .reduce<ReadonlySet<string> | undefined>(
+      (allowed, tools) => tools.intersection(allowed ?? tools),
+      undefined,
+    );
 }
 
 /** The session that another was forked from. */

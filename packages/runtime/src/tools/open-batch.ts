@@ -1,4 +1,11 @@
-import { clientCalls, type Entry, isObject, type Json, type TapeStore } from '@tapedeck/tape';
+import {
+  clientCalls,
+  type Entry,
+  isObject,
+  type Json,
+  type SessionInfo,
+  type TapeStore,
+} from '@tapedeck/tape';
 import type { OpenCall } from '../stream/call.ts';
 
 /** The names of the notes that a batch's calls leave behind while they are open. */
@@ -19,11 +26,14 @@ export function answerFault(call: OpenCall | undefined, answer: unknown): string
   return output !== undefined || approved === false ? undefined : 'it waits for a result';
 }
 
-/** The calls that are open at the end of a session. */
-export async function openBatch(store: TapeStore, session: string): Promise<readonly OpenCall[]> {
-  const info = await store.find(session);
+/** The calls that are open at the end of a session, given by its ULID or by its row as it stands. */
+export async function openBatch(
+  store: TapeStore,
+  session: string | Pick<SessionInfo, 'id' | 'settled' | 'head'>,
+): Promise<readonly OpenCall[]> {
+  const info = typeof session === 'string' ? await store.find(session) : session;
   if (info === undefined || info.settled === info.head) return [];
-  return openCallsOf(await Array.fromAsync(store.read(session, { from: info.settled + 1 })));
+  return openCallsOf(await Array.fromAsync(store.read(info.id, { from: info.settled + 1 })));
 }
 
 /** The calls that entries leave open, in order, and what each of them waits for. Pure. */

@@ -61,7 +61,8 @@ export async function readNotes(store: TapeStore, ref: string): Promise<Workspac
   };
 }
 
-function worktreeIn({ name, payload }: Entry): WorktreeRequest | undefined {
+/** The worktree that a session is to work in, as the entry that forked it says. Pure. */
+export function worktreeIn({ name, payload }: Entry): WorktreeRequest | undefined {
   if (name !== 'fork/start' || !isObject(payload) || !isObject(payload.worktree)) return undefined;
   const { repository, git } = payload.worktree;
   const isPath = (value: unknown): value is string => typeof value === 'string' && isAbsolute(value);

@@ -8,7 +8,10 @@ import type { TapeRow } from '../tape/tape.ts';
 
 /** What a child has to show for a range of its own entries. */
 export interface Collected {
+  /** Its explicit result, else the last text of its model and why it ended before its work was done; never empty. */
   readonly text: string;
+  /** The explicit result as it was given, if there is one. */
+  readonly value?: Json;
   /** The entry that the text came from, if one did. */
   readonly textSeq: Seq | undefined;
   readonly usage: JsonObject | undefined;
@@ -51,17 +54,23 @@ export function collectResult(db: Db, child: TapeRow, [from, to]: readonly [Seq,
     while (shown[0] !== undefined && entry.seq > shown[0].hi) shown.shift();
     if (shown[0] === undefined || entry.seq <= shown[0].lo) continue;
     if (entry.kind === 'result') result = entry;
-    else if (entry.kind === 'event') failed = endOf(entry) ?? failed;
-    else if (entry.kind === 'message') {
+    else if (entry.kind === 'event') {
+      failed = endOf(entry) ?? failed;
+      if (entry.name === resultRefused) result = said = undefined;
+    } else if (entry.kind === 'message') {
       const text = assistantText(entry.payload);
       if (text !== '') said = { seq: entry.seq, text };
     }
   }
   const unfinished = failed !== undefined && failed.seq > (said?.seq ?? 0) ? failed : undefined;
+  const value = result === undefined ? undefined : resultValue(result.payload);
   const chosen =
-    result === undefined ? joinText(said, unfinished) : { seq: result.seq, text: resultText(result.payload) };
+    result === undefined || value === undefined
+      ? joinText(said, unfinished)
+      : { seq: result.seq, text: typeof value === 'string' ? value : JSON.stringify(value) };
   return {
     text: chosen?.text ?? '(no result)',
+    ...(value !== undefined && { value }),
     textSeq: chosen?.seq,
     usage: Object.keys(usage).length === 0 ? undefined : usage,
     complete,
@@ -77,9 +86,8 @@ function joinText(said: Said | undefined, failed: Said | undefined): Said | unde
   return { seq: failed.seq, text: `${said.text}\n\n${failed.text}` };
 }
 
-function resultText(payload: Json): string {
-  const value = isObject(payload) && 'value' in payload ? payload.value : payload;
-  return typeof value === 'string' ? value : JSON.stringify(value);
+function resultValue(payload: Json): Json {
+  return isObject(payload) && 'value' in payload ? (payload.value ?? null) : payload;
 }
 
 /** The text parts of an assistant message, joined; empty for any other payload. */
@@ -97,7 +105,14 @@ function endOf({ seq, name = '', payload }: Entry): Said | undefined {
   return { seq, text: `${label}: ${payload.message}` };
 }
 
-const endLabels: Readonly<Record<string, string>> = { 'run/error': 'Error', 'run/halted': 'Halted' };
+/** The event that records why a result before it cannot be used: what the child came to is this error. */
+export const resultRefused = 'result/refused';
+
+const endLabels: Readonly<Record<string, string>> = {
+  'run/error': 'Error',
+  'run/halted': 'Halted',
+  [resultRefused]: 'Error',
+};
 
 function addUsage(sum: Record<string, number>, usage: Json | undefined): void {
   if (!isObject(usage)) return;

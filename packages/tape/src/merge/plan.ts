@@ -58,10 +58,28 @@ export function planMerge(db: Db, realm: string, draft: MergeDraft): MergePlan {
   const child = needTape(db, realm, draft.child);
   const { into, base } = chooseTarget(db, realm, child, draft.into);
   const to = draft.force === true ? child.settled_seq : child.head_seq;
-  const from = lastMerged(db, child, into) ?? child.base_seq;
-  const range = [Math.min(from + 1, to), to] as const;
+  const range = rangeOf(db, child, { into, to });
   const childHead = headAt(db, child, to);
   return { child, into, base, range, childHead, collected: collectResult(db, child, range) };
+}
+
+/** The child's own positions up to `to` that a merge into a session brings: those after the last merge before `to`. */
+function rangeOf(
+  db: Db,
+  child: TapeRow,
+  { into, to }: { readonly into: TapeRow | undefined; readonly to: Seq },
+): readonly [Seq, Seq] {
+  const from = (into === undefined ? undefined : lastMerged(db, child, into)) ?? child.base_seq;
+  return [Math.min(from + 1, to), to];
+}
+
+/**
+ * Reads what a child has to show: for a range of its own positions, by default for those that a merge into its parent
+ * brings, or has brought when nothing came after it.
+ */
+export function collect(db: Db, child: TapeRow, range?: readonly [Seq, Seq]): Collected {
+  const into = child.parent_id === null ? undefined : tapeById(db, child.parent_id);
+  return collectResult(db, child, range ?? rangeOf(db, child, { into, to: child.head_seq }));
 }
 
 function chooseTarget(

@@ -6,10 +6,10 @@ import { hex } from '../entry/hash.ts';
 import { type InboxItem, inboxItems } from '../inbox/inbox.ts';
 import type { LineageLine } from '../lineage/line.ts';
 import { type LineageQuery, readLineage } from '../lineage/read.ts';
-import { type Collected, collectResult } from '../merge/collect.ts';
+import type { Collected } from '../merge/collect.ts';
 import { type ConflictReport, findConflicts } from '../merge/conflicts.ts';
 import { mergedBefore } from '../merge/merge.ts';
-import { type MergeRequest, planMerge } from '../merge/plan.ts';
+import { collect, type MergeRequest, planMerge } from '../merge/plan.ts';
 import type { Merged } from '../merge/receipt.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { liveRuns, type StreamChunk, savedChunks } from '../tape/chunks.ts';
@@ -85,8 +85,8 @@ export class SqliteTapeReader {
     return [...visible(this.db, tape, head)].reverse().map(({ lo, hi }) => [lo + 1, hi]);
   }
 
-  collect(child: Ref, range: readonly [Seq, Seq]): Collected {
-    return collectResult(this.db, this.need(child), range);
+  collect(child: Ref, range?: readonly [Seq, Seq]): Collected {
+    return collect(this.db, this.need(child), range);
   }
 
   *lineage({ session, ...query }: LineageQuery = {}): Iterable<LineageLine> {

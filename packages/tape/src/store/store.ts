@@ -103,8 +103,11 @@ export interface TapeStore extends AsyncDisposable {
   previewMerge(child: Ref, request?: MergeRequest): Awaitable<MergePreview>;
   /** The marks of the merges and discards on a session's own tape, by child's name, then by position. */
   merges(ref: Ref): Iterable<Entry> | AsyncIterable<Entry>;
-  /** What a child has to show for a range of its own positions: what a merge of them brings, and where that stands. */
-  collect(child: Ref, range: readonly [Seq, Seq]): Awaitable<Collected>;
+  /**
+   * What a child came to, read from its own entries: the one source for merges, lists and tools that tell of it. Without
+   * a range: what a merge into its parent brings, or has brought when nothing came after it.
+   */
+  collect(child: Ref, range?: readonly [Seq, Seq]): Awaitable<Collected>;
   /** The rewind that hides a position from what a session shows now, if one does. */
   hiddenBy(ref: Ref, seq: Seq): Awaitable<Seq | undefined>;
   /**

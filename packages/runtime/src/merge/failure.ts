@@ -1,0 +1,21 @@
+import { type Draft, processOwner, type SessionInfo, type TapeStore } from '@tapedeck/tape';
+import { hold } from '../lease/hold.ts';
+import { closeOrphans } from '../tools/orphans.ts';
+
+/**
+ * Records on a child's own tape why its work failed, where no run recorded it: merges, lists and tools read what the child
+ * came to from there.
+ * @param cause the event that says why: `run/error` or `result/refused`
+ * @throws SESSION_BUSY while another process writes the child
+ */
+export async function recordFailure(store: TapeStore, child: SessionInfo, cause: Draft): Promise<void> {
+  const held = await hold(store, child.id, { owner: processOwner(`failure:${child.id}`) });
+  try {
+    const { lease } = held;
+    await closeOrphans(store, child.id, { hold: held });
+    await store.append(child.id, [cause], { lease });
+    await store.setTask(child.id, 'failed', { lease });
+  } finally {
+    await held.release();
+  }
+}

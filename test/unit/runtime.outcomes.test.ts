@@ -1,0 +1,167 @@
+import { type ChildOutcome, delegationTools, type ScriptAnswer } from '@tapedeck/runtime';
+import { assistant, isObject, type Json, type SqliteTapeStore, type Task } from '@tapedeck/tape';
+import { Output, tool } from 'ai';
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { scriptedDeck } from '../support/scripted.ts';
+
+const look = tool({ inputSchema: z.object({}), execute: async () => 'seen' });
+const pay = tool({ inputSchema: z.object({}), needsApproval: true, execute: async () => 'paid' });
+const call = (name: string, said?: string): ScriptAnswer => ({
+  ...(said !== undefined && { text: said }),
+  toolCalls: [{ name, input: {} }],
+});
+
+/** Ways in which the work of a child ends, and what the child came to then. */
+const ends: readonly {
+  readonly how: string;
+  readonly status: Task;
+  /** What the child's model answers. */
+  readonly says: readonly ScriptAnswer[];
+  readonly text: string | RegExp;
+  readonly output?: Json;
+  readonly asks?: 'a form' | 'structured';
+}[] = [
+  { how: 'with its last words', status: 'completed', says: [{ text: 'Done.' }], text: 'Done.' },
+  {
+    how: 'with a result in a form',
+    status: 'completed',
+    says: [{ text: 'Looked.' }, { text: '{"ports":[80]}' }],
+    text: '{"ports":[80]}',
+    output: { ports: [80] },
+    asks: 'a form',
+  },
+  {
+    how: 'without the result in a form that was asked for',
+    status: 'failed',
+    says: [{ text: 'Looked.' }],
+    text: /^Error: cannot merge '.*' as structured: it has recorded no result$/,
+    asks: 'structured',
+  },
+  {
+    how: 'at its limit',
+    status: 'halted',
+    says: [call('look'), call('look', 'Looking.'), call('look')],
+    text: 'Looking.\n\nHalted: no end after 2 steps, which is the limit',
+  },
+  {
+    how: 'at its limit, without a word',
+    status: 'halted',
+    says: [call('look'), call('look'), call('look')],
+    text: 'Halted: no end after 2 steps, which is the limit',
+  },
+  {
+    how: 'with a failure of its model',
+    status: 'failed',
+    says: [call('look', 'Looking.'), { error: 'connection lost' }],
+    text: /^Looking\.\n\nError: .*connection lost/,
+  },
+  { how: 'with an abort', status: 'aborted', says: [call('stop', 'Stopping.')], text: 'Stopping.' },
+  { how: 'with an abort, without a word', status: 'aborted', says: [call('stop')], text: '(no result)' },
+  {
+    how: 'not yet, as it waits for an answer',
+    status: 'running',
+    says: [call('pay', 'I need to pay.')],
+    text: 'I need to pay.',
+  },
+];
+
+const form = Output.object({ schema: z.object({ ports: z.array(z.number()) }) });
+
+/** The text of the block that the last merge of a child brought. */
+function mergedText(store: SqliteTapeStore): string | undefined {
+  const merge = [...store.read('main')].findLast(({ meta }) => meta.source === 'merge')?.payload;
+  const text = isObject(merge) && Array.isArray(merge.content) ? merge.content[0] : undefined;
+  return isObject(text) ? /^<merge-[^>]*>\n(.*)\n<\/merge-/ms.exec(String(text.text))?.[1] : undefined;
+}
+
+test.each(ends)(
+  'what a child came to is one text wherever it is read: $status, $how',
+  async ({ says, status, text, output, asks }) => {
+    let stop = () => {};
+    const tools = { look, pay, stop: tool({ inputSchema: z.object({}), execute: async () => stop() }) };
+    await using home = await scriptedDeck(says, { tools });
+    const main = await home.deck.session('main');
+    const delegation = main.delegate(
+      { task: 'Work', name: 'kid', ...(asks === 'a form' && { output: form }) },
+      { maxSteps: 2, ...(asks === 'structured' && { strategy: 'structured' }) },
+    );
+    stop = () => delegation.abort('enough');
+    const [outcome] = await delegation;
+    expect(outcome).toMatchObject({ status });
+    expect(outcome?.text).toMatch(text instanceof RegExp ? text : literally(text));
+    expect(outcome?.output).toEqual(output);
+    expect(home.store.collect('kid').text).toBe(outcome?.text);
+    expect(mergedText(home.store)).toBe(status === 'running' ? undefined : outcome?.text);
+    expect(home.store.find('kid')?.task).toBe(status);
+  },
+);
+
+test.each(ends.filter(({ asks, status }) => asks !== 'structured' && status !== 'aborted'))(
+  'a model that delegates is given the same text: $status, $how',
+  async ({ says, status, text, output, asks }) => {
+    const schema = { type: 'object', properties: { ports: { type: 'array' } }, required: ['ports'] };
+    const task = { task: 'Work', ...(asks === 'a form' && { output_schema: schema }) };
+    await using home = await scriptedDeck(
+      [
+        { toolCalls: [{ name: 'delegate', input: { tasks: [task] } }], when: { session: 'main' } },
+        { text: 'Thanks.', when: { session: 'main' } },
+        ...says.map((answer) => ({ ...answer, when: { session: '*-fork-*' } })),
+      ],
+      { tools: { ...delegationTools({ maxSteps: 2 }), look, pay } },
+    );
+    await (await home.deck.session('main')).run('Go');
+    await home.deck.idle();
+    const [kid] = home.store.sessions({ parent: 'main', all: true });
+    const given = [...home.store.read('main', { kind: 'tool-result' })].at(-1)?.payload;
+    const value = isObject(given) && isObject(given.output) ? given.output.value : undefined;
+    const told = isObject(value) && Array.isArray(value.results) ? value.results[0] : undefined;
+    const said = home.store.collect(kid?.name ?? '').text;
+    expect(told).toMatchObject({ session: kid?.name, status });
+    expect(told).toMatchObject(output === undefined ? { text: said } : { output });
+    expect(said).toMatch(text instanceof RegExp ? text : literally(text));
+    expect(mergedText(home.store)).toBe(status === 'running' ? undefined : said);
+  },
+);
+
+test('a run that could not start is told of on the tape of its child, from where all read it', async () => {
+  const broken = { ...look, inputSchema: z.custom() };
+  await using home = await scriptedDeck([{ text: 'Done.' }]);
+  const main = await home.deck.session('main');
+  const [outcome] = await main.delegate({ task: 'Work', name: 'kid' }, { tools: { broken } });
+  expect(outcome).toMatchObject({
+    status: 'failed',
+    text: expect.stringMatching(/^Error: cannot offer tool/),
+  });
+  expect(home.store.collect('kid').text).toBe(outcome?.text);
+  expect(mergedText(home.store)).toBe(outcome?.text);
+  expect(home.store.find('kid')).toMatchObject({ task: 'failed', delivery: 'merged' });
+});
+
+test('a child that was left behind, running, is merged with what it had said', async () => {
+  await using home = await scriptedDeck([]);
+  const main = await home.deck.session('main');
+  const kid = await main.fork({ name: 'kid', onUnmerged: 'keep' });
+  home.store.setTask('kid', 'running');
+  home.store.append('kid', [assistant('Half of it.')]);
+  await kid.finish();
+  const mark = [...home.store.merges('main')][0]?.payload;
+  expect(isObject(mark) ? mark.state : undefined).toMatchObject({ status: 'orphaned' });
+  expect(mergedText(home.store)).toBe('Half of it.');
+  expect(home.store.collect('kid').text).toBe('Half of it.');
+});
+
+test('after a child went on, what it came to is what its next merge brings', async () => {
+  await using home = await scriptedDeck([{ text: 'One.' }, { text: 'Two.' }]);
+  const main = await home.deck.session('main');
+  const texts: (ChildOutcome | undefined)[] = [];
+  texts.push(...(await main.delegate({ task: 'Work', name: 'kid' })));
+  texts.push(...(await main.delegate({ task: 'Go on', resume: 'kid' })));
+  expect(texts).toMatchObject([{ text: 'One.' }, { text: 'Two.' }]);
+  expect(mergedText(home.store)).toBe('Two.');
+  expect(home.store.collect('kid')).toMatchObject({ text: 'Two.' });
+});
+
+function literally(text: string): RegExp {
+  return new RegExp(`^${RegExp.escape(text)}$`);
+}

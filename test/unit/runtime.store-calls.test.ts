@@ -1,0 +1,45 @@
+import { writeFileSync } from 'node:fs';
+import { user } from '@tapedeck/tape';
+import { expect, test } from 'vitest';
+import { countingStore } from '../support/counting-store.ts';
+import { openDeck } from '../support/deck.ts';
+import { openStore } from '../support/store.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+const most = 20;
+
+test(`a delegated child with one model call makes at most ${most} calls of the store, fork and merge included`, async () => {
+  using dir = tempDir();
+  await using own = openStore();
+  const { store, calls } = countingStore(own);
+  writeFileSync(dir.file('script.json'), JSON.stringify([{ text: 'Done.' }]));
+  await using deck = await openDeck({ store, model: `script:${dir.file('script.json')}` });
+  const main = await deck.session('main');
+  own.append('main', [user('hello')]);
+  calls.length = 0;
+  const [outcome] = await main.delegate({ task: 'Look' });
+  await deck.idle();
+  expect(outcome).toMatchObject({ status: 'completed', text: 'Done.', merged: { state: 'merged' } });
+  // The store was counted, and each call is named where there are too many.
+  for (const act of ['fork', 'acquire', 'settle', 'release', 'collect', 'merge'])
+    expect(calls.filter((call) => call.startsWith(`${act} `))).toHaveLength(1);
+  expect(calls.length > most ? calls : []).toEqual([]);
+});
+
+test('what a session was forked with is read once, however often it runs and is merged', async () => {
+  using dir = tempDir();
+  await using own = openStore();
+  const { store, calls } = countingStore(own);
+  writeFileSync(dir.file('script.json'), JSON.stringify([{ text: 'One.' }, { text: 'Two.' }]));
+  await using deck = await openDeck({ store, model: `script:${dir.file('script.json')}` });
+  const main = await deck.session('main');
+  const [outcome] = await main.delegate({ task: 'Look', name: 'kid' });
+  const [resumed] = await main.delegate({ task: 'Look again', resume: 'kid' });
+  expect([outcome, resumed]).toMatchObject([
+    { text: 'One.', merged: { state: 'merged' } },
+    { text: 'Two.', merged: { state: 'merged' } },
+  ]);
+  const { id, base = 0 } = own.find('kid') ?? {};
+  const first = JSON.stringify([id, { from: base + 1, to: base + 1 }]);
+  expect(calls.filter((call) => call === `read ${first}`)).toHaveLength(1);
+});
