@@ -213,8 +213,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a tool that a child may not call comes back to its own children',
     file: runtime('terms/terms'),
-    find: 'allowed = new Set(tools).intersection(allowed ?? new Set(tools));',
-    replace: 'allowed ??= new Set(tools);',
+    find: '(allowed, tools) => tools.intersection(allowed ?? tools),',
+    replace: '(allowed, tools) => allowed ?? tools,',
     test: 'test/unit/runtime.budgets.test.ts',
     only: 'tools that a child may not call',
   },

@@ -164,7 +164,11 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
     if (task.resume !== undefined) {
       const resumed = await this.#resumed(parent, task.resume);
       const child = this.#parts.child(resumed, { onUnmerged: 'keep' });
-      return { child, task, depth: depthOf(await lineOf(store, await this.#parts.worker(resumed).facts(resumed))) };
+      return {
+        child,
+        task,
+        depth: depthOf(await lineOf(store, await this.#parts.worker(resumed).facts(resumed))),
+      };
     }
     const fork = forkOptions(task, options, by?.blocking === true);
     const { info, depth, directory } = await spawn(this.#parts, parent, { options: fork, by });

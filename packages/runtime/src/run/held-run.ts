@@ -105,7 +105,7 @@ export async function waitingFor(
 }
 
 /** A run that ended leaves its session idle, unless it ended because something is missing (G78, G82). */
-export function statusAfter({ run, finish, error }: RunResult): RunStatus {
+function statusAfter({ run, finish, error }: RunResult): RunStatus {
   if (finish === 'waiting') return { state: 'waiting', run };
   if (finish === 'error')
     return { state: 'error', run, ...(error !== undefined && { message: error.message }) };

@@ -68,12 +68,12 @@ export async function compactSession(
     );
   if (isPruning) return await pruneSession(parts, session);
   const { store, config, now, newId } = parts;
-  const { model, summarizer } = await modelsFor(parts, session, spec);
   const owner = processOwner(`compact:${newId()}`);
   const held = await hold(store, session.id, { owner, act: 'compact' });
   const worker = parts.worker(session);
-  worker.showAct(owner.id, { state: 'busy', phase: 'compacting', startedAt: now() });
   try {
+    const { model, summarizer } = await modelsFor(parts, session, spec);
+    worker.showAct(owner.id, { state: 'busy', phase: 'compacting', startedAt: now() });
     const context = {
       session: session.name,
       store,
