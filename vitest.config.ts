@@ -27,6 +27,7 @@ export default defineConfig({
     // The thousand processes that the tests start inherit it.
     env: { NODE_COMPILE_CACHE: compileCache },
     reporters: ['default', './test/reporter.ts'],
+    setupFiles: ['./test/support/no-late-rejections.ts'],
     projects: [
       // Many files that are soon done: loading the packages anew for each would take as long as the tests.
       project('unit', {
@@ -48,6 +49,6 @@ export default defineConfig({
         testTimeout: 60_000,
       }),
     ],
-    coverage: { provider: 'v8', include: ['packages/*/src/**'], reporter: ['text', 'html'] },
+    coverage: { provider: 'v8', include: ['packages/*/src/**'], reporter: ['text-summary', 'html'] },
   },
 });

@@ -16,7 +16,7 @@ describe('the known bugs that the tests are tried with', () => {
     const count = sized(1, 2, 2);
     const few = mutants.filter(({ test }) => test === 'test/contract/sqlite-memory.test.ts').slice(0, count);
     expect(few.length).toBe(count);
-    expect(checkout.run(few[0] ?? { test: '' })).toMatchObject({ failed: 0 });
-    for (const mutant of few) expect(checkout.runWith(mutant).failed, mutant.name).toBeGreaterThan(0);
+    expect(checkout.run(few[0] ?? { test: '' }, 'push')).toMatchObject({ failed: 0 });
+    for (const mutant of few) expect(checkout.runWith(mutant, 'push').failed, mutant.name).toBeGreaterThan(0);
   });
 });
