@@ -1,8 +1,15 @@
 import { defineConfig } from 'vitest/config';
 import { compileCache } from './test/support/compile-cache.ts';
+import { sized } from './test/support/size.ts';
 
 /** The tests run the packages' sources; only the e2e tests run the build. */
 const conditions = ['@tapedeck/source'];
+
+/** The runtime's tests: on a push those of its loop and of what waits, else all. */
+const every = ['test/unit/runtime.*.test.ts', 'test/integration/runtime.*.test.ts'];
+const few = ['loop', 'session', 'queue', 'delegate', 'merging', 'recover', 'waiting', 'watch'].map(
+  (name) => `test/unit/runtime.${name}.test.ts`,
+);
 
 function project(
   name: string,
@@ -20,6 +27,7 @@ export default defineConfig({
     // The thousand processes that the tests start inherit it.
     env: { NODE_COMPILE_CACHE: compileCache },
     reporters: ['default', './test/reporter.ts'],
+    setupFiles: ['./test/support/no-late-rejections.ts'],
     projects: [
       // Many files that are soon done: loading the packages anew for each would take as long as the tests.
       project('unit', {
@@ -28,18 +36,19 @@ export default defineConfig({
         testTimeout: 60_000,
       }),
       project('integration', { testTimeout: 60_000 }),
-      // The runtime's tests again, on a store that answers everything on a later tick: see test/support/deck.ts.
+      // Tests of the runtime again, on a store that answers everything on a later tick: see test/support/deck.ts.
       project('later', {
-        include: ['test/unit/runtime.*.test.ts', 'test/integration/runtime.*.test.ts'],
+        include: sized(few, every, every),
         env: { TAPEDECK_STORE: 'later' },
         isolate: false,
         testTimeout: 60_000,
       }),
       project('e2e', {
         include: ['test/e2e/**/*.test.ts', 'test/docs/**/*.test.ts'],
+        isolate: false,
         testTimeout: 60_000,
       }),
     ],
-    coverage: { provider: 'v8', include: ['packages/*/src/**'], reporter: ['text', 'html'] },
+    coverage: { provider: 'v8', include: ['packages/*/src/**'], reporter: ['text-summary', 'html'] },
   },
 });

@@ -1,11 +1,15 @@
 import type { Reporter, TestModule } from 'vitest/node';
 
-/** Closes a run with one plain line, which tools can read. */
+/** Closes a run with what was skipped, and one plain line, which tools can read. */
 export default class CountReporter implements Reporter {
-  onTestRunEnd(modules: readonly TestModule[]): void {
-    const count = { passed: 0, failed: 0, skipped: 0, pending: 0 };
+  onTestRunEnd(modules: readonly TestModule[], unhandled: readonly unknown[]): void {
+    const count = { passed: 0, failed: unhandled.length, skipped: 0, pending: 0 };
     for (const module of modules) {
-      for (const test of module.children.allTests()) count[test.result().state] += 1;
+      for (const test of module.children.allTests()) {
+        const { state } = test.result();
+        count[state] += 1;
+        if (state === 'skipped') console.log(`skipped: ${module.relativeModuleId} > ${test.fullName}`);
+      }
       if (module.state() === 'failed' && [...module.children.allTests('failed')].length === 0)
         count.failed += 1;
     }

@@ -213,7 +213,7 @@ test('what is left for a process that died is done by the next that opens the ho
 
 test('many that create one name make one session', async () => {
   using home = tempHome();
-  const made = await Promise.all(Array.from({ length: 8 }, () => home.tape(['new', 'main', '--json'])));
+  const made = await Promise.all(Array.from({ length: 8 }, () => home.process(['new', 'main', '--json'])));
   expect(made.map(({ code }) => code)).toEqual(Array(8).fill(0));
   expect(made.map((one) => json(one).created).filter(Boolean)).toHaveLength(1);
   expect(home.lines()).toHaveLength(1);

@@ -48,7 +48,7 @@ test('run: model, tools and instructions are those of the configuration', async 
   );
   p.write('tape.config.mts', config('openai-compatible/test-model'));
   await trusted(p);
-  const result = await p.tape(['run', 'main', 'How is Bern?'], { env: provider.env });
+  const result = await p.process(['run', 'main', 'How is Bern?'], { env: provider.env });
   expect(result).toMatchObject({ code: 0, stdout: 'Sunny.\n' });
   expect(provider.requests[0]).toMatchObject({
     model: 'test-model',
@@ -76,7 +76,7 @@ test('run: what a tool prints is not on stdout, and what it leaves open does not
      };`,
   );
   await trusted(p);
-  const result = await p.tape(['run', 'main', 'Listen', '--json']);
+  const result = await p.process(['run', 'main', 'Listen', '--json']);
   expect(json(result)).toMatchObject({ text: 'Listening.', finish: 'stop' });
   expect(result).toMatchObject({ code: 0, stderr: expect.stringContaining('ready\n') });
 });
@@ -131,7 +131,7 @@ test('recover: children of a process that was killed go on with them', async () 
   await expect.poll(() => provider.requests.length, { timeout: 30_000 }).toBe(1);
   running.child.kill('SIGKILL');
   await running.done;
-  const result = await p.tape(['recover', '--model', 'script:answers.json', '--json']);
+  const result = await p.process(['recover', '--model', 'script:answers.json', '--json']);
   const { resumed } = json<{ resumed: string[] }>(result);
   expect(resumed).toHaveLength(1);
   expect(linesOf(p, resumed[0] ?? '').some((line) => line.includes('Bern: sunny'))).toBe(true);
@@ -177,7 +177,7 @@ test('the model is that of --model, else $TAPE_MODEL, else the file, else config
   using p = project();
   for (const name of ['flag', 'variable', 'file', 'home']) p.write(`${name}.json`, [{ text: name }]);
   const said = async (session: string, more: string[] = [], env = {}) => {
-    const { stdout, stderr } = await p.tape(['run', session, 'Hi', ...more, '--quiet'], { env });
+    const { stdout, stderr } = await p.process(['run', session, 'Hi', ...more, '--quiet'], { env });
     return `${stdout}${stderr}`.trim();
   };
   p.write('.tape/config.yaml', 'model: script:../home.json\n');
@@ -394,7 +394,7 @@ test.each(refusals)(
     using p = project();
     p.write('other.mts', 'throw new Error("deeper");');
     const path = p.write(file, text);
-    const result = await p.tape([
+    const result = await p.process([
       'run',
       'main',
       'Hi',
@@ -421,7 +421,7 @@ test('a package that is not installed is named; for ours the hint says why', asy
     `import { defineDeck } from '@tapedeck/runtime';\nexport default defineDeck({});`,
   );
   await trusted(p);
-  const run = async () => jsonError(await p.tape(['run', 'main', 'Hi', '--json']));
+  const run = async () => jsonError(await p.process(['run', 'main', 'Hi', '--json']));
   expect(await run()).toMatchObject({
     code: 'CLI_BAD_CONFIG',
     message: expect.stringContaining("Cannot find package '@tapedeck/runtime'"),

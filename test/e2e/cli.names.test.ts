@@ -187,7 +187,7 @@ test('the last lines of a long tape come without a look at the rest, and without
       );
   }
   const node = ['--import', `data:text/javascript,${encodeURIComponent(spy)}`];
-  const result = await home.tape(['log', 'main', '-n', '20', '--jsonl'], { node });
+  const result = await home.process(['log', 'main', '-n', '20', '--jsonl'], { node });
   expect(jsonLines(result).map(({ seq }) => seq)).toEqual(Array.from({ length: 20 }, (_, i) => 99_982 + i));
   const said = (what: string) =>
     result.stderr

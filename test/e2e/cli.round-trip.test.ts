@@ -6,7 +6,7 @@ import { anyJson, nested } from '../support/arbitrary-json.ts';
 import { jsonLines, startTape } from '../support/cli.ts';
 import { hashedPayloads } from '../support/format-hash.ts';
 import { rawDb } from '../support/raw-db.ts';
-import { sized } from '../support/soak.ts';
+import { sized } from '../support/size.ts';
 import { type TempHome, tempHome } from '../support/temp-home.ts';
 
 const raw = (value: Json): string => JSON.stringify(value);
@@ -40,7 +40,7 @@ describe('JSON lines through append and log', () => {
         expect(appended).toMatchObject({ code: 0, stdout: `${payloads.length + 1}\n` });
         expect(await payloadsOf(home, name)).toEqual(payloads.map(raw));
       }),
-      { numRuns: sized(40, 1_000) },
+      { numRuns: sized(10, 40, 1_000) },
     );
     using db = rawDb(home.db);
     for (let n = 1; n <= sessions; n += 1)

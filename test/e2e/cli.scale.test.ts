@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { anchor, assistant, entryBytesMax, user } from '@tapedeck/tape';
 import { describe, expect, test } from 'vitest';
-import { sized } from '../support/soak.ts';
+import { compileCache } from '../support/compile-cache.ts';
+import { sized } from '../support/size.ts';
 import { type TempHome, tempHome } from '../support/temp-home.ts';
 
 const bin = fileURLToPath(new URL('../../packages/cli/bin/tape.js', import.meta.url));
@@ -11,7 +12,7 @@ const bin = fileURLToPath(new URL('../../packages/cli/bin/tape.js', import.meta.
 /** Runs `tape` with a heap of so many megabytes; counts what it prints instead of keeping it. */
 async function small(home: TempHome, args: readonly string[], megabytes = 192) {
   const child = spawn(process.execPath, [`--max-old-space-size=${megabytes}`, bin, ...args], {
-    env: { PATH: process.env.PATH, TAPE_HOME: home.path },
+    env: { PATH: process.env.PATH, TAPE_HOME: home.path, NODE_COMPILE_CACHE: compileCache },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let [lines, bytes, errors, last] = [0, 0, '', ''];
@@ -28,14 +29,14 @@ async function small(home: TempHome, args: readonly string[], megabytes = 192) {
   return { lines, bytes, last };
 }
 
-const limit = sized(60_000, 1_800_000);
+const limit = sized(60_000, 60_000, 1_800_000);
 
 describe('a heap of 192 MB is enough (T25) for', () => {
   test(
     'a long tape: it is printed, verified, searched, counted and added up without being held',
     async () => {
       using home = tempHome();
-      const count = sized(150_000, 1_000_000);
+      const count = sized(15_000, 150_000, 1_000_000);
       {
         using store = home.open();
         store.session('main');
@@ -62,7 +63,7 @@ describe('a heap of 192 MB is enough (T25) for', () => {
     'a chain of forks of forks: the last reads through all of them',
     async () => {
       using home = tempHome();
-      const depth = sized(500, 2_000);
+      const depth = sized(100, 500, 2_000);
       {
         using store = home.open();
         store.session('s0');
@@ -105,7 +106,7 @@ describe('a heap of 192 MB is enough (T25) for', () => {
     'many sessions: they are listed and verified',
     async () => {
       using home = tempHome();
-      const [tapes, forks] = [sized(1_000, 100_000), sized(500, 10_000)];
+      const [tapes, forks] = [sized(200, 1_000, 100_000), sized(100, 500, 10_000)];
       {
         using store = home.open();
         for (let n = 0; n < tapes; n += 1) store.session(`t${n}`);

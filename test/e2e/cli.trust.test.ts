@@ -40,7 +40,7 @@ test('a configuration that nobody trusted is never run: exit 2, whatever the ver
     ['delegate', 'main', '--task', 'x'],
     ['recover'],
   ]) {
-    const result = await p.tape([...args, '--json']);
+    const result = await p.process([...args, '--json']);
     expect({ exit: result.code, ...jsonError(result) }, args.join(' ')).toEqual({
       exit: 2,
       code: 'CLI_UNTRUSTED',
@@ -51,13 +51,15 @@ test('a configuration that nobody trusted is never run: exit 2, whatever the ver
   }
   expect(existsSync(p.file('ran'))).toBe(false);
   // Going on without it does not run it either.
-  expect(await p.tape(['run', 'main', 'Hi', '--no-config', '--model', 'script:answers.json'])).toMatchObject({
+  expect(
+    await p.process(['run', 'main', 'Hi', '--no-config', '--model', 'script:answers.json']),
+  ).toMatchObject({
     code: 0,
   });
   expect(existsSync(p.file('ran'))).toBe(false);
   expect(await p.here(['trust', '.'])).toMatchObject({ code: 0 });
   expect(existsSync(p.file('ran'))).toBe(false);
-  expect(await p.tape(['run', 'main', 'Hi'])).toMatchObject({ code: 0 });
+  expect(await p.process(['run', 'main', 'Hi'])).toMatchObject({ code: 0 });
   expect(existsSync(p.file('ran'))).toBe(true);
 });
 
@@ -226,12 +228,12 @@ test('many at once lose nothing, and what is read is always whole', async () => 
     mkdirSync(p.file(name));
     p.write(`${name}/tape.config.mts`, `export default {}; // ${name}`);
   }
-  const given = await Promise.all([...names, ...names].map((name) => p.tape(['trust', name, '--json'])));
+  const given = await Promise.all([...names, ...names].map((name) => p.process(['trust', name, '--json'])));
   expect(given.map(({ code, stderr }) => `${code}${stderr}`)).toEqual(given.map(() => '0'));
   const listed = json<{ dir: string; state: string }[]>(await p.here(['trust', '--json']));
   expect(listed.map(({ dir }) => dir).sort()).toEqual(names.map((name) => p.file(name)));
   expect(listed.every(({ state }) => state === 'trusted')).toBe(true);
-  await Promise.all(names.map((name) => p.tape(['trust', name, '--revoke'])));
+  await Promise.all(names.map((name) => p.process(['trust', name, '--revoke'])));
   expect(json(await p.here(['trust', '--json']))).toEqual([]);
   expect(readdirSync(dirname(p.trustFile))).toEqual(['trust.json']);
 });

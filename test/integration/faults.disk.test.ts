@@ -7,6 +7,7 @@ import { type CliResult, jsonError, tapeHere } from '../support/cli.ts';
 import { type FaultPlace, faultPlace } from '../support/fault-acts.ts';
 import { damage } from '../support/fault-check.ts';
 import { diskFault, obstacles, smallDisk, tapeUnder } from '../support/obstacle.ts';
+import { sized } from '../support/size.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const fault = (() => {
@@ -47,13 +48,27 @@ const named = {
 
 type Code = keyof typeof named;
 const all = Object.keys(commands);
-const cases: readonly (readonly [Code, string])[] = [
+const every: readonly (readonly [Code, string])[] = [
   ...all.map((command) => ['ENOSPC', command] as const),
   ...all.map((command) => ['EROFS', command] as const),
   ...all.filter((command) => command !== 'backup').map((command) => ['EACCES', command] as const),
   ...['append', 'fork', 'merge', 'import', 'backup'].map((command) => ['EFBIG', command] as const),
   ...['append', 'fork', 'backup'].map((command) => ['EMFILE', command] as const),
 ];
+/** Each command once, and each obstacle. */
+const once: readonly (readonly [Code, string])[] = [
+  ['ENOSPC', 'append'],
+  ['ENOSPC', 'import'],
+  ['ENOSPC', 'backup'],
+  ['EROFS', 'merge'],
+  ['EROFS', 'doctor --fix'],
+  ['EACCES', 'run'],
+  ['EACCES', 'redact'],
+  ['EROFS', 'checkpoint'],
+  ['EFBIG', 'fork'],
+  ['EMFILE', 'append'],
+];
+const cases = sized(once, every, every);
 
 describe('a command that meets the end of a disk or of its rights (T11)', () => {
   for (const [code, command] of cases)

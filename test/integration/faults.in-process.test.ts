@@ -3,12 +3,13 @@ import { workloads } from '../support/fault-acts.ts';
 import { draftsLeft } from '../support/fault-check.ts';
 import { type FaultKind, notedCalls, runInjected } from '../support/fault-inject.ts';
 import { inTwoLanes, judge, prepareSweep, type Sweep, saidIn, spread } from '../support/fault-sweep.ts';
-import { soak } from '../support/soak.ts';
+import { sized } from '../support/size.ts';
 import { tracing } from '../support/strace.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 /** Where system calls can be made to fail too, this need not be all: it stops between statements, and writes half a line. */
-const pointsEach = soak ? Number.POSITIVE_INFINITY : tracing === 'works' ? 20 : 60;
+const pointsEach =
+  tracing === 'works' ? sized(4, 20, Number.POSITIVE_INFINITY) : sized(20, 60, Number.POSITIVE_INFINITY);
 
 describe('a fault at any statement or call on a file (T4)', () => {
   test.each(Object.keys(workloads))(
@@ -26,7 +27,7 @@ describe('a fault at any statement or call on a file (T4)', () => {
       // Half a line is the rarest: all of these, and a share of the others.
       const [half, other] = [points.filter(isHalf), points.filter((point) => !isHalf(point))];
       const chosen = [...half, ...spread(other, pointsEach)];
-      expect(chosen.length).toBeGreaterThanOrEqual(10);
+      expect(chosen.length).toBeGreaterThanOrEqual(sized(4, 10, 10));
       expect(await inTwoLanes(chosen, (point, i) => tryPoint(sweep, `${i}`, point))).toEqual([]);
     },
     1_200_000,

@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { faultPlace, openFaultStore } from '../support/fault-acts.ts';
 import { damage } from '../support/fault-check.ts';
 import { type LoopDisk, loopDisk, loopFault } from '../support/loop-device.ts';
-import { sized } from '../support/soak.ts';
+import { sized } from '../support/size.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const fault = loopFault();
@@ -35,7 +35,7 @@ const moment = (run: number) => 1 + ((run * 7919) % 601);
 /** T6: the writer is stopped, and what had reached the device by then is looked at as after a power cut. */
 describe.skipIf(fault !== undefined)('a power cut (T6)', () => {
   test('takes nothing that was acknowledged', async () => {
-    for (let run = 0; run < sized(4, 80); run += 1) {
+    for (let run = 0; run < sized(3, 4, 80); run += 1) {
       const writing: Writing = { durability: 'full', forkEvery: 5, cutAfter: moment(run) };
       const { acknowledged, entries, forks, found } = await cut(writing);
       expect(found, JSON.stringify(writing)).toEqual([]);
@@ -45,7 +45,7 @@ describe.skipIf(fault !== undefined)('a power cut (T6)', () => {
   }, 1_200_000);
 
   test('takes the last moments of a fast store, and leaves the rest whole', async () => {
-    for (let run = 0; run < sized(1, 20); run += 1) {
+    for (let run = 0; run < sized(1, 1, 20); run += 1) {
       const writing: Writing = { durability: 'fast', forkEvery: 50, cutAfter: 30 + moment(run + 1) };
       const { found } = await cut(writing);
       expect(found, JSON.stringify(writing)).toEqual([]);
@@ -54,7 +54,7 @@ describe.skipIf(fault !== undefined)('a power cut (T6)', () => {
 
   test('is seen by this simulation: appends to a fast store are lost', async () => {
     let lost = 0;
-    for (let run = 0; run < sized(1, 20); run += 1) {
+    for (let run = 0; run < sized(1, 1, 20); run += 1) {
       const writing: Writing = { durability: 'fast', forkEvery: 0, cutAfter: 100 + moment(run) };
       const { acknowledged, entries, found } = await cut(writing);
       expect(found, JSON.stringify(writing)).toEqual([]);

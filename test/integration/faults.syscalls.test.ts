@@ -11,7 +11,7 @@ import {
   saidIn,
   spread,
 } from '../support/fault-sweep.ts';
-import { soak } from '../support/soak.ts';
+import { sized } from '../support/size.ts';
 import { type Call, type Injection, skipsTracing, type Traced, trace } from '../support/strace.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
@@ -47,9 +47,10 @@ describe.skipIf(skipsTracing('faults at system calls'))('a fault at any system c
       using dir = tempDir();
       const sweep = await prepareSweep(name, dir.path);
       const all = pointsOf(await callsOf(sweep));
-      // On every push a share of one death and one failure of each call on each file, and in a soak all.
-      const points = soak ? all : spread(oneOfEach(all, classOf), 22);
-      expect(points.length).toBeGreaterThan(10);
+      // A share of one death and one failure of each call on each file, and in a soak all.
+      const share = (most: number) => spread(oneOfEach(all, classOf), most);
+      const points = sized(share(4), share(22), all);
+      expect(points.length).toBeGreaterThan(sized(3, 10, 10));
       expect(await inTwoLanes(points, (point, i) => tryPoint(sweep, sweep.begin(`${i}`), point))).toEqual([]);
     },
     1_200_000,

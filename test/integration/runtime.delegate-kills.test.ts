@@ -6,22 +6,23 @@ import { type DelegateServer, startDelegateServer } from '../support/delegate-se
 import { inTwoLanes } from '../support/fault-sweep.ts';
 import { journalPoints } from '../support/journal-points.ts';
 import { type Random, seeded } from '../support/seeded.ts';
-import { sized, soak } from '../support/soak.ts';
+import { sized } from '../support/size.ts';
 
 const seed = Number(process.env.TAPEDECK_SEED ?? 20261122);
 // On a store that answers later the order of things is another one: a few kills show that it holds there too.
 const isLater = process.env.TAPEDECK_STORE === 'later';
-const timeout = soak ? 6 * 3_600_000 : 900_000;
+const timeout = sized(900_000, 900_000, 6 * 3_600_000);
 
-/** The points that processes at work pass in these scenes; in a soak those too that are tried elsewhere on every push. */
-const points = [...delegationPoints, ...runPoints, ...crashPoints, ...journalPoints]
-  .filter((point) => !/^(?:call\/approved|batch\/waiting|(?:alias|publish|redact)\/.*)$/.test(point))
-  .filter(
-    (point) =>
-      soak ||
-      (delegationPoints as readonly string[]).includes(point) ||
-      /^(?:fork|merge|inbox|run|answer|call)\//.test(point),
-  );
+/** The points that processes at work pass in these scenes; those that are tried elsewhere too, in a soak. */
+const passed: readonly string[] = [
+  ...delegationPoints,
+  ...runPoints,
+  ...crashPoints,
+  ...journalPoints,
+].filter((point) => !/^(?:call\/approved|batch\/waiting|(?:alias|publish|redact)\/.*)$/.test(point));
+const own = passed.filter((point) => (delegationPoints as readonly string[]).includes(point));
+const near = passed.filter((point) => /^(?:fork|merge|inbox|run|answer|call)\//.test(point));
+const points = sized(own, [...own, ...near], passed);
 
 /** What is done in a first process alone, and not where others left something. */
 const isFirst = (point: string) => /^(?:session|spawn)\/|^child\/started|^parent\/woken/.test(point);
@@ -50,7 +51,7 @@ class Deaths {
       );
     const vain = count(this.#tries, point) - count(this.#died, point);
     this.#tries.set(point, count(this.#tries, point) + 1);
-    return { point, nth: vain > 0 || isRecovery(point) ? 1 : 1 + this.#random.below(sized(2, 6)) };
+    return { point, nth: vain > 0 || isRecovery(point) ? 1 : 1 + this.#random.below(sized(1, 2, 6)) };
   }
 
   add(deaths: readonly DelegateDeath[]): void {
@@ -84,7 +85,7 @@ test.skipIf(isLater)(
   async () => {
     await using server = await startDelegateServer();
     const deaths = new Deaths(seeded(seed));
-    const least = sized(1, 5);
+    const least = sized(1, 1, 5);
     const rounds = function* (): Generator<DelegateRound> {
       for (let i = 0; i < 60 * least && deaths.missed(least).length > 0; i += 1)
         yield {
@@ -115,7 +116,7 @@ test('nor at any other moment, in several processes, which take over from each o
   const tookMs = performance.now() - began;
   const random = seeded(seed);
   const within = (share: number): DelegateDeath => ({ afterMs: random.below(tookMs * share) });
-  const [least, enough] = isLater ? [sized(1, 20), 0] : [sized(7, 70), sized(60, 600)];
+  const [least, enough] = isLater ? [sized(1, 1, 20), 0] : [sized(1, 7, 70), sized(4, 60, 600)];
   let kills = 0;
   // A process that was quicker than its kill is none: then there are more rounds.
   const rounds = function* (): Generator<DelegateRound> {

@@ -6,7 +6,7 @@ import { inTwoLanes } from '../support/fault-sweep.ts';
 import { startProcess } from '../support/process.ts';
 import { lastUserText, startProvider } from '../support/provider.ts';
 import { seeded } from '../support/seeded.ts';
-import { sized } from '../support/soak.ts';
+import { sized } from '../support/size.ts';
 import { tempHome } from '../support/temp-home.ts';
 
 /** Runs a session, and says after each save how much of its answer is saved. */
@@ -32,7 +32,7 @@ const whole = words.join('');
 const seed = Number(process.env.TAPEDECK_SEED ?? 20261122);
 
 test('a process that is killed at any time leaves what it had saved, and only what the model said (D325)', {
-  timeout: sized(300_000, 3_600_000),
+  timeout: sized(300_000, 300_000, 3_600_000),
 }, async () => {
   await using provider = await startProvider((request) =>
     lastUserText(request).includes('Tell me all.') && !lastUserText(request).includes('Go on.')
@@ -40,7 +40,7 @@ test('a process that is killed at any time leaves what it had saved, and only wh
       : { text: 'As I said.' },
   );
   const random = seeded(seed);
-  const delays = Array.from({ length: sized(8, 100) }, () => random.below(600));
+  const delays = Array.from({ length: sized(3, 8, 100) }, () => random.below(600));
   let grown = 0;
   const faults = await inTwoLanes(delays, async (ms) => {
     using home = tempHome();

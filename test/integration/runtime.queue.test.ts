@@ -5,6 +5,7 @@ import { openDeck } from '../support/deck.ts';
 import { startProcess } from '../support/process.ts';
 import { lastUserText, type Provider, startProvider } from '../support/provider.ts';
 import { entryLines } from '../support/scripted.ts';
+import { sized } from '../support/size.ts';
 import { type TempHome, tempHome } from '../support/temp-home.ts';
 
 const model = 'openai-compatible/test-model';
@@ -138,13 +139,14 @@ test('an abort from another process stops the run, and leaves what waits', async
 
 test('a message that is posted as the owner lets go of the session is never stranded', async () => {
   using home = tempHome();
+  const rounds = sized(20, 200, 200);
   writeFileSync(home.file('answers.json'), JSON.stringify([{ text: 'a!' }, { text: 'b!' }]));
   const settings = { model: `script:${home.file('answers.json')}` };
   using one = home.open();
   using two = home.open();
   await using first = await openDeck({ ...settings, store: one });
   await using second = await openDeck({ ...settings, store: two });
-  for (let round = 0; round < 200; round += 1) {
+  for (let round = 0; round < rounds; round += 1) {
     const name = `s${round}`;
     const owner = await first.session(name);
     const sender = await second.session(name);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { openJournal } from '@tapedeck/graph/journal';
 import { openTapeStore, type SqliteTapeStore, user } from '@tapedeck/tape';
 import { describe, expect, test } from 'vitest';
-import { sized } from '../support/soak.ts';
+import { sized } from '../support/size.ts';
 import { type StoreProcess, startStores } from '../support/store-process.ts';
 import { type TempDir, tempDir } from '../support/temp-dir.ts';
 
@@ -54,7 +54,7 @@ describe('while two processes append (T27)', () => {
       await using workers = await startStores(2);
       const home = await busyHome(dir, workers);
       using store = openTapeStore(home.path);
-      const copies = Array.from({ length: sized(8, 100) }, (_, i) => dir.file(`copy-${i}.db`));
+      const copies = Array.from({ length: sized(8, 8, 100) }, (_, i) => dir.file(`copy-${i}.db`));
       for (const copy of copies) await store.backup(copy);
       await home.stop();
       const sizes = copies.map((path) => {
@@ -66,7 +66,7 @@ describe('while two processes append (T27)', () => {
       expect(new Set(sizes).size).toBeGreaterThan(1);
       expect(readdirSync(dir.path).filter((name) => name.endsWith('.part'))).toEqual([]);
     },
-    sized(60_000, 900_000),
+    sized(60_000, 60_000, 900_000),
   );
 
   test(
@@ -75,7 +75,7 @@ describe('while two processes append (T27)', () => {
       using dir = tempDir();
       await using workers = await startStores(2);
       const home = await busyHome(dir, workers);
-      const copies = Array.from({ length: sized(25, 500) }, (_, i) => dir.file(`copy-${i}`));
+      const copies = Array.from({ length: sized(25, 25, 500) }, (_, i) => dir.file(`copy-${i}`));
       for (const copy of copies) {
         // In a process of its own: closing any descriptor of the file would drop this one's locks.
         spawnSync('cp', ['-r', dir.file('home'), copy]);
@@ -101,7 +101,7 @@ describe('while two processes append (T27)', () => {
         if ([...copy.verifyDatabase(), ...copy.verify()].length === 0) expectPrefixes(copy, whole);
       }
     },
-    sized(60_000, 900_000),
+    sized(60_000, 60_000, 900_000),
   );
 });
 

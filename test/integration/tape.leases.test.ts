@@ -12,7 +12,7 @@ import {
   user,
 } from '@tapedeck/tape';
 import { describe, expect, test } from 'vitest';
-import { sized } from '../support/soak.ts';
+import { sized } from '../support/size.ts';
 import { refusal } from '../support/store.ts';
 import { startStore, startStores } from '../support/store-process.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -284,7 +284,7 @@ describe('with real processes', () => {
       using both = pair();
       await using workers = await startStores(3);
       for (const worker of workers) await worker.ask('open', { path: both.path });
-      const count = sized(150, 5_000);
+      const count = sized(40, 150, 5_000);
       const held = await Promise.all(
         workers.map((worker) =>
           worker.ask<[string, number][]>('hold', { session: 'main', count, entries: 3 }),
@@ -301,6 +301,6 @@ describe('with real processes', () => {
         expect(runs.slice(at, at + 3)).toEqual(['1', '2', '3'].map((n) => [runs[at]?.[0], n]));
       expect([...both.two.verify()]).toEqual([]);
     },
-    sized(60_000, 900_000),
+    sized(60_000, 60_000, 900_000),
   );
 });

@@ -14,7 +14,7 @@ import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import { MemoryJournal } from '../support/memory-journal.ts';
 import { rawDb } from '../support/raw-db.ts';
-import { sized } from '../support/soak.ts';
+import { sized } from '../support/size.ts';
 import { refusal } from '../support/store.ts';
 import { startStores } from '../support/store-process.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -35,8 +35,8 @@ describe('several processes', () => {
   test(
     'open a home that is not there at the same moment, and one makes the session (D501, T9)',
     async () => {
-      await using workers = await startStores(sized(16, 32));
-      for (let round = 1; round <= sized(10, 100); round += 1) {
+      await using workers = await startStores(sized(8, 16, 32));
+      for (let round = 1; round <= sized(4, 10, 100); round += 1) {
         using dir = tempDir();
         const [path, graph] = [dir.file('home/tape.db'), dir.file('home/session_graph.jsonl')];
         // Every other round finds a directory, and a database that nothing is in yet.
@@ -54,7 +54,7 @@ describe('several processes', () => {
         expect(checkJournal(readLines(graph))).toMatchObject({ records: 1, fragments: 0, torn: false });
       }
     },
-    sized(60_000, 900_000),
+    sized(60_000, 60_000, 900_000),
   );
 
   test('open a new home while another one is looking at it: they wait until it has gone (T9)', async () => {
@@ -125,8 +125,8 @@ describe('several processes', () => {
       const [one, two, ...owners] = workers;
       for (const worker of workers) await worker.ask('open', { path });
       // In all 10,000 posts, each its own race with a release; the shared keys are posted by both.
-      const each = sized(4_000, 16_000);
-      const shared = sized(1_000, 4_000);
+      const each = sized(600, 4_000, 16_000);
+      const shared = sized(150, 1_000, 4_000);
       const posting = [one, two].map(async (poster, i) => {
         const ask = (prefix: string, count: number) =>
           poster?.ask<[string, string][]>('post', { session: 'main', prefix, count }) ?? [];
@@ -164,7 +164,7 @@ describe('several processes', () => {
       expect(texts.filter((text) => text?.startsWith('both: '))).toEqual(expected('both: ', shared));
       expect(texts.length).toBe(2 * each + shared);
     },
-    sized(120_000, 900_000),
+    sized(120_000, 120_000, 900_000),
   );
 });
 

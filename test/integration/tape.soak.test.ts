@@ -3,14 +3,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { checkJournal, openJournal, readLines } from '@tapedeck/graph';
 import { openTapeStore, type SqliteTapeStore } from '@tapedeck/tape';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { sized, soak } from '../support/soak.ts';
+import { sized } from '../support/size.ts';
 import { type StoreProcess, startStores } from '../support/store-process.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
-/** Started once: nineteen processes take longer to start than to do this. */
+/** Started once: so many processes take longer to start than to do this. */
 let started: Awaited<ReturnType<typeof startStores>>;
 beforeAll(async () => {
-  started = await startStores(19);
+  started = await startStores(Math.max(...crowds.map(([writers]) => writers)) + 3);
 }, 60_000);
 afterAll(async () => {
   await started[Symbol.asyncDispose]();
@@ -54,11 +54,22 @@ async function interrupt(worker: StoreProcess | undefined, until: number): Promi
   }
 }
 
-test.each([
-  [2, sized(8_000, 60_000)],
-  [8, sized(8_000, 60_000)],
-  [16, sized(8_000, 120_000)],
-])(
+/** How many write, and for how many milliseconds. */
+const crowds: readonly (readonly [number, number])[] = sized(
+  [[8, 2_000]],
+  [
+    [2, 8_000],
+    [8, 8_000],
+    [16, 8_000],
+  ],
+  [
+    [2, 60_000],
+    [8, 60_000],
+    [16, 120_000],
+  ],
+);
+
+test.each(crowds)(
   '%i writers, a bulk writer, two readers and one process that is stopped again and again: one history (T8)',
   async (writers, forMs) => {
     using dir = tempDir();
@@ -72,7 +83,7 @@ test.each([
     const [bulk, one, two, ...others] = workers;
     const graph = dir.file('session_graph.jsonl');
     for (const worker of [bulk, ...others])
-      await worker?.ask('open', { path, graph, durability: soak ? 'full' : 'fast' });
+      await worker?.ask('open', { path, graph, durability: sized('fast', 'fast', 'full') });
     const until = Date.now() + forMs;
     const reading = [one, two].map((reader) =>
       reader?.ask<{ reads: number; grown: number }>('watch', {
@@ -120,5 +131,5 @@ test.each([
     expect(last.checkpoint()).toBe(true);
     expect(existsSync(`${path}-wal`) ? statSync(`${path}-wal`).size : 0).toBeLessThan(64 * 1024 * 1024);
   },
-  sized(180_000, 600_000),
+  sized(180_000, 180_000, 600_000),
 );

@@ -11,12 +11,15 @@ interface Outcome {
   readonly output: string;
 }
 
+/** At which size a test is run with a bug in. */
+export type MutantSize = 'push' | 'full';
+
 /** A copy of the sources that bugs are put into, so that nobody who works in the checkout meets them. */
 export interface Checkout extends Disposable {
   /** Runs a test file as the sources are. */
-  run(test: Pick<Mutant, 'test' | 'only'>): Outcome;
+  run(test: Pick<Mutant, 'test' | 'only'>, size: MutantSize): Outcome;
   /** The same with a bug in, which is taken out again. */
-  runWith(mutant: Mutant): Outcome;
+  runWith(mutant: Mutant, size: MutantSize): Outcome;
 }
 
 const root = join(import.meta.dirname, '../..');
@@ -40,13 +43,13 @@ export function copyCheckout(): Checkout {
   symlinkSync(join(root, 'node_modules/.pnpm'), join(dir, 'node_modules/.pnpm'));
   mkdirSync(join(dir, 'tmp'));
   return {
-    run: (test) => runTest(dir, test),
-    runWith: (mutant) => {
+    run: (test, size) => runTest(dir, test, size),
+    runWith: (mutant, size) => {
       const file = join(dir, mutant.file);
       const source = readFileSync(file, 'utf8');
       writeFileSync(file, spoil(source, mutant));
       try {
-        return runTest(dir, mutant);
+        return runTest(dir, mutant, size);
       } finally {
         writeFileSync(file, source);
       }
@@ -71,12 +74,16 @@ export function sourceOf(file: string): string {
   return readFileSync(join(root, file), 'utf8');
 }
 
-function runTest(dir: string, { test, only }: Pick<Mutant, 'test' | 'only'>): Outcome {
+function runTest(dir: string, { test, only }: Pick<Mutant, 'test' | 'only'>, size: MutantSize): Outcome {
   const names = only === undefined ? [] : ['-t', only];
   const { stdout, stderr } = spawnSync(
     process.execPath,
     [join(dir, 'node_modules/vitest/vitest.mjs'), 'run', '--bail', '1', test, ...names],
-    { cwd: dir, encoding: 'utf8', env: { ...process.env, NO_COLOR: '1', TMPDIR: join(dir, 'tmp') } },
+    {
+      cwd: dir,
+      encoding: 'utf8',
+      env: { ...process.env, TAPEDECK_SIZE: size, NO_COLOR: '1', TMPDIR: join(dir, 'tmp') },
+    },
   );
   const output = stdout + stderr;
   const [, passed = '0', failed = '0'] = /(\d+) passed, (\d+) failed/.exec(output) ?? [];

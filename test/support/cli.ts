@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { type Io, main } from '@tapedeck/cli';
 import { isObject, type Json, type JsonObject } from '@tapedeck/tape';
 import { compileCache } from './compile-cache.ts';
+import { sized } from './size.ts';
 
 const bin = fileURLToPath(new URL('../../packages/cli/bin/tape.js', import.meta.url));
 
@@ -38,8 +39,19 @@ export interface Running {
   until(text: string): Promise<void>;
 }
 
+/**
+ * Runs `tape` as a test of what a verb does may: on a push from the sources in this process, which is quicker by far, else
+ * as a process of its own.
+ */
+export async function tape(
+  args: readonly string[],
+  options: Omit<CliOptions, 'node'> = {},
+): Promise<CliResult> {
+  return await sized(tapeHere, tapeProcess, tapeProcess)(args, options);
+}
+
 /** Runs the built `tape` as a process of its own. */
-export async function tape(args: readonly string[], options: CliOptions = {}): Promise<CliResult> {
+export async function tapeProcess(args: readonly string[], options: CliOptions = {}): Promise<CliResult> {
   const { child, done } = startTape(args, options);
   child.stdin?.end(options.stdin ?? '');
   return await done;

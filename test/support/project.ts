@@ -1,7 +1,15 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type CliOptions, type CliResult, type Running, startTape, tape, tapeHere } from './cli.ts';
+import {
+  type CliOptions,
+  type CliResult,
+  type Running,
+  startTape,
+  tape,
+  tapeHere,
+  tapeProcess,
+} from './cli.ts';
 import { type TempDir, tempDir } from './temp-dir.ts';
 
 const modules = fileURLToPath(new URL('../../node_modules', import.meta.url));
@@ -17,8 +25,10 @@ export interface Project extends Disposable {
   file(name: string): string;
   /** Writes a file in the project and returns its path. */
   write(name: string, text: string | object): string;
-  /** Runs `tape` in the project, or below it. */
-  tape(args: readonly string[], options?: CliOptions): Promise<CliResult>;
+  /** Runs `tape` in the project, or below it: on a push in this process, else as a process of its own. */
+  tape(args: readonly string[], options?: Omit<CliOptions, 'node'>): Promise<CliResult>;
+  /** The same as a process of its own, whatever the size: for what depends on how Node.js loads a file. */
+  process(args: readonly string[], options?: Omit<CliOptions, 'node'>): Promise<CliResult>;
   /** The same in this process, which is quicker: for what loads no configuration. */
   here(args: readonly string[], options?: Omit<CliOptions, 'node'>): Promise<CliResult>;
   start(args: readonly string[], options?: CliOptions): Running;
@@ -47,6 +57,7 @@ export function project({ installed = true }: { installed?: boolean } = {}): Pro
       return file(name);
     },
     tape: (args, options = {}) => tape(args, inside(options)),
+    process: (args, options = {}) => tapeProcess(args, inside(options)),
     here: (args, options = {}) => tapeHere(args, inside(options)),
     start: (args, options = {}) => startTape(args, inside(options)),
     [Symbol.dispose]: () => dir[Symbol.dispose](),

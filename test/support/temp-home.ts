@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { openJournal } from '@tapedeck/graph/journal';
 import { type Draft, openTapeStore, type SqliteTapeStore } from '@tapedeck/tape';
 import Database from 'better-sqlite3';
-import { type CliOptions, type CliResult, type HereOptions, tape, tapeHere } from './cli.ts';
+import { type CliOptions, type CliResult, type HereOptions, tape, tapeHere, tapeProcess } from './cli.ts';
 import { tempDir } from './temp-dir.ts';
 
 /** A tape home that goes away with the block: `using home = tempHome()`. */
@@ -16,8 +16,10 @@ export interface TempHome extends Disposable {
   open(): SqliteTapeStore;
   /** Makes a session of these entries, without the command line. */
   session(name: string, ...drafts: Draft[]): void;
-  /** Runs `tape` in this home, as a process. */
-  tape(args: readonly string[], options?: Omit<CliOptions, 'home'>): Promise<CliResult>;
+  /** Runs `tape` in this home: on a push in this process, else as a process of its own. */
+  tape(args: readonly string[], options?: Omit<CliOptions, 'home' | 'node'>): Promise<CliResult>;
+  /** The same as a process of its own, whatever the size. */
+  process(args: readonly string[], options?: Omit<CliOptions, 'home'>): Promise<CliResult>;
   /** The same in this process, from the sources, which is quicker. */
   here(args: readonly string[], options?: Omit<HereOptions, 'home'>): Promise<CliResult>;
   /** How many rows each table has, and the bytes of the graph file: equal when nothing was written. */
@@ -51,6 +53,7 @@ export function tempHome(): TempHome {
       if (drafts.length > 0) store.append(name, drafts);
     },
     tape: (args, options) => tape(args, { ...options, home: dir.path }),
+    process: (args, options) => tapeProcess(args, { ...options, home: dir.path }),
     here: (args, options) => tapeHere(args, { ...options, home: dir.path }),
     contents: () => ({ rows: rowCounts(db), graph: graphText() }),
     lines: () =>

@@ -14,7 +14,7 @@ import { checkJournal, GraphError, openJournal, openSessionGraph, readLines } fr
 import { type Journal, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { sized } from '../support/soak.ts';
+import { sized } from '../support/size.ts';
 import { openStore } from '../support/store.ts';
 import { memoryDir, type TempDir, tempDir } from '../support/temp-dir.ts';
 import { twelveActs } from '../support/twelve-acts.ts';
@@ -117,7 +117,7 @@ describe('a graph file with (T12)', () => {
     using dir = tempDir();
     const path = dir.file('g.jsonl');
     using store = twelve(openJournal(path));
-    const huge = sized(100, 1_000) * 1_000_000;
+    const huge = sized(100, 100, 1_000) * 1_000_000;
     const head = bytesOf(lines.slice(0, 11)).length;
     truncateSync(path, head);
     truncateSync(path, head + huge);
@@ -288,7 +288,7 @@ test(
         expect(read(path)).toMatchObject({ records: 12, g: 12, torn: false });
       }),
       {
-        numRuns: sized(5_000, 200_000),
+        numRuns: sized(500, 5_000, 200_000),
         examples: [
           // A line stands twice, and the second time without its LF.
           [
@@ -315,5 +315,5 @@ test(
       },
     );
   },
-  sized(180_000, 1_800_000),
+  sized(180_000, 180_000, 1_800_000),
 );

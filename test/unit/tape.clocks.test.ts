@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
 import { countedIds } from '../support/ids.ts';
 import { MemoryJournal } from '../support/memory-journal.ts';
-import { sized } from '../support/soak.ts';
+import { sized } from '../support/size.ts';
 import { refusal } from '../support/store.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
@@ -79,7 +79,7 @@ describe('order is that of the positions, whatever the clock says (T29)', () => 
           expect([...store.verify()]).toEqual([]);
         },
       ),
-      { numRuns: sized(150, 5_000) },
+      { numRuns: sized(50, 150, 5_000) },
     );
   });
 

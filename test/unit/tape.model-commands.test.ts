@@ -3,11 +3,11 @@ import { expect, test } from 'vitest';
 import { commands } from '../support/commands/command.ts';
 import { Handles } from '../support/commands/handles.ts';
 import { Model } from '../support/commands/model.ts';
-import { sized, soak } from '../support/soak.ts';
+import { sized } from '../support/size.ts';
 
 const seed = Number(process.env.TAPEDECK_SEED ?? 20261121);
 
-const timeout = soak ? 6 * 3_600_000 : 900_000;
+const timeout = sized(900_000, 900_000, 6 * 3_600_000);
 
 test('two to four handles on one file answer like one model, command after command (T2)', { timeout }, () => {
   let deepest = 0;
@@ -20,7 +20,7 @@ test('two to four handles on one file answer like one model, command after comma
       expect(handles.faults()).toEqual([]);
       deepest = Math.max(deepest, ...model.sessions.map(({ depth }) => depth));
     }),
-    { numRuns: sized(300, 20_000), seed },
+    { numRuns: sized(50, 300, 20_000), seed },
   );
   expect(deepest).toBeGreaterThan(2);
 });

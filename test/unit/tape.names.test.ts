@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { anyText } from '../support/arbitrary-json.ts';
 import { badNames, goodNames } from '../support/names.ts';
-import { sized } from '../support/soak.ts';
+import { sized } from '../support/size.ts';
 import { openStore, refusal } from '../support/store.ts';
 
 /** Every act that gives a session a name. */
@@ -106,7 +106,7 @@ test('a text is a name exactly when the format says so', () => {
       if (taken.length < 2) return;
       expect(store.find(one)?.id === store.find(other)?.id).toBe(one === other);
     }),
-    { numRuns: sized(5_000, 100_000) },
+    { numRuns: sized(1_000, 5_000, 100_000) },
   );
 });
 
@@ -130,7 +130,7 @@ test('children of different parents or keys have different names, however long t
         expect(other.session).not.toBe(child.session);
       },
     ),
-    { numRuns: sized(300, 5_000) },
+    { numRuns: sized(100, 300, 5_000) },
   );
   const names = store.sessions({ all: true }).map((info) => info.name);
   expect(new Set(names).size).toBe(names.length);

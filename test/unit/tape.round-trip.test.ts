@@ -12,7 +12,7 @@ import { describe, expect, test } from 'vitest';
 import { anyJson, anyText, nested } from '../support/arbitrary-json.ts';
 import { hashedPayloads } from '../support/format-hash.ts';
 import { rawDb } from '../support/raw-db.ts';
-import { sized } from '../support/soak.ts';
+import { sized } from '../support/size.ts';
 import { openStore, refusal } from '../support/store.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
@@ -37,7 +37,7 @@ describe('what is appended comes back as it was', () => {
         const read = last(store, payloads.length).map((entry) => textOf(store, entry));
         expect(read).toEqual(payloads.map((payload) => JSON.stringify(payload)));
       }),
-      { numRuns: sized(800, 20_000) },
+      { numRuns: sized(200, 800, 20_000) },
     );
     expect([...store.verify()]).toEqual([]);
   });
@@ -61,14 +61,14 @@ describe('what is appended comes back as it was', () => {
         expect(entry).toMatchObject({ name, payload: text, key: `u:${name}` });
         expect(Object.entries(entry?.meta ?? {})).toEqual([[text, text]]);
       }),
-      { numRuns: sized(300, 4_000) },
+      { numRuns: sized(75, 300, 4_000) },
     );
     expect([...store.verify()]).toEqual([]);
   });
 
   test('and what is stored is what is hashed, also in a backup', async () => {
     using dir = tempDir();
-    const sample = fc.sample(anyJson, { numRuns: sized(600, 20_000), seed: 20_261_121 });
+    const sample = fc.sample(anyJson, { numRuns: sized(150, 600, 20_000), seed: 20_261_121 });
     using store = openTapeStore(dir.file('tape.db'), { durability: 'fast' });
     store.session('main');
     for (let at = 0; at < sample.length; at += 100)
@@ -110,7 +110,7 @@ describe('what is appended comes back as it was', () => {
         expect(text?.data).toBe(data);
         expect(Buffer.from(binary?.data as Uint8Array).equals(bytes)).toBe(true);
       }),
-      { numRuns: sized(200, 4_000) },
+      { numRuns: sized(50, 200, 4_000) },
     );
     expect([...store.verify()]).toEqual([]);
   });

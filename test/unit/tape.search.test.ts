@@ -2,7 +2,7 @@ import { anchor, assistant, openTapeStore, type SqliteTapeStore, toolResult, use
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { anyText } from '../support/arbitrary-json.ts';
-import { sized } from '../support/soak.ts';
+import { sized } from '../support/size.ts';
 
 function storeWith(...texts: string[]): SqliteTapeStore {
   const store = openTapeStore(':memory:');
@@ -142,7 +142,7 @@ describe('search', () => {
         fc.array(words, { maxLength: 6 }).map((pieces) => pieces.join('')),
         fc.array(words, { maxLength: 6 }).map((pieces) => pieces.join(' ')),
       );
-      for (let round = 1; round <= sized(100, 500); round += 1) {
+      for (let round = 1; round <= sized(15, 100, 500); round += 1) {
         const texts = fc.sample(text, { numRuns: 200, seed: round });
         using store = openTapeStore(':memory:');
         store.session('main');
@@ -162,7 +162,7 @@ describe('search', () => {
         }
       }
     },
-    sized(180_000, 600_000),
+    sized(180_000, 180_000, 600_000),
   );
 
   test('finds tool results, anchors and their states', () => {

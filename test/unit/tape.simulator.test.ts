@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { simulate } from '../support/simulator/simulate.ts';
-import { sized, soak } from '../support/soak.ts';
+import { sized } from '../support/size.ts';
 
 const given = process.env.TAPEDECK_SEED;
 const seeds =
-  given === undefined ? Array.from({ length: sized(150, 20_000) }, (_, i) => 1_000 + i) : [Number(given)];
+  given === undefined ? Array.from({ length: sized(25, 150, 20_000) }, (_, i) => 1_000 + i) : [Number(given)];
 
-const timeout = soak ? 6 * 3_600_000 : 900_000;
+const timeout = sized(900_000, 900_000, 6 * 3_600_000);
 
 test('several processes, their crashes, jumps of the clock and failures of the graph file leave nothing that does not heal (T30)', {
   timeout,

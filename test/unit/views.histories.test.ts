@@ -6,12 +6,12 @@ import { looksAt, targets } from '../support/histories/looks.ts';
 import { anySteps } from '../support/histories/steps.ts';
 import { Tally } from '../support/histories/tally.ts';
 import { seeded } from '../support/seeded.ts';
-import { sized } from '../support/soak.ts';
+import { sized } from '../support/size.ts';
 import { openStore } from '../support/store.ts';
 
 const seed = Number(process.env.TAPEDECK_SEED ?? 20261121);
-const histories = sized(10_000, 200_000);
-const timeout = sized(300_000, 6 * 3_600_000);
+const histories = sized(1_000, 10_000, 200_000);
+const timeout = sized(300_000, 300_000, 6 * 3_600_000);
 
 /** How often each of these has to come about in ten thousand histories: a check that never meets a thing proves nothing of it. */
 const atLeast: Readonly<Record<string, number>> = {

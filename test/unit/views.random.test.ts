@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { anyHistory } from '../support/golden/arbitrary-history.ts';
 import { ask } from '../support/provider/ask.ts';
 import { modeOf, modes } from '../support/provider/modes.ts';
-import { sized } from '../support/soak.ts';
+import { sized } from '../support/size.ts';
 import { openStore } from '../support/store.ts';
 
 const seed = Number(process.env.TAPEDECK_SEED ?? 20261121);
@@ -29,9 +29,9 @@ test(
           expect(asked.refused).toBeUndefined();
         },
       ),
-      { numRuns: sized(400, 50_000), seed, interruptAfterTimeLimit: sized(120_000, 3_600_000) },
+      { numRuns: sized(150, 400, 50_000), seed, interruptAfterTimeLimit: sized(120_000, 120_000, 3_600_000) },
     );
-    expect(sent).toBeGreaterThan(sized(250, 30_000));
+    expect(sent).toBeGreaterThan(sized(90, 250, 30_000));
   },
-  sized(120_000, 3_600_000),
+  sized(120_000, 120_000, 3_600_000),
 );

@@ -1,0 +1,17 @@
+/** How much the tests do: what every push waits for, all that a change is held to, or hours of it. */
+const sizes = ['push', 'full', 'soak'] as const;
+
+/** The size of this run: `TAPEDECK_SIZE`, by default that of a push. */
+const size = sizeOf(process.env.TAPEDECK_SIZE ?? 'push');
+
+function sizeOf(name: string): (typeof sizes)[number] {
+  const size = sizes.find((one) => one === name);
+  if (size === undefined)
+    throw new TypeError(`cannot run tests of the size '${name}': TAPEDECK_SIZE is push, full or soak`);
+  return size;
+}
+
+/** What a test takes at each size. */
+export function sized<T>(push: T, full: T, soak: T): T {
+  return { push, full, soak }[size];
+}
