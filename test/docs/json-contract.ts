@@ -503,7 +503,7 @@ export const contract: Readonly<Record<string, VerbContract>> = {
           maybe(
             'asked',
             'object',
-            'with `--explain` of an answer: the manifest of what its model was shown, `instructions_digest` and `tools_digest` where it was told or offered anything, and `same`: whether the tape gives the same now',
+            'with `--explain` of an answer: the manifest of what its model was shown, `instructions_digest` and `tools_digest` where it was told or offered anything, and `same`: whether the tape gives the same now; `fault` `{code, message}` says why it cannot be made again',
           ),
         ],
       },

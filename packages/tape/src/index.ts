@@ -119,11 +119,9 @@ export {
   policyText,
   rulesOf,
   type ViewBase,
-  type ViewNarrowing,
   type ViewPolicy,
   type ViewRule,
   type ViewRules,
-  type ViewTopic,
   type ViewWindow,
 } from './view/policy.ts';
 export { isPrune, type PrunedOutput, prune, prunedOutputs } from './view/pruned.ts';
