@@ -50,8 +50,8 @@ const session: readonly Field[] = [
     'string',
     '`session` for a root or a branch, `subagent` for a fork, `summarizer` for where a summary was written',
   ),
-  field('lifecycle', 'string', '`active`, `archived`, `destroyed`, `orphaned` or `purged`'),
-  maybe('task', 'string', '`running`, `completed`, `halted`, `failed`, `aborted`, `timed_out` or `orphaned`'),
+  field('lifecycle', 'string', '`active`, `archived`, `destroyed` or `purged`'),
+  maybe('task', 'string', '`running`, `completed`, `halted`, `failed`, `aborted` or `orphaned`'),
   maybe('delivery', 'string', '`merged` or `discarded`'),
   maybe('parent', 'string', "the parent's name"),
   maybe('from_anchor', 'string or null', 'where the inherited part begins; there with `parent`'),
@@ -1098,6 +1098,8 @@ export const errorCodes: Readonly<Record<string, string>> = {
   TAPE_BAD_POINT:
     'a point that makes no sense here; of a rewind `data.message` is the message of that turn, `data.hidden` the rewind that hides the point',
   TAPE_BAD_POLICY: 'a policy of a view contradicts itself, or has a rule that means nothing',
+  TAPE_BAD_STATUS:
+    'there is no such lifecycle or task (`data.value`; `data.allowed` has those that there are)',
   TAPE_EXISTS: 'the name is taken',
   TAPE_KEY_CONFLICT: 'the key was used before, with other content',
   TAPE_CONFLICT: 'the merge contradicts what is recorded, or both sides wrote the same',

@@ -56,7 +56,9 @@ test('view by windows', async () => {
     (await home.here(['view', 'main', '--policy', policy])).stdout.split('\n').slice(0, -2).join(' ');
   expect(await shown('window:1')).toBe('[user] 3');
   expect(await shown('from-anchor:a,window:2')).toContain('[assistant] 2');
-  expect(jsonError(await home.here(['view', 'main', '--policy', 'from-anchor:nowhere', '--json']))).toMatchObject({
+  expect(
+    jsonError(await home.here(['view', 'main', '--policy', 'from-anchor:nowhere', '--json'])),
+  ).toMatchObject({
     code: 'TAPE_NO_ANCHOR',
     hint: 'list anchors with: tape log main --kind anchor',
   });

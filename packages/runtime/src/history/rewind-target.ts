@@ -17,7 +17,7 @@ export async function needRewindable(store: TapeStore, ref: string): Promise<Ses
   await store.resolve(ref, 'head');
   const info = await store.find(ref);
   if (info === undefined) throw new TypeError('a session that resolves exists');
-  if (info.lifecycle === 'active' || info.lifecycle === 'orphaned') return info;
+  if (info.lifecycle === 'active') return info;
   throw new TapeError('TAPE_ARCHIVED', `cannot rewind '${info.name}': it is ${info.lifecycle}`, {
     data: { session: info.name },
   });
