@@ -1,5 +1,5 @@
 import type { ChildOutcome, DelegateOptions, DelegateTask } from '@tapedeck/runtime';
-import { isObject } from '@tapedeck/tape';
+import { checkActive, isObject } from '@tapedeck/tape';
 import { budgetOf, contextOf } from '../budget-option.ts';
 import { deckConfig, type ModelArgs, needModel, runOptions } from '../deck-config.ts';
 import { exit, UsageError } from '../errors.ts';
@@ -178,6 +178,7 @@ async function preview(
 ): Promise<number> {
   return await context.reading(async (store) => {
     const parent = needSession(store, args.parent);
+    checkActive(parent, 'delegate from');
     const { context: how } = options;
     const previews = tasks.map(({ task }) =>
       store.previewFork(parent.id, {

@@ -1,12 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { SessionInfo } from '@tapedeck/tape';
+import { checkActive, type SessionInfo, TapeError } from '@tapedeck/tape';
 import PQueue from 'p-queue';
 import { runPoint } from '../crash-point.ts';
 import type { DeckParts } from '../deck/deck.ts';
 import { messageOf, SessionError } from '../errors.ts';
+import { needActive } from '../lease/need-active.ts';
 import { childIsBusy } from '../merge/merge.ts';
 import { toldBy } from '../merge/outcome.ts';
 import { settleParent } from '../merge/settle-parent.ts';
+import { isEnded } from '../merge/spawn-calls.ts';
 import { Child } from '../session/child.ts';
 import type { Session } from '../session/session.ts';
 import { EventLog } from '../stream/event-log.ts';
@@ -94,6 +96,7 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
 
   async #work(): Promise<readonly ChildOutcome[]> {
     const { tasks, options } = this.#asked;
+    await needActive(this.#parts.store, this.#parent.id, 'delegate from');
     await checkModels(this.#parts, tasks, options);
     needTools(this.#parts, this.#parent, this.#asked);
     await this.#needAll();
@@ -151,6 +154,7 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
       throw new SessionError('SESSION_ENDED', `cannot go on with '${ref}': it was discarded`, {
         data: { session: ref },
       });
+    checkActive(info, 'go on with');
     return info;
   }
 
@@ -202,11 +206,12 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
         if (finish === 'waiting') return { usage, waits: true };
         return { usage, ...(error !== undefined && { error: error.message }) };
       } catch (error) {
-        const code = error instanceof SessionError ? error.code : undefined;
+        const code = error instanceof SessionError || error instanceof TapeError ? error.code : undefined;
+        const isArchived = code === 'TAPE_ARCHIVED';
         // A child of a key that was delegated before, and came to its end then.
-        if (code === 'SESSION_ENDED') return {};
+        if (code === 'SESSION_ENDED' || (isArchived && isEnded(await child.info()))) return {};
         // It has not begun, and is left to whoever recovers it.
-        if (code === 'SESSION_CLOSED') return { error: messageOf(error), closed: true };
+        if (code === 'SESSION_CLOSED' || isArchived) return { error: messageOf(error), closed: true };
         // The run could not start or not be recorded: its parent is told all the same.
         if (code !== 'SESSION_BUSY') return { error: messageOf(error), broken: true };
         // Another process has been given the same key, and is at work on it.

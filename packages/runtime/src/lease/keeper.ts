@@ -2,6 +2,7 @@ import { type InboxItem, processOwner, TapeError } from '@tapedeck/tape';
 import type { DeckParts } from '../deck/deck.ts';
 import { SessionError } from '../errors.ts';
 import { type Hold, hold } from './hold.ts';
+import { needActive } from './need-active.ts';
 
 /** The lease of one session in this process: taken for a run, kept over the runs after it, and given back. */
 export class LeaseKeeper {
@@ -24,22 +25,29 @@ export class LeaseKeeper {
     return this.#hold;
   }
 
-  /** @throws SESSION_BUSY when somebody else is writing the session */
+  /** @throws SESSION_BUSY when somebody else is writing the session; TAPE_ARCHIVED, and the lease is given back */
   async take(owner: string): Promise<Hold> {
     await this.#giveBack();
     this.#hold = await hold(this.#parts.store, this.#session, {
       owner: processOwner(owner),
       onWaiting: this.#onWaiting,
     });
+    try {
+      await needActive(this.#parts.store, this.#session, 'run');
+    } catch (error) {
+      await this.drop();
+      throw error;
+    }
     return this.#hold;
   }
 
-  /** The lease once more; nothing when somebody else was quicker, who has the inbox then. */
+  /** The lease once more; nothing when somebody else was quicker, who has the inbox then, or has archived the session. */
   async takeAgain(owner: string): Promise<Hold | undefined> {
     try {
       return await this.take(owner);
     } catch (error) {
       if (error instanceof SessionError && error.code === 'SESSION_BUSY') return undefined;
+      if (error instanceof TapeError && error.code === 'TAPE_ARCHIVED') return undefined;
       throw error;
     }
   }

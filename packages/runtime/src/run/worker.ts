@@ -4,6 +4,7 @@ import { deliverUnattended } from '../delegation/deliver.ts';
 import { SessionError } from '../errors.ts';
 import type { Hold } from '../lease/hold.ts';
 import { LeaseKeeper } from '../lease/keeper.ts';
+import { needActive } from '../lease/need-active.ts';
 import type { LanguageModel } from '../model/model.ts';
 import type { RunOptions } from '../session/options.ts';
 import type { RunStatus } from '../status/status.ts';
@@ -135,8 +136,7 @@ export class Worker {
     }
     this.#current = started;
     this.#serve(async () => {
-      // What cannot be run must fail before anything is written.
-      const model = await modelFor(this.#parts, this.#session, job);
+      const model = await this.#modelFor(job);
       await this.#work(job.run, { first: started, model });
     }, started);
     return started.run;
@@ -145,7 +145,7 @@ export class Worker {
   /**
    * Takes up what waits in the inbox; nothing when a run is under way, which will, or when there is nothing. Resolves
    * with the run that took it up, once it has begun. `cutOff`: a run that was cut off is gone on with first.
-   * @throws SESSION_BUSY when somebody else is writing the session; SESSION_CLOSED; what `modelFor` throws
+   * @throws SESSION_BUSY when somebody else is writing the session; SESSION_CLOSED; TAPE_ARCHIVED; what `modelFor` throws
    */
   async takeUp(
     options: RunOptions = {},
@@ -163,7 +163,7 @@ export class Worker {
       try {
         // Without a model that can be used here it stays where it is.
         const items = await this.#parts.store.inbox(this.#session.id);
-        await modelFor(this.#parts, this.#session, { options, items });
+        await this.#modelFor({ options, items });
         await this.#work(this.#parts.newId(), { options, cutOff, onBegin: begun.resolve });
         begun.resolve(undefined);
       } catch (error) {
@@ -172,6 +172,12 @@ export class Worker {
       }
     });
     return await begun.promise;
+  }
+
+  /** The model of a job. What cannot be run must fail before anything is written. */
+  async #modelFor(job: Pick<Job, 'options' | 'items'>): Promise<LanguageModel> {
+    await needActive(this.#parts.store, this.#session.id, 'run');
+    return await modelFor(this.#parts, this.#session, job);
   }
 
   /** Why no run can be started now. */

@@ -137,7 +137,7 @@ export interface TapeStore extends AsyncDisposable {
    * when `inputs` is true.
    */
   release(lease: Lease, o?: { readonly inputs?: boolean }): Awaitable<boolean>;
-  /** Leaves something for the owner of a session. */
+  /** Leaves something for the owner of a session; of one that is archived, what would start a run is refused (TAPE_ARCHIVED). */
   post(ref: Ref, item: InboxDraft): Awaitable<Posted>;
   inbox(ref: Ref): Awaitable<readonly InboxItem[]>;
   /**

@@ -68,6 +68,18 @@ export function checkStatus(act: string, value: string, allowed: readonly string
   );
 }
 
+/**
+ * Refuses an act on a session that is archived, destroyed or purged.
+ * @param act what is refused: `run`
+ * @throws TAPE_ARCHIVED
+ */
+export function checkActive({ name, lifecycle }: Pick<TapeRow, 'name' | 'lifecycle'>, act: string): void {
+  if (lifecycle === 'active') return;
+  throw new TapeError('TAPE_ARCHIVED', `cannot ${act} '${name}': it is ${lifecycle}`, {
+    data: { session: name, lifecycle },
+  });
+}
+
 /** Selects tape rows, each with its parent's name and id. */
 export const selectTape: string = `SELECT t.*, p.name AS parent_name, p.ulid AS parent_ulid
   FROM tape t LEFT JOIN tape p ON p.id = t.parent_id`;
