@@ -50,8 +50,8 @@ const session: readonly Field[] = [
     'string',
     '`session` for a root or a branch, `subagent` for a fork, `summarizer` for where a summary was written',
   ),
-  field('lifecycle', 'string', '`active`, `archived`, `destroyed`, `orphaned` or `purged`'),
-  maybe('task', 'string', '`running`, `completed`, `halted`, `failed`, `aborted`, `timed_out` or `orphaned`'),
+  field('lifecycle', 'string', '`active`, `archived`, `destroyed` or `purged`'),
+  maybe('task', 'string', '`running`, `completed`, `halted`, `failed`, `aborted` or `orphaned`'),
   maybe('delivery', 'string', '`merged` or `discarded`'),
   maybe('parent', 'string', "the parent's name"),
   maybe('from_anchor', 'string or null', 'where the inherited part begins; there with `parent`'),
@@ -367,7 +367,7 @@ export const contract: Readonly<Record<string, VerbContract>> = {
     exits: [
       [1, 'the model failed, the run was halted at `--max-steps`, or a call waits for an answer'],
       [2, 'no model, no key for it, a script or a configuration that cannot be used or is not trusted'],
-      busy,
+      [4, `${busy[1]}, or it is archived`],
       [130, 'interrupted, or aborted by another process; what was said so far is on the tape'],
     ],
   },
@@ -377,7 +377,7 @@ export const contract: Readonly<Record<string, VerbContract>> = {
     exits: [
       [1, 'the run that it started did not come to its end'],
       [2, 'the text is empty, or the model cannot be used'],
-      [4, 'the key was used before, for another message'],
+      [4, 'the key was used before, for another message, or the session is archived'],
       [6, 'another process is running the session, or there is no model: left in its inbox'],
       [130, 'interrupted; the message is on the tape, or in the inbox'],
     ],
@@ -415,7 +415,7 @@ export const contract: Readonly<Record<string, VerbContract>> = {
       [3, 'no such session or anchor'],
       [
         4,
-        'a child would go beyond the limits of the deck or of a budget, in which case none is forked; or `--resume` names one that was discarded',
+        'a child would go beyond the limits of the deck or of a budget, in which case none is forked; or `--resume` names one that was discarded; or the session, or the child that `--resume` names, is archived',
       ],
       [130, 'interrupted; what the children did is merged as aborted'],
     ],
@@ -503,7 +503,7 @@ export const contract: Readonly<Record<string, VerbContract>> = {
           maybe(
             'asked',
             'object',
-            'with `--explain` of an answer: the manifest of what its model was shown, `instructions_digest` and `tools_digest` where it was told or offered anything, and `same`: whether the tape gives the same now',
+            'with `--explain` of an answer: the manifest of what its model was shown, `instructions_digest` and `tools_digest` where it was told or offered anything, and `same`: whether the tape gives the same now; `fault` `{code, message}` says why it cannot be made again',
           ),
         ],
       },
@@ -716,7 +716,10 @@ export const contract: Readonly<Record<string, VerbContract>> = {
       [1, 'no summary could be had, or none that is smaller'],
       [2, 'no model was given'],
       noSession,
-      [4, `${busy[1]}; or with \`--undo\`: there is none to take back, or something was said after it`],
+      [
+        4,
+        `${busy[1]}, or it is archived; or with \`--undo\`: there is none to take back, or something was said after it`,
+      ],
       [130, 'interrupted; no summary was taken'],
     ],
   },
@@ -891,6 +894,7 @@ export const contract: Readonly<Record<string, VerbContract>> = {
         'several calls wait and none was named, the answer is of the wrong kind, or the model cannot be used',
       ],
       [3, 'no such session, or no such call that waits'],
+      [4, 'the session is archived'],
       [6, 'another process is running the session, or there is no model: left in its inbox'],
       [130, 'interrupted; what was said so far is on the tape'],
     ],
@@ -1098,11 +1102,13 @@ export const errorCodes: Readonly<Record<string, string>> = {
   TAPE_BAD_POINT:
     'a point that makes no sense here; of a rewind `data.message` is the message of that turn, `data.hidden` the rewind that hides the point',
   TAPE_BAD_POLICY: 'a policy of a view contradicts itself, or has a rule that means nothing',
+  TAPE_BAD_STATUS:
+    'there is no such lifecycle or task (`data.value`; `data.allowed` has those that there are)',
   TAPE_EXISTS: 'the name is taken',
   TAPE_KEY_CONFLICT: 'the key was used before, with other content',
   TAPE_CONFLICT: 'the merge contradicts what is recorded, or both sides wrote the same',
   TAPE_ARCHIVED:
-    'the parent of a merge (`data.parent`), or a session that is to be rewound, is archived: nothing is written to it',
+    'the parent of a merge (`data.parent`), or a session that is to be run, sent to, compacted, rewound or delegated from, is archived: nothing is written',
   TAPE_STALE_HEAD: 'the session has moved on since it was read',
   TAPE_BUSY: 'another owner is writing the session; `data.owner` names it',
   TAPE_FENCED: 'another owner has taken the session over',

@@ -212,6 +212,38 @@ test('a merge or discard of what cannot be: exit 3 or 4, and nothing half-writte
     });
 });
 
+test('an archived session is not run: exit 4, and nothing is written', async () => {
+  using home = withMain();
+  writeFileSync(home.file('answers.json'), '[{"text":"Hm."}]');
+  using store = home.open();
+  for (const name of ['main', 'kid']) store.setLifecycle(name, 'archived');
+  const model = ['--model', `script:${home.file('answers.json')}`];
+  const acts: readonly (readonly [says: string, args: readonly string[]])[] = [
+    ['run', ['run', 'main', 'Hi', ...model]],
+    ['run', ['run', 'main', ...model]],
+    ['send to', ['send', 'main', 'Hi', ...model]],
+    ['compact', ['compact', 'main', ...model]],
+    ['delegate from', ['delegate', 'main', '--task', 'Look', ...model]],
+    ['delegate from', ['delegate', 'main', '--task', 'Look', '--dry-run']],
+  ];
+  for (const [says, args] of acts)
+    await refuses(home, {
+      args,
+      exit: 4,
+      code: 'TAPE_ARCHIVED',
+      says: `cannot ${says} 'main': it is archived`,
+      hint: 'tape archive main --undo',
+    });
+  store.setLifecycle('main', 'active');
+  await refuses(home, {
+    args: ['delegate', 'main', '--resume', 'kid', '--task', 'Go on', ...model],
+    exit: 4,
+    code: 'TAPE_ARCHIVED',
+    says: "cannot go on with 'kid': it is archived",
+    hint: 'tape archive kid --undo',
+  });
+});
+
 test('a position after --from can mean two things: exit 2 names both', async () => {
   using home = withMain();
   for (const at of ['@2', '2']) {

@@ -49,21 +49,24 @@ test('view --explain tells of an answer what its model was asked with, and wheth
   });
 });
 
-test('view by windows and topics', async () => {
+test('view by windows', async () => {
   using home = tempHome();
   home.session('main', anchor('a'), user('1'), assistant('2'), anchor('b'), user('3'));
   const shown = async (policy: string) =>
     (await home.here(['view', 'main', '--policy', policy])).stdout.split('\n').slice(0, -2).join(' ');
   expect(await shown('window:1')).toBe('[user] 3');
-  expect(await shown('full,topic:a')).toBe('[user] 1 [assistant] 2');
-  expect(await shown('topic:a,window:1')).toContain('[assistant] 2');
-  expect(jsonError(await home.here(['view', 'main', '--policy', 'topic:c', '--json']))).toMatchObject({
+  expect(await shown('from-anchor:a,window:2')).toContain('[assistant] 2');
+  expect(
+    jsonError(await home.here(['view', 'main', '--policy', 'from-anchor:nowhere', '--json'])),
+  ).toMatchObject({
     code: 'TAPE_NO_ANCHOR',
     hint: 'list anchors with: tape log main --kind anchor',
   });
-  const refused = await home.here(['view', 'main', '--policy', 'window:2,full', '--json']);
-  expect(refused.code).toBe(2);
-  expect(jsonError(refused)).toMatchObject({ code: 'CLI_USAGE' });
+  for (const policy of ['window:2,full', 'full,topic:a']) {
+    const refused = await home.here(['view', 'main', '--policy', policy, '--json']);
+    expect(refused.code).toBe(2);
+    expect(jsonError(refused)).toMatchObject({ code: 'CLI_USAGE' });
+  }
 });
 
 test('view --jsonl prints a message a line, the same as --json', async () => {
@@ -94,7 +97,8 @@ test('config.yaml says what models are shown', async () => {
     ['view: full', 'must be a window of what follows the last boundary'],
     ['view: windows:2', "'windows:2' is none of"],
     ['view: 3', 'must be a window'],
-    ['view: topic:billing', 'must be a window'],
+    ['view: topic:billing', "'topic:billing' is none of"],
+    ['view: from-anchor:billing', 'must be a window'],
   ] as const) {
     config(`${text}\n`);
     const refused = await run();
@@ -117,4 +121,30 @@ test('a manifest that another program has written is told as it is, whatever its
   expect(stdout.split('\n').filter((line) => line.startsWith('  made again'))).toEqual([
     '  made again, it is another',
   ]);
+});
+
+test('a manifest whose policy this version does not know is told, with the reason why it cannot be made again', async () => {
+  using home = tempHome();
+  const told = {
+    policy: 'full,topic:billing',
+    version: 3,
+    head: 2,
+    in: [[2, 2]],
+    out: [],
+    tokens: 1,
+    digest: 'd',
+  };
+  home.session('main', user('Go'), { ...assistant('Done.'), meta: { view: told } });
+  const fault = {
+    code: 'TAPE_BAD_POLICY',
+    message:
+      "cannot view by 'full,topic:billing': 'topic:billing' is none of last-boundary, full, from-anchor:ANCHOR, window:N and window:N-tokens",
+  };
+  const explained = await home.here(['view', 'main@3', '--explain', '--json']);
+  expect(explained.code).toBe(0);
+  expect(json(explained)).toMatchObject({ asked: { ...told, same: false, fault } });
+  expect((await home.here(['view', 'main@3', '--explain'])).stdout).toContain(
+    `  made again, it is another\n  why: ${fault.message}\n`,
+  );
+  expect((await home.here(['view', 'main'])).code).toBe(0);
 });

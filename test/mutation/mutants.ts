@@ -349,13 +349,6 @@ export const mutants: readonly Mutant[] = [
     test: 'test/unit/views.policies.test.ts',
   },
   {
-    name: 'a topic goes on after the anchor of another',
-    file: tape('view/select'),
-    find: 'inside = isOfTopic(name, topic);',
-    replace: 'inside = inside || isOfTopic(name, topic);',
-    test: 'test/unit/views.policies.test.ts',
-  },
-  {
     name: 'what a window leaves out is told to be rewound',
     file: tape('view/manifest'),
     find: 'add(kept, windowed - 1, beforeWindow);',

@@ -10,9 +10,9 @@ import {
   type Seq,
   type View,
   type ViewBase,
-  type ViewNarrowing,
   type ViewPolicy,
   type ViewRule,
+  type ViewWindow,
 } from '@tapedeck/tape';
 
 /**
@@ -151,7 +151,7 @@ export class CopiedSession {
           ? Math.min(start.ref ?? startSeq, startSeq)
           : startSeq;
     let shown = seen.filter((seq) => seq >= keep && seq !== startSeq).map((seq) => this.at(seq));
-    for (const rule of rules) shown = this.#narrowed(shown, rule, seen);
+    for (const rule of rules) shown = narrowed(shown, rule);
     const intention = this.structural('intention', head);
     if (intention !== undefined) {
       const place = startSeq > intention.seq && keep > intention.seq ? startSeq : intention.seq;
@@ -165,25 +165,6 @@ export class CopiedSession {
     ]);
   }
 
-  #narrowed(shown: Entry[], rule: ViewNarrowing, seen: readonly Seq[]): Entry[] {
-    if ('window' in rule) {
-      const size = typeof rule.window === 'number' ? rule.window : 0;
-      const left = (entry: Entry) => shown.filter((e) => e.kind === 'message' && e.seq >= entry.seq).length;
-      return shown.filter(
-        (entry) => left(entry) < size || (entry.kind === 'message' && left(entry) === size),
-      );
-    }
-    const topics = seen
-      .map((seq) => this.at(seq))
-      .filter(
-        ({ kind, name = '' }) => kind === 'anchor' && !/^(fork|merge|session)\/|^intention$/.test(name),
-      );
-    return shown.filter((entry) => {
-      const name = topics.findLast(({ seq }) => seq <= entry.seq)?.name ?? '';
-      return name === rule.topic || name.startsWith(`${rule.topic}/`);
-    });
-  }
-
   #start(policy: ViewBase, seen: readonly Seq[]): Entry | undefined {
     if (policy === 'full') return undefined;
     const entries = seen.map((seq) => this.at(seq));
@@ -193,7 +174,13 @@ export class CopiedSession {
   }
 }
 
-function rulesIn(policy: ViewPolicy): readonly [ViewBase, ...ViewNarrowing[]] {
+function narrowed(shown: Entry[], { window }: ViewWindow): Entry[] {
+  const size = typeof window === 'number' ? window : 0;
+  const left = (entry: Entry) => shown.filter((e) => e.kind === 'message' && e.seq >= entry.seq).length;
+  return shown.filter((entry) => left(entry) < size || (entry.kind === 'message' && left(entry) === size));
+}
+
+function rulesIn(policy: ViewPolicy): readonly [ViewBase, ...ViewWindow[]] {
   const rules = [policy].flat() as ViewRule[];
   const isBase = (rule: ViewRule | undefined): rule is ViewBase =>
     typeof rule === 'string' || (rule !== undefined && 'fromAnchor' in rule);

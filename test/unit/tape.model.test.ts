@@ -293,7 +293,6 @@ function policies(session: CopiedSession, at: Seq, seed: number): ViewPolicy[] {
     { window: 1 + (seed % 4) },
     ['full', { window: 1 + (seed % 7) }],
     ...named.map((fromAnchor) => [{ fromAnchor }, { window: 2 }] as const),
-    ...named.slice(0, 1).flatMap((topic) => [{ topic }, ['full', { topic }, { window: 3 }] as const]),
   ];
 }
 

@@ -54,7 +54,6 @@ const atLeast: Readonly<Record<string, number>> = {
   'a view from an anchor': 1500,
   'a view from a position': 1000,
   'a view of a window': 1000,
-  'a view of a topic': 500,
   'a view as of an earlier position': 2500,
   'a view as of an inherited position': 200,
   'a view of a fork': 3000,

@@ -85,17 +85,6 @@ describe('what a view was made of', () => {
         [9, 10, 'older than the window'],
       ],
     });
-    expect(ranges(store, { topic: 't' })).toEqual({
-      in: [
-        [8, 8],
-        [10, 11],
-      ],
-      out: [
-        [1, 6, 'before compaction@8'],
-        [7, 7, 'not of topic t'],
-        [9, 9, 'not of topic t'],
-      ],
-    });
   });
 
   test('of a fork begins where the fork does', () => {
@@ -128,6 +117,7 @@ describe('what a view was made of', () => {
     {},
     { policy: 'full' },
     { policy: 'fool', head: 1 },
+    { policy: 'full,topic:billing', head: 1 },
     { policy: { toString: 1 }, head: 1 },
   ])('%j is no manifest', (told) => {
     expect(remakeOf(told)).toBeUndefined();

@@ -1,7 +1,6 @@
 import {
   anchor,
   assistant,
-  compaction,
   type Entry,
   handoff,
   note,
@@ -16,7 +15,6 @@ import {
   view,
 } from '@tapedeck/tape';
 import { describe, expect, test } from 'vitest';
-import { entriesOf } from '../support/entries.ts';
 import { openStore } from '../support/store.ts';
 
 /** The texts that a session shows, in one line. */
@@ -94,44 +92,6 @@ describe('a window', () => {
   });
 });
 
-describe('a topic', () => {
-  const drafts = [
-    user('start'),
-    anchor('billing'),
-    user('b1'),
-    anchor('billing/refunds'),
-    user('b2'),
-    anchor('shipping'),
-    user('s1'),
-    anchor('billing'),
-    user('b3'),
-  ];
-
-  test('is what follows its anchors, and those below it, up to the next of another', () => {
-    const entries = entriesOf(drafts);
-    expect(textsOf(entries, { topic: 'billing' })).toBe('b1 b2 b3');
-    expect(textsOf(entries, { topic: 'billing/refunds' })).toBe('b2');
-    expect(textsOf(entries, { topic: 'shipping' })).toBe('s1');
-    expect(textsOf(entries, [{ topic: 'billing' }, { window: 2 }])).toBe('b2 b3');
-    // The last two messages, and of these what belongs to the topic.
-    expect(textsOf(entries, [{ window: 2 }, { topic: 'billing' }])).toBe('b3');
-  });
-
-  test('goes on across a summary, and across the marks of merges', () => {
-    using store = openStore();
-    store.session('main');
-    store.append('main', [anchor('billing'), user('b1')]);
-    store.append('main', [compaction({ summary: 'S', range: [1, 3] })]);
-    store.append('main', [user('b2')]);
-    store.fork('main', { name: 'child' });
-    store.result('child', 'Done.');
-    store.merge('child');
-    store.append('main', [user('b3')]);
-    expect(shown(store, { topic: 'billing' })).toMatch(/S[\s\S]*b2[\s\S]*Done\.[\s\S]*b3/);
-    expect(shown(store, ['full', { topic: 'billing' }])).toMatch(/^b1 b2/);
-  });
-});
-
 test.each<{ policy: unknown; says: RegExp }>([
   { policy: 'last', says: /there is no rule 'last'/ },
   { policy: ['full', 'last-boundary'], says: /last-boundary can only come first/ },
@@ -142,16 +102,12 @@ test.each<{ policy: unknown; says: RegExp }>([
   { policy: { window: Number.POSITIVE_INFINITY }, says: /whole number/ },
   { policy: { window: { tokens: -1 } }, says: /whole number/ },
   { policy: { window: null }, says: /whole number/ },
-  { policy: [{ topic: 'a' }, { window: 2 }, { topic: 'b' }], says: /one topic at most/ },
-  { policy: { topic: '' }, says: /a name that an anchor can have/ },
-  { policy: { topic: 'merge/x' }, says: /a name that an anchor can have/ },
   { policy: { fromAnchor: {} }, says: /a name or a position/ },
   { policy: {}, says: /must name a window/ },
-  { policy: { topic: 'billing', window: 2 }, says: /several are a list/ },
   { policy: { fromAnchor: 'plan', window: 2 }, says: /several are a list/ },
   { policy: { fromAnchor: Number.NaN }, says: /a name or a position/ },
   { policy: { fromAnchor: -1 }, says: /a name or a position/ },
-  { policy: { topic: ['billing'] }, says: /a topic must be a name/ },
+  { policy: { topic: 'billing' }, says: /must name a window or an anchor/ },
   { policy: null, says: /no rule 'null'/ },
   { policy: [{ window: 2 }, undefined], says: /no rule 'undefined'/ },
 ])('$policy is refused', ({ policy, says }) => {
@@ -167,7 +123,8 @@ test.each([
   'window:-1',
   'window:1.5',
   'window:0',
-  'topic:',
+  'topic:billing',
+  'full,topic:billing,window:20',
   'all',
   'full,full',
   'window:2,full',
@@ -180,7 +137,7 @@ test.each([
   ['full', 'full'],
   ['window:20', 'last-boundary,window:20'],
   ['from-anchor:@7,window:8000-tokens', 'from-anchor:@7,window:8000-tokens'],
-  ['full,topic:a/b,window:3', 'full,topic:a/b,window:3'],
+  ['full,window:3', 'full,window:3'],
 ])('%s is read as %s', (text, canonical) => {
   expect(policyText(parsePolicy(text))).toBe(canonical);
   expect(policyText(parsePolicy(canonical))).toBe(canonical);
@@ -190,7 +147,7 @@ test('an anchor that is not there is not taken for the beginning', () => {
   using store = openStore();
   store.session('main');
   store.append('main', [anchor('here'), user('1')]);
-  for (const policy of [{ fromAnchor: 'there' }, { fromAnchor: 'here~1' }, { topic: 'there' }] as const) {
+  for (const policy of [{ fromAnchor: 'there' }, { fromAnchor: 'here~1' }] as const) {
     expect(() => view(store.read('main'), { policy })).toThrow(
       expect.objectContaining({ code: 'TAPE_NO_ANCHOR' }),
     );

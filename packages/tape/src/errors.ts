@@ -28,6 +28,7 @@ export type TapeErrorCode =
   | 'TAPE_BAD_ENTRY'
   | 'TAPE_BAD_POINT'
   | 'TAPE_BAD_POLICY'
+  | 'TAPE_BAD_STATUS'
   | 'TAPE_EXISTS'
   | 'TAPE_KEY_CONFLICT'
   | 'TAPE_CONFLICT'

@@ -110,7 +110,7 @@ export { fenced, type Lease, leaseTtlMs, type SessionOwner } from './tape/lease.
 export { clientCalls } from './tape/open-calls.ts';
 export type { Point } from './tape/point.ts';
 export type { RunItem } from './tape/post.ts';
-export type { Delivery, Lifecycle, Ref, Task } from './tape/tape.ts';
+export { checkActive, type Delivery, type Lifecycle, type Ref, type Task } from './tape/tape.ts';
 export type { Target } from './view/dialect.ts';
 export { goOn, noAnswer, noResult, noStart } from './view/fit.ts';
 export { type Manifest, type Remake, remakeOf } from './view/manifest.ts';
@@ -119,11 +119,9 @@ export {
   policyText,
   rulesOf,
   type ViewBase,
-  type ViewNarrowing,
   type ViewPolicy,
   type ViewRule,
   type ViewRules,
-  type ViewTopic,
   type ViewWindow,
 } from './view/policy.ts';
 export { isPrune, type PrunedOutput, prune, prunedOutputs } from './view/pruned.ts';

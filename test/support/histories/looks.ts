@@ -29,7 +29,6 @@ export const targets: readonly Target[] = [
 function policiesAt(session: CopiedSession, at: Seq, random: Random): readonly ViewPolicy[] {
   const names = ['A', 'B', 'task/one', 'compaction', 'session/start'];
   const named = names.filter((name) => session.anchors(name, at).length > 0);
-  const topics = named.filter((name) => name !== 'compaction' && name !== 'session/start').slice(0, 1);
   return [
     'last-boundary',
     'full',
@@ -37,16 +36,13 @@ function policiesAt(session: CopiedSession, at: Seq, random: Random): readonly V
     { fromAnchor: session.floor + 1 + random.below(at - session.floor) },
     { window: 1 + random.below(6) },
     ['full', { window: 1 + random.below(12) }],
-    ...topics.map((topic): ViewPolicy => ({ topic })),
-    ...topics.map((topic): ViewPolicy => ['full', { topic }, { window: 1 + random.below(4) }]),
   ];
 }
 
 /** What a policy is called, whatever it is asked for with. */
 export function policyName(policy: ViewPolicy): string {
   if (typeof policy === 'string') return policy;
-  if (!('fromAnchor' in policy))
-    return JSON.stringify(policy).includes('topic') ? 'of a topic' : 'of a window';
+  if (!('fromAnchor' in policy)) return 'of a window';
   return typeof policy.fromAnchor === 'number' ? 'from a position' : 'from an anchor';
 }
 

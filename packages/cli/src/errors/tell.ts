@@ -16,6 +16,7 @@ const exits: Readonly<Record<string, number>> = {
   TAPE_BAD_ENTRY: exit.usage,
   TAPE_BAD_POINT: exit.usage,
   TAPE_BAD_POLICY: exit.usage,
+  TAPE_BAD_STATUS: exit.usage,
   TAPE_EXISTS: exit.conflict,
   TAPE_KEY_CONFLICT: exit.conflict,
   TAPE_CONFLICT: exit.conflict,

@@ -1,11 +1,11 @@
-import type { Json } from '@tapedeck/tape';
+import { isObject, type Json } from '@tapedeck/tape';
 import { oneLine } from '../escape.ts';
 
 /** What a view was made of, for people: its rules, the ranges that are in and out of it, its size and its digests. */
 export function manifestLines(of: string, manifest: object): readonly string[] {
   const told = manifest as Record<string, Json>;
-  const { policy, version, target, head, tokens, pruned, digest, instructions_digest, tools_digest, same } =
-    told;
+  const { policy, version, target, head, tokens, pruned, digest, instructions_digest, tools_digest } = told;
+  const { same, fault } = told;
   const forWhom = target === undefined ? '' : ` for ${said(target)}`;
   return [
     `${of}: ${said(policy)}, version ${said(version)}${forWhom}, of @${said(head)}, ~${said(tokens)} tokens`,
@@ -16,6 +16,7 @@ export function manifestLines(of: string, manifest: object): readonly string[] {
     ...(same === undefined
       ? []
       : [same === true ? '  made again, it is the same' : '  made again, it is another']),
+    ...(isObject(fault) ? [`  why: ${said(fault.message)}`] : []),
   ];
 }
 

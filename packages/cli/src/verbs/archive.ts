@@ -5,6 +5,9 @@ export const archive: Verb = defineVerb({
   command: 'archive <name>',
   group: 'Change direction',
   summary: 'Put a session away: out of lists, still readable',
+  detail:
+    'Until it is taken back it is not run, sent to, compacted or rewound, nothing is delegated from it, and no child is merged ' +
+    'into it. It can be read, forked and branched.',
   examples: [
     ['tape archive main', 'Put main away'],
     ['tape archive main --undo', 'Take it back'],

@@ -1,5 +1,5 @@
 import type { ChildOutcome, DelegateOptions, DelegateTask } from '@tapedeck/runtime';
-import { isObject } from '@tapedeck/tape';
+import { checkActive, isObject } from '@tapedeck/tape';
 import { deckConfig, needModel } from '../config/deck.ts';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
@@ -181,6 +181,7 @@ async function preview(
 ): Promise<number> {
   return await context.reading(async (store) => {
     const parent = needSession(store, args.parent);
+    checkActive(parent, 'delegate from');
     const { context: how } = options;
     const previews = tasks.map(({ task }) =>
       store.previewFork(parent.id, {

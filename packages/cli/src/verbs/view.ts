@@ -1,5 +1,4 @@
 import {
-  type Entry,
   isObject,
   type Json,
   parsePolicy,
@@ -36,7 +35,7 @@ export const view: Verb = defineVerb({
   examples: [
     ['tape view main', 'From the last handoff on'],
     ['tape view main --policy full --target anthropic', 'Everything, as it would be sent to Anthropic'],
-    ['tape view main --policy full,topic:billing,window:20', 'The last 20 messages of a topic'],
+    ['tape view main --policy full,window:20', 'The last 20 messages'],
     ['tape view main --explain', 'And why each entry is in or out'],
     ['tape view main@42 --explain', 'And what the model was asked with that gave the answer at 42'],
     ['tape view main --instructions', 'What its model would be told before that'],
@@ -52,7 +51,7 @@ export const view: Verb = defineVerb({
         type: 'string',
         requiresArg: true,
         describe:
-          'last-boundary, full or from-anchor:ANCHOR; after a comma, window:N (messages), window:N-tokens, topic:ANCHOR (default: as its model was shown it last, else last-boundary)',
+          'last-boundary, full or from-anchor:ANCHOR; after a comma, window:N (messages) or window:N-tokens (default: as its model was shown it last, else last-boundary)',
       })
       .option('target', { type: 'string', requiresArg: true, describe: 'Provider: anthropic, openai, …' })
       .option('explain', { type: 'boolean', describe: 'Tell why each entry is in or out' })
@@ -158,19 +157,21 @@ function askedWith(store: SqliteTapeStore, id: string, at: number): Record<strin
     ...manifest,
     ...(instructions_digest !== undefined && { instructions_digest }),
     ...(tools_digest !== undefined && { tools_digest }),
-    same: digestAgain(store, id, entry) === manifest.digest,
+    ...madeAgain(store, id, manifest),
   };
 }
 
-/** The digest of the view that an answer was given to, made again; nothing where it cannot be. */
-function digestAgain(store: SqliteTapeStore, id: string, { meta }: Entry): string | undefined {
-  const again = remakeOf(meta.view);
+/** Whether the view that an answer was given to still comes out the same; `fault` says why it cannot be made again. */
+function madeAgain(store: SqliteTapeStore, id: string, manifest: Record<string, Json>): Record<string, Json> {
   try {
-    return again === undefined ? undefined : viewOf(store.viewEntries(id, again), again).digest;
+    // A tape may come from a version that knew other policies, or from another program.
+    if (typeof manifest.policy === 'string') parsePolicy(manifest.policy);
+    const again = remakeOf(manifest);
+    if (again === undefined) return { same: false };
+    return { same: viewOf(store.viewEntries(id, again), again).digest === manifest.digest };
   } catch (error) {
-    // What another program has written there need not be of this session.
-    if (error instanceof TapeError) return undefined;
-    throw error;
+    if (!(error instanceof TapeError)) throw error;
+    return { same: false, fault: { code: error.code, message: error.message } };
   }
 }
 

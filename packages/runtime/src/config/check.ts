@@ -54,8 +54,7 @@ const flag = z.boolean('must be true or false').optional();
 const callable = z.custom((value) => typeof value === 'function', 'must be a function').optional();
 
 /**
- * Windows: where a view begins is for handoffs and summaries to say, which would shorten nothing else, and a topic that is not the
- * last would hide what the model is asked.
+ * Windows: where a view begins is for handoffs and summaries to say, which would shorten nothing else.
  */
 const shows = z
   .any()

@@ -20,7 +20,7 @@ type Reads = Pick<
 export interface DeckGraph extends Reads {
   /** Forks a session from an anchor and returns the child's name. */
   fork(parent: string, fromAnchor?: Point): Promise<string>;
-  /** Sets where a session is in its life: active, archived, destroyed or orphaned. */
+  /** Sets where a session is in its life: active, archived, destroyed or purged. */
   setStatus(session: string, lifecycle: Lifecycle): Promise<void>;
 }
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { note, type SessionInfo } from '@tapedeck/tape';
+import { checkActive, note, type SessionInfo, TapeError } from '@tapedeck/tape';
 import PQueue from 'p-queue';
 import { runPoint } from '../crash-point.ts';
 import { messageOf, SessionError } from '../errors.ts';
@@ -7,8 +7,9 @@ import { recordFailure } from '../merge/failure.ts';
 import { childIsBusy } from '../merge/merge.ts';
 import { resultOf } from '../merge/outcome.ts';
 import { settleParent } from '../merge/settle-parent.ts';
+import { isEnded } from '../merge/spawn-calls.ts';
 import { EventLog } from '../stream/event-log.ts';
-import { lineOf } from '../terms/terms.ts';
+import { type Line, lineOf } from '../terms/terms.ts';
 import { type Delivered, deliver } from './deliver.ts';
 import { depthOf } from './fork-limits.ts';
 import {
@@ -96,12 +97,15 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
 
   async #work(): Promise<readonly ChildOutcome[]> {
     const { tasks, options } = this.#asked;
+    const info = await this.#parent.info();
+    checkActive(info, 'delegate from');
     await checkModels(this.#parts, tasks, options);
     needTools(this.#parts, this.#parent, this.#asked);
-    await this.#needAll();
+    const line = await lineOf(this.#parts.store, await this.#parts.worker(info).facts(info));
+    await this.#needAll(line);
     const forked: Forked[] = [];
     for (const task of tasks) {
-      const one = await this.#childFor(task);
+      const one = await this.#childFor(task, line);
       this.#children.push(one.child.name);
       this.#events.push({ type: 'child-forked', session: one.child.name, task: task.task });
       forked.push(one);
@@ -128,12 +132,11 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
   }
 
   /** One child alone is not forked where the others cannot be. */
-  async #needAll(): Promise<void> {
+  async #needAll(parent: Line): Promise<void> {
     const { tasks, options } = this.#asked;
     if (tasks.length < 2) return;
     const { by } = options;
-    const parent = await this.#parent.info();
-    for (const { resume } of tasks) if (resume !== undefined) await this.#resumed(parent, resume);
+    for (const { resume } of tasks) if (resume !== undefined) await this.#resumed(parent[0].info, resume);
     const forks = tasks
       .filter(({ resume }) => resume === undefined)
       .map((task) => ({ options: forkOptions(task, options, by?.blocking === true), by }));
@@ -153,22 +156,18 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
       throw new SessionError('SESSION_ENDED', `cannot go on with '${ref}': it was discarded`, {
         data: { session: ref },
       });
+    checkActive(info, 'go on with');
     return info;
   }
 
-  async #childFor(task: DelegateTask): Promise<Forked> {
-    const { store } = this.#parts;
+  async #childFor(task: DelegateTask, parent: Line): Promise<Forked> {
     const { options } = this.#asked;
     const { by } = options;
-    const parent = await this.#parent.info();
     if (task.resume !== undefined) {
-      const resumed = await this.#resumed(parent, task.resume);
+      const resumed = await this.#resumed(parent[0].info, task.resume);
+      const facts = await this.#parts.worker(resumed).facts(resumed);
       const child = this.#parts.child(resumed, { onUnmerged: 'keep' });
-      return {
-        child,
-        task,
-        depth: depthOf(await lineOf(store, await this.#parts.worker(resumed).facts(resumed))),
-      };
+      return { child, task, depth: depthOf([facts, ...parent]) };
     }
     const fork = forkOptions(task, options, by?.blocking === true);
     const { info, depth, directory } = await spawn(this.#parts, parent, { options: fork, by });
@@ -213,11 +212,12 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
         if (finish === 'waiting') return { usage, waits: true };
         return { usage, ...(error !== undefined && { error: error.message }) };
       } catch (error) {
-        const code = error instanceof SessionError ? error.code : undefined;
+        const code = error instanceof SessionError || error instanceof TapeError ? error.code : undefined;
+        const isArchived = code === 'TAPE_ARCHIVED';
         // A child of a key that was delegated before, and came to its end then.
-        if (code === 'SESSION_ENDED') return {};
+        if (code === 'SESSION_ENDED' || (isArchived && isEnded(await child.info()))) return {};
         // It has not begun, and is left to whoever recovers it.
-        if (code === 'SESSION_CLOSED') return { error: messageOf(error), closed: true };
+        if (code === 'SESSION_CLOSED' || isArchived) return { error: messageOf(error), closed: true };
         // The run could not start or not be recorded: its parent is told all the same.
         if (code !== 'SESSION_BUSY') return { error: messageOf(error), broken: true };
         // Another process has been given the same key, and is at work on it.

@@ -10,15 +10,7 @@ import { SessionError } from '../errors.ts';
 import type { ModelSpec } from '../model/spec.ts';
 import { instructionsOf } from '../run/instructions.ts';
 import { modelCarried } from '../terms/carried-model.ts';
-import {
-  type Budget,
-  factsOf,
-  type Line,
-  lineOf,
-  type SessionFacts,
-  type Settings,
-  type Terms,
-} from '../terms/terms.ts';
+import type { Budget, Line, SessionFacts, Settings, Terms } from '../terms/terms.ts';
 import { openWorktree, type WorkspaceOptions, withWorktree } from '../workspace/open.ts';
 import { budgetsOf, depthOf, needAllowed } from './fork-limits.ts';
 import type { ChildOptions, DelegationParts } from './parts.ts';
@@ -88,11 +80,10 @@ interface Asked {
  * Forks a session for work, within the limits of the deck and what is left of the budgets above it.
  * @throws SESSION_LIMIT, SESSION_BAD_INPUT, and what forking throws, before anything is written
  */
-export async function spawn(parts: DelegationParts, parent: SessionInfo, asked: Asked): Promise<Spawned> {
-  const line = await lineOf(parts.store, await factsOf(parts.store, parent));
+export async function spawn(parts: DelegationParts, line: Line, asked: Asked): Promise<Spawned> {
   await needAllowed(parts, line, [asked.options]);
   const request = await requestFor(parts, line, asked);
-  const forked = await parts.store.fork(parent.id, request);
+  const forked = await parts.store.fork(line[0].info.id, request);
   runPoint('spawn/forked');
   const info = await parts.store.find(forked.id);
   if (info === undefined) throw new TypeError('a child that was forked exists');
@@ -104,12 +95,8 @@ export async function spawn(parts: DelegationParts, parent: SessionInfo, asked: 
  * Refuses forks that cannot all be made, so that none is made without the others.
  * @throws what `spawn` throws
  */
-export async function needForks(
-  parts: DelegationParts,
-  parent: SessionInfo,
-  forks: readonly Asked[],
-): Promise<void> {
-  const line = await lineOf(parts.store, await factsOf(parts.store, parent));
+export async function needForks(parts: DelegationParts, line: Line, forks: readonly Asked[]): Promise<void> {
+  const [{ info: parent }] = line;
   await needAllowed(
     parts,
     line,

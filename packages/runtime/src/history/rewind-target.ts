@@ -9,21 +9,6 @@ import {
 } from '@tapedeck/tape';
 
 /**
- * A session that can be rewound.
- * @throws TAPE_NO_SESSION, TAPE_ARCHIVED
- */
-export async function needRewindable(store: TapeStore, ref: string): Promise<SessionInfo> {
-  // Resolving, unlike finding, throws when there is no such session.
-  await store.resolve(ref, 'head');
-  const info = await store.find(ref);
-  if (info === undefined) throw new TypeError('a session that resolves exists');
-  if (info.lifecycle === 'active' || info.lifecycle === 'orphaned') return info;
-  throw new TapeError('TAPE_ARCHIVED', `cannot rewind '${info.name}': it is ${info.lifecycle}`, {
-    data: { session: info.name },
-  });
-}
-
-/**
  * The message of a user at a point, which a session can be rewound to.
  * @throws TAPE_BAD_POINT when there is none: `data.message` is the message of the turn that the point lies in, if there is one,
  *   `data.hidden` the rewind that hides what is there

@@ -8,8 +8,8 @@ import {
   type TapeStore,
 } from '@tapedeck/tape';
 import { SessionError } from '../errors.ts';
+import { needActive } from '../lease/need-active.ts';
 import { withLease } from './rewind.ts';
-import { needRewindable } from './rewind-target.ts';
 
 /** The receipt of taking a summary or a pruning back: that of the rewind which does it. */
 export interface Uncompacted extends Rewound {
@@ -24,7 +24,7 @@ export interface Uncompacted extends Rewound {
  *   first such entry
  */
 export async function uncompactSession(store: TapeStore, ref: string): Promise<Uncompacted> {
-  const { id } = await needRewindable(store, ref);
+  const { id } = await needActive(store, ref, 'compact');
   return await withLease(store, id, {
     act: 'compact',
     does: async ({ lease }, { name }) => {

@@ -1,6 +1,7 @@
 import { type InboxItem, processOwner, TapeError, type TapeStore } from '@tapedeck/tape';
 import { SessionError } from '../errors.ts';
 import { type Hold, hold } from './hold.ts';
+import { needActive } from './need-active.ts';
 
 /** The lease of one session in this process: taken for a run, kept over the runs after it, and given back. */
 export class LeaseKeeper {
@@ -33,13 +34,17 @@ export class LeaseKeeper {
     return this.#hold;
   }
 
-  /** The lease once more; nothing when somebody else was quicker, who has the inbox then. */
+  /** The lease once more; nothing when somebody else was quicker, who has the inbox then, or has archived the session. */
   async takeAgain(owner: string): Promise<Hold | undefined> {
     try {
-      return await this.take(owner);
+      const held = await this.take(owner);
+      await needActive(this.#store, this.#session, 'run');
+      return held;
     } catch (error) {
       if (error instanceof SessionError && error.code === 'SESSION_BUSY') return undefined;
-      throw error;
+      if (!(error instanceof TapeError) || error.code !== 'TAPE_ARCHIVED') throw error;
+      await this.drop();
+      return undefined;
     }
   }
 

@@ -1,4 +1,4 @@
-import type { InboxItem, SessionInfo } from '@tapedeck/tape';
+import { checkActive, type InboxItem, type SessionInfo } from '@tapedeck/tape';
 import { SessionError } from '../errors.ts';
 import type { Hold } from '../lease/hold.ts';
 import { LeaseKeeper } from '../lease/keeper.ts';
@@ -149,7 +149,7 @@ export class Worker {
   /**
    * Takes up what waits in the inbox; nothing when a run is under way, which will, or when there is nothing. Resolves
    * with the run that took it up, once it has begun. `cutOff`: a run that was cut off is gone on with first.
-   * @throws SESSION_BUSY when somebody else is writing the session; SESSION_CLOSED; what `modelFor` throws
+   * @throws SESSION_BUSY when somebody else is writing the session; SESSION_CLOSED; TAPE_ARCHIVED; what `modelFor` throws
    */
   async takeUp(
     options: RunOptions = {},
@@ -167,7 +167,9 @@ export class Worker {
       try {
         // Without a model that can be used here it stays where it is.
         const items = await this.#parts.store.inbox(this.#session.id);
-        await modelFor(this.#parts, await this.facts(), { options, items });
+        const facts = await this.facts();
+        checkActive(facts.info, 'run');
+        await modelFor(this.#parts, facts, { options, items });
         await this.#work(this.#parts.newId(), { options, cutOff, onBegin: begun.resolve });
         begun.resolve(undefined);
       } catch (error) {
@@ -234,6 +236,7 @@ export class Worker {
     try {
       const facts = await this.facts();
       // What cannot be run must fail before anything is written.
+      checkActive(facts.info, 'run');
       const model = first === undefined ? undefined : await modelFor(this.#parts, facts, first.job);
       let turn =
         first !== undefined

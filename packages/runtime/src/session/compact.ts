@@ -15,6 +15,7 @@ import { limitsOf } from '../config/config.ts';
 import type { DelegationParts } from '../delegation/parts.ts';
 import { SessionError } from '../errors.ts';
 import { hold } from '../lease/hold.ts';
+import { needActive } from '../lease/need-active.ts';
 import { type LanguageModel, modelMeta } from '../model/model.ts';
 import { type ModelSpec, resolveModel } from '../model/spec.ts';
 import { modelFor } from '../terms/model-for.ts';
@@ -43,7 +44,7 @@ const focusMax = 16_000;
 
 /**
  * Summarises a session because somebody asks for it. Nothing where there is nothing to summarise.
- * @throws SESSION_BUSY while it is being run; SESSION_NO_MODEL; SESSION_BAD_INPUT for a focus of more than 16,000 characters;
+ * @throws SESSION_BUSY while it is being run; TAPE_ARCHIVED; SESSION_NO_MODEL; SESSION_BAD_INPUT for a focus of more than 16,000 characters;
  *   SESSION_COMPACTION_FAILED when no summary could be had, or none that is smaller than what it would stand for
  */
 export async function compactSession(
@@ -66,6 +67,7 @@ export async function compactSession(
       `cannot summarise '${session.name}': a focus has at most ${focusMax} characters, and this one ${focus.length}`,
       { data: { session: session.name } },
     );
+  await needActive(parts.store, session.id, 'compact');
   if (isPruning) return await pruneSession(parts, session);
   const { store, config, now, newId } = parts;
   const owner = processOwner(`compact:${newId()}`);

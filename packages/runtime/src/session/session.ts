@@ -11,6 +11,7 @@ import {
   type SessionInfo,
   select,
   TapeError,
+  type TapeErrorCode,
   user,
   type View,
   type ViewOptions,
@@ -38,7 +39,7 @@ import type { SessionEvent } from '../stream/events.ts';
 import { watchChunks } from '../stream/replay.ts';
 import { type Fresh, tail } from '../stream/tail.ts';
 import { modelFor } from '../terms/model-for.ts';
-import type { SessionFacts } from '../terms/terms.ts';
+import { type Line, lineOf, type SessionFacts } from '../terms/terms.ts';
 import { answerFault, openBatch } from '../tools/open-batch.ts';
 import { readUsage, type SessionUsage } from '../usage/session-usage.ts';
 import { inputFault } from './check-input.ts';
@@ -79,7 +80,7 @@ export class Session {
   /**
    * Appends the input and runs the model and its tools until nothing is left to do. Without input it takes up what waits in the
    * inbox, else goes on from the tail: runs the calls that were answered meanwhile, asks the model. Awaiting the run rejects with SESSION_BUSY when the session
-   * is being run, here or elsewhere (`send` queues), and with SESSION_NO_MODEL, SESSION_NO_KEY or SESSION_BAD_INPUT before anything is written.
+   * is being run, here or elsewhere (`send` queues), and with TAPE_ARCHIVED, SESSION_NO_MODEL, SESSION_NO_KEY or SESSION_BAD_INPUT before anything is written.
    */
   run(input?: Input, options: RunOptions = {}): Run {
     const fault = inputFault(this.name, { input, maxSteps: options.maxSteps });
@@ -89,6 +90,7 @@ export class Session {
   /**
    * Leaves a message for the session, and starts a run with it when nobody is running the session. Resolves once it is
    * durable. Without a model that can be used here it stays queued until somebody runs the session.
+   * @throws TAPE_ARCHIVED: nothing is left then
    */
   async send(input: Input, options: SendOptions = {}): Promise<Sent> {
     const { source, key, model, meta, on, takeUp = true } = options;
@@ -115,7 +117,7 @@ export class Session {
   /**
    * Answers a call that waits: an approval with a decision, a call that a client runs with its output. Then goes on, when nobody is
    * running the session.
-   * @throws SESSION_NO_CALL when no such call waits, or it waits for an answer of the other kind
+   * @throws SESSION_NO_CALL when no such call waits, or it waits for an answer of the other kind; TAPE_ARCHIVED
    */
   async respond(
     toolCallId: string,
@@ -154,7 +156,8 @@ export class Session {
       return started?.run.took.includes(item) === true ? { run: started.run } : {};
     } catch (error) {
       // Somebody else is running it and has been left the message, or the next who can run it will.
-      if (error instanceof SessionError && leavesQueued.has(error.code)) return {};
+      if ((error instanceof SessionError || error instanceof TapeError) && leavesQueued.has(error.code))
+        return {};
       throw error;
     }
   }
@@ -301,7 +304,7 @@ export class Session {
   /**
    * Puts a summary in the place of the older part of the view, if that makes it smaller; with `prune` it only leaves large
    * outputs of calls out. Nothing where there is nothing to do. What arrives meanwhile is taken up after it.
-   * @throws SESSION_BUSY, SESSION_NO_MODEL, SESSION_COMPACTION_FAILED
+   * @throws SESSION_BUSY, TAPE_ARCHIVED, SESSION_NO_MODEL, SESSION_COMPACTION_FAILED
    */
   async compact(options: CompactOptions = {}): Promise<Compaction | undefined> {
     const made = await compactSession(this.#parts, this, options);
@@ -320,7 +323,7 @@ export class Session {
 
   /** Starts a child at a point of this session, by reference; this session's tape is not written. */
   async fork(options: ForkOptions = {}): Promise<Child> {
-    const { info, directory } = await spawn(this.#parts, await this.info(), { options });
+    const { info, directory } = await spawn(this.#parts, await this.#line(), { options });
     return this.#parts.child(info, { ...options, directory });
   }
 
@@ -373,7 +376,10 @@ export class Session {
     return { value, merge: discarded ?? (await child.finish()) };
   }
 
-  /** Forks a child for each task, runs them, so many at a time, and merges each back. */
+  /**
+   * Forks a child for each task, runs them, so many at a time, and merges each back. Awaiting it rejects with TAPE_ARCHIVED
+   * when the session is archived, since nothing could be merged: no child is forked then.
+   */
   delegate(tasks: DelegateTask | readonly DelegateTask[], options: DelegateOptions = {}): Delegation {
     return new Delegation(this.#parts, this, {
       tasks: Array.isArray(tasks) ? tasks : [tasks as DelegateTask],
@@ -399,6 +405,10 @@ export class Session {
     const facts: SessionFacts[] = [];
     for (const name of names) facts.push(await this.#factsOf(name));
     return await mergeChildren(this.#parts, facts, { ...options, into: this.name });
+  }
+
+  async #line(): Promise<Line> {
+    return await lineOf(this.#parts.store, await this.#worker.facts());
   }
 
   /** @throws TAPE_NO_SESSION, with near names */
@@ -468,7 +478,9 @@ export class Session {
 }
 
 /** Why a message cannot be taken up at once, and waits. */
-const leavesQueued: ReadonlySet<SessionErrorCode> = new Set([
+const leavesQueued: ReadonlySet<SessionErrorCode | TapeErrorCode> = new Set([
+  // Archived since it was left there.
+  'TAPE_ARCHIVED',
   'SESSION_BUSY',
   'SESSION_CLOSED',
   'SESSION_NO_MODEL',

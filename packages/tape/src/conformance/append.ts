@@ -34,6 +34,31 @@ export const appendChapter: Chapter = ({ test, expect }, open) => {
     });
   });
 
+  test('a lifecycle or task that there is not is refused, with those that there are, and nothing is written', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 1);
+    const before = [await store.find('main'), await all(store.lineage())];
+    const lifecycle = ['active', 'archived', 'destroyed', 'purged'];
+    const task = ['running', 'completed', 'halted', 'failed', 'aborted', 'orphaned'];
+    for (const value of ['gone', 'staging', '', 'Archived', 'timed_out', undefined, {}] as never[]) {
+      const done = { drafts: [], task: value };
+      for (const [allowed, act] of [
+        [lifecycle, () => store.setLifecycle('main', value)],
+        [task, () => store.setTask('main', value)],
+        [task, () => store.fork('main', { name: 'child', done })],
+        [task, () => store.previewFork('main', { name: 'child', done })],
+      ] as const) {
+        const refused = await refusal(act);
+        expect(refused).toMatchObject({ code: 'TAPE_BAD_STATUS', data: { value, allowed } });
+        expect(refused.message.endsWith(`the values are ${allowed.join(', ')}`)).toBe(true);
+      }
+    }
+    const listed = await refusal(() => store.sessions({ lifecycle: 'gone' as never }));
+    expect(listed).toMatchObject({ code: 'TAPE_BAD_STATUS', data: { value: 'gone', allowed: lifecycle } });
+    expect([await store.find('main'), await all(store.lineage())]).toEqual(before);
+    expect(await store.find('child')).toBe(undefined);
+  });
+
   test('a name that reads as a point of another session is refused', async () => {
     await using store = await open();
     await store.session('main');

@@ -57,6 +57,28 @@ export const leaseChapter: Chapter = ({ test, expect }, open) => {
     expect((await refusal(() => store.append('main', [user('x')], { lease }))).code).toBe('TAPE_FENCED');
   });
 
+  test('what would start a run of a session that was put away is refused, and nothing is left in its inbox', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 1);
+    const sent = { body: { type: 'input', drafts: [user('before')] }, key: 'sent' } as const;
+    const { id } = await store.post('main', sent);
+    await store.setLifecycle('main', 'archived');
+    const before = [await store.find('main'), await store.inbox('main')];
+    for (const body of [
+      { type: 'input', drafts: [user('x')] },
+      { type: 'answer', toolCallId: 'c1', answer: { approved: true } },
+    ] as const)
+      expect(await refusal(() => store.post('main', { body }))).toMatchObject({
+        code: 'TAPE_ARCHIVED',
+        data: { session: 'main', lifecycle: 'archived' },
+      });
+    expect((await store.post('main', sent)).id).toBe(id);
+    expect([await store.find('main'), await store.inbox('main')]).toEqual(before);
+    await store.setLifecycle('main', 'active');
+    await store.post('main', { body: { type: 'input', drafts: [user('x')] } });
+    expect((await store.inbox('main')).length).toBe(2);
+  });
+
   test('what is posted waits for the owner, who cannot leave before it is done', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 1);

@@ -59,11 +59,6 @@ export function checkAnchorName(name: string): string {
   return name;
 }
 
-/** Whether an anchor of this name is one that acts write by themselves. */
-export function isOurAnchor(name: string): boolean {
-  return ourAnchors.test(name);
-}
-
 /** The name of a session's tape: `tape:main`, from the second incarnation on `tape:main~2`. */
 export function tapeName(realm: string, name: string, incarnation = 1): string {
   return incarnation === 1 ? `${realm}:${name}` : `${realm}:${name}~${incarnation}`;

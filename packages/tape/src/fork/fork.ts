@@ -11,7 +11,7 @@ import { recordLineage } from '../lineage/outbox.ts';
 import { checkFree, insertTape } from '../session/session.ts';
 import { type Writer, writeEntries } from '../tape/append.ts';
 import { needIdle } from '../tape/lease.ts';
-import { type TapeRow, tapeById, tapeByName } from '../tape/tape.ts';
+import { checkStatus, type TapeRow, tapeById, tapeByName, tasks } from '../tape/tape.ts';
 import { firstDrafts, rangeOf, settingsOf } from './marks.ts';
 import { actOf, type ForkRequest, hashRequest } from './request.ts';
 import { type Cut, resolveCut, resolveSince, type Since } from './span.ts';
@@ -100,7 +100,7 @@ export function forkTape(writer: Writer, parent: TapeRow, request: ForkRequest):
 
 /**
  * Decides on a fork, as things stand: its child is there already, or it inherits these positions. Reads only.
- * @throws TAPE_NO_ANCHOR, TAPE_NO_SEQ, TAPE_BAD_POINT, TAPE_BAD_ENTRY, TAPE_KEY_CONFLICT; TAPE_BUSY with `whenIdle`
+ * @throws TAPE_NO_ANCHOR, TAPE_NO_SEQ, TAPE_BAD_POINT, TAPE_BAD_ENTRY, TAPE_BAD_STATUS, TAPE_KEY_CONFLICT; TAPE_BUSY with `whenIdle`
  */
 export function decideFork(writer: Writer, parent: TapeRow, request: ForkRequest): ForkDecision {
   const { db } = writer;
@@ -112,6 +112,7 @@ export function decideFork(writer: Writer, parent: TapeRow, request: ForkRequest
       'TAPE_BAD_ENTRY',
       `cannot ${actOf(request)}: a key must be well-formed text of 1 to 512 characters`,
     );
+  if (request.done !== undefined) checkStatus('make a child of task', request.done.task, tasks);
   const requestHash = hashRequest(request);
   const spawnKey = request.key;
   // Without a key a child of its own is made each time.

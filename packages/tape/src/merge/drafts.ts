@@ -38,7 +38,7 @@ export function mergeMark(
 
 /** Whether a child was stopped before it had done what it was for. */
 function isPartial(status: Task): boolean {
-  return status === 'halted' || status === 'timed_out' || status === 'aborted';
+  return status === 'halted' || status === 'aborted';
 }
 
 /** What makes the parent look at a result that it did not wait for. */

@@ -162,7 +162,7 @@ function checkMergeable({ db, sources }: Writer, child: TapeRow, into: TapeRow, 
     new TapeError(code, message, { data });
   if (child.delivery !== null && (child.delivery === 'discarded') !== (draft.strategy === 'discard'))
     throw delivered(child, into, child.delivery);
-  if (closed.has(into.lifecycle))
+  if (into.lifecycle !== 'active')
     throw fail(
       'TAPE_ARCHIVED',
       because(`'${into.name}' is ${into.lifecycle}`, { lifecycle: into.lifecycle }),
@@ -182,9 +182,6 @@ function checkMergeable({ db, sources }: Writer, child: TapeRow, into: TapeRow, 
       }),
     );
 }
-
-/** Where in its life a session takes nothing in. */
-const closed: ReadonlySet<TapeRow['lifecycle']> = new Set(['archived', 'destroyed', 'purged']);
 
 function refuse(child: TapeRow, into: TapeRow, report: ConflictReport): TapeError {
   const why =

@@ -7,7 +7,16 @@ import { recordLineage } from '../lineage/outbox.ts';
 import { type Writer, writeEntries } from '../tape/append.ts';
 import { findTape } from '../tape/find.ts';
 import { anchorExists } from '../tape/point.ts';
-import { type Lifecycle, type TapeRow, type Task, tapeById, tapeByName } from '../tape/tape.ts';
+import {
+  checkStatus,
+  type Lifecycle,
+  lifecycles,
+  type TapeRow,
+  type Task,
+  tapeById,
+  tapeByName,
+  tasks,
+} from '../tape/tape.ts';
 
 /** What a new session is made with. */
 export interface SessionInit {
@@ -136,7 +145,10 @@ export function checkFree({ db }: Writer, realm: string, name: string): void {
   }
 }
 
-/** Sets where a session is in its life, with a line in the lineage; nothing when it is there already. */
+/**
+ * Sets where a session is in its life, with a line in the lineage; nothing when it is there already.
+ * @throws TAPE_BAD_STATUS
+ */
 export function setLifecycle(
   writer: Writer,
   tape: TapeRow,
@@ -146,7 +158,10 @@ export function setLifecycle(
   return setState(writer, tape, { column: 'lifecycle', value: lifecycle, type, epoch });
 }
 
-/** Sets how a child's run stands, with a line in the lineage. Only runs do this. */
+/**
+ * Sets how a child's run stands, with a line in the lineage. Only runs do this.
+ * @throws TAPE_BAD_STATUS
+ */
 export function setTask(
   writer: Writer,
   tape: TapeRow,
@@ -164,6 +179,7 @@ interface StateChange {
 }
 
 function setState(writer: Writer, tape: TapeRow, { column, value, type, epoch }: StateChange): TapeRow {
+  checkStatus(`set the ${column} of '${tape.name}' to`, value, column === 'task' ? tasks : lifecycles);
   if (tape[column] === value) return tape;
   // The epoch moves on as with any act without a lease: an owner whose time had run out writes no more.
   writer.db.run(`UPDATE tape SET ${column} = @value, epoch = @epoch, updated_at = @now WHERE id = @id`, {

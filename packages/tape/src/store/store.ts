@@ -120,7 +120,7 @@ export interface TapeStore extends AsyncDisposable {
   rewind(ref: Ref, to: Point, o?: WriteOptions & { mode?: string }): Awaitable<Rewound>;
   /** Takes the last rewind back, or the one at a position: what it hid is seen again, as it was before it. */
   unrewind(ref: Ref, o?: WriteOptions & { rewind?: Seq }): Awaitable<Rewound>;
-  /** Archiving a session that someone is writing is refused. */
+  /** Archiving a session that someone is writing is refused, and so is a lifecycle that there is not (TAPE_BAD_STATUS). */
   setLifecycle(ref: Ref, lifecycle: Lifecycle): Awaitable<SessionInfo>;
   /** Only runs call this. */
   setTask(ref: Ref, task: Task, o?: WriteOptions): Awaitable<SessionInfo>;
@@ -140,7 +140,7 @@ export interface TapeStore extends AsyncDisposable {
    * when `inputs` is true.
    */
   release(lease: Lease, o?: { readonly inputs?: boolean }): Awaitable<boolean>;
-  /** Leaves something for the owner of a session. */
+  /** Leaves something for the owner of a session; of one that is archived, what would start a run is refused (TAPE_ARCHIVED). */
   post(ref: Ref, item: InboxDraft): Awaitable<Posted>;
   inbox(ref: Ref): Awaitable<readonly InboxItem[]>;
   /**

@@ -3,7 +3,15 @@ import { hex } from '../entry/hash.ts';
 import { tapeName } from '../entry/name.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { needTape } from './find.ts';
-import type { Delivery, Lifecycle, Ref, TapeRow, Task } from './tape.ts';
+import {
+  checkStatus,
+  type Delivery,
+  type Lifecycle,
+  lifecycles,
+  type Ref,
+  type TapeRow,
+  type Task,
+} from './tape.ts';
 
 /** What is known of a session without reading its entries. Times are milliseconds since the epoch. */
 export interface SessionInfo {
@@ -113,8 +121,12 @@ export interface SessionQuery {
   readonly limit?: number;
 }
 
-/** Sessions, the one with the newest entry first; with `parent` or `after`, in the order in which they were made. */
+/**
+ * Sessions, the one with the newest entry first; with `parent` or `after`, in the order in which they were made.
+ * @throws TAPE_NO_SESSION, TAPE_BAD_STATUS
+ */
 export function listTapes(db: Db, realm: string, query: SessionQuery = {}): SessionInfo[] {
+  if (query.lifecycle !== undefined) checkStatus('list sessions of lifecycle', query.lifecycle, lifecycles);
   const idOf = (ref: Ref | null | undefined) => (ref == null ? null : needTape(db, realm, ref).id);
   const parent = idOf(query.parent);
   const after = idOf(query.after);

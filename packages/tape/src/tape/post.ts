@@ -5,7 +5,7 @@ import { encodeJson, type Json } from '../entry/json.ts';
 import { quote } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
 import type { Writer } from './append.ts';
-import type { TapeRow } from './tape.ts';
+import { checkActive, type TapeRow } from './tape.ts';
 
 /**
  * What only a run can deal with: an owner that runs nothing leaves it where it is. `input` starts or steers a run,
@@ -17,7 +17,7 @@ export type RunItem =
   | { readonly type: 'abort'; readonly owner: string; readonly reason: string };
 
 /** Something to leave for the owner of a session. */
-export interface Posting<Body = unknown> {
+export interface Posting<Body> {
   readonly body: Body;
   /** The queue mode for what starts or steers a run; plain writes use `queue`. */
   readonly mode?: string;
@@ -27,8 +27,18 @@ export interface Posting<Body = unknown> {
   readonly key?: string;
 }
 
-/** Leaves an item, checked by the caller, for whoever owns the session; the same key with other content is refused. Returns its id. */
-export function postItem({ db, sources }: Writer, tape: TapeRow, item: Posting): string {
+/** The items that start a run where nobody is running the session, and how posting them is called. */
+const startsRun: Readonly<Record<string, string>> = { input: 'send to', answer: 'answer a call of' };
+
+/**
+ * Leaves an item, checked by the caller, for whoever owns the session. Returns its id.
+ * @throws TAPE_KEY_CONFLICT for the same key with other content; TAPE_ARCHIVED for what would start a run
+ */
+export function postItem(
+  { db, sources }: Writer,
+  tape: TapeRow,
+  item: Posting<{ readonly type: string }>,
+): string {
   const id = sources.newId();
   const key = item.key ?? id;
   const { payload, blobs } = extractBlobs(item.body);
@@ -45,6 +55,8 @@ export function postItem({ db, sources }: Writer, tape: TapeRow, item: Posting):
       { data: { session: tape.name, key } },
     );
   }
+  const act = startsRun[item.body.type];
+  if (act !== undefined) checkActive(tape, act);
   storeBlobs(db, blobs);
   db.run(
     `INSERT INTO inbox (ulid, tape_id, mode, source, key, body, queued_at)

@@ -3,14 +3,21 @@
  * appending (`append.ts`, `open-calls.ts`), reading (`read.ts`, `interval.ts`, `point.ts`), and what waits beside it
  * (`post.ts`, `chunks.ts`). Imports `entry`, `sqlite` and what lies below them.
  */
+import { quote } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 
 /** A session: its name, alias, ULID, or a prefix of a ULID that fits one only; tried in this order. */
 export type Ref = string;
 
-export type Lifecycle = 'active' | 'archived' | 'destroyed' | 'orphaned' | 'purged';
-export type Task = 'running' | 'completed' | 'halted' | 'failed' | 'aborted' | 'timed_out' | 'orphaned';
+/** Where a session is in its life. */
+export type Lifecycle = (typeof lifecycles)[number];
+export const lifecycles = ['active', 'archived', 'destroyed', 'purged'] as const;
+
+/** How a child's run stands. */
+export type Task = (typeof tasks)[number];
+export const tasks = ['running', 'completed', 'halted', 'failed', 'aborted', 'orphaned'] as const;
+
 export type Delivery = 'merged' | 'discarded';
 
 /** A row of `tape`, with its parent's name. */
@@ -45,6 +52,32 @@ export interface TapeRow {
   readonly updated_at: number;
   readonly parent_name: string | null;
   readonly parent_ulid: string | null;
+}
+
+/**
+ * Checks a status that a caller gave.
+ * @param act what is refused, up to the value: `set the task of 'main' to`
+ * @throws TAPE_BAD_STATUS
+ */
+export function checkStatus(act: string, value: string, allowed: readonly string[]): void {
+  if (allowed.includes(value)) return;
+  throw new TapeError(
+    'TAPE_BAD_STATUS',
+    `cannot ${act} ${quote(String(value))}: the values are ${allowed.join(', ')}`,
+    { data: { value, allowed } },
+  );
+}
+
+/**
+ * Refuses an act on a session that is archived, destroyed or purged.
+ * @param act what is refused: `run`
+ * @throws TAPE_ARCHIVED
+ */
+export function checkActive({ name, lifecycle }: Pick<TapeRow, 'name' | 'lifecycle'>, act: string): void {
+  if (lifecycle === 'active') return;
+  throw new TapeError('TAPE_ARCHIVED', `cannot ${act} '${name}': it is ${lifecycle}`, {
+    data: { session: name, lifecycle },
+  });
 }
 
 /** Selects tape rows, each with its parent's name and id. */

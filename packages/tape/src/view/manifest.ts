@@ -55,7 +55,7 @@ export function manifestOf(
       shown,
       selection,
       structural: new Set(all.filter(isStructural).map(({ seq }) => seq)),
-      isWindowed: rulesOf(policy).narrow.some((rule) => 'window' in rule),
+      isWindowed: rulesOf(policy).windows.length > 0,
     }),
     ...(prunedIn > 0 && { pruned: prunedIn }),
     tokens,

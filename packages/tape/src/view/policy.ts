@@ -1,5 +1,5 @@
 import type { Seq } from '../entry/entry.ts';
-import { checkAnchorName, quote } from '../entry/name.ts';
+import { quote } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
 
 /** Where a view begins. */
@@ -11,20 +11,15 @@ export type ViewBase =
   /** With the state of an anchor, by its position or its name (the last of that name). */
   | { readonly fromAnchor: Seq | string };
 
-/** The last so many messages and what lies between them; or the newest messages that take at most so many tokens, the last one always. */
+/**
+ * The last so many messages and what lies between them; or the newest messages that take at most so many tokens, the last
+ * one always. The state that a view begins with, and what the session is for, are shown in any case.
+ */
 export interface ViewWindow {
   readonly window: number | { readonly tokens: number };
 }
 
-/** What follows anchors of a name, or of a name below it (`billing`, `billing/refunds`), each up to the next anchor of another. */
-export interface ViewTopic {
-  readonly topic: string;
-}
-
-/** What of it is shown. The state that it begins with, and what the session is for, always are. */
-export type ViewNarrowing = ViewWindow | ViewTopic;
-
-export type ViewRule = ViewBase | ViewNarrowing;
+export type ViewRule = ViewBase | ViewWindow;
 
 /**
  * Which part of what is visible a view shows: where it begins, and what of that is left, one rule after the other. Without a base
@@ -35,7 +30,7 @@ export type ViewPolicy = ViewRule | readonly ViewRule[];
 /** A policy in its parts. */
 export interface ViewRules {
   readonly base: ViewBase;
-  readonly narrow: readonly ViewNarrowing[];
+  readonly windows: readonly ViewWindow[];
 }
 
 /**
@@ -46,21 +41,19 @@ export function rulesOf(policy: ViewPolicy): ViewRules {
   const rules: readonly ViewRule[] = isList(policy) ? policy : [policy];
   const [first, ...rest] = rules;
   const base = first === undefined || !isBase(first) ? 'last-boundary' : first;
-  const narrow = first === undefined || isBase(first) ? rest : rules;
-  for (const rule of narrow) if (isBase(rule)) throw badPolicy(policy, `${textOf(rule)} can only come first`);
-  if (rules.filter((rule) => typeof rule === 'object' && rule !== null && 'topic' in rule).length > 1)
-    throw badPolicy(policy, 'a view has one topic at most');
+  const others = first === undefined || isBase(first) ? rest : rules;
+  for (const rule of others) if (isBase(rule)) throw badPolicy(policy, `${textOf(rule)} can only come first`);
   for (const rule of rules) {
     const fault = faultOf(rule);
     if (fault !== undefined) throw badPolicy(policy, fault);
   }
-  return { base, narrow: narrow.flatMap((rule) => (isBase(rule) ? [] : [rule])) };
+  return { base, windows: others.flatMap((rule) => (isBase(rule) ? [] : [rule])) };
 }
 
-/** A policy as a text: `last-boundary`, `from-anchor:plan,window:20`, `full,topic:billing,window:8000-tokens`. */
+/** A policy as a text: `last-boundary`, `from-anchor:plan,window:20`, `full,window:8000-tokens`. */
 export function policyText(policy: ViewPolicy): string {
-  const { base, narrow } = rulesOf(policy);
-  return [base, ...narrow].map(textOf).join(',');
+  const { base, windows } = rulesOf(policy);
+  return [base, ...windows].map(textOf).join(',');
 }
 
 /**
@@ -74,11 +67,6 @@ export function parsePolicy(text: string): ViewPolicy {
   return policy;
 }
 
-/** Whether an anchor begins a stretch of a topic. */
-export function isOfTopic(anchor: string, topic: string): boolean {
-  return anchor === topic || anchor.startsWith(`${topic}/`);
-}
-
 function parseRule(rule: string, policy: string): ViewRule {
   if (rule === 'last-boundary' || rule === 'full') return rule;
   const [, name = '', value = ''] = /^([a-z-]+):(.+)$/.exec(rule) ?? [];
@@ -86,19 +74,17 @@ function parseRule(rule: string, policy: string): ViewRule {
     const seq = /^@(\d+)$/.exec(value)?.[1];
     return { fromAnchor: seq === undefined ? value : Number(seq) };
   }
-  if (name === 'topic') return { topic: value };
   const [, digits, tokens] = /^(\d+)(-tokens)?$/.exec(name === 'window' ? value : '') ?? [];
   if (digits !== undefined)
     return { window: tokens === undefined ? Number(digits) : { tokens: Number(digits) } };
   throw new TapeError(
     'TAPE_BAD_POLICY',
-    `cannot view by ${quote(policy)}: ${quote(rule)} is none of last-boundary, full, from-anchor:ANCHOR, window:N, window:N-tokens and topic:NAME`,
+    `cannot view by ${quote(policy)}: ${quote(rule)} is none of last-boundary, full, from-anchor:ANCHOR, window:N and window:N-tokens`,
   );
 }
 
 function textOf(rule: ViewRule): string {
   if (typeof rule === 'string') return rule;
-  if ('topic' in rule) return `topic:${rule.topic}`;
   if ('window' in rule)
     return typeof rule.window === 'number' ? `window:${rule.window}` : `window:${rule.window.tokens}-tokens`;
   return typeof rule.fromAnchor === 'number'
@@ -120,8 +106,7 @@ function faultOf(rule: ViewRule): string | undefined {
       ? undefined
       : 'a window must be a whole number of messages from 1, or of tokens';
   }
-  if ('topic' in rule) return anchorFault(rule.topic);
-  if (!('fromAnchor' in rule)) return 'a rule must name a window, a topic or an anchor';
+  if (!('fromAnchor' in rule)) return 'a rule must name a window or an anchor';
   const { fromAnchor } = rule;
   const isPoint = typeof fromAnchor === 'number' ? isPosition(fromAnchor) : typeof fromAnchor === 'string';
   return isPoint ? undefined : 'an anchor must be a name or a position';
@@ -129,16 +114,6 @@ function faultOf(rule: ViewRule): string | undefined {
 
 function isPosition(seq: number): boolean {
   return Number.isSafeInteger(seq) && seq >= 0;
-}
-
-function anchorFault(name: unknown): string | undefined {
-  if (typeof name !== 'string') return 'a topic must be a name';
-  try {
-    checkAnchorName(name);
-    return undefined;
-  } catch {
-    return `a topic must be a name that an anchor can have, not ${quote(name)}`;
-  }
 }
 
 function badPolicy(policy: ViewPolicy, why: string): TapeError {

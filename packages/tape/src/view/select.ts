@@ -1,7 +1,7 @@
 import type { Entry, Seq } from '../entry/entry.ts';
-import { isOurAnchor, quote } from '../entry/name.ts';
+import { quote } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
-import { isOfTopic, rulesOf, type ViewBase, type ViewNarrowing, type ViewPolicy } from './policy.ts';
+import { rulesOf, type ViewBase, type ViewPolicy } from './policy.ts';
 import { prunedOutputs } from './pruned.ts';
 import { windowStart } from './window.ts';
 
@@ -13,7 +13,7 @@ export interface Selection {
   /** The entry whose state stands for all that came before: a boundary, an anchor, or the fork's start. */
   readonly start: Entry | undefined;
   readonly entries: readonly Entry[];
-  /** The position from which on entries are shown, before the policy narrows them. */
+  /** The position from which on entries are shown, before windows narrow them. */
   readonly keep: Seq;
   /** Positions of results whose outputs are left out, with the tokens that they were; none of a full view. */
   readonly pruned: ReadonlyMap<Seq, number>;
@@ -21,12 +21,12 @@ export interface Selection {
 }
 
 /**
- * Applies rewinds, then boundaries, what narrows the policy, and prunes, to the entries of a session. Pure; given all entries or
+ * Applies rewinds, then boundaries, windows and prunes, to the entries of a session. Pure; given all entries or
  * only those that `viewEntries` reads, it selects the same.
  * @throws TAPE_BAD_POLICY; TAPE_NO_ANCHOR when the policy names an anchor that is not to be seen
  */
 export function select(all: readonly Entry[], policy: ViewPolicy): Selection {
-  const { base, narrow } = rulesOf(policy);
+  const { base, windows } = rulesOf(policy);
   const reasons = new Map<Seq, { in: boolean; why: string }>();
   const structural = all.filter(isStructural);
   const intention = structural.find((e) => e.name === 'intention');
@@ -53,7 +53,11 @@ export function select(all: readonly Entry[], policy: ViewPolicy): Selection {
       begun.push(entry);
     }
   let shown: readonly Entry[] = begun;
-  for (const rule of narrow) shown = narrowed(shown, rule, { seen, reasons, prunes: base !== 'full' });
+  for (const { window } of windows) {
+    const from = windowStart(shown.toReversed(), window, { prunes: base !== 'full' }) ?? 0;
+    for (const { seq } of shown) if (seq < from) reasons.set(seq, { in: false, why: beforeWindow });
+    shown = shown.filter(({ seq }) => seq >= from);
+  }
   const pruned = prunedOutputs(base === 'full' ? [] : seen);
   for (const seq of pruned.keys())
     if (reasons.get(seq)?.in === true) reasons.set(seq, { in: true, why: 'in view, its output pruned' });
@@ -86,54 +90,6 @@ export function beforeStart({ start, keep }: Pick<Selection, 'start' | 'keep'>):
 
 /** Why what came before a window is out of it. */
 export const beforeWindow = 'older than the window';
-
-interface Narrowing {
-  /** All that a reader could see: what a topic is goes back beyond the beginning of the view. */
-  readonly seen: readonly Entry[];
-  readonly reasons: Map<Seq, { in: boolean; why: string }>;
-  readonly prunes: boolean;
-}
-
-function narrowed(
-  shown: readonly Entry[],
-  rule: ViewNarrowing,
-  { seen, reasons, prunes }: Narrowing,
-): readonly Entry[] {
-  const drop = (entries: readonly Entry[], why: string) => {
-    for (const { seq } of entries) reasons.set(seq, { in: false, why });
-  };
-  if ('topic' in rule) {
-    const of = seqsOfTopic(seen, rule.topic);
-    drop(
-      shown.filter(({ seq }) => !of.has(seq)),
-      `not of topic ${rule.topic}`,
-    );
-    return shown.filter(({ seq }) => of.has(seq));
-  }
-  const from = windowStart(shown.toReversed(), rule.window, { prunes });
-  if (from === undefined) return shown;
-  drop(
-    shown.filter(({ seq }) => seq < from),
-    beforeWindow,
-  );
-  return shown.filter(({ seq }) => seq >= from);
-}
-
-/** What follows anchors of a topic, each up to the next anchor of another; anchors that acts write by themselves change none. */
-function seqsOfTopic(seen: readonly Entry[], topic: string): ReadonlySet<Seq> {
-  const seqs = new Set<Seq>();
-  let inside = false;
-  for (const { kind, name = '', seq } of seen) {
-    if (kind === 'anchor' && !isOurAnchor(name)) inside = isOfTopic(name, topic);
-    if (inside) seqs.add(seq);
-  }
-  if (seqs.size === 0)
-    throw noAnchor(`topic ${quote(topic)}: no anchor of that name is to be seen`, {
-      name: topic,
-      session: seen[0]?.session,
-    });
-  return seqs;
-}
 
 /** A fork's own `fork/start` and `intention`: no rewind, boundary or policy hides them. */
 export function isStructural(entry: Entry): boolean {
@@ -185,16 +141,13 @@ function positionOf(base: ViewBase, structural: readonly Entry[], session: strin
   if (typeof fromAnchor === 'number') return fromAnchor;
   const seq = structural.find(({ name }) => name === fromAnchor)?.seq;
   if (seq !== undefined) return seq;
-  throw noAnchor(`from anchor ${quote(fromAnchor)}: it is not to be seen`, { name: fromAnchor, session });
-}
-
-function noAnchor(
-  why: string,
-  { name, session }: { readonly name: string; readonly session: string | undefined },
-): TapeError {
-  return new TapeError('TAPE_NO_ANCHOR', `cannot view ${why}`, {
-    data: { name, ...(session !== undefined && { session }) },
-  });
+  throw new TapeError(
+    'TAPE_NO_ANCHOR',
+    `cannot view from anchor ${quote(fromAnchor)}: it is not to be seen`,
+    {
+      data: { name: fromAnchor, ...(session !== undefined && { session }) },
+    },
+  );
 }
 
 interface Parts {

@@ -4,13 +4,13 @@ import { type Interval, lastMarked, visible } from '../tape/interval.ts';
 import { resolvePoint } from '../tape/point.ts';
 import { readEntries } from '../tape/read.ts';
 import type { TapeRow } from '../tape/tape.ts';
-import { rulesOf, type ViewBase, type ViewNarrowing, type ViewPolicy } from './policy.ts';
+import { rulesOf, type ViewBase, type ViewPolicy, type ViewWindow } from './policy.ts';
 import { isStructural } from './select.ts';
 import { windowStart } from './window.ts';
 
 /**
  * The entries that `view` needs for a policy, in order and no others, so that reading the current view, or a window of any, costs
- * the same however long the history is. What a topic is goes back to the start.
+ * the same however long the history is.
  * @param tape as it stood at the head that is asked for
  * @throws TAPE_BAD_POLICY, TAPE_NO_ANCHOR
  */
@@ -30,11 +30,9 @@ interface Needed {
 }
 
 function needed(db: Db, tape: TapeRow, policy: ViewPolicy): Needed {
-  const { base, narrow } = rulesOf(policy);
-  // What a topic is may have begun before the view does.
-  const isTopical = narrow.some((rule) => 'topic' in rule);
-  const { spans, start } = isTopical ? whole(db, tape) : begun(db, tape, base);
-  const shown = isTopical ? spans : windowed(db, tape, spans, { rules: narrow, prunes: base !== 'full' });
+  const { base, windows } = rulesOf(policy);
+  const { spans, start } = begun(db, tape, base);
+  const shown = windowed(db, tape, spans, { windows, prunes: base !== 'full' });
   const single = [
     ...structuralEntries(db, tape),
     ...(start === undefined || !isIn(spans, start) ? [] : readEntries(db, tape, { from: start, to: start })),
@@ -61,12 +59,8 @@ interface Begun {
 }
 
 function begun(db: Db, tape: TapeRow, base: ViewBase): Begun {
-  if (base === 'full') return whole(db, tape);
+  if (base === 'full') return { spans: [...visible(db, tape, tape.head_seq)] };
   return base === 'last-boundary' ? sinceBoundary(db, tape) : since(db, tape, base.fromAnchor);
-}
-
-function whole(db: Db, tape: TapeRow): Begun {
-  return { spans: [...visible(db, tape, tape.head_seq)] };
 }
 
 /** What follows the last boundary, and what it kept. */
@@ -108,12 +102,11 @@ function windowed(
   db: Db,
   tape: TapeRow,
   spans: readonly Interval[],
-  { rules, prunes }: { readonly rules: readonly ViewNarrowing[]; readonly prunes: boolean },
+  { windows, prunes }: { readonly windows: readonly ViewWindow[]; readonly prunes: boolean },
 ): readonly Interval[] {
   let left = spans;
-  for (const rule of rules) {
-    if (!('window' in rule)) continue;
-    const from = windowStart(newestFirst(db, tape, left), rule.window, { prunes });
+  for (const { window } of windows) {
+    const from = windowStart(newestFirst(db, tape, left), window, { prunes });
     if (from !== undefined)
       left = left.flatMap(({ lo, hi }) => (hi < from ? [] : [{ lo: Math.max(lo, from - 1), hi }]));
   }

@@ -30,8 +30,8 @@ export async function* streamView(
   read: () => Iterable<Entry> | AsyncIterable<Entry>,
   { policy = 'last-boundary', target = {}, countTokens }: ViewOptions = {},
 ): AsyncGenerator<StoredMessage, ViewEnd> {
-  const { base, narrow } = rulesOf(policy);
-  const whole = base === 'full' && narrow.length === 0 ? await lookThrough(read(), target) : undefined;
+  const { base, windows } = rulesOf(policy);
+  const whole = base === 'full' && windows.length === 0 ? await lookThrough(read(), target) : undefined;
   if (whole === undefined) {
     const { messages, ...end } = view(await Array.fromAsync(read()), { policy, target, countTokens });
     yield* messages;

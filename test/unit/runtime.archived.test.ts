@@ -1,0 +1,136 @@
+import type { DeckTools } from '@tapedeck/runtime';
+import { tool } from 'ai';
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { scriptedDeck } from '../support/scripted.ts';
+
+const archived = {
+  name: 'TapeError',
+  code: 'TAPE_ARCHIVED',
+  data: { session: 'main', lifecycle: 'archived' },
+};
+
+test('an archived session is not run, and nothing is written', async () => {
+  await using home = await scriptedDeck([{ text: 'One.' }, { text: 'Two.' }]);
+  const { deck, store } = home;
+  const main = await deck.session('main');
+  await main.run('ask 1');
+  store.setLifecycle('main', 'archived');
+  const contents = () => [store.find('main'), store.inbox('main'), store.sessions({ all: true })];
+  const before = contents();
+  const acts: readonly (readonly [act: string, does: () => PromiseLike<unknown>])[] = [
+    ['run', () => main.run('ask 2')],
+    ['run', () => main.run()],
+    ['send to', () => main.send('ask 2')],
+    ['send to', () => main.send('ask 2', { takeUp: false })],
+    ['compact', () => main.compact()],
+    ['compact', () => main.compact({ prune: true })],
+    ['compact', () => main.uncompact()],
+    ['delegate from', () => main.delegate({ task: 'Look' })],
+    ['delegate from', () => main.delegate([{ task: 'Look' }, { task: 'Listen' }])],
+  ];
+  for (const [act, does] of acts)
+    await expect((async () => await does())()).rejects.toMatchObject({
+      ...archived,
+      message: `cannot ${act} 'main': it is archived`,
+    });
+  expect(contents()).toEqual(before);
+  expect(store.owners()).toEqual([]);
+  expect((await main.status()).state).toBe('idle');
+
+  store.setLifecycle('main', 'active');
+  expect((await main.run('ask 2')).text).toBe('Two.');
+});
+
+test('what waited in the inbox when its session was archived stays there until it is active again', async () => {
+  await using home = await scriptedDeck([{ text: 'One.' }]);
+  const { deck, store } = home;
+  const main = await deck.session('main');
+  const sent = await main.send('ask 1', { takeUp: false });
+  store.setLifecycle('main', 'archived');
+  await expect(main.run()).rejects.toMatchObject(archived);
+  expect(store.inbox('main').map(({ id }) => id)).toEqual([sent.id]);
+  store.setLifecycle('main', 'active');
+  expect((await main.run()).text).toBe('One.');
+});
+
+test('a session that is archived between the look at it and its lease is not run', async () => {
+  await using home = await scriptedDeck([{ text: 'One.' }]);
+  const { deck, store } = home;
+  const main = await deck.session('main');
+  const { head } = await main.info();
+  const acquire = store.acquire.bind(store);
+  store.acquire = (...given) => {
+    store.setLifecycle('main', 'archived');
+    return acquire(...given);
+  };
+  await expect(main.run('ask 1')).rejects.toMatchObject(archived);
+  expect([(await main.info()).head, store.owners()]).toEqual([head, []]);
+  // A message that was left before that waits.
+  store.setLifecycle('main', 'active');
+  expect(await main.send('ask 1')).toMatchObject({ state: 'queued' });
+  expect(store.inbox('main').length).toBe(1);
+});
+
+test('an archived child is not gone on with, and its parent is told nothing', async () => {
+  await using home = await scriptedDeck([{ text: 'First.', when: { session: 'kid' } }, { text: 'Second.' }]);
+  const { deck, store } = home;
+  const main = await deck.session('main');
+  await main.delegate({ task: 'Begin', name: 'kid', key: 'k' });
+  await main.fork({ name: 'left', key: 'l', deliver: 'merge' });
+  for (const name of ['kid', 'left']) store.setLifecycle(name, 'archived');
+  const contents = () => [store.find('main'), store.find('kid'), store.find('left'), store.inbox('kid')];
+  const before = contents();
+
+  const resumed = main.delegate([{ task: 'Go on', resume: 'kid' }, { task: 'Look' }]);
+  await expect(resumed).rejects.toMatchObject({
+    code: 'TAPE_ARCHIVED',
+    message: "cannot go on with 'kid': it is archived",
+  });
+  await expect(main.delegate({ task: 'Go on', resume: 'kid' })).rejects.toMatchObject({
+    code: 'TAPE_ARCHIVED',
+  });
+  expect(contents()).toEqual(before);
+
+  // What has ended is the same receipt again; what has not is left as it is.
+  const [again] = await main.delegate({ task: 'Begin', name: 'kid', key: 'k' });
+  expect(again).toMatchObject({ session: 'kid', status: 'completed', merged: { repeated: true } });
+  expect(contents()).toEqual(before);
+});
+
+/** `pay` waits for somebody to approve it. */
+const tools: DeckTools = {
+  pay: tool({ inputSchema: z.strictObject({}), needsApproval: true, execute: async () => 'paid' }),
+};
+const paying = { toolCalls: [{ id: 'c1', name: 'pay', input: {} }] };
+
+test('an archived child that has not ended is reported as it is, when its key is delegated again', async () => {
+  await using home = await scriptedDeck([paying], { tools });
+  const { deck, store } = home;
+  const main = await deck.session('main');
+  const asked = { task: 'Begin', name: 'kid', key: 'k' };
+  expect(await main.delegate(asked)).toMatchObject([
+    { session: 'kid', status: 'running', merged: undefined },
+  ]);
+  store.setLifecycle('kid', 'archived');
+  const before = [store.find('main'), store.find('kid')];
+  expect(await main.delegate(asked)).toMatchObject([
+    { session: 'kid', status: 'running', merged: undefined, error: "cannot run 'kid': it is archived" },
+  ]);
+  expect([store.find('main'), store.find('kid')]).toEqual(before);
+});
+
+test('a call of an archived session is not answered', async () => {
+  await using home = await scriptedDeck([paying, { text: 'Well.' }], { tools });
+  const { deck, store } = home;
+  const main = await deck.session('main');
+  expect((await main.run('Buy')).finish).toBe('waiting');
+  store.setLifecycle('main', 'archived');
+  await expect(main.respond('c1', { approved: true })).rejects.toMatchObject({
+    ...archived,
+    message: "cannot answer a call of 'main': it is archived",
+  });
+  expect(store.inbox('main')).toEqual([]);
+  store.setLifecycle('main', 'active');
+  expect((await (await main.respond('c1', { approved: true })).run)?.text).toBe('Well.');
+});
