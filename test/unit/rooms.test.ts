@@ -86,6 +86,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'config',
     'output',
     'options',
+    'contract',
     'context',
     'home',
     'input',
