@@ -14,6 +14,7 @@ export function jsonSchema(verb?: string): JsonSchema {
   const names = verb === undefined ? Object.keys(contract) : [verb];
   const { properties = {}, $defs = {} } = z.toJSONSchema(
     z.object({ ...Object.fromEntries(names.map((name) => [name, outputOf(name)])), [error]: errorDocument }),
+    { override: withoutRange },
   );
   const verbs = Object.fromEntries(names.map((name) => [name, titled(name, properties[name] as JsonSchema)]));
   const own =
@@ -25,6 +26,11 @@ const draft = 'https://json-schema.org/draft/2020-12/schema';
 
 /** Stands beside the verbs, so that `$defs` has the shape `Error`; no verb has this name. */
 const error = ' error';
+
+/** Removes the bound of the safe integers, which zod adds to every integer. */
+function withoutRange({ jsonSchema: schema }: { readonly jsonSchema: JsonSchema }): void {
+  if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
+}
 
 function outputOf(name: string): z.ZodType {
   const [first, ...others] = (contract[name]?.json ?? []).map(({ schema }) => schema);

@@ -6,7 +6,7 @@ import { defineVerb, type Verb } from './verb.ts';
 export const schema: Verb = defineVerb({
   command: 'schema [verb]',
   group: 'Other',
-  summary: 'Print what verbs print with --json, as JSON Schema',
+  summary: 'Describe the JSON that verbs print, as JSON Schema',
   detail:
     'With VERB, the schema of the output of that verb: one document, or each line with --jsonl. A verb with several forms has them under ' +
     'anyOf. Without VERB, a document whose properties are the schemas of all verbs, by name. In both, $defs has the shared ' +
