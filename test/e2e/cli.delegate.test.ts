@@ -290,7 +290,7 @@ test('delegate --dry-run: what would be forked, and nothing is', async () => {
 test.each([
   ['completed', { text: 'Looked.' }],
   ['halted', { text: 'Looking.', calls: [{ name: 'nothing', arguments: {} }] }],
-  ['failed', { status: 400, error: 'no such model' }],
+  ['failed', { status: 400, message: 'no such model' }],
 ] as const)(
   'delegate, children and the merge tell the same of a child that is %s',
   async (status, answer) => {
