@@ -170,36 +170,38 @@ describe('no source opens, reads or copies a database by node:fs, which would dr
       ([name, text]) => name.startsWith('tape/') && text.includes("'node:fs"),
     );
     expect(users.map(([name]) => name).sort()).toEqual([
-      'tape/src/draft-file.ts',
-      'tape/src/migrate.ts',
-      'tape/src/open-database.ts',
-      'tape/src/owner.ts',
-      'tape/src/place.ts',
-      'tape/src/sync.ts',
+      'tape/src/file/draft-file.ts',
+      'tape/src/file/owner.ts',
+      'tape/src/file/place.ts',
+      'tape/src/file/sync.ts',
+      'tape/src/store/migrate.ts',
+      'tape/src/store/open.ts',
     ]);
     const imports = (name: string) =>
       /import \{([^}]*)\} from 'node:fs'/.exec(sources().get(name) ?? '')?.[1]?.match(/[a-z]\w+/gi) ?? [];
     // These look without opening; the one that opens creates what was not there (O_EXCL), before SQLite knows of it.
-    expect(imports('tape/src/open-database.ts')).toEqual(['existsSync']);
-    expect(imports('tape/src/migrate.ts')).toEqual(['lstatSync', 'rmSync']);
-    expect(imports('tape/src/place.ts').filter((name) => byContent.test(name))).toEqual([
+    expect(imports('tape/src/store/open.ts')).toEqual(['existsSync']);
+    expect(imports('tape/src/store/migrate.ts')).toEqual(['lstatSync', 'rmSync']);
+    expect(imports('tape/src/file/place.ts').filter((name) => byContent.test(name))).toEqual([
       'openSync',
       'readdirSync',
     ]);
     expect(
       sources()
-        .get('tape/src/place.ts')
+        .get('tape/src/file/place.ts')
         ?.match(/openSync\(/g),
     ).toHaveLength(1);
-    expect(sources().get('tape/src/place.ts')).toContain('O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW');
+    expect(sources().get('tape/src/file/place.ts')).toContain(
+      'O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW',
+    );
     // What is synced are copies, which are closed by then, and directories.
     const synced = [...sources()].flatMap(([name, text]) =>
       [...text.matchAll(/\bsync\((\w+(?:\(\w+\))?)\)/g)].map(([, what]) => `${name} ${what}`),
     );
     expect(synced.filter((call) => call.startsWith('tape/')).sort()).toEqual([
-      'tape/src/draft-file.ts dirname(file)',
-      'tape/src/draft-file.ts draft',
-      'tape/src/place.ts dirname(at)',
+      'tape/src/file/draft-file.ts dirname(file)',
+      'tape/src/file/draft-file.ts draft',
+      'tape/src/file/place.ts dirname(at)',
     ]);
   });
 
