@@ -1,7 +1,5 @@
 import {
   bodyHash,
-  checkAnchorName,
-  checkName,
   childName,
   encodeLine,
   entryHash,
@@ -10,6 +8,8 @@ import {
   type LineageLine,
   lineHash,
   nameMax,
+  parseAnchorName,
+  parseName,
   sha256,
   tapeName,
   view,
@@ -58,7 +58,7 @@ describe('names', () => {
     '%2Fetc',
     'x'.repeat(180),
   ])('a session can be called %j', (name) => {
-    expect(checkName(name)).toBe(name);
+    expect(parseName(name)).toBe(name);
   });
 
   test.each([
@@ -91,13 +91,13 @@ describe('names', () => {
     'x'.repeat(201),
     '01ARZ3NDEKTSV4RRFFQ69G5FAV',
   ])('a session cannot be called %j', (name) => {
-    expect(refusal(() => checkName(name)).code).toBe('TAPE_BAD_NAME');
+    expect(refusal(() => parseName(name)).code).toBe('TAPE_BAD_NAME');
   });
 
   test.each(['task', 'phase/2', 'a@b', '%20', 'v1.2', 'x'.repeat(200), 'Session', 'forked'])(
     'an anchor can be called %j',
     (name) => {
-      expect(checkAnchorName(name)).toBe(name);
+      expect(parseAnchorName(name)).toBe(name);
     },
   );
 
@@ -119,7 +119,7 @@ describe('names', () => {
     'a\0',
     'x'.repeat(201),
   ])('an anchor cannot be called %j', (name) => {
-    expect(refusal(() => checkAnchorName(name)).code).toBe('TAPE_BAD_NAME');
+    expect(refusal(() => parseAnchorName(name)).code).toBe('TAPE_BAD_NAME');
   });
 
   test.each([

@@ -145,8 +145,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'an existing database is opened beside SQLite, which drops its locks',
     file: tape('sqlite/place'),
-    find: '    checkOwner(file, path, { stat, probe });',
-    replace: "    checkOwner(file, path, { stat, probe });\n    closeSync(openSync(path, 'r'));",
+    find: '    assertOwner(file, path, { stat, probe });',
+    replace: "    assertOwner(file, path, { stat, probe });\n    closeSync(openSync(path, 'r'));",
     test: 'test/integration/tape.copies.test.ts',
     only: 'the locks',
   },
@@ -267,7 +267,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a live lease is taken over',
     file: tape('tape/lease'),
-    find: '  needIdle(db, tape, now);\n  const epoch = tape.epoch + 1;',
+    find: '  assertIdle(db, tape, now);\n  const epoch = tape.epoch + 1;',
     replace: '  const epoch = tape.epoch + 1;',
     test: 'test/contract/sqlite-memory.test.ts',
   },
@@ -316,7 +316,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a signature of one provider is sent to another',
     file: tape('view/fit-part'),
-    find: "return own ? asMade(part, dialect) : undefined;\n    case 'reasoning-file'",
+    find: "return own ? asAuthored(part, dialect) : undefined;\n    case 'reasoning-file'",
     replace: "return part;\n    case 'reasoning-file'",
     test: 'test/unit/tape.targets.test.ts',
   },

@@ -1,4 +1,4 @@
-import { checkConfig } from '@tapedeck/runtime';
+import { parseConfig } from '@tapedeck/runtime';
 import {
   type CompactionPolicy,
   isToBePruned,
@@ -93,7 +93,7 @@ test.each<{ config: object }>([
   { config: { windows: { 'gpt-oss': { window: 100, maxOutput: 10 }, small: { window: 1 } } } },
   { config: { windows: () => undefined } },
 ])('$config is taken', ({ config }) => {
-  expect(checkConfig(config)).toBe(config);
+  expect(parseConfig(config)).toBe(config);
 });
 
 test.each([
@@ -160,7 +160,7 @@ test.each([
     says: "must be less than the window of 'm'",
   },
 ])('$config is refused at $field', ({ config, field, says }) => {
-  expect(() => checkConfig(config)).toThrow(
+  expect(() => parseConfig(config)).toThrow(
     expect.objectContaining({
       code: 'SESSION_BAD_CONFIG',
       message: expect.stringContaining(says),

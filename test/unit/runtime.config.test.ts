@@ -1,10 +1,10 @@
 import {
-  checkConfig,
   type DeckConfig,
   defaultLimits,
   defineDeck,
   limitsOf,
   mergeConfig,
+  parseConfig,
   SessionError,
 } from '@tapedeck/runtime';
 import { tool } from 'ai';
@@ -47,7 +47,7 @@ test.each<{ name: string; config: object }>([
   { name: 'hooks', config: { hooks: { onMessage: () => undefined, onRewind: async () => {} } } },
   { name: 'fields that say nothing', config: { model: undefined, limits: { retries: undefined } } },
 ])('$name is taken as it is', ({ config }) => {
-  expect(checkConfig(config)).toBe(config);
+  expect(parseConfig(config)).toBe(config);
   expect(defineDeck(config)).toBe(config);
 });
 
@@ -103,8 +103,8 @@ test.each(bad)('a configuration with $field is refused by name: $says', async ({
     message: expect.stringContaining(says),
     data: expect.objectContaining({ field }),
   });
-  expect(() => checkConfig(config, "'a.mts'")).toThrow(refusal);
-  expect(() => checkConfig(config, "'a.mts'")).toThrow("cannot use 'a.mts': ");
+  expect(() => parseConfig(config, "'a.mts'")).toThrow(refusal);
+  expect(() => parseConfig(config, "'a.mts'")).toThrow("cannot use 'a.mts': ");
   // Options that are no object are a mistake of the program, which types find.
   if (field === '') return;
   using store = openStore();
@@ -115,7 +115,7 @@ test('whatever it is given, the check takes it or throws its own error', () => {
   fc.assert(
     fc.property(fc.anything({ withNullPrototype: true }), (value) => {
       try {
-        checkConfig(value);
+        parseConfig(value);
       } catch (error) {
         expect(error).toBeInstanceOf(SessionError);
       }

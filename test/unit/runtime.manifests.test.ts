@@ -129,14 +129,14 @@ test.each([
   { trigger: 'threshold', view: { window: 3 }, windows: { 'test-model': { window: 2_000 } } },
   { trigger: 'overflow', view: { window: 3 } },
 ])('so is one that a run makes by itself, by $trigger and $view', async ({ trigger, ...options }) => {
-  let isTold = trigger === 'threshold';
+  let wasSummarised = trigger === 'threshold';
   await using s = await serving({
     ...options,
     summarizer: 'openai-compatible/small',
     compaction: { keep: { turns: 1 } },
     answer: () => {
-      if (isTold) return { text: 'Fine.' };
-      isTold = true;
+      if (wasSummarised) return { text: 'Fine.' };
+      wasSummarised = true;
       return { overflow: true };
     },
   });

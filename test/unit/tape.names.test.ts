@@ -1,4 +1,4 @@
-import { checkName, derivedNameMax, nameFault, nameMax, type SqliteTapeStore, user } from '@tapedeck/tape';
+import { derivedNameMax, nameFault, nameMax, parseName, type SqliteTapeStore, user } from '@tapedeck/tape';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { anyText } from '../support/arbitrary-json.ts';
@@ -55,7 +55,7 @@ describe('good names', () => {
   test('may have as many characters as the limit says, and no more', () => {
     for (const unit of ['x', ':a', '@b', '.c']) {
       const longest = `x${unit.repeat(nameMax)}`.slice(0, nameMax).replace(/\W$/, 'z');
-      expect(checkName(longest)).toBe(longest);
+      expect(parseName(longest)).toBe(longest);
       expect(nameFault(`${longest}z`)).toBeDefined();
       expect(nameFault(`${longest}z`, derivedNameMax)).toBeUndefined();
     }

@@ -1,6 +1,6 @@
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import { safe } from './escape.ts';
-import { findHome, type Home, needHome, openForReading, openForWriting } from './home.ts';
+import { findHome, getHome, type Home, openForReading, openForWriting } from './home.ts';
 import type { Io } from './io.ts';
 
 /** Options of every verb. */
@@ -58,7 +58,7 @@ export function makeContext(
     color: options.color ?? (io.isTerminal && (io.env.NO_COLOR ?? '') === ''),
     reading: async (act) => during(openForReading(home), act),
     writing: async (act) => during(openForWriting(home, io, options), act),
-    changing: async (act) => during(openForWriting(needHome(home), io, options), act),
+    changing: async (act) => during(openForWriting(getHome(home), io, options), act),
     answer: async ({ json, quiet, human }) => {
       if (options.quiet === true && quiet !== undefined) await io.out(quiet === '' ? '' : `${quiet}\n`);
       else if (options.json === true || options.jsonl === true) await io.out(`${JSON.stringify(json)}\n`);

@@ -60,14 +60,14 @@ export function openForWriting(
  * @throws NotFoundError when there is no home yet
  */
 export function openForReading(home: Home): SqliteTapeStore {
-  return openTapeStore(needHome(home).db, { readonly: true });
+  return openTapeStore(getHome(home).db, { readonly: true });
 }
 
 /**
  * The home, if it is there: what looks for a session makes no home for it.
  * @throws NotFoundError
  */
-export function needHome(home: Home): Home {
+export function getHome(home: Home): Home {
   if (existsSync(home.db)) return home;
   throw new NotFoundError(`cannot read the tapes of '${home.dir}': there are none yet`, { home: home.dir });
 }

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import yargs, { type Argv } from 'yargs';
 import { type CommonOptions, makeContext } from './context.ts';
+import { describeError } from './errors/describe.ts';
 import { UsageError } from './errors/kinds.ts';
-import { tell } from './errors/tell.ts';
 import { safe } from './escape.ts';
 import { exit } from './exit.ts';
 import { helpPage } from './help.ts';
@@ -23,7 +23,7 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
       io.err(asJson ? `${JSON.stringify({ error })}\n` : 'Interrupted\n');
       return exit.interrupted;
     }
-    const { code, message, data, exit: status, ...told } = tell(error);
+    const { code, message, data, exit: status, ...told } = describeError(error);
     const hint = told.hint ?? (code === 'CLI_USAGE' ? `see: ${helpFor(argv)}` : undefined);
     if (asJson)
       io.err(`${JSON.stringify({ error: { code, message, ...(hint !== undefined && { hint }), data } })}\n`);
@@ -57,7 +57,7 @@ async function parseAndRun(argv: readonly string[], io: Io): Promise<number> {
         describe: verb.summary,
         builder: (own) => describeVerb(own, verb),
         handler: async (args) => {
-          checkOptions(args, verb);
+          assertOptions(args, verb);
           status = await verb.run(args, makeContext(io, args as CommonOptions, main));
         },
       }),
@@ -79,7 +79,7 @@ const seconds: ReadonlySet<string> = new Set(['wait', 'timeout']);
  * yargs makes a list of an option given twice, and NaN of a number that is none. All numbers here count something:
  * entries, steps, seconds.
  */
-function checkOptions(args: Readonly<Record<string, unknown>>, { lists = [] }: Verb): void {
+function assertOptions(args: Readonly<Record<string, unknown>>, { lists = [] }: Verb): void {
   for (const [name, value] of Object.entries(args)) {
     if (name !== '_' && Array.isArray(value) && !lists.includes(name))
       throw new UsageError(`cannot take --${name} more than once`);

@@ -6,7 +6,7 @@ export type {
   SmartRecovery,
   SummaryLimits,
 } from './compaction/policy.ts';
-export { checkConfig } from './config/check.ts';
+export { parseConfig } from './config/check.ts';
 export {
   type ApprovalRequest,
   type ConfigLayers,
@@ -41,7 +41,7 @@ export {
   scriptModel,
 } from './model/script.ts';
 export {
-  checkModel,
+  assertModel,
   type ModelSettings,
   type ModelSource,
   type ModelSpec,
@@ -82,7 +82,7 @@ export {
   sendMessageTool,
 } from './session/delegate-tool.ts';
 export type {
-  Mark,
+  AnchorReceipt,
   RespondOptions,
   RewindOptions,
   SendOptions,

@@ -19,7 +19,7 @@ export {
   restoreBlobs,
   type TextRef,
 } from './entry/blob.ts';
-export { checkDraft } from './entry/encode.ts';
+export { assertDraft } from './entry/encode.ts';
 export {
   type Awaitable,
   anchor,
@@ -51,14 +51,14 @@ export {
   parseJson,
 } from './entry/json.ts';
 export {
-  checkAnchorName,
-  checkName,
   childName,
   derivedNameMax,
   isUlid,
   nameFault,
   nameMax,
   nearNames,
+  parseAnchorName,
+  parseName,
   quote,
   tapeName,
 } from './entry/name.ts';
@@ -110,7 +110,7 @@ export { fenced, type Lease, leaseTtlMs, type SessionOwner } from './tape/lease.
 export { clientCalls } from './tape/open-calls.ts';
 export type { Point } from './tape/point.ts';
 export type { RunItem } from './tape/post.ts';
-export { checkActive, type Delivery, type Lifecycle, type Ref, type Task } from './tape/tape.ts';
+export { assertActive, type Delivery, type Lifecycle, type Ref, type Task } from './tape/tape.ts';
 export type { Target } from './view/dialect.ts';
 export { goOn, noAnswer, noResult, noStart } from './view/fit.ts';
 export { type Manifest, type Remake, remakeOf } from './view/manifest.ts';

@@ -52,8 +52,8 @@ async function fileConfig(
   if (path === undefined) return undefined;
   if (named === undefined) needTrust(readConfig(path, { found: true }), io);
   else readConfig(path);
-  const { checkConfig } = await import('@tapedeck/runtime');
-  const config = checkConfig(await loadConfig(path), `'${path}'`);
+  const { parseConfig } = await import('@tapedeck/runtime');
+  const config = parseConfig(await loadConfig(path), `'${path}'`);
   return placedIn(dirname(path), config);
 }
 
@@ -85,7 +85,7 @@ function placedIn(dir: string, config: DeckConfig): DeckConfig {
  * session goes on with.
  * @throws UsageError when there is none
  */
-export async function needModelFor(name: string, config: DeckConfig, context: Context): Promise<void> {
+export async function getModelFor(name: string, config: DeckConfig, context: Context): Promise<void> {
   if (config.model === undefined && existsSync(context.home.db)) {
     const { carriedModel } = await import('@tapedeck/runtime');
     const carried = await context.reading(async (store) => {
@@ -94,14 +94,14 @@ export async function needModelFor(name: string, config: DeckConfig, context: Co
     });
     if (carried !== undefined) return;
   }
-  needModel(config);
+  getModel(config);
 }
 
 /**
  * The model of a configuration.
  * @throws UsageError when there is none
  */
-export function needModel({ model }: DeckConfig): ModelSpec {
+export function getModel({ model }: DeckConfig): ModelSpec {
   if (model !== undefined) return model;
   throw new UsageError('cannot run: no model was given', {
     hint: 'give one with: --model openai-compatible/MODEL, or --model script:FILE',

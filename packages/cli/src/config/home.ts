@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { checkConfig, type DeckConfig, defaultLimits, SessionError } from '@tapedeck/runtime';
+import { type DeckConfig, defaultLimits, parseConfig, SessionError } from '@tapedeck/runtime';
 import { parsePolicy, TapeError } from '@tapedeck/tape';
 import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument, type YAMLMap } from 'yaml';
 import { ConfigError } from '../errors/kinds.ts';
@@ -39,7 +39,7 @@ export function readHomeConfig(home: Home): DeckConfig {
   const places = new Map<string, number>();
   const config = fieldsOf(contents, { document, places, refuse });
   try {
-    return checkConfig(config);
+    return parseConfig(config);
   } catch (error) {
     if (!(error instanceof SessionError)) throw error;
     const { field, why } = error.data as { field: string; why: string };

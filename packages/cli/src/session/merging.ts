@@ -6,7 +6,7 @@ import { drained } from './drained.ts';
 import { mergedJson, parentIsBusy, queuedJson } from './preview.ts';
 
 /** A merge as a command asks for it. */
-export interface Asked {
+export interface MergeCommand {
   readonly child: string;
   readonly request: MergeRequest;
 }
@@ -14,7 +14,7 @@ export interface Asked {
 /** Merges, applies what the child did in its worktree if that is asked for, and tells of it; returns the exit code. */
 export async function mergeAndTell(
   store: SqliteTapeStore,
-  asked: Asked & { readonly waitMs: number },
+  asked: MergeCommand & { readonly waitMs: number },
   {
     context,
     apply,
@@ -46,7 +46,7 @@ export async function mergeAndTell(
 /** The receipt, or nothing once it is told that the merge is left to whoever writes the parent. */
 async function mergeOrQueue(
   store: SqliteTapeStore,
-  { child, request, waitMs }: Asked & { waitMs: number },
+  { child, request, waitMs }: MergeCommand & { waitMs: number },
   context: Context,
 ): Promise<Merged | undefined> {
   try {

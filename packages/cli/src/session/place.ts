@@ -1,7 +1,7 @@
 import type { Point, SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
 
 /** A session and, if one was named, a point of it. */
-export interface Place {
+export interface SessionPoint {
   readonly session: string;
   readonly point?: Point;
 }
@@ -10,7 +10,7 @@ export interface Place {
  * Reads `session[@point]`. Names may contain `@`, so the longest existing name wins and the point is what follows it;
  * with none existing, the whole text is the name.
  */
-export function readPlace(store: SqliteTapeStore, text: string): Place {
+export function readPlace(store: SqliteTapeStore, text: string): SessionPoint {
   if (store.find(text) !== undefined) return { session: text };
   for (let at = text.lastIndexOf('@'); at > 0; at = text.lastIndexOf('@', at - 1)) {
     const session = text.slice(0, at);

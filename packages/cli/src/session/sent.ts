@@ -47,8 +47,8 @@ export async function configUnlessRun(args: SendingArgs, context: Context): Prom
 
 async function usableConfig(args: ModelArgs, context: Context): Promise<DeckConfig> {
   const config = await deckConfig(args, context);
-  const { checkModel } = await import('@tapedeck/runtime');
-  if (config.model !== undefined) await checkModel(config.model, context.io.env);
+  const { assertModel } = await import('@tapedeck/runtime');
+  if (config.model !== undefined) await assertModel(config.model, context.io.env);
   return config;
 }
 

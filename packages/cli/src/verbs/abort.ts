@@ -90,7 +90,7 @@ async function stopOf(
 }
 
 function stopText({ session, pid, over, aborted }: Stop): string {
-  if (!over) return `Asked process ${pid} to stop its run of ${session}`;
+  if (!over) return `MergeCommand process ${pid} to stop its run of ${session}`;
   return aborted
     ? `Stopped ${session}; go on with: tape run ${session}`
     : `The run of ${session} had ended by itself`;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import {
   type Appended,
-  checkDraft,
+  assertDraft,
   type Draft,
   isObject,
   type Json,
@@ -99,7 +99,7 @@ interface Batch {
 
 async function appendBatch(store: SqliteTapeStore, batch: Batch, context: Context): Promise<number> {
   const { name, drafts, key } = batch;
-  const tell = async (done: Appended) => {
+  const print = async (done: Appended) => {
     const { session, from, to, added, repeated } = done;
     await context.answer({
       json: { session, from, to, added, repeated },
@@ -112,7 +112,7 @@ async function appendBatch(store: SqliteTapeStore, batch: Batch, context: Contex
     return exit.done;
   };
   try {
-    return await tell(store.append(name, drafts, { key }));
+    return await print(store.append(name, drafts, { key }));
   } catch (error) {
     if (!(error instanceof TapeError) || error.code !== 'TAPE_BUSY') throw error;
   }
@@ -121,7 +121,7 @@ async function appendBatch(store: SqliteTapeStore, batch: Batch, context: Contex
   if (await drained(store, { name, id, waitMs: batch.waitMs })) {
     // Appending it again finds what the owner has appended in the meantime, for us.
     const done = store.append(name, drafts, { key });
-    return await tell({ ...done, added: done.repeated, repeated: 0 });
+    return await print({ ...done, added: done.repeated, repeated: 0 });
   }
   await context.answer({
     json: { session: name, queued: id },
@@ -151,7 +151,7 @@ function readDraft(bytes: Uint8Array, number: number): Draft[] {
   if (!isObject(value)) throw fail('it must be a JSON object');
   const draft = toDraft(value, fail);
   try {
-    checkDraft(draft);
+    assertDraft(draft);
   } catch (error) {
     throw fail((error as Error).message.replace(/^cannot (?:append|store)(?: [^:]*)?: /, ''));
   }

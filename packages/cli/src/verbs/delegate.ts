@@ -1,6 +1,6 @@
 import type { ChildOutcome, DelegateOptions, DelegateTask } from '@tapedeck/runtime';
-import { checkActive, isObject } from '@tapedeck/tape';
-import { deckConfig, needModel } from '../config/deck.ts';
+import { assertActive, isObject } from '@tapedeck/tape';
+import { deckConfig, getModel } from '../config/deck.ts';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { safe } from '../escape.ts';
@@ -140,7 +140,7 @@ export const delegate: Verb = defineVerb({
       return await preview(tasks, { args, options, since }, context);
     }
     const config = await deckConfig(args, context);
-    needModel(config);
+    getModel(config);
     return await context.changing(async (store) => {
       const parent = needSession(store, args.parent);
       const point = since === undefined ? undefined : pointOf(since.replace(/^@(?!\d+$)/, ''));
@@ -181,7 +181,7 @@ async function preview(
 ): Promise<number> {
   return await context.reading(async (store) => {
     const parent = needSession(store, args.parent);
-    checkActive(parent, 'delegate from');
+    assertActive(parent, 'delegate from');
     const { context: how } = options;
     const previews = tasks.map(({ task }) =>
       store.previewFork(parent.id, {

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
-  checkDraft,
+  assertDraft,
   type Draft,
   nameFault,
   note,
@@ -53,7 +53,7 @@ export const importVerb: Verb = defineVerb({
       throw new UsageError(`cannot import '${file}' as '${name}': ${fault}`, {
         hint: 'choose a name with: --as NAME',
       });
-    for (const draft of transcript.drafts) checkDraft(draft);
+    for (const draft of transcript.drafts) assertDraft(draft);
     return await writing(async (store) => {
       const origin = note('import/source', { format: transcript.format, session: transcript.session });
       const drafts = [{ ...origin, key: 'import:source' }, ...transcript.drafts];
@@ -117,7 +117,7 @@ async function storeTranscript(
       throw new TapeError('TAPE_EXISTS', `cannot import into '${name}': it is another session`, {
         data: { session: name },
       });
-    checkGrown(store, name, drafts);
+    assertGrown(store, name, drafts);
     const { added } = store.append(name, drafts);
     return { info: store.find(name) ?? existing, added };
   }
@@ -151,7 +151,7 @@ async function storeNew(
  * A transcript may only have grown: one that went on from an earlier record has left entries behind that it does not
  * hold any more, and both in one session would be a conversation that nobody had.
  */
-function checkGrown(store: SqliteTapeStore, name: string, drafts: readonly Draft[]): void {
+function assertGrown(store: SqliteTapeStore, name: string, drafts: readonly Draft[]): void {
   const keys = new Set(drafts.map(({ key }) => `u:${key}`));
   for (const { key, seq } of store.read(name, { own: true })) {
     // The answer of a call that had none yet is made by the import, and not made again once there is a real one.

@@ -13,7 +13,7 @@ import { UsageError } from '../errors/kinds.ts';
 import { exit } from '../exit.ts';
 import { readText } from '../input.ts';
 import { type ModelArgs, modelOptions } from '../options/model.ts';
-import { type Asked, mergeAndTell, tellQueued } from '../session/merging.ts';
+import { type MergeCommand, mergeAndTell, tellQueued } from '../session/merging.ts';
 import { openDeckAt } from '../session/open-deck.ts';
 import { needSession } from '../session/place.ts';
 import { previewMerge } from '../session/preview.ts';
@@ -135,7 +135,7 @@ function isWritten(strategy: string | undefined): boolean {
 /** Merges with a text that the runtime writes; nothing when that is left to whoever writes the parent. */
 async function mergeWritten(
   store: SqliteTapeStore,
-  { child, request, waitMs }: Asked & { waitMs: number },
+  { child, request, waitMs }: MergeCommand & { waitMs: number },
   {
     args,
     context,
@@ -176,7 +176,11 @@ function picked(text: string): Seq | readonly [Seq, Seq] {
   return to === undefined ? Number(from) : [Number(from), Number(to)];
 }
 
-async function check(store: SqliteTapeStore, { child, request }: Asked, context: Context): Promise<number> {
+async function check(
+  store: SqliteTapeStore,
+  { child, request }: MergeCommand,
+  context: Context,
+): Promise<number> {
   const { diffOf } = await import('@tapedeck/runtime/workspace');
   const patch = await diffOf({ store, home: context.home.dir }, child);
   const written = patch === undefined ? {} : { written: patchPaths(patch) };

@@ -51,11 +51,11 @@ export const rewind: Verb = defineVerb({
         });
       if (config === undefined) {
         const { rewindSession } = await import('@tapedeck/runtime/rewind');
-        return await tell(await rewindSession({ store }, id, { to: point, mode }), context);
+        return await print(await rewindSession({ store }, id, { to: point, mode }), context);
       }
       await using deck = await openDeckAt(config, store, context);
       const options = { mode, takeUp: model !== undefined, ...(model !== undefined && { model }) };
-      return await tell(await (await deck.session(name)).rewind(point, options), context);
+      return await print(await (await deck.session(name)).rewind(point, options), context);
     });
   },
 });
@@ -67,7 +67,7 @@ function needsDeck({ model, config }: ModelArgs, { io, home }: Context): boolean
 }
 
 /** Prints what was done, then the run that answers the message, if there is one. */
-async function tell(
+async function print(
   rewound: RewoundMessage & Pick<SessionRewound, 'run'>,
   context: Context,
 ): Promise<number> {

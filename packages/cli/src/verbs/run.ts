@@ -1,4 +1,4 @@
-import { deckConfig, needModelFor } from '../config/deck.ts';
+import { deckConfig, getModelFor } from '../config/deck.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { exit } from '../exit.ts';
 import { readText } from '../input.ts';
@@ -44,11 +44,11 @@ export const run: Verb = defineVerb({
       );
     }
     const config = await deckConfig(args, context);
-    await needModelFor(name, config, context);
+    await getModelFor(name, config, context);
     const input = prompt === undefined ? undefined : await readText(prompt, io);
     if (input !== undefined && input.trim() === '') throw new UsageError('cannot run: the prompt is empty');
-    const { checkModel } = await import('@tapedeck/runtime');
-    if (config.model !== undefined) await checkModel(config.model, io.env);
+    const { assertModel } = await import('@tapedeck/runtime');
+    if (config.model !== undefined) await assertModel(config.model, io.env);
     // Without a prompt there must be something to go on from.
     const opening = input === undefined ? context.changing : context.writing;
     return await opening(async (store) => {

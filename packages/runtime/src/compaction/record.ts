@@ -1,6 +1,6 @@
 import {
+  assertDraft,
   assistant,
-  checkDraft,
   type Draft,
   type ForkRequest,
   type JsonObject,
@@ -112,7 +112,7 @@ function notOffered(call: Answer['calls'][number]): Draft {
 
 function isStorable(draft: Draft): boolean {
   try {
-    checkDraft(draft);
+    assertDraft(draft);
     return true;
   } catch (error) {
     if (!isUnstorable(error)) throw error;

@@ -139,7 +139,7 @@ const deckConfig = fields.superRefine(({ budget: given, cost, compaction, window
  * @throws SESSION_BAD_CONFIG; `data.field` has the path of the first field that is wrong, `limits.maxSteps` say, and is
  *   empty when the whole is no object
  */
-export function checkConfig(value: unknown, name = 'this configuration'): DeckConfig {
+export function parseConfig(value: unknown, name = 'this configuration'): DeckConfig {
   const [issue] = deckConfig.safeParse(value).error?.issues ?? [];
   if (issue === undefined) return value as DeckConfig;
   const unknown = issue.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [];

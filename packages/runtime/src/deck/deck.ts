@@ -9,7 +9,7 @@ import {
   type TapeStore,
 } from '@tapedeck/tape';
 import { ulid } from 'ulid';
-import { checkConfig } from '../config/check.ts';
+import { parseConfig } from '../config/check.ts';
 import { type DeckConfig, limitsOf } from '../config/config.ts';
 import { deliverUnattended } from '../delegation/deliver.ts';
 import { inProcessEngine, type RunEngine } from '../delegation/engine.ts';
@@ -67,10 +67,10 @@ export interface Deck extends AsyncDisposable {
  */
 export async function openDeck(options: DeckOptions): Promise<Deck> {
   const { home, store: given, engine, env = {}, cwd, newId = ulid, now = Date.now, ...config } = options;
-  checkConfig(config, 'the options of a deck');
+  parseConfig(config, 'the options of a deck');
   const file = home === undefined ? undefined : join(home, 'session_graph.jsonl');
   const store = given ?? openHome(home, file);
-  const jobs: DeckParts['jobs'] = new Map();
+  const startedChildren: DeckParts['startedChildren'] = new Map();
   const delegations: DeckParts['delegations'] = new Set();
   const closing = new AbortController();
   const patient = patientStore(store);
@@ -116,12 +116,12 @@ export async function openDeck(options: DeckOptions): Promise<Deck> {
     env,
     cwd,
     newId,
-    jobs,
+    startedChildren,
     delegations,
     closing: closing.signal,
   };
   await own.work(async ({ id }, signal) => {
-    await jobs.get(id)?.run(signal);
+    await startedChildren.get(id)?.run(signal);
   });
   return {
     store,

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { checkActive, note, type SessionInfo, TapeError } from '@tapedeck/tape';
+import { assertActive, note, type SessionInfo, TapeError } from '@tapedeck/tape';
 import PQueue from 'p-queue';
 import { runPoint } from '../crash-point.ts';
 import { messageOf, SessionError } from '../errors.ts';
@@ -13,16 +13,16 @@ import { type Line, lineOf } from '../terms/terms.ts';
 import { type Delivered, deliver } from './deliver.ts';
 import { depthOf } from './fork-limits.ts';
 import {
-  checkModels,
+  assertModels,
+  assertTools,
   type Delegated,
   type DelegateTask,
   forkOptions,
-  needTools,
   runOptionsOf,
 } from './options.ts';
 import type { ChildEvent, ChildOutcome, RunEnd } from './outcome.ts';
 import type { DelegationParts, Delegator } from './parts.ts';
-import { needForks, spawn } from './spawn.ts';
+import { assertForks, spawn } from './spawn.ts';
 
 const pollMs = 50;
 
@@ -98,9 +98,9 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
   async #work(): Promise<readonly ChildOutcome[]> {
     const { tasks, options } = this.#asked;
     const info = await this.#parent.info();
-    checkActive(info, 'delegate from');
-    await checkModels(this.#parts, tasks, options);
-    needTools(this.#parts, this.#parent, this.#asked);
+    assertActive(info, 'delegate from');
+    await assertModels(this.#parts, tasks, options);
+    assertTools(this.#parts, this.#parent, this.#asked);
     const line = await lineOf(this.#parts.store, await this.#parts.worker(info).facts(info));
     await this.#needAll(line);
     const forked: Forked[] = [];
@@ -122,7 +122,7 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
           return await this.#bringHome(one, run);
         } finally {
           // Until here nobody else brings it home.
-          this.#parts.jobs.delete(one.child.name);
+          this.#parts.startedChildren.delete(one.child.name);
         }
       })();
       before = outcome;
@@ -140,7 +140,7 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
     const forks = tasks
       .filter(({ resume }) => resume === undefined)
       .map((task) => ({ options: forkOptions(task, options, by?.blocking === true), by }));
-    await needForks(this.#parts, parent, forks);
+    await assertForks(this.#parts, parent, forks);
   }
 
   /** A child that is to be gone on with. */
@@ -156,7 +156,7 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
       throw new SessionError('SESSION_ENDED', `cannot go on with '${ref}': it was discarded`, {
         data: { session: ref },
       });
-    checkActive(info, 'go on with');
+    assertActive(info, 'go on with');
     return info;
   }
 
@@ -177,15 +177,15 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
   /** Has a child run by the deck's engine, and waits until it has ended. */
   async #run(forked: Forked): Promise<RunEnd> {
     const { child, task, depth } = forked;
-    const { jobs, engine } = this.#parts;
+    const { startedChildren, engine } = this.#parts;
     // One child asked for twice, by its key, is started once: who asks again waits for the same end.
-    const started = jobs.get(child.name);
+    const started = startedChildren.get(child.name);
     if (started !== undefined) return await started.end;
     const { promise: end, resolve } = Promise.withResolvers<RunEnd>();
     const run = async (cancelled: AbortSignal) => {
       resolve(await this.#runOne(forked, AbortSignal.any([this.#signal, cancelled])));
     };
-    jobs.set(child.name, { run, end });
+    startedChildren.set(child.name, { run, end });
     await engine.start({
       id: child.name,
       parent: this.#parent.name,

@@ -3,7 +3,7 @@ import { runPoint } from '../crash-point.ts';
 import { SessionError } from '../errors.ts';
 import { recordFailure } from '../merge/failure.ts';
 import { type MergeOptions, mergeChild, postMerge, settleChild, type Waiting } from '../merge/merge.ts';
-import { isAwaited, isEnded, isTold } from '../merge/spawn-calls.ts';
+import { isAwaited, isEnded, isReportedToParent } from '../merge/spawn-calls.ts';
 import type { RunOptions } from '../run/options.ts';
 import type { SessionFacts } from '../terms/terms.ts';
 import { closeWorktree } from '../workspace/close.ts';
@@ -67,7 +67,7 @@ async function mergeNow(
     // A child that failed has no result in a form; its parent learns that it failed.
     ...(strategy !== undefined && (child.task === 'completed' || strategy === 'summary') && { strategy }),
     ...(child.deliver === 'merge+turn' && { notify: true }),
-    ...((await isTold(store, child)) && { context: false }),
+    ...((await isReportedToParent(store, child)) && { context: false }),
     ...given,
   };
   try {
@@ -126,7 +126,7 @@ export async function deliverUnattended(
   { id, name }: { readonly id: string; readonly name: string },
 ): Promise<void> {
   try {
-    if (parts.jobs.has(name)) return;
+    if (parts.startedChildren.has(name)) return;
     const info = await parts.store.find(id);
     if (info?.deliver === undefined || info.delivery !== undefined || !isEnded(info)) return;
     await deliver(parts, info, { waitMs: 0 });

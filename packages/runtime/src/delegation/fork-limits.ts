@@ -2,7 +2,7 @@ import { childName, type SessionInfo } from '@tapedeck/tape';
 import { limitsOf } from '../config/config.ts';
 import type { Shared } from '../config/shared.ts';
 import { SessionError } from '../errors.ts';
-import { isTreeBounded, needRoom } from '../terms/budget.ts';
+import { assertAffordable, isTreeBounded } from '../terms/budget.ts';
 import { type Budget, isBranch, type Line } from '../terms/terms.ts';
 
 /** What limits look at of a fork that is asked for. */
@@ -38,13 +38,13 @@ export function budgetsOf({ config }: Pick<Shared, 'config'>, parent: Line, fork
  * @param line the line of the session that forks
  * @throws SESSION_LIMIT, SESSION_BAD_INPUT
  */
-export async function needAllowed(parts: Shared, line: Line, forks: readonly LimitedFork[]): Promise<void> {
+export async function assertAllowed(parts: Shared, line: Line, forks: readonly LimitedFork[]): Promise<void> {
   const [{ info: parent }] = line;
   const wanted: Budget[] = [];
   const keys = new Set<string>();
   for (const fork of forks) {
     const budgets = budgetsOf(parts, line, fork);
-    for (const one of Object.values(budgets)) checkBudget(parts, parent.name, one);
+    for (const one of Object.values(budgets)) assertBudget(parts, parent.name, one);
     if (await isKnown(parts, parent, fork)) continue;
     // One key is one child, however often it is asked for.
     if (fork.key !== undefined && keys.has(fork.key)) continue;
@@ -52,9 +52,9 @@ export async function needAllowed(parts: Shared, line: Line, forks: readonly Lim
     wanted.push(budgets.treeBudget ?? budgets.budget ?? {});
   }
   if (wanted.length === 0) return;
-  needDepth(parts, parent.name, line);
-  await needBreadth(parts, parent, wanted.length);
-  await needRoom(parts.store, line, wanted);
+  assertDepth(parts, parent.name, line);
+  await assertBreadth(parts, parent, wanted.length);
+  await assertAffordable(parts.store, line, wanted);
 }
 
 /** A child that is there already is not another one. */
@@ -64,7 +64,7 @@ async function isKnown({ store }: Shared, parent: SessionInfo, { key, name }: Li
   return (await store.find(childName(parent, key)))?.parentId === parent.id;
 }
 
-function needDepth({ config }: Shared, parent: string, line: Line): void {
+function assertDepth({ config }: Shared, parent: string, line: Line): void {
   const { maxDepth } = limitsOf(config);
   const depth = depthOf(line) + 1;
   if (depth <= maxDepth) return;
@@ -75,7 +75,7 @@ function needDepth({ config }: Shared, parent: string, line: Line): void {
   );
 }
 
-async function needBreadth({ store, config }: Shared, parent: SessionInfo, wanted: number): Promise<void> {
+async function assertBreadth({ store, config }: Shared, parent: SessionInfo, wanted: number): Promise<void> {
   const { maxChildren } = limitsOf(config);
   if (maxChildren === Number.POSITIVE_INFINITY) return;
   const children = await store.sessions({ parent: parent.id, all: true });
@@ -94,7 +94,7 @@ async function needBreadth({ store, config }: Shared, parent: SessionInfo, wante
 
 const limits: ReadonlySet<string> = new Set(['steps', 'tokens', 'timeMs', 'cost'] satisfies (keyof Budget)[]);
 
-function checkBudget({ config }: Shared, session: string, budget: Budget): void {
+function assertBudget({ config }: Shared, session: string, budget: Budget): void {
   const refuse = (why: string) =>
     new SessionError('SESSION_BAD_INPUT', `cannot fork '${session}' with that budget: ${why}`, {
       data: { session },

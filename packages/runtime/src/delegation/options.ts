@@ -69,21 +69,21 @@ export interface Delegated {
 }
 
 /** A model that cannot be used must fail before anything is forked. */
-export async function checkModels(
+export async function assertModels(
   { config, env, store }: DelegationParts,
   tasks: readonly DelegateTask[],
   options: DelegateOptions,
 ): Promise<void> {
-  const { needModel } = await import('../model/model.ts');
+  const { getModel } = await import('../model/model.ts');
   for (const { task, model } of tasks) {
     const spec = model ?? options.model ?? config.model;
     const source = spec === undefined ? undefined : await resolveModel(spec, { env, store });
-    needModel(source?.(''), task);
+    getModel(source?.(''), task);
   }
 }
 
 /** A name that no tool has would leave a child without the one that was meant. */
-export function needTools(parts: DelegationParts, parent: Delegator, { tasks, options }: Delegated): void {
+export function assertTools(parts: DelegationParts, parent: Delegator, { tasks, options }: Delegated): void {
   for (const task of tasks) {
     const names = task.tools ?? namesOf(options.tools) ?? [];
     const offered = runOptionsOf(parts, parent, { task, options }).tools ?? parts.config.tools ?? {};
@@ -146,7 +146,7 @@ export function runOptionsOf(
   parent: Delegator,
   { task, options }: { readonly task: DelegateTask; readonly options: DelegateOptions },
 ): RunOptions {
-  const running = parts.worker(parent).job?.options;
+  const running = parts.worker(parent).request?.options;
   const tools = options.tools === undefined || isNames(options.tools) ? running?.tools : options.tools;
   const model =
     task.model ?? options.model ?? (typeof running?.model === 'object' ? running.model : undefined);

@@ -16,7 +16,7 @@ export interface Delegator {
 }
 
 /** A child that was started here. */
-interface Job {
+interface StartedChild {
   readonly run: (signal: AbortSignal) => Promise<void>;
   readonly end: Promise<RunEnd>;
 }
@@ -38,7 +38,7 @@ export interface DelegationParts extends WorkerParts {
   /** A handle of a child. */
   readonly child: (info: SessionInfo, options: ChildOptions) => Delegator;
   /** What running each started child means here, by its name, until it has ended. */
-  readonly jobs: Map<string, Job>;
+  readonly startedChildren: Map<string, StartedChild>;
   /** The delegations that are under way in this process. */
   readonly delegations: Set<PromiseLike<unknown>>;
   /** Aborted when the deck is closed. */

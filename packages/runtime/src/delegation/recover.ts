@@ -5,7 +5,7 @@ import { hold } from '../lease/hold.ts';
 import { childIsBusy } from '../merge/merge.ts';
 import { settleParent } from '../merge/settle-parent.ts';
 import { isEnded } from '../merge/spawn-calls.ts';
-import { needModel } from '../model/model.ts';
+import { getModel } from '../model/model.ts';
 import { type ModelSpec, resolveModel } from '../model/spec.ts';
 import { endOnTape } from '../run/end-on-tape.ts';
 import { wasInterrupted } from '../run/interrupted.ts';
@@ -53,19 +53,19 @@ type Report = { -readonly [name in keyof RecoveryReport]: RecoveryReport[name][n
  * @throws SESSION_NO_MODEL, before anything is changed, when a child must go on and there is no model
  */
 export async function recover(parts: DelegationParts, options: RecoverOptions = {}): Promise<RecoveryReport> {
-  const { store, jobs } = parts;
+  const { store, startedChildren } = parts;
   const scope = await inScope(store, options.session);
   const left = byDepth(scope.filter(({ info }) => isLeft(info)));
-  if (options.abort !== true) await needUsableModel(parts, left.flat(), options.model);
+  if (options.abort !== true) await assertUsableModel(parts, left.flat(), options.model);
   const report: Report = { resumed: [], aborted: [], merged: [], waiting: [], busy: [], failed: [] };
   const held: SessionInfo[] = [];
   // All children of one call come to their ends before the call gets its result, and that before its session goes on.
   for (const found of left) {
-    const [infos, under] = parted(found, ({ name }) => !jobs.has(name));
+    const [infos, under] = parted(found, ({ name }) => !startedChildren.has(name));
     report.busy.push(...under.map(({ name }) => name));
     // Until they are at home nobody else here brings them.
     const done = Promise.withResolvers<Record<string, never>>();
-    for (const { name } of infos) jobs.set(name, { run: async () => {}, end: done.promise });
+    for (const { name } of infos) startedChildren.set(name, { run: async () => {}, end: done.promise });
     const ended: SessionInfo[] = [];
     for (const info of infos)
       await attempt(report, info, async () => {
@@ -90,7 +90,7 @@ export async function recover(parts: DelegationParts, options: RecoverOptions = 
           runPoint('recover/child-merged');
         });
     }
-    for (const { name } of infos) jobs.delete(name);
+    for (const { name } of infos) startedChildren.delete(name);
     done.resolve({});
   }
   await releaseLeftWorktrees(parts);
@@ -177,7 +177,7 @@ function isLeft({ deliver: how, delivery, lifecycle, task }: SessionInfo): boole
   return delivery === undefined || (delivery === 'merged' && task === 'running');
 }
 
-async function needUsableModel(
+async function assertUsableModel(
   { store, config, env }: DelegationParts,
   left: readonly SessionInfo[],
   given: ModelSpec | undefined,
@@ -191,7 +191,7 @@ async function needUsableModel(
         'cannot go on with unfinished children: no model was given',
         { data: { abortable: true } },
       );
-    needModel((await resolveModel(spec, { env, store }))(''), info.name);
+    getModel((await resolveModel(spec, { env, store }))(''), info.name);
     return;
   }
 }

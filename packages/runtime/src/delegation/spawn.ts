@@ -12,7 +12,7 @@ import { instructionsOf } from '../run/instructions.ts';
 import { modelCarried } from '../terms/carried-model.ts';
 import type { Budget, Line, SessionFacts, Settings, Terms } from '../terms/terms.ts';
 import { openWorktree, type WorkspaceOptions, withWorktree } from '../workspace/open.ts';
-import { budgetsOf, depthOf, needAllowed } from './fork-limits.ts';
+import { assertAllowed, budgetsOf, depthOf } from './fork-limits.ts';
 import type { ChildOptions, DelegationParts } from './parts.ts';
 
 /** The form of a result: an AI SDK `Output.object({ schema })`, or anything else that tells its JSON Schema in the same way. */
@@ -57,7 +57,7 @@ export interface ForkOptions
 }
 
 /** A child that was forked, and the directory of its worktree, if it has one. */
-export interface Spawned {
+export interface SpawnedChild {
   readonly info: SessionInfo;
   /** How many forks for work lie between it and its root. */
   readonly depth: number;
@@ -71,7 +71,7 @@ export interface SpawnedBy {
 }
 
 /** A fork that is asked for, and by whom. */
-interface Asked {
+interface SpawnRequest {
   readonly options: ForkOptions;
   readonly by?: SpawnedBy | undefined;
 }
@@ -80,8 +80,8 @@ interface Asked {
  * Forks a session for work, within the limits of the deck and what is left of the budgets above it.
  * @throws SESSION_LIMIT, SESSION_BAD_INPUT, and what forking throws, before anything is written
  */
-export async function spawn(parts: DelegationParts, line: Line, asked: Asked): Promise<Spawned> {
-  await needAllowed(parts, line, [asked.options]);
+export async function spawn(parts: DelegationParts, line: Line, asked: SpawnRequest): Promise<SpawnedChild> {
+  await assertAllowed(parts, line, [asked.options]);
   const request = await requestFor(parts, line, asked);
   const forked = await parts.store.fork(line[0].info.id, request);
   runPoint('spawn/forked');
@@ -95,9 +95,13 @@ export async function spawn(parts: DelegationParts, line: Line, asked: Asked): P
  * Refuses forks that cannot all be made, so that none is made without the others.
  * @throws what `spawn` throws
  */
-export async function needForks(parts: DelegationParts, line: Line, forks: readonly Asked[]): Promise<void> {
+export async function assertForks(
+  parts: DelegationParts,
+  line: Line,
+  forks: readonly SpawnRequest[],
+): Promise<void> {
   const [{ info: parent }] = line;
-  await needAllowed(
+  await assertAllowed(
     parts,
     line,
     forks.map(({ options }) => options),
@@ -115,7 +119,11 @@ export async function needForks(parts: DelegationParts, line: Line, forks: reado
   }
 }
 
-async function requestFor(parts: DelegationParts, line: Line, { options, by }: Asked): Promise<ForkRequest> {
+async function requestFor(
+  parts: DelegationParts,
+  line: Line,
+  { options, by }: SpawnRequest,
+): Promise<ForkRequest> {
   const [parent] = line;
   const { context, fresh, instructions, model, tools, output, onUnmerged, strategy, ...request } = options;
   const budgets = budgetsOf(parts, line, options);
@@ -166,7 +174,7 @@ async function settingsFor(
     tools,
   }: { [K in 'instructions' | 'model' | 'tools']: ForkOptions[K] | undefined } & { isPart: boolean },
 ): Promise<Settings> {
-  const running = parts.worker(parent.info).job?.options;
+  const running = parts.worker(parent.info).request?.options;
   const told = instructions ?? (isPart ? workerInstructions : await toldTo(parts, parent.info));
   // What it inherits names the parent's model, unless it inherits nothing that does.
   const named = model ?? (isPart ? (running?.model ?? (await modelCarried(parts.store, parent))) : undefined);
@@ -182,9 +190,9 @@ async function settingsFor(
  * since files may have changed. Nothing where the deck tells the child the same.
  */
 async function toldTo(parts: DelegationParts, parent: SessionInfo): Promise<string | undefined> {
-  const { job, told } = parts.worker(parent);
-  if (parts.config.prompt === undefined) return job?.options.instructions;
-  return told ?? (await instructionsOf(parts, parent, job?.options)).text;
+  const { request, told } = parts.worker(parent);
+  if (parts.config.prompt === undefined) return request?.options.instructions;
+  return told ?? (await instructionsOf(parts, parent, request?.options)).text;
 }
 
 async function schemaOf(output: OutputSpec | undefined): Promise<JsonObject | undefined> {

@@ -13,7 +13,7 @@ import {
  * @throws TAPE_BAD_POINT when there is none: `data.message` is the message of the turn that the point lies in, if there is one,
  *   `data.hidden` the rewind that hides what is there
  */
-export async function needTarget(store: TapeStore, info: SessionInfo, to: Point): Promise<Entry> {
+export async function getTarget(store: TapeStore, info: SessionInfo, to: Point): Promise<Entry> {
   const seq = await store.resolve(info.id, to);
   const [entry] = await Array.fromAsync(store.read(info.id, { from: seq, to: seq }));
   const by = await store.hiddenBy(info.id, seq);

@@ -15,10 +15,10 @@ import {
 } from '@tapedeck/tape';
 import { announce, type Hooks, tellRewind, textOf } from '../config/hooks.ts';
 import { SessionError } from '../errors.ts';
+import { getActive } from '../lease/get-active.ts';
 import { type Hold, hold } from '../lease/hold.ts';
-import { needActive } from '../lease/need-active.ts';
 import { settleLeftovers } from '../tools/orphans.ts';
-import { needTarget } from './rewind-target.ts';
+import { getTarget } from './rewind-target.ts';
 
 /** What becomes of the message that is rewound to: `edit` gives it back to be changed and sent, `resend` appends it again (G12, K22). */
 export type RewindMode = 'edit' | 'resend';
@@ -58,7 +58,7 @@ export async function rewindSession(
   ref: string,
   { to, mode = 'edit', model }: { readonly to: Point; readonly mode?: RewindMode; readonly model?: string },
 ): Promise<RewoundMessage> {
-  const { id, name } = await needActive(store, ref, 'rewind');
+  const { id, name } = await getActive(store, ref, 'rewind');
   if (!rewindModes.has(mode))
     throw new SessionError(
       'SESSION_BAD_INPUT',
@@ -68,7 +68,7 @@ export async function rewindSession(
       },
     );
   const does = async (held: Hold, info: SessionInfo): Promise<RewoundMessage> => {
-    const target = await needTarget(store, info, to);
+    const target = await getTarget(store, info, to);
     const content = await contentOf(store, target);
     const done = await store.rewind(id, target.seq - 1, { lease: held.lease, mode });
     const { snapshot_id: snapshot } = target.meta;
@@ -110,7 +110,7 @@ export async function unrewindSession(
   ref: string,
   { rewind }: { readonly rewind?: Point | undefined } = {},
 ): Promise<Rewound> {
-  const { id } = await needActive(store, ref, 'rewind');
+  const { id } = await getActive(store, ref, 'rewind');
   const which = rewind === undefined ? {} : { rewind: await store.resolve(id, rewind) };
   return await withLease(store, id, {
     does: async ({ lease }) => await store.unrewind(id, { lease, ...which }),
@@ -135,7 +135,7 @@ export async function withLease<T>(
     // An answer that was cut off would else be appended by the next run, behind the rewind.
     await settleLeftovers(store, id, held);
     await held.drain();
-    return await does(held, await needActive(store, id, act));
+    return await does(held, await getActive(store, id, act));
   } finally {
     await held.release();
   }

@@ -8,7 +8,7 @@ import {
   type TapeStore,
 } from '@tapedeck/tape';
 import { SessionError } from '../errors.ts';
-import { needActive } from '../lease/need-active.ts';
+import { getActive } from '../lease/get-active.ts';
 import { withLease } from './rewind.ts';
 
 /** The receipt of taking a summary or a pruning back: that of the rewind which does it. */
@@ -24,12 +24,12 @@ export interface Uncompacted extends Rewound {
  *   first such entry
  */
 export async function uncompactSession(store: TapeStore, ref: string): Promise<Uncompacted> {
-  const { id } = await needActive(store, ref, 'compact');
+  const { id } = await getActive(store, ref, 'compact');
   return await withLease(store, id, {
     act: 'compact',
     does: async ({ lease }, { name }) => {
       const entries = await Array.fromAsync(store.viewEntries(id));
-      const undone = needUndoable(name, entries);
+      const undone = getUndoable(name, entries);
       const done = await store.rewind(id, undone - 1, { lease, mode: 'uncompact' });
       return { ...done, undone };
     },
@@ -37,7 +37,7 @@ export async function uncompactSession(store: TapeStore, ref: string): Promise<U
 }
 
 /** The position of what can be taken back. */
-function needUndoable(session: string, all: readonly Entry[]): Seq {
+function getUndoable(session: string, all: readonly Entry[]): Seq {
   const { start, entries } = select(all, 'last-boundary');
   const shown = [...(start === undefined ? [] : [start]), ...entries].toSorted((a, b) => a.seq - b.seq);
   const last = shown.findLast((entry) => entry.kind === 'compaction' || isPrune(entry));

@@ -1,7 +1,7 @@
 import { type InboxItem, processOwner, TapeError, type TapeStore } from '@tapedeck/tape';
 import { SessionError } from '../errors.ts';
+import { getActive } from './get-active.ts';
 import { type Hold, hold } from './hold.ts';
-import { needActive } from './need-active.ts';
 
 /** The lease of one session in this process: taken for a run, kept over the runs after it, and given back. */
 export class LeaseKeeper {
@@ -38,7 +38,7 @@ export class LeaseKeeper {
   async takeAgain(owner: string): Promise<Hold | undefined> {
     try {
       const held = await this.take(owner);
-      await needActive(this.#store, this.#session, 'run');
+      await getActive(this.#store, this.#session, 'run');
       return held;
     } catch (error) {
       if (error instanceof SessionError && error.code === 'SESSION_BUSY') return undefined;

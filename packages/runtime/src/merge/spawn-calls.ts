@@ -12,7 +12,7 @@ import { awaitsAnswer, openBatch } from '../tools/open-batch.ts';
 import { outcomeJson, resultOf } from './outcome.ts';
 
 /** A task of a call that asks for children, and the child that was started for it: none when a crash came before. */
-interface Spawned {
+interface TaskOfCall {
   readonly task?: string;
   readonly child: SessionInfo | undefined;
 }
@@ -34,7 +34,7 @@ export async function isAwaited(store: TapeStore, child: SessionInfo): Promise<b
 }
 
 /** Whether the result of a call has told the parent what a child came to: its merge need not be shown. */
-export async function isTold(store: TapeStore, child: SessionInfo): Promise<boolean> {
+export async function isReportedToParent(store: TapeStore, child: SessionInfo): Promise<boolean> {
   if (child.parentId === undefined || child.spawnCall === undefined) return false;
   const { text, output } = outcomeJson(await outcomeOf(store, child));
   const same = (one: Json) =>
@@ -112,7 +112,7 @@ function willBeShown(inbox: readonly InboxItem[], { id, name }: SessionInfo): bo
   );
 }
 
-function wasBegun(spawned: readonly Spawned[]): boolean {
+function wasBegun(spawned: readonly TaskOfCall[]): boolean {
   return spawned.some(({ child }) => child !== undefined);
 }
 
@@ -135,7 +135,7 @@ async function spawnedBy(
   store: TapeStore,
   parent: SessionInfo,
   { toolCallId, input }: OpenCall,
-): Promise<readonly Spawned[]> {
+): Promise<readonly TaskOfCall[]> {
   const children = await store.sessions({ parent: parent.id, all: true });
   const own = children.filter(({ spawnCall, base }) => spawnCall === toolCallId && base >= parent.settled);
   return tasksIn(input)?.map((task) => ({ task, child: own.shift() })) ?? own.map((child) => ({ child }));

@@ -4,7 +4,7 @@ import type { ModelMessage, SystemModelMessage } from './model.ts';
 const keep = { anthropic: { cacheControl: { type: 'ephemeral' } } };
 
 /** Whether a model's provider has to be told what to keep. */
-export function isTold(provider: string | undefined): boolean {
+export function needsCacheMarks(provider: string | undefined): boolean {
   return provider?.split('.').includes('anthropic') === true;
 }
 

@@ -1,6 +1,6 @@
 import {
+  assertDraft,
   assistant,
-  checkDraft,
   type Json,
   type JsonObject,
   type Meta,
@@ -165,7 +165,7 @@ function storable<T extends { readonly input: unknown }>(
   part: T,
 ): T & { invalid?: boolean; error?: unknown } {
   try {
-    checkDraft(assistant([toolCall('id', 'name', (part.input ?? {}) as Json)]));
+    assertDraft(assistant([toolCall('id', 'name', (part.input ?? {}) as Json)]));
     return part;
   } catch (error) {
     return { ...part, input: {}, invalid: true, error };
@@ -204,7 +204,7 @@ function openCall(part: {
 }
 
 /** @throws SESSION_NO_MODEL when no model was given anywhere. */
-export function needModel(model: LanguageModel | undefined, session: string): LanguageModel {
+export function getModel(model: LanguageModel | undefined, session: string): LanguageModel {
   if (model !== undefined) return model;
   throw new SessionError('SESSION_NO_MODEL', `cannot run '${session}': no model was given`, {
     data: { session },

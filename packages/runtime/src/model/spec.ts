@@ -36,7 +36,7 @@ export async function resolveModel(
  * Finds out whether a model spec can be used, without a store.
  * @throws what `resolveModel` throws
  */
-export async function checkModel(
+export async function assertModel(
   spec: ModelSpec,
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<void> {

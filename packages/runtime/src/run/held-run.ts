@@ -6,16 +6,16 @@ import { modelFor } from '../terms/model-for.ts';
 import type { Origin } from '../terms/terms.ts';
 import type { Announcer } from './announcer.ts';
 import { wasInterrupted } from './interrupted.ts';
-import { infoOf, type Job, type Stage } from './job.ts';
 import type { WorkerParts } from './parts.ts';
 import { perform } from './perform.ts';
 import { decide, type QueuePoint } from './queue.ts';
+import { infoOf, type RunRequest, type RunScope } from './request.ts';
 import type { Run, RunControl, RunResult } from './run.ts';
 import { recordUnusable } from './unusable.ts';
 
 /** A run that has begun, and how it is told of. */
 export interface Started {
-  readonly job: Job;
+  readonly request: RunRequest;
   readonly run: Run;
   readonly control: RunControl;
 }
@@ -42,14 +42,14 @@ export function endOf(result: RunResult): Ended {
 }
 
 /** What a run is done through, beside what it is. */
-export interface Means {
+export interface RunHost {
   readonly parts: WorkerParts;
   readonly session: { readonly name: string; readonly id: string };
   readonly origin: Origin;
   readonly announcer: Announcer;
   readonly enter: (status: RunStatus) => void;
   /** Told what the model is told before the messages. */
-  readonly onTold: (instructions: string) => void;
+  readonly onInstructions: (instructions: string) => void;
 }
 
 /** What is known of a run before it begins: the session's row, read under the lease, and the model. */
@@ -60,12 +60,12 @@ export interface KnownAtStart {
 
 /** Does a run, from what it begins with to its recorded end. */
 export async function performHeld(
-  { held, started: { job, run, control } }: HeldRun,
-  { parts, session, origin, announcer, enter, onTold }: Means,
+  { held, started: { request, run, control } }: HeldRun,
+  { parts, session, origin, announcer, enter, onInstructions }: RunHost,
   known?: KnownAtStart,
 ): Promise<RunResult> {
-  const base = { run: job.run, startedAt: parts.now() };
-  const stage: Stage = {
+  const base = { run: request.run, startedAt: parts.now() };
+  const scope: RunScope = {
     parts,
     session,
     origin,
@@ -75,17 +75,17 @@ export async function performHeld(
     enter: (phase) => enter({ state: 'busy', phase, ...base }),
     retrying: (attempt, message) => enter({ state: 'retrying', attempt, message, ...base }),
     abort: (reason) => run.abort(reason),
-    onTold,
+    onInstructions,
   };
-  stage.enter('processing');
-  const info = known?.info ?? (await infoOf(stage));
+  scope.enter('processing');
+  const info = known?.info ?? (await infoOf(scope));
   let model = known?.model;
   try {
-    model ??= await modelFor(parts, { info, origin }, job);
+    model ??= await modelFor(parts, { info, origin }, request);
   } catch (error) {
-    return await recordUnusable(stage, job, error);
+    return await recordUnusable(scope, request, error);
   }
-  return await perform(stage, job, { model, info });
+  return await perform(scope, request, { model, info });
 }
 
 /**
@@ -93,7 +93,7 @@ export async function performHeld(
  * was cut off is to be gone on with.
  */
 export async function waitingFor(
-  { input }: Job,
+  { input }: RunRequest,
   held: Hold,
   { store, id }: { readonly store: WorkerParts['store']; readonly id: string },
 ): Promise<readonly InboxItem[] | undefined> {

@@ -29,7 +29,7 @@ export interface Instructions extends SystemPrompt {
 }
 
 /** What is told to whom. */
-export interface Telling {
+export interface InstructionsInput {
   readonly settings: Settings;
   readonly options: Pick<RunOptions, 'instructions'>;
   readonly model: LanguageModel | undefined;
@@ -83,12 +83,12 @@ export async function instructionsOf(
 }
 
 /** How a run writes and tells of what its model is told. */
-export interface Teller {
+export interface InstructionsLog {
   readonly run: string;
   readonly append: (drafts: readonly Draft[]) => Promise<unknown>;
   readonly tell: (event: SessionEvent) => void;
   /** Told each time what the model is told. */
-  readonly onTold: (text: string) => void;
+  readonly onInstructions: (text: string) => void;
 }
 
 /**
@@ -97,8 +97,8 @@ export interface Teller {
  */
 export function instructor(
   parts: Shared,
-  telling: Telling,
-  { run, append, tell, onTold }: Teller,
+  telling: InstructionsInput,
+  { run, append, tell, onInstructions }: InstructionsLog,
 ): (entries: readonly Entry[]) => Promise<string | undefined> {
   let kept: string | undefined;
   let lacking = '[]';
@@ -121,7 +121,7 @@ export function instructor(
       for (const { path, why } of omitted)
         tell({ type: 'warning', message: `cannot tell the model of '${path}': ${why}` });
     [kept, lacking] = [digest, missing];
-    if (text !== undefined) onTold(text);
+    if (text !== undefined) onInstructions(text);
     return text;
   };
 }
@@ -135,7 +135,11 @@ function once(
   return { ...note(name, null, { run }), payload, key: `${name}:${digest}` };
 }
 
-async function gather(parts: Shared, entries: readonly Entry[], telling: Telling): Promise<Gathered> {
+async function gather(
+  parts: Shared,
+  entries: readonly Entry[],
+  telling: InstructionsInput,
+): Promise<Gathered> {
   const { config, cwd, env, now } = parts;
   const { settings, options, model, definitions } = telling;
   const manifest = options.instructions ?? settings.instructions ?? config.instructions;
@@ -146,7 +150,7 @@ async function gather(parts: Shared, entries: readonly Entry[], telling: Telling
   };
   // What a child is told was settled when it was forked.
   if (config.prompt === undefined || settings.instructions !== undefined) return alone;
-  const { project = false, skills: folders = [], environment: isPlaced, tools: isTold } = config.prompt;
+  const { project = false, skills: folders = [], environment: isPlaced, tools: hasTools } = config.prompt;
   const asked = typeof project === 'string' ? [project] : [];
   const directory = telling.workspace ?? resolve(directoryOf(cwd), ...asked);
   const { files, omitted: noFiles } =
@@ -160,7 +164,7 @@ async function gather(parts: Shared, entries: readonly Entry[], telling: Telling
     project: files,
     skills,
     ...(placed !== undefined && { environment: placed.environment }),
-    ...(isTold === true && { tools: await entriesOf(definitions) }),
+    ...(hasTools === true && { tools: await entriesOf(definitions) }),
   });
   return {
     ...prompt,

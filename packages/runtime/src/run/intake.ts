@@ -16,33 +16,33 @@ import { denied, plainOutput } from '../tools/execute.ts';
 import { answerFault, awaitsAnswer, batchNotes, openBatch } from '../tools/open-batch.ts';
 import { superseded } from '../tools/orphans.ts';
 import type { LoopContext } from '../turn/context.ts';
-import type { Job, Stage } from './job.ts';
 import { decide } from './queue.ts';
+import type { RunRequest, RunScope } from './request.ts';
 
 /**
  * Appends what the run begins with; input answers the calls that wait for somebody: they are superseded. Returns what is to be
  * warned of.
  */
 export async function begin(
-  stage: Stage,
-  { input, items = [], run, options }: Job,
+  scope: RunScope,
+  { input, items = [], run, options }: RunRequest,
   { context, spec, before: info }: { context: LoopContext; spec: string | undefined; before: SessionInfo },
 ): Promise<readonly string[]> {
-  const { hold, parts } = stage;
+  const { hold, parts } = scope;
   const open = (await openBatch(parts.store, info)).filter(({ state }) => state !== 'begun');
   const isInput = input !== undefined || items.some(({ body }) => body.type === 'input');
   const before = isInput ? superseded(open) : [];
   if (input !== undefined) {
     await hold.drain();
     const meta = { run, source: 'user', ...options.meta, ...(spec !== undefined && { model: spec }) };
-    const { drafts, warnings } = await landing(stage, context, [user(input, meta)]);
+    const { drafts, warnings } = await landing(scope, context, [user(input, meta)]);
     await context.append([...before, ...drafts]);
     return warnings;
   }
   const warnings: string[] = [];
   const taken: Taken[] = [];
   for (const [i, item] of items.entries()) {
-    const landed = await landing(stage, context, itemDrafts(item, { open, run, spec }), item.source);
+    const landed = await landing(scope, context, itemDrafts(item, { open, run, spec }), item.source);
     warnings.push(...landed.warnings);
     taken.push({ id: item.id, drafts: i === 0 ? [...before, ...landed.drafts] : landed.drafts });
   }
@@ -53,7 +53,7 @@ export async function begin(
 
 /** Drafts that are about to land, as the deck's hooks leave them. */
 async function landing(
-  { parts, session }: Stage,
+  { parts, session }: RunScope,
   { limits, signal }: LoopContext,
   drafts: readonly Draft[],
   source?: string,
@@ -92,20 +92,20 @@ export function itemDrafts(
 
 /** Does what arrived in the inbox between two steps, and takes in what is to steer this run. */
 export async function takeMessages(
-  stage: Stage,
+  scope: RunScope,
   context: LoopContext,
   { at, spec }: { at: 'step' | 'last'; spec: string | undefined },
 ): Promise<boolean> {
-  const { hold } = stage;
+  const { hold } = scope;
   const inbox = await hold.inbox();
   if (inbox.length === 0) return false;
   const decision = decide(inbox, at, hold.lease.owner);
-  if (decision.do === 'abort') stage.abort(decision.reason);
+  if (decision.do === 'abort') scope.abort(decision.reason);
   const items = decision.do === 'steer' ? decision.items : [];
   const taken: Taken[] = [];
   for (const item of items) {
     const drafts = itemDrafts(item, { open: [], run: context.run, spec });
-    const landed = await landing(stage, context, drafts, item.source);
+    const landed = await landing(scope, context, drafts, item.source);
     for (const message of landed.warnings) context.tell({ type: 'warning', message });
     taken.push({ id: item.id, drafts: landed.drafts });
   }

@@ -22,10 +22,10 @@ import { addUsage, noUsage } from '../usage/usage.ts';
 import { openWorktree } from '../workspace/open.ts';
 import { instructor, toolsDigestOf, toolsOf } from './instructions.ts';
 import { begin, takeMessages } from './intake.ts';
-import { infoOf, type Job, type Stage } from './job.ts';
+import { infoOf, type RunRequest, type RunScope } from './request.ts';
 import type { RunResult } from './run.ts';
 import { fitModel, withoutModel } from './switch-model.ts';
-import { markFailed, needUnended, taskAfter } from './task.ts';
+import { assertUnended, markFailed, taskAfter } from './task.ts';
 import { recordUnusable } from './unusable.ts';
 
 /**
@@ -33,16 +33,16 @@ import { recordUnusable } from './unusable.ts';
  * the session's row since then.
  */
 export async function perform(
-  stage: Stage,
-  job: Job,
+  scope: RunScope,
+  request: RunRequest,
   { model, info }: { readonly model: LanguageModel; readonly info: SessionInfo },
 ): Promise<RunResult> {
-  const { parts, session, hold, emit } = stage;
+  const { parts, session, hold, emit } = scope;
   const { store, config, now } = parts;
-  const { options, run } = job;
-  if (options.unlessEnded === true) await needUnended(stage, info, job);
-  const { settings, terms, worktree } = stage.origin;
-  const line = await lineOf(store, { info, origin: stage.origin });
+  const { options, run } = request;
+  if (options.unlessEnded === true) await assertUnended(scope, info, request);
+  const { settings, terms, worktree } = scope.origin;
+  const line = await lineOf(store, { info, origin: scope.origin });
   const tools = toolsOf(parts, options);
   const allowed = allowedTools(line);
   const forbidden = (name: string) =>
@@ -57,13 +57,13 @@ export async function perform(
   const usable = withoutForbidden(tools, forbidden);
   // A child whose task was never begun has no run that could have left anything.
   const isFresh = isTask && info.task === undefined && info.settled === info.head;
-  const again = isFresh ? [] : await closeLeft(stage, usable);
+  const again = isFresh ? [] : await closeLeft(scope, usable);
   runPoint('run/orphans-closed');
   const workspace =
     worktree === undefined ? undefined : await openWorktree(parts, session.id, { lease: hold.lease });
-  const before = isFresh && workspace === undefined ? info : await infoOf(stage);
+  const before = isFresh && workspace === undefined ? info : await infoOf(scope);
   if (isTask) await store.setTask(session.id, 'running', { lease: hold.lease });
-  const spec = await namedFor(store, { info: before, origin: stage.origin }, job);
+  const spec = await namedFor(store, { info: before, origin: scope.origin }, request);
   const recorder = parts.chunks.recorder(session.id, run);
   const broken = new AbortController();
   const unlisten = parts.chunks.onFailure(run, (error) => broken.abort(error));
@@ -110,18 +110,18 @@ export async function perform(
         run,
         append: (drafts) => context.append(drafts),
         tell: (event) => context.tell(event),
-        onTold: stage.onTold,
+        onInstructions: scope.onInstructions,
       },
     ),
     limits: { ...limitsOf(config), ...(options.maxSteps !== undefined && { maxSteps: options.maxSteps }) },
     onApproval: config.onApproval,
     cost: config.cost,
-    signal: AbortSignal.any([stage.signal, hold.lost, broken.signal, time.signal]),
+    signal: AbortSignal.any([scope.signal, hold.lost, broken.signal, time.signal]),
     now,
     emit: show,
     tell: (event) => show(eventChunk(event)),
-    enter: stage.enter,
-    retrying: stage.retrying,
+    enter: scope.enter,
+    retrying: scope.retrying,
     spend: (usage) => {
       summaries = addUsage(summaries, usage);
     },
@@ -130,7 +130,7 @@ export async function perform(
     giveResult: async (value) =>
       await recording(() => store.result(session.id, value, { lease: hold.lease, meta: { run } })),
     settle: async (drafts) => await recording(() => recorder.settle(drafts, hold.lease)),
-    takeMessages: async (at) => await takeMessages(stage, context, { at, spec }),
+    takeMessages: async (at) => await takeMessages(scope, context, { at, spec }),
   };
   try {
     const start = () => {
@@ -146,10 +146,10 @@ export async function perform(
       { ...context, tell: (event) => told.push(event) },
       {
         config,
-        before: async () => await modelFor(parts, { info: before, origin: stage.origin }, { options: {} }),
+        before: async () => await modelFor(parts, { info: before, origin: scope.origin }, { options: {} }),
       },
     );
-    const warnings = await begin(stage, job, { context, spec, before });
+    const warnings = await begin(scope, request, { context, spec, before });
     if (again.length === 0) start();
     for (const message of warnings) context.tell({ type: 'warning', message });
     for (const event of told) context.tell(event);
@@ -159,17 +159,17 @@ export async function perform(
     broken.signal.throwIfAborted();
     const after = isTask
       ? await store.setTask(session.id, taskAfter[result.finish], { lease: hold.lease })
-      : await infoOf(stage);
+      : await infoOf(scope);
     runPoint('run/ended');
     show(endChunk(result.finish, result.error?.message));
     const usage = addUsage(result.usage, summaries);
     return { run, session: session.name, from: before.head + 1, to: after.head, ...result, usage };
   } catch (error) {
     // What could not be recorded ends the run (law 11); the parent of a child must not wait for it.
-    await markFailed(stage);
+    await markFailed(scope);
     const isTooSmall = error instanceof SessionError && error.code === 'SESSION_MODEL_TOO_SMALL';
-    if (isTooSmall && job.items !== undefined)
-      return { ...(await recordUnusable(stage, withoutModel(job), error)), usage: summaries };
+    if (isTooSmall && request.items !== undefined)
+      return { ...(await recordUnusable(scope, withoutModel(request), error)), usage: summaries };
     throw broken.signal.aborted ? broken.signal.reason : error;
   } finally {
     unlisten();
@@ -179,7 +179,7 @@ export async function perform(
 
 /** Settles what earlier runs left open; returns the calls that are to be run again. */
 async function closeLeft(
-  { parts: { store }, session, hold }: Stage,
+  { parts: { store }, session, hold }: RunScope,
   tools: DeckTools,
 ): Promise<readonly OpenCall[]> {
   await settleLeftovers(store, session.id, hold);

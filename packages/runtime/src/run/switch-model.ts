@@ -7,7 +7,7 @@ import { SessionError } from '../errors.ts';
 import { type LanguageModel, modelMeta } from '../model/model.ts';
 import { overheadOf, usedBy, viewFor } from '../turn/asked.ts';
 import type { LoopContext } from '../turn/context.ts';
-import type { Job } from './job.ts';
+import type { RunRequest } from './request.ts';
 
 /**
  * Before a session goes on with another model than its last step had: what is too much for that model is summarised first, by the
@@ -59,10 +59,10 @@ export async function fitModel(
   );
 }
 
-/** A job whose messages name no model: those of one that cannot be used are not what the session goes on with. */
-export function withoutModel(job: Job): Job {
-  const { model: _, ...options } = job.options;
-  const items = job.items?.map((item) => {
+/** A request whose messages name no model: those of one that cannot be used are not what the session goes on with. */
+export function withoutModel(request: RunRequest): RunRequest {
+  const { model: _, ...options } = request.options;
+  const items = request.items?.map((item) => {
     if (item.body.type !== 'input') return item;
     const drafts = item.body.drafts.map(({ meta: { model: __, ...meta } = {}, ...draft }) => ({
       ...draft,
@@ -70,5 +70,5 @@ export function withoutModel(job: Job): Job {
     }));
     return { ...item, body: { ...item.body, drafts } };
   });
-  return { ...job, options, ...(items !== undefined && { items }) };
+  return { ...request, options, ...(items !== undefined && { items }) };
 }

@@ -1,7 +1,7 @@
 import type { SessionInfo } from '@tapedeck/tape';
 import { SessionError } from '../errors.ts';
 import { endOnTape } from './end-on-tape.ts';
-import { infoOf, type Job, type Stage } from './job.ts';
+import { infoOf, type RunRequest, type RunScope } from './request.ts';
 
 /** How the task of a delegated session stands after a run that ended so. */
 export const taskAfter = {
@@ -17,10 +17,10 @@ export const taskAfter = {
  * Asked under the lease, so that nobody ends the task in between. An end that only the tape shows is recorded first.
  * @throws SESSION_ENDED
  */
-export async function needUnended(
-  { parts, hold, origin }: Stage,
+export async function assertUnended(
+  { parts, hold, origin }: RunScope,
   info: SessionInfo,
-  { items = [] }: Job,
+  { items = [] }: RunRequest,
 ): Promise<void> {
   // No run of it has begun.
   if (info.task === undefined) return;
@@ -39,10 +39,10 @@ export async function needUnended(
 }
 
 /** The parent of a child whose run could not be recorded must not wait for it. */
-export async function markFailed(stage: Stage): Promise<void> {
-  const { parts, session, hold } = stage;
+export async function markFailed(scope: RunScope): Promise<void> {
+  const { parts, session, hold } = scope;
   try {
-    const { task } = await infoOf(stage);
+    const { task } = await infoOf(scope);
     if (task === 'running') await parts.store.setTask(session.id, 'failed', { lease: hold.lease });
   } catch {
     // The store itself fails: the error that is on its way says so.

@@ -3,21 +3,25 @@ import { messageOf, SessionError } from '../errors.ts';
 import { namedFor } from '../terms/model-for.ts';
 import { noUsage } from '../usage/usage.ts';
 import { itemDrafts } from './intake.ts';
-import { infoOf, type Job, type Stage } from './job.ts';
+import { infoOf, type RunRequest, type RunScope } from './request.ts';
 import type { RunResult } from './run.ts';
 
 /** Records that a run which its message was taken for could not begin: nothing of it is lost. */
-export async function recordUnusable(stage: Stage, job: Job, error: unknown): Promise<RunResult> {
-  const { parts, session, hold } = stage;
-  const info = await infoOf(stage);
+export async function recordUnusable(
+  scope: RunScope,
+  request: RunRequest,
+  error: unknown,
+): Promise<RunResult> {
+  const { parts, session, hold } = scope;
+  const info = await infoOf(scope);
   const message = messageOf(error);
-  const spec = await namedFor(parts.store, { info, origin: stage.origin }, job);
-  const taken = (job.items ?? []).map((item) => ({
+  const spec = await namedFor(parts.store, { info, origin: scope.origin }, request);
+  const taken = (request.items ?? []).map((item) => ({
     id: item.id,
-    drafts: itemDrafts(item, { open: [], run: job.run, spec }),
+    drafts: itemDrafts(item, { open: [], run: request.run, spec }),
   }));
   await hold.drain(taken);
-  await parts.store.append(session.id, [note('run/error', { run: job.run, message } satisfies Json)], {
+  await parts.store.append(session.id, [note('run/error', { run: request.run, message } satisfies Json)], {
     lease: hold.lease,
   });
   const failure =
@@ -26,9 +30,9 @@ export async function recordUnusable(stage: Stage, job: Job, error: unknown): Pr
       : new SessionError('SESSION_MODEL_FAILED', `cannot run '${session.name}': ${message}`, {
           cause: error,
         });
-  const { head: to } = await infoOf(stage);
+  const { head: to } = await infoOf(scope);
   return {
-    run: job.run,
+    run: request.run,
     session: session.name,
     text: '',
     finish: 'error',

@@ -1,4 +1,4 @@
-import { checkActive, type InboxItem, type SessionInfo } from '@tapedeck/tape';
+import { assertActive, type InboxItem, type SessionInfo } from '@tapedeck/tape';
 import { SessionError } from '../errors.ts';
 import type { Hold } from '../lease/hold.ts';
 import { LeaseKeeper } from '../lease/keeper.ts';
@@ -13,16 +13,16 @@ import {
   endOf,
   type HeldRun,
   type KnownAtStart,
-  type Means,
   performHeld,
+  type RunHost,
   type Started,
   waitingFor,
 } from './held-run.ts';
 import { wasInterrupted } from './interrupted.ts';
-import { infoOf, type Job } from './job.ts';
 import type { RunOptions } from './options.ts';
 import type { WorkerParts } from './parts.ts';
 import { decide, spentAborts } from './queue.ts';
+import { infoOf, type RunRequest } from './request.ts';
 import { newRun, type Run, type RunResult } from './run.ts';
 
 /**
@@ -36,7 +36,7 @@ export class Worker {
   readonly #announcer: Announcer;
   readonly #attention = new Attention();
   /** What each of its runs is done through. */
-  readonly #means: Omit<Means, 'origin'>;
+  readonly #means: Omit<RunHost, 'origin'>;
   #origin: Origin | undefined;
   #current: Started | undefined;
   #serving: Promise<void> | undefined;
@@ -52,10 +52,10 @@ export class Worker {
     this.#session = session;
     this.#announcer = new Announcer(session, parts);
     const enter = (status: RunStatus) => this.#enter(status);
-    const onTold = (instructions: string) => {
+    const onInstructions = (instructions: string) => {
       this.#told = instructions;
     };
-    this.#means = { parts, session, announcer: this.#announcer, enter, onTold };
+    this.#means = { parts, session, announcer: this.#announcer, enter, onInstructions };
     this.#lease = new LeaseKeeper(parts.store, session.id, (items) => this.#heed(items));
   }
 
@@ -65,8 +65,8 @@ export class Worker {
   }
 
   /** What the run under way was asked to do. */
-  get job(): Job | undefined {
-    return this.#current?.job;
+  get request(): RunRequest | undefined {
+    return this.#current?.request;
   }
 
   /** What the model of the run under way was told last before the messages, where that was put together for it. */
@@ -134,15 +134,15 @@ export class Worker {
   }
 
   /** Starts a run of its own. Awaiting it rejects with SESSION_BUSY while another is under way. */
-  start(job: Job, fault?: SessionError): Run {
+  start(request: RunRequest, fault?: SessionError): Run {
     const refusal = fault ?? this.#refusal();
-    const started = this.#open(job);
+    const started = this.#open(request);
     if (refusal !== undefined) {
       started.control.fail(refusal);
       return started.run;
     }
     this.#current = started;
-    this.#serve(async () => await this.#work(job.run, { first: started }), started);
+    this.#serve(async () => await this.#work(request.run, { first: started }), started);
     return started.run;
   }
 
@@ -168,7 +168,7 @@ export class Worker {
         // Without a model that can be used here it stays where it is.
         const items = await this.#parts.store.inbox(this.#session.id);
         const facts = await this.facts();
-        checkActive(facts.info, 'run');
+        assertActive(facts.info, 'run');
         await modelFor(this.#parts, facts, { options, items });
         await this.#work(this.#parts.newId(), { options, cutOff, onBegin: begun.resolve });
         begun.resolve(undefined);
@@ -236,8 +236,8 @@ export class Worker {
     try {
       const facts = await this.facts();
       // What cannot be run must fail before anything is written.
-      checkActive(facts.info, 'run');
-      const model = first === undefined ? undefined : await modelFor(this.#parts, facts, first.job);
+      assertActive(facts.info, 'run');
+      const model = first === undefined ? undefined : await modelFor(this.#parts, facts, first.request);
       let turn =
         first !== undefined
           ? await this.#firstTurn(held, first)
@@ -267,10 +267,10 @@ export class Worker {
   /** The run that was asked for, with what it takes up of the inbox. */
   async #firstTurn(held: Hold, first: Started): Promise<HeldRun> {
     const { store } = this.#parts;
-    const items = await waitingFor(first.job, held, { store, id: this.#session.id });
+    const items = await waitingFor(first.request, held, { store, id: this.#session.id });
     if (items === undefined) return { held, started: first };
     this.#attention.begin(first.control, items);
-    const started = { ...first, job: { ...first.job, items } };
+    const started = { ...first, request: { ...first.request, items } };
     this.#current = started;
     return { held, started };
   }
@@ -327,8 +327,8 @@ export class Worker {
     }
   }
 
-  #turn(held: Hold, job: Job): HeldRun {
-    const started = this.#open(job);
+  #turn(held: Hold, request: RunRequest): HeldRun {
+    const started = this.#open(request);
     this.#current = started;
     return { held, started };
   }
@@ -341,10 +341,10 @@ export class Worker {
     return await performHeld(turn, { ...this.#means, origin }, known);
   }
 
-  #open(job: Job): Started {
-    const { run, control } = newRun(job.run, job.options.signal);
-    this.#attention.begin(control, job.items ?? []);
-    return { job, run, control };
+  #open(request: RunRequest): Started {
+    const { run, control } = newRun(request.run, request.options.signal);
+    this.#attention.begin(control, request.items ?? []);
+    return { request, run, control };
   }
 
   #enter(status: RunStatus): void {

@@ -14,8 +14,8 @@ import { outputsToPrune } from '../compaction/prune-outputs.ts';
 import { limitsOf } from '../config/config.ts';
 import type { DelegationParts } from '../delegation/parts.ts';
 import { SessionError } from '../errors.ts';
+import { getActive } from '../lease/get-active.ts';
 import { hold } from '../lease/hold.ts';
-import { needActive } from '../lease/need-active.ts';
 import { type LanguageModel, modelMeta } from '../model/model.ts';
 import { type ModelSpec, resolveModel } from '../model/spec.ts';
 import { modelFor } from '../terms/model-for.ts';
@@ -73,7 +73,7 @@ export async function compactSession(
   const held = await hold(store, session.id, { owner, act: 'compact' });
   const worker = parts.worker(session);
   try {
-    await needActive(store, session.id, 'compact');
+    await getActive(store, session.id, 'compact');
     const { model, summarizer } = await modelsFor(parts, session, spec);
     worker.showAct(owner.id, { state: 'busy', phase: 'compacting', startedAt: now() });
     const context = {
@@ -111,7 +111,7 @@ async function pruneSession(
 ): Promise<Compaction | undefined> {
   const held = await hold(store, session.id, { owner: processOwner(`prune:${newId()}`), act: 'compact' });
   try {
-    await needActive(store, session.id, 'compact');
+    await getActive(store, session.id, 'compact');
     const policy = resolvePolicy(config.compaction);
     const sizes = async () => {
       const entries = await Array.fromAsync(store.viewEntries(session.id));

@@ -53,7 +53,7 @@ export interface Sent {
 }
 
 /** The position of an anchor that was written. */
-export interface Mark {
+export interface AnchorReceipt {
   readonly session: string;
   readonly seq: number;
   readonly name: string;

@@ -46,7 +46,7 @@ import { inputFault } from './check-input.ts';
 import type { Child } from './child.ts';
 import { type Compaction, type CompactOptions, compactSession } from './compact.ts';
 import type {
-  Mark,
+  AnchorReceipt,
   RespondOptions,
   RewindOptions,
   SendOptions,
@@ -229,7 +229,7 @@ export class Session {
   }
 
   /** Writes a mark: names this point and carries a state, without cutting the view. */
-  async anchor(name: string, state: JsonObject = {}): Promise<Mark> {
+  async anchor(name: string, state: JsonObject = {}): Promise<AnchorReceipt> {
     const { to } = await this.#parts.store.append(this.id, [anchor(name, state)]);
     return { session: this.name, seq: to, name };
   }
@@ -238,7 +238,7 @@ export class Session {
   async handoff(
     name: string,
     { summary, state = {} }: { summary?: string; state?: JsonObject } = {},
-  ): Promise<Mark> {
+  ): Promise<AnchorReceipt> {
     const full = summary === undefined ? state : { summary, ...state };
     const { to } = await this.#parts.store.append(this.id, [handoff(name, full)]);
     return { session: this.name, seq: to, name };
@@ -254,7 +254,7 @@ export class Session {
     to: Point,
     { mode = 'edit', model, takeUp = true }: RewindOptions = {},
   ): Promise<SessionRewound> {
-    this.#needIdle('rewind');
+    this.#assertIdle('rewind');
     const options = model === undefined ? {} : { model };
     const isRun = mode === 'resend' && takeUp;
     if (isRun) await modelFor(this.#parts, await this.#worker.facts(), { options });
@@ -270,12 +270,12 @@ export class Session {
    * @throws SESSION_BUSY; TAPE_BAD_POINT when nothing was rewound
    */
   async unrewind(options: { readonly rewind?: Point } = {}): Promise<Rewound> {
-    this.#needIdle('rewind');
+    this.#assertIdle('rewind');
     return await unrewindSession({ store: this.#parts.store }, this.id, options);
   }
 
   /** Only what runs in this process is seen here: others have the lease. */
-  #needIdle(act: string): void {
+  #assertIdle(act: string): void {
     if (!this.#worker.isServing) return;
     const message = `cannot ${act} '${this.name}': it is running`;
     throw new SessionError('SESSION_BUSY', message, { data: { session: this.name } });
@@ -287,7 +287,7 @@ export class Session {
    * @throws SESSION_BUSY while this session is being run, here or elsewhere: nothing is made then; TAPE_BAD_POINT
    */
   async branch(at?: Point, options: BranchOptions = {}): Promise<Session> {
-    this.#needIdle('branch');
+    this.#assertIdle('branch');
     const { store } = this.#parts;
     const place = at === undefined ? options : { ...options, at };
     const { id } = await branchSession(store, await this.info(), place);
@@ -317,7 +317,7 @@ export class Session {
    * @throws SESSION_BUSY; SESSION_CANNOT_UNDO when there is none, or something came after it
    */
   async uncompact(): Promise<Uncompacted> {
-    this.#needIdle('compact');
+    this.#assertIdle('compact');
     return await uncompactSession(this.#parts.store, this.id);
   }
 

@@ -100,7 +100,11 @@ export function isTreeBounded(line: Line): boolean {
  * given, all together.
  * @throws SESSION_LIMIT
  */
-export async function needRoom(store: TapeStore, line: Line, children: readonly Budget[]): Promise<void> {
+export async function assertAffordable(
+  store: TapeStore,
+  line: Line,
+  children: readonly Budget[],
+): Promise<void> {
   for (const { info: at, origin } of line) {
     const { treeBudget } = origin.terms;
     if (treeBudget === undefined) continue;

@@ -5,12 +5,12 @@ import { factsOf, type SessionFacts } from './terms.ts';
 const carriedMax = 10_000;
 const pageSize = 20;
 
-type Asked = Pick<Entry, 'inherited' | 'meta'>;
+type TakenMessage = Pick<Entry, 'inherited' | 'meta'>;
 
 /** What was found up to a position. Entries before it do not change, so it holds as long as no rewind goes back past it. */
 interface Found {
   readonly head: Seq;
-  readonly asked: Asked | undefined;
+  readonly asked: TakenMessage | undefined;
 }
 
 const found = new WeakMap<TapeStore, Map<string, Found>>();
@@ -44,7 +44,7 @@ export async function carriedModel(
 }
 
 /** The last visible message that a run took in. */
-async function lastOf(store: TapeStore, info: SessionInfo): Promise<Asked | undefined> {
+async function lastOf(store: TapeStore, info: SessionInfo): Promise<TakenMessage | undefined> {
   const known = found.get(store) ?? new Map<string, Found>();
   found.set(store, known);
   const before = known.get(info.id);
@@ -68,7 +68,7 @@ async function search(
   store: TapeStore,
   { id }: SessionInfo,
   { after = 0, to: last }: { readonly after?: Seq; readonly to: Seq },
-): Promise<Asked | undefined> {
+): Promise<TakenMessage | undefined> {
   let to = last;
   for (let searched = 0; searched < carriedMax && to > after; searched += pageSize) {
     const page: Entry[] = [];

@@ -1,5 +1,5 @@
 import type { InboxItem, TapeStore } from '@tapedeck/tape';
-import { type LanguageModel, needModel } from '../model/model.ts';
+import { getModel, type LanguageModel } from '../model/model.ts';
 import { type ModelSpec, resolveModel } from '../model/spec.ts';
 import { modelCarried } from './carried-model.ts';
 import type { SessionFacts } from './terms.ts';
@@ -28,7 +28,7 @@ export async function modelFor(
 ): Promise<LanguageModel> {
   const spec = options.model ?? namedIn(items) ?? (await modelCarried(store, session)) ?? config.model;
   const source = spec === undefined ? undefined : await resolveModel(spec, { env, store });
-  return needModel(source?.(session.info.name), session.info.name);
+  return getModel(source?.(session.info.name), session.info.name);
 }
 
 /** The name of the model that a job names, or that the session's messages carry. */

@@ -3,7 +3,7 @@ import { type Draft, type Json, type JsonObject, toolResult } from '@tapedeck/ta
 import { messageOf } from '../errors.ts';
 import type { ModelMessage } from '../model/model.ts';
 import type { OpenCall } from '../stream/call.ts';
-import { checkArguments } from './schema.ts';
+import { parseArguments } from './schema.ts';
 import { type DeckTool, type DeckTools, pathsOf, toolOf } from './traits.ts';
 import { type Patience, within } from './within.ts';
 
@@ -52,7 +52,7 @@ export async function executeCall(call: OpenCall, settings: CallSettings): Promi
   if (tool === undefined || refusal !== undefined) return failed(call, refusal ?? '', noPaths);
   const timeoutMs = tool.timeoutMs ?? patience.timeoutMs;
   const own = { ...patience, timeoutMs };
-  const checked = await within(checkArguments(tool, call.input), own);
+  const checked = await within(parseArguments(tool, call.input), own);
   if (checked === 'aborted') return undefined;
   if (checked === 'timeout')
     return failed(call, `Checking the arguments took longer than ${timeoutMs} ms.`, noPaths);

@@ -58,7 +58,7 @@ export function asksParallel(input: Json): boolean {
 }
 
 /** The arguments that a tool gets, checked by its own schema (X60), or why they cannot be used. */
-export async function checkArguments(
+export async function parseArguments(
   tool: DeckTool,
   input: Json,
 ): Promise<{ readonly value: unknown } | { readonly fault: string }> {

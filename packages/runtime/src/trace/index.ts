@@ -36,7 +36,7 @@ export interface Trace {
  */
 export async function trace(store: TapeStore, session: string, point: Point): Promise<Trace> {
   const seq = await store.resolve(session, point);
-  const asked = await needInfo(store, session);
+  const asked = await getInfo(store, session);
   const owner = await ownerOf(store, asked, seq);
   const [entry] = await Array.fromAsync(store.read(owner.id, { own: true, from: seq, to: seq }));
   if (entry === undefined)
@@ -56,7 +56,7 @@ export async function trace(store: TapeStore, session: string, point: Point): Pr
   };
 }
 
-async function needInfo(store: TapeStore, ref: string): Promise<SessionInfo> {
+async function getInfo(store: TapeStore, ref: string): Promise<SessionInfo> {
   const info = await store.find(ref);
   if (info === undefined) throw new TypeError(`session ${ref} must be there: a point of it was resolved`);
   return info;
@@ -65,7 +65,7 @@ async function needInfo(store: TapeStore, ref: string): Promise<SessionInfo> {
 /** The session on whose own tape a position of another is. */
 async function ownerOf(store: TapeStore, asked: SessionInfo, seq: Seq): Promise<SessionInfo> {
   let at = asked;
-  while (seq <= at.base && at.parentId !== undefined) at = await needInfo(store, at.parentId);
+  while (seq <= at.base && at.parentId !== undefined) at = await getInfo(store, at.parentId);
   return at;
 }
 

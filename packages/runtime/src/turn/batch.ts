@@ -6,7 +6,7 @@ import type { ModelMessage } from '../model/model.ts';
 import type { AwaitedAnswer, Decision, OpenCall } from '../stream/call.ts';
 import { denied, type Executed, executeCall, refusalOf, skipped, unstorable } from '../tools/execute.ts';
 import { batchNotes } from '../tools/open-batch.ts';
-import { asksParallel, checkArguments } from '../tools/schema.ts';
+import { asksParallel, parseArguments } from '../tools/schema.ts';
 import { type DeckTool, nameOf, toolOf } from '../tools/traits.ts';
 import { type Patience, within } from '../tools/within.ts';
 import type { LoopContext } from './context.ts';
@@ -107,7 +107,7 @@ async function gate(context: LoopContext, call: OpenCall): Promise<Gated> {
   if (tool.execute !== undefined && !tool.needsApproval) return { call, gate: 'open' };
   if (tool.execute !== undefined && call.decision !== undefined) return decided(call, call.decision);
   // Nobody is asked about arguments that cannot be used: the model is told.
-  const checked = await within(checkArguments(tool, call.input), patienceOf(context));
+  const checked = await within(parseArguments(tool, call.input), patienceOf(context));
   if (typeof checked === 'string' || 'fault' in checked) return { call, gate: 'open' };
   if (tool.execute === undefined) return { call, gate: 'result' };
   const decision = await within(decisionOn(context, { tool, call, input: checked.value }), {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { assistant, type Draft, type JsonObject, type Meta, note } from '@tapedeck/tape';
 import { runPoint } from '../crash-point.ts';
 import { isUnstorable } from '../errors.ts';
-import { commonEnd, isTold, keptInstructions, withCachePoints } from '../model/cache-points.ts';
+import { commonEnd, keptInstructions, needsCacheMarks, withCachePoints } from '../model/cache-points.ts';
 import { type Answer, callModel, ModelFailure, type ModelMessage, modelMeta } from '../model/model.ts';
 import { toPrompt } from '../model/prompt.ts';
 import { isOverflow, isPassing, retryDelay } from '../model/retry.ts';
@@ -11,8 +11,8 @@ import { partialContent } from '../stream/partial.ts';
 import { nameOf } from '../tools/traits.ts';
 import { costMeta, usageJson } from '../usage/usage.ts';
 import { askedMeta, viewFor } from './asked.ts';
+import { compactAfterOverflow, compactIfNeeded } from './compact-if-needed.ts';
 import type { Failed, LoopContext, Prompt } from './context.ts';
-import { keepRoom, makeRoom } from './keep-room.ts';
 
 /** What a turn came to: an answer that is on the tape, or a failure with what had arrived of one. */
 export type Turn = Answered | Failed;
@@ -36,7 +36,7 @@ export async function takeTurn(context: LoopContext, step: number, output?: Json
     let shown = await promptOf(context);
     try {
       if (attempt === 1 || refusal !== undefined) {
-        const made = await (refusal === undefined ? keepRoom : makeRoom)(context, shown);
+        const made = await (refusal === undefined ? compactIfNeeded : compactAfterOverflow)(context, shown);
         if (!made && refusal !== undefined) return { failure: refusal, partial: [] };
         refusal = undefined;
         if (made) {
@@ -74,7 +74,7 @@ export async function promptOf(context: LoopContext): Promise<Prompt> {
   const messages = await toPrompt(shown.messages, load);
   const prompt = { entries, view: shown };
   const { provider } = modelMeta(model);
-  if (!isTold(provider)) return { ...prompt, messages };
+  if (!needsCacheMarks(provider)) return { ...prompt, messages };
   const inherited = entries.filter(({ seq }) => seq <= (base ?? 0));
   const before = inherited.length === 0 ? [] : await toPrompt(viewFor(context, inherited).messages, load);
   return { ...prompt, messages: withCachePoints(messages, commonEnd(before, messages)) };
@@ -99,7 +99,7 @@ async function ask(
   };
   take(headChunk({ step, ...modelMeta(model) }));
   context.enter('streaming');
-  const isKept = instructions !== undefined && isTold(modelMeta(model).provider);
+  const isKept = instructions !== undefined && needsCacheMarks(modelMeta(model).provider);
   const answer = await context.calling(async () =>
     callModel({
       model,

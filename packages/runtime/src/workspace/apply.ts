@@ -67,7 +67,7 @@ export async function planApplication(
     };
     const file = join(temp, 'change');
     await onDisk(doing, () => writeFile(file, change.patch));
-    await checkFits(into, { ...change, file });
+    await assertFits(into, { ...change, file });
     return {
       state: 'ready',
       dir: into.top,
@@ -117,7 +117,7 @@ interface Change {
 type ChangeInFile = Omit<Change, 'patch'> & { readonly file: string };
 
 /** Whether a change fits the files as they are. @throws SESSION_CANNOT_APPLY */
-async function checkFits(into: Repository, { file, files, session, doing }: ChangeInFile): Promise<void> {
+async function assertFits(into: Repository, { file, files, session, doing }: ChangeInFile): Promise<void> {
   const { ok, said } = await tryGit(callIn(into, doing), ['apply', '--check', '--', file]);
   if (ok) return;
   throw cannotApply(session, { into: into.top, files: namedIn(said, files), said });
@@ -130,7 +130,7 @@ async function writeFiles(into: Repository, { patch, ...change }: Change): Promi
   try {
     const file = join(dir, 'patch');
     await onDisk(doing, () => writeFile(file, patch));
-    await checkFits(into, { ...change, file });
+    await assertFits(into, { ...change, file });
     const restore = await onDisk(doing, () => setAside(into.top, change.files, dir));
     try {
       await git(callIn(into, doing), 'apply', '--', file);

@@ -29,7 +29,7 @@ export interface Runner {
 export type Open = () => Awaitable<TapeStore>;
 
 /** Where stores keep what they hold: it outlives each of them, and several may be open on it at once. */
-export interface Place extends AsyncDisposable {
+export interface ReopenablePlace extends AsyncDisposable {
   open(): Awaitable<TapeStore>;
 }
 

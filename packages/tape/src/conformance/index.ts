@@ -4,7 +4,7 @@
  */
 import { appendChapter } from './append.ts';
 import { contentChapter } from './content.ts';
-import type { Open, Place, Runner } from './contract.ts';
+import type { Open, ReopenablePlace, Runner } from './contract.ts';
 import { doneChapter } from './done.ts';
 import { forkChapter } from './fork.ts';
 import { leaseChapter } from './lease.ts';
@@ -14,7 +14,7 @@ import { restartChapter } from './restart.ts';
 import { rewindChapter } from './rewind.ts';
 import { stageChapter } from './stage.ts';
 
-export type { Matchers, Open, Place, Runner } from './contract.ts';
+export type { Matchers, Open, ReopenablePlace, Runner } from './contract.ts';
 
 /**
  * What every `TapeStore` promises, as cases of the runner that calls it:
@@ -28,7 +28,7 @@ export type { Matchers, Open, Place, Runner } from './contract.ts';
 export function tapeStoreContract(
   runner: Runner,
   open: Open,
-  { place }: { readonly place?: () => Place | Promise<Place> } = {},
+  { place }: { readonly place?: () => ReopenablePlace | Promise<ReopenablePlace> } = {},
 ): void {
   appendChapter(runner, open);
   readChapter(runner, open);

@@ -1,9 +1,21 @@
 import { assistant, toolResult, user } from '../entry/entry.ts';
 import type { TapeStore } from '../store/store.ts';
-import { all, asks, type Place, type Refusal, type Runner, refusal, sessionOf, textOf } from './contract.ts';
+import {
+  all,
+  asks,
+  type Refusal,
+  type ReopenablePlace,
+  type Runner,
+  refusal,
+  sessionOf,
+  textOf,
+} from './contract.ts';
 
 /** What outlives a store, and what two stores on one place promise each other. */
-export const restartChapter = ({ test, expect }: Runner, makePlace: () => Place | Promise<Place>): void => {
+export const restartChapter = (
+  { test, expect }: Runner,
+  makePlace: () => ReopenablePlace | Promise<ReopenablePlace>,
+): void => {
   test('what was acknowledged is there after a restart, and repeating it changes nothing', async () => {
     await using place = await makePlace();
     const keyed = (store: TapeStore) =>

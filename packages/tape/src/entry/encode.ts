@@ -32,9 +32,9 @@ export function encodeDraft({ kind, mark, name, ref, key, meta, payload }: Draft
   return {
     kind,
     mark: mark ?? null,
-    name: checkText(name, 'name'),
+    name: parseText(name, 'name'),
     ref: ref ?? null,
-    key: checkText(key, 'key'),
+    key: parseText(key, 'key'),
     value,
     payload: encodeJson(value, `a ${kind} entry`),
     meta: meta === undefined || isEmpty(meta) ? null : encodeJson(meta, 'meta'),
@@ -47,14 +47,14 @@ export function encodeDraft({ kind, mark, name, ref, key, meta, payload }: Draft
  * Checks, without a store, all of a draft that can be checked: kind and payload, sizes, nesting, key and name.
  * @throws TAPE_BAD_ENTRY
  */
-export function checkDraft(draft: Draft): void {
+export function assertDraft(draft: Draft): void {
   for (const normal of normalise(draft)) encodeDraft(normal);
 }
 
 const textMax = 512;
 
 /** Names and keys are hashed as JSON and stored as text: a lone surrogate would not come back as it was. */
-function checkText(text: string | undefined, what: string): string | null {
+function parseText(text: string | undefined, what: string): string | null {
   if (text === undefined) return null;
   if (text.length === 0 || text.length > textMax)
     throw new TapeError('TAPE_BAD_ENTRY', `cannot append: a ${what} must have 1 to ${textMax} characters`);

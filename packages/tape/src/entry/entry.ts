@@ -5,7 +5,7 @@
  */
 import { TapeError } from '../errors.ts';
 import { isObject, type Json, type JsonObject } from './json.ts';
-import { checkAnchorName } from './name.ts';
+import { parseAnchorName } from './name.ts';
 
 /** A value, or the promise of one: a store in this process answers at once, a remote one later. */
 export type Awaitable<T> = T | PromiseLike<T>;
@@ -132,7 +132,7 @@ export const note = (name: string, payload: Json, meta?: Meta): Draft => ({
 export const anchor = (name: string, state: JsonObject = {}): Draft => ({
   kind: 'anchor',
   mark: 'anchor',
-  name: checkAnchorName(name),
+  name: parseAnchorName(name),
   payload: { state },
 });
 
@@ -147,7 +147,7 @@ export const handoff = (
 ): Draft => ({
   kind: 'anchor',
   mark: 'boundary',
-  name: checkAnchorName(name),
+  name: parseAnchorName(name),
   payload: { state },
   ...(keepFrom !== undefined && { ref: keepFrom }),
 });
@@ -193,13 +193,13 @@ export function normalise(draft: Draft): Draft[] {
     if (!isObject(payload) || !isObject(payload.state)) throw bad("an anchor's state must be a JSON object");
     if (typeof payload.state.summary !== 'undefined' && typeof payload.state.summary !== 'string')
       throw bad("an anchor's summary must be a text");
-    checkAnchorName(draft.name ?? '');
+    parseAnchorName(draft.name ?? '');
     return [draft];
   }
   if (draft.mark !== undefined || draft.ref !== undefined)
     throw bad(`an entry of kind ${kind} marks nothing and refers to nothing`);
   if (kind === 'message') return normaliseMessage(draft);
-  if (kind === 'tool-result') return [{ ...draft, payload: checkToolResult(payload) }];
+  if (kind === 'tool-result') return [{ ...draft, payload: parseToolResult(payload) }];
   if (appendable.has(kind) || /^x-[a-z0-9][a-z0-9-]*$/.test(kind)) return [draft];
   throw bad(`an entry of kind ${JSON.stringify(kind)} cannot be appended`);
 }
@@ -211,7 +211,7 @@ function normaliseMessage(draft: Draft): Draft[] {
   const content =
     typeof payload.content === 'string' ? [{ type: 'text', text: payload.content }] : payload.content;
   if (!Array.isArray(content)) throw bad("a message's content must be a text or an array of parts");
-  const parts = content.map(checkPart);
+  const parts = content.map(parsePart);
   switch (role) {
     case 'user':
     case 'assistant':
@@ -222,7 +222,7 @@ function normaliseMessage(draft: Draft): Draft[] {
       if (parts.length === 0) throw bad('a tool message must have a result');
       return parts.map((part, i) => ({
         kind: 'tool-result',
-        payload: checkToolResult(part),
+        payload: parseToolResult(part),
         meta: draft.meta,
         ...(draft.key !== undefined && { key: i === 0 ? draft.key : `${draft.key}#${i + 1}` }),
       }));
@@ -231,23 +231,23 @@ function normaliseMessage(draft: Draft): Draft[] {
   }
 }
 
-function checkPart(part: unknown): Part {
+function parsePart(part: unknown): Part {
   if (!isObject(part) || typeof part.type !== 'string') throw bad('a part must be an object with a type');
   if ((part.type === 'text' || part.type === 'reasoning') && typeof part.text !== 'string')
     throw bad(`a ${part.type} part must have a text`);
-  if (part.type === 'tool-call') checkCallIds(part);
+  if (part.type === 'tool-call') assertCallIds(part);
   if (part.type === 'tool-call' && part.input === undefined) return { ...part, type: 'tool-call', input: {} };
   return part as unknown as Part;
 }
 
-function checkToolResult(payload: unknown): Part {
+function parseToolResult(payload: unknown): Part {
   if (!isObject(payload)) throw bad('a tool result must be an object');
-  checkCallIds(payload);
+  assertCallIds(payload);
   if (payload.output === undefined) throw bad('a tool result must have an output');
   return { ...payload, type: 'tool-result', output: typedOutput(payload.output) };
 }
 
-function checkCallIds(part: Record<string, unknown>): void {
+function assertCallIds(part: Record<string, unknown>): void {
   for (const field of ['toolCallId', 'toolName'])
     if (typeof part[field] !== 'string' || part[field] === '')
       throw bad(`a ${String(part.type ?? 'tool-result')} must have a ${field}`);

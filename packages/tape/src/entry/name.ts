@@ -30,7 +30,7 @@ export function nameFault(name: string, max: number = nameMax): string | undefin
  * Checks a session name that a caller chose. Unsafe names are refused, never rewritten.
  * @throws TAPE_BAD_NAME
  */
-export function checkName(name: string): string {
+export function parseName(name: string): string {
   const fault = nameFault(name) ?? (isUlid(name) ? 'it has the form of a session id' : undefined);
   if (fault !== undefined)
     throw new TapeError('TAPE_BAD_NAME', `cannot use ${quote(name)} as a session name: ${fault}`);
@@ -41,7 +41,7 @@ export function checkName(name: string): string {
  * Checks an anchor name that a caller chose.
  * @throws TAPE_BAD_NAME
  */
-export function checkAnchorName(name: string): string {
+export function parseAnchorName(name: string): string {
   const fault =
     name.length > derivedNameMax
       ? `it has ${name.length} characters, and ${derivedNameMax} is the most`

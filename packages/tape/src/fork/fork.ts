@@ -5,13 +5,13 @@
  */
 import { crashPoint } from '../crash-point.ts';
 import type { Seq } from '../entry/entry.ts';
-import { checkName, childName, derivedNameMax, quote, tapeName } from '../entry/name.ts';
+import { childName, derivedNameMax, parseName, quote, tapeName } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
 import { recordLineage } from '../lineage/outbox.ts';
-import { checkFree, insertTape } from '../session/session.ts';
+import { assertFree, insertTape } from '../session/session.ts';
 import { type Writer, writeEntries } from '../tape/append.ts';
-import { needIdle } from '../tape/lease.ts';
-import { checkStatus, type TapeRow, tapeById, tapeByName, tasks } from '../tape/tape.ts';
+import { assertIdle } from '../tape/lease.ts';
+import { assertStatus, type TapeRow, tapeById, tapeByName, tasks } from '../tape/tape.ts';
 import { firstDrafts, rangeOf, settingsOf } from './marks.ts';
 import { actOf, type ForkRequest, hashRequest } from './request.ts';
 import { type Cut, resolveCut, resolveSince, type Since } from './span.ts';
@@ -112,7 +112,7 @@ export function decideFork(writer: Writer, parent: TapeRow, request: ForkRequest
       'TAPE_BAD_ENTRY',
       `cannot ${actOf(request)}: a key must be well-formed text of 1 to 512 characters`,
     );
-  if (request.done !== undefined) checkStatus('make a child of task', request.done.task, tasks);
+  if (request.done !== undefined) assertStatus('make a child of task', request.done.task, tasks);
   const requestHash = hashRequest(request);
   const spawnKey = request.key;
   // Without a key a child of its own is made each time.
@@ -125,7 +125,7 @@ export function decideFork(writer: Writer, parent: TapeRow, request: ForkRequest
         );
   if (before !== undefined && spawnKey !== undefined)
     return { repeated: repeatFork(writer, parent, before, { spawnKey, requestHash, act: actOf(request) }) };
-  if (request.whenIdle === true) needIdle(db, parent, writer.sources.now());
+  if (request.whenIdle === true) assertIdle(db, parent, writer.sources.now());
   const cut = resolveCut(writer, parent, request);
   return { requestHash, cut, since: resolveSince(writer, parent, request, cut) };
 }
@@ -178,7 +178,7 @@ export function chooseName(
   spawnKey: string,
 ): string {
   if (request.name !== undefined) {
-    checkName(request.name);
+    parseName(request.name);
     if (isTaken(db, parent.realm, request.name))
       throw new TapeError(
         'TAPE_EXISTS',
@@ -187,7 +187,7 @@ export function chooseName(
           data: { session: request.name },
         },
       );
-    checkFree({ db, sources }, parent.realm, request.name);
+    assertFree({ db, sources }, parent.realm, request.name);
     return request.name;
   }
   for (let digits = 8; digits <= 64; digits += 4) {

@@ -5,7 +5,7 @@ import { type Writer, writeEntries } from '../tape/append.ts';
 import { summarizerKind } from '../tape/info.ts';
 import { type Interval, lastMarked, settledAt, visible } from '../tape/interval.ts';
 import { isStart, type Point, resolvePoint } from '../tape/point.ts';
-import { needEntry } from '../tape/read.ts';
+import { getEntry } from '../tape/read.ts';
 import type { TapeRow } from '../tape/tape.ts';
 
 /** The receipt of a rewind. */
@@ -64,7 +64,7 @@ export function unrewindTape(
   { epoch, rewind }: { epoch: number; rewind?: Seq | undefined },
 ): Rewound {
   if (rewind !== undefined) {
-    const { mark, inherited } = needEntry(writer.db, tape, rewind);
+    const { mark, inherited } = getEntry(writer.db, tape, rewind);
     if (mark !== 'rewind' || inherited)
       throw new TapeError(
         'TAPE_BAD_POINT',

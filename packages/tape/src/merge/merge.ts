@@ -119,7 +119,7 @@ export function decideMerge(
   const before = visibleMerge(writer, into, key);
   if (before.receipt !== undefined)
     return { repeated: repeatMerge(writer, { child, into, draft, seq: before.receipt }) };
-  checkMergeable(writer, child, into, draft);
+  assertMergeable(writer, child, into, draft);
   const epoch = writeEpoch(db, into, { lease, now: sources.now() });
   if (into.settled_seq !== into.head_seq)
     throw new TapeError(
@@ -151,7 +151,7 @@ function mergeKey({ child, childHead }: MergePlan): string {
   return `merge:${child.ulid}:${head}`;
 }
 
-function checkMergeable({ db, sources }: Writer, child: TapeRow, into: TapeRow, draft: MergeDraft): void {
+function assertMergeable({ db, sources }: Writer, child: TapeRow, into: TapeRow, draft: MergeDraft): void {
   const act =
     draft.strategy === 'discard' ? `discard '${child.name}'` : `merge '${child.name}' into '${into.name}'`;
   const because = (why: string, data: Record<string, unknown> = {}) => ({

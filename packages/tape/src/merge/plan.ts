@@ -2,7 +2,7 @@ import type { Seq } from '../entry/entry.ts';
 import type { JsonObject } from '../entry/json.ts';
 import { TapeError } from '../errors.ts';
 import type { Db } from '../sqlite/sqlite.ts';
-import { needTape } from '../tape/find.ts';
+import { getTape } from '../tape/find.ts';
 import { hiddenBy, segments } from '../tape/interval.ts';
 import { type Ref, type TapeRow, type Task, tapeById } from '../tape/tape.ts';
 import { type Collected, collectResult } from './collect.ts';
@@ -55,7 +55,7 @@ export interface MergePlan {
 
 /** Reads all that a merge needs, outside its transaction, so that a long child holds no lock. */
 export function planMerge(db: Db, realm: string, draft: MergeDraft): MergePlan {
-  const child = needTape(db, realm, draft.child);
+  const child = getTape(db, realm, draft.child);
   const { into, base } = chooseTarget(db, realm, child, draft.into);
   const to = draft.force === true ? child.settled_seq : child.head_seq;
   const range = rangeOf(db, child, { into, to });
@@ -88,7 +88,7 @@ function chooseTarget(
   child: TapeRow,
   into: Ref | undefined,
 ): { into: TapeRow; base: Seq } {
-  const asked = into === undefined ? undefined : needTape(db, realm, into);
+  const asked = into === undefined ? undefined : getTape(db, realm, into);
   let ancestor = child.parent_id === null ? undefined : tapeById(db, child.parent_id);
   if (ancestor === undefined)
     throw new TapeError('TAPE_CONFLICT', `cannot merge '${child.name}': it was not forked from any session`, {

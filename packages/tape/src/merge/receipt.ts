@@ -5,7 +5,7 @@ import { isObject } from '../entry/json.ts';
 import { TapeError } from '../errors.ts';
 import type { Writer } from '../tape/append.ts';
 import { hiddenBy } from '../tape/interval.ts';
-import { needEntry } from '../tape/read.ts';
+import { getEntry } from '../tape/read.ts';
 import type { TapeRow } from '../tape/tape.ts';
 import type { Conflict, ConflictReport } from './conflicts.ts';
 import { artifactIn } from './drafts.ts';
@@ -95,7 +95,7 @@ export function repeatMerge(
   { db }: Pick<Writer, 'db'>,
   { child, into, draft, seq }: { child: TapeRow; into: TapeRow; draft: MergeDraft; seq: Seq },
 ): Merged {
-  const { payload } = needEntry(db, into, seq);
+  const { payload } = getEntry(db, into, seq);
   if (payload === null) return mergedByLine(db, { child, into, seq });
   const state = isObject(payload) && isObject(payload.state) ? payload.state : {};
   const strategy = String(state.strategy);

@@ -5,7 +5,7 @@ import { tapeName } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
 import { pause } from '../sqlite/lock-wait.ts';
 import type { Db, SqlValue } from '../sqlite/sqlite.ts';
-import { needTape } from '../tape/find.ts';
+import { getTape } from '../tape/find.ts';
 import { segments } from '../tape/interval.ts';
 import { type Ref, type TapeRow, tapeById } from '../tape/tape.ts';
 
@@ -57,7 +57,7 @@ const chunkRows = 500;
 export function searchEntries(db: Db, realm: string, query: SearchQuery): Hit[] {
   const text = query.text.trim();
   if (text === '' || query.limit === 0) return [];
-  const among = query.session === undefined ? undefined : needTape(db, realm, query.session);
+  const among = query.session === undefined ? undefined : getTape(db, realm, query.session);
   const limit = query.limit ?? limitDefault;
   const literal = new RegExp(RegExp.escape(text), 'iu');
   const hits: Hit[] = [];

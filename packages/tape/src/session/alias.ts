@@ -1,5 +1,5 @@
 import { crashPoint } from '../crash-point.ts';
-import { checkName } from '../entry/name.ts';
+import { parseName } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
 import { recordLineage } from '../lineage/outbox.ts';
 import type { Writer } from '../tape/append.ts';
@@ -16,7 +16,7 @@ export function aliasTape(
   realm: string,
   { tape, alias, reason }: { readonly tape: TapeRow; readonly alias: string; readonly reason: string },
 ): void {
-  checkName(alias);
+  parseName(alias);
   const taken = findTape(writer.db, realm, alias);
   if (taken?.id === tape.id) return;
   if (taken !== undefined)

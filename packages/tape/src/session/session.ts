@@ -1,14 +1,14 @@
 import { crashPoint } from '../crash-point.ts';
 import type { Draft } from '../entry/entry.ts';
 import { genesisHash } from '../entry/hash.ts';
-import { checkName, quote } from '../entry/name.ts';
+import { parseName, quote } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
 import { recordLineage } from '../lineage/outbox.ts';
 import { type Writer, writeEntries } from '../tape/append.ts';
 import { findTape } from '../tape/find.ts';
 import { anchorExists } from '../tape/point.ts';
 import {
-  checkStatus,
+  assertStatus,
   type Lifecycle,
   lifecycles,
   type TapeRow,
@@ -118,11 +118,11 @@ export function ensureSession(
   name: string,
   init: SessionInit = {},
 ): { tape: TapeRow; created: boolean } {
-  checkName(name);
+  parseName(name);
   const existing = tapeByName(writer.db, realm, name);
   // An import that was not finished holds no name: what is made now is the next incarnation.
   if (existing !== undefined && existing.lifecycle !== 'staging') return { tape: existing, created: false };
-  checkFree(writer, realm, name);
+  assertFree(writer, realm, name);
   const tape = createRoot(writer, realm, name, init);
   recordLineage(writer, tape, { type: 'session', childHead: tape.head_hash });
   crashPoint('session/lineage');
@@ -130,7 +130,7 @@ export function ensureSession(
 }
 
 /** A new name must not already mean something else: an alias, or a point of an existing session. */
-export function checkFree({ db }: Writer, realm: string, name: string): void {
+export function assertFree({ db }: Writer, realm: string, name: string): void {
   if (db.get('SELECT 1 FROM alias WHERE alias = @name', { name }) !== undefined)
     throw new TapeError('TAPE_EXISTS', `cannot create ${quote(name)}: it is an alias of another session`);
   for (let at = name.lastIndexOf('@'); at > 0; at = name.lastIndexOf('@', at - 1)) {
@@ -179,7 +179,7 @@ interface StateChange {
 }
 
 function setState(writer: Writer, tape: TapeRow, { column, value, type, epoch }: StateChange): TapeRow {
-  checkStatus(`set the ${column} of '${tape.name}' to`, value, column === 'task' ? tasks : lifecycles);
+  assertStatus(`set the ${column} of '${tape.name}' to`, value, column === 'task' ? tasks : lifecycles);
   if (tape[column] === value) return tape;
   // The epoch moves on as with any act without a lease: an owner whose time had run out writes no more.
   writer.db.run(`UPDATE tape SET ${column} = @value, epoch = @epoch, updated_at = @now WHERE id = @id`, {

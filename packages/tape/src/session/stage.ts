@@ -1,11 +1,11 @@
 import { crashPoint } from '../crash-point.ts';
 import type { Draft } from '../entry/entry.ts';
-import { checkName, quote } from '../entry/name.ts';
+import { parseName, quote } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
 import { recordLineage } from '../lineage/outbox.ts';
 import { type Writer, writeEntries } from '../tape/append.ts';
 import { type TapeRow, tapeById, tapeByName } from '../tape/tape.ts';
-import { checkFree, createRoot, type SessionInit } from './session.ts';
+import { assertFree, createRoot, type SessionInit } from './session.ts';
 
 /** What a staged session is made with. */
 export interface StageInit extends SessionInit {
@@ -20,14 +20,14 @@ export interface StageInit extends SessionInit {
  * @throws TAPE_BAD_NAME, TAPE_EXISTS
  */
 export function stageTape(writer: Writer, realm: string, name: string, init: StageInit = {}): TapeRow {
-  checkName(name);
+  parseName(name);
   const existing = tapeByName(writer.db, realm, name);
   if (existing?.lifecycle === 'staging' && isBegunBy(writer, existing, init.keys)) return existing;
   if (existing !== undefined && existing.lifecycle !== 'staging')
     throw new TapeError('TAPE_EXISTS', `cannot import into ${quote(name)}: the session exists`, {
       data: { session: name },
     });
-  checkFree(writer, realm, name);
+  assertFree(writer, realm, name);
   return createRoot(writer, realm, name, { ...init, lifecycle: 'staging' });
 }
 
@@ -41,7 +41,7 @@ function isBegunBy({ db }: Writer, staged: TapeRow, keys: readonly string[] | un
 }
 
 /** A staged session by its ULID. */
-function needStaged({ db }: Writer, id: string): TapeRow {
+function getStaged({ db }: Writer, id: string): TapeRow {
   const row = db.get<{ id: number }>(`SELECT id FROM tape WHERE ulid = @id AND lifecycle = 'staging'`, {
     id,
   });
@@ -57,7 +57,7 @@ export function appendStaged(
   id: string,
   drafts: readonly Draft[],
 ): ReturnType<typeof writeEntries> {
-  return writeEntries(writer, needStaged(writer, id), drafts);
+  return writeEntries(writer, getStaged(writer, id), drafts);
 }
 
 /**
@@ -71,7 +71,7 @@ export function publishTapes(writer: Writer, ids: readonly string[]): TapeRow[] 
       { id },
     );
     if (published !== undefined) return tapeById(writer.db, published.id);
-    const staged = needStaged(writer, id);
+    const staged = getStaged(writer, id);
     if (tapeByName(writer.db, staged.realm, staged.name)?.id !== staged.id)
       throw new TapeError(
         'TAPE_EXISTS',

@@ -63,7 +63,7 @@ export function prepareDirectory(
   }
   const stat = lstatSync(dir);
   if (!stat.isDirectory()) throw cannotOpen(file, `'${dir}' is not a directory`);
-  checkOwner(file, dir, { stat, probe });
+  assertOwner(file, dir, { stat, probe });
   const unsafe = unsafeFileSystems[probe.fileSystem(dir) >>> 0];
   if (unsafe !== undefined && !allowUnsafe)
     throw new TapeError(
@@ -77,7 +77,7 @@ export function prepareDirectory(
   const names = readdirSync(dir);
   const ownName = names.includes(basename(file));
   // What is there under that name must be a file of ours before anything is changed for its sake.
-  if (ownName) checkFile(file, probe);
+  if (ownName) assertFile(file, probe);
   // A directory with the sticky bit, as /tmp, is for others on purpose: closing it would shut them out.
   const shared = (stat.mode & 0o1000) !== 0;
   if (shared || (!ownName && names.some((name) => !isHomeFile(name))))
@@ -123,7 +123,7 @@ export function prepareFile(file: string, probe: Probe): void {
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== 'EEXIST')
       throw cannotOpen(file, (cause as Error).message, cause);
-    checkFile(file, probe);
+    assertFile(file, probe);
   }
 }
 
@@ -131,7 +131,7 @@ export function prepareFile(file: string, probe: Probe): void {
  * An existing file is never opened here: closing a second descriptor would drop SQLite's locks on it. A second name is
  * refused, since a database that is used under two names has two logs; a draft's is not, which nobody uses.
  */
-export function checkFile(file: string, probe: Probe): void {
+export function assertFile(file: string, probe: Probe): void {
   for (const path of [file, `${file}-wal`, `${file}-shm`]) {
     const stat = lstatSync(path, { throwIfNoEntry: false });
     if (stat === undefined) {
@@ -141,7 +141,7 @@ export function checkFile(file: string, probe: Probe): void {
     if (!stat.isFile()) throw cannotOpen(file, `'${path}' is not a regular file`);
     if (stat.nlink > 1 && stat.nlink > 1 + draftNames(path, stat))
       throw cannotOpen(file, `'${path}' has more than one hard link`);
-    checkOwner(file, path, { stat, probe });
+    assertOwner(file, path, { stat, probe });
   }
 }
 
@@ -155,7 +155,7 @@ function draftNames(path: string, { ino, dev }: Stats): number {
   }).length;
 }
 
-function checkOwner(file: string, path: string, { stat, probe }: { stat: Stats; probe: Probe }): void {
+function assertOwner(file: string, path: string, { stat, probe }: { stat: Stats; probe: Probe }): void {
   const uid = probe.uid();
   if (uid !== undefined && probe.ownerOf(stat) !== uid)
     throw new TapeError('TAPE_UNSAFE_PLACE', `cannot open '${file}': '${path}' belongs to another user`, {
@@ -164,7 +164,7 @@ function checkOwner(file: string, path: string, { stat, probe }: { stat: Stats; 
 }
 
 /** @throws TAPE_CANNOT_OPEN for a SQLite that is known to lose data. */
-export function checkSqlite(file: string, version: string): void {
+export function assertSqlite(file: string, version: string): void {
   const [found, least] = [version, sqliteVersionMin].map((text) => text.split('.').map(Number));
   for (let i = 0; i < 3; i += 1) {
     const difference = (found?.[i] ?? 0) - (least?.[i] ?? 0);

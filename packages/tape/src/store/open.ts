@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { TapeError } from '../errors.ts';
 import {
+  assertFile,
+  assertSqlite,
   cannotOpen,
-  checkFile,
-  checkSqlite,
   machineProbe,
   type Probe,
   prepareDirectory,
@@ -51,11 +51,11 @@ function openConnection(path: string, options: OpenOptions, alone: boolean): Db 
   const inMemory = path === ':memory:';
   const probe = { ...machineProbe, ...options.probe };
   if (!inMemory) typed(path, () => preparePlace(path, probe, options));
-  if (!inMemory && !readonly && existsSync(`${path}-wal`)) checkBeforeWriting(path);
+  if (!inMemory && !readonly && existsSync(`${path}-wal`)) assertBeforeWriting(path);
   const db = new Db(path, { readonly: readonly && !alone });
   try {
     if (alone) for (const pragma of ['locking_mode = EXCLUSIVE', 'query_only = ON']) db.pragma(pragma);
-    checkSqlite(path, probe.sqliteVersion(db.get<{ v: string }>('SELECT sqlite_version() AS v')?.v ?? '0'));
+    assertSqlite(path, probe.sqliteVersion(db.get<{ v: string }>('SELECT sqlite_version() AS v')?.v ?? '0'));
     // On one snapshot: another process may be making the tables between two looks.
     const version = db.read(() => versionOf(db, path));
     const synchronous = durability === 'full' ? 2 : 1;
@@ -80,7 +80,7 @@ function openConnection(path: string, options: OpenOptions, alone: boolean): Db 
 }
 
 /** A connection that closes last writes a log that a crash left back into its file: one that cannot write asks first whose it is. */
-function checkBeforeWriting(path: string): void {
+function assertBeforeWriting(path: string): void {
   const db = new Db(path, { readonly: true });
   try {
     db.read(() => versionOf(db, path));
@@ -117,7 +117,7 @@ function preparePlace(
   { readonly, allowUnsafePlace = false, onWarning = process.emitWarning }: OpenOptions,
 ): void {
   if (readonly === true) {
-    checkFile(path, probe);
+    assertFile(path, probe);
     return;
   }
   const warning = prepareDirectory(path, { probe, allowUnsafe: allowUnsafePlace });

@@ -13,7 +13,7 @@ import { collect, type MergeRequest, planMerge } from '../merge/plan.ts';
 import type { Merged } from '../merge/receipt.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { liveRuns, type StreamChunk, savedChunks } from '../tape/chunks.ts';
-import { findTape, needTape } from '../tape/find.ts';
+import { findTape, getTape } from '../tape/find.ts';
 import { infoOf, listTapes, type SessionInfo, type SessionQuery } from '../tape/info.ts';
 import { hiddenBy, visible } from '../tape/interval.ts';
 import { isStart, type Point, resolvePoint } from '../tape/point.ts';
@@ -168,7 +168,7 @@ export class SqliteTapeReader {
   }
 
   protected need(ref: Ref): TapeRow {
-    return needTape(this.db, this.realm, ref);
+    return getTape(this.db, this.realm, ref);
   }
 }
 

@@ -5,7 +5,7 @@ import { encodeDraft } from '../entry/encode.ts';
 import { type Draft, type Meta, normalise, type Seq } from '../entry/entry.ts';
 import { hex } from '../entry/hash.ts';
 import type { Json } from '../entry/json.ts';
-import { checkName } from '../entry/name.ts';
+import { parseName } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
 import { type Forked, forkTape } from '../fork/fork.ts';
 import type { ForkRequest } from '../fork/request.ts';
@@ -98,7 +98,7 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
 
   /** @internal Use `openTapeStore`. */
   constructor(db: unknown, { base = 'tape', journal, readonly = false, ...sources }: StoreOptions) {
-    super(db as Db, checkName(base));
+    super(db as Db, parseName(base));
     this.#writer = { db: this.db, sources: systemSources(sources) };
     this.#journal = journal;
     this.#readonly = readonly;

@@ -35,7 +35,7 @@ function lookUp(db: Db, realm: string, ref: Ref): TapeRow | undefined {
  * The session that a reference means.
  * @throws TAPE_NO_SESSION with the nearest names.
  */
-export function needTape(db: Db, realm: string, ref: Ref): TapeRow {
+export function getTape(db: Db, realm: string, ref: Ref): TapeRow {
   const row = findTape(db, realm, ref);
   if (row !== undefined) return row;
   const near = nearNames(ref, nameCandidates(db, realm, ref));

@@ -2,9 +2,9 @@ import type { Seq } from '../entry/entry.ts';
 import { hex } from '../entry/hash.ts';
 import { tapeName } from '../entry/name.ts';
 import type { Db } from '../sqlite/sqlite.ts';
-import { needTape } from './find.ts';
+import { getTape } from './find.ts';
 import {
-  checkStatus,
+  assertStatus,
   type Delivery,
   type Lifecycle,
   lifecycles,
@@ -126,8 +126,8 @@ export interface SessionQuery {
  * @throws TAPE_NO_SESSION, TAPE_BAD_STATUS
  */
 export function listTapes(db: Db, realm: string, query: SessionQuery = {}): SessionInfo[] {
-  if (query.lifecycle !== undefined) checkStatus('list sessions of lifecycle', query.lifecycle, lifecycles);
-  const idOf = (ref: Ref | null | undefined) => (ref == null ? null : needTape(db, realm, ref).id);
+  if (query.lifecycle !== undefined) assertStatus('list sessions of lifecycle', query.lifecycle, lifecycles);
+  const idOf = (ref: Ref | null | undefined) => (ref == null ? null : getTape(db, realm, ref).id);
   const parent = idOf(query.parent);
   const after = idOf(query.after);
   const rows = db.all<InfoRow>(

@@ -64,7 +64,7 @@ export function acquireLease(
   tape: TapeRow,
   { owner, now, ttlMs = leaseTtlMs }: { owner: Owner; now: number; ttlMs?: number | undefined },
 ): Lease {
-  needIdle(db, tape, now);
+  assertIdle(db, tape, now);
   const epoch = tape.epoch + 1;
   const expiresAt = now + ttlMs;
   db.run('UPDATE tape SET epoch = @epoch WHERE id = @id', { epoch, id: tape.id });
@@ -158,12 +158,12 @@ export function writeEpoch(
     if (tape.epoch !== lease.epoch) throw fenced(tape.name);
     return tape.epoch;
   }
-  needIdle(db, tape, now);
+  assertIdle(db, tape, now);
   return tape.epoch + 1;
 }
 
 /** @throws TAPE_BUSY while somebody is writing a tape. */
-export function needIdle(db: Db, tape: TapeRow, now: number): void {
+export function assertIdle(db: Db, tape: TapeRow, now: number): void {
   const held = liveLease(db, tape.id, now);
   if (held !== undefined) throw busy(tape.name, held);
 }

@@ -17,7 +17,7 @@ export type Point = 'head' | Seq | `@${number}` | (string & {});
 export function resolvePoint(db: Db, tape: TapeRow, point: Point): Seq {
   if (point === 'head' || point === '@head') return tape.head_seq;
   const position = typeof point === 'number' ? point : /^@?(\d{1,15})$/.exec(point)?.[1];
-  if (position !== undefined) return checkSeq(tape, Number(position));
+  if (position !== undefined) return getSeq(tape, Number(position));
   const text = String(point);
   const back = /^(.+)~(\d{1,6})$/.exec(text);
   return resolveAnchor(db, tape, back?.[1] ?? text, Number(back?.[2] ?? 0));
@@ -28,7 +28,7 @@ export function isStart(tape: TapeRow, point: Point): boolean {
   return point === 0 || point === '@0' || point === tape.floor_seq || point === `@${tape.floor_seq}`;
 }
 
-function checkSeq(tape: TapeRow, seq: number): Seq {
+function getSeq(tape: TapeRow, seq: number): Seq {
   if (!Number.isSafeInteger(seq)) throw new TapeError('TAPE_BAD_POINT', `cannot read ${seq} as a position`);
   if (seq <= tape.floor_seq || seq > tape.head_seq) throw noSeq(tape, seq);
   return seq;

@@ -5,7 +5,7 @@ import { encodeJson, type Json } from '../entry/json.ts';
 import { quote } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
 import type { Writer } from './append.ts';
-import { checkActive, type TapeRow } from './tape.ts';
+import { assertActive, type TapeRow } from './tape.ts';
 
 /**
  * What only a run can deal with: an owner that runs nothing leaves it where it is. `input` starts or steers a run,
@@ -56,7 +56,7 @@ export function postItem(
     );
   }
   const act = startsRun[item.body.type];
-  if (act !== undefined) checkActive(tape, act);
+  if (act !== undefined) assertActive(tape, act);
   storeBlobs(db, blobs);
   db.run(
     `INSERT INTO inbox (ulid, tape_id, mode, source, key, body, queued_at)

@@ -132,7 +132,7 @@ export function entryAt(db: Db, tape: TapeRow, seq: Seq): Entry | undefined {
  * One entry of a session.
  * @throws TAPE_NO_SEQ when the session has no such position.
  */
-export function needEntry(db: Db, tape: TapeRow, seq: Seq): Entry {
+export function getEntry(db: Db, tape: TapeRow, seq: Seq): Entry {
   const entry = entryAt(db, tape, seq);
   if (entry === undefined) throw noSeq(tape, seq);
   return entry;

@@ -59,7 +59,7 @@ export interface TapeRow {
  * @param act what is refused, up to the value: `set the task of 'main' to`
  * @throws TAPE_BAD_STATUS
  */
-export function checkStatus(act: string, value: string, allowed: readonly string[]): void {
+export function assertStatus(act: string, value: string, allowed: readonly string[]): void {
   if (allowed.includes(value)) return;
   throw new TapeError(
     'TAPE_BAD_STATUS',
@@ -73,7 +73,7 @@ export function checkStatus(act: string, value: string, allowed: readonly string
  * @param act what is refused: `run`
  * @throws TAPE_ARCHIVED
  */
-export function checkActive({ name, lifecycle }: Pick<TapeRow, 'name' | 'lifecycle'>, act: string): void {
+export function assertActive({ name, lifecycle }: Pick<TapeRow, 'name' | 'lifecycle'>, act: string): void {
   if (lifecycle === 'active') return;
   throw new TapeError('TAPE_ARCHIVED', `cannot ${act} '${name}': it is ${lifecycle}`, {
     data: { session: name, lifecycle },

@@ -34,21 +34,21 @@ export function fitAssistantPart(part: Part, { dialect, own, paired }: PartFit):
   switch (part.type) {
     case 'text':
       if (isBlank(part)) return own && keepsBlank(part, dialect) ? part : undefined;
-      return own ? asMade(part, dialect) : withOptions(part, dialect);
+      return own ? asAuthored(part, dialect) : withOptions(part, dialect);
     case 'reasoning':
-      return own ? asMade(part, dialect) : undefined;
+      return own ? asAuthored(part, dialect) : undefined;
     case 'reasoning-file':
-      return own && dialect.ownFiles ? asMade(part, dialect) : undefined;
+      return own && dialect.ownFiles ? asAuthored(part, dialect) : undefined;
     case 'custom':
-      return own && isOwnKind(part, dialect) ? asMade(part, dialect) : undefined;
+      return own && isOwnKind(part, dialect) ? asAuthored(part, dialect) : undefined;
     case 'file':
     case 'image':
-      return own && dialect.ownFiles ? asMade(fitUserFile(part, dialect), dialect) : quoteMadeFile(part);
+      return own && dialect.ownFiles ? asAuthored(fitUserFile(part, dialect), dialect) : quoteMadeFile(part);
     case 'tool-call':
-      if (own && paired) return asMade(part, dialect);
+      if (own && paired) return asAuthored(part, dialect);
       return quoteText(`${String(part.toolName)} was called by the provider`, part.input);
     case 'tool-result':
-      if (own && paired) return asMade(part, dialect);
+      if (own && paired) return asAuthored(part, dialect);
       return quoteText(`${String(part.toolName)} answered`, part.output);
     default:
       return undefined;
@@ -56,7 +56,7 @@ export function fitAssistantPart(part: Part, { dialect, own, paired }: PartFit):
 }
 
 /** A part as its maker gave it; options that no maker gives are left out, as they would spoil the whole prompt. */
-export function asMade(part: Part, dialect: Dialect): Part {
+export function asAuthored(part: Part, dialect: Dialect): Part {
   const { providerOptions: options } = part;
   const sound = options === undefined || (isObject(options) && Object.values(options).every(isObject));
   return sound ? part : withOptions(part, dialect);

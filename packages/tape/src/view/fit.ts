@@ -1,7 +1,7 @@
 import type { Part } from '../entry/entry.ts';
 import { type Dialect, dialectOf, type Target } from './dialect.ts';
 import { callId, callInput, fitResult, isClientCall, type SeenIds, toolName } from './fit-call.ts';
-import { asMade, fitAssistantPart, fitUserPart, isOwn, optionsFor, withOptions } from './fit-part.ts';
+import { asAuthored, fitAssistantPart, fitUserPart, isOwn, optionsFor, withOptions } from './fit-part.ts';
 import { ProviderRunFinder } from './provider-runs.ts';
 import type { Rendered, StoredMessage } from './render.ts';
 
@@ -156,7 +156,7 @@ export class Fitter {
       calls.push({ onTape, id, name, isLost: lost.has(this.#calls) });
       this.#calls += 1;
       const shown = { ...part, toolCallId: id, toolName: name, input: callInput(part.input) };
-      return own ? asMade(shown, dialect) : withOptions(shown, dialect);
+      return own ? asAuthored(shown, dialect) : withOptions(shown, dialect);
     };
     const content = withoutLooseReasoning(
       message.content.flatMap((part, index) => fitted(part, index) ?? []),

@@ -16,7 +16,10 @@ const gaveUp = new WeakSet<LoopContext>();
  * written. A summary that cannot be had for now is warned of, and the call made all the same (G45).
  * @throws ModelFailure of SESSION_COMPACTION_FAILED when it never can (G46), and of an abort
  */
-export async function keepRoom(context: LoopContext, { entries, view: shown }: Prompt): Promise<boolean> {
+export async function compactIfNeeded(
+  context: LoopContext,
+  { entries, view: shown }: Prompt,
+): Promise<boolean> {
   const { policy, window } = context.compaction;
   if (window === undefined || !policy.enabled) return false;
   const instructions = await context.instruct(entries);
@@ -73,7 +76,7 @@ async function pruneDown(
  * summarise, or no summary could be had: then what the model said is what is wrong.
  * @throws ModelFailure of SESSION_COMPACTION_FAILED when what is to be summarised is too large for that, too, and of an abort
  */
-export async function makeRoom(context: LoopContext, { entries }: Prompt): Promise<boolean> {
+export async function compactAfterOverflow(context: LoopContext, { entries }: Prompt): Promise<boolean> {
   context.enter('compacting');
   try {
     return (await compact(context, entries, { trigger: 'overflow', keep: { turns: 1 } })) !== undefined;

@@ -8,7 +8,7 @@ import type { Input, RunOptions } from './options.ts';
 import type { WorkerParts } from './parts.ts';
 
 /** What a run begins with: a message that was given to it, or what waited in the inbox. */
-export interface Job {
+export interface RunRequest {
   readonly run: string;
   readonly input?: Input | undefined;
   readonly items?: readonly InboxItem[];
@@ -16,7 +16,7 @@ export interface Job {
 }
 
 /** What a run is done with and through. */
-export interface Stage {
+export interface RunScope {
   readonly parts: WorkerParts;
   readonly session: { readonly name: string; readonly id: string };
   /** What the session was forked with. */
@@ -27,13 +27,13 @@ export interface Stage {
   readonly enter: (phase: Phase) => void;
   readonly retrying: (attempt: number, message: string) => void;
   /** Told what the model is told before the messages. */
-  readonly onTold: (instructions: string) => void;
+  readonly onInstructions: (instructions: string) => void;
   /** Stops the run from within: something in the inbox asks for it. */
   readonly abort: (reason: string) => void;
 }
 
 /** The row of the session that is run, as it stands. */
-export async function infoOf({ parts, session }: Pick<Stage, 'parts' | 'session'>): Promise<SessionInfo> {
+export async function infoOf({ parts, session }: Pick<RunScope, 'parts' | 'session'>): Promise<SessionInfo> {
   const info = await parts.store.find(session.id);
   if (info !== undefined) return info;
   throw new SessionError('SESSION_CLOSED', `cannot find '${session.name}': its row is gone`, {

@@ -4,7 +4,7 @@ import { hintFor } from './hint.ts';
 import { UsageError } from './kinds.ts';
 
 /** An error as the command line tells it. */
-export interface Told {
+export interface ErrorReport {
   readonly code: string;
   readonly message: string;
   readonly hint?: string;
@@ -13,7 +13,7 @@ export interface Told {
 }
 
 /** What to say of anything thrown, and with which code to end. */
-export function tell(error: unknown): Told {
+export function describeError(error: unknown): ErrorReport {
   const { code, message, data } = error as { code?: unknown; message?: unknown; data?: unknown };
   const known = typeof code === 'string' && /^(?:TAPE|GRAPH|SESSION|IMPORT|CLI)_/.test(code);
   const facts = (known ? (data ?? {}) : {}) as Readonly<Record<string, unknown>>;
