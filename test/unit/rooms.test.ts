@@ -74,6 +74,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'lease',
     'stream',
     'usage',
+    'fields',
     'errors',
     'crash-point',
   ],

@@ -33,7 +33,7 @@ export interface DeckOptions extends DeckConfig {
   readonly store?: TapeStore;
   /** Who runs children; by default this process. */
   readonly engine?: RunEngine;
-  /** Where keys and base URLs of named models are looked up, `process.env` say. */
+  /** Keys and base URLs of named models (default `process.env`). */
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** The directory that sessions work in, of which `prompt` tells; by default the process's own. */
   readonly cwd?: string;
@@ -59,6 +59,8 @@ export interface Deck extends AsyncDisposable {
   idle(): Promise<void>;
   /** Takes care of delegated children whose process was killed: see `recover`. */
   recover(options?: RecoverOptions): Promise<RecoveryReport>;
+  /** Stops what runs, merges what stopped children did, and closes the store that the deck opened. Again, it does nothing. */
+  close(): Promise<void>;
 }
 
 /**
@@ -66,7 +68,16 @@ export interface Deck extends AsyncDisposable {
  * @throws SESSION_BAD_CONFIG before anything is opened; what `openTapeStore` throws
  */
 export async function openDeck(options: DeckOptions): Promise<Deck> {
-  const { home, store: given, engine, env = {}, cwd, newId = ulid, now = Date.now, ...config } = options;
+  const {
+    home,
+    store: given,
+    engine,
+    env = process.env,
+    cwd,
+    newId = ulid,
+    now = Date.now,
+    ...config
+  } = options;
   parseConfig(config, 'the options of a deck');
   const file = home === undefined ? undefined : join(home, 'session_graph.jsonl');
   const store = given ?? openHome(home, file);
@@ -123,6 +134,19 @@ export async function openDeck(options: DeckOptions): Promise<Deck> {
   await own.work(async ({ id }, signal) => {
     await startedChildren.get(id)?.run(signal);
   });
+  let closed: Promise<void> | undefined;
+  const end = async () => {
+    isClosed = true;
+    closing.abort(new Error('the deck was closed'));
+    const stopped = [...workers.values()].map((worker) => worker.close());
+    await own.stop();
+    await Promise.all(stopped);
+    // What children did whose runs were stopped is merged.
+    await Promise.allSettled(delegations);
+    await active?.close();
+    if (given === undefined) await store[Symbol.asyncDispose]();
+  };
+  const close = () => (closed ??= end());
   return {
     store,
     graph: openDeckGraph(parts.store, file),
@@ -142,17 +166,8 @@ export async function openDeck(options: DeckOptions): Promise<Deck> {
       }
     },
     recover: async (o) => await (await import('../delegation/recover.ts')).recover(parts, o),
-    [Symbol.asyncDispose]: async () => {
-      isClosed = true;
-      closing.abort(new Error('the deck was closed'));
-      const closed = [...workers.values()].map((worker) => worker.close());
-      await own.stop();
-      await Promise.all(closed);
-      // What children did whose runs were stopped is merged.
-      await Promise.allSettled(delegations);
-      await active?.close();
-      if (given === undefined) await store[Symbol.asyncDispose]();
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   };
 }
 

@@ -14,6 +14,7 @@ import { type Delivered, deliver } from './deliver.ts';
 import { depthOf } from './fork-limits.ts';
 import {
   assertModels,
+  assertTasks,
   assertTools,
   type Delegated,
   type DelegateTask,
@@ -97,6 +98,7 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
 
   async #work(): Promise<readonly ChildOutcome[]> {
     const { tasks, options } = this.#asked;
+    assertTasks(this.#parent.name, this.#asked);
     const info = await this.#parent.info();
     assertActive(info, 'delegate from');
     await assertModels(this.#parts, tasks, options);

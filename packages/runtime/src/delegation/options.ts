@@ -1,5 +1,6 @@
 import type { Point } from '@tapedeck/tape';
 import { SessionError } from '../errors.ts';
+import { assertFields, type Fields } from '../fields.ts';
 import type { MergeOptions } from '../merge/merge.ts';
 import type { MergeText } from '../merge/text.ts';
 import { type ModelSpec, resolveModel } from '../model/spec.ts';
@@ -35,6 +36,22 @@ export interface DelegateTask {
   readonly priority?: number;
 }
 
+/** The fields of `DelegateTask`. */
+const taskFields: Fields<DelegateTask> = {
+  task: true,
+  contextSummary: true,
+  name: true,
+  key: true,
+  resume: true,
+  model: true,
+  instructions: true,
+  tools: true,
+  budget: true,
+  treeBudget: true,
+  output: true,
+  priority: true,
+};
+
 export interface DelegateOptions
   extends Pick<RunOptions, 'model' | 'instructions' | 'maxSteps' | 'useTools'>,
     Pick<DelegateTask, 'budget' | 'treeBudget' | 'output'>,
@@ -62,10 +79,51 @@ export interface DelegateOptions
   readonly by?: SpawnedBy & { readonly blocking: boolean };
 }
 
+/** The fields of `DelegateOptions`. */
+const delegateFields: Fields<DelegateOptions> = {
+  model: true,
+  instructions: true,
+  maxSteps: true,
+  useTools: true,
+  budget: true,
+  treeBudget: true,
+  output: true,
+  workspace: true,
+  repository: true,
+  tools: true,
+  since: true,
+  fresh: true,
+  context: true,
+  concurrency: true,
+  order: true,
+  strategy: true,
+  onComplete: true,
+  onConflict: true,
+  at: true,
+  signal: true,
+  by: true,
+};
+
 /** What is delegated, and how. */
 export interface Delegated {
   readonly tasks: readonly DelegateTask[];
   readonly options: DelegateOptions;
+}
+
+/**
+ * Refuses a delegation with an option or a field of a task that does not exist, and a task without text.
+ * @throws SESSION_BAD_INPUT
+ */
+export function assertTasks(parent: string, { tasks, options }: Delegated): void {
+  const act = `delegate from '${parent}'`;
+  assertFields(options, delegateFields, act);
+  for (const task of tasks) {
+    assertFields(task, taskFields, act);
+    if (typeof task.task !== 'string' || task.task.trim() === '')
+      throw new SessionError('SESSION_BAD_INPUT', `cannot ${act}: a task has no text`, {
+        data: { session: parent },
+      });
+  }
 }
 
 /** A model that cannot be used must fail before anything is forked. */

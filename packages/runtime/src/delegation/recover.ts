@@ -1,6 +1,7 @@
 import { note, processOwner, type SessionInfo, type TapeStore } from '@tapedeck/tape';
 import { runPoint } from '../crash-point.ts';
 import { messageOf, SessionError } from '../errors.ts';
+import { assertFields, type Fields } from '../fields.ts';
 import { hold } from '../lease/hold.ts';
 import { childIsBusy } from '../merge/merge.ts';
 import { settleParent } from '../merge/settle-parent.ts';
@@ -28,6 +29,15 @@ export interface RecoverOptions {
   readonly signal?: AbortSignal;
 }
 
+/** The fields of `RecoverOptions`. */
+export const recoverFields: Fields<RecoverOptions> = {
+  session: true,
+  abort: true,
+  model: true,
+  waitMs: true,
+  signal: true,
+};
+
 /** What became of delegated children, by name. */
 export interface RecoveryReport {
   /** Went on from their last recorded step, to an end; parents, too, that a result was to start. */
@@ -53,6 +63,7 @@ type Report = { -readonly [name in keyof RecoveryReport]: RecoveryReport[name][n
  * @throws SESSION_NO_MODEL, before anything is changed, when a child must go on and there is no model
  */
 export async function recover(parts: DelegationParts, options: RecoverOptions = {}): Promise<RecoveryReport> {
+  assertFields(options, recoverFields, 'recover');
   const { store, startedChildren } = parts;
   const scope = await inScope(store, options.session);
   const left = byDepth(scope.filter(({ info }) => isLeft(info)));

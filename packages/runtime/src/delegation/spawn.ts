@@ -7,6 +7,7 @@ import {
 } from '@tapedeck/tape';
 import { runPoint } from '../crash-point.ts';
 import { SessionError } from '../errors.ts';
+import type { Fields } from '../fields.ts';
 import type { ModelSpec } from '../model/spec.ts';
 import { instructionsOf } from '../run/instructions.ts';
 import { modelCarried } from '../terms/carried-model.ts';
@@ -55,6 +56,30 @@ export interface ForkOptions
   /** How its result is merged, whoever does it. */
   readonly strategy?: Terms['strategy'];
 }
+
+/** The fields of `ForkOptions`. */
+export const forkFields: Fields<ForkOptions> = {
+  since: true,
+  cut: true,
+  name: true,
+  key: true,
+  intention: true,
+  kind: true,
+  done: true,
+  deliver: true,
+  context: true,
+  fresh: true,
+  instructions: true,
+  model: true,
+  tools: true,
+  budget: true,
+  treeBudget: true,
+  output: true,
+  strategy: true,
+  onUnmerged: true,
+  workspace: true,
+  repository: true,
+};
 
 /** A child that was forked, and the directory of its worktree, if it has one. */
 export interface SpawnedChild {

@@ -1,4 +1,5 @@
 import type { Forked, JsonObject, Point, SessionInfo, TapeStore } from '@tapedeck/tape';
+import type { Fields } from '../fields.ts';
 import { asBusySession } from '../lease/hold.ts';
 import { carriedModel } from '../terms/carried-model.ts';
 import { originOf } from '../terms/terms.ts';
@@ -20,6 +21,18 @@ export interface BranchOptions {
   /** Facts about it: merged, key by key, with those of its parent (G27). */
   readonly metadata?: JsonObject;
 }
+
+/** The fields of `BranchOptions`. */
+export const branchFields: Fields<BranchOptions> = {
+  name: true,
+  key: true,
+  title: true,
+  ephemeral: true,
+  instructions: true,
+  model: true,
+  tools: true,
+  metadata: true,
+};
 
 /** The facts about a branch that were given with it and with those above it. */
 export async function metadataOf(store: TapeStore, info: SessionInfo): Promise<JsonObject> {

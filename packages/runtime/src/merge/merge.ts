@@ -9,6 +9,7 @@ import {
 } from '@tapedeck/tape';
 import type { Shared } from '../config/shared.ts';
 import { SessionError } from '../errors.ts';
+import type { Fields } from '../fields.ts';
 import { hold } from '../lease/hold.ts';
 import type { SessionFacts } from '../terms/terms.ts';
 import { closeOrphans } from '../tools/orphans.ts';
@@ -21,6 +22,26 @@ export interface MergeOptions extends Omit<MergeRequest, 'strategy' | 'usage' | 
   readonly waitMs?: number;
   readonly signal?: AbortSignal;
 }
+
+/** The fields of `MergeOptions`. */
+export const mergeFields: Fields<MergeOptions> = {
+  into: true,
+  strategy: true,
+  text: true,
+  status: true,
+  reason: true,
+  context: true,
+  onConflict: true,
+  force: true,
+  charsMax: true,
+  notify: true,
+  at: true,
+  written: true,
+  pick: true,
+  model: true,
+  signal: true,
+  waitMs: true,
+};
 
 /** What whoever waits for a merge does meanwhile. */
 export interface Waiting {

@@ -1,4 +1,5 @@
 import type { Meta, Part } from '@tapedeck/tape';
+import type { Fields } from '../fields.ts';
 import type { ModelSpec } from '../model/spec.ts';
 import type { DeckTools } from '../tools/traits.ts';
 /** What a session is told: a text, or the parts of a user message. */
@@ -20,3 +21,15 @@ export interface RunOptions {
   readonly unlessEnded?: boolean;
   readonly signal?: AbortSignal;
 }
+
+/** The fields of `RunOptions`. */
+export const runFields: Fields<RunOptions> = {
+  model: true,
+  tools: true,
+  useTools: true,
+  instructions: true,
+  maxSteps: true,
+  meta: true,
+  unlessEnded: true,
+  signal: true,
+};

@@ -2,7 +2,8 @@ import type { Intention, Json, Merged, Seq, SessionInfo } from '@tapedeck/tape';
 import type { ChildOptions } from '../delegation/parts.ts';
 import type { ForkOptions } from '../delegation/spawn.ts';
 import { messageOf } from '../errors.ts';
-import { type MergeOptions, mergeChild } from '../merge/merge.ts';
+import { assertFields } from '../fields.ts';
+import { type MergeOptions, mergeChild, mergeFields } from '../merge/merge.ts';
 import type { Input, RunOptions } from '../run/options.ts';
 import type { Run } from '../run/run.ts';
 import type { Worker } from '../run/worker.ts';
@@ -54,6 +55,7 @@ export class Child extends Session implements AsyncDisposable {
 
   /** Merges the child into its parent. Again, it gives the same receipt. */
   async finish(options: MergeOptions = {}): Promise<Merged> {
+    assertFields(options, mergeFields, `merge '${this.name}'`);
     const facts = await this.#parts.worker(this).facts();
     this.#merged = await mergeChild(this.#parts, facts, options);
     return this.#merged;

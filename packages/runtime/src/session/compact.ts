@@ -14,6 +14,7 @@ import { outputsToPrune } from '../compaction/prune-outputs.ts';
 import { limitsOf } from '../config/config.ts';
 import type { DelegationParts } from '../delegation/parts.ts';
 import { SessionError } from '../errors.ts';
+import type { Fields } from '../fields.ts';
 import { getActive } from '../lease/get-active.ts';
 import { hold } from '../lease/hold.ts';
 import { type LanguageModel, modelMeta } from '../model/model.ts';
@@ -31,6 +32,15 @@ export interface CompactOptions {
   readonly takeUp?: boolean;
   readonly signal?: AbortSignal;
 }
+
+/** The fields of `CompactOptions`. */
+export const compactFields: Fields<CompactOptions> = {
+  prune: true,
+  focus: true,
+  model: true,
+  takeUp: true,
+  signal: true,
+};
 
 /** What stands in the place of a part of a session now. */
 export interface Compaction extends Omit<Compacted, 'summarizer'> {

@@ -1,4 +1,5 @@
 import type { Meta, Seq } from '@tapedeck/tape';
+import type { Fields } from '../fields.ts';
 import type { RewindMode, RewoundMessage } from '../history/rewind.ts';
 import type { RunOptions } from '../run/options.ts';
 import type { QueueMode, Source } from '../run/queue.ts';
@@ -18,15 +19,38 @@ export interface SendOptions {
   readonly on?: Callbacks;
 }
 
+/** The fields of `SendOptions`. */
+export const sendFields: Fields<SendOptions> = {
+  mode: true,
+  source: true,
+  key: true,
+  model: true,
+  meta: true,
+  takeUp: true,
+  on: true,
+};
+
 export interface SubscribeOptions {
   readonly from?: Seq;
   readonly signal?: AbortSignal;
 }
 
+/** The fields of `SubscribeOptions`. */
+export const subscribeFields: Fields<SubscribeOptions> = {
+  from: true,
+  signal: true,
+};
+
 export interface RespondOptions extends Pick<RunOptions, 'model'> {
   /** False: the answer is only left here, for whoever runs the session. */
   readonly takeUp?: boolean;
 }
+
+/** The fields of `RespondOptions`. */
+export const respondFields: Fields<RespondOptions> = {
+  model: true,
+  takeUp: true,
+};
 
 export interface RewindOptions {
   /** What becomes of the message (default `edit`). */
@@ -36,6 +60,13 @@ export interface RewindOptions {
   /** False: a message that is sent again is only appended, for the next run. */
   readonly takeUp?: boolean;
 }
+
+/** The fields of `RewindOptions`. */
+export const rewindFields: Fields<RewindOptions> = {
+  mode: true,
+  model: true,
+  takeUp: true,
+};
 
 /** The receipt of a rewind, and the run that answers a message that was sent again. */
 export interface SessionRewound extends RewoundMessage {

@@ -21,14 +21,15 @@ import { resolvePolicy } from '../compaction/policy.ts';
 import { viewPolicyOf } from '../config/config.ts';
 import { Delegation } from '../delegation/delegation.ts';
 import type { DelegateOptions, DelegateTask } from '../delegation/options.ts';
-import { type ForkOptions, spawn } from '../delegation/spawn.ts';
+import { type ForkOptions, forkFields, spawn } from '../delegation/spawn.ts';
 import { SessionError, type SessionErrorCode } from '../errors.ts';
-import { type BranchOptions, branchSession, metadataOf } from '../history/branch.ts';
+import { assertFields, fieldFault } from '../fields.ts';
+import { type BranchOptions, branchFields, branchSession, metadataOf } from '../history/branch.ts';
 import { rewindSession, unrewindSession } from '../history/rewind.ts';
 import { type Uncompacted, uncompactSession } from '../history/uncompact.ts';
-import { type MergeOptions, mergeChild, mergeChildren } from '../merge/merge.ts';
+import { type MergeOptions, mergeChild, mergeChildren, mergeFields } from '../merge/merge.ts';
 import { type Instructions, instructionsOf } from '../run/instructions.ts';
-import type { Input, RunOptions } from '../run/options.ts';
+import { type Input, type RunOptions, runFields } from '../run/options.ts';
 import { defaultMode, effectOf } from '../run/queue.ts';
 import type { Run } from '../run/run.ts';
 import type { Worker } from '../run/worker.ts';
@@ -44,15 +45,19 @@ import { answerFault, openBatch } from '../tools/open-batch.ts';
 import { readUsage, type SessionUsage } from '../usage/session-usage.ts';
 import { inputFault } from './check-input.ts';
 import type { Child } from './child.ts';
-import { type Compaction, type CompactOptions, compactSession } from './compact.ts';
-import type {
-  AnchorReceipt,
-  RespondOptions,
-  RewindOptions,
-  SendOptions,
-  Sent,
-  SessionRewound,
-  SubscribeOptions,
+import { type Compaction, type CompactOptions, compactFields, compactSession } from './compact.ts';
+import {
+  type AnchorReceipt,
+  type RespondOptions,
+  type RewindOptions,
+  respondFields,
+  rewindFields,
+  type SendOptions,
+  type Sent,
+  type SessionRewound,
+  type SubscribeOptions,
+  sendFields,
+  subscribeFields,
 } from './options.ts';
 import type { DeckParts } from './parts.ts';
 
@@ -83,7 +88,9 @@ export class Session {
    * is being run, here or elsewhere (`send` queues), and with TAPE_ARCHIVED, SESSION_NO_MODEL, SESSION_NO_KEY or SESSION_BAD_INPUT before anything is written.
    */
   run(input?: Input, options: RunOptions = {}): Run {
-    const fault = inputFault(this.name, { input, maxSteps: options.maxSteps });
+    const fault =
+      fieldFault(options, runFields, `run '${this.name}'`) ??
+      inputFault(this.name, { input, maxSteps: options.maxSteps });
     return this.#worker.start({ run: this.#parts.newId(), input, options }, fault);
   }
 
@@ -93,6 +100,7 @@ export class Session {
    * @throws TAPE_ARCHIVED: nothing is left then
    */
   async send(input: Input, options: SendOptions = {}): Promise<Sent> {
+    assertFields(options, sendFields, `send to '${this.name}'`);
     const { source, key, model, meta, on, takeUp = true } = options;
     const mode = options.mode ?? defaultMode(source, this.#kind);
     const fault = inputFault(this.name, { input, mode });
@@ -122,8 +130,10 @@ export class Session {
   async respond(
     toolCallId: string,
     answer: Decision | { readonly output: Json },
-    { takeUp = true, ...options }: RespondOptions = {},
+    given: RespondOptions = {},
   ): Promise<Sent> {
+    assertFields(given, respondFields, `respond in '${this.name}'`);
+    const { takeUp = true, ...options } = given;
     const refuse = (why: string) =>
       new SessionError('SESSION_NO_CALL', `cannot answer call '${toolCallId}' of '${this.name}': ${why}`, {
         data: { session: this.name, call: toolCallId },
@@ -211,7 +221,9 @@ export class Session {
    * recorded, then the live answer as it is saved (25 ms late), each thing once. Without `from` it is everything that happens in this process
    * from now on, at once, changes of the status too.
    */
-  subscribe({ from, signal }: SubscribeOptions = {}): AsyncIterable<SessionEvent> {
+  subscribe(options: SubscribeOptions = {}): AsyncIterable<SessionEvent> {
+    assertFields(options, subscribeFields, `subscribe to '${this.name}'`);
+    const { from, signal } = options;
     if (from === undefined) return this.#worker.listen(signal);
     const { store } = this.#parts;
     return eventsOf(watchChunks(tail(store, this.id, { from, signal })));
@@ -250,10 +262,9 @@ export class Session {
    * @throws SESSION_BUSY while it is being run, here or elsewhere; TAPE_BAD_POINT when no such message is there; with `resend` also
    *   what makes a run impossible, before anything is written
    */
-  async rewind(
-    to: Point,
-    { mode = 'edit', model, takeUp = true }: RewindOptions = {},
-  ): Promise<SessionRewound> {
+  async rewind(to: Point, given: RewindOptions = {}): Promise<SessionRewound> {
+    assertFields(given, rewindFields, `rewind '${this.name}'`);
+    const { mode = 'edit', model, takeUp = true } = given;
     this.#assertIdle('rewind');
     const options = model === undefined ? {} : { model };
     const isRun = mode === 'resend' && takeUp;
@@ -270,6 +281,7 @@ export class Session {
    * @throws SESSION_BUSY; TAPE_BAD_POINT when nothing was rewound
    */
   async unrewind(options: { readonly rewind?: Point } = {}): Promise<Rewound> {
+    assertFields(options, { rewind: true }, `undo a rewind of '${this.name}'`);
     this.#assertIdle('rewind');
     return await unrewindSession({ store: this.#parts.store }, this.id, options);
   }
@@ -287,6 +299,7 @@ export class Session {
    * @throws SESSION_BUSY while this session is being run, here or elsewhere: nothing is made then; TAPE_BAD_POINT
    */
   async branch(at?: Point, options: BranchOptions = {}): Promise<Session> {
+    assertFields(options, branchFields, `branch '${this.name}'`);
     this.#assertIdle('branch');
     const { store } = this.#parts;
     const place = at === undefined ? options : { ...options, at };
@@ -307,6 +320,7 @@ export class Session {
    * @throws SESSION_BUSY, TAPE_ARCHIVED, SESSION_NO_MODEL, SESSION_COMPACTION_FAILED
    */
   async compact(options: CompactOptions = {}): Promise<Compaction | undefined> {
+    assertFields(options, compactFields, `compact '${this.name}'`);
     const made = await compactSession(this.#parts, this, options);
     if (options.takeUp !== false) await this.#takeUpLeft();
     return made;
@@ -323,6 +337,7 @@ export class Session {
 
   /** Starts a child at a point of this session, by reference; this session's tape is not written. */
   async fork(options: ForkOptions = {}): Promise<Child> {
+    assertFields(options, forkFields, `fork '${this.name}'`);
     const { info, directory } = await spawn(this.#parts, await this.#line(), { options });
     return this.#parts.child(info, { ...options, directory });
   }
@@ -380,9 +395,12 @@ export class Session {
    * Forks a child for each task, runs them, so many at a time, and merges each back. Awaiting it rejects with TAPE_ARCHIVED
    * when the session is archived, since nothing could be merged: no child is forked then.
    */
-  delegate(tasks: DelegateTask | readonly DelegateTask[], options: DelegateOptions = {}): Delegation {
+  delegate(
+    tasks: string | DelegateTask | readonly (string | DelegateTask)[],
+    options: DelegateOptions = {},
+  ): Delegation {
     return new Delegation(this.#parts, this, {
-      tasks: Array.isArray(tasks) ? tasks : [tasks as DelegateTask],
+      tasks: [tasks].flat().map((task) => (typeof task === 'string' ? { task } : task)),
       options,
     });
   }
@@ -392,6 +410,7 @@ export class Session {
    * is done, at the next settled point.
    */
   async merge(child: string | Session, options: MergeOptions = {}): ReturnType<typeof mergeChild> {
+    assertFields(options, mergeFields, `merge into '${this.name}'`);
     const name = typeof child === 'string' ? child : child.name;
     return await mergeChild(this.#parts, await this.#factsOf(name), { ...options, into: this.name });
   }
@@ -401,6 +420,7 @@ export class Session {
     children: readonly (string | Session)[],
     options: MergeOptions = {},
   ): ReturnType<typeof mergeChildren> {
+    assertFields(options, mergeFields, `merge into '${this.name}'`);
     const names = children.map((child) => (typeof child === 'string' ? child : child.name));
     const facts: SessionFacts[] = [];
     for (const name of names) facts.push(await this.#factsOf(name));
@@ -463,6 +483,7 @@ export class Session {
    * also what came from it.
    */
   async usage(options: { readonly tree?: boolean } = {}): Promise<SessionUsage> {
+    assertFields(options, { tree: true }, `add up the usage of '${this.name}'`);
     return await readUsage(this.#parts.store, this, { ...options, beside: true });
   }
 
