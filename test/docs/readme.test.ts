@@ -64,7 +64,7 @@ test('the configuration works as it stands, once it is trusted', async () => {
   p.write('tape.config.mts', codeBlocks(readme, 'ts')[0] ?? '');
   p.write('CHANGELOG.md', '# 2.4.0\n');
   p.write('answers.json', [{ toolCalls: [{ name: 'read_changelog', input: {} }] }, { text: 'It is 2.4.0.' }]);
-  const run = () => p.tape(['run', 'main', 'Which version is next?', '--model', 'script:answers.json']);
+  const run = () => p.process(['run', 'main', 'Which version is next?', '--model', 'script:answers.json']);
   expect(await run()).toMatchObject({ code: 2, stderr: expect.stringContaining(`tape trust ${p.path}`) });
   expect(await p.process(['trust', '.'])).toMatchObject({ code: 0 });
   expect(await run()).toMatchObject({ code: 0, stdout: 'It is 2.4.0.\n' });
