@@ -184,6 +184,19 @@ test('a paragraph that says too little is reported', () => {
   expect(faults(`/** ${about}. May import \`d\` and \`b\`. */`)).toEqual([]);
 });
 
+test('the map in ARCHITECTURE.md has the rooms in this order', () => {
+  const page = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8');
+  const lines = /^```\n(cli[\s\S]*?)^```$/m.exec(page)?.[1]?.trimEnd().split('\n') ?? [];
+  const map: Record<string, string[]> = {};
+  let current: string[] = [];
+  for (const line of lines) {
+    const [name, names] = [line.slice(0, 11).trim(), line.slice(11, 51).trim()];
+    if (name !== '') map[name] = current = [];
+    current.push(...names.split(/ +/));
+  }
+  expect(map).toEqual(rooms);
+});
+
 test('an import that points upward is reported with its file, whichever way it is written', () => {
   const order = ['high', 'low'];
   const upward = (line: string) => upwardImports(importsOf('packages/tape/src/low/a.ts', line), order);
