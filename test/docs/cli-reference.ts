@@ -1,8 +1,7 @@
+import { contract, errorCodes, type Form, type JsonSchema, jsonSchema } from '@tapedeck/cli/contract';
 import { defaultLimits } from '@tapedeck/runtime';
-import { tell } from '../../packages/cli/dist/errors/tell.js';
 import { verbs } from '../../packages/cli/dist/verbs/index.js';
 import { nameOf, type Verb } from '../../packages/cli/dist/verbs/verb.js';
-import { contract, errorCodes, type JsonForm } from './json-contract.ts';
 
 /** An option or positional as a verb declares it to yargs. */
 interface Declared {
@@ -43,11 +42,14 @@ export function cliReference(): string {
       `## ${group}`,
       ...verbs.filter((verb) => verb.group === group).map(section),
     ]),
+    '## Shapes',
+    'Objects that several verbs print. [`tape schema`](#schema) has them under `$defs`.',
+    ...Object.entries(shapes).map(shapeSection),
     '## Errors',
     errorsIntro,
     table(
       ['code', 'exit', 'meaning'],
-      Object.entries(errorCodes).map(([code, what]) => [`\`${code}\``, exitOf(code), what]),
+      Object.entries(errorCodes).map(([code, [exit, what]]) => [`\`${code}\``, String(exit), what]),
     ),
   ].join('\n\n')}\n`;
 }
@@ -76,7 +78,7 @@ function limitRows(): string {
     .join('\n');
 }
 
-const head = `<!-- Generated from packages/cli/src/verbs by test/docs/cli.test.ts. Write it anew with:
+const head = `<!-- Generated from packages/cli/src/verbs and packages/cli/src/contract by test/docs/cli.test.ts. Write it anew with:
      UPDATE_DOCS=1 npx vitest run --project e2e test/docs -->
 
 # The \`tape\` command
@@ -96,7 +98,7 @@ point.
 
 **Output.** What was asked for is on stdout; status, hints and errors are on stderr, and so is what tools print with \`console\`. With \`--json\` stdout has one JSON document
 and nothing else. With \`--jsonl\` the verbs that list entries or sessions print one object a line, and the others the same document,
-but for \`graph\` and \`log --graph\`, which draw. New fields may be added to any object. What could steer a terminal is printed to people as an escape (\`\\u{1b}\`); JSON has it unchanged.
+but for \`graph\` and \`log --graph\`, which draw. A later version may add fields to any object; [\`tape schema\`](#schema) has the fields of this version as JSON Schema, and \`@tapedeck/cli/contract\` has them as zod schemas. What could steer a terminal is printed to people as an escape (\`\\u{1b}\`); JSON has it unchanged.
 
 **Models.** \`run\`, \`send\`, \`approve\`, \`delegate\` and \`recover\` take \`--model\`, else the model that the session's last message named (\`--model\` of an
 earlier \`run\` or \`send\`: a session goes on with it), else \`$TAPE_MODEL\`, else what is [configured](#configuration):
@@ -190,18 +192,19 @@ function section(verb: Verb): string {
   const also = (verb.aliases ?? []).map((alias) => ` Also \`tape ${alias}\`.`).join('');
   const grammar = options.some(({ positional }) => !positional) ? `${verb.command} [options]` : verb.command;
   const told = contract[name];
-  if (told === undefined) throw new Error(`test/docs/json-contract.ts does not tell of '${name}'`);
+  if (told === undefined) throw new Error(`packages/cli/src/contract does not have '${name}'`);
+  const ends = Object.entries(told.exits).map(([code, why]) => `${code}: ${why}`);
   return [
     `### ${name}`,
     `\`\`\`\ntape ${grammar}\n\`\`\``,
     `${verb.summary}.${also}${verb.detail === undefined ? '' : ` ${verb.detail}`}`,
     ...(options.length === 0 ? [] : [table(['argument', 'meaning'], options.map(optionRow))]),
     `\`\`\`sh\n${verb.examples.map(([command, does]) => `# ${does}\n${command}`).join('\n')}\n\`\`\``,
-    ...(told.json.length === 0 ? ['It has no JSON form.'] : told.json.map(jsonForm)),
+    ...(told.json.length === 0
+      ? ['It has no JSON form.']
+      : told.json.map((form, i) => jsonForm(form, schemaOf(name, i)))),
     `\`--quiet\` prints ${told.quiet}.`,
-    ...(told.exits.length === 0
-      ? []
-      : [`Exit codes: ${told.exits.map(([code, why]) => `${code}: ${why}`).join('; ')}.`]),
+    ...(ends.length === 0 ? [] : [`Exit codes: ${ends.join('; ')}.`]),
   ].join('\n\n');
 }
 
@@ -220,22 +223,85 @@ function argumentOf(type: string | undefined): string {
   return type === 'boolean' ? '' : type === 'number' ? 'N' : 'TEXT';
 }
 
-function jsonForm({ when, form, fields }: JsonForm): string {
-  return [
-    `JSON${when === undefined ? '' : ` (${when})`}: ${form}.`,
-    table(
-      ['field', 'type', 'meaning'],
-      fields.map(({ name, type, what, optional }) => [
-        `\`${name}\`${optional === true ? '?' : ''}`,
-        type,
-        what,
-      ]),
-    ),
-  ].join('\n\n');
+const { properties: outputs = {}, $defs = {} } = jsonSchema();
+const { Error: _error, ...shapes } = $defs;
+
+/** The schema of one form of a verb, with the shared shapes as references. */
+function schemaOf(verb: string, form: number): JsonSchema {
+  const output = schemaIn(outputs[verb]);
+  return schemaIn(contract[verb]?.json.length === 1 ? output : output.anyOf?.[form]);
 }
 
-function exitOf(code: string): string {
-  return String(tell(Object.assign(new Error(code), { code })).exit);
+/** A schema inside of a schema; the contract has none that is a mere true or false. */
+function schemaIn(value: JsonSchema | boolean | undefined): JsonSchema {
+  if (typeof value !== 'object') throw new Error('a part of the contract has no schema');
+  return value;
+}
+
+function jsonForm({ when, prints }: Form, schema: JsonSchema): string {
+  const of = Array.isArray(schema.items) ? undefined : schema.items;
+  const object = of === undefined ? schema : schemaIn(of);
+  const shape = object.$ref === undefined ? undefined : typeOf(object);
+  const what =
+    prints === 'lines'
+      ? `one ${shape ?? 'object'} a line`
+      : of === undefined
+        ? `one ${shape ?? 'object'}`
+        : `one array of ${shape ?? 'objects'}`;
+  const intro = `JSON${when === undefined ? '' : ` (${when})`}: ${what}.`;
+  return shape === undefined ? `${intro}\n\n${fieldTable(object)}` : intro;
+}
+
+function shapeSection([name, schema]: [string, JsonSchema]): string {
+  return `### Shape: ${name}\n\n${schema.description}\n\n${fieldTable(schema)}`;
+}
+
+function fieldTable(object: JsonSchema): string {
+  return table(['field', 'type', 'meaning'], fieldRows(object));
+}
+
+/** A row for each field, followed by rows for those fields inside of it that have a description. */
+function fieldRows({ properties = {}, required = [] }: JsonSchema, path = ''): string[][] {
+  return Object.entries(properties).flatMap(([name, value]) => {
+    const field = schemaIn(value);
+    const { schema: inner, suffix } = innerOf(field);
+    const description = field.description ?? schemaIn(field.anyOf?.[0] ?? field).description ?? '';
+    if (description === '') {
+      if (path === '') throw new Error(`the contract does not describe the field '${name}'`);
+      return [];
+    }
+    const optional = required.includes(name) ? '' : '?';
+    return [
+      [`\`${path}${name}\`${optional}`, typeOf(field), description],
+      ...fieldRows(inner, `${path}${name}${suffix}.`),
+    ];
+  });
+}
+
+/** The object in a field that may be null, or a list of objects. */
+function innerOf(field: JsonSchema): { readonly schema: JsonSchema; readonly suffix: string } {
+  const schema = schemaIn(field.anyOf?.[0] ?? field);
+  if (schema.items === undefined || schema.items === false || Array.isArray(schema.items))
+    return { schema, suffix: '' };
+  return { schema: schemaIn(schema.items), suffix: '[]' };
+}
+
+function typeOf(schema: JsonSchema): string {
+  const { $ref, anyOf, type, prefixItems, items, properties, required = [] } = schema;
+  if ($ref !== undefined) {
+    const name = $ref.split('/').at(-1) ?? '';
+    return `[\`${name}\`](#shape-${name.toLowerCase()})`;
+  }
+  if (anyOf !== undefined) return anyOf.map((one) => typeOf(schemaIn(one))).join(' or ');
+  if (schema.const !== undefined) return `\`${String(schema.const)}\``;
+  if (schema.enum !== undefined) return schema.enum.map((value) => `\`${String(value)}\``).join(' | ');
+  if (prefixItems !== undefined) return `[${prefixItems.map((one) => typeOf(schemaIn(one))).join(', ')}]`;
+  if (typeof items === 'object' && !Array.isArray(items)) return `array of ${typeOf(items)}`;
+  if (properties !== undefined) {
+    const names = Object.keys(properties).map((name) => (required.includes(name) ? name : `${name}?`));
+    return `\`{${names.join(', ')}}\``;
+  }
+  return [type ?? 'any'].flat().join(' or ');
 }
 
 function table(header: readonly string[], rows: readonly (readonly string[])[]): string {

@@ -1,12 +1,15 @@
-import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { contract, errorCodes, type Form, jsonSchema } from '@tapedeck/cli/contract';
+import { openTapeStore, processOwner } from '@tapedeck/tape';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, test } from 'vitest';
 import { verbs } from '../../packages/cli/dist/verbs/index.js';
 import { nameOf } from '../../packages/cli/dist/verbs/verb.js';
 import { tapeHere } from '../support/cli.ts';
+import { checkContract } from '../support/contract.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { cliReference } from './cli-reference.ts';
-import { contract, errorCodes, type JsonForm } from './json-contract.ts';
 import { howToUpdate, page, root, updating } from './pages.ts';
 import { tape } from './tape.ts';
 
@@ -61,6 +64,19 @@ const talk = ['One', 'Two']
   )
   .join('');
 
+/** Holds the lease of a session until the block ends, as another process would. */
+function hold(home: string, session: string): Disposable {
+  const store = openTapeStore(join(home, 'tape.db'));
+  const lease = store.acquire(session, processOwner('holder'));
+  return {
+    [Symbol.dispose]: () => {
+      store.drain(lease);
+      store.release(lease);
+      store.close();
+    },
+  };
+}
+
 /** Commands that print every JSON form, in an order in which each finds what it needs. */
 const commands: readonly (readonly [verb: string, form: number, argv: readonly string[], input?: string])[] =
   [
@@ -71,6 +87,8 @@ const commands: readonly (readonly [verb: string, form: number, argv: readonly s
     ['append', 1, ['append', 'main', '--each'], '{"content":"again"}\n'],
     ['anchor', 0, ['anchor', 'main', 'task-start', '--state', '{"goal":"release"}']],
     ['run', 0, ['run', 'main', 'Plan it.', '--model', 'script:answers.json']],
+    ['run', 1, ['run', 'main', '--attach']],
+    ['run', 2, ['run', 'main', '--attach', '--jsonl']],
     ['send', 0, ['send', 'main', 'Write the tests?', '--key', 'k1', '--model', 'script:answers.json']],
     ['send', 1, ['send', 'main', 'Write the tests?', '--key', 'k1']],
     ['status', 0, ['status', 'main']],
@@ -94,6 +112,7 @@ const commands: readonly (readonly [verb: string, form: number, argv: readonly s
         'script:answers.json',
       ],
     ],
+    ['delegate', 1, ['delegate', 'main', '--task', 'Write the tests.', '--dry-run']],
     ['fork', 0, ['fork', 'main@4', '--since', 'task-start', '--as', 'fix', '--next-steps', 'Fix it.']],
     ['fork', 1, ['fork', 'main@4', '--key', 'k', '--dry-run']],
     ['branch', 0, ['branch', 'main@4', '--as', 'aside', '--ephemeral', '--metadata', '{"topic":"release"}']],
@@ -125,6 +144,7 @@ const commands: readonly (readonly [verb: string, form: number, argv: readonly s
     ['show', 2, ['show', 'aside']],
     ['view', 0, ['view', 'main', '--explain']],
     ['view', 1, ['view', 'main', '--instructions']],
+    ['view', 2, ['view', 'main', '--jsonl']],
     ['search', 0, ['search', 'first the tests']],
     ['search', 1, ['search', 'fix it', '--session', 'fix', '--jsonl']],
     ['lineage', 0, ['lineage', 'main']],
@@ -144,54 +164,117 @@ const commands: readonly (readonly [verb: string, form: number, argv: readonly s
     ['trust', 0, ['trust', 'elsewhere', '--revoke']],
     ['trust', 1, ['trust']],
     ['trust', 2, ['trust', '--jsonl']],
+    ['append', 2, ['append', 'old', '--wait', '0'], '{"content":"later"}\n'],
+    ['append', 0, ['append', 'waiting'], asking],
+    ['approve', 1, ['approve', 'waiting', 'c1', '--output', '7']],
+    ['schema', 0, ['schema', 'log']],
     ['raw', 0, ['raw', 'checkpoint']],
   ];
 
-/** The objects that a verb printed, in the form that the contract has for it. */
-function objectsOf(stdout: string, { form }: JsonForm): Record<string, unknown>[] {
-  if (form === 'one object a line')
-    return stdout
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line) as Record<string, unknown>);
-  const document = JSON.parse(stdout) as Record<string, unknown> | Record<string, unknown>[];
-  expect(Array.isArray(document)).toBe(form === 'one array of objects');
-  return Array.isArray(document) ? document : [document];
+/** The documents that a verb printed, or the objects on its lines. */
+function printed(stdout: string, { prints }: Form): unknown[] {
+  if (prints === 'document') return [JSON.parse(stdout)];
+  return stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
 }
 
-/** The fields that an object lacks, and those that the contract does not tell of. */
-function differences(object: Readonly<Record<string, unknown>>, { fields }: JsonForm): string[] {
-  const told = new Set(fields.map(({ name }) => name));
-  return [
-    ...fields
-      .filter(({ name, optional }) => optional !== true && !(name in object))
-      .map(({ name }) => `no ${name}`),
-    ...Object.keys(object)
-      .filter((name) => !told.has(name))
-      .map((name) => `untold ${name}`),
-  ];
-}
+/** The forms that tell of something left in an inbox: exit 6. */
+const leftInInbox: ReadonlySet<string> = new Set(['append 2', 'approve 1']);
+
+/** The forms of all verbs, as `VERB NUMBER`. */
+const allForms = Object.entries(contract).flatMap(([verb, { json }]) =>
+  json.map((_, form) => `${verb} ${form}`),
+);
 
 describe('with --json', () => {
-  test('every verb prints the fields of its contract, and no others', async () => {
+  test('every form of every verb is what its schema says, and what the printed JSON Schema says', async () => {
     using dir = tempDir();
     writeFileSync(dir.file('answers.json'), answers);
     mkdirSync(dir.file('project'));
     writeFileSync(dir.file('project/tape.config.mts'), 'export default {};');
-    for (const [verb, form, argv, input] of commands) {
-      const told = contract[verb]?.json[form];
-      if (told === undefined) throw new Error(`no form ${form} of ${verb}`);
+    const here = { cwd: dir.path, env: { HOME: dir.path } };
+    const schemas = await tapeHere(['schema'], here);
+    const ajv = new Ajv2020().addSchema(JSON.parse(schemas.stdout), 'tape');
+    const seen = new Set<string>();
+    for (const [verb, number, argv, input] of commands) {
+      const form = contract[verb]?.json[number];
+      if (form === undefined) throw new Error(`no form ${number} of ${verb}`);
       const asked = argv.map((word) => word.replace(/^script:/, `script:${dir.path}/`));
+      const isLeft = leftInInbox.has(`${verb} ${number}`);
+      using _held = argv.includes('--wait') ? hold(dir.file('.tape'), 'old') : undefined;
       const { code, stdout, stderr } = await tapeHere(
         argv.includes('--jsonl') ? asked : [...asked, '--json'],
-        { cwd: dir.path, env: { HOME: dir.path }, ...(input !== undefined && { stdin: input }) },
+        { ...here, ...(input !== undefined && { stdin: input }) },
       );
-      expect({ argv, code, stderr: code === 0 ? '' : stderr }).toEqual({ argv, code: 0, stderr: '' });
-      const objects = objectsOf(stdout, told);
-      expect(objects.length, argv.join(' ')).toBeGreaterThan(0);
-      for (const object of objects)
-        expect({ argv, wrong: differences(object, told) }).toEqual({ argv, wrong: [] });
+      const wanted = isLeft ? 6 : 0;
+      expect({ argv, code, stderr: code === wanted ? '' : stderr }).toEqual({
+        argv,
+        code: wanted,
+        stderr: '',
+      });
+      const values = printed(stdout, form);
+      expect(values.flat().length, argv.join(' ')).toBeGreaterThan(0);
+      const part = (contract[verb]?.json.length ?? 0) > 1 ? `/anyOf/${number}` : '';
+      const validate = ajv.getSchema(`tape#/properties/${verb}${part}`);
+      for (const value of values) {
+        form.schema.parse(value);
+        expect({ argv, valid: validate?.(value), why: validate?.errors }).toEqual({
+          argv,
+          valid: true,
+          why: null,
+        });
+      }
+      seen.add(`${verb} ${number}`);
     }
+    expect(allForms.filter((form) => !seen.has(form))).toEqual([]);
+  });
+
+  test('the schema of one verb allows what that verb prints, and nothing else', async () => {
+    using dir = tempDir();
+    const { stdout } = tape(dir.path, ['schema', 'new']);
+    const validate = new Ajv2020().compile(JSON.parse(stdout));
+    const made = JSON.parse(tape(dir.path, ['new', 'main', '--json']).stdout);
+    expect(validate(made)).toBe(true);
+    expect(validate({ ...made, more: 1 })).toBe(false);
+    expect(validate({ ...made, head: '1' })).toBe(false);
+    const { created: _, ...less } = made;
+    expect(validate(less)).toBe(false);
+  });
+
+  test('the schema of a verb that there is not names the nearest, and every verb has one', () => {
+    using dir = tempDir();
+    const { status, stdout, stderr } = tape(dir.path, ['schema', 'lgo', '--json']);
+    expect({ status, stdout, error: JSON.parse(stderr).error }).toEqual({
+      status: 3,
+      stdout: '',
+      error: {
+        code: 'CLI_NOT_FOUND',
+        message: "cannot print the schema of 'lgo': there is no such verb",
+        hint: "did you mean 'log'? All verbs: tape --help",
+        data: { verb: 'lgo', near: ['log'] },
+      },
+    });
+    const all = jsonSchema();
+    expect(Object.keys(all.properties ?? {}).sort()).toEqual(verbs.map(nameOf).sort());
+    for (const verb of verbs.map(nameOf)) {
+      const of = jsonSchema(verb);
+      new Ajv2020().compile(of);
+      // What zod makes up is a shape that has no name in the contract.
+      expect(Object.keys(of.$defs ?? {}).filter((name) => !/^[A-Z]/.test(name))).toEqual([]);
+    }
+    expect(existsSync(dir.file('.tape'))).toBe(false);
+  });
+
+  test('a field that the contract does not have is reported, and so is one that is missing', () => {
+    const check = (json: object) => () =>
+      checkContract(['init', '--json'], { stdout: `${JSON.stringify(json)}\n`, stderr: '', code: 0 });
+    expect(check({ home: '/tapes', created: true })).not.toThrow();
+    expect(check({ home: '/tapes', created: true, more: 1 })).toThrow('Unrecognized key: "more"');
+    expect(check({ home: '/tapes' })).toThrow('created');
+    const failed = { stdout: '', stderr: '{"error":{"code":"TAPE_ODD","message":"","data":{}}}\n', code: 1 };
+    expect(() => checkContract(['init', '--json'], failed)).toThrow('error.code');
   });
 
   test('an error is one line of JSON on stderr, and stdout is empty', () => {

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { compileCache } from '../support/compile-cache.ts';
+import { checkContract } from '../support/contract.ts';
 import { root } from './pages.ts';
 
 const bin = join(root, 'packages/cli/bin/tape.js');
@@ -30,6 +31,7 @@ export function tape(
     input,
     encoding: 'utf8',
   });
+  checkContract(argv, { stdout, stderr, code: status });
   return { status, stdout, stderr };
 }
 

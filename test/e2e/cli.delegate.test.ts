@@ -286,3 +286,32 @@ test('delegate --dry-run: what would be forked, and nothing is', async () => {
   using store = home.open();
   expect(store.sessions({ all: true })).toHaveLength(1);
 });
+
+test.each([
+  ['completed', { text: 'Looked.' }],
+  ['halted', { text: 'Looking.', calls: [{ name: 'nothing', arguments: {} }] }],
+  ['failed', { status: 400, message: 'no such model' }],
+] as const)(
+  'delegate, children and the merge tell the same of a child that is %s',
+  async (status, answer) => {
+    using home = tempHome();
+    home.session('main');
+    await using provider = await startProvider(() => answer);
+    const { env } = provider;
+    const done = await home.tape(
+      ['delegate', 'main', '--task', 'Look', '--budget', 'steps=1', '--json', ...model],
+      { env },
+    );
+    const [told] = json<{ children: readonly { session: string; status: string; text: string }[] }>(
+      done,
+    ).children;
+    const [child] = json<readonly { session: string; text: string }[]>(
+      await home.tape(['children', 'main', '--json']),
+    );
+    expect(told).toMatchObject({ status, text: expect.stringMatching(/./) });
+    expect(child).toMatchObject({ session: told?.session, text: told?.text });
+    expect(linesOf(home, 'main').at(-1)).toContain(`>\n${told?.text}\n</merge-`);
+    const shown = (await home.tape(['children', 'main'])).stdout.trimEnd().split('\t').at(-1) ?? '';
+    expect(told?.text.replace(/\s+/g, ' ')).toMatch(new RegExp(`^${RegExp.escape(shown.replace(/…$/, ''))}`));
+  },
+);

@@ -109,8 +109,9 @@ test('an interruption from another process keeps what was said, and is answered 
   await using running = startOwner(home, provider, 'slow');
   await using deck = await openDeck({ home: home.path, env: provider.env });
   const main = await deck.session('main');
-  while (provider.requests.length === 0) await sleep(5);
-  await sleep(100);
+  using store = home.open();
+  const heard = () => store.liveRuns('main').flatMap((run) => [...store.chunks('main', run)]);
+  while (!JSON.stringify(heard()).includes('thinking')) await sleep(5);
   expect(await main.send('Stop', { mode: 'interrupt' })).toMatchObject({ state: 'interrupted' });
   await running.said('over');
   expect(linesOf(home)).toEqual([

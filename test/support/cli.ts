@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { type Io, main } from '@tapedeck/cli';
 import { isObject, type Json, type JsonObject } from '@tapedeck/tape';
 import { compileCache } from './compile-cache.ts';
+import { checkContract } from './contract.ts';
 import { sized } from './size.ts';
 
 const bin = fileURLToPath(new URL('../../packages/cli/bin/tape.js', import.meta.url));
@@ -82,6 +83,7 @@ export async function tapeHere(
     interrupted: false,
   };
   const code = await main(args, io);
+  checkContract(args, { ...said, code });
   return { ...said, code };
 }
 
@@ -110,7 +112,13 @@ export function startTape(args: readonly string[], options: CliOptions = {}): Ru
   const done = new Promise<CliResult>((resolve, reject) => {
     child.once('error', reject);
     child.once('close', (code, signal) => {
-      resolve({ ...said, code: code ?? 128 + (signal === null ? 0 : constants.signals[signal]) });
+      const ended = { ...said, code: code ?? 128 + (signal === null ? 0 : constants.signals[signal]) };
+      try {
+        checkContract(args, ended);
+        resolve(ended);
+      } catch (fault) {
+        reject(fault);
+      }
     });
   });
   const until = (text: string) =>

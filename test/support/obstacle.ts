@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { CliResult } from './cli.ts';
 import { compileCache } from './compile-cache.ts';
+import { checkContract } from './contract.ts';
 import { mountPoint, unmount, unmountLeft } from './mounts.ts';
 
 /** Something in the way of a command: a disk that is full, or may not be written. */
@@ -120,5 +121,6 @@ export async function tapeUnder(
       said[name] += text;
     });
   const [code] = (await once(child, 'close')) as [number | null];
+  checkContract(args, { ...said, code });
   return { ...said, code: code ?? -1 };
 }

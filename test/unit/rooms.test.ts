@@ -88,6 +88,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'config',
     'output',
     'options',
+    'contract',
     'context',
     'home',
     'input',

@@ -10,6 +10,9 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
       return `read it, and trust it with: tape trust ${shellWord(String(data.dir))}; or go on without it: --no-config`;
     case 'CLI_BAD_CONFIG':
       return configHint(data);
+    case 'CLI_NOT_FOUND':
+      if (data.verb === undefined) return undefined;
+      return `${near === '' ? '' : `did you mean ${near}? `}All verbs: tape --help`;
     case 'TAPE_NO_SESSION':
     case 'GRAPH_NO_SESSION':
       return near === ''

@@ -1,4 +1,5 @@
 import type { SessionInfo } from '@tapedeck/tape';
+import { oneLine } from '../escape.ts';
 import { table } from './table.ts';
 
 /** A session as `--json` gives it: a documented contract. */
@@ -19,8 +20,17 @@ export function sessionJson(info: SessionInfo): Readonly<Record<string, unknown>
   };
 }
 
-/** Sessions as a table: aligned for a person, separated by tabs in a pipe. */
-export function sessionTable(sessions: readonly SessionInfo[], aligned: boolean): string {
+/** Characters of a result that a table shows. */
+const textWidth = 60;
+
+/** Sessions as a table: aligned for a person, separated by tabs in a pipe. `textOf` gives the result of each. */
+export function sessionTable(
+  sessions: readonly SessionInfo[],
+  {
+    aligned,
+    textOf,
+  }: { readonly aligned: boolean; readonly textOf?: ((info: SessionInfo) => string) | undefined },
+): string {
   const rows = sessions.map((s) => [
     s.name,
     s.kind,
@@ -28,6 +38,7 @@ export function sessionTable(sessions: readonly SessionInfo[], aligned: boolean)
     `@${s.head}`,
     s.parent === undefined ? '' : `${s.parent}${s.fromAnchor === undefined ? '' : ` ⚓ ${s.fromAnchor}`}`,
     new Date(s.updatedAt).toISOString().slice(0, 19),
+    ...(textOf === undefined ? [] : [oneLine(textOf(s), textWidth)]),
   ]);
   return table(rows, { aligned });
 }

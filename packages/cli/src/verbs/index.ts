@@ -30,6 +30,7 @@ import { recover } from './recover.ts';
 import { redact } from './redact.ts';
 import { rewind, unrewind } from './rewind.ts';
 import { run } from './run.ts';
+import { schema } from './schema.ts';
 import { search } from './search.ts';
 import { send } from './send.ts';
 import { children, sessions } from './sessions.ts';
@@ -85,5 +86,6 @@ export const verbs: readonly Verb[] = [
   backup,
   redact,
   trust,
+  schema,
   raw,
 ];

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { isSummarizer } from '@tapedeck/tape';
+import { isSummarizer, type SessionInfo } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
 import { sessionJson, sessionTable } from '../output/session.ts';
 import { needSession } from '../session/place.ts';
@@ -34,7 +34,7 @@ export const sessions: Verb = defineVerb({
 export const children: Verb = defineVerb({
   command: 'children <name>',
   group: 'Look',
-  summary: 'List the sessions that were forked from one',
+  summary: 'List the sessions that were forked from one, with their results',
   examples: [
     ['tape children main', 'In the order in which they were forked'],
     ['tape children main --all', 'Also those in which its summaries were written'],
@@ -45,18 +45,28 @@ export const children: Verb = defineVerb({
       .option('all', { type: 'boolean', describe: 'Also those in which summaries were written' }),
   run: async ({ name, all }, context) =>
     await context.reading(async (store) => {
-      const found = store.sessions({ parent: needSession(store, name).id, all: true });
-      return await list(context, all === true ? found : found.filter((child) => !isSummarizer(child)));
+      const found = store
+        .sessions({ parent: needSession(store, name).id, all: true })
+        .filter((child) => all === true || !isSummarizer(child));
+      return await list(context, found, ({ id }) => store.collect(id).text);
     }),
 });
 
-async function list(context: Context, found: Parameters<typeof sessionTable>[0]): Promise<number> {
+/** Prints sessions; `textOf` is called for each that is printed, in forms that have its result. */
+async function list(
+  context: Context,
+  found: readonly SessionInfo[],
+  textOf?: (info: SessionInfo) => string,
+): Promise<number> {
   const { io, options } = context;
-  if (options.jsonl === true)
-    for (const info of found) await io.out(`${JSON.stringify(sessionJson(info))}\n`);
-  else if (options.json === true) await io.out(`${JSON.stringify(found.map(sessionJson))}\n`);
+  const asJson = (info: SessionInfo) => ({
+    ...sessionJson(info),
+    ...(textOf !== undefined && { text: textOf(info) }),
+  });
+  if (options.jsonl === true) for (const info of found) await io.out(`${JSON.stringify(asJson(info))}\n`);
+  else if (options.json === true) await io.out(`${JSON.stringify(found.map(asJson))}\n`);
   else if (options.quiet === true) for (const { name } of found) await io.out(`${name}\n`);
-  else if (found.length > 0) await io.out(`${sessionTable(found, io.isTerminal)}\n`);
+  else if (found.length > 0) await io.out(`${sessionTable(found, { aligned: io.isTerminal, textOf })}\n`);
   else context.status('No sessions');
   return 0;
 }

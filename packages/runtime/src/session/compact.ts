@@ -67,13 +67,13 @@ export async function compactSession(
       `cannot summarise '${session.name}': a focus has at most ${focusMax} characters, and this one ${focus.length}`,
       { data: { session: session.name } },
     );
-  await needActive(parts.store, session.id, 'compact');
   if (isPruning) return await pruneSession(parts, session);
   const { store, config, now, newId } = parts;
   const owner = processOwner(`compact:${newId()}`);
   const held = await hold(store, session.id, { owner, act: 'compact' });
   const worker = parts.worker(session);
   try {
+    await needActive(store, session.id, 'compact');
     const { model, summarizer } = await modelsFor(parts, session, spec);
     worker.showAct(owner.id, { state: 'busy', phase: 'compacting', startedAt: now() });
     const context = {
@@ -111,6 +111,7 @@ async function pruneSession(
 ): Promise<Compaction | undefined> {
   const held = await hold(store, session.id, { owner: processOwner(`prune:${newId()}`), act: 'compact' });
   try {
+    await needActive(store, session.id, 'compact');
     const policy = resolvePolicy(config.compaction);
     const sizes = async () => {
       const entries = await Array.fromAsync(store.viewEntries(session.id));

@@ -1,0 +1,278 @@
+import { z } from 'zod';
+import {
+  busy,
+  type Contracts,
+  count,
+  document,
+  entryName,
+  flag,
+  kind,
+  lines,
+  listed,
+  listOf,
+  mark,
+  names,
+  noPoint,
+  noSession,
+  object,
+  printed,
+  range,
+  repeated,
+  session,
+  shape,
+  text,
+  whole,
+} from './form.ts';
+import { Session } from './session.ts';
+
+const seq = count('position');
+const at = text('time, ISO 8601 in UTC');
+
+const Entry: z.ZodObject = shape('Entry', 'An entry of a tape.', {
+  session: text('session that was read'),
+  tape: text('tape that owns the entry: for an inherited entry the tape of an ancestor'),
+  seq,
+  kind,
+  mark: z
+    .enum(['anchor', 'boundary', 'rewind', 'redaction'])
+    .optional()
+    .describe('what the entry does to the reading of its tape'),
+  name: entryName,
+  ref: count('position that a rewind returns to, or at which a kept tail begins').optional(),
+  payload: z.unknown().describe('content; null once redacted'),
+  meta: z.record(z.string(), z.unknown()).describe('facts about the entry: run, step, model, source'),
+  at,
+  key: text('idempotency key; the keys of callers begin with `u:`').optional(),
+  hash: text('64 hex digits'),
+});
+
+const Hit: z.ZodObject = shape('Hit', 'An entry that a search found.', {
+  session: text('session that wrote the entry'),
+  tape: text('name of its tape'),
+  seq,
+  kind,
+  name: entryName,
+  snippet: text('text around the first match, on one line'),
+  sessions: names('sessions that have the entry, at most a hundred'),
+  at,
+});
+
+const digest = text('SHA-256');
+const manifest = {
+  policy: z.string(),
+  version: whole,
+  target: z.string().optional(),
+  head: whole,
+  in: z.array(range),
+  out: z.array(z.tuple([whole, whole, z.string()])),
+  pruned: whole.optional(),
+  tokens: z.number(),
+  digest,
+};
+
+const message = z.strictObject({
+  role: z.enum(['user', 'assistant', 'tool']).describe('author of the message'),
+  content: z.array(z.looseObject({ type: z.string() })).describe('parts'),
+  providerOptions: z.record(z.string(), z.unknown()).optional().describe('options for the provider'),
+});
+
+const anchored: Contracts[string] = {
+  json: printed({
+    session,
+    seq: count('position of the anchor'),
+    name: text('name of the anchor'),
+  }),
+  quiet: '`SESSION@SEQ`',
+  exits: { 2: 'the name or the state is not valid', ...noSession, ...busy },
+};
+
+const Source: z.ZodObject = shape('Source', 'Where an entry came from.', {
+  session: text('child whose work it is'),
+  state: z.enum(['merged', 'discarded', 'unmerged']).describe('what became of its result'),
+  mark: object('mark of the merge, and the rewind that hides it', {
+    session: z.string(),
+    seq: whole,
+    hidden_by: whole.optional(),
+  }).nullable(),
+  range: range.nullable().describe('positions that the merge covers'),
+  status: text('state of the task, as the merge recorded it').optional(),
+  text: object('entry whose text was merged; null when the text came with the merge, or was erased', {
+    seq: whole,
+    kind: z.string(),
+  }).nullable(),
+  quoted: mark('the merge lies outside the range above, and its message is quoted there').optional(),
+  missing: mark('there is no such session').optional(),
+  again: mark('listed above, with what is below it').optional(),
+  get from(): z.ZodType {
+    return z.array(Source).describe('work of other children in that range');
+  },
+});
+
+const Landing: z.ZodObject = shape('Landing', 'Where an entry was merged.', {
+  session: text('session that took it in'),
+  seq: count('position of the mark'),
+  state: z.enum(['merged', 'discarded']).describe('kind of the mark'),
+  range: range.describe('positions that the merge covers'),
+  hidden_by: count('rewind that hides the merge').optional(),
+  again: mark('listed above, with what is below it').optional(),
+  get into(): z.ZodType {
+    return z.array(Landing).describe('merges that took this one further');
+  },
+});
+
+/** Verbs that write, read and follow entries. */
+export const entryVerbs: Contracts = {
+  append: {
+    json: [
+      ...printed({
+        session,
+        from: count('first position of the batch, repeated entries included'),
+        to: count('last position of the batch'),
+        added: count('number of new entries'),
+        repeated: count('number of entries that existed before'),
+      }),
+      lines(
+        z.strictObject({
+          seq: count('position of the entry'),
+          hash: text('hash of the entry'),
+        }),
+        'with `--each`',
+      ),
+      ...printed({ session, queued: text('id of the inbox item') }, 'exit 6'),
+    ],
+    quiet: 'the last position, or the id of the inbox item',
+    exits: {
+      2: 'a line is not valid; nothing was appended (with `--each`: the lines before it were)',
+      4: 'a key was used before with other content; with `--each` also when another process writes',
+      6: 'another process still writes the session after `--wait`: the lines are in its inbox',
+    },
+  },
+  anchor: anchored,
+  handoff: anchored,
+  log: { json: listed(Entry), quiet: 'the positions, one a line', exits: { ...noPoint } },
+  show: {
+    json: [
+      document(Entry, 'SESSION@POINT'),
+      ...printed(
+        {
+          session: text('session that was read'),
+          seq: count('position of the entry'),
+          size: count('bytes of the whole output'),
+          from: count('first byte of `text`'),
+          to: count('byte after the last of `text`'),
+          text: text('the output, or those bytes of it'),
+        },
+        '`--output`',
+      ),
+      document(
+        Session.extend({
+          tape: text('name of the tape'),
+          base: count('last inherited position; 0 for a root'),
+          floor: count('inherited positions are those after it'),
+          settled: count('greatest position at which no tool call is open'),
+          hash: text('hash of the head'),
+          metadata: z
+            .record(z.string(), z.unknown())
+            .optional()
+            .describe('facts that a branch was given, with those of its parents'),
+        }),
+        'SESSION',
+      ),
+    ],
+    quiet: 'the hash of the entry, or the ULID of the session',
+    exits: { ...noPoint },
+  },
+  view: {
+    json: [
+      ...printed({
+        messages: z
+          .array(message)
+          .describe('messages of the AI SDK; bytes are `{type: "blob", hash, size, as}`'),
+        digest: digest.describe('SHA-256 of the compact JSON of the messages'),
+        tokens: z
+          .number()
+          .describe(
+            'size of the last answer as its provider counted it, plus an estimate of what follows; else an estimate of all: characters divided by four',
+          ),
+        from: count('first position that it covers'),
+        to: count('last position that it covers'),
+        explain: listOf('each entry, with `--explain`', {
+          seq: whole,
+          in: z.boolean(),
+          why: z.string(),
+        }).optional(),
+        manifest: z
+          .strictObject(manifest)
+          .optional()
+          .describe('[what the view consists of](format.md#manifests), with `--explain`'),
+        asked: object('manifest of what the model of an answer was shown, with `--explain` of that answer', {
+          ...manifest,
+          instructions_digest: digest.optional(),
+          tools_digest: digest.optional(),
+          same: flag('the tape gives the same view now'),
+          fault: object('why the view cannot be made again', {
+            code: z.string(),
+            message: z.string(),
+          }).optional(),
+        }).optional(),
+      }),
+      ...printed(
+        {
+          session,
+          instructions: text('system prompt of the model').nullable(),
+          digest: digest
+            .nullable()
+            .describe('SHA-256 of the instructions, as `meta.instructions_digest` of an answer has it'),
+          sources: listOf('parts of the instructions, in order', {
+            section: z.enum(['manifest', 'project', 'skills', 'environment', 'tools']),
+            path: z.string().optional(),
+            chars: whole,
+          }),
+          omitted: listOf('files and folders that were left out', { path: z.string(), why: z.string() }),
+        },
+        'with `--instructions`',
+      ),
+      lines(message),
+    ],
+    quiet: 'the digest',
+    exits: { 2: 'no such policy, or `--instructions` of a point', ...noPoint },
+  },
+  search: {
+    json: listed(Hit),
+    quiet: '`SESSION@SEQ`, one a line',
+    exits: { 3: 'no such session, or no tape home' },
+  },
+  trace: {
+    json: printed({
+      session: text('session that was read'),
+      owner: text('session whose own tape has the entry'),
+      seq,
+      kind,
+      name: entryName,
+      from: z.array(Source).describe('work of children that the entry contains'),
+      into: z.array(Landing).describe('merges that took the entry to other sessions'),
+      inherited_by: names('forks that have the entry without a copy, at most a hundred'),
+      inherited_count: count('number of these forks'),
+    }),
+    quiet: 'the entries that it came from, then the merges, as `SESSION@SEQ`, one a line',
+    exits: { 2: 'no point was named', ...noPoint },
+  },
+  redact: {
+    json: printed({
+      session: text('session that owned the entry'),
+      seq: count('position of the erased entry'),
+      by: count('position of the redaction entry'),
+      repeated,
+      quoted_by: names(
+        'what may still hold the content: merges and forks as `SESSION@SEQ`, lines of the graph file as `session_graph.jsonl:LINE`',
+      ),
+      log_emptied: flag('false: another process was reading, and the write-ahead log still has the content'),
+    }),
+    quiet: '`SESSION@SEQ` of the redaction entry',
+    exits: {
+      2: 'no entry was named, or the entry cannot be redacted',
+      3: 'no such session, anchor or position',
+      4: 'another process writes the owner, or tool calls are open there',
+    },
+  },
+};

@@ -1,0 +1,76 @@
+import { z } from 'zod';
+import { type Contracts, count, document, names, noSession, printed, range, session, text } from './form.ts';
+import { Run } from './run.ts';
+
+const rewound = z.strictObject({
+  session,
+  seq: count('position of the rewind'),
+  to: count('the session reads as if it ended here'),
+  hidden: count('number of entries that are no longer visible'),
+  shown: count('number of entries that are visible again'),
+  snapped_from: count('requested end, when it lay inside a batch of tool calls').optional(),
+  forks: names('live children whose fork point is hidden now'),
+});
+
+const toMessage = rewound.extend({
+  message: count('position of the message that it returned to'),
+  text: text('text of that message'),
+  snapshot_id: text('id that the hook `onMessage` gave for it').optional(),
+  resent: count('position of the message sent again, with `--mode resend`').optional(),
+  warnings: names('failures of hooks; the rewind is done').optional(),
+});
+
+/** Verbs that change what of a session is visible. */
+export const historyVerbs: Contracts = {
+  rewind: {
+    json: [
+      document(toMessage),
+      document(
+        toMessage.extend({ run: Run.describe('run that answers the message') }),
+        'with `--mode resend --model`',
+      ),
+    ],
+    quiet: '`SESSION@SEQ` of the rewind, or the answer',
+    exits: {
+      1: 'the run that it started failed, stopped early, or waits',
+      2: 'no point was named, or no visible message of a user; the model or a configuration cannot be used, or is not trusted',
+      3: 'no such session, anchor or position',
+      4: 'the session runs, or is archived',
+      130: 'interrupted; the answer so far is on the tape',
+    },
+  },
+  unrewind: {
+    json: [document(rewound)],
+    quiet: '`SESSION@SEQ` of the entry that undoes the rewind',
+    exits: { 2: 'nothing was rewound', ...noSession, 4: 'the session runs, or is archived' },
+  },
+  compact: {
+    json: [
+      ...printed({
+        session,
+        seq: count(
+          'position of the summary, or with `--prune` of the event; null when nothing was done',
+        ).nullable(),
+        range: range
+          .nullable()
+          .describe('positions that the summary replaces, or the first and last output left out'),
+        tokens_before: z.number().nullable().describe('estimated size of the view before'),
+        tokens_after: z.number().nullable().describe('estimated size of the view now'),
+        summarizer: text('name of the session that wrote the summary').optional(),
+        missing_sections: names('sections that the summary should have, and lacks').optional(),
+      }),
+      document(
+        rewound.extend({ undone: count('position of the summary or pruning that was undone') }),
+        'with `--undo`',
+      ),
+    ],
+    quiet: '`SESSION@SEQ`, or nothing',
+    exits: {
+      1: 'no summary could be made, or none that is smaller',
+      2: 'no model was given',
+      ...noSession,
+      4: 'another process is writing the session, or it is archived; or with `--undo`: there is nothing to undo, or a message followed it',
+      130: 'interrupted; no summary was written',
+    },
+  },
+};

@@ -1,0 +1,171 @@
+import { z } from 'zod';
+import {
+  type Contracts,
+  count,
+  document,
+  flag,
+  listed,
+  listOf,
+  names,
+  printed,
+  repeated,
+  text,
+  whole,
+} from './form.ts';
+
+const problem = z.strictObject({
+  code: z.string(),
+  session: z.string().nullable(),
+  seq: whole.nullable(),
+  message: z.string(),
+});
+const checked = {
+  sessions: count('number of sessions that were checked'),
+  entries: count('number of entries that were checked'),
+};
+
+const counted = [
+  ...['records', 'messages', 'off_path', 'repaired', 'compactions', 'merged', 'reordered', 'dangling'],
+  ...['skipped', 'glued', 'truncated'],
+];
+
+/** Verbs about a tape home as a whole. */
+export const homeVerbs: Contracts = {
+  init: {
+    json: printed({
+      home: text('directory of the tape home'),
+      created: flag('false when it was a tape home before'),
+    }),
+    quiet: 'the directory',
+    exits: { 1: 'the file cannot be made or opened', 5: 'another kind of file is in its place' },
+  },
+  import: {
+    json: printed({
+      sessions: count('number of imported sessions: 1'),
+      entries: count('number of new entries; 0 when all existed before'),
+      repaired: count('tool calls without a result, answered as interrupted'),
+      derived: count('number of derived edges: 0'),
+      names: names('names of the sessions'),
+      counts: z
+        .strictObject(Object.fromEntries(counted.map((name) => [name, whole])))
+        .describe('numbers of records by what became of them'),
+    }),
+    quiet: 'the name of the session',
+    exits: {
+      1: 'the file cannot be read, is empty, or is no transcript of a known format',
+      2: 'the name is not allowed',
+      3: 'there is no such file',
+      4: 'another session has the name, or the file contradicts an earlier import of it',
+    },
+  },
+  demo: {
+    json: [],
+    quiet: 'what it prints otherwise',
+    exits: { 1: 'a step failed', 4: 'the given home has a session `main`' },
+  },
+  verify: {
+    json: printed({
+      ok: flag('there are no problems'),
+      ...checked,
+      problems: z.array(problem).describe('the codes are in [format.md](format.md#verification)'),
+    }),
+    quiet: '`ok` or `damaged`',
+    exits: { 3: 'no such session, or no tape home', 5: 'there is damage' },
+  },
+  audit: {
+    json: printed({
+      ok: flag('there are no findings'),
+      sessions: count('number of sessions that were examined'),
+      findings: z
+        .array(
+          problem.extend({
+            seq: count('null when no single position shows it').nullable(),
+            next: text('command that continues from there'),
+          }),
+        )
+        .describe('the codes are in [format.md](format.md#audit)'),
+    }),
+    quiet: '`ok` or `incomplete`',
+    exits: {
+      1: 'something is missing',
+      3: 'no such session, or no tape home',
+      5: 'the tapes are damaged: see `tape verify`',
+    },
+  },
+  doctor: {
+    json: printed({
+      ok: flag('no problems are left'),
+      ...checked,
+      problems: z.array(problem).describe('damage, as of `verify`'),
+      findings: listOf('what is left over, or open to other users', {
+        code: z.string(),
+        session: z.string().nullable(),
+        message: z.string(),
+        fixable: z.boolean(),
+      }),
+      fixed: names('what `--fix` repaired'),
+    }),
+    quiet: '`ok` or `damaged`',
+    exits: { 3: 'no tape home', 5: 'damage is left' },
+  },
+  backup: {
+    json: printed({
+      file: text('absolute path of the new file'),
+      sessions: count('number of sessions in it'),
+      entries: count('number of entries in it'),
+    }),
+    quiet: 'the file',
+    exits: {
+      1: 'the file cannot be written',
+      3: 'no tape home',
+      4: 'a file of that name exists',
+      5: 'the copy does not verify',
+    },
+  },
+  trust: {
+    json: [
+      ...printed(
+        {
+          dir: text('real path of the directory'),
+          config: text('name of the configuration file; null when there was nothing to revoke').nullable(),
+          sha256: text('SHA-256 of the file; null like `config`').nullable(),
+          trusted: flag('false after `--revoke`'),
+          repeated,
+        },
+        'with DIR',
+      ),
+      ...listed(
+        z.strictObject({
+          dir: text('real path of the directory'),
+          config: text('name of the configuration file in it'),
+          sha256: text('SHA-256 of the file when it was trusted'),
+          state: z.enum(['trusted', 'changed', 'gone']).describe('state of the file since then'),
+        }),
+        'without DIR',
+      ),
+    ],
+    quiet: 'the directory, or all of them one a line',
+    exits: {
+      2: 'the configuration is not a regular file, or the record of trust cannot be used',
+      3: 'no such directory, or no configuration in it',
+    },
+  },
+  schema: {
+    json: [
+      document(
+        z.looseObject({
+          $schema: z.literal('https://json-schema.org/draft/2020-12/schema').describe('dialect'),
+          title: text('`tape`, or `tape VERB`'),
+          $defs: z.record(z.string(), z.unknown()).describe('shared shapes, and `Error`'),
+        }),
+      ),
+    ],
+    quiet: 'the same',
+    exits: { 3: 'no such verb' },
+  },
+  raw: {
+    json: printed({ checkpoint: flag('the log is empty now') }),
+    quiet: '`done` or `busy`',
+    exits: { 4: 'another process reads or writes' },
+  },
+};

@@ -1,0 +1,196 @@
+import { z } from 'zod';
+import { conflicts, ForkPreview } from './fork.ts';
+import {
+  busy,
+  type Contracts,
+  count,
+  document,
+  dryRun,
+  type Form,
+  flag,
+  lines,
+  listOf,
+  names,
+  noSession,
+  object,
+  parent,
+  printed,
+  session,
+  shape,
+  text,
+} from './form.ts';
+import { task } from './session.ts';
+
+/** Token counts that do not overlap. */
+export const tokens: Readonly<Record<string, z.ZodInt>> = {
+  input: count('input tokens, without those of a cache'),
+  output: count('output tokens, without reasoning'),
+  reasoning: count('tokens of reasoning'),
+  cache_read: count('tokens read from a cache'),
+  cache_write: count('tokens written to a cache'),
+};
+
+const Tokens: z.ZodObject = z
+  .strictObject(tokens)
+  .meta({ id: 'Tokens', description: 'Token counts that do not overlap.' });
+
+const OneRun: z.ZodObject = shape('OneRun', 'A run and how it ended.', {
+  session,
+  run: text('ULID of the run, in the meta of its entries'),
+  text: text('text of the last answer'),
+  finish: z
+    .enum(['stop', 'length', 'halted', 'waiting', 'aborted', 'error'])
+    .describe(
+      'how it ended; `length`: the answer was cut, `halted`: a limit was reached, `waiting`: a call needs an answer',
+    ),
+  steps: count('number of model calls'),
+  usage: Tokens.describe('tokens of its model calls'),
+  from: count('first position of the run'),
+  to: count('last position of the run'),
+  error: object('present when the model failed', { code: z.string(), message: z.string() }).optional(),
+});
+
+export const Run: z.ZodObject = OneRun.extend({
+  other_runs: z.array(OneRun).optional().describe('other runs of the command, for messages that waited'),
+}).meta({ id: 'Run', description: 'The run that a command started, and how it ended.' });
+
+const itemId = text('id of the inbox item');
+
+const sent: readonly Form[] = [
+  document(
+    Run.extend({ id: itemId, state: z.literal('started').describe('the command ran it') }),
+    'when the command runs the session',
+  ),
+  ...printed(
+    {
+      session,
+      id: itemId,
+      state: z
+        .enum(['queued', 'started', 'steered', 'interrupted'])
+        .describe(
+          '`started`: another process took it up, or it was on the tape before; `steered` and `interrupted` by the `--mode` of `send`',
+        ),
+    },
+    'when another process runs it, none does, or the item existed before',
+  ),
+];
+
+/** Verbs that run sessions, or act on runs. */
+export const runVerbs: Contracts = {
+  run: {
+    json: [
+      document(Run),
+      ...printed(
+        {
+          session,
+          text: text('text of the last answer, as far as it came'),
+          finish: z
+            .enum(['stop', 'length', 'halted', 'waiting', 'aborted', 'error', 'interrupted'])
+            .describe('`interrupted`: its process died'),
+          error: object('why the run failed or stopped', { message: z.string() }).optional(),
+        },
+        'with `--attach`',
+      ),
+      lines(
+        z.looseObject({
+          type: text('type of the event; its fields are those of `SessionEvent` in the library'),
+        }),
+        'with `--attach` and `--jsonl`',
+      ),
+    ],
+    quiet: 'the answer, without status on stderr',
+    exits: {
+      1: 'the model failed, the run stopped at `--max-steps`, or a call waits for an answer',
+      2: 'no model, no key for it, or a script or configuration that cannot be used or is not trusted',
+      4: `${busy[4]}, or it is archived`,
+      130: 'interrupted, or aborted by another process; the answer so far is on the tape',
+    },
+  },
+  send: {
+    json: sent,
+    quiet: 'the answer, or the id of the message, without status on stderr',
+    exits: {
+      1: 'the run that it started failed, stopped early, or waits',
+      2: 'the text is empty, or the model cannot be used',
+      4: 'the key was used before, for another message, or the session is archived',
+      6: 'another process runs the session, or there is no model: the message is in the inbox',
+      130: 'interrupted; the message is on the tape or in the inbox',
+    },
+  },
+  approve: {
+    json: sent,
+    quiet: 'the answer, or the id of the inbox item, without status on stderr',
+    exits: {
+      1: 'the run that continued failed or stopped early, or another call waits',
+      2: 'several calls wait and none was named, the answer is of the wrong type, or the model cannot be used',
+      3: 'no such session, or no such call waits',
+      4: 'the session is archived',
+      6: 'another process runs the session, or there is no model: the answer is in the inbox',
+      130: 'interrupted; the answer so far is on the tape',
+    },
+  },
+  delegate: {
+    json: [
+      ...printed({
+        parent,
+        children: listOf('one for each task, in the order of the tasks', {
+          session: z.string(),
+          status: task,
+          merged: z.boolean(),
+          seq: count('position of the merge; null without one').nullable(),
+          conflicts,
+          text: text('its last answer, or its result'),
+          usage: Tokens.nullable().describe('null when nothing ran'),
+          output: z.unknown().optional().describe('result in the form of `--schema`'),
+          error: text('why it failed, or could not be merged').optional(),
+        }),
+      }),
+      ...printed(
+        {
+          parent,
+          children: z.array(ForkPreview).describe('one for each task'),
+          dry_run: dryRun,
+        },
+        'with `--dry-run`',
+      ),
+    ],
+    quiet: 'the names of the children, one a line',
+    exits: {
+      1: 'a child did not complete, or could not be merged',
+      2: 'no model, no key for it, or a script or configuration that cannot be used or is not trusted; nothing was forked',
+      3: 'no such session or anchor',
+      4: 'a child would exceed the limits of the deck or of a budget, and none was forked; or `--resume` names a child that was discarded; or the session, or that child, is archived',
+      130: 'interrupted; the work of the children is merged as aborted',
+    },
+  },
+  abort: {
+    json: printed({
+      session,
+      aborted: flag('a run was stopped; false when nothing ran, or the run has not ended yet'),
+      children: names(
+        'children whose runs were asked to stop, when the session itself did not run',
+      ).optional(),
+    }),
+    quiet: 'the name',
+    exits: { ...noSession, 6: 'the run has not ended after `--wait`' },
+  },
+  recover: {
+    json: printed({
+      resumed: names('children that continued, and ended'),
+      aborted: names('children that `--abort` ended'),
+      merged: names('children that are merged now'),
+      waiting: names('children that wait for the answer to a call'),
+      busy: names('children that another process runs, or whose parent it writes'),
+      failed: listOf('children that could not continue or be merged', {
+        session: z.string(),
+        message: z.string(),
+      }),
+    }),
+    quiet: 'the names of the merged children, one a line',
+    exits: {
+      1: 'some failed',
+      2: 'a child needs a model and none was given, or a configuration cannot be used or is not trusted',
+      6: 'some were left to other processes, or wait for an answer',
+    },
+  },
+};

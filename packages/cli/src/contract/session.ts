@@ -1,0 +1,168 @@
+import { z } from 'zod';
+import {
+  busy,
+  type Contracts,
+  count,
+  flag,
+  listed,
+  listOf,
+  mark,
+  names,
+  noSession,
+  object,
+  parent,
+  printed,
+  range,
+  repeated,
+  session,
+  shape,
+  text,
+  whole,
+} from './form.ts';
+
+const lifecycle = z.enum(['active', 'archived', 'destroyed', 'purged']);
+
+/** State of a task: the work that a session was forked for. */
+export const task: z.ZodType = z.enum(['running', 'completed', 'halted', 'failed', 'aborted', 'orphaned']);
+
+const standing = {
+  lifecycle: lifecycle.describe('lists leave out those that are `archived` or `destroyed`'),
+  task: task.optional().describe('state of the work that it was forked for'),
+  delivery: z.enum(['merged', 'discarded']).optional().describe('what became of its result in the parent'),
+};
+
+const origin = {
+  parent: parent.optional(),
+  from_anchor: text('anchor where the inherited part begins; present with `parent`').nullable().optional(),
+};
+
+export const Session: z.ZodObject = shape('Session', 'A session in a list.', {
+  session,
+  id: text('ULID'),
+  kind: text(
+    '`subagent` for a fork, `summarizer` for the writer of a summary, else `session` or the `--kind` of `new`',
+  ),
+  ...standing,
+  ...origin,
+  merged_at: text('time of the last merge or discard').optional(),
+  title: text('title for people').optional(),
+  ephemeral: mark('lists leave the session out').optional(),
+  head: count('last position'),
+  updated_at: text('time of the last change'),
+});
+
+/** Made anew for each schema: one that refers to itself cannot share the schemas of its fields with another. */
+const nodeFields = () => ({
+  session,
+  id: text('ULID'),
+  kind: text('as in `Session`'),
+  status: text('delivery, else task, else lifecycle'),
+  lifecycle: text('as in `Session`'),
+  task: text('as in `Session`').optional(),
+  delivery: text('as in `Session`').optional(),
+  ...origin,
+  range: range.nullable().optional().describe('inherited positions, both ends included; null for none'),
+  created_at: text('time'),
+  merges: listOf('merges and discards of the session, oldest first', {
+    type: z.enum(['merge', 'discard']),
+    into: z.string().optional(),
+    seq: whole.optional(),
+    range: range.optional(),
+    at: z.string(),
+  }),
+  get children(): z.ZodType {
+    return z.array(Node).describe('forks, in the order in which they were made');
+  },
+});
+
+const Node: z.ZodObject = z
+  .strictObject(nodeFields())
+  .meta({ id: 'Node', description: 'A session in the graph, with all that came from it.' });
+
+const WaitingCall: z.ZodObject = shape('WaitingCall', 'A call that waits.', {
+  call: text('id of the call'),
+  tool: text('name of the tool'),
+  input: z.unknown().describe('input of the call'),
+  for: z
+    .enum(['approval', 'result', 'tool'])
+    .describe('what it needs; `tool`: it is approved, and runs where its tool is offered'),
+});
+
+const waiting = z.array(WaitingCall).describe('calls that wait');
+
+const Status: z.ZodObject = shape('Status', 'What a session does now.', {
+  session,
+  state: z
+    .enum(['idle', 'busy', 'waiting', 'retrying', 'error'])
+    .describe('`waiting` for the answer to a call, `retrying` a model call'),
+  phase: z
+    .enum(['processing', 'streaming', 'compacting', 'completing'])
+    .optional()
+    .describe('present while busy'),
+  run: text('ULID of the run').optional(),
+  started_at: text('time at which the run began').optional(),
+  attempt: count('number of the retry, from 1').optional(),
+  message: text('why the model call is made again').optional(),
+  ...standing,
+  queued: count('messages and answers in the inbox'),
+  waiting,
+  children: listOf('children whose task has not ended', { session: z.string(), waiting }).optional(),
+  owner: object('process that writes the session', {
+    id: z.string(),
+    pid: whole.nullable(),
+    host: z.string().nullable(),
+  }).optional(),
+});
+
+const ChildSession: z.ZodObject = Session.extend({
+  text: text(
+    'what it came to: its result, else its last answer and why it ended early, as a merge gives it; `(no result)` for none',
+  ),
+}).meta({ id: 'ChildSession', description: 'A fork in a list.' });
+
+/** Verbs that list sessions, or change what a session is. */
+export const sessionVerbs: Contracts = {
+  new: {
+    json: printed({
+      session,
+      tape: text('name of its tape'),
+      head: count('last position'),
+      created: flag('false when the session existed before'),
+    }),
+    quiet: 'the name',
+    exits: {
+      2: 'the name is not allowed',
+      4: 'the name is an alias, or reads as a point of an existing session',
+    },
+  },
+  sessions: { json: listed(Session), quiet: 'the names, one a line', exits: {} },
+  children: { json: listed(ChildSession), quiet: 'the names, one a line', exits: { ...noSession } },
+  status: {
+    json: listed(Status),
+    quiet: 'the names, one a line',
+    exits: { 3: 'no such session, or no tape home', 130: '`--watch` was interrupted' },
+  },
+  wait: {
+    json: listed(Status),
+    quiet: 'the names, one a line',
+    exits: { 3: 'no such session, or no tape home', 6: 'a session still runs after `--timeout`' },
+  },
+  lineage: {
+    json: printed({
+      ...nodeFields(),
+      ancestors: names('sessions that it came from, nearest first'),
+    }),
+    quiet: 'the tree, without status on stderr',
+    exits: { 1: 'the graph file cannot be read', 3: 'the graph has no such session' },
+  },
+  graph: {
+    json: listed(Node),
+    quiet: 'the picture, without status on stderr',
+    exits: { 1: 'the graph file cannot be read' },
+  },
+  archive: {
+    json: printed({ session, lifecycle: lifecycle.describe('state now'), repeated }),
+    quiet: 'the name',
+    exits: { ...noSession, ...busy },
+  },
+};

@@ -1,0 +1,123 @@
+import { exit } from '../exit.ts';
+
+/** The exit code of each error, and what it means: a documented contract. */
+export const errorCodes: Readonly<Record<string, readonly [exit: number, meaning: string]>> = {
+  CLI_USAGE: [exit.usage, 'the command line is not valid'],
+  CLI_INTERRUPTED: [exit.interrupted, 'interrupted before it was done; what is on the tape stays'],
+  CLI_NOT_FOUND: [
+    exit.notFound,
+    'there is no such file, tape home or verb; for a verb `data.near` has the nearest names',
+  ],
+  CLI_BAD_CONFIG: [
+    exit.usage,
+    'a configuration, or the record of trust, cannot be used; `data.config` names the file',
+  ],
+  CLI_UNTRUSTED: [
+    exit.usage,
+    'the configuration found is code without trust, or has changed since; `data.dir` names the directory',
+  ],
+  CLI_FAILED: [exit.failed, 'anything else: an error without a code of its own'],
+  TAPE_NO_SESSION: [exit.notFound, 'no session of that name, alias or id; `data.near` has the nearest names'],
+  TAPE_NO_ANCHOR: [
+    exit.notFound,
+    'no such anchor; `data.near` has the nearest names, `data.hidden` the rewind that hides it',
+  ],
+  TAPE_NO_SEQ: [exit.notFound, 'the session has no such position'],
+  TAPE_NO_BLOB: [exit.notFound, 'the bytes of that hash are not there'],
+  TAPE_BAD_NAME: [exit.usage, 'not allowed as a name'],
+  TAPE_BAD_ENTRY: [exit.usage, 'cannot be appended: no such kind, not JSON, too large, nested too deep'],
+  TAPE_BAD_POINT: [
+    exit.usage,
+    'the point is not valid here; of a rewind `data.message` is the message of that turn, `data.hidden` the rewind that hides the point',
+  ],
+  TAPE_BAD_POLICY: [exit.usage, 'the policy of a view contradicts itself, or has a rule without meaning'],
+  TAPE_BAD_STATUS: [
+    exit.usage,
+    'there is no such lifecycle or task (`data.value`); `data.allowed` has those that exist',
+  ],
+  TAPE_EXISTS: [exit.conflict, 'the name is taken'],
+  TAPE_KEY_CONFLICT: [exit.conflict, 'the key was used before, with other content'],
+  TAPE_CONFLICT: [exit.conflict, 'the merge contradicts what is recorded, or both sides wrote the same'],
+  TAPE_ARCHIVED: [
+    exit.conflict,
+    'the parent of a merge (`data.parent`), or the session to run, send to, compact, rewind or delegate from, is archived: nothing is written',
+  ],
+  TAPE_STALE_HEAD: [exit.conflict, 'the session has moved on since it was read'],
+  TAPE_BUSY: [exit.conflict, 'another owner is writing the session; `data.owner` names it'],
+  TAPE_FENCED: [exit.conflict, 'another owner has taken the session over'],
+  TAPE_UNSETTLED: [exit.conflict, 'tool calls have no result yet'],
+  TAPE_LOCKED: [
+    exit.conflict,
+    "another process held the database's write lock for 15 seconds; `data.holders` has the leases",
+  ],
+  TAPE_CLOSED: [exit.failed, 'the store is closed'],
+  TAPE_CANNOT_OPEN: [exit.failed, 'the file cannot be opened or created'],
+  TAPE_UNSAFE_PLACE: [
+    exit.failed,
+    'the home is where locks do not hold, belongs to another user, or is open to others',
+  ],
+  TAPE_SCHEMA_NEWER: [exit.failed, 'a newer version wrote the file'],
+  TAPE_SCHEMA_OLDER: [exit.failed, 'an older version wrote the file, which was opened for reading only'],
+  TAPE_NOT_A_TAPE: [exit.damaged, "the file is another program's database, or holds no tapes"],
+  TAPE_CORRUPT: [exit.damaged, 'SQLite or a stored text is damaged'],
+  TAPE_IO: [exit.failed, 'the disk is full, failing or read-only'],
+  GRAPH_DIVERGED: [exit.damaged, 'the graph file holds a line that the database did not write'],
+  GRAPH_UNREADABLE: [exit.failed, 'the graph file cannot be read'],
+  GRAPH_IO: [exit.failed, 'the graph file cannot be written'],
+  GRAPH_NO_SESSION: [exit.notFound, 'the graph has no such session'],
+  SESSION_BUSY: [exit.conflict, 'another run of the session is under way'],
+  SESSION_NO_MODEL: [exit.usage, 'no model was given, or there is none of that name'],
+  SESSION_NO_KEY: [exit.usage, 'the variable with the key or address is not set; `data.variable` names it'],
+  SESSION_NO_FILE: [exit.usage, 'the script cannot be read'],
+  SESSION_BAD_SCRIPT: [exit.usage, 'the script is not valid'],
+  SESSION_BAD_CONFIG: [exit.usage, 'a configuration is not valid; `data.field` names the field'],
+  SESSION_SCRIPT_ENDED: [exit.failed, 'the script has no answer left for the call'],
+  SESSION_MODEL_FAILED: [exit.failed, 'the model failed'],
+  SESSION_COMPACTION_FAILED: [
+    exit.failed,
+    'the session cannot be summarised: the model gave no summary, none that is smaller, or the session is too large for the summarizer',
+  ],
+  SESSION_MODEL_TOO_SMALL: [
+    exit.conflict,
+    'the session does not fit the new model, even summarised; it keeps the model that it had',
+  ],
+  SESSION_CANNOT_UNDO: [
+    exit.conflict,
+    'there is no summary or pruning to undo, or a message followed it; `data.after` is the first one',
+  ],
+  SESSION_BAD_INPUT: [exit.usage, 'a message is empty, or its mode does not exist'],
+  SESSION_NO_CALL: [exit.notFound, 'no call of that id waits for an answer'],
+  SESSION_LIMIT: [
+    exit.conflict,
+    'the child would exceed the depth, the number of children, or a budget above it',
+  ],
+  SESSION_BAD_RESULT: [exit.failed, 'a result does not have the requested form, or there is none'],
+  SESSION_ENDED: [exit.conflict, 'the task of the session has ended before'],
+  SESSION_CLOSED: [exit.failed, 'the session is gone, or its deck was closed'],
+  SESSION_MERGE_WAITING: [exit.accepted, 'the merge is in the inbox of the parent, and not done yet'],
+  SESSION_NO_GIT: [exit.failed, 'there is no git on this machine, which worktrees need'],
+  SESSION_NO_REPOSITORY: [
+    exit.usage,
+    'the directory is in no git repository that has a working tree and a commit',
+  ],
+  SESSION_NO_WORKSPACE: [
+    exit.notFound,
+    'the child has no worktree, or its worktree was removed with its files',
+  ],
+  SESSION_WORKSPACE_FAILED: [
+    exit.failed,
+    'git or the disk failed at a worktree; the message has the output of git',
+  ],
+  SESSION_PATCH_TOO_LARGE: [
+    exit.failed,
+    'the patch of a worktree is larger than `data.bytesMax` bytes; nothing was recorded',
+  ],
+  SESSION_CANNOT_APPLY: [
+    exit.conflict,
+    'the patch of a worktree does not fit `data.files` of `data.dir`; no file was changed',
+  ],
+  IMPORT_CANNOT_READ: [exit.failed, 'the transcript cannot be read'],
+  IMPORT_EMPTY: [exit.failed, 'the transcript has no records'],
+  IMPORT_BAD_JSON: [exit.failed, 'a line is not JSON; `data.line` and `data.offset` say where'],
+  IMPORT_UNKNOWN_FORMAT: [exit.failed, 'no record is one of a known format'],
+};
