@@ -1,6 +1,7 @@
-import { openTapeStore, user } from '@tapedeck/tape';
+import { type EntryKind, openTapeStore, user } from '@tapedeck/tape';
 import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
+import { tapeHere } from '../support/cli.ts';
 import { hashed, sha256 } from '../support/format-hash.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { codeBlocks, page, tableAfter } from './pages.ts';
@@ -127,4 +128,32 @@ test('the page has every table with its columns, and every trigger', () => {
   }
   expect(tableAfter(format, 'Triggers').map(([name]) => name)).toEqual(named('trigger'));
   db.close();
+});
+
+/** Every kind of entry; one that is missing here does not compile. */
+const kinds: Readonly<Record<Exclude<EntryKind, `x-${string}`>, true>> = {
+  message: true,
+  'tool-result': true,
+  anchor: true,
+  compaction: true,
+  rewind: true,
+  redaction: true,
+  result: true,
+  status: true,
+  event: true,
+  ui: true,
+};
+
+test('the page has every kind of entry, and no other', () => {
+  const told = new Set(tableAfter(format, 'Entry kinds').map(([kind]) => kind));
+  expect([...told].toSorted()).toEqual([...Object.keys(kinds), 'x-…'].toSorted());
+});
+
+test('tape log finds the entries of every kind', async () => {
+  using dir = tempDir();
+  const tape = async (...argv: readonly string[]) =>
+    await tapeHere(argv, { cwd: dir.path, env: { HOME: dir.path } });
+  await tape('new', 'main');
+  for (const kind of [...Object.keys(kinds), 'x-mine'])
+    expect({ kind, ...(await tape('log', 'main', '--kind', kind)) }).toMatchObject({ kind, code: 0 });
 });

@@ -30,9 +30,29 @@ function brokenLinks(path: string): string[] {
   });
 }
 
+const { scripts } = JSON.parse(page('package.json')) as { scripts: Readonly<Record<string, string>> };
+
+/** What follows `pnpm` in the code of a page, in blocks and between backticks. */
+function pnpmCommands(text: string): string[] {
+  const code = Array.from(text.matchAll(/^```[\s\S]*?^```$|`[^`\n]*`/gm), ([found]) => found).join('\n');
+  return Array.from(code.matchAll(/(?<![\w@])pnpm ([a-z][\w:-]*)/g), ([, command = '']) => command);
+}
+
+test('the pages were found', () => {
+  const found = pages();
+  for (const path of ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'AGENTS.md', 'docs/promises.md'])
+    expect(found).toContain(path);
+  expect(pnpmCommands(page('CONTRIBUTING.md'))).toContain('test:full');
+});
+
 describe.each(pages())('%s', (path) => {
   test('has no broken link', () => {
     expect(brokenLinks(path)).toEqual([]);
+  });
+
+  test('names no script that is not in package.json', () => {
+    const known = new Set([...Object.keys(scripts), 'install', 'exec']);
+    expect(pnpmCommands(page(path)).filter((command) => !known.has(command))).toEqual([]);
   });
 
   test('names no path of one machine, and no registry', () => {

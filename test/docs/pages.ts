@@ -18,10 +18,11 @@ export function page(path: string): string {
 
 /** The paths from the root of all pages that a reader may come to. */
 export function pages(): string[] {
+  const atTop = readdirSync(root).filter((name) => name.endsWith('.md'));
   const inDocs = readdirSync(join(root, 'docs'), { recursive: true, withFileTypes: true })
     .filter((file) => file.isFile() && file.name.endsWith('.md'))
     .map((file) => relative(root, join(file.parentPath, file.name)));
-  return ['README.md', 'ARCHITECTURE.md', ...inDocs.sort()];
+  return [...atTop.sort(), ...inDocs.sort()];
 }
 
 /** A code block of a page. */

@@ -16,7 +16,7 @@ export interface Import {
 
 /** Every import and re-export of one source text, including `import type`, `import('…')` and `typeof import('…')`. */
 export function importsOf(file: string, text: string): readonly Import[] {
-  const fixed = [...text.matchAll(/^(?:import|export)\s+(?:([^;'"]*?)\s+from\s+)?'([^']+)'/gms)].map(
+  const fixed = [...text.matchAll(/^(?:import|export)\s+(?:([^;'"`(=]*?)\s+from\s+)?'([^']+)'/gms)].map(
     ([, names = '', from = '']) => ({ file, from, typesOnly: isTypesOnly(names), dynamic: false }),
   );
   const dynamic = [...text.matchAll(/(typeof\s+)?\bimport\(\s*'([^']+)'\s*\)/g)].map(

@@ -2,13 +2,42 @@ import { join } from 'node:path';
 import type { Import } from './imports.ts';
 
 /** Room of a file: the folder right below `src`, or the file's own name where it lies directly in `src`. */
-function roomOf(file: string): string {
+export function roomOf(file: string): string {
   const [first = ''] = file.split('/').slice(3);
   return first.replace(/\.ts$/, '');
 }
 
+/** The paragraph at the top of a source text: its first docstring on one line, or nothing where it begins otherwise. */
+export function paragraphOf(text: string): string {
+  const docstring = /^\/\*\*([\s\S]*?)\*\//.exec(text)?.[1] ?? '';
+  return docstring.replace(/^ \*/gm, ' ').replace(/\s+/g, ' ').trim();
+}
+
+/**
+ * What is wrong with the paragraph of a folder: it is too short, or the sentence that says what is imported leaves something
+ * out. `and what lies below` stands for all that follows the first name in the order.
+ */
+export function paragraphFaults(
+  paragraph: string,
+  { order, imported }: { readonly order: readonly string[]; readonly imported: readonly string[] },
+): string[] {
+  if (paragraph.length < 120) return ['it does not begin with a paragraph'];
+  const sentence = /\b(?:imports|may import|files import)\b(.*?)\.(?= |$)/i.exec(paragraph)?.[1];
+  if (sentence === undefined) return ['its paragraph does not say what it imports'];
+  const named = Array.from(sentence.matchAll(/`([^`]+)`/g), ([, name = '']) => name);
+  const highest = Math.min(...named.map((name) => order.indexOf(name)));
+  const isSaid = (name: string) =>
+    named.includes(name) || (/\bbelow\b/.test(sentence) && order.indexOf(name) > highest);
+  return [
+    ...named.filter((name) => !order.includes(name)).map((name) => `there is no ${name}`),
+    ...imported.filter((name) => !isSaid(name)).map((name) => `it imports ${name}, which it does not say`),
+  ];
+}
+
 /** The relative imports, each with the file that it reaches. */
-function arrows(imports: readonly Import[]): readonly { readonly file: string; readonly to: string }[] {
+export function arrows(
+  imports: readonly Import[],
+): readonly { readonly file: string; readonly to: string }[] {
   return imports
     .filter(({ from }) => from.startsWith('.'))
     .map(({ file, from }) => ({ file, to: join(file, '..', from) }));

@@ -1,6 +1,8 @@
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
-import { importsOf, sourceImports } from '../support/imports.ts';
-import { circles, upwardImports } from '../support/rooms.ts';
+import { importsOf, root, sourceImports } from '../support/imports.ts';
+import { arrows, circles, paragraphFaults, paragraphOf, roomOf, upwardImports } from '../support/rooms.ts';
 
 /**
  * The rooms of each package, highest first: the folders of `src` and the files that lie beside them. A room imports
@@ -113,6 +115,88 @@ test.each(Object.keys(rooms))('rooms import downward: %s', (name) => {
 
 test.each(Object.keys(rooms))('no files import each other in a circle: %s', (name) => {
   expect(circles(ofPackage(name)).filter((circle) => circle.join() !== allowed.join())).toEqual([]);
+});
+
+const packages = ['cli', 'runtime', 'graph', 'tape'].map((name) => `@tapedeck/${name}`);
+
+/** The top files of folders that have none of the folder's name and no index. */
+const topFiles: Readonly<Record<string, string>> = {
+  'packages/cli/src': 'main.ts',
+  'packages/cli/src/config': 'deck.ts',
+  'packages/cli/src/errors': 'kinds.ts',
+  'packages/cli/src/output': 'status.ts',
+  'packages/cli/src/session': 'sent.ts',
+  'packages/runtime/src/history': 'rewind.ts',
+  'packages/runtime/src/lease': 'hold.ts',
+  'packages/runtime/src/prompt': 'system-prompt.ts',
+  'packages/runtime/src/stream': 'chunks.ts',
+  'packages/runtime/src/tools': 'execute.ts',
+};
+
+function topFileOf(folder: string): string {
+  const names = [topFiles[folder], `${basename(folder)}.ts`, 'index.ts'];
+  const found = names.find((name) => name !== undefined && existsSync(join(root, folder, name)));
+  return found === undefined ? '' : join(folder, found);
+}
+
+/** What a folder imports: of a package, other packages; of a room, other rooms. Each with the order in which they stand. */
+function importsOfFolder(folder: string): { order: readonly string[]; imported: readonly string[] } {
+  const inside = imports.filter(({ file }) => file.startsWith(`${folder}/`));
+  if (folder.endsWith('/src')) {
+    const found = inside.map(({ from }) => from.split('/').slice(0, 2).join('/'));
+    return { order: packages, imported: packages.filter((name) => found.includes(name)) };
+  }
+  const order = rooms[folder.split('/')[1] ?? ''] ?? [];
+  const found = arrows(inside).map(({ to }) => roomOf(to));
+  return { order, imported: order.filter((room) => found.includes(room) && room !== basename(folder)) };
+}
+
+const folders = Map.groupBy(globSync('packages/*/src/**/*.ts', { cwd: root }), dirname);
+const large = [...folders].filter(([, files]) => files.length > 3).map(([folder]) => folder);
+
+test('the folders were found', () => {
+  expect(large.length).toBeGreaterThan(30);
+  expect(Object.keys(topFiles).filter((folder) => !folders.has(folder))).toEqual([]);
+});
+
+test.each(large)('a paragraph at the top says what it is for and what it imports: %s', (folder) => {
+  const top = topFileOf(folder);
+  expect(top, 'no file has the name of the folder, and none is named in topFiles').not.toBe('');
+  const paragraph = paragraphOf(readFileSync(join(root, top), 'utf8'));
+  expect({ top, faults: paragraphFaults(paragraph, importsOfFolder(folder)) }).toEqual({ top, faults: [] });
+});
+
+test('a paragraph that says too little is reported', () => {
+  const about = 'What the room is for, '.repeat(10);
+  const faults = (text: string) =>
+    paragraphFaults(paragraphOf(text), { order: ['a', 'b', 'c', 'd'], imported: ['b', 'd'] });
+  expect(faults('import { a } from "./a.ts";\n/** A room. */')).toEqual([
+    'it does not begin with a paragraph',
+  ]);
+  expect(faults('/** A room. Imports `b` and `d`. */')).toEqual(['it does not begin with a paragraph']);
+  expect(faults(`/** ${about}. */`)).toEqual(['its paragraph does not say what it imports']);
+  expect(faults(`/**\n * ${about}. Imports\n * \`b\`. It knows no \`d\`.\n */`)).toEqual([
+    'it imports d, which it does not say',
+  ]);
+  expect(faults(`/** ${about}. Imports \`c\` and what lies below. */`)).toEqual([
+    'it imports b, which it does not say',
+  ]);
+  expect(faults(`/** ${about}. Imports \`b\`, \`x.ts\` and \`d\`. */`)).toEqual(['there is no x.ts']);
+  expect(faults(`/** ${about}. Imports \`b\` and what lies below. */`)).toEqual([]);
+  expect(faults(`/** ${about}. May import \`d\` and \`b\`. */`)).toEqual([]);
+});
+
+test('the map in ARCHITECTURE.md has the rooms in this order', () => {
+  const page = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8');
+  const lines = /^```\n(cli[\s\S]*?)^```$/m.exec(page)?.[1]?.trimEnd().split('\n') ?? [];
+  const map: Record<string, string[]> = {};
+  let current: string[] = [];
+  for (const line of lines) {
+    const [name, names] = [line.slice(0, 11).trim(), line.slice(11, 51).trim()];
+    if (name !== '') map[name] = current = [];
+    current.push(...names.split(/ +/));
+  }
+  expect(map).toEqual(rooms);
 });
 
 test('an import that points upward is reported with its file, whichever way it is written', () => {

@@ -1,3 +1,8 @@
+/**
+ * What programs import from `@tapedeck/runtime`: `openDeck`, the sessions that it gives, and their types. What needs no
+ * AI SDK has an entry point of its own in `package.json` (`/status`, `/audit`, `/import` and so on). The package
+ * imports `@tapedeck/graph` and `@tapedeck/tape`.
+ */
 export type {
   CompactionPolicy,
   CompactionPreset,

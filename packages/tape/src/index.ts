@@ -1,3 +1,8 @@
+/**
+ * What programs import from `@tapedeck/tape`: the store, the constructors of drafts, views, and the pure rules that the
+ * other packages share. The package has one entry point more for each of `conformance`, `errors` and `crash-point`. It
+ * imports no other package.
+ */
 export type { Finding } from './check/doctor.ts';
 export type { Problem } from './check/verify.ts';
 export type { Sources } from './clock.ts';

@@ -1,3 +1,9 @@
+/**
+ * What a command that failed says. `kinds.ts` has the errors of the command line itself, `codes.ts` every code with its
+ * exit code and meaning, `tell.ts` finds message, code and exit code of any error, `hint.ts` the command to try next.
+ * Imports `escape` and `exit`.
+ */
+
 /** The command line was used wrongly: exit 2. */
 export class UsageError extends Error {
   readonly code = 'CLI_USAGE';

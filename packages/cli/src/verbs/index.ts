@@ -1,6 +1,7 @@
 /**
- * The verbs, one file for each or for a pair that belongs together: grammar, options, examples, and what the verb does. A verb
- * imports every room below (`session`, `config`, `output`, `options`, `context` and what those stand on), and never another verb.
+ * The verbs, one file for each or for a pair that belongs together: grammar, options, examples, and what the verb does.
+ * This file lists them in the order of the help. A verb imports `demo`, `session` and what lies below, and no other
+ * verb.
  */
 
 import { abort } from './abort.ts';

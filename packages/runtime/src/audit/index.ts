@@ -1,3 +1,8 @@
+/**
+ * The audit of delegated work: one file for each question about a session (`children.ts`, `calls.ts`, `edges.ts`), and
+ * `graph-file.ts`, which compares the graph file with the lineage. Reads only, and loads no AI SDK. Imports `tools` and
+ * `stream`.
+ */
 import type { TapeStore } from '@tapedeck/tape';
 import { examineCalls, examineRefusals } from './calls.ts';
 import { examineChild } from './children.ts';

@@ -1,3 +1,8 @@
+/**
+ * The configuration of a deck: its type and defaults (`config.ts`), its checks (`check.ts`), the calls of its hooks
+ * (`hooks.ts`), and `shared.ts`, which is what most acts of a deck need. Where a configuration comes from is the
+ * caller's: the command line reads files, a library passes an object. Imports `compaction` and what lies below.
+ */
 import type { Awaitable, Json, ViewPolicy, ViewWindow } from '@tapedeck/tape';
 import type { CompactionConfig } from '../compaction/policy.ts';
 import type { ModelSpec } from '../model/spec.ts';

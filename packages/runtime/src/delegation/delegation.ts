@@ -1,3 +1,9 @@
+/**
+ * Delegation: children that work on tasks. `delegation.ts` forks one child for each task (`spawn.ts`, within
+ * `fork-limits.ts`), runs them on an engine (`engine.ts`) and merges each when it ends (`deliver.ts`). `recover.ts`
+ * does the same for children of a process that died. These files know sessions and children only as the interfaces of
+ * `parts.ts`. Imports `run` and what lies below.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { assertActive, note, type SessionInfo, TapeError } from '@tapedeck/tape';
 import PQueue from 'p-queue';

@@ -1,3 +1,7 @@
+/**
+ * The comparison of two sessions: `base.ts` finds the last position that both show, `side.ts` reads what each has after
+ * it. Reads only, and loads no AI SDK. Imports `config` and `terms`.
+ */
 import type { Seq, TapeStore } from '@tapedeck/tape';
 import { type CommonBase, commonBase } from './base.ts';
 import { type DiffPlace, type Placed, placeOf } from './place.ts';

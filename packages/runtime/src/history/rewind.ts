@@ -1,3 +1,8 @@
+/**
+ * Acts of people on the history of a session: rewinds and their way back (`rewind.ts`, `rewind-target.ts`), branches
+ * (`branch.ts`), and taking a compaction back (`uncompact.ts`). Each is one entry or one fork of the store. No file
+ * here loads the AI SDK. Imports `config`, `terms`, `tools`, `lease`, `fields` and `errors`.
+ */
 import {
   blobHashes,
   type Entry,

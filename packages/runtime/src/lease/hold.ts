@@ -1,3 +1,8 @@
+/**
+ * The right to write a session, as the runtime holds it: `hold.ts` takes a lease and keeps it alive, `keeper.ts` keeps
+ * it over the runs of one session, `patient-store.ts` waits for locks without blocking the thread, `need-active.ts`
+ * refuses archived sessions. Imports `errors`.
+ */
 import {
   type DrainOptions,
   fenced,

@@ -1,3 +1,9 @@
+/**
+ * Merges of children into parents, from outside of a run. `merge.ts` merges, or leaves the merge in the inbox of a busy
+ * parent and waits; `text.ts` writes summaries, choices and structured results; `settle-parent.ts` closes calls of a
+ * parent whose process died; `spawn-calls.ts` and `answer-spawns.ts` give a waiting `delegate` call the results of its
+ * children. Imports `config` and what lies below.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type Merged,

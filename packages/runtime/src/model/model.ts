@@ -1,3 +1,8 @@
+/**
+ * Models. `model.ts` makes one model call and is the one file that runs the AI SDK; `spec.ts` finds the model that a
+ * name means, `script.ts` is the scripted one. `prompt.ts`, `cache-points.ts`, `window.ts` and `retry.ts` are rules
+ * about a call, `call-queues.ts` bounds how many run at once. Imports `stream`, `usage` and `errors`.
+ */
 import {
   assertDraft,
   assistant,

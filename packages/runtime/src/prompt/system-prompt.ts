@@ -1,3 +1,8 @@
+/**
+ * Instructions: the text before the messages of a model call. `project-files.ts`, `skills.ts` and `environment.ts` read
+ * what belongs to it, each file through `file.ts`; `system-prompt.ts` puts it together and is pure.
+ * `run/instructions.ts` calls them before each model call. Imports `tools` and `workspace`.
+ */
 import { type JsonObject, sha256 } from '@tapedeck/tape';
 
 /** Instructions in parts, each under a heading of its own, in the order in which they stand. */

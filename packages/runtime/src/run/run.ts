@@ -1,3 +1,8 @@
+/**
+ * Runs: what happens from an input until a session is idle. `worker.ts` holds the lease and starts one run after
+ * another, `queue.ts` decides from the inbox which comes next, `perform.ts` carries one run from its input to its
+ * recorded end, `run.ts` is what a caller reads of it. Imports `turn` and what lies below.
+ */
 import type { Seq } from '@tapedeck/tape';
 import { messageOf, type SessionError } from '../errors.ts';
 import { createUIMessageStreamResponse } from '../model/model.ts';

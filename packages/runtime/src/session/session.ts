@@ -1,3 +1,9 @@
+/**
+ * Sessions as a program holds them. `session.ts` is the object that `Deck.session` gives: it runs, sends, forks,
+ * merges, rewinds and compacts by calling the rooms below. `child.ts` is a session with a parent, `delegate-tool.ts`
+ * the tool by which a model delegates, `tool-context.ts` what a tool gets with its call. Imports `delegation` and what
+ * lies below.
+ */
 import {
   anchor,
   type ConflictReport,

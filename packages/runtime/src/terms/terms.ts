@@ -1,3 +1,9 @@
+/**
+ * What a session may do and with which model: the settings and terms of its `fork/start` and of those above it
+ * (`terms.ts`), its budgets and what is left of them (`budget.ts`), and the model that its last message named
+ * (`carried-model.ts`, `model-for.ts`). All of it is read from tapes. Imports `model`, `workspace`, `usage` and
+ * `errors`.
+ */
 import {
   isObject,
   type Json,

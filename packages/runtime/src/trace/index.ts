@@ -1,3 +1,7 @@
+/**
+ * The path of an entry through merges: `sources.ts` follows it back to the entries that it was made of, `landings.ts`
+ * forward to the sessions that it was merged into. Reads only, and loads no AI SDK. Imports no other room.
+ */
 import {
   type EntryKind,
   type Point,

@@ -1,7 +1,7 @@
 /**
  * Stores. `TapeStore` below is what all of them promise. `sqlite.ts` and its reading half `reader.ts` implement it by
  * calling the acts of the other rooms, each in one transaction; the rest opens, migrates, backs up and checks the
- * database file. Imports every room but `conformance`.
+ * database file. Imports `inbox` and what lies below.
  */
 import type { Problem } from '../check/verify.ts';
 import type { Awaitable, Draft, Entry, Meta, Seq } from '../entry/entry.ts';
