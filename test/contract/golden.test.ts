@@ -241,7 +241,7 @@ function outcome(): Outcome {
   return { rows, lines, views, head: store.find('main')?.headHash };
 }
 
-test('the same script leaves the same bytes: rows, lines and views (D602)', () => {
+test('the same script leaves the same bytes: rows, lines and views', () => {
   const once = outcome();
   expect(outcome()).toEqual(once);
   expect(once.lines.map((line) => JSON.parse(line).type)).toEqual([

@@ -31,7 +31,7 @@ async function small(home: TempHome, args: readonly string[], megabytes = 192) {
 
 const limit = sized(60_000, 60_000, 1_800_000);
 
-describe('a heap of 192 MB is enough (T25) for', () => {
+describe('a heap of 192 MB is enough for', () => {
   test(
     'a long tape: it is printed, verified, searched, counted and added up without being held',
     async () => {

@@ -70,7 +70,7 @@ const once: readonly (readonly [Code, string])[] = [
 ];
 const cases = sized(once, every, every);
 
-describe('a command that meets the end of a disk or of its rights (T11)', () => {
+describe('a command that meets the end of a disk or of its rights', () => {
   for (const [code, command] of cases)
     test.skipIf(obstacles[code].ownDisk && fault !== undefined)(
       `${code}: ${command} is refused, changes nothing, and can be done after`,

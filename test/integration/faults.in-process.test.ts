@@ -11,7 +11,7 @@ import { tempDir } from '../support/temp-dir.ts';
 const pointsEach =
   tracing === 'works' ? sized(4, 20, Number.POSITIVE_INFINITY) : sized(20, 60, Number.POSITIVE_INFINITY);
 
-describe('a fault at any statement or call on a file (T4)', () => {
+describe('a fault at any statement or call on a file', () => {
   test.each(Object.keys(workloads))(
     'of %s loses nothing acknowledged, leaves nothing half, and what is refused undone',
     async (name) => {

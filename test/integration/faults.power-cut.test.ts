@@ -32,8 +32,8 @@ interface Left {
 /** The moments differ from run to run of a sweep, and are the same in every sweep. */
 const moment = (run: number) => 1 + ((run * 7919) % 601);
 
-/** T6: the writer is stopped, and what had reached the device by then is looked at as after a power cut. */
-describe.skipIf(fault !== undefined)('a power cut (T6)', () => {
+/** The writer is stopped, and what had reached the device by then is looked at as after a power cut. */
+describe.skipIf(fault !== undefined)('a power cut', () => {
   test('takes nothing that was acknowledged', async () => {
     for (let run = 0; run < sized(3, 4, 80); run += 1) {
       const writing: Writing = { durability: 'full', forkEvery: 5, cutAfter: moment(run) };

@@ -5,14 +5,14 @@ import { type FaultPlace, faultPlace, workloads } from '../support/fault-acts.ts
 import { type Call, skipsTracing, trace } from '../support/strace.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
-/** T7: what is acknowledged was synced before, in an order that a power cut cannot turn round. */
+/** What is acknowledged was synced before, in an order that a power cut cannot turn round. */
 const worker = join(import.meta.dirname, '../support/fault-worker.ts');
 const syscalls = [
   ...['write', 'pwrite64', 'fsync', 'fdatasync', 'mkdir', 'mkdirat', 'open', 'openat'],
   ...['link', 'linkat', 'rename', 'renameat', 'renameat2', 'access', 'faccessat', 'faccessat2'],
 ];
 
-describe.skipIf(skipsTracing('the order of syncs'))('the order of syncs (T7)', () => {
+describe.skipIf(skipsTracing('the order of syncs'))('the order of syncs', () => {
   test.each(['append', 'fork', 'merge', 'import'])(
     '%s is acknowledged after its log is synced',
     async (name) => {

@@ -40,7 +40,7 @@ const worker = join(import.meta.dirname, '../support/fault-worker.ts');
  * Every system call that a workload makes on the files of a home is in one run the last before SIGKILL, fails in one with
  * EIO and, where a full disk can stop it, in one with ENOSPC.
  */
-describe.skipIf(skipsTracing('faults at system calls'))('a fault at any system call (T4)', () => {
+describe.skipIf(skipsTracing('faults at system calls'))('a fault at any system call', () => {
   test.each(Object.keys(workloads))(
     'of %s loses nothing acknowledged and leaves nothing half',
     async (name) => {

@@ -6,7 +6,7 @@ import { served } from '../support/served.ts';
 
 const add = tool({ inputSchema: z.object({}), execute: async () => 3 });
 
-test('a model that is named in a message is gone on with: over handoffs, in other processes and in forks (G54)', async () => {
+test('a model that is named in a message is gone on with: over handoffs, in other processes and in forks', async () => {
   await using s = await served(() => ({ text: 'Fine.' }));
   const asked = () => s.provider.requests.at(-1)?.model;
   await s.main.run('One');

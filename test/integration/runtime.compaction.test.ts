@@ -16,7 +16,7 @@ describe('before a model call', () => {
     { prompt: 91_988, summaries: 0 },
     { prompt: 91_989, summaries: 1 },
   ])(
-    'a session that uses $prompt + 10 + 1 tokens of 100,000 is summarised $summaries times (D311)',
+    'a session that uses $prompt + 10 + 1 tokens of 100,000 is summarised $summaries times',
     async (given) => {
       await using s = await serving({
         windows,
@@ -34,7 +34,7 @@ describe('before a model call', () => {
     { size: 84, summaries: 0 },
     { size: 86, summaries: 1 },
   ])(
-    'nexus: what was never sent is estimated; $size % of the window are $summaries summaries (D112)',
+    'nexus: what was never sent is estimated; $size % of the window are $summaries summaries',
     async (given) => {
       const windows = { 'openai-compatible/test-model': { window: 10_000 } };
       await using s = await serving({ windows, compaction: 'nexus', instructions: 'x'.repeat(400) });
@@ -111,7 +111,7 @@ describe('before a model call', () => {
   });
 });
 
-test('a summary is an entry that cites its range and how it was made; nothing vanishes (D113, D312, N47)', async () => {
+test('a summary is an entry that cites its range and how it was made; nothing vanishes', async () => {
   let now = 0;
   await using s = await serving({
     windows,
@@ -174,7 +174,7 @@ test('a summary is an entry that cites its range and how it was made; nothing va
   expect(asked).not.toContain('tokens_before');
 });
 
-test('the summarizer is offered no tools, has a bound, a low temperature and its own model (D314, G44)', async () => {
+test('the summarizer is offered no tools, has a bound, a low temperature and its own model', async () => {
   const add = tool({ inputSchema: z.object({}), execute: async () => 3 });
   await using s = await serving({
     tools: { add },
@@ -188,7 +188,7 @@ test('the summarizer is offered no tools, has a bound, a low temperature and its
 });
 
 describe('by hand', () => {
-  test('a focus reaches the summarizer, and the receipt tells what it came to (D115)', async () => {
+  test('a focus reaches the summarizer, and the receipt tells what it came to', async () => {
     await using s = await serving();
     talk(s);
     const before = (await s.main.view()).tokens;
@@ -205,7 +205,7 @@ describe('by hand', () => {
     expect(stateOf(summaries(s)[0])).toMatchObject({ trigger: 'manual', focus: 'the failing test' });
   });
 
-  test('the next one brings the last up to date, and the files are all there (J25, J26)', async () => {
+  test('the next one brings the last up to date, and the files are all there', async () => {
     await using s = await serving({ summary: (_, i) => ({ text: `${form}\nSummary ${i + 1}.` }) });
     const touch = (id: string, name: string, path: string) =>
       s.store.append('main', [
@@ -299,7 +299,7 @@ describe('by hand', () => {
 describe('a summarizer', () => {
   const full = { windows, answer: () => ({ text: 'Fine.', usage: [95_000, 10] as const }) };
 
-  test('that is busy is asked again; then the turn goes on without, and a warning is on the tape (D315)', async () => {
+  test('that is busy is asked again; then the turn goes on without, and a warning is on the tape', async () => {
     await using s = await serving({ ...full, summary: () => busy });
     talk(s);
     await s.main.run('Hi');
@@ -364,7 +364,7 @@ describe('a summarizer', () => {
   });
 });
 
-describe('what is too large for the summarizer (D316)', () => {
+describe('what is too large for the summarizer', () => {
   /** Refuses what is longer than so many characters. */
   const upTo = (most: number) => (request: ChatRequest, i: number) =>
     lastUserText(request).length > most ? { overflow: true as const } : { text: `${form}\nPart ${i}.` };
@@ -464,7 +464,7 @@ describe('outputs of calls', () => {
   const notes = ({ store }: Served) =>
     [...store.read('main', { kind: 'event' })].filter(({ name }) => name === 'context/pruned');
 
-  test('are left out from 60 % of the window on, the oldest first, and no summary is needed (G52)', async () => {
+  test('are left out from 60 % of the window on, the oldest first, and no summary is needed', async () => {
     await using s = await serving({
       windows: window,
       tools: { read },
@@ -519,7 +519,7 @@ describe('outputs of calls', () => {
   });
 });
 
-describe('another model (G57, D318)', () => {
+describe('another model', () => {
   const sizes = {
     large: { window: 100_000 },
     small: { window: 8_000, maxOutput: 1_000 },

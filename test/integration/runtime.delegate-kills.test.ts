@@ -80,7 +80,7 @@ async function faultsOf(
 }
 
 test.skipIf(isLater)(
-  'whoever is killed at whatever point, a child is not lost and not told twice (R11, D517, D520)',
+  'whoever is killed at whatever point, a child is not lost and not told twice',
   { timeout },
   async () => {
     await using server = await startDelegateServer();
@@ -106,7 +106,7 @@ test.skipIf(isLater)(
   },
 );
 
-test('nor at any other moment, in several processes, which take over from each other and recover at once (R11)', {
+test('nor at any other moment, in several processes, which take over from each other and recover at once', {
   timeout,
 }, async () => {
   await using server = await startDelegateServer();

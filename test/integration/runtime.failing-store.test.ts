@@ -36,7 +36,7 @@ function toolsOf(act: (id: string) => void): DeckTools {
   };
 }
 
-test('a store that fails at any write stops the run with its error, and nothing more is done until it is well (R9)', {
+test('a store that fails at any write stops the run with its error, and nothing more is done until it is well', {
   timeout: 300_000,
 }, async () => {
   await using provider = await startProvider(nextAnswer);

@@ -71,7 +71,7 @@ const merges = (home: TempHome): string[] => {
 
 const report = (json: string): RecoveryReport => JSON.parse(json) as RecoveryReport;
 
-test('children of a process that was killed are gone on with, and each is merged once (R11)', async () => {
+test('children of a process that was killed are gone on with, and each is merged once', async () => {
   using home = tempHome();
   await interrupted(home);
   expect(merges(home)).toEqual(['anchor merge/a']);

@@ -13,7 +13,7 @@ const isSummary = ({ messages }: ChatRequest) =>
 const at = (text: string) => `${text}. ${'There is more to say of it. '.repeat(20)}`;
 const add = tool({ inputSchema: z.object({}), execute: async () => 3 });
 
-test('a call that is made again is seen by those who watch, and is on the tape (G83, D323)', async () => {
+test('a call that is made again is seen by those who watch, and is on the tape', async () => {
   await using s = await served((_, index) => (index < 2 ? busy : { text: 'Hi.' }));
   const run = s.main.run('Hi');
   const retrying = (await eventsOf(run)).filter(({ type }) => type === 'retrying');
@@ -57,7 +57,7 @@ const upTo =
     return request.messages.length > most ? tooLong : answer(request);
   };
 
-test('a conversation that is too long is summarised, and the call made once more (N50)', async () => {
+test('a conversation that is too long is summarised, and the call made once more', async () => {
   await using s = await served(upTo(4));
   await s.main.run(at('One'));
   await s.main.run(at('Two'));

@@ -32,7 +32,7 @@ const tokens = (input: number, output: number): Usage => ({
 const took = { usage: [700, 50] as const };
 const full = { windows, answer: () => ({ text: 'Fine.', usage: [95_000, 10] as const }) };
 
-test('a summary is written in a session of its own, which inherits what was read, and holds what was asked and said (G44)', async () => {
+test('a summary is written in a session of its own, which inherits what was read, and holds what was asked and said', async () => {
   await using s = await serving({
     summarizer: 'openai-compatible/small',
     summary: (_, i) => ({ text: `${form}\nSummary ${i + 1}.`, ...took }),

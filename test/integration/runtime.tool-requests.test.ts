@@ -21,7 +21,7 @@ function schemasIn(request: ChatRequest | undefined): Record<string, Json> {
   );
 }
 
-test('a schema is sent with _parallel, unless it takes no further property (X63, K26)', async () => {
+test('a schema is sent with _parallel, unless it takes no further property', async () => {
   const tools: DeckTools = {
     strictObject: tool({ inputSchema: z.strictObject({ a: z.number() }), execute }),
     json: tool({
@@ -51,7 +51,7 @@ test('a schema is sent with _parallel, unless it takes no further property (X63,
   expect(JSON.stringify(schemas.union)).not.toContain('_parallel');
 });
 
-test('a run without tools sends none (X3)', async () => {
+test('a run without tools sends none', async () => {
   await using s = await served(() => ({ text: 'Fine.' }), {
     tools: { add: tool({ inputSchema: z.object({}), execute }) },
   });

@@ -46,7 +46,7 @@ function expectPrefixes(copy: SqliteTapeStore, whole: SqliteTapeStore): number {
   return entries;
 }
 
-describe('while two processes append (T27)', () => {
+describe('while two processes append', () => {
   test(
     'a backup is whole, and holds a beginning of every tape',
     async () => {

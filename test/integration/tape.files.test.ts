@@ -35,7 +35,7 @@ function makeHome(dir: TempDir): string {
 
 const codes = /^TAPE_(?:CANNOT_OPEN|UNSAFE_PLACE)$/;
 
-describe('is refused, and nothing is changed (T18):', () => {
+describe('is refused, and nothing is changed:', () => {
   test.each<[string, (home: string, dir: TempDir) => void]>([
     [
       'a home that is a link',

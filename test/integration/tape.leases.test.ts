@@ -64,7 +64,7 @@ function startOf(pid: number): string {
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
 }
 
-describe('a lease keeps its session (T10)', () => {
+describe('a lease keeps its session', () => {
   test.each<[string, Owner]>([
     ['of a process that is there', alive],
     ['of this process', processOwner('self')],

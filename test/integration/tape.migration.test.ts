@@ -29,7 +29,7 @@ function factsOf(path: string): string {
 }
 
 describe('a home of an older schema', () => {
-  test('is brought up to date without touching a fact, and is kept as it was beside it (R16)', () => {
+  test('is brought up to date without touching a fact, and is kept as it was beside it', () => {
     using dir = tempDir();
     const path = dir.file('tape.db');
     oldHome(path);

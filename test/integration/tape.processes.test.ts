@@ -33,7 +33,7 @@ function read(path: string, name: string): (string | undefined)[] {
 
 describe('several processes', () => {
   test(
-    'open a home that is not there at the same moment, and one makes the session (D501, T9)',
+    'open a home that is not there at the same moment, and one makes the session',
     async () => {
       await using workers = await startStores(sized(8, 16, 32));
       for (let round = 1; round <= sized(4, 10, 100); round += 1) {
@@ -57,7 +57,7 @@ describe('several processes', () => {
     sized(60_000, 60_000, 900_000),
   );
 
-  test('open a new home while another one is looking at it: they wait until it has gone (T9)', async () => {
+  test('open a new home while another one is looking at it: they wait until it has gone', async () => {
     using dir = tempDir();
     const [path, graph] = [dir.file('tape.db'), dir.file('session_graph.jsonl')];
     writeFileSync(path, '', { mode: 0o600 });
@@ -74,7 +74,7 @@ describe('several processes', () => {
     expect(read(path, 'main')).toEqual(['first']);
   });
 
-  test('append to tapes of their own without gaps or losses (D605)', async () => {
+  test('append to tapes of their own without gaps or losses', async () => {
     using dir = tempDir();
     const path = dir.file('tape.db');
     {
@@ -169,7 +169,7 @@ describe('several processes', () => {
 });
 
 describe('a process that is killed', () => {
-  test('is replaced at once as the owner of a session (R8)', async () => {
+  test('is replaced at once as the owner of a session', async () => {
     using dir = tempDir();
     const path = dir.file('tape.db');
     using store = openTapeStore(path);
@@ -214,7 +214,7 @@ describe('a process that is killed', () => {
 });
 
 describe('the graph file', () => {
-  test('gets the line of a process that was killed between its commit and the file (D007)', async () => {
+  test('gets the line of a process that was killed between its commit and the file', async () => {
     using dir = tempDir();
     const path = dir.file('tape.db');
     const journal = new MemoryJournal();
@@ -285,7 +285,7 @@ describe('the graph file', () => {
 });
 
 describe('files', () => {
-  test('are private whatever the umask is (R13)', async () => {
+  test('are private whatever the umask is', async () => {
     using dir = tempDir();
     const worker = await startWorker(dir.file('home/tape.db'), 'modes');
     worker.go();
@@ -294,7 +294,7 @@ describe('files', () => {
     ]);
   });
 
-  test('of a newer version are refused and left as they are (D606)', () => {
+  test('of a newer version are refused and left as they are', () => {
     using dir = tempDir();
     const path = dir.file('tape.db');
     openTapeStore(path).close();
@@ -353,7 +353,7 @@ describe('files', () => {
   });
 });
 
-test('eight processes whose clocks all stand at one millisecond make eight thousand different ids (T29)', async () => {
+test('eight processes whose clocks all stand at one millisecond make eight thousand different ids', async () => {
   using dir = tempDir();
   const path = dir.file('tape.db');
   openTapeStore(path).session('main');

@@ -1,4 +1,4 @@
-/** A known bug of such stores, put back in, and the test that must not let it pass (T31). */
+/** A known bug of such stores, put back in, and the test that must not let it pass. */
 export interface Mutant {
   readonly name: string;
   readonly file: string;
@@ -119,7 +119,7 @@ export const mutants: readonly Mutant[] = [
     find: '  db.write(() => {\n    const version = versionOf(db, path);',
     replace: '  const version = versionOf(db, path);\n  db.write(() => {',
     test: 'test/integration/tape.processes.test.ts',
-    only: 'D501',
+    only: 'open a home that is not there',
   },
   {
     name: 'a merge is keyed by something that changes when it is tried again',

@@ -65,7 +65,7 @@ function badCuts(entries: readonly Entry[]): readonly string[] {
   });
 }
 
-test('a cut parts no call from its result, in any history (J23)', () => {
+test('a cut parts no call from its result, in any history', () => {
   fc.assert(
     fc.property(anyHistory, (drafts) => {
       expect(badCuts(entriesOf(drafts).filter(({ mark }) => mark === undefined))).toEqual([]);
@@ -74,7 +74,7 @@ test('a cut parts no call from its result, in any history (J23)', () => {
   );
 });
 
-test('nor in any session that was forked, rewound, merged into and summarised before (J23)', () => {
+test('nor in any session that was forked, rewound, merged into and summarised before', () => {
   using store = openStore();
   let [n, cuts, calls] = [0, 0, 0];
   fc.assert(
@@ -151,12 +151,12 @@ test('what a provider found in its next message stays with what it was asked for
 describe('how much stays', () => {
   const three = [...turn('one', 100), ...turn('two', 100), ...turn('three', 100)];
 
-  test('two turns, if they take a quarter of what can be used at most (G42)', () => {
+  test('two turns, if they take a quarter of what can be used at most', () => {
     expect(cut(three, { turns: 2, share: 0.25 }, 1_000)).toEqual({ at: 3 });
     expect(cut(three, { turns: 2 }, 1_000)).toEqual({ at: 3 });
   });
 
-  test('else one, which is warned of (G43, D313)', () => {
+  test('else one, which is warned of', () => {
     expect(cut(three, { turns: 2 }, 600)).toEqual({ at: 5, warning: expect.stringContaining('fewer stay') });
     expect(cut(three, { turns: 2 }, 300)).toEqual({
       at: 5,
@@ -184,7 +184,7 @@ describe('how much stays', () => {
     expect(cut(steps, { turns: 1 })).toEqual({ at: 6 });
   });
 
-  test('so many tokens, from the next place on that can be cut (J22)', () => {
+  test('so many tokens, from the next place on that can be cut', () => {
     const drafts = [
       ...turn('one', 100),
       user('two'),

@@ -14,7 +14,7 @@ const large = { window: 100_000, maxOutput: 8_000 };
 
 describe('each preset fires where its rule says, and not a token before', () => {
   test.each([
-    { policy: 'guide', model: large, at: 92_000, why: 'at the reserve (D311)' },
+    { policy: 'guide', model: large, at: 92_000, why: 'at the reserve' },
     { policy: 'guide', model: { window: 200_000, maxOutput: 64_000 }, at: 180_000, why: 'of 20,000 at most' },
     {
       policy: 'guide',
@@ -23,9 +23,9 @@ describe('each preset fires where its rule says, and not a token before', () => 
       why: 'also where the longest answer is not told',
     },
     { policy: 'guide', model: { window: 8_000 }, at: 4_000, why: 'of half a small window at most' },
-    { policy: 'jsonl', model: large, at: 100_000 - 16_384 + 1, why: 'above window − reserve (D420)' },
-    { policy: 'nexus', model: large, at: 85_001, why: 'above 85 % of the window (D112)' },
-    { policy: 'nexus3', model: { window: 100_000 }, at: 90_001, why: 'above 90 % (D217)' },
+    { policy: 'jsonl', model: large, at: 100_000 - 16_384 + 1, why: 'above window − reserve' },
+    { policy: 'nexus', model: large, at: 85_001, why: 'above 85 % of the window' },
+    { policy: 'nexus3', model: { window: 100_000 }, at: 90_001, why: 'above 90 %' },
     { policy: 'nexus3', model: large, at: 82_801, why: 'of what the answer leaves' },
     { policy: { reserveTokens: 30_000 }, model: large, at: 70_000, why: 'at a reserve that is given' },
     {
@@ -52,7 +52,7 @@ test('outputs are left out from 60 % of the window on, by the rules of the guide
   expect(prunes({ prune: false })).toEqual([false, false]);
 });
 
-test('what is used is what the last step took, and an estimate of what came after it (K24)', () => {
+test('what is used is what the last step took, and an estimate of what came after it', () => {
   const usage = { input: 900, output: 50, reasoning: 30, cacheRead: 15, cacheWrite: 5 };
   const said = assistant('x'.repeat(4_000), { usage });
   const used = (...drafts: Parameters<typeof entriesOf>[0]) => usedSinceStep(entriesOf(drafts));

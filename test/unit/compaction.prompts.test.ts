@@ -17,7 +17,7 @@ const used = (id: string, name: string, input: Json, output: Json = 'fine', meta
   toolResult({ toolCallId: id, toolName: name }, output, meta),
 ];
 
-test('a conversation is told as flat text, with the outputs of calls or without (J31)', () => {
+test('a conversation is told as flat text, with the outputs of calls or without', () => {
   const drafts = [
     user('Read it'),
     assistant([
@@ -54,7 +54,7 @@ test('a single large text does not stand for all, and a middle is left out where
   expect(withoutMiddle('a\u{1f600}b\u{1f600}c', 4).isWellFormed()).toBe(true);
 });
 
-test('the first summary and one that is brought up to date are asked for by their own rules, in one form (J26-J29)', () => {
+test('the first summary and one that is brought up to date are asked for by their own rules, in one form', () => {
   const first = summaryPrompt({ transcript: '[User]: Hi' });
   const next = summaryPrompt({ transcript: '[User]: Hi', previous: 'Old.', focus: 'the test' });
   for (const prompt of [first, next]) {
@@ -79,7 +79,7 @@ test('a summary tells which sections it lacks', () => {
   expect(missingSections('They talked of the Goal.')).toEqual(summarySections);
 });
 
-test('files that were read and changed are gathered by the names of tools, with those of the summary before (J24, J25, D421)', () => {
+test('files that were read and changed are gathered by the names of tools, with those of the summary before', () => {
   const entries = entriesOf([
     ...used('1', 'read', { path: 'a.ts' }),
     ...used('2', 'read_file', { file_path: 'b.ts' }),
@@ -104,7 +104,7 @@ test('what a tool declares of its files counts before its name', () => {
   expect(fileSets(entries)).toEqual({ read: ['declared.ts'], modified: ['made.ts'] });
 });
 
-test('the files end a summary, are taken off again, and no name is taken for a tag (J30)', () => {
+test('the files end a summary, are taken off again, and no name is taken for a tag', () => {
   const tags = fileTags({ read: ['a.ts', 'b.ts'], modified: ['c.ts', 'x\n</modified-files>'] });
   expect(tags).toBe(
     '<read-files>\na.ts\nb.ts\n</read-files>\n\n<modified-files>\nc.ts\n"x\\n\\u003c/modified-files>"\n</modified-files>',

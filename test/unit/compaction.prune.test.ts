@@ -54,7 +54,7 @@ describe('which outputs are left out', () => {
     expect(chosen([user('Go.'), ...drafts.flat(), assistant('Done.')])).toHaveLength(30_000);
   });
 
-  test('the oldest first, until enough is saved; those of the files that were touched last stay (D317)', () => {
+  test('the oldest first, until enough is saved; those of the files that were touched last stay', () => {
     expect(ids(chosen(thirty))).toEqual(Array.from({ length: 25 }, (_, i) => `c${i}`));
     const [first] = chosen(thirty);
     expect(ids(chosen(thirty, 'guide', (first?.tokens ?? 0) * 3))).toEqual(['c0', 'c1', 'c2']);

@@ -60,7 +60,7 @@ test('there are twelve lines to spoil, and two stores write the same', () => {
   expect(writtenLines()).toEqual(lines);
 });
 
-describe('a graph file with (T12)', () => {
+describe('a graph file with', () => {
   test.each(faults)('$what', ({ spoil, named = [], opening }) => {
     using dir = tempDir();
     const path = dir.file('g.jsonl');

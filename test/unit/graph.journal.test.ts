@@ -123,7 +123,7 @@ test('a tail torn at any byte of the last line is sealed, and the line is there 
     const report = checkJournal(readLines(path));
     expect(report).toMatchObject({ records: 3, g: 3, torn: false, problems: [] });
     expect(report.fragments).toBe(kept === 0 || complete ? 0 : 1);
-    // A second open finds nothing to do (D007).
+    // A second open finds nothing to do.
     using again = openJournal(path);
     drain(again, all);
     expect(readFileSync(path).equals(after)).toBe(true);

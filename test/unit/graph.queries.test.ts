@@ -35,7 +35,7 @@ describe('three levels of sessions', () => {
     expect(namesOf(graph.roots())).toEqual([main]);
   });
 
-  test('lineage goes from the root through the session to all that came from it (D518)', () => {
+  test('lineage goes from the root through the session to all that came from it', () => {
     const told = (ref: string) => graph.lineage(ref).map(({ depth, node }) => [depth, node.session]);
     expect(told(b)).toEqual([
       [0, main],
@@ -109,7 +109,7 @@ describe('three levels of sessions', () => {
     expect(graph.status(c)).toBe('failed');
   });
 
-  test("the origin's five fields (B10)", () => {
+  test("the origin's five fields", () => {
     expect(graph.metadata(a)).toEqual({
       session_id: a,
       parent_session_id: main,
@@ -350,7 +350,7 @@ describe('reading on', () => {
     expect(openSessionGraph(path).list()).toEqual(graph.list());
   });
 
-  test('a status survives (D515)', () => {
+  test('a status survives', () => {
     using dir = tempDir();
     const path = join(dir.path, 'g.jsonl');
     writeFileSync(path, content(5));

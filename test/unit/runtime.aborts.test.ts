@@ -62,7 +62,7 @@ function stalling(parts: readonly LanguageModelV4StreamPart[]) {
   return { model, asked: asked.promise };
 }
 
-test('the model is told of an abort; what it had asked for stays as it was, here and on reload (D301, G73)', async () => {
+test('the model is told of an abort; what it had asked for stays as it was, here and on reload', async () => {
   const { model, asked } = stalling([
     { type: 'text-start', id: 't' },
     { type: 'text-delta', id: 't', delta: 'I will ' },
@@ -98,7 +98,7 @@ test('the model is told of an abort; what it had asked for stays as it was, here
   ]);
 });
 
-test('a tool that does not heed an abort is waited for a while, and its call left open (G74, G75)', async () => {
+test('a tool that does not heed an abort is waited for a while, and its call left open', async () => {
   const { wait, entered, open } = deaf();
   await using home = await scriptedDeck(
     [{ toolCalls: [call('c1', 'wait'), call('c2', 'wait')] }, { text: 'On.' }],
@@ -127,7 +127,7 @@ test('a tool that does not heed an abort is waited for a while, and its call lef
   ]);
 });
 
-test('what a tool comes to soon after an abort is recorded, and nothing after it is run (G74)', async () => {
+test('what a tool comes to soon after an abort is recorded, and nothing after it is run', async () => {
   const { wait, entered, open } = deaf();
   await using home = await scriptedDeck([{ toolCalls: [call('c1', 'wait'), call('c2', 'wait')] }], {
     tools: { wait },
@@ -191,7 +191,7 @@ async function withChildren(act: (main: Session) => PromiseLike<unknown>) {
 
 const aborts = (lines: readonly string[]) => lines.filter((line) => line === 'event run/aborted').length;
 
-test('children that are delegated during a run are aborted with it, those that wait for their turn too (G77, D322)', async () => {
+test('children that are delegated during a run are aborted with it, those that wait for their turn too', async () => {
   await using s = await withChildren((main) =>
     main.delegate(
       [

@@ -22,7 +22,7 @@ async function withTurns() {
   return { ...home, main, [Symbol.asyncDispose]: home[Symbol.asyncDispose] };
 }
 
-test('a branch has all that is visible up to its point, and what its calls took (D309)', async () => {
+test('a branch has all that is visible up to its point, and what its calls took', async () => {
   await using home = await withTurns();
   const { main, store } = home;
   const before = await main.info();
@@ -50,7 +50,7 @@ test('a branch has all that is visible up to its point, and what its calls took 
   expect(await main.usage()).not.toHaveProperty('inherited');
 });
 
-test('a branch begins with the total that its parent had at the point (G29)', async () => {
+test('a branch begins with the total that its parent had at the point', async () => {
   await using home = await scriptedDeck(answers);
   const main = await home.deck.session('main');
   await main.run('ask 1');
@@ -61,7 +61,7 @@ test('a branch begins with the total that its parent had at the point (G29)', as
   expect((await branch.usage()).inherited).toEqual({ steps, usage, total });
 });
 
-test('a branch of a session that is run is refused, here and elsewhere, and nothing is made (D308)', async () => {
+test('a branch of a session that is run is refused, here and elsewhere, and nothing is made', async () => {
   await using home = await scriptedDeck([{ text: 'One.', delayMs: 60_000 }]);
   const { deck, store } = home;
   const main = await deck.session('main');
@@ -77,7 +77,7 @@ test('a branch of a session that is run is refused, here and elsewhere, and noth
   await main.branch();
 });
 
-test('an ephemeral branch is in no list, and among the children of its parent (D310)', async () => {
+test('an ephemeral branch is in no list, and among the children of its parent', async () => {
   await using home = await withTurns();
   const { deck, main, store } = home;
   await main.branch(undefined, { name: 'sidecar', ephemeral: true });

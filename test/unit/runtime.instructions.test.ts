@@ -67,7 +67,7 @@ test('without prompt the instructions are sent as they are, and the answer has t
   expect(await main.instructions()).toMatchObject({ text: 'You keep the shop.', digest });
 });
 
-test('a file that changed is read again for the next model call; each text is kept once, under its digest (X69)', async () => {
+test('a file that changed is read again for the next model call; each text is kept once, under its digest', async () => {
   const changes: (() => void)[] = [];
   const note = tool({
     inputSchema: z.object({}),

@@ -378,7 +378,7 @@ test('an aborted tool is told, its call stays open until the session goes on, an
   expect(entryLines(entries).slice(2)).toEqual(['assistant: [wait c1] [add c2]', 'event run/aborted']);
   expect(entries.at(-1)?.payload).toMatchObject({ reason: 'enough', unbegun: ['c2'] });
   expect((await eventsOf(run)).map(eventLine).at(-1)).toBe('session-cancelled enough');
-  // They stay as the abort found them until the session goes on (K23).
+  // They stay as the abort found them until the session goes on.
   await main.run('Go on');
   expect(ownLines(home.store.read('main')).slice(3, 6)).toEqual([
     'wait c1 → error-text Outcome unknown: the run was aborted.',

@@ -36,7 +36,7 @@ async function withTurns(count: number, config: Omit<DeckConfig, 'model'> = {}) 
   };
 }
 
-test('a rewind takes turns back, what is said then takes their place, and both can be had again (D304)', async () => {
+test('a rewind takes turns back, what is said then takes their place, and both can be had again', async () => {
   await using home = await withTurns(4);
   const { main, store } = home;
   const { digest } = await main.view();
@@ -66,7 +66,7 @@ test('a rewind takes turns back, what is said then takes their place, and both c
   expect(shown(store)).toEqual([...turns12, 'user: ask 3 anew', 'assistant: Five.']);
 });
 
-test('only a message of a user that is visible is a target, and the refusal names the nearest (D305)', async () => {
+test('only a message of a user that is visible is a target, and the refusal names the nearest', async () => {
   await using home = await withTurns(2);
   const { main, store } = home;
   await main.anchor('mark');
@@ -199,7 +199,7 @@ test('without a model nothing is sent again, and nothing written', async () => {
   expect(await main.run('more')).toMatchObject({ text: 'Two.' });
 });
 
-test('a rewind past a compaction shows what was summarised, without the summary (D307)', async () => {
+test('a rewind past a compaction shows what was summarised, without the summary', async () => {
   await using home = await withTurns(3);
   const { main, store } = home;
   store.append('main', [compaction({ summary: 'They counted.', range: [2, 5] }, { keepFrom: 6 })]);
@@ -305,7 +305,7 @@ const snapshots = (store: SqliteTapeStore) =>
     meta.snapshot_id === undefined ? [] : [`${seq} ${String(meta.snapshot_id)}`],
   );
 
-test('a snapshot is taken before each message lands, however it comes, and a rewind is told of it (D306)', async () => {
+test('a snapshot is taken before each message lands, however it comes, and a rewind is told of it', async () => {
   const store = openStore();
   const { told, hooks } = noting(store);
   await using home = await scriptedDeck(answers, { hooks, store });

@@ -28,7 +28,7 @@ test('whoever is told that a run is over may start the next at once, and send to
   ]);
 });
 
-test('callbacks of a message are called with the events of its run, and its text is what they were told (X5, D202)', async () => {
+test('callbacks of a message are called with the events of its run, and its text is what they were told', async () => {
   const add = tool({ inputSchema: z.object({}), execute: async () => 3 });
   await using home = await scriptedDeck(
     [{ text: 'I will add.', toolCalls: [{ name: 'add', input: {}, id: 'c1' }] }, { text: 'It is 3.' }],
@@ -62,7 +62,7 @@ test('a callback that throws ends neither the run nor the process, whether or no
   await expect(text).rejects.toThrow('the page is gone');
 });
 
-test('a session that two make at once, and send to, is one, with one beginning (B2, B7, D501)', async () => {
+test('a session that two make at once, and send to, is one, with one beginning', async () => {
   await using home = await scriptedDeck([{ text: 'One.' }, { text: 'Two.' }], {
     // Two decks look at the clock of one lease.
     store: openStore(':memory:', { now: Date.now }),
@@ -82,7 +82,7 @@ test('a session that two make at once, and send to, is one, with one beginning (
   ]);
 });
 
-test('a session that is opened again begins as it did, and its view at the last handoff (B5, D502)', async () => {
+test('a session that is opened again begins as it did, and its view at the last handoff', async () => {
   await using home = await scriptedDeck([{ text: 'Hello.' }, { text: 'Yes.' }]);
   const main = await home.deck.session('main');
   await main.run('Hi');

@@ -84,7 +84,7 @@ test('a child runs with the model that it was forked with, until it is told anot
   });
 });
 
-test('two children of one point are independent, and both see all that came before (N55-N58)', async () => {
+test('two children of one point are independent, and both see all that came before', async () => {
   await using home = await scriptedDeck([
     { text: 'Yes.', when: { session: 'main' } },
     { text: 'First.', when: { session: 'a' } },
@@ -108,7 +108,7 @@ test('two children of one point are independent, and both see all that came befo
   }
 });
 
-test('lookups between a call and its children hold in another process (N64-N66)', async () => {
+test('lookups between a call and its children hold in another process', async () => {
   await using home = await scriptedDeck([{ text: 'ok' }]);
   const main = await home.deck.session('main');
   await main.delegate(

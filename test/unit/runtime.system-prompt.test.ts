@@ -102,7 +102,7 @@ test('instructions that are alone are sent byte for byte; none are none', () => 
   expect(systemPrompt({})).toEqual({ text: undefined, digest: undefined, sources: [] });
 });
 
-test('files, skills and tools in another order give the same digest (D319)', () => {
+test('files, skills and tools in another order give the same digest', () => {
   const shuffled = <T>(items: readonly T[]) => fc.shuffledSubarray([...items], { minLength: items.length });
   const { digest } = systemPrompt(parts);
   fc.assert(
@@ -117,7 +117,7 @@ test('files, skills and tools in another order give the same digest (D319)', () 
   );
 });
 
-test('any change of any part changes the digest (D319)', () => {
+test('any change of any part changes the digest', () => {
   const changed = (value: unknown): unknown[] => {
     if (typeof value === 'string') return [`${value} `, `${value}\n`, value.toUpperCase(), value.slice(1)];
     if (Array.isArray(value))

@@ -29,7 +29,7 @@ function meeting(size: number) {
   return { meet, inputs, most: () => most };
 }
 
-test('calls are run side by side when one of them asks for it, and no tool is told so (X63, D206)', async () => {
+test('calls are run side by side when one of them asks for it, and no tool is told so', async () => {
   const { meet, inputs, most } = meeting(3);
   const calls = [
     call('c1', 'meet', { n: 1 }),
@@ -46,7 +46,7 @@ test('calls are run side by side when one of them asks for it, and no tool is to
   );
 });
 
-test('no more calls than the deck allows are run at once (D206)', async () => {
+test('no more calls than the deck allows are run at once', async () => {
   const { meet, most } = meeting(2);
   const calls = [1, 2, 3, 4, 5, 6, 7].map((n) => call(`c${n}`, 'meet', { n, _parallel: true }));
   await using home = await scriptedDeck([{ toolCalls: calls }, { text: 'Met.' }], {
@@ -98,7 +98,7 @@ test('a call that fails does not keep those from running that run beside it', as
   expect(events).not.toContain('tool-batch-halted');
 });
 
-test('arguments are checked by the tool’s own schema: it gets what that makes of them (X60)', async () => {
+test('arguments are checked by the tool’s own schema: it gets what that makes of them', async () => {
   const seen: unknown[] = [];
   const book = tool({
     inputSchema: z.object({
@@ -151,7 +151,7 @@ test('a check of arguments that throws or never ends is an error result, and the
   ]);
 });
 
-test('a tool that takes too long is given up, by its own time or the deck’s, and told so (X61, D207)', async () => {
+test('a tool that takes too long is given up, by its own time or the deck’s, and told so', async () => {
   const told: string[] = [];
   const sleep: DeckTool = tool({
     inputSchema: z.object({}),
@@ -178,7 +178,7 @@ test('a tool that takes too long is given up, by its own time or the deck’s, a
   expect(told).toEqual(['c2', 'c1']);
 });
 
-test('a run may take as many steps as it needs when it is not bounded (K27)', async () => {
+test('a run may take as many steps as it needs when it is not bounded', async () => {
   const count = tool({ inputSchema: z.object({}), execute: async () => 'one more' });
   const answers = Array.from({ length: 14 }, (_, i) => ({ toolCalls: [call(`c${i}`, 'count')] }));
   await using home = await scriptedDeck([...answers, { text: 'Fourteen.' }], {
@@ -188,7 +188,7 @@ test('a run may take as many steps as it needs when it is not bounded (K27)', as
   expect(await (await home.deck.session('main')).run('Count')).toMatchObject({ finish: 'stop', steps: 15 });
 });
 
-test('a model that calls tools for ever is halted after ten steps, and that is recorded (X8, X9, D203)', async () => {
+test('a model that calls tools for ever is halted after ten steps, and that is recorded', async () => {
   const count = tool({ inputSchema: z.object({}), execute: async () => 'one more' });
   const answers = Array.from({ length: 14 }, (_, i) => ({ toolCalls: [call(`c${i}`, 'count')] }));
   await using home = await scriptedDeck(answers, { tools: { count } });
@@ -204,7 +204,7 @@ test('a model that calls tools for ever is halted after ten steps, and that is r
   expect(await main.run(undefined, { maxSteps: 1 })).toMatchObject({ finish: 'halted', steps: 1 });
 });
 
-test('a run without tools offers none, and has none (X3)', async () => {
+test('a run without tools offers none, and has none', async () => {
   const add = tool({ inputSchema: z.object({}), execute: async () => 3 });
   await using home = await scriptedDeck([{ toolCalls: [call('c1', 'add')] }, { text: 'No tools.' }], {
     tools: { add },
@@ -234,7 +234,7 @@ const write: DeckTool = {
   paths: { read: ['from'], write: ['file'], display: 'file' },
 };
 
-test('a result tells which paths its call touched, as the tool declares them (X57)', async () => {
+test('a result tells which paths its call touched, as the tool declares them', async () => {
   const calls = [
     call('c1', 'write', { file: 'a.ts', from: ['b.ts', 'c.ts'] }),
     call('c2', 'write', { file: 7 }),

@@ -61,7 +61,7 @@ const answer = (input: number, meta: object = {}) =>
     ...meta,
   });
 
-test('a session’s usage is the sum of its calls, with the last one’s part of the window (D302, D303)', async () => {
+test('a session’s usage is the sum of its calls, with the last one’s part of the window', async () => {
   using store = openStore();
   await using deck = await openDeck({ store });
   const main = await deck.session('main');
@@ -76,7 +76,7 @@ test('a session’s usage is the sum of its calls, with the last one’s part of
   const small = model('small', [cached], [cached]);
   await main.run('One', { model: small });
   const once = { steps: 1, usage: first, total: 120 };
-  // Of one call the sum and the window are equal (K24).
+  // Of one call the sum and the window are equal.
   expect(await main.usage()).toEqual({
     session: 'main',
     ...once,
@@ -100,7 +100,7 @@ test('a session’s usage is the sum of its calls, with the last one’s part of
   });
 });
 
-test('a step is counted once, however many parts of its stream tell its usage (D302)', async () => {
+test('a step is counted once, however many parts of its stream tell its usage', async () => {
   using store = openStore();
   await using deck = await openDeck({ store, model: model('small', [cached, cached, cached]) });
   const main = await deck.session('main');
@@ -125,7 +125,7 @@ test.each<{ name: string; cost: CostOf | undefined; sum: number | undefined }>([
     },
     sum: undefined,
   },
-])('the cost is $name (D303)', async ({ cost, sum }) => {
+])('the cost is $name', async ({ cost, sum }) => {
   using store = openStore();
   await using deck = await openDeck({
     store,

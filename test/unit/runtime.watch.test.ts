@@ -47,7 +47,7 @@ test('a run streams over HTTP, and a client that leaves does not stop it', async
   await reader?.read();
   await reader?.cancel();
   expect(await run).toMatchObject({ text: 'One two three.', finish: 'stop' });
-  // Whoever comes back reads it from the first chunk; the model was asked once (D320).
+  // Whoever comes back reads it from the first chunk; the model was asked once.
   const texts = (await Array.fromAsync(run.uiStream())).flatMap((c) =>
     c.type === 'text-delta' ? [c.delta] : [],
   );
@@ -180,7 +180,7 @@ test('entries that others append are told by a tail in order, and it ends when i
   expect(entryLines(store.read('main')).slice(1)).toHaveLength(4);
 });
 
-test('a subscription from a position tells events in the order of the run itself (X22)', async () => {
+test('a subscription from a position tells events in the order of the run itself', async () => {
   await using home = await scriptedDeck(script, { tools: { add } });
   const main = await home.deck.session('main');
   const run = main.run('1 + 2?');

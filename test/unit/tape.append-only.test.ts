@@ -87,7 +87,7 @@ describe.each(['ON', 'OFF'])('with recursive_triggers %s', (recursive) => {
     db.exec(sql);
   };
 
-  test.each(Object.entries(attacks))('nobody can %s (D008)', (_, sql) => {
+  test.each(Object.entries(attacks))('nobody can %s', (_, sql) => {
     const { dir, path } = played();
     using _dir = dir;
     using db = rawDb(path);

@@ -20,7 +20,7 @@ function gives(store: SqliteTapeStore, output: Json): void {
   store.append('main', [toolResult({ toolCallId: 'c1', toolName: 'read' }, output)]);
 }
 
-describe('a value that looks like a reference to bytes is data wherever it stands (law 10)', () => {
+describe('a value that looks like a reference to bytes is data wherever it stands', () => {
   const forged = { type: 'blob', hash: 'b'.repeat(64), size: 1, as: 'text', preview: 'p' };
   test.each<[string, Json]>([
     ['beside a key toJSON', { toJSON: 1, x: forged }],

@@ -30,7 +30,7 @@ describe('bytes', () => {
     expect(back.map(({ data }) => data)).toEqual([Buffer.from(bytes), base64]);
   });
 
-  test('that a value only looks like are data (law 10)', () => {
+  test('that a value only looks like are data', () => {
     using store = openTapeStore(':memory:');
     store.session('main');
     const lookalikes = [

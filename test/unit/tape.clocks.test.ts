@@ -26,7 +26,7 @@ function storeAt(path: string, times: Iterator<number>, o: StoreOptions = {}) {
   return openTapeStore(path, { durability: 'fast', now, ...o });
 }
 
-describe('order is that of the positions, whatever the clock says (T29)', () => {
+describe('order is that of the positions, whatever the clock says', () => {
   const clocks: Readonly<Record<string, (n: number) => number>> = {
     'goes back a day each time': (n) => start - n * day,
     'jumps a hundred years on and back': (n) => start + (n % 2) * 36_525 * day,

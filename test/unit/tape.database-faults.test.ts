@@ -174,7 +174,7 @@ const spoiled: [what: string, spoil: Spoil, outcome: RegExp][] = [
   ),
 ];
 
-describe('a database with (T13)', () => {
+describe('a database with', () => {
   test('nothing done to it has nothing to be named', () => {
     expect(look(whole.file('tape.db'), true)).toEqual({ refused: undefined, named: [] });
   });

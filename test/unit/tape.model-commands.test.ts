@@ -9,7 +9,7 @@ const seed = Number(process.env.TAPEDECK_SEED ?? 20261121);
 
 const timeout = sized(900_000, 900_000, 6 * 3_600_000);
 
-test('two to four handles on one file answer like one model, command after command (T2)', { timeout }, () => {
+test('two to four handles on one file answer like one model, command after command', { timeout }, () => {
   let deepest = 0;
   const histories = fc.commands(commands, { maxCommands: 40, size: 'max' });
   fc.assert(

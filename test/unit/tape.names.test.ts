@@ -14,7 +14,7 @@ const naming: Readonly<Record<string, (store: SqliteTapeStore, name: string) => 
   stage: (store, name) => store.stage(name),
 };
 
-describe('a bad name (T17)', () => {
+describe('a bad name', () => {
   test.each(badNames.map((name) => [name.slice(0, 60), name] as const))(
     '%j is refused by every act',
     (_, name) => {

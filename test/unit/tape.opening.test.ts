@@ -96,7 +96,7 @@ describe('opening', () => {
     expect(readdirSync(dir.path)).toEqual(expect.arrayContaining(left));
   });
 
-  test('trusts no schema and checks every page, on each connection and before it reads (M1)', async () => {
+  test('trusts no schema and checks every page, on each connection and before it reads', async () => {
     using dir = tempDir();
     const path = dir.file('tape.db');
     openTapeStore(path).close();

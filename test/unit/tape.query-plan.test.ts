@@ -215,7 +215,7 @@ function walGrowth(path: string, act: () => void): number {
   return (size() - before) / times;
 }
 
-test('a fork and an append write as much at 20,000 entries as at 100 (law 12)', () => {
+test('a fork and an append write as much at 20,000 entries as at 100', () => {
   using dir = tempDir();
   const grown = (entries: number) => {
     const path = dir.file(`${entries}.db`);

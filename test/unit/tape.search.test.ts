@@ -102,7 +102,7 @@ describe('search', () => {
       '0x1F',
       '-1',
     ],
-  ])('takes %j literally, for itself and in a session, a kind or a text (T22)', (text) => {
+  ])('takes %j literally, for itself and in a session, a kind or a text', (text) => {
     using store = storeWith('something else', `before ${text} after`, 'x y AND NEAR text 1 entry');
     expect(seqs(store, text)).toContain(3);
     for (const seq of seqs(store, text)) expect([2, 3, 4]).toContain(seq);
@@ -116,7 +116,7 @@ describe('search', () => {
   });
 
   test(
-    'raises no error for any text, finds what holds it, and nothing that does not (T22)',
+    'raises no error for any text, finds what holds it, and nothing that does not',
     () => {
       // Two hundred entries at a time, each looked for among all of them: words, and pieces of words, of the same few.
       const words = fc.constantFrom(

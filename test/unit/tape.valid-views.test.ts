@@ -85,7 +85,7 @@ const history = fc.array(
 const cuts = (entries: readonly Entry[]) => entries.map((_, i) => entries.slice(0, i + 1));
 
 describe('whatever is on a tape', () => {
-  test('its views are valid for every target, cut after any entry (R10)', () => {
+  test('its views are valid for every target, cut after any entry', () => {
     let messages = 0;
     fc.assert(
       fc.property(history, (drafts) => {

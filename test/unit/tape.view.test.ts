@@ -36,7 +36,7 @@ function openMain(): SqliteTapeStore {
 }
 
 describe('boundaries', () => {
-  test('after a handoff the view is its summary and what follows (D521)', () => {
+  test('after a handoff the view is its summary and what follows', () => {
     using store = openMain();
     store.append('main', [user('old'), assistant('answer'), handoff('phase-2', { summary: 'So far.' })]);
     store.append('main', [user('new')]);
@@ -51,7 +51,7 @@ describe('boundaries', () => {
     ]);
   });
 
-  test('a mark changes nothing (D522)', () => {
+  test('a mark changes nothing', () => {
     using store = openMain();
     store.append('main', [user('a'), assistant('b')]);
     const before = view(store.viewEntries('main'));
