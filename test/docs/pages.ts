@@ -11,6 +11,9 @@ export const updating: boolean = process.env.UPDATE_DOCS === '1';
 /** What to do when a generated part is stale. */
 export const howToUpdate = 'stale: write it anew with UPDATE_DOCS=1 npx vitest run --project e2e test/docs';
 
+/** The directories of the packages: each imports those before it. */
+export const packages = ['tape', 'graph', 'runtime', 'cli'] as const;
+
 /** The text of a page, by its path from the root. */
 export function page(path: string): string {
   return readFileSync(join(root, path), 'utf8');
@@ -21,7 +24,8 @@ export function pages(): string[] {
   const inDocs = readdirSync(join(root, 'docs'), { recursive: true, withFileTypes: true })
     .filter((file) => file.isFile() && file.name.endsWith('.md'))
     .map((file) => relative(root, join(file.parentPath, file.name)));
-  return ['README.md', 'ARCHITECTURE.md', ...inDocs.sort()];
+  const ofPackages = packages.map((name) => `packages/${name}/README.md`);
+  return ['README.md', 'ARCHITECTURE.md', ...ofPackages, ...inDocs.sort()];
 }
 
 /** A code block of a page. */
