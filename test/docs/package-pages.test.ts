@@ -1,16 +1,14 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { entryPoints, packages } from '../support/consumer.ts';
 import { moduleDir } from './module-dir.ts';
-import { codeBlocks, packages, page, root, tableAfter } from './pages.ts';
+import { codeBlocks, page, tableAfter } from './pages.ts';
 import { plainEnv } from './tape.ts';
 
 test.each(packages)('the page of @tapedeck/%s names every entry point', (name) => {
-  const { exports } = JSON.parse(readFileSync(join(root, 'packages', name, 'package.json'), 'utf8'));
-  const entries = Object.keys(exports).filter((entry) => entry !== './package.json');
   const named = tableAfter(page(`packages/${name}/README.md`), `@tapedeck/${name}`).map(([entry]) => entry);
-  expect(named).toEqual(entries.map((entry) => `@tapedeck/${name}${entry.slice(1)}`));
+  expect(named).toEqual(entryPoints(name));
 });
 
 test.each([

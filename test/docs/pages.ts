@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { packages } from '../support/consumer.ts';
 
 /** The root of the checkout. */
 export const root: string = fileURLToPath(new URL('../..', import.meta.url));
@@ -10,9 +11,6 @@ export const updating: boolean = process.env.UPDATE_DOCS === '1';
 
 /** What to do when a generated part is stale. */
 export const howToUpdate = 'stale: write it anew with UPDATE_DOCS=1 npx vitest run --project e2e test/docs';
-
-/** The directories of the packages: each imports those before it. */
-export const packages = ['tape', 'graph', 'runtime', 'cli'] as const;
 
 /** The text of a page, by its path from the root. */
 export function page(path: string): string {
