@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { packages } from '../support/consumer.ts';
 
 /** The root of the checkout. */
 export const root: string = fileURLToPath(new URL('../..', import.meta.url));
@@ -22,7 +23,8 @@ export function pages(): string[] {
   const inDocs = readdirSync(join(root, 'docs'), { recursive: true, withFileTypes: true })
     .filter((file) => file.isFile() && file.name.endsWith('.md'))
     .map((file) => relative(root, join(file.parentPath, file.name)));
-  return [...atTop.sort(), ...inDocs.sort()];
+  const ofPackages = packages.map((name) => `packages/${name}/README.md`);
+  return [...atTop.sort(), ...ofPackages, ...inDocs.sort()];
 }
 
 /** A code block of a page. */

@@ -8,19 +8,10 @@ import { project } from '../support/project.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { moduleDir } from './module-dir.ts';
 import { codeBlocks, howToUpdate, page, root, tableAfter, updating } from './pages.ts';
+import { steady } from './steady.ts';
 import { plainEnv, shell } from './tape.ts';
 
 const readme = page('README.md');
-
-/** What differs from run to run: the digits of derived names, times, hashes and ids. */
-function steady(text: string): string {
-  return text
-    .replace(/(?<=-fork-)[0-9a-f]{8}/g, '########')
-    .replace(/(?<=<\/?merge-)[0-9a-f]{8}/g, '########')
-    .replace(/\b[0-9a-f]{64}\b/g, 'HASH')
-    .replace(/\b[0-7][0-9A-HJKMNP-TV-Z]{25}\b/g, 'ULID')
-    .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z?/g, 'TIME');
-}
 
 /** A console block as it reads when its commands are run, one after another. */
 function played(block: string, dir: string): string {

@@ -69,10 +69,10 @@ export async function runDemo(main: Main, io: Io, options: DemoOptions): Promise
     const status = await step();
     if (status !== 0) return status;
   }
-  // `pnpm demo` runs in a checkout, where the command is not on the PATH.
-  const fromCheckout = /^(?:demo|tape)$/.test(io.env.npm_lifecycle_event ?? '');
+  // In a checkout (`pnpm demo`) and in a project (`npx tape demo`) the command is not on the PATH.
+  const event = io.env.npm_lifecycle_event ?? '';
   const pnpm = (io.env.PATH ?? '').includes('/_npx/') ? 'npx --yes -p node@24 -p pnpm@12 pnpm' : 'pnpm';
-  const tape = fromCheckout ? `${pnpm} tape` : 'tape';
+  const tape = /^(?:demo|tape)$/.test(event) ? `${pnpm} tape` : event === 'npx' ? 'npx tape' : 'tape';
   const next = ['sessions', 'log main', 'view main', 'children main']
     .map((verb) => `  ${tape} ${verb}\n`)
     .join('');

@@ -112,8 +112,8 @@ function configHint({
   lock,
   mode,
 }: Readonly<Record<string, unknown>>): string | undefined {
-  if (missing === '@tapedeck/runtime')
-    return 'tape lends a configuration no packages: install @tapedeck/runtime beside it, or export the object without defineDeck';
+  if (typeof missing === 'string' && missing.startsWith('@tapedeck/'))
+    return 'export the object without defineDeck, or install the packages beside it from a checkout of Tapedeck: pnpm -C CHECKOUT pack:all && npm install CHECKOUT/dist/tapedeck-*.tgz';
   if (missing !== undefined) return `install ${String(missing)} where the configuration is`;
   if (unplaced === true) return `see where with: node --check ${shellWord(String(config))}`;
   if (lock !== undefined)

@@ -1,0 +1,129 @@
+import { execFileSync } from 'node:child_process';
+import { globSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { codeBlocks, page, root } from '../docs/pages.ts';
+import { steady } from '../docs/steady.ts';
+import { importingAll, packages, typeErrors } from '../support/consumer.ts';
+import { shellOutside, skipsRegistry } from '../support/npm.ts';
+import { sized } from '../support/size.ts';
+import { type TempDir, tempDir } from '../support/temp-dir.ts';
+
+const readme = page('README.md');
+const { version } = JSON.parse(page('packages/cli/package.json'));
+
+/** The commands of the README that pack and install the packages, and those that run the command. */
+const commands = codeBlocks(readme, 'sh')
+  .filter((block) => block.includes('CHECKOUT/dist'))
+  .flatMap((block) => block.trimEnd().split('\n'))
+  .map((line) => line.replaceAll('CHECKOUT', root));
+const [pack = '', install = '', demo = '', demoOnce = ''] = commands;
+
+test('the README has four commands about packages', () => {
+  expect(commands).toHaveLength(4);
+});
+
+describe('what is packed', () => {
+  let dir: TempDir;
+  beforeAll(async () => {
+    dir = tempDir();
+    await shellOutside(dir.path, pack);
+    for (const name of packages) {
+      mkdirSync(dir.file(name));
+      execFileSync('tar', ['-xzf', join(root, `dist/tapedeck-${name}.tgz`), '-C', dir.file(name)]);
+    }
+    return () => dir[Symbol.dispose]();
+  });
+
+  describe.each(packages)('@tapedeck/%s', (name) => {
+    const packed = (file: string) => readFileSync(dir.file(`${name}/package/${file}`), 'utf8');
+    const files = (pattern: string) => globSync(pattern, { cwd: dir.file(`${name}/package`) });
+
+    test('its manifest has versions, and no entry point in TypeScript', () => {
+      const text = packed('package.json');
+      expect(text).not.toMatch(/workspace:|catalog:|@tapedeck\/source/);
+      const { exports, dependencies, ...manifest } = JSON.parse(text);
+      const here = JSON.parse(page(`packages/${name}/package.json`));
+      expect(Object.keys(exports)).toEqual(Object.keys(here.exports));
+      expect(Object.keys(dependencies)).toEqual(Object.keys(here.dependencies));
+      expect(
+        Object.values(dependencies).filter((range) => !/^\^?\d+\.\d+\.\d+$/.test(String(range))),
+      ).toEqual([]);
+      expect(manifest).toMatchObject({ version, license: 'MIT', publishConfig: { access: 'public' } });
+    });
+
+    test('it has its page and the licence', () => {
+      expect(packed('README.md')).toBe(page(`packages/${name}/README.md`));
+      expect(packed('LICENSE')).toBe(page('LICENSE'));
+    });
+
+    test('all that was built has its source in the package: nothing is left over, and every map leads somewhere', () => {
+      const sources = files('src/**/*.ts');
+      const built = sources.flatMap((source) =>
+        ['.js', '.js.map', '.d.ts', '.d.ts.map'].map((ending) =>
+          source.replace(/^src/, 'dist').replace(/\.ts$/, ending),
+        ),
+      );
+      expect(sources.length).toBeGreaterThan(5);
+      expect(files('dist/**/*.*').toSorted()).toEqual(built.toSorted());
+    });
+  });
+});
+
+/** Where the packages are installed takes half a minute and the network: not on a push. */
+if (sized(false, true, true))
+  describe.skipIf(skipsRegistry('packages that are installed'))('installed in an empty directory', () => {
+    let dir: TempDir;
+    beforeAll(async () => {
+      dir = tempDir();
+      await shellOutside(dir.path, 'npm init --yes --init-type=module');
+      await shellOutside(dir.path, `export npm_config_omit=dev; ${install}`);
+      return () => dir[Symbol.dispose]();
+    }, 300_000);
+
+    test('the packages are copies, with nothing of the workspace', () => {
+      const installed = readdirSync(dir.file('node_modules/@tapedeck'), { withFileTypes: true });
+      expect(installed.map((entry) => entry.isDirectory() && entry.name)).toEqual([...packages].toSorted());
+      expect(readdirSync(dir.file('node_modules'))).not.toContain('vitest');
+    });
+
+    test('npx tape demo runs the main job', async () => {
+      const said = await shellOutside(dir.path, `export TMPDIR=$PWD; ${demo}`);
+      expect(said).toContain('ok: 3 sessions, 33 entries, every hash as recorded');
+      expect(said).toContain('\n  npx tape log main\n');
+      expect(await shellOutside(dir.path, 'npx tape --version')).toBe(`${version}\n`);
+    });
+
+    test('npx runs the demo from the tarballs alone', async () => {
+      using empty = tempDir();
+      const said = await shellOutside(empty.path, `export TMPDIR=$PWD; ${demoOnce}`);
+      expect(said).toContain('ok: 3 sessions, 33 entries, every hash as recorded');
+      expect(readdirSync(empty.path)).not.toContain('node_modules');
+    }, 300_000);
+
+    test('the library example prints what the README says', async () => {
+      writeFileSync(dir.file('example.mjs'), codeBlocks(readme, 'js')[0] ?? '');
+      expect(steady(await shellOutside(dir.path, 'node example.mjs'))).toBe(
+        steady(codeBlocks(readme, 'text')[0] ?? ''),
+      );
+    });
+
+    test('every entry point loads, also under the condition with which the workspace reads its sources', async () => {
+      writeFileSync(dir.file('entries.mjs'), importingAll());
+      const plain = await shellOutside(dir.path, 'node entries.mjs');
+      expect(await shellOutside(dir.path, 'node --conditions=@tapedeck/source entries.mjs')).toBe(plain);
+    });
+
+    test.each([
+      { module: 'nodenext', moduleResolution: 'nodenext' },
+      { module: 'esnext', moduleResolution: 'bundler' },
+    ])('a strict program has no error of types with $moduleResolution', (resolution) => {
+      const errors = typeErrors(dir, codeBlocks(readme, 'ts')[0] ?? '', resolution);
+      expect(errors.filter((line) => !ofTheAiSdk.test(line))).toEqual(
+        [5, 6, 7, 8].map((line) => expect.stringMatching(`^wrong\\.ts\\(${line},`)),
+      );
+    });
+  });
+
+/** Its own declarations do not pass `exactOptionalPropertyTypes` without `skipLibCheck`. */
+const ofTheAiSdk = /^node_modules\/(?:ai|@ai-sdk\/[^/]+)\//;
