@@ -51,7 +51,7 @@ describe.each(pages())('%s', (path) => {
   });
 
   test('names no script that is not in package.json', () => {
-    const known = new Set([...Object.keys(scripts), 'install', 'exec']);
+    const known = new Set([...Object.keys(scripts), 'add', 'exec', 'install', 'pack']);
     expect(pnpmCommands(page(path)).filter((command) => !known.has(command))).toEqual([]);
   });
 
