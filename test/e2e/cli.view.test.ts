@@ -138,7 +138,7 @@ test('a manifest whose policy this version does not know is told, with the reaso
   const fault = {
     code: 'TAPE_BAD_POLICY',
     message:
-      "cannot view by 'full,topic:billing': 'topic:billing' is none of last-boundary, full, from-anchor:ANCHOR, window:N and window:N-tokens",
+      "cannot view by 'full,topic:billing': unknown rule 'topic:billing'; the rules are last-boundary, full, from-anchor:ANCHOR, window:N and window:N-tokens",
   };
   const explained = await home.here(['view', 'main@3', '--explain', '--json']);
   expect(explained.code).toBe(0);
