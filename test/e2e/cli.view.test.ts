@@ -95,9 +95,9 @@ test('config.yaml says what models are shown', async () => {
   });
   for (const [text, says] of [
     ['view: full', 'must be a window of what follows the last boundary'],
-    ['view: windows:2', "'windows:2' is none of"],
+    ['view: windows:2', "unknown rule 'windows:2'"],
     ['view: 3', 'must be a window'],
-    ['view: topic:billing', "'topic:billing' is none of"],
+    ['view: topic:billing', "unknown rule 'topic:billing'"],
     ['view: from-anchor:billing', 'must be a window'],
   ] as const) {
     config(`${text}\n`);
