@@ -40,7 +40,7 @@ export function* verifyLineage(db: Db): Generator<Problem> {
       if (g !== expected) yield problem(`lineage line ${expected} is missing`);
       else if (hashed !== hex(hash) || !prevs.some((prev) => line.includes(`"prev":"${prev}"`)))
         yield problem(`lineage line ${g} does not follow from the line before it, or was changed`);
-      else if (!saysTheSame(row)) yield problem(`lineage line ${g} differs from the columns beside it`);
+      else if (!matchesColumns(row)) yield problem(`lineage line ${g} differs from the columns beside it`);
       prevs = [hashed, hex(hash)];
       expected = g + 1;
     }
@@ -49,10 +49,12 @@ export function* verifyLineage(db: Db): Generator<Problem> {
   }
 }
 
-function saysTheSame({ type, ulid, seq, to_seq, line }: LineageRow): boolean {
-  const said = parsed(line);
-  const to = Array.isArray(said.range) ? said.range[1] : null;
-  return said.type === type && said.session === ulid && (said.seq ?? null) === seq && to === to_seq;
+function matchesColumns({ type, ulid, seq, to_seq, line }: LineageRow): boolean {
+  const recorded = parsed(line);
+  const to = Array.isArray(recorded.range) ? recorded.range[1] : null;
+  return (
+    recorded.type === type && recorded.session === ulid && (recorded.seq ?? null) === seq && to === to_seq
+  );
 }
 
 /**

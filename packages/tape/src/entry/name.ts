@@ -9,7 +9,7 @@ export const derivedNameMax = 200;
 const namePattern = /^[A-Za-z0-9_!%](?:[A-Za-z0-9_!%.:@+-]*[A-Za-z0-9_!%])?$/;
 const anchorPattern = /^[A-Za-z0-9_!%](?:[A-Za-z0-9_!%.:@+/-]*[A-Za-z0-9_!%])?$/;
 const ulidPattern = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
-const ourAnchors = /^(?:session|fork|merge|inbox)\/|^intention$/;
+const reservedAnchors = /^(?:session|fork|merge|inbox)\/|^intention$/;
 
 /** Returns whether a text is a ULID in capital letters, the form of every session id. */
 export function isUlid(text: string): boolean {
@@ -51,7 +51,7 @@ export function parseAnchorName(name: string): string {
           ? 'it reads as a position'
           : name === 'head'
             ? "'head' is the end of the tape"
-            : ourAnchors.test(name)
+            : reservedAnchors.test(name)
               ? 'names of this form are reserved'
               : undefined;
   if (fault !== undefined)
@@ -82,10 +82,13 @@ export function quote(text: string): string {
 }
 
 /** Returns the candidates nearest to a mistyped name: at most three, nearest first. */
-export function nearNames(asked: string, candidates: Iterable<string>): string[] {
-  const limit = Math.max(2, Math.floor(asked.length / 3));
+export function nearNames(wanted: string, candidates: Iterable<string>): string[] {
+  const limit = Math.max(2, Math.floor(wanted.length / 3));
   return [...new Set(candidates)]
-    .map((name) => ({ name, far: name.includes(asked) || asked.includes(name) ? 1 : distance(asked, name) }))
+    .map((name) => ({
+      name,
+      far: name.includes(wanted) || wanted.includes(name) ? 1 : distance(wanted, name),
+    }))
     .filter(({ far }) => far <= limit)
     .sort((a, b) => a.far - b.far || (a.name < b.name ? -1 : 1))
     .slice(0, 3)

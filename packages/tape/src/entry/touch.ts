@@ -9,7 +9,7 @@ export interface Touch {
 }
 
 /** Names of anchors that the store itself writes: their states are no work of a session. */
-const ownAnchors = /^(?:session|fork|merge)\/|^intention$/;
+const storeAnchors = /^(?:session|fork|merge)\/|^intention$/;
 
 /**
  * Returns what an entry touches: the keys of an anchor's state, and the paths that the tool of a call
@@ -33,7 +33,7 @@ export function touchesOf(entry: {
     ];
   }
   if (kind !== 'anchor' || !isObject(payload) || !isObject(payload.state)) return [];
-  if (name === undefined || ownAnchors.test(name)) return [];
+  if (name === undefined || storeAnchors.test(name)) return [];
   return Object.keys(payload.state)
     .filter((key) => key !== 'summary')
     .map((key) => ({ what: `state:${key}`, wrote: true }));

@@ -63,7 +63,7 @@ export function tapesWithInbox({ db }: Pick<Writer, 'db'>): number[] {
 /**
  * Failures with a cause outside the item: the whole drain fails and can be repeated, and no item is refused.
  */
-const notOfItem: ReadonlySet<TapeErrorCode> = new Set(['TAPE_FENCED', 'TAPE_IO', 'TAPE_LOCKED']);
+const drainFailures: ReadonlySet<TapeErrorCode> = new Set(['TAPE_FENCED', 'TAPE_IO', 'TAPE_LOCKED']);
 
 /**
  * Applies and removes appends and merges, oldest first, in the caller's transaction; returns how many. An
@@ -85,7 +85,7 @@ export function drainInbox(
     try {
       writer.db.savepoint(() => handle(writer, realm, { tapeId, lease, item }));
     } catch (error) {
-      if (!(error instanceof TapeError) || notOfItem.has(error.code)) throw error;
+      if (!(error instanceof TapeError) || drainFailures.has(error.code)) throw error;
       writeEntries(writer, tapeById(writer.db, tapeId), [refusal(item, error)], lease.epoch);
     }
     removeItem(writer, item);

@@ -31,7 +31,7 @@ export interface Collected {
  */
 export function collectResult(db: Db, child: TapeRow, [from, to]: readonly [Seq, Seq]): Collected {
   let result: Entry | undefined;
-  let said: { seq: Seq; text: string } | undefined;
+  let lastText: { seq: Seq; text: string } | undefined;
   let failed: { seq: Seq; text: string } | undefined;
   let first: number | undefined;
   let last = 0;
@@ -56,17 +56,17 @@ export function collectResult(db: Db, child: TapeRow, [from, to]: readonly [Seq,
     if (entry.kind === 'result') result = entry;
     else if (entry.kind === 'event') {
       failed = endOf(entry) ?? failed;
-      if (entry.name === resultRefused) result = said = undefined;
+      if (entry.name === resultRefused) result = lastText = undefined;
     } else if (entry.kind === 'message') {
       const text = assistantText(entry.payload);
-      if (text !== '') said = { seq: entry.seq, text };
+      if (text !== '') lastText = { seq: entry.seq, text };
     }
   }
-  const unfinished = failed !== undefined && failed.seq > (said?.seq ?? 0) ? failed : undefined;
+  const unfinished = failed !== undefined && failed.seq > (lastText?.seq ?? 0) ? failed : undefined;
   const value = result === undefined ? undefined : resultValue(result.payload);
   const chosen =
     result === undefined || value === undefined
-      ? joinText(said, unfinished)
+      ? joinText(lastText, unfinished)
       : { seq: result.seq, text: typeof value === 'string' ? value : JSON.stringify(value) };
   return {
     text: chosen?.text ?? '(no result)',
@@ -79,11 +79,11 @@ export function collectResult(db: Db, child: TapeRow, [from, to]: readonly [Seq,
   };
 }
 
-type Said = { readonly seq: Seq; readonly text: string };
+type FoundText = { readonly seq: Seq; readonly text: string };
 
-function joinText(said: Said | undefined, failed: Said | undefined): Said | undefined {
-  if (said === undefined || failed === undefined) return said ?? failed;
-  return { seq: failed.seq, text: `${said.text}\n\n${failed.text}` };
+function joinText(lastText: FoundText | undefined, failed: FoundText | undefined): FoundText | undefined {
+  if (lastText === undefined || failed === undefined) return lastText ?? failed;
+  return { seq: failed.seq, text: `${lastText.text}\n\n${failed.text}` };
 }
 
 function resultValue(payload: Json): Json {
@@ -99,7 +99,7 @@ export function assistantText(payload: Json): string {
 }
 
 /** Returns the reason that a run recorded for an early end. */
-function endOf({ seq, name = '', payload }: Entry): Said | undefined {
+function endOf({ seq, name = '', payload }: Entry): FoundText | undefined {
   const label = endLabels[name];
   if (label === undefined || !isObject(payload) || typeof payload.message !== 'string') return undefined;
   return { seq, text: `${label}: ${payload.message}` };

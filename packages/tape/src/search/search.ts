@@ -57,20 +57,20 @@ const chunkRows = 500;
 export function searchEntries(db: Db, realm: string, query: SearchQuery): Hit[] {
   const text = query.text.trim();
   if (text === '' || query.limit === 0) return [];
-  const among = query.session === undefined ? undefined : getTape(db, realm, query.session);
+  const session = query.session === undefined ? undefined : getTape(db, realm, query.session);
   const limit = query.limit ?? limitDefault;
   const literal = new RegExp(RegExp.escape(text), 'iu');
   const hits: Hit[] = [];
   for (const row of candidates(db, text)) {
     if (query.kind !== undefined && row.kind !== query.kind) continue;
-    if (among !== undefined && !sees(db, among, row)) continue;
-    const said = row.payload === null ? '' : searchText(db, row.name, JSON.parse(row.payload) as Json);
-    const found = literal.exec(said);
+    if (session !== undefined && !sees(db, session, row)) continue;
+    const content = row.payload === null ? '' : searchText(db, row.name, JSON.parse(row.payload) as Json);
+    const found = literal.exec(content);
     if (found === null) continue;
     const owner = tapeById(db, row.tape_id);
     if (owner.lifecycle === 'staging') continue;
     hits.push(
-      toHit(db, owner, { row, snippet: snippetOf(said, { at: found.index, length: found[0].length }) }),
+      toHit(db, owner, { row, snippet: snippetOf(content, { at: found.index, length: found[0].length }) }),
     );
     if (hits.length >= limit) break;
   }
@@ -253,9 +253,9 @@ function textsOf(value: Json, { load, depth }: Within): string[] {
   );
 }
 
-function snippetOf(said: string, { at, length }: { at: number; length: number }): string {
+function snippetOf(content: string, { at, length }: { at: number; length: number }): string {
   const from = Math.max(0, at - 40);
-  return said
+  return content
     .slice(from, at + length + 80)
     .toWellFormed()
     .replace(/\s+/g, ' ')

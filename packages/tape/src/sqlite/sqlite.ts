@@ -220,7 +220,7 @@ export class Db {
   }
 
   /**
-   * With a bare parameter SQLite plans the statement anew for every new value, which costs up to ten times
+   * With a bare parameter SQLite plans the statement again for every new value, which costs up to ten times
    * the query. A plus makes the parameter an expression, which is planned once.
    */
   #prepare(sql: string): Database.Statement {

@@ -32,15 +32,15 @@ export function nextBatch(
 ): OpenBatch | undefined {
   if (entry.kind === 'rewind') return undefined;
   if (entry.kind === 'message') {
-    const asked = clientCalls(entry.payload);
-    if (asked.length === 0) return open;
-    return { from: open?.from ?? entry.seq - 1, calls: [...(open?.calls ?? []), ...asked] };
+    const started = clientCalls(entry.payload);
+    if (started.length === 0) return open;
+    return { from: open?.from ?? entry.seq - 1, calls: [...(open?.calls ?? []), ...started] };
   }
   if (entry.kind !== 'tool-result' || open === undefined || !isObject(entry.payload)) return open;
   // Some servers give two calls of one answer the same id: each result settles one of them.
-  const answered = open.calls.indexOf(String(entry.payload.toolCallId));
-  if (answered === -1) return open;
-  const calls = open.calls.toSpliced(answered, 1);
+  const settled = open.calls.indexOf(String(entry.payload.toolCallId));
+  if (settled === -1) return open;
+  const calls = open.calls.toSpliced(settled, 1);
   return calls.length === 0 ? undefined : { from: open.from, calls };
 }
 

@@ -17,7 +17,7 @@ export function isClientCall(part: Part): boolean {
 
 /**
  * Returns the id under which a call is shown: its own, if the target accepts it and no earlier call has it.
- * Some servers number their calls anew in every answer.
+ * Some servers restart their numbering of calls in every answer.
  */
 export function callId(id: string, free: boolean, { ids, last }: SeenIds): string {
   const legal = free || (id.length <= idCharsMax && /^[a-zA-Z0-9_-]+$/.test(id));

@@ -191,9 +191,9 @@ function add(messages: StoredMessage[], turn: Turn, { alternates }: Dialect): vo
       messages[messages.length - 1] = join(last, message);
       return;
     }
-    if (alternates && last?.role === 'tool') messages.push(said('assistant', noAnswer));
-  } else if (last === undefined) messages.push(said('user', noStart));
-  else if (last.role === 'assistant' && !continues) messages.push(said('user', goOn));
+    if (alternates && last?.role === 'tool') messages.push(textMessage('assistant', noAnswer));
+  } else if (last === undefined) messages.push(textMessage('user', noStart));
+  else if (last.role === 'assistant' && !continues) messages.push(textMessage('user', goOn));
   messages.push(message);
   if (calls.length > 0) messages.push({ role: 'tool', content: calls.map(resultOf) });
 }
@@ -215,7 +215,7 @@ function resultOf({ id, name, result }: Call): Part {
   );
 }
 
-function said(role: 'user' | 'assistant', text: string): StoredMessage {
+function textMessage(role: 'user' | 'assistant', text: string): StoredMessage {
   return { role, content: [{ type: 'text', text }] };
 }
 
