@@ -2,7 +2,7 @@ import { tables, triggers } from '../sqlite/schema.ts';
 import { Db } from '../sqlite/sqlite.ts';
 
 /**
- * Yields what SQLite's own checks report of pages, indexes and references, and schema differences. Reads the
+ * Returns what SQLite's own checks report of pages, indexes and references, and schema differences. Reads the
  * whole file.
  */
 export function databaseFaults(db: Db): string[] {

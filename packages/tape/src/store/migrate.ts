@@ -67,7 +67,7 @@ function upgrade(db: Db, path: string, version: number): void {
 
 /** Upgrades each older schema to the next. Entries are never changed. */
 const steps: Readonly<Record<number, (db: Db) => void>> = {
-  // Schema 0 had no table of open calls, and no triggers on blobs.
+  // Schema 0 had no table of open calls, and no triggers that protect blobs.
   0: (db) => {
     for (const { name } of db.all<{ name: string }>(`SELECT name FROM sqlite_schema WHERE type = 'trigger'`))
       db.exec(`DROP TRIGGER "${name}"`);

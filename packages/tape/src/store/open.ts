@@ -85,8 +85,8 @@ function openConnection(path: string, options: OpenOptions, alone: boolean): Db 
 }
 
 /**
- * Checks the file through a read-only connection, because the last one to close writes a leftover WAL back
- * into the file.
+ * Checks the file read-only first, because a writable connection writes a leftover WAL into the file when it
+ * closes.
  */
 function assertBeforeWriting(path: string): void {
   const db = new Db(path, { readonly: true });

@@ -24,8 +24,8 @@ export interface MergePreview extends Omit<Merged, 'graphLagging'> {
 }
 
 /**
- * What a fork would write to its child's tape, and return. `session` is absent for a name that differs on
- * each call.
+ * What a fork would write to its child's tape, and return. `session` is absent if each call derives a new
+ * name.
  */
 export interface ForkPreview extends Omit<Forked, 'graphLagging' | 'session' | 'id' | 'tape'> {
   readonly session?: string;
