@@ -209,7 +209,7 @@ test('discard: a receipt on the parent, the same one again, and never after a me
   const merged = await home.here(['discard', 'home', '--json']);
   expect([merged.code, jsonError(merged)]).toMatchObject([
     4,
-    { code: 'TAPE_CONFLICT', message: "cannot discard 'home': it is merged already" },
+    { code: 'TAPE_CONFLICT', message: "cannot discard 'home': it is already merged" },
   ]);
   const unsettled = await home.here(['discard', 'asks', '--json']);
   expect([unsettled.code, jsonError(unsettled)]).toMatchObject([

@@ -195,12 +195,12 @@ test('a merge or discard of what cannot be: exit 3 or 4, and nothing half-writte
       args: [verb, 'kid', '--into', 'other'],
       exit: 4,
       code: 'TAPE_CONFLICT',
-      says: 'does not descend from it',
+      says: 'it is not a descendant of',
     });
     await refuses(home, { args: [verb, 'busy'], exit: 4, code: 'TAPE_BUSY', hint: 'tape wait busy' });
   }
   store.release(lease);
-  await refuses(home, { args: ['merge', 'left'], exit: 4, code: 'TAPE_CONFLICT', says: 'discarded already' });
+  await refuses(home, { args: ['merge', 'left'], exit: 4, code: 'TAPE_CONFLICT', says: 'already discarded' });
   store.setLifecycle('main', 'archived');
   for (const verb of ['merge', 'discard'])
     await refuses(home, {

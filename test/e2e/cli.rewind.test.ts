@@ -133,7 +133,7 @@ test('a point that cannot be rewound to is refused, with what can, and nothing i
   expect((await shown(home)).slice(0, 4)).toEqual(['ask 1', 'One.', 'ask 2\nin two lines', 'Two.']);
   expect(jsonError(await home.here(['unrewind', 'main@4', '--json']))).toMatchObject({
     code: 'TAPE_BAD_POINT',
-    message: 'cannot take back main@4: it is no rewind of main',
+    message: "cannot unrewind main@4: it is not a rewind of 'main'",
   });
 });
 

@@ -95,9 +95,9 @@ test('config.yaml says what models are shown', async () => {
   });
   for (const [text, says] of [
     ['view: full', 'must be a window of what follows the last boundary'],
-    ['view: windows:2', "'windows:2' is none of"],
+    ['view: windows:2', "unknown rule 'windows:2'"],
     ['view: 3', 'must be a window'],
-    ['view: topic:billing', "'topic:billing' is none of"],
+    ['view: topic:billing', "unknown rule 'topic:billing'"],
     ['view: from-anchor:billing', 'must be a window'],
   ] as const) {
     config(`${text}\n`);
@@ -138,7 +138,7 @@ test('a manifest whose policy this version does not know is told, with the reaso
   const fault = {
     code: 'TAPE_BAD_POLICY',
     message:
-      "cannot view by 'full,topic:billing': 'topic:billing' is none of last-boundary, full, from-anchor:ANCHOR, window:N and window:N-tokens",
+      "cannot view by 'full,topic:billing': unknown rule 'topic:billing'; the rules are last-boundary, full, from-anchor:ANCHOR, window:N and window:N-tokens",
   };
   const explained = await home.here(['view', 'main@3', '--explain', '--json']);
   expect(explained.code).toBe(0);

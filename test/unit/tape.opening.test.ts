@@ -68,7 +68,7 @@ describe('opening', () => {
     chmodSync(dir.path, 0o755);
     const said: string[] = [];
     openTapeStore(dir.file('tape.db'), { onWarning: (text) => said.push(text) }).close();
-    expect(said).toEqual([`closed '${dir.path}' to others (mode 700)`]);
+    expect(said).toEqual([`closed '${dir.path}' to other users (mode 700)`]);
     expect(statSync(dir.path).mode & 0o777).toBe(0o700);
   });
 

@@ -343,7 +343,7 @@ describe('a view', () => {
       { seq: 7, in: false, why: 'rewound' },
       { seq: 8, in: false, why: 'a rewind' },
       { seq: 9, in: false, why: 'views skip anchor entries' },
-      { seq: 10, in: true, why: 'what this session is for' },
+      { seq: 10, in: true, why: "the session's intention" },
       { seq: 11, in: false, why: 'views skip event entries' },
       { seq: 12, in: true, why: 'in view' },
     ]);

@@ -93,7 +93,7 @@ describe('a window', () => {
 });
 
 test.each<{ policy: unknown; says: RegExp }>([
-  { policy: 'last', says: /there is no rule 'last'/ },
+  { policy: 'last', says: /unknown rule 'last'/ },
   { policy: ['full', 'last-boundary'], says: /last-boundary can only come first/ },
   { policy: [{ window: 2 }, 'full'], says: /full can only come first/ },
   { policy: ['full', { fromAnchor: 'a' }], says: /from-anchor:a can only come first/ },
@@ -104,12 +104,12 @@ test.each<{ policy: unknown; says: RegExp }>([
   { policy: { window: null }, says: /whole number/ },
   { policy: { fromAnchor: {} }, says: /a name or a position/ },
   { policy: {}, says: /must name a window/ },
-  { policy: { fromAnchor: 'plan', window: 2 }, says: /several are a list/ },
+  { policy: { fromAnchor: 'plan', window: 2 }, says: /use a list for several rules/ },
   { policy: { fromAnchor: Number.NaN }, says: /a name or a position/ },
   { policy: { fromAnchor: -1 }, says: /a name or a position/ },
   { policy: { topic: 'billing' }, says: /must name a window or an anchor/ },
-  { policy: null, says: /no rule 'null'/ },
-  { policy: [{ window: 2 }, undefined], says: /no rule 'undefined'/ },
+  { policy: null, says: /unknown rule 'null'/ },
+  { policy: [{ window: 2 }, undefined], says: /unknown rule 'undefined'/ },
 ])('$policy is refused', ({ policy, says }) => {
   const act = () => view([], { policy: policy as ViewPolicy });
   expect(act).toThrow(expect.objectContaining({ code: 'TAPE_BAD_POLICY' }));

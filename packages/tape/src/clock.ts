@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { monotonicFactory } from 'ulid';
 
-/** Where time, ids and randomness come from; all injected, so that a test can fix them. */
+/** Sources of time, ids and randomness; tests replace them with fixed ones. */
 export interface Sources {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
@@ -11,7 +11,7 @@ export interface Sources {
   readonly salt: () => Uint8Array;
 }
 
-/** The machine's clock and randomness. */
+/** Sources on this machine's clock and random generator; `given` replaces some of them. */
 export function systemSources(given: Partial<Sources>): Sources {
   const now = given.now ?? Date.now;
   const ulid = monotonicFactory();
@@ -20,7 +20,7 @@ export function systemSources(given: Partial<Sources>): Sources {
 
 const saltBytes = 16;
 
-/** Asking for randomness costs ten times what 16 bytes of it do, so it is asked for 256 salts at once. */
+/** A call to `randomBytes` costs ten times what 16 of its bytes do, so each call draws 256 salts. */
 function pooledSalts(): () => Uint8Array {
   let pool = new Uint8Array();
   return () => {

@@ -1,7 +1,6 @@
 /**
- * The places where a test may stop the store as a crash would, act by act. Each stands after the part of an act that it
- * names, but for those whose name says otherwise. The tests assert that every one of them is passed, so that the list
- * cannot rot.
+ * The places where a test can stop the store as a crash would. Each lies after the part of an act that it
+ * names, unless its name says otherwise. Tests assert that every place is reached, so the list stays current.
  */
 export const crashPoints = [
   'append/entry',
@@ -55,19 +54,19 @@ export type CrashPoint = (typeof crashPoints)[number];
 
 let hook: ((point: string) => void) | undefined;
 
-/** Tells whoever listens that a place of the store was reached. Nobody does in production: then it does nothing. */
+/** Reports to the listener, if a test has set one, that the store reached a place. */
 export function crashPoint(point: CrashPoint): void {
   reached(point);
 }
 
-/** The same for a place of a package that builds on the store, which has a list of its own. */
+/** The same for the places of packages that build on the store, which keep their own lists. */
 export function reached(point: string): void {
   hook?.(point);
 }
 
 /**
- * Listens to all stores and runs of this process until it is called with nothing. What the listener throws leaves the act as
- * an error of its own would: a transaction under way is rolled back, what was committed stays.
+ * Sets the listener for all stores and runs of this process, or removes it. An exception from the listener
+ * acts like an error of the act itself: an open transaction is rolled back, and commits stay.
  */
 export function onCrashPoint(listener: ((point: string) => void) | undefined): void {
   hook = listener;

@@ -18,7 +18,7 @@ export abstract class CodedError<Code extends string> extends Error {
   }
 }
 
-/** What can go wrong with a tape. Callers branch on the code, never on the message. */
+/** Errors of tapes. Callers branch on the code, never on the message. */
 export type TapeErrorCode =
   | 'TAPE_NO_SESSION'
   | 'TAPE_NO_ANCHOR'

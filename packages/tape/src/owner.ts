@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 
-/** Who holds a lease: enough to tell a dead process from one whose number was used again (M4). */
+/** The owner of a lease: enough to tell a dead process from a new one that reuses its process id. */
 export interface Owner {
-  /** Unique per acquisition site; two sessions of one process are two owners. */
+  /** Unique for each acquisition; two sessions of one process are two owners. */
   readonly id: string;
   readonly pid?: number;
   /** When the process started, in the kernel's ticks since boot. */
@@ -12,7 +12,7 @@ export interface Owner {
   readonly host?: string;
 }
 
-/** An owner as a row keeps it. */
+/** The columns of a row that store an owner. */
 export interface OwnerRow {
   readonly owner: string;
   readonly pid: number | null;
@@ -31,7 +31,7 @@ export function ownerOf(row: OwnerRow): Owner {
   };
 }
 
-/** This process as an owner. */
+/** Returns this process as an owner. */
 export function processOwner(id: string): Owner {
   const pidStart = startOf(process.pid);
   const bootId = currentBoot();
@@ -45,8 +45,8 @@ export function processOwner(id: string): Owner {
 }
 
 /**
- * Whether an owner is certainly gone: same boot of the same host, and its process number is free or belongs to a
- * process that started at another time. Anything less certain waits for the lease to expire.
+ * Returns whether an owner is certainly dead: it ran on this boot of this host, and its process id is free or
+ * belongs to a process with another start time. In every other case the lease has to expire.
  */
 export function provablyDead(owner: Omit<Owner, 'id'>): boolean {
   if (owner.pid === undefined || owner.host !== hostname()) return false;
@@ -56,7 +56,7 @@ export function provablyDead(owner: Omit<Owner, 'id'>): boolean {
   return owner.pidStart !== undefined && start !== undefined && start !== owner.pidStart;
 }
 
-/** What the owner's process is doing, as far as this machine can tell: `stopped` is one that waits for SIGCONT. */
+/** Returns the state of the owner's process, as far as this machine can tell; `stopped` waits for SIGCONT. */
 export function stateOf(owner: Omit<Owner, 'id'>): 'running' | 'stopped' | 'ended' | 'unknown' {
   if (owner.pid === undefined || owner.host !== hostname()) return 'unknown';
   if (provablyDead(owner)) return 'ended';
@@ -73,13 +73,15 @@ function exists(pid: number): boolean {
   }
 }
 
-/** Start time of a process (field 22 of /proc/PID/stat), where the system has it. A zombie counts as ended. */
+/**
+ * Start time of a process (field 22 of /proc/PID/stat), if the system provides it. A zombie counts as ended.
+ */
 function startOf(pid: number): string | undefined {
   const fields = statOf(pid);
   return fields?.[0] === 'Z' || fields?.[0] === 'X' ? 'ended' : fields?.[19];
 }
 
-/** The fields of /proc/PID/stat from the state on. */
+/** The fields of /proc/PID/stat, from the state on. */
 function statOf(pid: number): string[] | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
@@ -95,7 +97,7 @@ function currentBoot(): string | undefined {
   try {
     boot ??= readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
   } catch {
-    // Not Linux: process start times are not compared either, and the lease's expiry decides.
+    // Not Linux: process start times are unknown too, and the lease has to expire.
   }
   return boot;
 }

@@ -6,16 +6,18 @@ import type { LeaseRow } from '../tape/lease.ts';
 import { nextBatch, type OpenBatch, saveBatch } from '../tape/open-calls.ts';
 import type { TapeRow } from '../tape/tape.ts';
 
-/** Something that is not as it should be and is no damage to a fact: what can be made anew, or left over. */
+/**
+ * Something left over or out of date that is no damage: a leftover of a crash, or a projection to rebuild.
+ */
 export interface Finding {
   readonly code: 'stale-lease' | 'inbox-waiting' | 'staging-left' | 'open-calls-differ' | 'search-ahead';
   readonly session: string | null;
   readonly message: string;
-  /** Whether `fix` mends it; the others are for a person to decide. */
+  /** Whether `mend` can repair it; for the others the user decides. */
   readonly fixable: boolean;
 }
 
-/** What is left over or out of step. Writes nothing. */
+/** Finds what is left over or out of date. Writes nothing. */
 export function* examine(db: Db, sources: Sources): Generator<Finding> {
   const now = sources.now();
   const leases = db.all<LeaseRow & { name: string }>(
@@ -26,7 +28,7 @@ export function* examine(db: Db, sources: Sources): Generator<Finding> {
       yield finding(
         'stale-lease',
         name,
-        `process ${lease.pid ?? 'unknown'} left '${name}' without giving its lease back`,
+        `process ${lease.pid ?? 'unknown'} did not release the lease of '${name}'`,
       );
   const waiting = db.all<{ name: string; acts: number; messages: number }>(
     `SELECT t.name, sum(i.body ->> '$.type' IN ('append', 'merge')) AS acts,
@@ -39,7 +41,7 @@ export function* examine(db: Db, sources: Sources): Generator<Finding> {
       yield finding(
         'inbox-waiting',
         name,
-        `${acts} items wait in the inbox of '${name}', which nobody writes`,
+        `${acts} items wait in the inbox of '${name}', which has no owner`,
       );
     if (messages > 0)
       yield {
@@ -51,7 +53,7 @@ export function* examine(db: Db, sources: Sources): Generator<Finding> {
     `SELECT name FROM tape WHERE lifecycle = 'staging' ORDER BY id`,
   ))
     yield {
-      ...finding('staging-left', name, `the import of '${name}' was not finished: import it again`),
+      ...finding('staging-left', name, `the import of '${name}' is not finished: import it again`),
       fixable: false,
     };
   for (const tape of db.all<TapeRow>('SELECT * FROM tape ORDER BY id'))
@@ -59,14 +61,14 @@ export function* examine(db: Db, sources: Sources): Generator<Finding> {
       yield finding(
         'open-calls-differ',
         tape.name,
-        `the open calls noted of '${tape.name}' are not those of its entries`,
+        `the recorded open calls of '${tape.name}' differ from its entries`,
       );
   const indexed = Number(
     db.get<{ value: string }>(`SELECT value FROM home WHERE key = 'search'`)?.value ?? 0,
   );
   const newest = db.get<{ id: number | null }>('SELECT max(id) AS id FROM entry')?.id ?? 0;
   if (indexed > newest)
-    yield finding('search-ahead', null, 'the search index knows of entries that are not there');
+    yield finding('search-ahead', null, 'the search index has entries that the tapes do not have');
 }
 
 function finding(code: Finding['code'], session: string | null, message: string): Finding {
@@ -80,7 +82,7 @@ interface BatchRow {
 }
 
 function sameBatches(db: Db, tape: TapeRow): boolean {
-  // What a redacted message asked for cannot be read any more: the notes are all there is.
+  // The calls of a redacted message cannot be read any more: the recorded ones are the only source.
   const redacted = db.get(
     `SELECT 1 FROM entry WHERE tape_id = @id AND mark = 'redaction' AND mark IN ('boundary','rewind','redaction') LIMIT 1`,
     { id: tape.id },
@@ -99,13 +101,13 @@ function sameBatches(db: Db, tape: TapeRow): boolean {
   return JSON.stringify(noted) === JSON.stringify([...found.values()]);
 }
 
-/** Makes the notes on open calls of a tape anew from its entries, in the caller's transaction. */
+/** Rebuilds a tape's rows in `open_calls` from its entries, in the caller's transaction. */
 export function rebuildBatches(db: Db, tape: TapeRow): void {
   db.run('DELETE FROM open_calls WHERE tape_id = @id', { id: tape.id });
   for (const { seq, was, now } of batchSteps(db, tape)) saveBatch(db, tape.id, seq, { was, now });
 }
 
-/** Every entry of a tape that opens or closes calls, with the batch before and after it. */
+/** Yields every entry of a tape that opens or closes calls, with the batch before and after it. */
 function* batchSteps(
   db: Db,
   tape: TapeRow,

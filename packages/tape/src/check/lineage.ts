@@ -18,7 +18,7 @@ interface LineageRow {
 
 const pageRows = 512;
 
-/** Checks the lineage's own chain, and that the columns beside a line say what the line says. */
+/** Verifies the hash chain of the lineage, and the columns beside each line against the line. */
 export function* verifyLineage(db: Db): Generator<Problem> {
   const problem = (message: string): Problem => ({
     code: 'lineage-broken',
@@ -40,7 +40,7 @@ export function* verifyLineage(db: Db): Generator<Problem> {
       if (g !== expected) yield problem(`lineage line ${expected} is missing`);
       else if (hashed !== hex(hash) || !prevs.some((prev) => line.includes(`"prev":"${prev}"`)))
         yield problem(`lineage line ${g} does not follow from the line before it, or was changed`);
-      else if (!saysTheSame(row)) yield problem(`lineage line ${g} is not what the columns beside it say`);
+      else if (!matchesColumns(row)) yield problem(`lineage line ${g} differs from the columns beside it`);
       prevs = [hashed, hex(hash)];
       expected = g + 1;
     }
@@ -49,15 +49,17 @@ export function* verifyLineage(db: Db): Generator<Problem> {
   }
 }
 
-function saysTheSame({ type, ulid, seq, to_seq, line }: LineageRow): boolean {
-  const said = parsed(line);
-  const to = Array.isArray(said.range) ? said.range[1] : null;
-  return said.type === type && said.session === ulid && (said.seq ?? null) === seq && to === to_seq;
+function matchesColumns({ type, ulid, seq, to_seq, line }: LineageRow): boolean {
+  const recorded = parsed(line);
+  const to = Array.isArray(recorded.range) ? recorded.range[1] : null;
+  return (
+    recorded.type === type && recorded.session === ulid && (recorded.seq ?? null) === seq && to === to_seq
+  );
 }
 
 /**
- * Compares a tape's row with the lines of the lineage, which are hashed: its identity with the line that made it, how
- * it stands with its last line.
+ * Compares a tape's row with the lineage, whose lines are hashed: its identity with the first line, its
+ * states with the last.
  */
 export function* verifyRow(db: Db, tape: TapeRow): Generator<Problem> {
   const lines = db.all<{ line: string; hash: Uint8Array }>(
@@ -66,15 +68,14 @@ export function* verifyRow(db: Db, tape: TapeRow): Generator<Problem> {
       id: tape.id,
     },
   );
-  // A line that was altered is told by itself, and is no witness.
+  // `verifyLineage` reports a changed line, and it proves nothing about the row.
   if (lines.some(({ line, hash }) => lineHash(line) !== hex(hash))) return;
   const [made, last] = [lines[0], lines.at(-1)].map((row) =>
     row === undefined ? undefined : parsed(row.line),
   );
-  // A session that is being imported has no line yet.
+  // A staged session has no line yet.
   if (made === undefined || last === undefined) {
-    if (tape.lifecycle !== 'staging' && isWhole(db))
-      yield changed(tape, 'no line of the lineage tells of it');
+    if (tape.lifecycle !== 'staging' && isWhole(db)) yield changed(tape, 'the lineage has no line for it');
     return;
   }
   const wrong = [
@@ -95,11 +96,14 @@ export function* verifyRow(db: Db, tape: TapeRow): Generator<Problem> {
   if (wrong.length > 0)
     yield changed(
       tape,
-      `its ${wrong.join(', ')} ${wrong.length === 1 ? 'is' : 'are'} not what the lineage recorded`,
+      `its ${wrong.join(', ')} ${wrong.length === 1 ? 'differs' : 'differ'} from the lineage`,
     );
 }
 
-/** A line that is missing among others is told by itself; lines that were cut off at the end are not. */
+/**
+ * Returns whether no line is missing: `verifyLineage` reports gaps, but cannot see lines that were cut off at
+ * the end.
+ */
 function isWhole(db: Db): boolean {
   const { lines = 0, last = 0 } =
     db.get<{ lines: number; last: number }>(
@@ -123,7 +127,9 @@ function changed(tape: TapeRow, why: string): Problem {
   };
 }
 
-/** A line that is no JSON any more has another hash, which is told by itself. */
+/**
+ * Parses a line; empty when it is not JSON, since then its hash differs too and `verifyLineage` reports it.
+ */
 function parsed(line: string): JsonObject {
   try {
     const value: unknown = JSON.parse(line);

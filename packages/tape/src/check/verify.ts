@@ -5,7 +5,7 @@ import type { Db } from '../sqlite/sqlite.ts';
 import { segments } from '../tape/interval.ts';
 import { type TapeRow, tapeById } from '../tape/tape.ts';
 
-/** What is wrong, and where. `session` is the owner of the damaged entry; `seq` is absent when it is not one entry. */
+/** Damage and its place. `session` owns the damaged entry; `seq` is null when no single entry is damaged. */
 export interface Problem {
   readonly code:
     | 'entry-changed'
@@ -23,7 +23,10 @@ export interface Problem {
   readonly message: string;
 }
 
-/** What the chain covers of a row of `entry`; salt and hashes in hex: a buffer for each would cost more than hashing. */
+/**
+ * The columns of `entry` that the chain covers. Salt and hashes are hex: buffers would cost more than
+ * hashing.
+ */
 interface EntryRow extends ChainLink {
   readonly salt: string | null;
   readonly body_hash: string;
@@ -37,11 +40,14 @@ const columns = `seq, kind, mark, name, ref, at, key, meta, payload,
 
 const pageRows = 512;
 
-/** The tapes to check for a session: itself and every ancestor, up to where the next one was forked from it. */
+/**
+ * Yields the tapes to verify for a session: itself and its ancestors, each up to where the next was forked
+ * from it.
+ */
 export function* tapesToVerify(db: Db, tape: TapeRow): Generator<{ tape: TapeRow; to: Seq }> {
   let to = tape.head_seq;
   for (let at: TapeRow | undefined = tape; at !== undefined; ) {
-    // A tape that was forked where it inherits itself may lie beside the chain: nothing of its own is read.
+    // A fork at an inherited position reads nothing of its direct parent's own entries.
     if (at === tape || to > at.base_seq) yield { tape: at, to };
     to = Math.min(at.base_seq, to);
     at = at.parent_id === null ? undefined : tapeById(db, at.parent_id);
@@ -49,8 +55,8 @@ export function* tapesToVerify(db: Db, tape: TapeRow): Generator<{ tape: TapeRow
 }
 
 /**
- * Recomputes one tape's own hash chain from the stored bytes, and its links to its parent and to its own row.
- * Damage is reported once, where it is; checking goes on behind it.
+ * Recomputes a tape's own hash chain from the stored bytes, and checks its links to its parent and to its
+ * row. Each damage is reported once, where it is; the check continues after it.
  */
 export function* verifyTape(db: Db, tape: TapeRow, to: Seq = tape.head_seq): Generator<Problem> {
   const problem = (code: Problem['code'], seq: Seq | null, message: string): Problem => ({
@@ -64,7 +70,7 @@ export function* verifyTape(db: Db, tape: TapeRow, to: Seq = tape.head_seq): Gen
     yield problem(
       'base-wrong',
       tape.base_seq,
-      `${tape.name} does not continue from what its parent has at ${tape.base_seq}`,
+      `${tape.name} does not continue from its parent's entry at ${tape.base_seq}`,
     );
   let previous: readonly string[] = [hex(tape.base_hash)];
   let expected = tape.base_seq + 1;
@@ -86,15 +92,18 @@ export function* verifyTape(db: Db, tape: TapeRow, to: Seq = tape.head_seq): Gen
     after = rows.at(-1)?.seq ?? to;
   }
   if (expected !== to + 1)
-    yield problem('entry-missing', expected, `${tape.name}@${expected} is missing: its head is ${to}`);
+    yield problem('entry-missing', expected, `${tape.name}@${expected} is missing: the head is at ${to}`);
   else if (to === tape.head_seq && !previous.includes(hex(tape.head_hash)))
     yield problem('head-wrong', to, `the recorded head of ${tape.name} is not the hash of its last entry`);
   const stray = strayEntry(db, tape);
   if (stray !== undefined)
-    yield problem('head-wrong', stray, `${tape.name}@${stray} lies outside what its tape says it has`);
+    yield problem('head-wrong', stray, `${tape.name}@${stray} is outside the positions of its tape`);
 }
 
-/** An entry at or below its tape's base or past its head: no reader sees it, and no act of the store wrote it. */
+/**
+ * Returns an entry at or below its tape's base or past its head: no reader sees it, and the store never
+ * writes one.
+ */
 function strayEntry(db: Db, { id }: TapeRow): Seq | undefined {
   return db.get<{ seq: Seq }>(
     `SELECT e.seq FROM tape t JOIN entry e ON e.tape_id = t.id AND e.seq <= t.base_seq WHERE t.id = @id
@@ -106,12 +115,14 @@ function strayEntry(db: Db, { id }: TapeRow): Seq | undefined {
 
 interface Link {
   readonly row: EntryRow;
-  /** Hashes that the entry may follow; empty after a gap, where nothing can be said. */
+  /** Hashes that the entry may follow; empty after a gap, where no check is possible. */
   readonly previous: readonly string[];
   readonly problem: (code: Problem['code'], seq: Seq, message: string) => Problem;
 }
 
-/** Checks one entry; returns the hashes that the next one may follow, so that damage is not reported twice. */
+/**
+ * Verifies one entry; returns the hashes that the next one may follow, so that damage is not reported twice.
+ */
 function* verifyEntry(db: Db, tape: TapeRow, { row, previous, problem }: Link): Generator<Problem, string[]> {
   const at = `${tape.name}@${row.seq}`;
   if (row.payload === null || row.salt === null) {
@@ -122,7 +133,7 @@ function* verifyEntry(db: Db, tape: TapeRow, { row, previous, problem }: Link): 
     if (redacted === undefined)
       yield problem('body-erased', row.seq, `the body of ${at} was erased without a redaction`);
   } else if (sha256(bodyText(row.salt, row.payload, row.meta)) !== row.body_hash) {
-    yield problem('entry-changed', row.seq, `the body of ${at} is not what was written`);
+    yield problem('entry-changed', row.seq, `the body of ${at} was changed`);
     return [row.hash];
   } else
     yield* verifyBlobs(db, row.payload, (why) =>
@@ -134,7 +145,7 @@ function* verifyEntry(db: Db, tape: TapeRow, { row, previous, problem }: Link): 
   return [row.hash, ...hashes.slice(-1)];
 }
 
-/** The bytes that a body refers to are named in it by their hash, so they are as safe as it is. */
+/** Verifies the blobs of a payload, which names them by their hashes. */
 function* verifyBlobs(db: Db, payload: string, problem: (why: string) => Problem): Generator<Problem> {
   if (!payload.includes('"type":"blob"')) return;
   for (const hexHash of blobHashes(JSON.parse(payload))) {
@@ -142,11 +153,13 @@ function* verifyBlobs(db: Db, payload: string, problem: (why: string) => Problem
       hash: Buffer.from(hexHash, 'hex'),
     });
     if (row === undefined) yield problem(`are missing: ${hexHash}`);
-    else if (sha256(row.bytes) !== hexHash) yield problem(`are not what was written: ${hexHash}`);
+    else if (sha256(row.bytes) !== hexHash) yield problem(`were changed: ${hexHash}`);
   }
 }
 
-/** What the first own entry must chain to: the genesis of a root, or the parent's entry at the base. */
+/**
+ * Returns the hash that the first own entry must follow: a root's genesis, or the parent's entry at the base.
+ */
 function baseHash(db: Db, tape: TapeRow): Uint8Array | undefined {
   if (tape.parent_id === null) return genesisHash(tape.ulid);
   const parent = tapeById(db, tape.parent_id);

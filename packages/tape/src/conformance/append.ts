@@ -3,7 +3,7 @@ import { all, answers, asks, type Chapter, refusal, sessionOf, textOf } from './
 
 /** Sessions and appends. */
 export const appendChapter: Chapter = ({ test, expect }, open) => {
-  test('a session is made once, and begins with its mark', async () => {
+  test('a session is created once, with its mark as the first entry', async () => {
     await using store = await open();
     const made = await store.session('main', { title: 'First' });
     expect(made).toMatchObject({ name: 'main', created: true, lifecycle: 'active', head: 1, title: 'First' });
@@ -14,7 +14,7 @@ export const appendChapter: Chapter = ({ test, expect }, open) => {
     expect(entries.map((e) => [e.seq, e.mark, e.name])).toEqual([[1, 'anchor', 'session/start']]);
   });
 
-  test('a session is found by its name, an alias, its id and the beginning of its id', async () => {
+  test('a session is found by its name, an alias, its id and a prefix of its id', async () => {
     await using store = await open();
     const { id } = await store.session('main');
     await store.alias('dm:mom', 'main', 'manual');
@@ -25,7 +25,7 @@ export const appendChapter: Chapter = ({ test, expect }, open) => {
     expect((await refusal(() => store.alias('main', 'dm:mom', 'manual'))).code).toBe('none');
   });
 
-  test('an unknown session is refused, with near names', async () => {
+  test('an unknown session is an error with near names', async () => {
     await using store = await open();
     await store.session('main');
     expect(await refusal(() => store.append('mian', [user('x')]))).toMatchObject({
@@ -34,7 +34,7 @@ export const appendChapter: Chapter = ({ test, expect }, open) => {
     });
   });
 
-  test('a lifecycle or task that there is not is refused, with those that there are, and nothing is written', async () => {
+  test('an unknown lifecycle or task is an error that lists the valid ones, and nothing is written', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 1);
     const before = [await store.find('main'), await all(store.lineage())];
@@ -59,7 +59,7 @@ export const appendChapter: Chapter = ({ test, expect }, open) => {
     expect(await store.find('child')).toBe(undefined);
   });
 
-  test('a name that reads as a point of another session is refused', async () => {
+  test('a name that is a point of an existing session is an error', async () => {
     await using store = await open();
     await store.session('main');
     await store.append('main', [anchor('task')]);
@@ -85,7 +85,7 @@ export const appendChapter: Chapter = ({ test, expect }, open) => {
     expect((await store.find('main'))?.headHash).toBe(head);
   });
 
-  test('parts and meta come back as they were given', async () => {
+  test('parts and meta are read back exactly', async () => {
     await using store = await open();
     await store.session('main');
     const parts = [
@@ -111,7 +111,7 @@ export const appendChapter: Chapter = ({ test, expect }, open) => {
     expect((await store.find('main'))?.head).toBe(1);
   });
 
-  test('a key makes an append a repetition', async () => {
+  test('an append with the same key adds nothing', async () => {
     await using store = await open();
     await store.session('main');
     const first = await store.append('main', [user('a'), assistant('b')], { key: 'turn-1' });
@@ -121,7 +121,7 @@ export const appendChapter: Chapter = ({ test, expect }, open) => {
     expect((await store.find('main'))?.head).toBe(4);
   });
 
-  test('a batch adds what is new of it', async () => {
+  test('a batch adds only its new entries', async () => {
     await using store = await open();
     await store.session('main');
     await store.append('main', [{ ...user('a'), key: 'k1' }]);
@@ -134,7 +134,7 @@ export const appendChapter: Chapter = ({ test, expect }, open) => {
     expect((await all(store.read('main', { from: 2 }))).map(textOf)).toEqual(['a', 'b', 'c']);
   });
 
-  test('a key with other content is refused, and nothing of its batch stays', async () => {
+  test('a key with other content is an error, and nothing of its batch is stored', async () => {
     await using store = await open();
     await store.session('main');
     await store.append('main', [user('a')], { key: 'k' });
@@ -146,7 +146,7 @@ export const appendChapter: Chapter = ({ test, expect }, open) => {
     expect((await store.find('main'))?.head).toBe(2);
   });
 
-  test('an inherited key does not count on a child', async () => {
+  test('a key on the inherited part does not count for the child', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 0);
     await store.append('main', [user('a')], { key: 'k' });
@@ -154,7 +154,7 @@ export const appendChapter: Chapter = ({ test, expect }, open) => {
     expect(await store.append(session, [user('a')], { key: 'k' })).toMatchObject({ added: 1, repeated: 0 });
   });
 
-  test('a writer that has not seen the newest entry is refused when it asks for that', async () => {
+  test('an append that expects an older head is an error', async () => {
     await using store = await open();
     const { headHash } = await store.session('main');
     await store.append('main', [user('a')], { expectHead: headHash });
@@ -162,7 +162,7 @@ export const appendChapter: Chapter = ({ test, expect }, open) => {
     expect(late).toMatchObject({ code: 'TAPE_STALE_HEAD', data: { session: 'main', head: 2 } });
   });
 
-  test('what a model must not be told is no message', async () => {
+  test('a system message becomes an event, and a tool message one entry per result', async () => {
     await using store = await open();
     await store.session('main');
     await store.append('main', [

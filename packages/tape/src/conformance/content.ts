@@ -3,7 +3,7 @@ import { assistant, user } from '../entry/entry.ts';
 import { isObject } from '../entry/json.ts';
 import { all, answers, asks, type Chapter, refusal, textOf } from './contract.ts';
 
-/** Finding what was said, erasing it, and outputs too large for an entry. */
+/** Search, redaction, and outputs too large for an entry. */
 export const contentChapter: Chapter = ({ test, expect }, open) => {
   test('a search takes every character literally, and finds an inherited entry once', async () => {
     await using store = await open();
@@ -19,7 +19,7 @@ export const contentChapter: Chapter = ({ test, expect }, open) => {
     expect((await store.search({ text: 'a quick fox', session: 'child' })).length).toBe(1);
   });
 
-  test('what was redacted is not read, not found, and the tape still verifies', async () => {
+  test('a redacted entry is neither read nor found, and the tape still verifies', async () => {
     await using store = await open();
     await store.session('main');
     await store.append('main', [user('my secret'), assistant('I will not tell')]);
@@ -33,7 +33,7 @@ export const contentChapter: Chapter = ({ test, expect }, open) => {
     expect((await refusal(() => store.redact('main', 99, 'x'))).code).toBe('TAPE_NO_SEQ');
   });
 
-  test('a large output is kept beside its entry, whole and in ranges', async () => {
+  test('a large output is stored as a blob, and read whole and in ranges', async () => {
     await using store = await open();
     await store.session('main');
     const text = Array.from({ length: 100_000 }, (_, i) => String(i).padStart(6, '0')).join('');

@@ -2,9 +2,9 @@ import { assistant, user } from '../entry/entry.ts';
 import { entryBytesMax } from '../entry/json.ts';
 import { all, answers, asks, type Chapter, refusal, sessionOf } from './contract.ts';
 
-/** Children that are made with what they did. */
+/** Children that are created with finished work. */
 export const doneChapter: Chapter = ({ test, expect }, open) => {
-  test('a child that is made with what it did is there whole: its entries, its end, and one line of the lineage', async () => {
+  test('a child that is created with finished work has its entries, its final state and one lineage line', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 3);
     const before = await store.find('main');
@@ -34,13 +34,13 @@ export const doneChapter: Chapter = ({ test, expect }, open) => {
     expect(lines).toMatchObject([
       { type: 'fork', status: 'failed', task: 'failed', child_head: own.at(-1)?.hash },
     ]);
-    // What it did is not what was asked: the same request later is the same child.
+    // The finished work is not part of the request: the same request later gives the same child.
     const again = { name: 'child', key: 'f', cut: 2 };
     expect(await store.fork('main', again)).toEqual({ ...forked, repeated: true });
     expect(await all(store.verify())).toEqual([]);
   });
 
-  test('work that no entry can hold is refused, and leaves no child', async () => {
+  test('work that an entry cannot hold is an error, and creates no child', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 1);
     const before = await all(store.lineage());

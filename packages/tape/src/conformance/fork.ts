@@ -4,7 +4,7 @@ import { all, answers, asks, type Chapter, refusal, sessionOf, stateOf, textOf }
 
 /** Forks. */
 export const forkChapter: Chapter = ({ test, expect }, open) => {
-  test('a fork inherits all up to the head, and goes on with the numbers', async () => {
+  test('a fork inherits everything up to the head, and continues the numbering', async () => {
     await using store = await open();
     const { id } = await store.session('main');
     await store.append('main', [user('m1'), assistant('m2')]);
@@ -29,7 +29,7 @@ export const forkChapter: Chapter = ({ test, expect }, open) => {
     expect(await store.find('main')).toEqual(before);
   });
 
-  test('since an anchor, a child has what follows it, and its state', async () => {
+  test('a fork since an anchor inherits the entries after it, and its state', async () => {
     await using store = await open();
     await store.session('main');
     await store.append('main', [user('m1'), anchor('A', { goal: 'x' }), user('m2'), assistant('m3')]);
@@ -45,7 +45,7 @@ export const forkChapter: Chapter = ({ test, expect }, open) => {
     expect((await all(store.read('none'))).map((e) => [e.seq, e.name])).toEqual([[6, 'fork/start']]);
   });
 
-  test('a cut ends what is inherited; since it begins what is inherited', async () => {
+  test('cut is the last inherited position; since is the position before the first', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 6);
     expect(await store.fork('main', { since: 2, cut: 5, name: 'middle' })).toMatchObject({
@@ -59,7 +59,7 @@ export const forkChapter: Chapter = ({ test, expect }, open) => {
     expect(unknown.code).toBe('TAPE_NO_ANCHOR');
   });
 
-  test('a cut where the parent itself inherits is fine', async () => {
+  test('a cut can lie in what the parent itself inherits', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 4);
     await store.fork('main', { name: 'child' });
@@ -106,7 +106,7 @@ export const forkChapter: Chapter = ({ test, expect }, open) => {
     expect((await all(store.viewEntries('child'))).map(textOf).includes('m2')).toBe(true);
   });
 
-  test('the worktree that a child is to have is told by its first entry, and is part of what was asked', async () => {
+  test('the requested worktree is recorded in the first entry, and is part of the request', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 1);
     const worktree = { repository: '/code/app', git: '/code/app/.git' };
@@ -117,7 +117,7 @@ export const forkChapter: Chapter = ({ test, expect }, open) => {
     expect((await refusal(() => store.fork('main', { key: 'call-7' }))).code).toBe('TAPE_KEY_CONFLICT');
   });
 
-  test('the same key is the same child, also after the parent grew', async () => {
+  test('the same key gives the same child, even after the parent grew', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 2);
     const first = await store.fork('main', { key: 'call-7', intention: { nextSteps: 'Look.' } });
@@ -131,7 +131,7 @@ export const forkChapter: Chapter = ({ test, expect }, open) => {
     expect(a.session === b.session).toBe(false);
   });
 
-  test('a chosen name is taken once', async () => {
+  test('a name can be chosen once', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 1);
     await store.fork('main', { name: 'child' });
@@ -140,7 +140,7 @@ export const forkChapter: Chapter = ({ test, expect }, open) => {
     expect((await store.sessions({ all: true })).length).toBe(2);
   });
 
-  test('an intention is stored as it was given, after the beginning', async () => {
+  test('an intention is stored after the start, as given', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 1);
     const intention = {
@@ -163,11 +163,11 @@ export const forkChapter: Chapter = ({ test, expect }, open) => {
     expect(state.created_at).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
   });
 
-  test('an intention that no entry can hold is refused, and leaves no child', async () => {
+  test('an intention that an entry cannot hold is an error, and creates no child', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 1);
     const before = [await store.find('main'), await all(store.lineage())];
-    // Just under the limit by itself, and over it as an entry.
+    // One is over the limit by itself, the other only as an entry.
     for (const length of [entryBytesMax + 1, entryBytesMax - 60]) {
       const request = { name: 'child', key: 'k', intention: { nextSteps: 'x'.repeat(length) } };
       expect((await refusal(() => store.previewFork('main', request))).code).toBe('TAPE_BAD_ENTRY');
@@ -178,7 +178,7 @@ export const forkChapter: Chapter = ({ test, expect }, open) => {
     expect(await store.fork('main', { name: 'child', key: 'k' })).toMatchObject({ repeated: false });
   });
 
-  test('a preview of a fork tells what it would write and return, and writes nothing', async () => {
+  test('a preview of a fork returns what the fork writes and returns, and writes nothing', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 2);
     await store.append('main', [anchor('A', { goal: 'x' }), asks('c1')]);
@@ -207,11 +207,11 @@ export const forkChapter: Chapter = ({ test, expect }, open) => {
       repeated: true,
       entries: [],
     });
-    // Without a key every child has a name of its own, which nobody knows before.
+    // Without a key, every child gets a new name, which a preview cannot know.
     expect((await store.previewFork('main')).session).toBe(undefined);
   });
 
-  test('a fork for people has a title, stays out of lists when it is ephemeral, and waits for an idle parent', async () => {
+  test('a fork can have a title, be hidden from lists, and require an idle parent', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 1);
     const lease = await store.acquire('main', { id: 'alice' });
@@ -230,7 +230,7 @@ export const forkChapter: Chapter = ({ test, expect }, open) => {
     expect((await store.sessions({ parent: 'main', all: true })).map(({ name }) => name)).toEqual(['aside']);
   });
 
-  test('a grandchild keeps its floor, and the state that stands for what lies below', async () => {
+  test('a grandchild keeps the floor, and the state that replaces the entries below it', async () => {
     await using store = await open();
     await store.session('main');
     await store.append('main', [user('m1'), handoff('H', { summary: 'so far' }), user('m2')]);
@@ -242,7 +242,7 @@ export const forkChapter: Chapter = ({ test, expect }, open) => {
     expect((await refusal(() => store.fork('child', { cut: 3 }))).code).toBe('TAPE_NO_SEQ');
   });
 
-  test('a child outlives the archiving of its parent', async () => {
+  test('a child remains when its parent is archived', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 2);
     await store.fork('main', { name: 'child' });

@@ -1,6 +1,6 @@
 /**
- * The contract of a `TapeStore` as test cases, for every store and every test runner: one file for each group of acts.
- * Imports `store`, of which it takes the interface alone, `entry` and `errors`.
+ * The contract of a `TapeStore` as test cases, for every store and every test runner; one file per group of
+ * methods. Imports `entry`, `errors` and, from `store`, the interface only.
  */
 import { appendChapter } from './append.ts';
 import { contentChapter } from './content.ts';
@@ -17,13 +17,13 @@ import { stageChapter } from './stage.ts';
 export type { Matchers, Open, ReopenablePlace, Runner } from './contract.ts';
 
 /**
- * What every `TapeStore` promises, as cases of the runner that calls it:
+ * Defines the contract of every `TapeStore` as test cases of the given runner:
  *
  *     import { expect, test } from 'vitest';
  *     tapeStoreContract({ test, expect }, () => openTapeStore(':memory:'));
  *
- * With `place`, which makes a new, empty place each time, also what outlives a store: the same acts again after a
- * restart, and two stores at once.
+ * `place` creates a new, empty place for each case. With it, further cases cover what survives a restart, and
+ * two stores at once.
  */
 export function tapeStoreContract(
   runner: Runner,

@@ -3,7 +3,7 @@ import { all, answers, asks, type Chapter, refusal, sessionOf, textOf } from './
 
 /** Leases and the inbox. */
 export const leaseChapter: Chapter = ({ test, expect }, open) => {
-  test('one owner writes at a time; the others are told who it is, and read on', async () => {
+  test('one owner writes at a time; other writers get an error that names it, and can read', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 1);
     const lease = await store.acquire('main', { id: 'alice', host: 'elsewhere', pid: 7 });
@@ -23,7 +23,7 @@ export const leaseChapter: Chapter = ({ test, expect }, open) => {
     expect((await store.acquire('main', { id: 'bob' })).owner).toBe('bob');
   });
 
-  test('an owner that was overtaken writes nothing', async () => {
+  test('an owner that was overtaken cannot write', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 1);
     const late = await store.acquire('main', { id: 'late' }, { ttlMs: 0 });
@@ -39,7 +39,7 @@ export const leaseChapter: Chapter = ({ test, expect }, open) => {
     expect((await store.extend(next, { ttlMs: 60_000 })).expiresAt > next.expiresAt).toBe(true);
   });
 
-  test('an act without a lease fences an owner whose time had run out', async () => {
+  test('a write without a lease fences an owner whose lease has expired', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 1);
     const late = await store.acquire('main', { id: 'late' }, { ttlMs: 0 });
@@ -49,7 +49,7 @@ export const leaseChapter: Chapter = ({ test, expect }, open) => {
     );
   });
 
-  test('a lease given back writes nothing more', async () => {
+  test('a released lease cannot write', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 1);
     const lease = await store.acquire('main', { id: 'alice' });
@@ -57,7 +57,7 @@ export const leaseChapter: Chapter = ({ test, expect }, open) => {
     expect((await refusal(() => store.append('main', [user('x')], { lease }))).code).toBe('TAPE_FENCED');
   });
 
-  test('what would start a run of a session that was put away is refused, and nothing is left in its inbox', async () => {
+  test('input to an archived session is an error, and its inbox does not change', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 1);
     const sent = { body: { type: 'input', drafts: [user('before')] }, key: 'sent' } as const;
@@ -79,7 +79,7 @@ export const leaseChapter: Chapter = ({ test, expect }, open) => {
     expect((await store.inbox('main')).length).toBe(2);
   });
 
-  test('what is posted waits for the owner, who cannot leave before it is done', async () => {
+  test('a posted item waits for the owner, which cannot release before it drains', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 1);
     const lease = await store.acquire('main', { id: 'alice' });
@@ -101,7 +101,7 @@ export const leaseChapter: Chapter = ({ test, expect }, open) => {
     expect(await store.release(lease)).toBe(true);
   });
 
-  test('posting the same key again is one item, and appends once', async () => {
+  test('posting the same key again makes one item and one append', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 1);
     const item = { body: { type: 'append' as const, drafts: [user('hello')] }, key: 'k' };
@@ -120,7 +120,7 @@ export const leaseChapter: Chapter = ({ test, expect }, open) => {
     });
   });
 
-  test('bytes that are posted arrive as they were', async () => {
+  test('posted bytes are stored exactly', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 0);
     const bytes = new Uint8Array([1, 2, 3, 250]);
@@ -133,7 +133,7 @@ export const leaseChapter: Chapter = ({ test, expect }, open) => {
     expect(JSON.stringify(posted?.payload)).toMatch(/"type":"blob"/);
   });
 
-  test('what cannot be posted is refused at once', async () => {
+  test('an invalid item is an error when it is posted', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 0);
     const body = { type: 'append' as const, drafts: [{ kind: 'status' as const, payload: {} }] };
@@ -142,7 +142,7 @@ export const leaseChapter: Chapter = ({ test, expect }, open) => {
     expect((await refusal(() => store.post('none', { body: fine }))).code).toBe('TAPE_NO_SESSION');
   });
 
-  test('an item that cannot be done leaves an event, and does not stop the others', async () => {
+  test('an item that fails leaves an event, and does not stop the others', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 1);
     await store.session('other');
@@ -163,7 +163,7 @@ export const leaseChapter: Chapter = ({ test, expect }, open) => {
     ]);
   });
 
-  test('a posted merge waits while calls are open, without keeping the owner', async () => {
+  test('a posted merge waits while calls are open, and does not prevent a release', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 1);
     await store.fork('main', { name: 'child' });
@@ -179,7 +179,7 @@ export const leaseChapter: Chapter = ({ test, expect }, open) => {
     expect((await store.find('child'))?.delivery).toBe('merged');
   });
 
-  test('only a session without an owner is drained by others', async () => {
+  test('other processes drain only a session without an owner', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 1);
     const lease = await store.acquire('main', { id: 'alice' });
@@ -188,7 +188,7 @@ export const leaseChapter: Chapter = ({ test, expect }, open) => {
     expect(await store.drainOwnerless('main')).toBe(true);
   });
 
-  test('a live answer is read while it lands, and settles into entries', async () => {
+  test('a live answer is read while it arrives, and is replaced by entries when it settles', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 1);
     const lease = await store.acquire('main', { id: 'alice' });
@@ -205,7 +205,7 @@ export const leaseChapter: Chapter = ({ test, expect }, open) => {
     expect(await store.liveRuns('main')).toEqual([]);
   });
 
-  test('what only a run can deal with waits for one, and is taken with what it was made into', async () => {
+  test('an item for a run waits for one, and is removed with the append of its entries', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 1);
     const input = (text: string, key: string) => ({
@@ -233,7 +233,7 @@ export const leaseChapter: Chapter = ({ test, expect }, open) => {
     const [entry] = await all(store.read('main', { last: 1 }));
     expect(entry).toMatchObject({ payload: { content: [{ text: 'one' }] } });
     expect(entry?.meta).toMatchObject({ source: 'timer', mode: 'followup' });
-    // Posted again it is known, and not done twice.
+    // Posting it again returns the append, and adds nothing.
     expect(await store.post('main', input('one', 'k1'))).toMatchObject({ appended: { repeated: 1 } });
     expect(await store.release(lease)).toBe(true);
     expect((await store.inbox('main')).length).toBe(1);

@@ -4,14 +4,14 @@ import type { Json } from '../entry/json.ts';
 import type { TapeStore } from '../store/store.ts';
 import { all, answers, asks, type Chapter, refusal, sessionOf, textOf } from './contract.ts';
 
-/** `main` with two messages, and a child `child` that has said "done". */
-async function childThatIsDone(store: TapeStore): Promise<void> {
+/** Creates `main` with two messages, and a finished child `child` with the result "done". */
+async function finishedChild(store: TapeStore): Promise<void> {
   await sessionOf(store, 'main', 2);
   await store.fork('main', { name: 'child' });
   await store.append('child', [user('Do it.'), assistant('done')]);
 }
 
-/** What a child did in its worktree, as its tape has it. */
+/** Makes the record of a child's worktree on its tape. */
 function patched(patch: string, paths: readonly string[]): Draft {
   const files = paths.map((path) => ({ path, change: 'changed', mode: '100644' }));
   const record = { base: 'a'.repeat(40), tree: 'b'.repeat(40), files, patch: Buffer.from(patch) };
@@ -22,7 +22,7 @@ function patched(patch: string, paths: readonly string[]): Draft {
 export const mergeChapter: Chapter = ({ test, expect }, open) => {
   test('a merge is one mark and one message at the tail of the parent', async () => {
     await using store = await open();
-    await childThatIsDone(store);
+    await finishedChild(store);
     const childBefore = await all(store.read('child'));
     const merged = await store.merge('child');
     expect(merged).toMatchObject({
@@ -48,9 +48,9 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
     expect(await all(store.read('child'))).toEqual(childBefore);
   });
 
-  test('merging again gives the same receipt and writes nothing', async () => {
+  test('merging again returns the same receipt and writes nothing', async () => {
     await using store = await open();
-    await childThatIsDone(store);
+    await finishedChild(store);
     const merged = await store.merge('child');
     await store.append('main', [user('next')]);
     expect(await store.merge('child')).toEqual({ ...merged, repeated: true });
@@ -60,9 +60,9 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
     expect(await store.merge('child', { text: 'done' })).toMatchObject({ repeated: true });
   });
 
-  test('what a child adds after a merge is merged by itself', async () => {
+  test('a second merge covers what the child added after the first', async () => {
     await using store = await open();
-    await childThatIsDone(store);
+    await finishedChild(store);
     await store.merge('child');
     await store.append('child', [user('And?'), assistant('more')]);
     expect(await store.merge('child')).toMatchObject({ range: [7, 8], repeated: false, seq: 6 });
@@ -70,9 +70,9 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
     expect(await store.merge('child')).toMatchObject({ range: [7, 8], repeated: true, seq: 6 });
   });
 
-  test('a discard leaves a receipt and no message, and is no merge', async () => {
+  test('a discard writes a mark and no message, and excludes a merge', async () => {
     await using store = await open();
-    await childThatIsDone(store);
+    await finishedChild(store);
     const discard = { strategy: 'discard', reason: 'not needed' } as const;
     expect(await store.merge('child', discard)).toMatchObject({ state: 'discarded', seq: 4 });
     expect((await all(store.read('main', { from: 4 }))).map((e) => e.kind)).toEqual(['anchor']);
@@ -82,18 +82,18 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
     expect((await store.find('main'))?.head).toBe(4);
   });
 
-  test('what was merged is not discarded', async () => {
+  test('a merged child cannot be discarded', async () => {
     await using store = await open();
-    await childThatIsDone(store);
+    await finishedChild(store);
     await store.merge('child');
     expect((await refusal(() => store.merge('child', { strategy: 'discard' }))).code).toBe('TAPE_CONFLICT');
     await store.append('child', [assistant('more')]);
     expect((await refusal(() => store.merge('child', { strategy: 'discard' }))).code).toBe('TAPE_CONFLICT');
   });
 
-  test('a merge that a rewind hides can be made again, and is found again after an unrewind', async () => {
+  test('a merge that a rewind hides can be repeated, and is found again after an unrewind', async () => {
     await using store = await open();
-    await childThatIsDone(store);
+    await finishedChild(store);
     const first = await store.merge('child');
     await store.rewind('main', 3);
     const second = await store.merge('child');
@@ -103,9 +103,9 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
     expect(await store.merge('child')).toEqual({ ...first, repeated: true });
   });
 
-  test('the result is the explicit one, else what the model said last, rewinds applied', async () => {
+  test('the result is the explicit one, else the last text of the model, after rewinds', async () => {
     await using store = await open();
-    await childThatIsDone(store);
+    await finishedChild(store);
     await store.append('child', [assistant('wrong')]);
     await store.rewind('child', 6);
     await store.merge('child');
@@ -126,7 +126,7 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
     expect(text).toMatch(/\nx{100}\n\[400 more characters; the whole text: tape show child@4\]\n/);
   });
 
-  test('several children are merged all or not at all', async () => {
+  test('several children are merged all or nothing', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 2);
     for (const name of ['one', 'two']) {
@@ -144,9 +144,9 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
     ]);
   });
 
-  test('a child that is running is not merged, unless by force', async () => {
+  test('a running child is merged only with force', async () => {
     await using store = await open();
-    await childThatIsDone(store);
+    await finishedChild(store);
     const lease = await store.acquire('child', { id: 'runner' });
     expect((await refusal(() => store.merge('child'))).code).toBe('TAPE_BUSY');
     await store.append('child', [asks('c1')], { lease });
@@ -156,18 +156,18 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
     expect(await store.merge('child')).toMatchObject({ range: [7, 9] });
   });
 
-  test('nothing is merged between a call and its result', async () => {
+  test('no merge separates a call from its result', async () => {
     await using store = await open();
-    await childThatIsDone(store);
+    await finishedChild(store);
     await store.append('main', [asks('c1')]);
     expect((await refusal(() => store.merge('child'))).code).toBe('TAPE_UNSETTLED');
     await store.append('main', [answers('c1')]);
     expect((await store.merge('child')).seq).toBe(6);
   });
 
-  test('a child is merged into its parent or an ancestor, and nothing else', async () => {
+  test('a child is merged only into its parent or another ancestor', async () => {
     await using store = await open();
-    await childThatIsDone(store);
+    await finishedChild(store);
     await store.fork('child', { name: 'grand' });
     await store.append('grand', [assistant('deep')]);
     await store.session('other');
@@ -197,7 +197,7 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
     expect((await store.merge('two')).conflicts).toEqual([{ what: 'state:owner', child: 4, parent: 5 }]);
   });
 
-  test('the patch of a worktree comes with the merge, and its files count as written', async () => {
+  test('a merge delivers the patch of a worktree, and its files count as written', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 1);
     for (const name of ['one', 'two', 'three']) {
@@ -221,19 +221,19 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
     const [mark] = await all(store.read('main', { from: merged.seq, to: merged.seq }));
     expect(mark?.payload).toMatchObject({ state: { artifact } });
     expect(Buffer.from(await store.blob(artifact.blob)).toString()).toBe('the patch');
-    // A later tool may have written anywhere.
+    // The later tool declares no paths, so it may have written any file.
     await store.append('two', [patched('another', ['src/a.ts', 'src/first.ts'])]);
     await store.append('two', [asks('c2'), answers('c2')]);
     const conflict = { what: 'file:src/a.ts', child: 6, parent: merged.seq, via: 'one' };
     expect(await store.checkMerge('two')).toEqual({ complete: false, conflicts: [conflict] });
-    // What is not on the tape yet can be asked about.
+    // `written` checks paths that are not on the tape yet.
     expect(await store.checkMerge('three', { written: ['src/a.ts', 'src/old.ts'] })).toEqual({
       complete: true,
       conflicts: [{ ...conflict, child: 5 }],
     });
   });
 
-  test('the patch of a discarded child is kept, and counts as written by nobody', async () => {
+  test('the patch of a discarded child is stored, but its files do not count as written', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 1);
     for (const name of ['one', 'two']) {
@@ -245,9 +245,9 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
     expect((await store.merge('two')).conflicts).toEqual([]);
   });
 
-  test('an event that only looks like the record of a worktree is none', async () => {
+  test('a malformed worktree record is no artifact', async () => {
     await using store = await open();
-    await childThatIsDone(store);
+    await finishedChild(store);
     const { payload } = patched('x', []);
     const odd = [{}, null, { ...(payload as object), base: 'HEAD' }, { ...(payload as object), patch: 'x' }];
     await store.append(
@@ -269,9 +269,9 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
     expect(report.conflicts).toEqual([{ what: 'state:owner', child: 8, parent: 3 }]);
   });
 
-  test('nothing is merged into a parent that was put away, and its children are as they were', async () => {
+  test('a merge into an archived parent is an error, and changes neither session', async () => {
     await using store = await open();
-    await childThatIsDone(store);
+    await finishedChild(store);
     await store.setLifecycle('main', 'archived');
     const before = [await store.find('main'), await store.find('child')];
     for (const request of [{}, { strategy: 'discard' }, { force: true }] as const)
@@ -286,26 +286,26 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
     expect(await store.merge('child')).toEqual({ ...merged, repeated: true });
   });
 
-  test('a merge of what there is not is refused', async () => {
+  test('a merge of or into an unknown session is an error', async () => {
     await using store = await open();
-    await childThatIsDone(store);
+    await finishedChild(store);
     expect((await refusal(() => store.merge('nobody'))).code).toBe('TAPE_NO_SESSION');
     expect((await refusal(() => store.merge('child', { into: 'nobody' }))).code).toBe('TAPE_NO_SESSION');
     expect((await store.find('main'))?.head).toBe(3);
   });
 
-  test('a preview of a merge tells what it would write and return, and writes nothing', async () => {
+  test('a preview of a merge returns what the merge writes and returns, and writes nothing', async () => {
     for (const request of [{}, { text: 'so' }, { strategy: 'discard', reason: 'no' }] as const) {
       await using store = await open();
-      await childThatIsDone(store);
-      const standing = async () => [
+      await finishedChild(store);
+      const state = async () => [
         await store.find('main'),
         await store.find('child'),
         await all(store.lineage()),
       ];
-      const before = await standing();
+      const before = await state();
       const { entries, ...receipt } = await store.previewMerge('child', request);
-      expect(await standing()).toEqual(before);
+      expect(await state()).toEqual(before);
       expect(receipt).toEqual(await store.merge('child', request));
       const written = await all(store.read('main', { from: 4 }));
       expect(written.map(({ seq, name, payload }) => [seq, name, payload])).toEqual(
@@ -315,9 +315,9 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
     }
   });
 
-  test('a preview of a merge is refused for the reasons of the merge', async () => {
+  test('a preview of a merge throws the errors of the merge', async () => {
     await using store = await open();
-    await childThatIsDone(store);
+    await finishedChild(store);
     const refused = async () => (await refusal(() => store.previewMerge('child'))).code;
     expect((await refusal(() => store.previewMerge('nobody'))).code).toBe('TAPE_NO_SESSION');
     expect((await refusal(() => store.previewMerge('main'))).code).toBe('TAPE_CONFLICT');
@@ -334,7 +334,7 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
     expect(await refused()).toBe('TAPE_CONFLICT');
   });
 
-  test('the marks of merges are found by child, and what a rewind hides of them', async () => {
+  test('the marks of merges are listed by child, and a rewind hides those after its target', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 1);
     for (const name of ['two', 'one']) {
@@ -359,9 +359,9 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
     ]);
   });
 
-  test('what a child has to show for a range is what a merge of it brings, and where that stands', async () => {
+  test('collecting a range returns what a merge of it delivers, and its position', async () => {
     await using store = await open();
-    await childThatIsDone(store);
+    await finishedChild(store);
     expect(await store.collect('child', [4, 6])).toMatchObject({ text: 'done', textSeq: 6, complete: true });
     await store.append('child', [assistant('wrong')]);
     await store.rewind('child', 6);
@@ -369,9 +369,9 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
     expect(await store.collect('child', [4, 4])).toMatchObject({ textSeq: undefined });
   });
 
-  test('a merge that is told another way stays out of views', async () => {
+  test('a merge with context false stays out of views', async () => {
     await using store = await open();
-    await childThatIsDone(store);
+    await finishedChild(store);
     await store.merge('child', { context: false });
     const message = (await all(store.read('main', { last: 1 })))[0];
     expect(message?.meta).toMatchObject({ source: 'merge', context: false });

@@ -4,7 +4,7 @@ import { all, type Chapter, partsOf, refusal, sessionOf, textOf } from './contra
 
 /** Reads, points and verify. */
 export const readChapter: Chapter = ({ test, expect }, open) => {
-  test('a read is bounded at both ends, by kind, and by how many', async () => {
+  test('a read is limited by position, kind and count', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 6);
     await store.append('main', [anchor('mark')]);
@@ -20,7 +20,7 @@ export const readChapter: Chapter = ({ test, expect }, open) => {
     expect(await seqs({ to: 99 })).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
   });
 
-  test('a read is narrowed to the anchors and events of a name', async () => {
+  test('a read is limited to anchors and events of one name', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 1);
     await store.append('main', [anchor('task'), note('task', {}), user('between'), anchor('task')]);
@@ -33,7 +33,7 @@ export const readChapter: Chapter = ({ test, expect }, open) => {
     expect(await seqs({ name: 'other' })).toEqual([]);
   });
 
-  test('sessions are listed in the order of their making, some at a time', async () => {
+  test('sessions are listed in order of creation, page by page', async () => {
     await using store = await open();
     for (const name of ['c', 'a', 'b']) await store.session(name);
     await store.fork('c', { name: 'kid' });
@@ -48,20 +48,20 @@ export const readChapter: Chapter = ({ test, expect }, open) => {
     expect((await refusal(() => store.sessions({ after: 'nobody' }))).code).toBe('TAPE_NO_SESSION');
   });
 
-  test('the lines of the lineage are read in order, from a line on, of a session, of some types', async () => {
+  test('the lineage is read in order, from a line on, by session, and by type', async () => {
     await using store = await open();
     await store.session('main');
     for (const name of ['one', 'two']) await store.fork('main', { name });
     await store.merge('one');
     await store.setLifecycle('one', 'archived');
-    const told = async (query: object) =>
+    const read = async (query: object) =>
       (await all(store.lineage(query))).map(({ g, type, session_id }) => `${g} ${type} ${session_id}`);
     const lines = ['1 session main', '2 fork one', '3 fork two', '4 merge one', '5 archive one'];
-    expect(await told({})).toEqual(lines);
-    expect(await told({ from: 4 })).toEqual(lines.slice(3));
-    expect(await told({ session: 'one' })).toEqual([lines[1], lines[3], lines[4]]);
-    expect(await told({ session: 'one', types: ['merge', 'discard'] })).toEqual([lines[3]]);
-    expect(await told({ from: 6 })).toEqual([]);
+    expect(await read({})).toEqual(lines);
+    expect(await read({ from: 4 })).toEqual(lines.slice(3));
+    expect(await read({ session: 'one' })).toEqual([lines[1], lines[3], lines[4]]);
+    expect(await read({ session: 'one', types: ['merge', 'discard'] })).toEqual([lines[3]]);
+    expect(await read({ from: 6 })).toEqual([]);
     const merge = (await all(store.lineage({ from: 4 })))[0];
     expect(merge).toMatchObject({ into_session_id: 'main', seq: 2, range: [2, 2] });
     expect((await refusal(() => all(store.lineage({ session: 'nobody' })))).code).toBe('TAPE_NO_SESSION');
@@ -80,7 +80,7 @@ export const readChapter: Chapter = ({ test, expect }, open) => {
     expect((await store.find('main'))?.head).toBe(1204);
   });
 
-  test('a child reads through to what it inherited, and can read only its own', async () => {
+  test('a child reads what it inherited and its own entries, or its own entries only', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 3);
     const child = await store.fork('main', { name: 'child' });
@@ -98,7 +98,7 @@ export const readChapter: Chapter = ({ test, expect }, open) => {
     expect((await all(store.read('grand', { last: 3 }))).map((e) => e.seq)).toEqual([5, 6, 7]);
   });
 
-  test('a point is the head, a position, an anchor, or one before the last of its name', async () => {
+  test('a point is the head, a position, an anchor, or an earlier anchor of that name', async () => {
     await using store = await open();
     await store.session('main');
     await store.append('main', [anchor('task'), user('a'), anchor('task'), handoff('phase/2'), user('b')]);
@@ -108,7 +108,7 @@ export const readChapter: Chapter = ({ test, expect }, open) => {
     expect(await store.resolve('main', 'session/start')).toBe(1);
   });
 
-  test('a point that is not there is refused, with near names', async () => {
+  test('a point that does not exist is an error, with near names', async () => {
     await using store = await open();
     await store.session('main');
     await store.append('main', [anchor('design'), anchor('task')]);
@@ -128,7 +128,7 @@ export const readChapter: Chapter = ({ test, expect }, open) => {
     expect((await all(store.read('child'))).map(textOf)).toEqual(['m3', 'm4', 'anchor fork/start']);
   });
 
-  test('bytes in a part come back as they were, through their hash', async () => {
+  test('bytes in a part are stored as a blob and read back exactly', async () => {
     await using store = await open();
     await store.session('main');
     const bytes = new Uint8Array([0, 255, 1, 2]);
@@ -139,12 +139,12 @@ export const readChapter: Chapter = ({ test, expect }, open) => {
     expect((await refusal(() => store.blob('00'.repeat(32)))).code).toBe('TAPE_NO_BLOB');
   });
 
-  test('a store that nobody altered has no problems', async () => {
+  test('an unaltered store has no problems', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 5);
     await store.fork('main', { name: 'one', cut: 4 });
     await store.append('one', [user('own')]);
-    // Forked where `one` itself inherits: nothing of `one` is under it.
+    // A fork at a position that `one` inherits: none of the own entries of `one` are below it.
     await store.fork('one', { name: 'two', cut: 3 });
     await store.fork('two', { name: 'three', fresh: true });
     await store.merge('one');

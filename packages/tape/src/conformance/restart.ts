@@ -11,12 +11,12 @@ import {
   textOf,
 } from './contract.ts';
 
-/** What outlives a store, and what two stores on one place promise each other. */
+/** What survives a restart, and two stores in one place. */
 export const restartChapter = (
   { test, expect }: Runner,
   makePlace: () => ReopenablePlace | Promise<ReopenablePlace>,
 ): void => {
-  test('what was acknowledged is there after a restart, and repeating it changes nothing', async () => {
+  test('acknowledged writes survive a restart, and repeating them changes nothing', async () => {
     await using place = await makePlace();
     const keyed = (store: TapeStore) =>
       store.append('main', [user('hello'), assistant('well')], { key: 'turn' });
@@ -41,7 +41,7 @@ export const restartChapter = (
     expect(await all(store.verify())).toEqual([]);
   });
 
-  test('an import goes on after a restart where it was left', async () => {
+  test('an import continues after a restart', async () => {
     await using place = await makePlace();
     const line = (n: number) => ({ ...user(`m${n}`), key: `line-${n}` });
     {
@@ -57,7 +57,7 @@ export const restartChapter = (
     expect((await all(store.read('old', { from: 2 }))).map(textOf)).toEqual(['m1', 'm2']);
   });
 
-  test('of two stores on one place one owns a session at a time, and each sees what the other wrote', async () => {
+  test('of two stores in one place, one owns a session at a time, and each sees what the other wrote', async () => {
     await using place = await makePlace();
     await using one = await place.open();
     await using two = await place.open();
@@ -77,7 +77,7 @@ export const restartChapter = (
     expect((await two.acquire('main', { id: 'two' })).owner).toBe('two');
   });
 
-  test('an owner that was superseded elsewhere is refused in every act, for ever', async () => {
+  test('every write of a superseded owner is an error, permanently', async () => {
     await using place = await makePlace();
     await using late = await place.open();
     await using next = await place.open();
@@ -110,7 +110,7 @@ export const restartChapter = (
     expect((await next.find('main'))?.headHash).toBe(head);
   });
 
-  test('an act without a lease supersedes an owner whose time had run out, a change of status too', async () => {
+  test('a write without a lease supersedes an owner whose lease has expired, a change of status too', async () => {
     await using place = await makePlace();
     await using store = await place.open();
     await sessionOf(store, 'main', 1);
@@ -126,7 +126,7 @@ export const restartChapter = (
     }
   });
 
-  test('opening does what waits in the inbox of a session that nobody owns', async () => {
+  test('opening drains the inbox of a session without an owner', async () => {
     await using place = await makePlace();
     {
       await using store = await place.open();

@@ -2,14 +2,14 @@ import { anchor, handoff, user } from '../entry/entry.ts';
 import type { TapeStore } from '../store/store.ts';
 import { all, answers, asks, type Chapter, refusal, sessionOf, textOf } from './contract.ts';
 
-/** What a view of a session would be made of: its messages. */
+/** Returns the messages of a session's current view. */
 async function seen(store: TapeStore, name: string): Promise<string[]> {
   return (await all(store.viewEntries(name))).filter((e) => e.kind === 'message').map(textOf);
 }
 
 /** Rewinds. */
 export const rewindChapter: Chapter = ({ test, expect }, open) => {
-  test('a rewind hides and an unrewind shows again; nothing is removed', async () => {
+  test('a rewind hides and an unrewind shows again; no entry is removed', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 4);
     expect(await store.rewind('main', 3)).toMatchObject({ seq: 6, to: 3, hidden: 2, forks: [] });
@@ -23,7 +23,7 @@ export const rewindChapter: Chapter = ({ test, expect }, open) => {
     expect((await all(store.read('main'))).map((e) => e.seq)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
   });
 
-  test('a rewind that is named is taken back, also behind another', async () => {
+  test('an unrewind undoes the given rewind, even one before the last', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 4);
     await store.rewind('main', 4);
@@ -39,11 +39,11 @@ export const rewindChapter: Chapter = ({ test, expect }, open) => {
     for (const [which, code] of refused)
       expect((await refusal(() => store.unrewind('main', which))).code).toBe(code);
     await store.fork('main', { name: 'child' });
-    // Another's rewind is not the child's to take back.
+    // A child cannot undo a rewind that it inherited.
     expect((await refusal(() => store.unrewind('child', { rewind: 6 }))).code).toBe('TAPE_BAD_POINT');
   });
 
-  test('a rewind tells how many entries it hides and how many it shows again, and which are visible then', async () => {
+  test('a rewind reports how many entries it hides and shows, and `visible` lists the rest', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 4);
     expect(await store.visible('main')).toEqual([[1, 5]]);
@@ -69,7 +69,7 @@ export const rewindChapter: Chapter = ({ test, expect }, open) => {
     expect(await store.visible('child', { at: '@2' })).toEqual([]);
   });
 
-  test('a rewind to the start shows nothing of before', async () => {
+  test('a rewind to the start hides everything before it', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 2);
     expect(await store.rewind('main', '@0')).toMatchObject({ to: 0, hidden: 3 });
@@ -103,7 +103,7 @@ export const rewindChapter: Chapter = ({ test, expect }, open) => {
     expect(await store.resolve('main', '@4')).toBe(4);
   });
 
-  test('a child rewinds into what it inherited, on its own tape alone', async () => {
+  test('a child rewinds into what it inherited, on its own tape only', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 3);
     await store.fork('main', { name: 'child', intention: { nextSteps: 'Go.' } });
@@ -137,7 +137,7 @@ export const rewindChapter: Chapter = ({ test, expect }, open) => {
     await store.fork('main', { name: 'late', cut: 4 });
     await store.fork('main', { name: 'gone' });
     await store.merge('gone', { strategy: 'discard' });
-    // A child that only wrote a summary was nobody's way on from there.
+    // A child that only wrote a summary is not listed.
     await store.fork('main', { name: 'summary', kind: 'summarizer' });
     expect((await store.rewind('main', 3)).forks).toEqual(['late']);
   });

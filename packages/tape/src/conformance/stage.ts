@@ -1,9 +1,9 @@
 import { user } from '../entry/entry.ts';
 import { all, type Chapter, refusal, textOf } from './contract.ts';
 
-/** Imports that nobody sees before they are whole. */
+/** Staged imports. */
 export const stageChapter: Chapter = ({ test, expect }, open) => {
-  test('a staged session is seen by nobody until it is published', async () => {
+  test('a staged session is invisible until it is published', async () => {
     await using store = await open();
     const staged = await store.stage('imported', { title: 'From afar' });
     await store.appendStaged(staged.id, [{ ...user('m1'), key: 'line-1' }]);
@@ -23,7 +23,7 @@ export const stageChapter: Chapter = ({ test, expect }, open) => {
     expect(await all(store.verify())).toEqual([]);
   });
 
-  test('an import that was not finished holds no name, and is taken up only by its own like', async () => {
+  test('an unfinished import does not occupy its name, and only the same import continues it', async () => {
     await using store = await open();
     const left = await store.stage('name', { keys: ['a', 'b'] });
     await store.appendStaged(left.id, [{ ...user('m1'), key: 'a' }]);
@@ -37,7 +37,7 @@ export const stageChapter: Chapter = ({ test, expect }, open) => {
     expect(await all(store.verify())).toEqual([]);
   });
 
-  test('publishing is all or none, and again changes nothing', async () => {
+  test('publishing is all or nothing, and publishing again changes nothing', async () => {
     await using store = await open();
     const one = await store.stage('one');
     const none = '01JD0000000000000000000ZZZ';

@@ -2,32 +2,38 @@ import { isBlobRef } from './blob.ts';
 import type { Entry, Seq } from './entry.ts';
 import { isObject, type Json } from './json.ts';
 
-/** The event that puts what was done in a session's worktree on its tape. */
+/** Name of the event that records the changes in a session's worktree. */
 export const workspaceClosed = 'workspace/closed';
 
 /** A file that a patch changes. Paths are relative to the top of the repository. */
 export interface PatchFile {
   readonly path: string;
   readonly change: 'added' | 'changed' | 'deleted' | 'renamed';
-  /** Where a renamed file was before. */
+  /** The previous path of a renamed file. */
   readonly from?: string;
-  /** Git's mode of the file afterwards, `100644` say; none for a deleted one. */
+  /** Git's mode of the file after the change, e.g. `100644`; absent for a deleted file. */
   readonly mode?: string;
 }
 
-/** What a child did to the files of a repository, as its merge brings it. */
+/** The changes that a child made to the files of a repository, as its merge delivers them. */
 export interface Artifact {
   readonly type: 'patch';
-  /** SHA-256 of the patch, hex: the store has its bytes as a blob, for as long as the child's own entry has them. */
+  /**
+   * SHA-256 of the patch, hex. The store keeps its bytes as a blob as long as the child's entry refers to
+   * them.
+   */
   readonly blob: string;
   readonly bytes: number;
   readonly files: readonly PatchFile[];
-  /** The git trees, hex, that the patch leads from and to. */
+  /** Hashes (hex) of the git trees before and after the patch. */
   readonly base: string;
   readonly tree: string;
 }
 
-/** The artifact that an entry records, if it records one. Anybody may append events: what does not fit is none. Pure. */
+/**
+ * Returns the artifact that an entry records. Any caller can append events, so a malformed one is no
+ * artifact. Pure.
+ */
 export function artifactOf({
   kind,
   name,
@@ -41,7 +47,7 @@ export function artifactOf({
   return { type: 'patch', blob: patch.hash, bytes: patch.size, files, base, tree };
 }
 
-/** Whether a value is the name that git gives an object: SHA-1 or SHA-256, in full. */
+/** Returns whether a value is a full git object name, SHA-1 or SHA-256. */
 export function isObjectName(value: unknown): value is string {
   return typeof value === 'string' && /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(value);
 }
@@ -55,12 +61,12 @@ function isPatchFile(value: Json): value is PatchFile & Json {
   return typeof path === 'string' && changes.has(change) && isText(from) && isText(mode);
 }
 
-/** The paths that a patch touches: of a renamed file the old one, too. Each once. Pure. */
+/** Returns the paths that a patch changes, each once, with the old path of a renamed file. Pure. */
 export function patchPaths({ files }: Pick<Artifact, 'files'>): readonly string[] {
   return [...new Set(files.flatMap(({ path, from }) => (from === undefined ? [path] : [from, path])))];
 }
 
-/** An artifact, and where on the child's tape it is recorded. */
+/** An artifact and its position on the child's tape. */
 export interface RecordedArtifact {
   readonly seq: Seq;
   readonly artifact: Artifact;

@@ -3,21 +3,21 @@ import { TapeError } from '../errors.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { hex } from './hash.ts';
 
-/** Stands in a payload where bytes stood: they are kept once, by their SHA-256. */
+/** Replaces bytes in a payload. The store keeps the bytes once, by their SHA-256. */
 export interface BlobRef {
   readonly type: 'blob';
   readonly hash: string;
   readonly size: number;
-  /** The form the bytes had: they come back in the same. */
+  /** The form in which the bytes were given and are restored. */
   readonly as: 'bytes' | 'base64';
 }
 
-/** Stands where a large text or value stood: its bytes are kept once, and it shows how they begin. */
+/** Replaces a large text or value in a payload, with a preview. The store keeps its bytes once. */
 export interface TextRef {
   readonly type: 'blob';
   readonly hash: string;
   readonly size: number;
-  /** `text`: the bytes are the text; `value`: they are the JSON of the value. */
+  /** `text`: the bytes are the text in UTF-8; `value`: they are the JSON of the value. */
   readonly as: 'text' | 'value';
   readonly preview: string;
 }
@@ -27,7 +27,7 @@ export interface Blob {
   readonly bytes: Uint8Array;
 }
 
-/** Keeps a caller's own value that looks like one of our references from being taken for one (law 10). */
+/** Wraps a caller's value that looks like a reference, so that it is never resolved as one. */
 interface Literal {
   readonly type: 'blob';
   readonly as: 'json';
@@ -43,7 +43,7 @@ function isLiteral(value: unknown): value is Literal {
   );
 }
 
-/** Whether a value stands for bytes kept elsewhere. */
+/** Returns whether a value is a reference to stored bytes. */
 export function isBlobRef(value: unknown): value is BlobRef | TextRef {
   if (typeof value !== 'object' || value === null) return false;
   const { type, hash, as } = value as Partial<BlobRef | TextRef>;
@@ -52,15 +52,15 @@ export function isBlobRef(value: unknown): value is BlobRef | TextRef {
 
 const forms: ReadonlySet<string> = new Set(['bytes', 'base64', 'text', 'value']);
 
-/** Whether a value stands for a large text or value. */
+/** Returns whether a value is a reference to a large text or value. */
 export function isTextRef(value: unknown): value is TextRef {
   return isBlobRef(value) && (value.as === 'text' || value.as === 'value');
 }
 
-/** The most bytes that are kept as one (R15). */
+/** The largest blob, in bytes. */
 export const blobBytesMax: number = 64 * 1024 * 1024;
 
-/** @throws TAPE_BAD_ENTRY when there are too many bytes. */
+/** @throws TAPE_BAD_ENTRY when the bytes exceed `blobBytesMax` */
 export function blobOf(bytes: Uint8Array): Blob {
   if (bytes.byteLength > blobBytesMax)
     throw new TapeError('TAPE_BAD_ENTRY', `cannot store ${bytes.byteLength} bytes: over ${blobBytesMax}`);
@@ -68,9 +68,9 @@ export function blobOf(bytes: Uint8Array): Blob {
 }
 
 /**
- * Takes the bytes of files, images and reasoning files out of a payload. Bytes anywhere are taken; a base64
- * text only where a part says that it is data of a media type.
- * @throws TAPE_BAD_ENTRY when there are too many bytes, or the value cannot be read
+ * Replaces the bytes in a payload by references. Binary values are always replaced; a base64 string only in
+ * the `data` or `image` field of a part with a media type.
+ * @throws TAPE_BAD_ENTRY when the bytes exceed `blobBytesMax`, or a field throws when it is read
  */
 export function extractBlobs(payload: unknown): { payload: unknown; blobs: readonly Blob[] } {
   const blobs: Blob[] = [];
@@ -83,7 +83,7 @@ export function extractBlobs(payload: unknown): { payload: unknown; blobs: reado
     return { payload: mapBytes(payload, keep, 0), blobs };
   } catch (cause) {
     if (cause instanceof TapeError) throw cause;
-    // A field of a caller's own value may throw when it is read.
+    // A getter of a caller's value can throw.
     throw new TapeError('TAPE_BAD_ENTRY', `cannot store a value: ${reasonOf(cause)}`, { cause });
   }
 }
@@ -99,7 +99,7 @@ function mapBytes(value: unknown, keep: Keep, depth: number): unknown {
   if (value instanceof Uint8Array) return keep(value, 'bytes');
   if (value instanceof ArrayBuffer) return keep(new Uint8Array(value), 'bytes');
   if (Array.isArray(value)) return mapArray(value, (item) => mapBytes(item, keep, depth + 1));
-  // What JSON.stringify would ask, a value is asked here, so that nothing it gives is taken for a reference of ours.
+  // Applies toJSON now, as JSON.stringify would later, so that its result cannot pass for a reference.
   if (typeof (value as { toJSON?: unknown }).toJSON === 'function')
     return mapBytes((value as { toJSON(): unknown }).toJSON(), keep, depth + 1);
   if (isBlobRef(value) || isLiteral(value)) return { type: 'blob', as: 'json', value } satisfies Literal;
@@ -115,7 +115,10 @@ function mapBytes(value: unknown, keep: Keep, depth: number): unknown {
   });
 }
 
-/** Short texts stay in place; a text that is not the one base64 form of its bytes could not come back as it was. */
+/**
+ * Short strings stay in place; so does a string that is not canonical base64, which could not be restored
+ * exactly.
+ */
 function base64Bytes(value: unknown, keep: Keep): BlobRef | undefined {
   if (typeof value !== 'string' || value.length < 256 || value.length % 4 !== 0) return undefined;
   const bytes = Buffer.from(value, 'base64');
@@ -123,8 +126,8 @@ function base64Bytes(value: unknown, keep: Keep): BlobRef | undefined {
 }
 
 /**
- * Puts the bytes back, in the form they had.
- * @throws TAPE_NO_BLOB through `load` when they are gone.
+ * Restores the bytes in a payload, in the form in which they were given.
+ * @throws TAPE_NO_BLOB from `load` when the bytes are missing
  */
 export function restoreBlobs(payload: unknown, load: (hash: string) => Uint8Array): unknown {
   if (typeof payload !== 'object' || payload === null || payload instanceof Uint8Array) return payload;
@@ -144,7 +147,7 @@ const restored = {
   value: (bytes) => JSON.parse(Buffer.from(bytes).toString('utf8')),
 } satisfies Record<(BlobRef | TextRef)['as'], (bytes: Uint8Array) => unknown>;
 
-/** The hashes of the bytes that a payload refers to. */
+/** Returns the hashes of all blobs that a payload refers to. */
 export function blobHashes(payload: unknown): string[] {
   if (typeof payload !== 'object' || payload === null) return [];
   if (isLiteral(payload)) return [];
@@ -157,20 +160,20 @@ function mapArray(items: readonly unknown[], change: (item: unknown) => unknown)
   return mapped.every((item, i) => item === items[i]) ? items : mapped;
 }
 
-/** Keeps the object itself when nothing in it changed; defines fields, so that `__proto__` stays a plain key. */
+/** Returns the same object if no field changed. `fromEntries` keeps `__proto__` a plain key. */
 function mapFields(object: object, change: (field: unknown, name: string) => unknown): object {
   const mapped = Object.entries(object).map(([name, field]) => [name, change(field, name), field] as const);
   if (mapped.every(([, now, was]) => now === was)) return object;
   return Object.fromEntries(mapped);
 }
 
-/** Stores bytes once. */
+/** Stores each blob once. */
 export function storeBlobs(db: Db, blobs: readonly Blob[]): void {
   for (const { hash, bytes } of blobs)
     db.run('INSERT INTO blob (hash, bytes) VALUES (@hash, @bytes) ON CONFLICT DO NOTHING', { hash, bytes });
 }
 
-/** Removes bytes that no entry and no inbox item needs. */
+/** Removes blobs that no entry and no inbox item refers to. */
 export function dropUnneeded(db: Db, hashes: readonly Uint8Array[]): void {
   for (const hash of hashes)
     db.run(
@@ -180,7 +183,7 @@ export function dropUnneeded(db: Db, hashes: readonly Uint8Array[]): void {
     );
 }
 
-/** Stores bytes once, and notes which entry needs them. */
+/** Stores blobs and records that an entry refers to them. */
 export function keepBlobs(db: Db, entryId: number, blobs: readonly Blob[]): void {
   storeBlobs(db, blobs);
   for (const { hash } of blobs) {
@@ -192,7 +195,7 @@ export function keepBlobs(db: Db, entryId: number, blobs: readonly Blob[]): void
 }
 
 /**
- * Some bytes of a hash: `from` up to, not including, `to`. Not checked against the hash, which is that of all of them.
+ * Returns the bytes `[from, to)` of a blob. The hash is not verified, since it covers the whole blob.
  * @throws TAPE_NO_BLOB
  */
 export function loadBlobRange(
@@ -208,19 +211,19 @@ export function loadBlobRange(
       length: Math.max(0, to - Math.max(0, from)),
     },
   );
-  if (row === undefined) throw new TapeError('TAPE_NO_BLOB', `cannot find the bytes ${hexHash}`);
+  if (row === undefined) throw new TapeError('TAPE_NO_BLOB', `cannot find blob ${hexHash}`);
   return row.bytes;
 }
 
 /**
- * The bytes of a hash.
- * @throws TAPE_NO_BLOB, or TAPE_CORRUPT when what is stored has another hash.
+ * Returns the bytes of a blob.
+ * @throws TAPE_NO_BLOB; TAPE_CORRUPT when the stored bytes have another hash
  */
 export function loadBlob(db: Db, hexHash: string): Uint8Array {
   const key = Buffer.from(hexHash, 'hex');
   const row = db.get<{ bytes: Uint8Array }>('SELECT bytes FROM blob WHERE hash = @key', { key });
-  if (row === undefined) throw new TapeError('TAPE_NO_BLOB', `cannot find the bytes ${hexHash}`);
+  if (row === undefined) throw new TapeError('TAPE_NO_BLOB', `cannot find blob ${hexHash}`);
   if (hash('sha256', row.bytes) !== hexHash)
-    throw new TapeError('TAPE_CORRUPT', `cannot read the bytes ${hexHash}: they have another hash now`);
+    throw new TapeError('TAPE_CORRUPT', `cannot read blob ${hexHash}: its bytes have another hash`);
   return row.bytes;
 }

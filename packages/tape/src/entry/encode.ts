@@ -5,25 +5,26 @@ import { encodeJson, type Json } from './json.ts';
 import { spillOutput } from './spill.ts';
 import { type Touch, touchesOf } from './touch.ts';
 
-/** A draft as it is stored: everything that can be made of it without a tape. */
+/** A draft in its stored form: everything that does not depend on a tape. */
 export interface Encoded {
   readonly kind: EntryKind;
   readonly mark: NonNullable<Entry['mark']> | null;
   readonly name: string | null;
   readonly ref: number | null;
   readonly key: string | null;
-  /** The payload as a value, the bytes taken out. */
+  /** The payload as a value, with references in place of bytes. */
   readonly value: unknown;
   readonly payload: string;
   readonly meta: string | null;
-  /** The bytes that are kept beside it. */
+  /** The bytes that the references point to. */
   readonly blobs: readonly Blob[];
   readonly touches: readonly Touch[];
 }
 
 /**
- * Encodes a draft that is normalised.
- * @throws TAPE_BAD_ENTRY for what no entry can hold: no JSON, too large, nested too deep, a bad key or name
+ * Encodes a normalised draft.
+ * @throws TAPE_BAD_ENTRY when it has no JSON form, is too large or too deeply nested, or has a bad key or
+ * name
  */
 export function encodeDraft({ kind, mark, name, ref, key, meta, payload }: Draft): Encoded {
   const taken = extractBlobs(payload);
@@ -44,7 +45,7 @@ export function encodeDraft({ kind, mark, name, ref, key, meta, payload }: Draft
 }
 
 /**
- * Checks, without a store, all of a draft that can be checked: kind and payload, sizes, nesting, key and name.
+ * Checks a draft without a store: kind and payload, sizes, nesting, key and name.
  * @throws TAPE_BAD_ENTRY
  */
 export function assertDraft(draft: Draft): void {
@@ -53,7 +54,7 @@ export function assertDraft(draft: Draft): void {
 
 const textMax = 512;
 
-/** Names and keys are hashed as JSON and stored as text: a lone surrogate would not come back as it was. */
+/** Names and keys are hashed as JSON and stored as text, where a lone surrogate would be lost. */
 function parseText(text: string | undefined, what: string): string | null {
   if (text === undefined) return null;
   if (text.length === 0 || text.length > textMax)

@@ -1,21 +1,21 @@
 /**
- * One entry: what it may hold, and its form in the database. `encode.ts` turns a draft into what is stored, with the bytes
- * of `blob.ts` and `spill.ts` kept beside it; `json.ts`, `name.ts` and `hash.ts` are its rules. Imports `sqlite`, for the
- * tables of bytes and touches, and `errors`.
+ * Entries: what one may hold, and its stored form. `encode.ts` turns a draft into its stored form, with the
+ * bytes of `blob.ts` and `spill.ts` beside it, by the rules of `json.ts`, `name.ts` and `hash.ts`. Imports
+ * `sqlite`, for the tables of bytes and touches, and `errors`.
  */
 import { TapeError } from '../errors.ts';
 import { isObject, type Json, type JsonObject } from './json.ts';
 import { parseAnchorName } from './name.ts';
 
-/** A value, or the promise of one: a store in this process answers at once, a remote one later. */
+/** A value or a promise of it: a store in this process returns values, a remote one promises. */
 export type Awaitable<T> = T | PromiseLike<T>;
 
-/** An entry's position: 1, 2, 3 … without gaps; a fork goes on from its parent's numbers. */
+/** Position of an entry: 1, 2, 3 … without gaps. A fork continues its parent's numbering. */
 export type Seq = number;
 
 /**
- * The kinds of facts. `x-…` is for others: views skip it. `docs/format.md` tabulates the
- * payload of each.
+ * Kinds of entries. `x-…` kinds are for applications; views skip them. `docs/format.md` lists the payload of
+ * each kind.
  */
 export type EntryKind =
   | 'message'
@@ -30,13 +30,13 @@ export type EntryKind =
   | 'ui'
   | `x-${string}`;
 
-/** What an entry does to the reading of its tape, beside being there. */
+/** How an entry changes the reading of its tape. */
 export type Mark = 'anchor' | 'boundary' | 'rewind' | 'redaction';
 
 /** Facts about an entry that are not its content: run, step, model, source. */
 export type Meta = JsonObject;
 
-/** One part of a message, as the AI SDK's `ModelMessage` has it: kept verbatim, `providerOptions` included. */
+/** One part of an AI SDK `ModelMessage`, stored verbatim, `providerOptions` included. */
 export interface Part {
   readonly type: string;
   readonly [field: string]: unknown;
@@ -44,7 +44,7 @@ export interface Part {
 
 /** One immutable fact of a tape. */
 export interface Entry {
-  /** The session that was asked. */
+  /** The session that was read. */
   readonly session: string;
   /** The tape that owns the entry: an ancestor's for an inherited one. */
   readonly tape: string;
@@ -52,21 +52,21 @@ export interface Entry {
   readonly kind: EntryKind;
   readonly mark?: Mark;
   readonly name?: string;
-  /** What a rewind goes back to, where a boundary's kept tail begins, or what a redaction erased. */
+  /** Target of a rewind, first position of the kept tail of a boundary, or target of a redaction. */
   readonly ref?: Seq;
-  /** The content; null once it has been redacted. */
+  /** The content; null after a redaction. */
   readonly payload: Json;
   readonly meta: Meta;
   /** Milliseconds since the epoch, from the store's clock. Order never depends on it. */
   readonly at: number;
   readonly key?: string;
-  /** Hash of the entry and, through the chain, of all before it: lower-case hex. */
+  /** Hash of the entry and, through the chain, of all entries before it; lower-case hex. */
   readonly hash: string;
-  /** Whether the entry came from an ancestor's tape. */
+  /** Whether the entry is stored on an ancestor's tape. */
   readonly inherited: boolean;
 }
 
-/** An entry yet to be written. Use the constructors below rather than spelling a kind. */
+/** An entry before it is written. Use the constructors below rather than spelling a kind. */
 export interface Draft {
   readonly kind: EntryKind;
   readonly mark?: Mark;
@@ -74,7 +74,7 @@ export interface Draft {
   readonly ref?: Seq;
   readonly payload: unknown;
   readonly meta?: Meta | undefined;
-  /** Makes writing it again a repetition: same key, same entry (R5). */
+  /** Idempotency key: appending the same key again adds nothing. */
   readonly key?: string | undefined;
 }
 
@@ -85,13 +85,15 @@ function message(role: string, content: Content, meta: Meta | undefined): Draft 
   return { kind: 'message', payload: { role, content: parts }, meta };
 }
 
-/** What a person, or someone in a person's place, said. */
+/** A message from the user, or from a program in the user's place. */
 export const user = (content: Content, meta?: Meta): Draft => message('user', content, meta);
 
-/** What the model said; its tool calls are parts of it and are stored with it, before any of them is run. */
+/**
+ * A message from the model. Its tool calls are parts of it and are stored with it, before any of them runs.
+ */
 export const assistant = (content: Content, meta?: Meta): Draft => message('assistant', content, meta);
 
-/** A part of an assistant message that asks for a tool. */
+/** A part of an assistant message that calls a tool. */
 export const toolCall = (toolCallId: string, toolName: string, input: Json): Part => ({
   type: 'tool-call',
   toolCallId,
@@ -99,7 +101,7 @@ export const toolCall = (toolCallId: string, toolName: string, input: Json): Par
   input,
 });
 
-/** The result of one tool call. A text or another JSON value becomes the AI SDK's typed output. */
+/** The result of one tool call. A string or another JSON value becomes the AI SDK's typed output. */
 export function toolResult(
   call: { readonly toolCallId: string; readonly toolName: string },
   output: Json | { readonly type: string; readonly value?: Json },
@@ -120,7 +122,7 @@ function typedOutput(output: unknown): unknown {
   return typeof output === 'string' ? { type: 'text', value: output } : { type: 'json', value: output };
 }
 
-/** A named event that models do not see. */
+/** A named event. Views skip events. */
 export const note = (name: string, payload: Json, meta?: Meta): Draft => ({
   kind: 'event',
   name,
@@ -128,7 +130,7 @@ export const note = (name: string, payload: Json, meta?: Meta): Draft => ({
   meta,
 });
 
-/** A mark: names this point and carries a state. It does not cut the view. */
+/** A mark anchor: names this point and stores a state, without starting a new view. */
 export const anchor = (name: string, state: JsonObject = {}): Draft => ({
   kind: 'anchor',
   mark: 'anchor',
@@ -137,8 +139,8 @@ export const anchor = (name: string, state: JsonObject = {}): Draft => ({
 });
 
 /**
- * A boundary: the next view starts here, with the state rendered. `keepFrom` is the first position of a tail
- * that stays in view.
+ * A boundary anchor: the next view starts here, with the state rendered. `keepFrom` is the first position of
+ * a tail that stays in view.
  */
 export const handoff = (
   name: string,
@@ -153,8 +155,8 @@ export const handoff = (
 });
 
 /**
- * A boundary whose state is a summary of a cited range, which stays readable. Its state says what the range was, how
- * the summary was made and what for.
+ * A boundary whose state is a summary of a cited range; the range stays readable. The state records the range
+ * and how and why the summary was made.
  */
 export const compaction = (
   state: { readonly summary: string; readonly range: readonly [Seq, Seq] } & JsonObject,
@@ -170,9 +172,9 @@ export const compaction = (
 const appendable = new Set(['message', 'tool-result', 'event', 'ui']);
 
 /**
- * What `append` stores for a draft: string content as a text part, a `tool` message as one entry per result, a
- * `system` message as an event (content of a tape never instructs, law 10).
- * @throws TAPE_BAD_ENTRY for a kind that has a method of its own, or a payload that no view could render.
+ * Returns the drafts that `append` stores for one: string content becomes a text part, a `tool` message one
+ * entry per result, and a `system` message an event, because the content of a tape never instructs a model.
+ * @throws TAPE_BAD_ENTRY for a kind that only another method writes, or a payload that no view can render
  */
 export function normalise(draft: Draft): Draft[] {
   const { kind, payload } = draft;
@@ -183,21 +185,21 @@ export function normalise(draft: Draft): Draft[] {
       !isObject(payload) ||
       !isObject(payload.state)
     )
-      throw bad("a compaction's draft comes from compaction()");
-    if (typeof payload.state.summary !== 'string') throw bad("a compaction's summary must be a text");
+      throw bad('a compaction draft must come from compaction()');
+    if (typeof payload.state.summary !== 'string') throw bad("a compaction's summary must be a string");
     return [draft];
   }
   if (kind === 'anchor') {
     if (draft.mark !== 'anchor' && draft.mark !== 'boundary')
-      throw bad("an anchor's draft comes from anchor() or handoff()");
+      throw bad('an anchor draft must come from anchor() or handoff()');
     if (!isObject(payload) || !isObject(payload.state)) throw bad("an anchor's state must be a JSON object");
     if (typeof payload.state.summary !== 'undefined' && typeof payload.state.summary !== 'string')
-      throw bad("an anchor's summary must be a text");
+      throw bad("an anchor's summary must be a string");
     parseAnchorName(draft.name ?? '');
     return [draft];
   }
   if (draft.mark !== undefined || draft.ref !== undefined)
-    throw bad(`an entry of kind ${kind} marks nothing and refers to nothing`);
+    throw bad(`an entry of kind ${kind} cannot have a mark or a ref`);
   if (kind === 'message') return normaliseMessage(draft);
   if (kind === 'tool-result') return [{ ...draft, payload: parseToolResult(payload) }];
   if (appendable.has(kind) || /^x-[a-z0-9][a-z0-9-]*$/.test(kind)) return [draft];
@@ -210,7 +212,7 @@ function normaliseMessage(draft: Draft): Draft[] {
   const { role } = payload;
   const content =
     typeof payload.content === 'string' ? [{ type: 'text', text: payload.content }] : payload.content;
-  if (!Array.isArray(content)) throw bad("a message's content must be a text or an array of parts");
+  if (!Array.isArray(content)) throw bad("a message's content must be a string or an array of parts");
   const parts = content.map(parsePart);
   switch (role) {
     case 'user':
@@ -234,7 +236,7 @@ function normaliseMessage(draft: Draft): Draft[] {
 function parsePart(part: unknown): Part {
   if (!isObject(part) || typeof part.type !== 'string') throw bad('a part must be an object with a type');
   if ((part.type === 'text' || part.type === 'reasoning') && typeof part.text !== 'string')
-    throw bad(`a ${part.type} part must have a text`);
+    throw bad(`a ${part.type} part must have text`);
   if (part.type === 'tool-call') assertCallIds(part);
   if (part.type === 'tool-call' && part.input === undefined) return { ...part, type: 'tool-call', input: {} };
   return part as unknown as Part;

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 
 /**
- * The hash chain of a tape (M7, `docs/format.md`). It covers the bytes as they are stored, is bound to the
- * session's ULID and to no number that is local to one database, so heads are equal wherever a tape goes.
+ * The fields of an entry that its hash covers, besides the body (`docs/format.md`). The hash chain covers the
+ * stored bytes and the session's ULID, but no id of one database, so heads are equal on every store.
  */
 export interface ChainLink {
   readonly seq: number;
@@ -14,22 +14,22 @@ export interface ChainLink {
   readonly key: string | null;
 }
 
-/** Hash of an entry's body. The salt keeps a redacted body from being guessed from its hash. */
+/** Returns the hash of an entry's body. The salt prevents guessing a redacted body from its hash. */
 export function bodyHash(salt: Uint8Array, payload: string, meta: string | null): Buffer {
   return hash('sha256', bodyText(hex(salt), payload, meta), 'buffer');
 }
 
-/** Hash of an entry: everything but the body itself, and the hash of the entry before it. */
+/** Returns the hash of an entry: its fields, its body's hash and the hash of the entry before it. */
 export function entryHash(ulid: string, e: ChainLink, body: Uint8Array, previous: Uint8Array): Buffer {
   return hash('sha256', entryText(ulid, e, hex(body), hex(previous)), 'buffer');
 }
 
-/** The text whose hash is a body's; the salt in hex. */
+/** Returns the text that `bodyHash` hashes; `salt` is hex. */
 export function bodyText(salt: string, payload: string, meta: string | null): string {
   return `${salt}${payload}\n${meta ?? ''}`;
 }
 
-/** The text whose hash is an entry's; the hashes in hex. */
+/** Returns the text that `entryHash` hashes; the hashes are hex. */
 export function entryText(ulid: string, e: ChainLink, body: string, previous: string): string {
   return JSON.stringify([
     'tape.entry.v1',
@@ -46,7 +46,7 @@ export function entryText(ulid: string, e: ChainLink, body: string, previous: st
   ]);
 }
 
-/** What the first entry of a root tape chains to. */
+/** Returns the hash that the first entry of a root tape follows. */
 export function genesisHash(ulid: string): Buffer {
   return hash('sha256', JSON.stringify(['tape.genesis.v1', ulid]), 'buffer');
 }

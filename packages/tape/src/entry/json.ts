@@ -6,13 +6,13 @@ export type Json = null | boolean | number | string | readonly Json[] | { readon
 /** A JSON object. */
 export type JsonObject = { readonly [key: string]: Json };
 
-/** The largest payload or meta of one entry, in UTF-8 bytes (R15). */
+/** The largest payload or meta of one entry, in UTF-8 bytes. */
 export const entryBytesMax: number = 16 * 1024 * 1024;
 
-/** How deep arrays and objects of an entry may nest (R15). */
+/** The deepest nesting of arrays and objects in an entry. */
 export const jsonDepthMax = 64;
 
-/** Whether a text has so few brackets that it cannot be nested too deep: then it need not be looked through. */
+/** Returns whether a text has too few brackets to exceed `jsonDepthMax`, which spares the full scan. */
 function cannotBeDeep(text: string): boolean {
   let brackets = 0;
   for (const bracket of ['{', '[']) {
@@ -24,14 +24,14 @@ function cannotBeDeep(text: string): boolean {
   return true;
 }
 
-/** Whether a JSON text is nested deeper than an entry may be (R15). */
+/** Returns whether a JSON text is nested deeper than `jsonDepthMax`. */
 export function isTooDeep(text: string): boolean {
   return !cannotBeDeep(text) && jsonDepth(text) > jsonDepthMax;
 }
 
 /**
- * The depth of a JSON text, found without parsing it: a parser or a serialiser of a text nested too deep
- * runs out of stack. Counts brackets outside strings; says nothing about validity.
+ * Returns the nesting depth of a JSON text without parsing it: on a deeply nested text a parser runs out of
+ * stack. Counts brackets outside strings and does not validate.
  */
 export function jsonDepth(text: string): number {
   let depth = 0;
@@ -52,8 +52,9 @@ export function jsonDepth(text: string): number {
 }
 
 /**
- * Parses a text that came from outside.
- * @throws TAPE_BAD_ENTRY when it is too large, nested too deep, or not JSON.
+ * Parses a JSON text from outside the program.
+ * @throws TAPE_BAD_ENTRY when it is too large, nested too deep, not JSON, or has a number that JavaScript
+ * would round
  */
 export function parseJson(text: string, what = 'text'): Json {
   if (Buffer.byteLength(text) > entryBytesMax)
@@ -68,19 +69,22 @@ export function parseJson(text: string, what = 'text'): Json {
   }
 }
 
-/** Refuses a number that would be stored as another: `JSON.parse` rounds without a word. */
+/** Rejects a number that `JSON.parse` would round silently. */
 function exactNumber(_key: string, value: unknown, context?: { readonly source?: string }): unknown {
   if (typeof value !== 'number' || context?.source === undefined) return value;
   const integer = /^-?\d+$/.test(context.source);
   if (!Number.isFinite(value) || (integer && !Number.isSafeInteger(value)))
-    throw new TapeError('TAPE_BAD_ENTRY', `the number ${context.source.slice(0, 40)} cannot be kept exactly`);
+    throw new TapeError(
+      'TAPE_BAD_ENTRY',
+      `the number ${context.source.slice(0, 40)} cannot be stored exactly`,
+    );
   return value;
 }
 
 /**
- * The compact JSON text of a value, as it is stored and hashed. Lone surrogates become escapes, so every
- * string comes back as it was.
- * @throws TAPE_BAD_ENTRY when the value has no JSON form, is too large, or is nested too deep.
+ * Returns the compact JSON text of a value, as stored and hashed. Lone surrogates become escapes, so every
+ * string is restored exactly.
+ * @throws TAPE_BAD_ENTRY when the value has no JSON form, is too large, or is nested too deep
  */
 export function encodeJson(value: unknown, what = 'value'): string {
   const text = jsonText(value, what);
@@ -91,7 +95,7 @@ export function encodeJson(value: unknown, what = 'value'): string {
   return text;
 }
 
-/** @throws TAPE_BAD_ENTRY when the value has no JSON form. */
+/** @throws TAPE_BAD_ENTRY when the value has no JSON form */
 export function jsonText(value: unknown, what: string): string {
   let text: string | undefined;
   try {
@@ -103,7 +107,7 @@ export function jsonText(value: unknown, what: string): string {
   return text;
 }
 
-/** Whether a value is a JSON object: not null, not an array. */
+/** Returns whether a value is a JSON object: neither null nor an array. */
 export function isObject(value: unknown): value is Record<string, Json> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,25 +1,25 @@
 import { hash } from 'node:crypto';
 import { TapeError } from '../errors.ts';
 
-/** The longest session name that a caller may choose. */
+/** The longest session name that a caller can choose, in characters. */
 export const nameMax = 180;
-/** The longest name that is derived from another, as a child's from its parent's. */
+/** The longest name that is derived from another, such as a child's from its parent's. */
 export const derivedNameMax = 200;
 
 const namePattern = /^[A-Za-z0-9_!%](?:[A-Za-z0-9_!%.:@+-]*[A-Za-z0-9_!%])?$/;
 const anchorPattern = /^[A-Za-z0-9_!%](?:[A-Za-z0-9_!%.:@+/-]*[A-Za-z0-9_!%])?$/;
 const ulidPattern = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
-const ourAnchors = /^(?:session|fork|merge|inbox)\/|^intention$/;
+const reservedAnchors = /^(?:session|fork|merge|inbox)\/|^intention$/;
 
-/** Whether a text has the form of a ULID in capital letters, as every session id has (J4). */
+/** Returns whether a text is a ULID in capital letters, the form of every session id. */
 export function isUlid(text: string): boolean {
   return ulidPattern.test(text);
 }
 
-/** Why a text cannot be a session name, or nothing when it can (M9, R12). */
+/** Returns why a text cannot be a session name, or undefined when it can. */
 export function nameFault(name: string, max: number = nameMax): string | undefined {
   if (name.length === 0) return 'it is empty';
-  if (name.length > max) return `it has ${name.length} characters, and ${max} is the most`;
+  if (name.length > max) return `it has ${name.length} characters, more than ${max}`;
   if (!namePattern.test(name))
     return 'only A-Z a-z 0-9 . _ : @ + - ! % are allowed, and the ends must be one of A-Z a-z 0-9 _ ! %';
   if (name.includes('..') || name.includes('::')) return "it has '..' or '::'";
@@ -27,7 +27,7 @@ export function nameFault(name: string, max: number = nameMax): string | undefin
 }
 
 /**
- * Checks a session name that a caller chose. Unsafe names are refused, never rewritten.
+ * Checks a session name that a caller chose. Unsafe names are rejected, never rewritten.
  * @throws TAPE_BAD_NAME
  */
 export function parseName(name: string): string {
@@ -44,29 +44,29 @@ export function parseName(name: string): string {
 export function parseAnchorName(name: string): string {
   const fault =
     name.length > derivedNameMax
-      ? `it has ${name.length} characters, and ${derivedNameMax} is the most`
+      ? `it has ${name.length} characters, more than ${derivedNameMax}`
       : !anchorPattern.test(name) || name.includes('..') || name.includes('::')
         ? 'only A-Z a-z 0-9 . _ : @ + - ! % / are allowed, without ".." or "::", ending in a letter, a digit or one of _ ! %'
         : /^\d+$/.test(name)
           ? 'it reads as a position'
           : name === 'head'
             ? "'head' is the end of the tape"
-            : ourAnchors.test(name)
-              ? 'names of this form are written by tapedeck itself'
+            : reservedAnchors.test(name)
+              ? 'names of this form are reserved'
               : undefined;
   if (fault !== undefined)
     throw new TapeError('TAPE_BAD_NAME', `cannot use ${quote(name)} as an anchor name: ${fault}`);
   return name;
 }
 
-/** The name of a session's tape: `tape:main`, from the second incarnation on `tape:main~2`. */
+/** Returns the tape name of a session: `tape:main`; from the second incarnation on `tape:main~2`. */
 export function tapeName(realm: string, name: string, incarnation = 1): string {
   return incarnation === 1 ? `${realm}:${name}` : `${realm}:${name}~${incarnation}`;
 }
 
 /**
- * The name of a forked child: `{parent}-fork-{hex}`, the hex from the parent's id and the spawn key, so that
- * the same request names the same child (B12, K2). `digits` grows when a name is taken.
+ * Returns the name of a forked child: `{parent}-fork-{hex}`. The hex is a hash of the parent's id and the
+ * spawn key, so the same request gives the same name. The caller raises `digits` when a name is taken.
  */
 export function childName(parent: { name: string; id: string }, spawnKey: string, digits = 8): string {
   const suffix = `-fork-${hash('sha256', `${parent.id}\n${spawnKey}`).slice(0, digits)}`;
@@ -75,24 +75,27 @@ export function childName(parent: { name: string; id: string }, spawnKey: string
   return stem + suffix;
 }
 
-/** A text as it may be shown inside a message: quoted, with control bytes escaped, at most 80 characters. */
+/** Quotes a text for a message: control characters escaped, at most 80 characters. */
 export function quote(text: string): string {
   const shown = text.length > 80 ? `${text.slice(0, 77).toWellFormed()}...` : text.toWellFormed();
   return `'${shown.replace(/\p{C}/gu, (c) => `\\u{${(c.codePointAt(0) ?? 0).toString(16)}}`)}'`;
 }
 
-/** The candidates nearest to a mistyped name, at most three, nearest first. */
-export function nearNames(asked: string, candidates: Iterable<string>): string[] {
-  const limit = Math.max(2, Math.floor(asked.length / 3));
+/** Returns the candidates nearest to a mistyped name: at most three, nearest first. */
+export function nearNames(wanted: string, candidates: Iterable<string>): string[] {
+  const limit = Math.max(2, Math.floor(wanted.length / 3));
   return [...new Set(candidates)]
-    .map((name) => ({ name, far: name.includes(asked) || asked.includes(name) ? 1 : distance(asked, name) }))
+    .map((name) => ({
+      name,
+      far: name.includes(wanted) || wanted.includes(name) ? 1 : distance(wanted, name),
+    }))
     .filter(({ far }) => far <= limit)
     .sort((a, b) => a.far - b.far || (a.name < b.name ? -1 : 1))
     .slice(0, 3)
     .map(({ name }) => name);
 }
 
-/** Edits between two texts, counting a swap of neighbours as one. */
+/** Edit distance of two texts; a swap of neighbours counts as one edit. */
 function distance(a: string, b: string): number {
   const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, j) => j)];
   for (let i = 1; i <= a.length; i += 1) {

@@ -2,15 +2,16 @@ import { TapeError } from '../errors.ts';
 import { type Blob, blobOf, type TextRef } from './blob.ts';
 import { isObject, isTooDeep, jsonDepthMax, jsonText } from './json.ts';
 
-/** A tool's output above so many bytes of JSON is kept beside its entry, which has a preview (M9). */
+/** A tool output with more bytes of JSON than this is stored as a blob, and its entry holds a preview. */
 const spillBytes: number = 256 * 1024;
 
-/** How much of an output kept elsewhere its entry shows, in characters. */
+/** The length of the preview, in characters. */
 const previewChars = 16_384;
 
 /**
- * Takes large texts and values out of a tool result's payload: readers of the tape then page through kilobytes,
- * whatever the tools gave. A result whose parts hold bytes keeps its shape; only its large texts are taken out.
+ * Replaces large texts and values in a tool result's payload by references, so that readers page through
+ * kilobytes whatever the tools return. A `content` output keeps its parts; only their large texts are
+ * replaced.
  */
 export function spillOutput(payload: unknown): { payload: unknown; blobs: readonly Blob[] } {
   if (!isObject(payload) || !isObject(payload.output)) return { payload, blobs: [] };
@@ -32,7 +33,7 @@ function spill(value: unknown, blobs: Blob[]): unknown {
   if (Buffer.byteLength(json) <= spillBytes || json.includes('{"type":"blob"')) return value;
   if (isTooDeep(json))
     throw new TapeError('TAPE_BAD_ENTRY', `cannot store a tool result: nested over ${jsonDepthMax} levels`);
-  // A lone surrogate has no bytes of its own: such a text is kept as its JSON, where it is an escape.
+  // A lone surrogate has no UTF-8 form: such a text is stored as JSON, where it is an escape.
   const plain = typeof value === 'string' && value.isWellFormed();
   const text = plain ? value : json;
   const blob = blobOf(Buffer.from(text));
@@ -46,13 +47,13 @@ function spill(value: unknown, blobs: Blob[]): unknown {
   } satisfies TextRef;
 }
 
-/** The beginning of a text, without half a character at its end. */
+/** Returns the beginning of a text, without half a surrogate pair at its end. */
 function cutAt(text: string, length: number): string {
   const cut = text.slice(0, length);
   return cut.isWellFormed() ? cut : cut.slice(0, -1);
 }
 
-/** What a reader of a view sees in the place of an output that is kept elsewhere. */
+/** The text that a view shows in place of a spilled output. */
 export function previewText({ preview, size, as }: TextRef): string {
   const what = as === 'text' ? 'This output' : 'The JSON of this output';
   return `${preview}\n[… ${what} has ${size} bytes. Only its beginning is shown here.]`;

@@ -2,18 +2,18 @@ import type { Db } from '../sqlite/sqlite.ts';
 import type { EntryKind, Meta, Seq } from './entry.ts';
 import { isObject, type Json } from './json.ts';
 
-/** Something that an entry read or wrote, beside being there: `state:key` of an anchor, `file:path` of a call. */
+/** Something that an entry read or wrote: `state:key` of an anchor's state, or `file:path` of a tool call. */
 export interface Touch {
   readonly what: string;
   readonly wrote: boolean;
 }
 
-/** Names of anchors that are the store's own: their states are no one's work. */
-const ownAnchors = /^(?:session|fork|merge)\/|^intention$/;
+/** Names of anchors that the store itself writes: their states are no work of a session. */
+const storeAnchors = /^(?:session|fork|merge)\/|^intention$/;
 
 /**
- * What an entry touches: the keys of a state, and the paths that a call's tool declared (`meta.paths`, X57), so that a
- * merge finds conflicts in one seek for each. Pure.
+ * Returns what an entry touches: the keys of an anchor's state, and the paths that the tool of a call
+ * declared (`meta.paths`). A merge finds conflicts with one seek per touch. Pure.
  */
 export function touchesOf(entry: {
   readonly kind: EntryKind;
@@ -33,7 +33,7 @@ export function touchesOf(entry: {
     ];
   }
   if (kind !== 'anchor' || !isObject(payload) || !isObject(payload.state)) return [];
-  if (name === undefined || ownAnchors.test(name)) return [];
+  if (name === undefined || storeAnchors.test(name)) return [];
   return Object.keys(payload.state)
     .filter((key) => key !== 'summary')
     .map((key) => ({ what: `state:${key}`, wrote: true }));
@@ -44,7 +44,7 @@ function filesOf(paths: Json | undefined): string[] {
   return [...new Set(texts)].map((path) => `file:${path}`);
 }
 
-/** Notes what the entry at a position touched, or what the child `via` did that was merged there. */
+/** Records the touches of the entry at a position, or of the child `via` whose merge is there. */
 export function saveTouches(
   db: Db,
   tapeId: number,

@@ -1,7 +1,10 @@
 import type { Meta } from './entry.ts';
 import { isObject, type Json } from './json.ts';
 
-/** Tokens of one or more model calls. The parts do not overlap: input without cache, output without reasoning (K25). */
+/**
+ * Tokens of one or more model calls. The parts do not overlap: input excludes cache, output excludes
+ * reasoning.
+ */
 export interface Usage {
   readonly input: number;
   readonly output: number;
@@ -10,14 +13,14 @@ export interface Usage {
   readonly cacheWrite: number;
 }
 
-/** All tokens of a usage (G7); of one call it is also how much of the model's window was in use (G11). */
+/** Returns the sum of all tokens; for one call, this is how much of the model's window it used. */
 export function totalOf({ input, output, reasoning, cacheRead, cacheWrite }: Usage): number {
   return input + output + reasoning + cacheRead + cacheWrite;
 }
 
 /**
- * What an entry's meta says that its call took, whoever wrote it; undefined when it says nothing. A count that it does
- * not give, or that counts nothing, is 0.
+ * Returns the usage that an entry's meta records, or undefined. Meta can come from any writer, so a missing
+ * or invalid count is 0.
  */
 export function recordedUsage({ usage }: Meta): Usage | undefined {
   if (!isObject(usage)) return undefined;

@@ -1,7 +1,7 @@
 /**
- * Forks: a child tape that refers to its parent instead of copying it. `request.ts` is what a caller asks for, `span.ts`
- * finds the positions that the child inherits, `marks.ts` makes its first entries. Imports `session`, `view`, `lineage`
- * and what lies below them.
+ * Forks: a child tape that refers to its parent instead of copying it. `request.ts` defines a caller's
+ * request, `span.ts` finds the positions that the child inherits, `marks.ts` makes its first entries. Imports
+ * `session`, `view`, `lineage` and what lies below them.
  */
 import { crashPoint } from '../crash-point.ts';
 import type { Seq } from '../entry/entry.ts';
@@ -25,16 +25,16 @@ export interface Forked {
   readonly fromAnchor: string | null;
   /** The last inherited position; the child's own entries follow it. */
   readonly base: Seq;
-  /** Inherited positions, both ends included; null when there are none. */
+  /** Inherited positions, both ends included; null when nothing is inherited. */
   readonly range: readonly [Seq, Seq] | null;
-  /** The cut that was asked for, when it lay inside a batch of tool calls and was moved back. */
+  /** The requested cut, if it lay inside a batch of tool calls and was moved back to the settled point. */
   readonly snappedFrom?: Seq;
   readonly repeated: boolean;
-  /** The act is done, and the graph file could not be written yet: the next open writes it. */
+  /** The fork is committed, but the graph file could not be written; the next open writes it. */
   readonly graphLagging?: true;
 }
 
-/** A child that is there already, or what one is to be made of. */
+/** An existing child, or what a new one is made of. */
 type ForkDecision =
   | { readonly repeated: Forked }
   | {
@@ -45,9 +45,10 @@ type ForkDecision =
     };
 
 /**
- * Makes a child by reference: a tape row, its `fork/start` mark, its intention, what it did already and its line in the
- * lineage, in the caller's transaction. The parent's tape is only read, so a busy parent can be forked.
- * @throws what `decideFork` and `chooseName` throw, and TAPE_BAD_ENTRY
+ * Creates a child by reference, in the caller's transaction: a tape row, its `fork/start` mark, its
+ * intention, its finished work and its lineage line. Only reads the parent's tape, so a busy parent can be
+ * forked.
+ * @throws the errors of `decideFork` and `chooseName`, and TAPE_BAD_ENTRY
  */
 export function forkTape(writer: Writer, parent: TapeRow, request: ForkRequest): Forked {
   const { sources } = writer;
@@ -99,8 +100,9 @@ export function forkTape(writer: Writer, parent: TapeRow, request: ForkRequest):
 }
 
 /**
- * Decides on a fork, as things stand: its child is there already, or it inherits these positions. Reads only.
- * @throws TAPE_NO_ANCHOR, TAPE_NO_SEQ, TAPE_BAD_POINT, TAPE_BAD_ENTRY, TAPE_BAD_STATUS, TAPE_KEY_CONFLICT; TAPE_BUSY with `whenIdle`
+ * Decides on a fork without writing: it returns the existing child, or the positions that a new one inherits.
+ * @throws TAPE_NO_ANCHOR, TAPE_NO_SEQ, TAPE_BAD_POINT, TAPE_BAD_ENTRY, TAPE_BAD_STATUS, TAPE_KEY_CONFLICT;
+ * TAPE_BUSY with `whenIdle`
  */
 export function decideFork(writer: Writer, parent: TapeRow, request: ForkRequest): ForkDecision {
   const { db } = writer;
@@ -115,7 +117,7 @@ export function decideFork(writer: Writer, parent: TapeRow, request: ForkRequest
   if (request.done !== undefined) assertStatus('make a child of task', request.done.task, tasks);
   const requestHash = hashRequest(request);
   const spawnKey = request.key;
-  // Without a key a child of its own is made each time.
+  // Without a key, every request makes a new child.
   const before =
     spawnKey === undefined
       ? undefined
@@ -130,7 +132,7 @@ export function decideFork(writer: Writer, parent: TapeRow, request: ForkRequest
   return { requestHash, cut, since: resolveSince(writer, parent, request, cut) };
 }
 
-/** What is told of a cut that lay inside a batch of tool calls, and was moved back. */
+/** The receipt's field for a cut that lay inside a batch of tool calls and was moved back. */
 export function snapped(
   { asked, base }: Pick<Cut, 'asked' | 'base'>,
   { fresh }: ForkRequest,
@@ -138,7 +140,7 @@ export function snapped(
   return asked !== base && fresh !== true ? { snappedFrom: asked } : {};
 }
 
-/** The receipt for a child that exists; used for a repetition too. */
+/** Returns the receipt of an existing child. */
 function forked(parent: TapeRow, child: TapeRow): Forked {
   return {
     session: child.name,
@@ -161,14 +163,14 @@ function repeatFork(
   if (before.request_hash === null || !requestHash.equals(before.request_hash))
     throw new TapeError(
       'TAPE_KEY_CONFLICT',
-      `cannot ${act} '${parent.name}' under key ${quote(spawnKey)}: child '${before.name}' has it, for another request`,
+      `cannot ${act} '${parent.name}' under key ${quote(spawnKey)}: child '${before.name}' has this key, with another request`,
       { data: { parent: parent.name, key: spawnKey, session: before.name } },
     );
   return forked(parent, tapeById(db, before.id));
 }
 
 /**
- * The name of a child: as it was asked for, else derived.
+ * Returns the name of a child: the requested one, else a derived one.
  * @throws TAPE_BAD_NAME, TAPE_EXISTS
  */
 export function chooseName(
@@ -197,7 +199,7 @@ export function chooseName(
   throw new TapeError('TAPE_EXISTS', `cannot name a child of '${parent.name}': all names are taken`);
 }
 
-/** An import that was not finished holds no name. */
+/** An unfinished import does not occupy its name. */
 function isTaken(db: Writer['db'], realm: string, name: string): boolean {
   const tape = tapeByName(db, realm, name);
   return tape !== undefined && tape.lifecycle !== 'staging';

@@ -7,10 +7,10 @@ import type { TapeRow } from '../tape/tape.ts';
 import type { ForkRequest } from './request.ts';
 import type { Since } from './span.ts';
 
-/** Where a child lies on its parent. */
+/** The position of a child on its parent's tape. */
 type Place = Pick<TapeRow, 'from_anchor' | 'floor_seq' | 'base_seq'>;
 
-/** A child's own first entries: where it came from, what it is for, and what it did already. */
+/** Returns a child's first entries: `fork/start`, its intention and its finished work. */
 export function firstDrafts(
   parent: TapeRow,
   child: Place,
@@ -36,7 +36,7 @@ export function rangeOf(child: Pick<Place, 'floor_seq' | 'base_seq'>): [Seq, Seq
   return child.floor_seq === child.base_seq ? null : [child.floor_seq + 1, child.base_seq];
 }
 
-/** What a fork runs with, as its start says. */
+/** Returns the settings that a fork's start records. */
 export function settingsOf({ db }: Pick<Writer, 'db'>, tape: TapeRow): JsonObject {
   if (tape.parent_id === null) return {};
   const payload = entryAt(db, tape, tape.base_seq + 1)?.payload;

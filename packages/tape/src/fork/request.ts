@@ -5,20 +5,20 @@ import type { Intention } from '../lineage/outbox.ts';
 import type { Point } from '../tape/point.ts';
 import type { Task } from '../tape/tape.ts';
 
-/** Part of a session: positions `(since, cut]`. By default from the start to the settled head. */
+/** Part of a session: positions `(since, cut]`. Default: from the start to the settled head. */
 export interface Span {
   readonly since?: Point;
   readonly cut?: Point;
 }
 
-/** How a child's result is to come back (K32). */
+/** How the parent receives a child's result. */
 export type Deliver = 'merge' | 'merge+turn' | 'tool-result';
 
-/** A worktree that a child is to work in: of which repository, and where that has its git directory. */
+/** The git repository of a child's worktree. */
 export interface WorktreeRequest {
-  /** The top of the working tree whose state it begins with. */
+  /** Top directory of the working tree whose state the worktree starts with. */
   readonly repository: string;
-  /** The git directory that all worktrees of the repository share. */
+  /** The git directory shared by all worktrees of the repository. */
   readonly git: string;
 }
 
@@ -26,43 +26,46 @@ export interface ForkRequest extends Span {
   /** Inherit nothing. */
   readonly fresh?: boolean;
   readonly name?: string;
-  /** The same key on the same parent is the same child. */
+  /** Idempotency key: the same key on the same parent gives the same child. */
   readonly key?: string;
   readonly intention?: Intention;
   readonly kind?: string;
   readonly deliver?: Deliver;
-  /** The tool call that asked for the child. */
+  /** Id of the tool call that requested the child. */
   readonly spawnCall?: string;
-  /** Inherit the last so many messages before the cut, and what lies between them (K31). */
+  /** Inherit the last N messages before the cut, and the entries between them. */
   readonly window?: number;
-  /** What the child runs with; what it leaves out is as its parent's own settings say. */
+  /** Settings of the child; a missing one is inherited from the parent. */
   readonly settings?: JsonObject;
-  /** What holds for this child alone, and for none of its children. */
+  /** Terms of this child only; its own children do not inherit them. */
   readonly terms?: JsonObject;
-  /** What else was asked for, by which a repetition is told from another request: settings and terms may follow from the moment. */
+  /**
+   * Further content of the request, compared when `key` is repeated. Settings and terms are not: they may
+   * vary by time.
+   */
   readonly asked?: JsonObject;
-  /** Recorded for whoever runs the child: the store makes no worktree. */
+  /** Recorded for the process that runs the child. The store creates no worktree. */
   readonly worktree?: WorktreeRequest;
   readonly title?: string;
-  /** Left out of lists. */
+  /** Hides the child from lists. */
   readonly ephemeral?: boolean;
-  /** Refuse while somebody is writing the parent. */
+  /** Throws TAPE_BUSY while the parent has a live lease. */
   readonly whenIdle?: boolean;
-  /** Refuse a cut that a rewind hides. */
+  /** Throws TAPE_BAD_POINT for a cut that a rewind hides. */
   readonly whereShown?: boolean;
-  /** What the child did already: it is written with it, in the same transaction, so that there is never a half of it. */
+  /** The child's finished work, written in the same transaction as the child. */
   readonly done?: DoneWork;
 }
 
-/** The work of a child that is recorded when it is over. */
+/** Work that a child had finished before it was recorded. */
 export interface DoneWork {
-  /** Its entries, as `append` takes them. */
+  /** The child's entries, as `append` takes them. */
   readonly drafts: readonly Draft[];
-  /** How it ended. */
+  /** The child's final task state. */
   readonly task: Exclude<Task, 'running'>;
 }
 
-/** What was asked, not what it resolved to: the same request repeats after the parent grew. */
+/** Hashes the request rather than what it resolves to, so that a repetition matches after the parent grew. */
 export function hashRequest({
   since,
   cut,
@@ -81,12 +84,12 @@ export function hashRequest({
     (intention ?? null) as Json,
     ...(worktree === undefined ? [] : [[worktree.repository, worktree.git]]),
   ];
-  // Requests without these have had their hash since before there were any.
+  // Requests without these keep the hash that they had before these fields existed.
   if (window !== undefined || more !== undefined) asked.push({ window: window ?? null, ...more });
   return Buffer.from(sha256(encodeJson(asked, 'a fork request')), 'hex');
 }
 
-/** What a request is called when it is refused: a child of its parent's own kind is a branch. */
+/** The verb for error messages: a child of kind `session` is a branch. */
 export function actOf({ kind }: ForkRequest): 'fork' | 'branch' {
   return kind === 'session' ? 'branch' : 'fork';
 }

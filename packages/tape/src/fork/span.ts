@@ -11,7 +11,7 @@ import { newestFirst } from '../view/source.ts';
 import { windowStart } from '../view/window.ts';
 import { actOf, type ForkRequest } from './request.ts';
 
-/** The end of what is inherited: as it was asked for, and settled. */
+/** The end of the inherited part: as requested (`asked`) and settled (`base`). */
 export interface Cut {
   readonly asked: Seq;
   readonly base: Seq;
@@ -21,7 +21,7 @@ export interface Cut {
 export function resolveCut({ db }: Writer, parent: TapeRow, request: ForkRequest): Cut {
   const { cut, fresh, whereShown } = request;
   const asked = cut === undefined || fresh === true ? parent.head_seq : resolvePoint(db, parent, cut);
-  // At the head all is meant that is visible, whatever is there.
+  // A cut at the head inherits the visible part, even if a rewind is the newest entry.
   const hidden = whereShown === true && asked !== parent.head_seq ? hiddenBy(db, parent, asked) : undefined;
   if (hidden !== undefined)
     throw new TapeError(
@@ -56,7 +56,7 @@ export interface Since {
   readonly state: JsonObject | undefined;
 }
 
-/** Where the inherited part begins, and the state that stands for what lies before it. */
+/** Returns where the inherited part begins, and the state that replaces all entries before it. */
 export function resolveSince(
   { db }: Writer,
   parent: TapeRow,
@@ -83,13 +83,17 @@ export function resolveSince(
   return { floor: Math.min(asked, base), anchor, state: stateAt(db, parent, asked) };
 }
 
-/** The position before the n-th last message: no call is parted from its result there. */
+/** Returns the position before the n-th last message. A call and its result are never separated there. */
 function windowFloor(db: Writer['db'], tape: TapeRow, { window, base }: { window: number; base: Seq }): Seq {
   if (!Number.isInteger(window) || window < 1)
-    throw new TapeError('TAPE_BAD_POINT', 'cannot fork: a window must be a whole number of messages from 1', {
-      data: { window },
-    });
-  // What a rewind hides is not among the last that were said.
+    throw new TapeError(
+      'TAPE_BAD_POINT',
+      'cannot fork: a window must be a positive whole number of messages',
+      {
+        data: { window },
+      },
+    );
+  // Messages that a rewind hides do not count.
   const start = windowStart(newestFirst(db, tape, visible(db, tape, base)), window, { prunes: false });
   return start === undefined ? Math.min(tape.floor_seq, base) : start - 1;
 }

@@ -1,6 +1,6 @@
 /**
- * What a child is told that does not see all that its parent saw: it has a task, and nothing else to go by (N60). Children
- * that inherit everything keep their parent's instructions, for the sake of their providers' caches.
+ * System prompt of a child that does not inherit its parent's whole context. A child that inherits everything
+ * keeps its parent's system prompt, which keeps the provider's cache valid.
  */
 export const workerInstructions: string =
   'You are a worker that another agent has started for one task. The task is in the last message that begins with ' +

@@ -11,27 +11,27 @@ import { type TapeRow, tapeById } from '../tape/tape.ts';
 
 /** The receipt of a redaction. */
 export interface Redacted {
-  /** The session that owned the entry, and where it stood. */
+  /** The session that owns the entry, and the entry's position. */
   readonly session: string;
   readonly seq: Seq;
   /** Position of the redaction entry on the owner's tape. */
   readonly by: Seq;
-  /** It had been redacted before: nothing was written. */
+  /** Whether it was redacted before: nothing was written. */
   readonly repeated: boolean;
   /**
-   * What may hold the content still: merges that quote it and forks that carry an anchor's state, as `session@seq`, and
-   * the line of the graph file that has the beginning of an intention, as `session_graph.jsonl:line`. They are named, so
-   * that somebody looks.
+   * What may still hold the content: merges that quote it and forks that carry an anchor's state, as
+   * `session@seq`, and the graph file's line with the beginning of an intention, as
+   * `session_graph.jsonl:line`. The caller should check these.
    */
   readonly quotedBy: readonly string[];
   /**
-   * Whether the log beside the database was emptied: false when somebody was reading all the time. Then the content is still
-   * there, until `checkpoint` succeeds.
+   * Whether the WAL was truncated. False when readers were active throughout: the WAL then keeps the content
+   * until `checkpoint` succeeds.
    */
   readonly logEmptied: boolean;
 }
 
-/** The tape that owns a position of a session. */
+/** Returns the tape that owns a position of a session. */
 export function ownerOfSeq({ db }: Pick<Writer, 'db'>, tape: TapeRow, seq: Seq): TapeRow {
   const [owner] = seq > tape.floor_seq && seq <= tape.head_seq ? segments(db, tape, seq - 1, seq) : [];
   if (owner === undefined) throw noSeq(tape, seq);
@@ -39,10 +39,10 @@ export function ownerOfSeq({ db }: Pick<Writer, 'db'>, tape: TapeRow, seq: Seq):
 }
 
 /**
- * Erases an entry's content for good, in the caller's transaction: payload, meta and salt go, so that not even a guess
- * can be checked against the hash; the chain still verifies. A redaction entry says that it was done, and why.
- * Bytes that no other entry needs go too, and the search index forgets the entry.
- * @throws TAPE_BAD_ENTRY for an entry that the tape's reading depends on
+ * Erases an entry's content, in the caller's transaction: payload, meta and salt, so that not even a guess
+ * can be checked against the hash. The chain still verifies. Records a redaction entry with the reason,
+ * removes blobs that no other entry refers to, and removes the entry from the search index.
+ * @throws TAPE_BAD_ENTRY for an entry without content; TAPE_UNSETTLED for one after the settled point
  */
 export function redactEntry(
   writer: Writer,
@@ -64,7 +64,7 @@ export function redactEntry(
   if (entry.kind === 'redaction' || entry.kind === 'rewind')
     throw new TapeError(
       'TAPE_BAD_ENTRY',
-      `cannot redact ${owner.name}@${seq}: a ${entry.kind} has nothing to hide`,
+      `cannot redact ${owner.name}@${seq}: a ${entry.kind} has no content to erase`,
     );
   if (seq > owner.settled_seq)
     throw new TapeError(
@@ -82,7 +82,7 @@ export function redactEntry(
   db.run('UPDATE entry SET payload = NULL, meta = NULL, salt = NULL WHERE id = @id', { id: entry.id });
   crashPoint('redact/body');
   db.run('DELETE FROM touch WHERE tape_id = @id AND seq = @seq', { id: owner.id, seq });
-  // A deleted row's words stay in the index until its parts are merged.
+  // The index keeps a deleted row's words until its segments are merged.
   if (db.run('DELETE FROM entry_fts WHERE rowid = @id', { id: entry.id }) > 0)
     db.run(`INSERT INTO entry_fts (entry_fts) VALUES ('optimize')`);
   crashPoint('redact/index');
@@ -91,7 +91,7 @@ export function redactEntry(
   return { session: owner.name, seq, by: tape.head_seq, repeated: false, quotedBy };
 }
 
-/** Empties the log: tries until readers are out of the way, or the time of waiting for a lock is over. */
+/** Truncates the WAL; retries until no reader blocks it or the lock wait is over. */
 export function emptyLog(db: Db): boolean {
   for (const deadline = performance.now() + db.lockWaitMs; ; pause(5)) {
     if (db.checkpoint()) return true;
@@ -110,7 +110,7 @@ function forgetBlobs({ db }: Writer, entryId: number): void {
   );
 }
 
-/** The messages of merges that brought a range with this position to a parent, but for those that were redacted too. */
+/** Returns the unredacted messages of merges whose range includes this position. */
 function mergesOf({ db }: Writer, owner: TapeRow, seq: Seq): string[] {
   return db
     .all<{ name: string; seq: Seq }>(
@@ -123,7 +123,10 @@ function mergesOf({ db }: Writer, owner: TapeRow, seq: Seq): string[] {
     .map((row) => `${row.name}@${row.seq}`);
 }
 
-/** A fork from an anchor carries its state, and the line of a fork the beginning of its intention. */
+/**
+ * Returns the forks that carry this anchor's state, and the graph lines that carry the beginning of this
+ * intention.
+ */
 function copiesOf(
   { db }: Writer,
   owner: TapeRow,

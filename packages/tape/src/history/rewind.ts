@@ -15,18 +15,18 @@ export interface Rewound {
   readonly seq: Seq;
   /** The tape reads as if it ended here. */
   readonly to: Seq;
-  /** How many entries left the view. None is removed. */
+  /** How many entries the rewind hid. No entry is removed. */
   readonly hidden: number;
-  /** How many came back into it, when earlier rewinds hid them. */
+  /** How many entries it made visible again, that earlier rewinds hid. */
   readonly shown: number;
   readonly snappedFrom?: Seq;
-  /** Live children that were forked at a point that is hidden now; not those that only wrote a summary. */
+  /** Active children that were forked at a point that is hidden now, without summarizers. */
   readonly forks: readonly string[];
 }
 
 /**
- * Appends "read as if the tape ended at `to`", moved back to a settled point. Rewinding again, also back past a
- * rewind, is just another entry.
+ * Appends a rewind: read as if the tape ended at `to`, moved back to a settled point. A later rewind, to
+ * before an earlier one too, is just another entry.
  */
 export function rewindTape(
   writer: Writer,
@@ -55,8 +55,8 @@ export function rewindTape(
 }
 
 /**
- * Takes a rewind back, by default the last: a rewind to just before it.
- * @throws TAPE_BAD_POINT when nothing is rewound, or there is no rewind of the session's own
+ * Undoes a rewind, by default the last one, by a rewind to just before it.
+ * @throws TAPE_BAD_POINT when the session has no such rewind of its own
  */
 export function unrewindTape(
   writer: Writer,
@@ -68,18 +68,18 @@ export function unrewindTape(
     if (mark !== 'rewind' || inherited)
       throw new TapeError(
         'TAPE_BAD_POINT',
-        `cannot take back ${tape.name}@${rewind}: it is no rewind of ${tape.name}`,
+        `cannot unrewind ${tape.name}@${rewind}: it is not a rewind of '${tape.name}'`,
         { data: { session: tape.name, seq: rewind } },
       );
     return rewindTape(writer, tape, { to: rewind - 1, epoch });
   }
   const last = lastMarked(writer.db, tape, 'rewind', { lo: tape.base_seq, hi: tape.head_seq });
   if (last === undefined)
-    throw new TapeError('TAPE_BAD_POINT', `cannot take back a rewind of '${tape.name}': there is none`);
+    throw new TapeError('TAPE_BAD_POINT', `cannot unrewind '${tape.name}': it has no rewind`);
   return rewindTape(writer, tape, { to: last.seq - 1, epoch });
 }
 
-/** How many positions are in one list of intervals and not in the other. Both are newest first. */
+/** Counts the positions that one list of intervals has and the other does not. Both are newest first. */
 function changeOf(
   before: readonly Interval[],
   after: readonly Interval[],

@@ -11,13 +11,13 @@ import { acquireLease, type Lease, liveLease, releaseLease } from '../tape/lease
 import type { Posting, RunItem } from '../tape/post.ts';
 import { type TapeRow, tapeById } from '../tape/tape.ts';
 
-/** What someone who does not own a session wants written or done there. */
+/** What a process that does not own a session requests of it: an append, a merge, or input to a run. */
 export type InboxBody =
   | { readonly type: 'append'; readonly drafts: readonly Draft[] }
   | { readonly type: 'merge'; readonly draft: MergeDraft }
   | RunItem;
 
-/** What a run made of an item of the inbox: the entries that take its place. */
+/** The entries that a run made of an inbox item. */
 export interface Taken {
   readonly id: string;
   readonly drafts: readonly Draft[];
@@ -41,7 +41,7 @@ interface InboxRow {
   readonly queued_at: number;
 }
 
-/** What waits for the owner of a session, oldest first. */
+/** Returns the inbox of a session, oldest item first. */
 export function inboxItems({ db }: Pick<Writer, 'db'>, tape: TapeRow): InboxItem[] {
   return db
     .all<InboxRow>('SELECT * FROM inbox WHERE tape_id = @tape ORDER BY id', { tape: tape.id })
@@ -55,18 +55,20 @@ export function inboxItems({ db }: Pick<Writer, 'db'>, tape: TapeRow): InboxItem
     }));
 }
 
-/** Tapes that something was posted to, for the drain of every write-open. */
+/** Returns the tapes with a non-empty inbox, which every open for writing drains. */
 export function tapesWithInbox({ db }: Pick<Writer, 'db'>): number[] {
   return db.all<{ tape_id: number }>('SELECT DISTINCT tape_id FROM inbox').map((row) => row.tape_id);
 }
 
-/** Failures that say nothing of the item at hand: all of it waits for another drain, nothing is refused for them. */
-const notOfItem: ReadonlySet<TapeErrorCode> = new Set(['TAPE_FENCED', 'TAPE_IO', 'TAPE_LOCKED']);
+/**
+ * Failures with a cause outside the item: the whole drain fails and can be repeated, and no item is refused.
+ */
+const drainFailures: ReadonlySet<TapeErrorCode> = new Set(['TAPE_FENCED', 'TAPE_IO', 'TAPE_LOCKED']);
 
 /**
- * Does what the inbox asks, oldest first, and removes it, in the caller's transaction. An item that cannot be
- * done leaves an `inbox/refused` or `merge/refused` event with the reason, so that nothing vanishes. What `later` names
- * stays where it is. Returns how many were taken.
+ * Applies and removes appends and merges, oldest first, in the caller's transaction; returns how many. An
+ * item that fails leaves an `inbox/refused` or `merge/refused` event with the reason. Items in `later` stay
+ * in the inbox.
  */
 export function drainInbox(
   writer: Writer,
@@ -78,12 +80,12 @@ export function drainInbox(
     if (item.body.type !== 'append' && item.body.type !== 'merge') continue;
     if (later.includes(item.id)) continue;
     const tape = tapeById(writer.db, tapeId);
-    // A merge waits for a settled point: the open calls get their results, or their next run closes them.
+    // A merge waits for a settled point: open calls get their results, or the next run closes them.
     if (item.body.type === 'merge' && tape.settled_seq !== tape.head_seq) continue;
     try {
       writer.db.savepoint(() => handle(writer, realm, { tapeId, lease, item }));
     } catch (error) {
-      if (!(error instanceof TapeError) || notOfItem.has(error.code)) throw error;
+      if (!(error instanceof TapeError) || drainFailures.has(error.code)) throw error;
       writeEntries(writer, tapeById(writer.db, tapeId), [refusal(item, error)], lease.epoch);
     }
     removeItem(writer, item);
@@ -93,8 +95,8 @@ export function drainInbox(
 }
 
 /**
- * Appends what a run made of items and removes them, in the caller's transaction. One that is gone was taken before.
- * Returns how many were there.
+ * Appends the entries that a run made of items and removes the items, in the caller's transaction; returns
+ * how many. Skips items that are no longer in the inbox.
  */
 export function takeItems(writer: Writer, tapeId: number, taken: readonly Taken[], lease: Lease): number {
   const items = new Map(inboxItems(writer, tapeById(writer.db, tapeId)).map((item) => [item.id, item]));
@@ -121,21 +123,21 @@ function removeItem({ db }: Writer, item: InboxItem): void {
   crashPoint('inbox/removed');
 }
 
-/** Where an entry came from that somebody else than its session's owner asked for. */
+/** Adds the origin of an item to the meta of its entry. */
 function withOrigin(draft: Draft, { source, mode, queuedAt }: InboxItem): Draft {
   return { ...draft, meta: { source, mode, queued_at: new Date(queuedAt).toISOString(), ...draft.meta } };
 }
 
 /**
- * Does what the inbox of a session holds in its owner's place, in the caller's transaction; false when somebody is
- * writing the session.
+ * Drains the inbox of a session without an owner, in the caller's transaction. Returns false, and does
+ * nothing, when the session has a live lease.
  */
 export function drainInPlaceOfOwner(writer: Writer, realm: string, tape: TapeRow): boolean {
   const { db, sources } = writer;
   if (liveLease(db, tape.id, sources.now()) !== undefined) return false;
   const lease = acquireLease(db, tape, { owner: processOwner(sources.newId()), now: sources.now() });
   crashPoint('inbox/ownerless-leased');
-  // What the drain appends can settle the tape, and then merges can be done that had to wait.
+  // Drained appends can settle the tape, which lets waiting merges proceed.
   do {
     drainInbox(writer, realm, { tapeId: tape.id, lease });
     crashPoint('inbox/ownerless-drained');
@@ -158,7 +160,7 @@ function handle(
         `cannot merge '${plan.child.name}' into '${lease.session}': its parent is '${plan.into.name}'`,
       );
     if (mergeTape(writer, plan, body.draft, lease) === undefined)
-      throw new TapeError('TAPE_CONFLICT', `cannot merge '${body.draft.child}': it has moved`);
+      throw new TapeError('TAPE_CONFLICT', `cannot merge '${body.draft.child}': it has changed`);
     return;
   }
   if (body.type !== 'append') return;

@@ -1,9 +1,9 @@
 import { sha256 } from '../entry/hash.ts';
 
-/** What a line of `session_graph.jsonl` records. */
+/** The event that a line of `session_graph.jsonl` records. */
 export type LineageType = 'session' | 'fork' | 'status' | 'merge' | 'discard' | 'alias' | 'archive' | 'link';
 
-/** An intention as a graph line carries it: cut to 200 characters a field, with a digest of the whole. */
+/** An intention in a graph line: each field cut to 200 characters, with a digest of the whole. */
 export interface LineIntention {
   readonly next_steps?: string;
   readonly context_summary?: string;
@@ -12,8 +12,9 @@ export interface LineIntention {
 }
 
 /**
- * One line of `session_graph.jsonl` (`docs/format.md`). The five fields of the origin describe the session;
- * `at` is the time of the event; `session`, `parent` and `into` hold ULIDs; hashes are lower-case hex.
+ * One line of `session_graph.jsonl` (`docs/format.md`). `session_id`, `parent_session_id`, `from_anchor`,
+ * `created_at` and `status` describe the session; `at` is the time of the event; `session`, `parent` and
+ * `into` are ULIDs; hashes are lower-case hex.
  */
 export interface LineageLine {
   readonly v: 1;
@@ -31,22 +32,24 @@ export interface LineageLine {
   readonly tape: string;
   readonly kind: string;
   readonly base?: number;
-  /** Inherited positions of a fork, or the child's positions that a merge brought, both ends included. */
+  /** Positions that a fork inherits, or that a merge covers on the child; both ends included. */
   readonly range?: readonly [number, number] | null;
   readonly spawn_key?: string;
   readonly intention?: LineIntention;
-  /** The session that a merge went into, and the position of the merge there. */
+  /** ULID of the session that received the merge; `seq` is the position of the merge there. */
   readonly into?: string;
   readonly into_session_id?: string;
   readonly seq?: number;
   readonly parent_head?: string;
   readonly child_head?: string;
-  /** The other name that an alias line gives the session. */
+  /** The name that an alias line adds to the session. */
   readonly alias?: string;
   readonly lifecycle?: string;
   readonly task?: string;
   readonly delivery?: string;
-  /** Hash of the line before, so that a forged, missing or swapped line shows; 64 zeros on the first. */
+  /**
+   * Hash of the previous line, which reveals forged, missing and swapped lines; 64 zeros on the first line.
+   */
   readonly prev: string;
 }
 
@@ -54,8 +57,8 @@ export interface LineageLine {
 export const firstPrev: string = '0'.repeat(64);
 
 /**
- * One line without its LF: compact JSON in which no byte can be taken for a line end or a control, so that
- * any line reader splits the file alike.
+ * Encodes a line without its LF: compact JSON with every control and line-end character escaped, so that all
+ * line readers split the file at the same places.
  */
 export function encodeLine(line: LineageLine): string {
   return JSON.stringify(line).replace(
@@ -64,21 +67,24 @@ export function encodeLine(line: LineageLine): string {
   );
 }
 
-/** What the next line's `prev` holds. */
+/** Returns the hash of a line, the `prev` of the next one. */
 export function lineHash(line: string): string {
   return sha256(line);
 }
 
 /**
- * Where the outbox's lines go. `@tapedeck/graph` implements it for a file; the store calls it under its own
- * write lock, so one process at a time.
+ * Receives the lines of the outbox. `@tapedeck/graph` implements it for a file. The store calls it under its
+ * write lock, so in one process at a time.
  */
 export interface Journal {
   /**
-   * The last whole record: its number and hash (0 and `firstPrev` when there is none). `torn`: the file does not end
-   * with LF, because a fragment follows that record or because the record lacks only its LF.
+   * Returns number and hash of the last complete record; 0 and `firstPrev` for an empty file. `torn`: the
+   * file does not end with LF, because a fragment follows the record or the record lacks its LF.
    */
   tail(): { readonly g: number; readonly hash: string; readonly torn: boolean };
-  /** Seals a torn tail with LF if there is one, also for no lines; appends them in one write; returns once all is on disk. */
+  /**
+   * Ends a torn tail with LF, even without new lines; appends the lines in one write; returns once all is on
+   * disk.
+   */
   append(lines: readonly string[]): void;
 }

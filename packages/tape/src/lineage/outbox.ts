@@ -17,20 +17,20 @@ import {
   lineHash,
 } from './line.ts';
 
-/** What a fork is for. Stored, and shown to the child's model as its preamble (B11). */
+/** What a fork is for. Stored, and rendered as the preamble that the child's model receives. */
 export interface Intention {
   readonly nextSteps?: string;
   readonly contextSummary?: string;
-  /** What to do when the child is done: `notify_parent` starts a turn of the parent after the merge. */
+  /** What to do when the child completes: `notify_parent` starts a turn of the parent after the merge. */
   readonly triggerOnComplete?: string;
 }
 
-/** The facts of one act that the session's row does not hold. */
+/** The facts of an act that the session's row does not have. */
 export interface LineageEvent {
   readonly type: LineageType;
-  /** The other session of the act: where a merge went. */
+  /** The other session: the one that received a merge. */
   readonly into?: TapeRow;
-  /** Position of the act on the tape that it was written to. */
+  /** Position of the act on the tape that received it. */
   readonly seq?: Seq;
   readonly range?: readonly [Seq, Seq] | null;
   readonly intention?: Intention;
@@ -39,7 +39,7 @@ export interface LineageEvent {
   readonly alias?: string;
 }
 
-/** Writes the one line of an act into the outbox, inside the act's own transaction (M6). */
+/** Adds the lineage line of an act to the outbox, in the act's transaction; returns the line's number. */
 export function recordLineage({ db, sources }: Writer, tape: TapeRow, event: LineageEvent): number {
   const last = db.get<{ g: number; hash: Uint8Array }>(
     'SELECT g, hash FROM lineage WHERE g = (SELECT max(g) FROM lineage)',
@@ -110,9 +110,9 @@ function lineIntention(intention: Intention): LineIntention {
 }
 
 /**
- * Brings the graph file up to date, under the write lock so that one process does it at a time. The file's own
- * tail says where to go on: a line is written exactly once, whoever crashed where (R6).
- * @throws GRAPH_DIVERGED when the file holds lines that this database never wrote.
+ * Appends the missing lines to the graph file, under the write lock, so in one process at a time. The file's
+ * tail says which line is next, so each line is written exactly once, whatever process crashed.
+ * @throws GRAPH_DIVERGED when the file has lines that this database did not write
  */
 export function drainOutbox(db: Db, journal: Journal): void {
   const waiting = db.get<{ g: number }>('SELECT max(g) AS g FROM lineage')?.g ?? 0;
@@ -124,7 +124,7 @@ export function drainOutbox(db: Db, journal: Journal): void {
     if (!matches(db, tail))
       throw new TapeError(
         'GRAPH_DIVERGED',
-        `cannot go on with the graph file: its line ${tail.g} is not the one that the database recorded`,
+        `cannot append to the graph file: its line ${tail.g} is not the one that the database recorded`,
         { data: { g: tail.g } },
       );
     for (let after = tail.g; ; ) {
@@ -149,7 +149,7 @@ function matches(db: Db, tail: { readonly g: number; readonly hash: string }): b
   return row !== undefined && hex(row.hash) === tail.hash;
 }
 
-/** What the graph shows of a session: delivery, else task, else lifecycle. */
+/** The status in the graph: delivery, else task, else lifecycle. */
 function graphStatus(row: Pick<TapeRow, 'delivery' | 'task' | 'lifecycle'>): string {
   return row.delivery ?? row.task ?? row.lifecycle;
 }

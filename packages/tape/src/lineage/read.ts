@@ -3,20 +3,20 @@ import type { Db } from '../sqlite/sqlite.ts';
 import type { Ref } from '../tape/tape.ts';
 import type { LineageLine, LineageType } from './line.ts';
 
-/** Which lines of the lineage to read. */
+/** Selects lines of the lineage. */
 export interface LineageQuery {
-  /** Only lines about this session: of a merge, the child. */
+  /** Only lines about this session; for a merge, that is the child. */
   readonly session?: Ref;
   readonly types?: readonly LineageType[];
-  /** The number of the first line. */
+  /** Number of the first line. */
   readonly from?: number;
 }
 
 const pageRows = 256;
 
 /**
- * The lines that the acts of this database recorded, in order, a page at a time. `tape` is the row id of the session that
- * they are about.
+ * Reads the lines that this database recorded, in order, page by page. `tape`: row id of the session that the
+ * lines are about.
  */
 export function* readLineage(
   db: Db,

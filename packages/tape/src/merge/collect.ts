@@ -6,32 +6,32 @@ import { visible } from '../tape/interval.ts';
 import { readEntries } from '../tape/read.ts';
 import type { TapeRow } from '../tape/tape.ts';
 
-/** What a child has to show for a range of its own entries. */
+/** The outcome of a child over a range of its own entries. */
 export interface Collected {
-  /** Its explicit result, else the last text of its model and why it ended before its work was done; never empty. */
+  /** The explicit result, else the model's last text and the reason for an early end; never empty. */
   readonly text: string;
-  /** The explicit result as it was given, if there is one. */
+  /** The value of the explicit result, if one was recorded. */
   readonly value?: Json;
-  /** The entry that the text came from, if one did. */
+  /** Position of the entry that the text came from, if any. */
   readonly textSeq: Seq | undefined;
   readonly usage: JsonObject | undefined;
   /**
-   * Whether every tool that was run declared what it reads and writes, or worked in a worktree whose changes were recorded
-   * afterwards: without that, no verdict on conflicts is complete.
+   * Whether every tool that ran declared its paths, or ran in a worktree whose changes were recorded
+   * afterwards. If false, a conflict report is incomplete.
    */
   readonly complete: boolean;
-  /** What was done in the child's worktree: the newest record, which has all that the ones before it had. */
+  /** The newest record of the child's worktree; it includes the changes of all earlier ones. */
   readonly recorded: RecordedArtifact | undefined;
   readonly durationMs: number;
 }
 
 /**
- * Reads a child's own entries for its result: an explicit `result` entry, else the last text of its model, else
- * its error. Reads only; done before the merge's transaction.
+ * Collects a child's result from its own entries: an explicit `result` entry, else the model's last text,
+ * else its error. Reads only, and runs before the merge's transaction.
  */
 export function collectResult(db: Db, child: TapeRow, [from, to]: readonly [Seq, Seq]): Collected {
   let result: Entry | undefined;
-  let said: { seq: Seq; text: string } | undefined;
+  let lastText: { seq: Seq; text: string } | undefined;
   let failed: { seq: Seq; text: string } | undefined;
   let first: number | undefined;
   let last = 0;
@@ -44,29 +44,29 @@ export function collectResult(db: Db, child: TapeRow, [from, to]: readonly [Seq,
     last = entry.at;
     if (entry.kind === 'tool-result') complete &&= isObject(entry.meta.paths);
     if (entry.kind === 'message') addUsage(usage, entry.meta.usage);
-    // What the child took back on its tape stays in its files.
+    // A rewind on the child's tape does not undo changes to its files.
     const artifact = artifactOf(entry);
     if (artifact !== undefined) {
       recorded = { seq: entry.seq, artifact };
       complete = true;
     }
-    // What the child itself took back was done and paid for, but is not its result.
+    // Rewound entries count for usage and duration, but not for the result.
     while (shown[0] !== undefined && entry.seq > shown[0].hi) shown.shift();
     if (shown[0] === undefined || entry.seq <= shown[0].lo) continue;
     if (entry.kind === 'result') result = entry;
     else if (entry.kind === 'event') {
       failed = endOf(entry) ?? failed;
-      if (entry.name === resultRefused) result = said = undefined;
+      if (entry.name === resultRefused) result = lastText = undefined;
     } else if (entry.kind === 'message') {
       const text = assistantText(entry.payload);
-      if (text !== '') said = { seq: entry.seq, text };
+      if (text !== '') lastText = { seq: entry.seq, text };
     }
   }
-  const unfinished = failed !== undefined && failed.seq > (said?.seq ?? 0) ? failed : undefined;
+  const unfinished = failed !== undefined && failed.seq > (lastText?.seq ?? 0) ? failed : undefined;
   const value = result === undefined ? undefined : resultValue(result.payload);
   const chosen =
     result === undefined || value === undefined
-      ? joinText(said, unfinished)
+      ? joinText(lastText, unfinished)
       : { seq: result.seq, text: typeof value === 'string' ? value : JSON.stringify(value) };
   return {
     text: chosen?.text ?? '(no result)',
@@ -79,11 +79,11 @@ export function collectResult(db: Db, child: TapeRow, [from, to]: readonly [Seq,
   };
 }
 
-type Said = { readonly seq: Seq; readonly text: string };
+type FoundText = { readonly seq: Seq; readonly text: string };
 
-function joinText(said: Said | undefined, failed: Said | undefined): Said | undefined {
-  if (said === undefined || failed === undefined) return said ?? failed;
-  return { seq: failed.seq, text: `${said.text}\n\n${failed.text}` };
+function joinText(lastText: FoundText | undefined, failed: FoundText | undefined): FoundText | undefined {
+  if (lastText === undefined || failed === undefined) return lastText ?? failed;
+  return { seq: failed.seq, text: `${lastText.text}\n\n${failed.text}` };
 }
 
 function resultValue(payload: Json): Json {
@@ -98,14 +98,14 @@ export function assistantText(payload: Json): string {
     .join('');
 }
 
-/** What a run says of its end, when it did not come to one by itself. */
-function endOf({ seq, name = '', payload }: Entry): Said | undefined {
+/** Returns the reason that a run recorded for an early end. */
+function endOf({ seq, name = '', payload }: Entry): FoundText | undefined {
   const label = endLabels[name];
   if (label === undefined || !isObject(payload) || typeof payload.message !== 'string') return undefined;
   return { seq, text: `${label}: ${payload.message}` };
 }
 
-/** The event that records why a result before it cannot be used: what the child came to is this error. */
+/** Name of the event that records why an earlier result is invalid. This error then is the child's result. */
 export const resultRefused = 'result/refused';
 
 const endLabels: Readonly<Record<string, string>> = {

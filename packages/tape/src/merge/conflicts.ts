@@ -4,32 +4,34 @@ import { saveTouches } from '../entry/touch.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import type { MergePlan, MergeRequest } from './plan.ts';
 
-/** Both sides wrote the same thing since the fork. */
+/** Something that both sides wrote since the fork. */
 export interface Conflict {
   /** `state:key` of an anchor's state, or `file:path`. */
   readonly what: string;
   readonly child: Seq;
-  /** Position on the parent's tape of its own write, or of the sibling's merge that brought it. */
+  /**
+   * Position on the parent's tape of the parent's own write, or of the merge of the sibling that wrote it.
+   */
   readonly parent: Seq;
-  /** The sibling, when it was one. */
+  /** Name of the sibling, if one wrote it. */
   readonly via?: string;
 }
 
 export interface ConflictReport {
-  /** False when a tool ran that does not declare what it writes. */
+  /** False when a tool that does not declare its paths ran. */
   readonly complete: boolean;
   readonly conflicts: readonly Conflict[];
 }
 
-/** Something that the child wrote, and where that is on its tape. */
+/** Something that the child wrote, with the position on its tape. */
 interface Written {
   readonly what: string;
   readonly seq: Seq;
 }
 
 /**
- * What the child wrote in the range, against what the parent and merged siblings wrote since the fork. Without `written`
- * it is what the child's tape tells.
+ * Compares what the child wrote in the range with what the parent and merged siblings wrote since the fork.
+ * `written` replaces the paths that the record of the child's worktree names.
  */
 export function findConflicts(
   db: Db,
@@ -55,20 +57,20 @@ export function findConflicts(
   return { complete: written !== undefined || collected.complete, conflicts };
 }
 
-/** The files that the patch of a child's worktree changes. */
+/** Returns the files that the patch of a child's worktree changes. */
 function filesOf({ collected: { recorded } }: MergePlan): readonly Written[] {
   if (recorded === undefined) return [];
   return patchPaths(recorded.artifact).map((path) => ({ what: `file:${path}`, seq: recorded.seq }));
 }
 
-/** Of what was written more than once, the last. */
+/** Keeps the last of several writes. */
 function eachOnce(written: readonly Written[]): readonly Written[] {
   return [...new Map(written.map((one) => [one.what, one])).values()];
 }
 
 /**
- * A merge brings what its child wrote: the next sibling and the parent's own merge see it at this position. What a
- * discarded child did in a worktree of its own is nowhere else.
+ * Copies the child's touches to the parent, at the position of the merge, for later merges to compare with. A
+ * discarded child's worktree changes are not copied, because they exist nowhere else.
  */
 export function touchMerged(
   db: Db,

@@ -8,7 +8,7 @@ import { mergeBlock, mergeSource } from './block.ts';
 import type { ConflictReport } from './conflicts.ts';
 import type { MergeDraft, MergePlan } from './plan.ts';
 
-/** The mark of a merge on the parent's tape. */
+/** Makes the mark of a merge on the parent's tape. */
 export function mergeMark(
   plan: MergePlan,
   draft: MergeDraft,
@@ -36,12 +36,12 @@ export function mergeMark(
   return { kind: 'anchor', mark: 'anchor', name: `merge/${child.name}`, payload: { state }, key };
 }
 
-/** Whether a child was stopped before it had done what it was for. */
+/** Returns whether a child was stopped before it had finished its work. */
 function isPartial(status: Task): boolean {
   return status === 'halted' || status === 'aborted';
 }
 
-/** What makes the parent look at a result that it did not wait for. */
+/** Makes the inbox item that starts a run of the parent, to read a result that it did not wait for. */
 export function noticeOf({ child, childHead }: MergePlan, status: Task): Posting<RunItem> {
   const key = `notify:${child.ulid}:${hex(childHead)}`;
   const text = `Session ${child.name}, which you started, has ended (${status}). Its report is above.`;
@@ -52,12 +52,12 @@ export function noticeOf({ child, childHead }: MergePlan, status: Task): Posting
   return { body: { type: 'input', drafts }, mode: 'followup', source: 'agent', key };
 }
 
-/** The artifact that a child recorded, if it did. */
+/** Returns the artifact that a child recorded, if any. */
 export function artifactIn({ collected: { recorded } }: MergePlan): { readonly artifact?: Artifact } {
   return recorded === undefined ? {} : { artifact: recorded.artifact };
 }
 
-/** What the parent's model is told of a child; nothing of one that is discarded. */
+/** Makes the message to the parent's model; none for a discard. */
 export function mergeMessage(
   { child, range, childHead, collected }: MergePlan,
   draft: MergeDraft,

@@ -1,7 +1,7 @@
 /**
- * Merges: a child's result becomes a mark and a message at the end of its parent's tape. `plan.ts` reads the child before
- * the transaction begins, with `collect.ts`; this file decides and writes, with `conflicts.ts`, `drafts.ts` and
- * `block.ts`; `receipt.ts` answers a merge that is there already. Imports `lineage` and what lies below it.
+ * Merges: a child's result becomes a mark and a message at the end of its parent's tape. `plan.ts` reads the
+ * child before the transaction, with `collect.ts`; this file decides and writes, with `conflicts.ts`,
+ * `drafts.ts` and `block.ts`; `receipt.ts` finds earlier merges. Imports `lineage` and what lies below it.
  */
 import { crashPoint } from '../crash-point.ts';
 import type { Draft } from '../entry/entry.ts';
@@ -18,16 +18,16 @@ import { mergeMark, mergeMessage, noticeOf } from './drafts.ts';
 import type { MergeDraft, MergePlan } from './plan.ts';
 import { delivered, type Merged, receiptOf, repeatMerge, visibleMerge } from './receipt.ts';
 
-/** A merge as it is asked for, and what reading its child gave. */
+/** A merge request, with what was read from its child. */
 export interface PlannedMerge {
   readonly draft: MergeDraft;
   readonly plan: MergePlan;
 }
 
 /**
- * Writes merges, all or none, in the caller's transaction; `undefined`, and nothing written, when a child has moved
- * since its plan was made.
- * @throws what `mergeTape` throws, and TAPE_CONFLICT for a child that another merge of the batch goes into
+ * Writes merges, all or nothing, in the caller's transaction. Returns undefined, and writes nothing, when a
+ * child has changed since its plan was made.
+ * @throws the errors of `mergeTape`, and TAPE_CONFLICT for a child that another merge of the batch writes to
  */
 export function mergeTapes(
   writer: Writer,
@@ -37,15 +37,18 @@ export function mergeTapes(
   const moved = ({ child }: MergePlan) => tapeById(writer.db, child.id).head_seq !== child.head_seq;
   if (planned.some(({ plan }) => moved(plan))) return undefined;
   return planned.map(({ plan, draft }) => {
-    // A child merged twice in one batch has moved nothing of its own: its plan still holds.
+    // Merging a child writes nothing to it: if it has changed now, another merge of the batch wrote to it.
     const merged = mergeTape(writer, plan, draft, lease);
     if (merged === undefined)
-      throw new TapeError('TAPE_CONFLICT', `cannot merge '${draft.child}': the same batch merges into it`);
+      throw new TapeError(
+        'TAPE_CONFLICT',
+        `cannot merge '${draft.child}': another merge of the batch writes to it`,
+      );
     return merged;
   });
 }
 
-/** A merge that is there already, or what is to be written for one. */
+/** An earlier merge, or what to write for a new one. */
 export type MergeDecision =
   | { readonly repeated: Merged }
   | {
@@ -58,10 +61,10 @@ export type MergeDecision =
     };
 
 /**
- * Writes a merge at the end of the parent's tape: the mark `merge/{child}` and one message, with the line in the
- * lineage; on the child nothing. Runs in the caller's transaction; `undefined` when the child has
- * moved since the plan was made.
- * @throws what `decideMerge` throws, and TAPE_BAD_ENTRY
+ * Writes a merge at the end of the parent's tape, in the caller's transaction: the mark `merge/{child}`, one
+ * message and the lineage line; nothing on the child's tape. Returns undefined when the child has changed
+ * since the plan was made.
+ * @throws the errors of `decideMerge`, and TAPE_BAD_ENTRY
  */
 export function mergeTape(
   writer: Writer,
@@ -77,7 +80,7 @@ export function mergeTape(
   const { tape: after, seqs } = writeEntries(writer, into, drafts, epoch);
   const seq = seqs[0] ?? after.head_seq;
   crashPoint('merge/entries');
-  // In the same act: a result is told once, whoever dies after it (D520).
+  // In the same transaction, so that a crash can neither lose nor repeat the notice.
   if (draft.notify === true && !discard)
     postItem(writer, after, noticeOf(plan, statusOf(writer, child, draft)));
   touchMerged(db, plan, { seq, discard });
@@ -101,8 +104,8 @@ export function mergeTape(
 }
 
 /**
- * Decides on a merge, as things stand: it is there already, or these entries are to be written. Reads only; `undefined`
- * when the child has moved since the plan was made.
+ * Decides on a merge without writing: it returns the earlier merge, or the entries to write. Returns
+ * undefined when the child has changed since the plan was made.
  * @throws TAPE_BUSY, TAPE_UNSETTLED, TAPE_CONFLICT, TAPE_ARCHIVED, TAPE_FENCED
  */
 export function decideMerge(
@@ -139,7 +142,7 @@ export function decideMerge(
   return { child, into, epoch, report, drafts };
 }
 
-/** The receipt of a merge that is there, and that its parent sees, for the child as it stands; nothing when there is none. */
+/** Returns the receipt of a visible merge that covers the child's current head, or undefined. */
 export function mergedBefore(db: Writer['db'], plan: MergePlan, draft: MergeDraft): Merged | undefined {
   const [child, into] = [tapeById(db, plan.child.id), tapeById(db, plan.into.id)];
   const { receipt: seq } = visibleMerge({ db }, into, mergeKey(plan));
@@ -196,6 +199,6 @@ function refuse(child: TapeRow, into: TapeRow, report: ConflictReport): TapeErro
 function statusOf({ db, sources }: Writer, child: TapeRow, draft: MergeDraft): Task {
   if (draft.status !== undefined) return draft.status;
   if (child.task !== 'running') return child.task ?? 'completed';
-  // A child that says it is running while nobody runs it was left behind by a crash.
+  // Without a live lease, a child with task `running` was left behind by a crash.
   return liveLease(db, child.id, sources.now()) === undefined ? 'orphaned' : 'running';
 }

@@ -7,53 +7,57 @@ import { hiddenBy, segments } from '../tape/interval.ts';
 import { type Ref, type TapeRow, type Task, tapeById } from '../tape/tape.ts';
 import { type Collected, collectResult } from './collect.ts';
 
-/** How a child's work becomes a message; the text of any but `result` and `discard` is made by the caller. */
+/** How a child's work becomes a message. The caller makes the text, except for `result` and `discard`. */
 export type MergeStrategy = 'result' | 'summary' | 'structured' | 'pick' | 'discard';
 
-/** A merge as it is asked for. */
+/** A merge request with its child. */
 export interface MergeDraft extends MergeRequest {
   readonly child: Ref;
 }
 
 export interface MergeRequest {
-  /** Where to; by default the child's parent, else one of its ancestors. */
+  /** Target of the merge: the child's parent (default) or another ancestor. */
   readonly into?: Ref;
   readonly strategy?: MergeStrategy;
-  /** The result to merge, instead of what the child's tape says. */
+  /** Result to merge; default: the one on the child's tape. */
   readonly text?: string;
-  /** How the child ended, instead of what its tape says. */
+  /** Final state of the child; default: the recorded one. */
   readonly status?: Task;
   readonly reason?: string;
-  /** False keeps the message out of views, when the parent learns the result another way. */
+  /** False keeps the message out of views, for a parent that receives the result in another way. */
   readonly context?: boolean;
   readonly onConflict?: 'report' | 'refuse';
   /** Merge a child that is still running, up to its settled point. */
   readonly force?: boolean;
   readonly charsMax?: number;
-  /** Tells the parent with a message of its own that the child has ended: it starts a run (B22, K32). */
+  /** Also posts a message to the parent's inbox that the child has ended, which starts a run. */
   readonly notify?: boolean;
-  /** When a parent that is being run takes it in: between two steps, or when the run has ended. */
+  /** When a running parent applies the merge: between two steps, or after the run. */
   readonly at?: 'step' | 'idle';
-  /** What writing the text took of a model. */
+  /** Tokens that a model used to write the text. */
   readonly usage?: JsonObject;
-  /** What the model that wrote the text was shown of the child, where one did. */
+  /** What the model that wrote the text received of the child. */
   readonly asked?: JsonObject;
-  /** The paths that the child wrote, instead of those that its worktree's record tells; the verdict is complete then. */
+  /**
+   * Paths that the child wrote; replaces the record of its worktree and makes the conflict report complete.
+   */
   readonly written?: readonly string[];
 }
 
-/** What reading the child gave, and the head for which it holds. */
+/** What was read from the child, and the head for which it is valid. */
 export interface MergePlan {
   readonly child: TapeRow;
   readonly into: TapeRow;
-  /** The last position of the target that the child goes back to. */
+  /** Last position of the target that the child inherits. */
   readonly base: Seq;
   readonly range: readonly [Seq, Seq];
   readonly childHead: Uint8Array;
   readonly collected: Collected;
 }
 
-/** Reads all that a merge needs, outside its transaction, so that a long child holds no lock. */
+/**
+ * Reads everything that a merge needs, outside its transaction, so that a long child does not hold the lock.
+ */
 export function planMerge(db: Db, realm: string, draft: MergeDraft): MergePlan {
   const child = getTape(db, realm, draft.child);
   const { into, base } = chooseTarget(db, realm, child, draft.into);
@@ -63,7 +67,9 @@ export function planMerge(db: Db, realm: string, draft: MergeDraft): MergePlan {
   return { child, into, base, range, childHead, collected: collectResult(db, child, range) };
 }
 
-/** The child's own positions up to `to` that a merge into a session brings: those after the last merge before `to`. */
+/**
+ * Returns the child's own positions up to `to` that a merge into `into` covers: those after the last merge.
+ */
 function rangeOf(
   db: Db,
   child: TapeRow,
@@ -74,8 +80,8 @@ function rangeOf(
 }
 
 /**
- * Reads what a child has to show: for a range of its own positions, by default for those that a merge into its parent
- * brings, or has brought when nothing came after it.
+ * Collects a child's result from a range of its own positions. Default range: the positions that a merge into
+ * its parent would cover or, if none followed it, that the last merge covered.
  */
 export function collect(db: Db, child: TapeRow, range?: readonly [Seq, Seq]): Collected {
   const into = child.parent_id === null ? undefined : tapeById(db, child.parent_id);
@@ -100,7 +106,7 @@ function chooseTarget(
     if (ancestor.parent_id === null)
       throw new TapeError(
         'TAPE_CONFLICT',
-        `cannot merge '${child.name}' into '${asked.name}': it does not descend from it`,
+        `cannot merge '${child.name}' into '${asked.name}': it is not a descendant of '${asked.name}'`,
         { data: { session: child.name, into: asked.name } },
       );
     base = Math.min(base, ancestor.base_seq);
@@ -109,7 +115,7 @@ function chooseTarget(
   return { into: ancestor, base };
 }
 
-/** Up to where a child has been merged into a session, by a merge that the session still sees. */
+/** Returns the last position of the child that a visible merge into the session covers. */
 function lastMerged(db: Db, child: TapeRow, into: TapeRow): Seq | undefined {
   const merges = db.all<{ seq: Seq; to_seq: Seq }>(
     `SELECT seq, to_seq FROM lineage WHERE tape_id = @child AND type = 'merge' AND peer_id = @into ORDER BY g DESC`,

@@ -18,16 +18,16 @@ export interface Merged extends ConflictReport {
   readonly state: 'merged' | 'discarded';
   /** Position of the merge's anchor on the parent's tape. */
   readonly seq: Seq;
-  /** The child's positions that it covers, both ends included. */
+  /** The child's positions that the merge covers, both ends included. */
   readonly range: readonly [Seq, Seq];
-  /** The merge was there already: nothing was written. */
+  /** Whether this is the receipt of an earlier merge: nothing was written. */
   readonly repeated: boolean;
-  /** What the child did in its worktree. */
+  /** The changes in the child's worktree. */
   readonly artifact?: Artifact;
   readonly graphLagging?: true;
 }
 
-/** The receipt of a merge whose mark stands, or would stand, at a position. */
+/** Makes the receipt of a merge whose mark is, or would be, at `seq`. */
 export function receiptOf(
   plan: MergePlan,
   draft: MergeDraft,
@@ -46,7 +46,7 @@ export function receiptOf(
   };
 }
 
-/** The key to write under, and the position of the same merge if the parent still sees it. */
+/** Returns the key to write a merge under, and the position of the same merge if it is visible. */
 export function visibleMerge(
   { db }: Pick<Writer, 'db'>,
   into: TapeRow,
@@ -65,7 +65,7 @@ export function visibleMerge(
   }
 }
 
-/** The receipt of a merge whose anchor was redacted: what the lineage says of it. */
+/** Makes the receipt of a merge whose anchor was redacted, from its lineage line. */
 function mergedByLine(
   db: Writer['db'],
   { child, into, seq }: { child: TapeRow; into: TapeRow; seq: Seq },
@@ -88,8 +88,8 @@ function mergedByLine(
 }
 
 /**
- * The receipt of a merge that is there already.
- * @throws TAPE_CONFLICT when another strategy or result is asked for
+ * Returns the receipt of an earlier merge.
+ * @throws TAPE_CONFLICT when the request has another strategy or result
  */
 export function repeatMerge(
   { db }: Pick<Writer, 'db'>,
@@ -107,7 +107,7 @@ export function repeatMerge(
   if (other)
     throw new TapeError(
       'TAPE_CONFLICT',
-      `cannot merge '${child.name}' into '${into.name}' again: ${into.name}@${seq} has it with another ${
+      `cannot merge '${child.name}' into '${into.name}' again: ${into.name}@${seq} merged it with another ${
         draft.strategy !== undefined && draft.strategy !== strategy ? 'strategy' : 'result'
       }`,
       { data: { parent: into.name, child: child.name, seq } },
@@ -125,10 +125,10 @@ export function repeatMerge(
   };
 }
 
-/** What was discarded is not merged later, and the other way round (D510). */
+/** The error for a merge of a discarded child, or a discard of a merged one. */
 export function delivered(child: TapeRow, into: TapeRow, how: string): TapeError {
   const act = how === 'merged' ? `discard '${child.name}'` : `merge '${child.name}' into '${into.name}'`;
-  return new TapeError('TAPE_CONFLICT', `cannot ${act}: it is ${how} already`, {
+  return new TapeError('TAPE_CONFLICT', `cannot ${act}: it is already ${how}`, {
     data: { parent: into.name, child: child.name },
   });
 }

@@ -11,16 +11,16 @@ import { type Ref, type TapeRow, tapeById } from '../tape/tape.ts';
 
 /** What to look for. */
 export interface SearchQuery {
-  /** Taken literally: no character has a meaning of its own. */
+  /** Literal text, without query syntax. */
   readonly text: string;
-  /** Only what this session sees. */
+  /** Only entries of this session, inherited ones included. */
   readonly session?: Ref;
   readonly kind?: EntryKind;
-  /** At most so many hits (default 20). */
+  /** The most hits to return (default 20). */
   readonly limit?: number;
 }
 
-/** An entry that holds the text. An inherited entry is one hit, with all the sessions that see it. */
+/** An entry that contains the text. An inherited entry is one hit, with all the sessions that inherit it. */
 export interface Hit {
   /** The session that wrote it. */
   readonly session: string;
@@ -29,9 +29,9 @@ export interface Hit {
   readonly kind: EntryKind;
   readonly name?: string;
   readonly at: number;
-  /** The text around the first place where it was found, on one line. */
+  /** The text around the first match, on one line. */
   readonly snippet: string;
-  /** Names of the sessions that see the entry, at most a hundred, its own first. */
+  /** Names of the sessions that read the entry, at most a hundred, the writing one first. */
   readonly sessions: readonly string[];
 }
 
@@ -51,33 +51,33 @@ const pageRows = 200;
 const chunkRows = 500;
 
 /**
- * Finds entries that hold every word of a text and the text itself, newest first (D607). What the index does not
- * hold yet goes through a temporary one, so an index that lags or was dropped costs time and changes no hit.
+ * Finds entries that contain a text literally, ignoring case, newest first. Entries that are not indexed yet
+ * are matched through a temporary index, so a lagging or dropped index costs time but changes no hit.
  */
 export function searchEntries(db: Db, realm: string, query: SearchQuery): Hit[] {
   const text = query.text.trim();
   if (text === '' || query.limit === 0) return [];
-  const among = query.session === undefined ? undefined : getTape(db, realm, query.session);
+  const session = query.session === undefined ? undefined : getTape(db, realm, query.session);
   const limit = query.limit ?? limitDefault;
   const literal = new RegExp(RegExp.escape(text), 'iu');
   const hits: Hit[] = [];
   for (const row of candidates(db, text)) {
     if (query.kind !== undefined && row.kind !== query.kind) continue;
-    if (among !== undefined && !sees(db, among, row)) continue;
-    const said = row.payload === null ? '' : searchText(db, row.name, JSON.parse(row.payload) as Json);
-    const found = literal.exec(said);
+    if (session !== undefined && !sees(db, session, row)) continue;
+    const content = row.payload === null ? '' : searchText(db, row.name, JSON.parse(row.payload) as Json);
+    const found = literal.exec(content);
     if (found === null) continue;
     const owner = tapeById(db, row.tape_id);
     if (owner.lifecycle === 'staging') continue;
     hits.push(
-      toHit(db, owner, { row, snippet: snippetOf(said, { at: found.index, length: found[0].length }) }),
+      toHit(db, owner, { row, snippet: snippetOf(content, { at: found.index, length: found[0].length }) }),
     );
     if (hits.length >= limit) break;
   }
   return hits;
 }
 
-/** Rows that may be hits, newest first: what is not indexed, then the index. */
+/** Yields rows that may match, newest first: unindexed entries, then the index. */
 function* candidates(db: Db, text: string): Generator<SearchRow> {
   const match = matchOf(text);
   const watermark = indexedTo(db);
@@ -97,7 +97,7 @@ function* candidates(db: Db, text: string): Generator<SearchRow> {
   }
 }
 
-/** Rows by id, newest first, a page at a time. */
+/** Yields rows by id, newest first, page by page. */
 function* rows(db: Db, { lo, hi }: { lo: number; hi: number }): Generator<SearchRow> {
   for (let to = hi; to > lo; ) {
     const page = db.all<SearchRow>(
@@ -111,8 +111,8 @@ function* rows(db: Db, { lo, hi }: { lo: number; hi: number }): Generator<Search
 }
 
 /**
- * Whether the tokenizer of the index sees a word in a text at all, which then finds itself. It knows the Unicode of its
- * own time: what has become a letter since is nothing to it.
+ * Returns whether the tokenizer of the index finds a word in the text; then the index can find the text. The
+ * tokenizer has the Unicode version of its own release and ignores newer letters.
  */
 function tokenized(db: Db, text: string, match: string): boolean {
   if (/[0-9A-Za-z]/.test(match)) return true;
@@ -122,7 +122,10 @@ function tokenized(db: Db, text: string, match: string): boolean {
   return db.get('SELECT 1 FROM temp.fresh_fts WHERE fresh_fts MATCH @match', { match }) !== undefined;
 }
 
-/** False where not even a temporary table can be made, as on a full disk: then every row is looked at. */
+/**
+ * Returns false where not even a temporary table can be created, as on a full disk: every row is then
+ * scanned.
+ */
 function makeFresh(db: Db): boolean {
   try {
     db.exec(
@@ -135,7 +138,7 @@ function makeFresh(db: Db): boolean {
   }
 }
 
-/** The rows above the watermark that match, by a temporary table with the same tokenizer. */
+/** Yields matching rows above the watermark, through a temporary table with the same tokenizer. */
 function* fresh(db: Db, { match, watermark }: { match: string; watermark: number }): Generator<SearchRow> {
   const newest = db.get<{ id: number | null }>('SELECT max(id) AS id FROM entry')?.id ?? 0;
   if (newest <= watermark) return;
@@ -161,8 +164,8 @@ function* fresh(db: Db, { match, watermark }: { match: string; watermark: number
 }
 
 /**
- * Brings the index on by at most so many entries, in the caller's transaction; returns how many there were. It is
- * never done inside an append: indexing there costs four times the append.
+ * Indexes the next chunk of entries, in the caller's transaction; returns how many. Appends do not index,
+ * because that would cost four times the append.
  */
 function indexChunk(db: Db): number {
   const page = db.all<SearchRow>(
@@ -179,10 +182,10 @@ function indexChunk(db: Db): number {
   return page.length;
 }
 
-/** Brings the index up to date, in chunks; a store that cannot be written now is searched without. */
+/** Indexes all entries, in chunks. A store that cannot be written now is searched without. */
 export function updateIndex(db: Db): void {
   try {
-    // Between two chunks the others get their turn.
+    // Lets other writers take the lock between two chunks.
     while (db.tryWrite(() => indexChunk(db)) > 0) pause(2);
   } catch (error) {
     if (!(error instanceof TapeError) || (error.code !== 'TAPE_LOCKED' && error.code !== 'TAPE_IO'))
@@ -190,14 +193,14 @@ export function updateIndex(db: Db): void {
   }
 }
 
-/** Empties the index: the next search makes it anew. */
+/** Empties the index; the next search rebuilds it. */
 export function dropIndex(db: Db): void {
   db.exec('DROP TABLE IF EXISTS entry_fts');
   db.exec("CREATE VIRTUAL TABLE entry_fts USING fts5(text, content='', contentless_delete=1)");
   db.run(`DELETE FROM home WHERE key = 'search'`);
 }
 
-/** The last entry that the index holds. */
+/** Returns the id of the last indexed entry. */
 function indexedTo(db: Db): number {
   return Number(db.get<{ value: string }>(`SELECT value FROM home WHERE key = 'search'`)?.value ?? 0);
 }
@@ -212,18 +215,21 @@ function addText(db: Db, table: 'entry_fts' | 'temp.fresh_fts', row: SearchRow):
 }
 
 /**
- * Every word in quotes, so that no character of it means anything; the tokenizer of the index takes it apart, as it
- * did with the entries. Undefined when there is no letter or digit: then only reading everything finds it.
+ * Returns the query of the index: every word in quotes, so that no character is query syntax. Undefined when
+ * the text has no letter or digit: only a full scan finds it.
  */
 function matchOf(text: string): string | undefined {
   const words = text.slice(0, 200).split(/\s+/).slice(0, 32);
-  // A word that the limit cuts in two is no word of the text; without it there are fewer, never other, hits to check.
+  // The limit may cut the last word. Dropping it can only add candidates, and each candidate is checked.
   if (text.length > 200) words.pop();
   if (!words.some((word) => /[\p{L}\p{N}]/u.test(word))) return undefined;
   return words.map((word) => `"${word.replaceAll('"', '""').replaceAll('\0', ' ')}"`).join(' ');
 }
 
-/** What of an entry can be found: its name and every text in its payload, keys, files and images left out. */
+/**
+ * Returns the searchable text of an entry: its name and every string in its payload, without keys, files and
+ * images.
+ */
 function searchText(db: Db, name: string | null, payload: Json): string {
   const load = (hash: string) => loadBlob(db, hash);
   return [...(name === null ? [] : [name]), ...textsOf(payload, { load, depth: 0 })].join('\n');
@@ -239,7 +245,7 @@ function textsOf(value: Json, { load, depth }: Within): string[] {
   if (typeof value !== 'object' || value === null || depth > 64) return [];
   const inside = { load, depth: depth + 1 };
   if (Array.isArray(value)) return value.flatMap((item) => textsOf(item, inside));
-  // A large output is found by all of it, not by its preview alone.
+  // Indexes all of a large output, not only its preview.
   if (isTextRef(value)) return textsOf(restoreBlobs(value, load) as Json, inside);
   if (isObject(value) && value.type === 'blob') return [];
   return Object.entries(value).flatMap(([key, field]) =>
@@ -247,9 +253,9 @@ function textsOf(value: Json, { load, depth }: Within): string[] {
   );
 }
 
-function snippetOf(said: string, { at, length }: { at: number; length: number }): string {
+function snippetOf(content: string, { at, length }: { at: number; length: number }): string {
   const from = Math.max(0, at - 40);
-  return said
+  return content
     .slice(from, at + length + 80)
     .toWellFormed()
     .replace(/\s+/g, ' ')
@@ -263,7 +269,7 @@ function sees(db: Db, session: TapeRow, { tape_id, seq }: SearchRow): boolean {
 }
 
 function toHit(db: Db, owner: TapeRow, { row, snippet }: { row: SearchRow; snippet: string }): Hit {
-  // The inner limit keeps a session of very many forks from being walked whole, the outer one a tree of them.
+  // The inner limit bounds the children of one session, the outer one the whole tree.
   const seenBy = db.all<{ name: string }>(
     `WITH RECURSIVE seen(id) AS (
        SELECT @tape UNION SELECT c.id FROM seen s JOIN tape c ON c.id IN (

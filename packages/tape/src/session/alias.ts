@@ -7,9 +7,9 @@ import { findTape } from '../tape/find.ts';
 import type { TapeRow } from '../tape/tape.ts';
 
 /**
- * Gives a session another name (N19), with its line in the lineage, in the caller's transaction. An alias that it has
- * already changes nothing.
- * @throws TAPE_BAD_NAME, TAPE_EXISTS when the alias means another session
+ * Adds an alias of a session, with its lineage line, in the caller's transaction. Adding it again changes
+ * nothing.
+ * @throws TAPE_BAD_NAME; TAPE_EXISTS when the alias names another session
  */
 export function aliasTape(
   writer: Writer,
@@ -22,7 +22,7 @@ export function aliasTape(
   if (taken !== undefined)
     throw new TapeError(
       'TAPE_EXISTS',
-      `cannot alias '${alias}' to '${tape.name}': it means '${taken.name}'`,
+      `cannot alias '${alias}' to '${tape.name}': it already names '${taken.name}'`,
       { data: { alias, session: taken.name } },
     );
   const g = recordLineage(writer, tape, { type: 'alias', alias });

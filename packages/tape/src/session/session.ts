@@ -18,7 +18,7 @@ import {
   tasks,
 } from '../tape/tape.ts';
 
-/** What a new session is made with. */
+/** Properties of a new session. */
 export interface SessionInit {
   readonly kind?: string;
   readonly title?: string;
@@ -44,7 +44,7 @@ interface Identity {
   readonly task?: Task | undefined;
 }
 
-/** Inserts a tape that is empty but for what it inherits; where a name was used before, as its next incarnation. */
+/** Inserts a tape without own entries. A name that was used before gets its next incarnation. */
 export function insertTape({ db, sources }: Writer, realm: string, ulid: string, tape: Identity): TapeRow {
   const now = sources.now();
   const id = db.insert(
@@ -80,10 +80,13 @@ export function insertTape({ db, sources }: Writer, realm: string, ulid: string,
   return tapeById(db, id);
 }
 
-/** The mark at seq 1 of every root. */
+/** The first entry of every root tape. */
 const sessionStart: Draft = { kind: 'anchor', mark: 'anchor', name: 'session/start', payload: { state: {} } };
 
-/** Makes a root tape with its first entry; without the line in the lineage, which a staged one gets later. */
+/**
+ * Creates a root tape with its first entry, but without a lineage line: a staged tape gets that when it is
+ * published.
+ */
 export function createRoot(
   writer: Writer,
   realm: string,
@@ -109,8 +112,8 @@ export function createRoot(
 }
 
 /**
- * The session of a name, made if there is none (B2, D501).
- * @throws TAPE_BAD_NAME; TAPE_EXISTS when the name reads as a point of an existing session, or is taken by an alias.
+ * Returns the session of a name, and creates it if it does not exist.
+ * @throws TAPE_BAD_NAME; TAPE_EXISTS when the name is an alias, or a point of an existing session
  */
 export function ensureSession(
   writer: Writer,
@@ -120,7 +123,7 @@ export function ensureSession(
 ): { tape: TapeRow; created: boolean } {
   parseName(name);
   const existing = tapeByName(writer.db, realm, name);
-  // An import that was not finished holds no name: what is made now is the next incarnation.
+  // An unfinished import does not occupy its name: the new session is the next incarnation.
   if (existing !== undefined && existing.lifecycle !== 'staging') return { tape: existing, created: false };
   assertFree(writer, realm, name);
   const tape = createRoot(writer, realm, name, init);
@@ -129,7 +132,7 @@ export function ensureSession(
   return { tape, created: true };
 }
 
-/** A new name must not already mean something else: an alias, or a point of an existing session. */
+/** Rejects a new name that is an alias, or a point of an existing session. */
 export function assertFree({ db }: Writer, realm: string, name: string): void {
   if (db.get('SELECT 1 FROM alias WHERE alias = @name', { name }) !== undefined)
     throw new TapeError('TAPE_EXISTS', `cannot create ${quote(name)}: it is an alias of another session`);
@@ -146,7 +149,7 @@ export function assertFree({ db }: Writer, realm: string, name: string): void {
 }
 
 /**
- * Sets where a session is in its life, with a line in the lineage; nothing when it is there already.
+ * Sets a session's lifecycle, with a lineage line; no change if it has that lifecycle.
  * @throws TAPE_BAD_STATUS
  */
 export function setLifecycle(
@@ -159,7 +162,7 @@ export function setLifecycle(
 }
 
 /**
- * Sets how a child's run stands, with a line in the lineage. Only runs do this.
+ * Sets a child's task state, with a lineage line. Only runs call this.
  * @throws TAPE_BAD_STATUS
  */
 export function setTask(
@@ -181,7 +184,8 @@ interface StateChange {
 function setState(writer: Writer, tape: TapeRow, { column, value, type, epoch }: StateChange): TapeRow {
   assertStatus(`set the ${column} of '${tape.name}' to`, value, column === 'task' ? tasks : lifecycles);
   if (tape[column] === value) return tape;
-  // The epoch moves on as with any act without a lease: an owner whose time had run out writes no more.
+  // Raises the epoch, like every write without a lease, so that an owner whose lease expired can no longer
+  // write.
   writer.db.run(`UPDATE tape SET ${column} = @value, epoch = @epoch, updated_at = @now WHERE id = @id`, {
     id: tape.id,
     value,

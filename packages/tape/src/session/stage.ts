@@ -7,16 +7,19 @@ import { type Writer, writeEntries } from '../tape/append.ts';
 import { type TapeRow, tapeById, tapeByName } from '../tape/tape.ts';
 import { assertFree, createRoot, type SessionInit } from './session.ts';
 
-/** What a staged session is made with. */
+/** Properties of a staged session. */
 export interface StageInit extends SessionInit {
-  /** The keys of all that is to be imported: what an earlier import left under the name is taken up only if it fits. */
+  /**
+   * Keys of all entries to import. An unfinished import of this name is continued only if its keys are among
+   * them.
+   */
   readonly keys?: readonly string[];
 }
 
 /**
- * A staged session is written in as many transactions as its size asks for and seen by nobody, until one last
- * transaction publishes it with its lineage: an import is all there or not there. Staging the same
- * name again goes on where a crash left off, since its entries have keys.
+ * Creates a staged session: written in many transactions, invisible until one last transaction publishes it
+ * with its lineage, so that an import is complete or absent. Staging the same name again continues after a
+ * crash; the keys of the entries prevent duplicates.
  * @throws TAPE_BAD_NAME, TAPE_EXISTS
  */
 export function stageTape(writer: Writer, realm: string, name: string, init: StageInit = {}): TapeRow {
@@ -31,7 +34,10 @@ export function stageTape(writer: Writer, realm: string, name: string, init: Sta
   return createRoot(writer, realm, name, { ...init, lifecycle: 'staging' });
 }
 
-/** Whether all that a staged tape holds is of the import at hand; one that something else left is let lie. */
+/**
+ * Returns whether all entries of a staged tape belong to this import. Another import's remains are left
+ * alone.
+ */
 function isBegunBy({ db }: Writer, staged: TapeRow, keys: readonly string[] | undefined): boolean {
   if (keys === undefined) return true;
   const known = new Set(keys.map((key) => `u:${key}`));
@@ -40,7 +46,7 @@ function isBegunBy({ db }: Writer, staged: TapeRow, keys: readonly string[] | un
     .every(({ key }) => known.has(key));
 }
 
-/** A staged session by its ULID. */
+/** Returns a staged session by its ULID. */
 function getStaged({ db }: Writer, id: string): TapeRow {
   const row = db.get<{ id: number }>(`SELECT id FROM tape WHERE ulid = @id AND lifecycle = 'staging'`, {
     id,
@@ -61,7 +67,7 @@ export function appendStaged(
 }
 
 /**
- * Makes staged sessions visible, each with its line in the lineage, in the caller's transaction. Publishing again
+ * Makes staged sessions visible, each with its lineage line, in the caller's transaction. Publishing again
  * changes nothing.
  */
 export function publishTapes(writer: Writer, ids: readonly string[]): TapeRow[] {
@@ -75,7 +81,7 @@ export function publishTapes(writer: Writer, ids: readonly string[]): TapeRow[] 
     if (tapeByName(writer.db, staged.realm, staged.name)?.id !== staged.id)
       throw new TapeError(
         'TAPE_EXISTS',
-        `cannot publish ${quote(staged.name)}: the name was taken meanwhile`,
+        `cannot publish ${quote(staged.name)}: another session has taken the name`,
         {
           data: { session: staged.name },
         },

@@ -5,7 +5,7 @@ import { TapeError } from '../errors.ts';
 import { machineProbe, prepareFile } from './place.ts';
 import { sync } from './sync.ts';
 
-/** Makes an empty file, of mode 0600, under a name that nobody looks for yet; `keepDraft` gives it its own. */
+/** Creates an empty file, mode 0600, under a temporary name; `keepDraft` gives it its final name. */
 export function newDraft(file: string): string {
   const draft = `${file}.${randomBytes(6).toString('hex')}.part`;
   try {
@@ -18,29 +18,30 @@ export function newDraft(file: string): string {
 }
 
 /**
- * Gives a finished draft its name, so that there is a whole file or none (M12). An existing file is never replaced.
+ * Gives a finished draft its final name, so that a complete file exists or none. Never replaces an existing
+ * file.
  * @throws TAPE_EXISTS
  */
 export function keepDraft(draft: string, file: string): void {
-  // No connection has the draft open by now.
+  // No connection has the draft open any more.
   sync(draft);
   try {
-    // A link, unlike a rename, does not replace what is there.
+    // A link, unlike a rename, does not replace an existing file.
     linkSync(draft, file);
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw cause;
-    throw new TapeError('TAPE_EXISTS', `cannot write '${file}': there is a file of that name`, { cause });
+    throw new TapeError('TAPE_EXISTS', `cannot write '${file}': the file exists`, { cause });
   }
   sync(dirname(file));
 }
 
-/** Removes a draft, and what SQLite left beside it. One that cannot be removed is left: it does no harm. */
+/** Removes a draft and the files that SQLite left beside it. A draft that cannot be removed does no harm. */
 export function dropDraft(draft: string): void {
   for (const suffix of ['', '-wal', '-shm', '-journal']) {
     try {
       rmSync(`${draft}${suffix}`, { force: true });
     } catch {
-      // The file is whole under its name, or the act failed for a reason of its own.
+      // The file is complete under its final name, or the act has failed with an error of its own.
     }
   }
 }

@@ -1,12 +1,12 @@
 import { TapeError } from '../errors.ts';
 import { type OwnerRow, ownerOf, stateOf } from '../owner.ts';
 
-/** How long a writer waits for the write lock before it gives up, in milliseconds (M3). */
+/** Default wait of a writer for the write lock, in milliseconds. */
 export const lockWaitDefault = 15_000;
 
 /**
- * Does an act again, after a short wait of random length, while somebody else holds the write lock. SQLite's own busy
- * handler backs off to 100 ms and starves a second tight writer; this shares the lock evenly.
+ * Repeats an act, after short random pauses, while another connection holds the write lock. SQLite's own busy
+ * handler backs off to 100 ms and starves a second busy writer; this shares the lock evenly.
  */
 export function retryLocked<T>(act: () => T, waitMs: number): T {
   const deadline = performance.now() + waitMs;
@@ -21,7 +21,7 @@ export function retryLocked<T>(act: () => T, waitMs: number): T {
   }
 }
 
-/** Holds the thread for so many milliseconds. */
+/** Blocks the thread for some milliseconds. */
 export function pause(ms: number): void {
   Atomics.wait(waiting, 0, 0, ms);
 }
@@ -31,7 +31,10 @@ const waiting = new Int32Array(new SharedArrayBuffer(4));
 /** Reads rows without waiting for a lock. */
 type Rows = <Row>(sql: string) => Row[];
 
-/** The error of a writer that gave up: it names who holds leases, since one of them is likely to hold the lock. */
+/**
+ * Makes the error of a writer that gave up. It names the owners of leases, one of whom probably holds the
+ * lock.
+ */
 export function stillLocked(error: TapeError, rows: Rows): TapeError {
   const holders = namedLeases(rows).map((lease) => {
     const { pid, host } = ownerOf(lease);
@@ -44,12 +47,12 @@ export function stillLocked(error: TapeError, rows: Rows): TapeError {
   );
   return new TapeError(
     'TAPE_LOCKED',
-    [error.message, ...(named.length === 0 ? ['nobody holds a lease'] : named)].join('; '),
+    [error.message, ...(named.length === 0 ? ['no owner holds a lease'] : named)].join('; '),
     { data: { holders }, cause: error.cause },
   );
 }
 
-/** Who is writing what, as far as it can be read now: a reader is not kept out by the lock. */
+/** Returns the leases with their sessions, if they can be read; the write lock does not block readers. */
 function namedLeases(rows: Rows): readonly (OwnerRow & { readonly name: string })[] {
   try {
     return rows('SELECT l.*, t.name FROM lease l JOIN tape t ON t.id = l.tape_id ORDER BY l.expires_at DESC');

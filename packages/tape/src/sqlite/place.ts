@@ -14,13 +14,13 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { TapeError } from '../errors.ts';
 import { sync } from './sync.ts';
 
-/** What opening asks the machine; injected where a test needs a machine that is not there. */
+/** What opening queries of the machine. Tests inject other machines. */
 export interface Probe {
-  /** SQLite's own version, `3.54.1` say. */
+  /** SQLite's version, e.g. `3.54.1`. */
   readonly sqliteVersion: (built: string) => string;
-  /** The file system's type number, as statfs(2) gives it. */
+  /** The file system's type number, as in statfs(2). */
   readonly fileSystem: (dir: string) => number;
-  /** The user that this process is, or undefined where there are none. */
+  /** The user of this process; undefined where the system has no users. */
   readonly uid: () => number | undefined;
   /** The owner of a file. */
   readonly ownerOf: (stat: Stats) => number;
@@ -33,7 +33,7 @@ export const machineProbe: Probe = {
   ownerOf: (stat) => stat.uid,
 };
 
-/** File systems on which SQLite's locks or shared memory do not hold (R18). */
+/** File systems on which SQLite's locks or shared memory are not reliable. */
 const unsafeFileSystems: Readonly<Record<number, string>> = {
   26985: 'NFS',
   20859: 'SMB',
@@ -47,9 +47,9 @@ const unsafeFileSystems: Readonly<Record<number, string>> = {
 const sqliteVersionMin = '3.51.3';
 
 /**
- * Makes the directory of a database if there is none, and refuses one that others can read or replace: tapes hold
- * everything that was said (R13, R18). Returns a warning when it closed the directory to others.
- * @throws TAPE_CANNOT_OPEN
+ * Creates the directory of a database if it does not exist, and rejects one that other users can enter,
+ * because tapes hold entire conversations. Returns a warning if it removed the access of other users.
+ * @throws TAPE_CANNOT_OPEN, TAPE_UNSAFE_PLACE
  */
 export function prepareDirectory(
   file: string,
@@ -58,7 +58,7 @@ export function prepareDirectory(
   const dir = dirname(file);
   const made = mkdirSync(dir, { recursive: true, mode: 0o700 });
   if (made !== undefined) {
-    chmodSync(dir, 0o700); // The umask takes bits from the mode, and may take the owner's own.
+    chmodSync(dir, 0o700); // The umask removes bits from the mode, possibly the owner's own.
     syncParents(dir, made);
   }
   const stat = lstatSync(dir);
@@ -68,7 +68,7 @@ export function prepareDirectory(
   if (unsafe !== undefined && !allowUnsafe)
     throw new TapeError(
       'TAPE_UNSAFE_PLACE',
-      `cannot open '${file}': it is on ${unsafe}, where locks do not hold`,
+      `cannot open '${file}': it is on ${unsafe}, where SQLite's locks are not reliable`,
       {
         data: { file, fileSystem: unsafe },
       },
@@ -76,19 +76,23 @@ export function prepareDirectory(
   if ((stat.mode & 0o077) === 0) return undefined;
   const names = readdirSync(dir);
   const ownName = names.includes(basename(file));
-  // What is there under that name must be a file of ours before anything is changed for its sake.
+  // Before any change, an existing file of that name must be a database of this user.
   if (ownName) assertFile(file, probe);
-  // A directory with the sticky bit, as /tmp, is for others on purpose: closing it would shut them out.
+  // A directory with the sticky bit, such as /tmp, is shared on purpose: closing it would lock other users
+  // out.
   const shared = (stat.mode & 0o1000) !== 0;
   if (shared || (!ownName && names.some((name) => !isHomeFile(name))))
-    throw new TapeError('TAPE_UNSAFE_PLACE', `cannot open '${file}': others can enter '${dir}'`, {
+    throw new TapeError('TAPE_UNSAFE_PLACE', `cannot open '${file}': other users can enter '${dir}'`, {
       data: { file, ...(shared ? { sharedDir: dir } : { dir, mode: (stat.mode & 0o777).toString(8) }) },
     });
   chmodSync(dir, 0o700);
-  return `closed '${dir}' to others (mode 700)`;
+  return `closed '${dir}' to other users (mode 700)`;
 }
 
-/** A directory is on disk once the one that holds it is; SQLite sees to what is in it. */
+/**
+ * Syncs the parents of new directories: a directory is on disk once its parent is. SQLite syncs the database
+ * itself.
+ */
 function syncParents(dir: string, made: string): void {
   const first = resolve(made);
   for (let at = resolve(dir); ; at = dirname(at)) {
@@ -98,9 +102,9 @@ function syncParents(dir: string, made: string): void {
 }
 
 /**
- * Whether a name is one that a tape home gives its files: the database and what SQLite keeps beside it, copies from
- * before a change of schema, the graph file and those put aside, the directory of what is being run and the file in it, the
- * directory of worktrees and those in it, one being removed too, and drafts that were left behind.
+ * Returns whether a tape home uses a file name: the database and SQLite's files beside it, copies from before
+ * a schema change, the graph file and those put aside, `config.yaml`, the `run` directory with its file, the
+ * `worktrees` directory with its worktrees (also those being removed), and leftover drafts.
  */
 export function isHomeFile(name: string): boolean {
   return homeFile.test(name);
@@ -110,9 +114,9 @@ const homeFile =
   /^(?:tape\.db(?:-wal|-shm|-journal|\.schema-\d+(?:\.\d+)?)?|session_graph\.jsonl(?:\.aside-.+)?|config\.yaml|run(?:\/sessions\.json)?|worktrees(?:\/[0-7][0-9A-HJKMNP-TV-Z]{25}(?:\.gone)?)?|\.gitignore|.+\.[0-9a-f]{12}\.part(?:-wal|-shm|-journal)?)$/;
 
 /**
- * Creates a database file with its mode before SQLite does, which would leave it readable to all; `-wal` and `-shm`
- * take their mode from it. An existing one must be a regular file of ours with one name.
- * @throws TAPE_CANNOT_OPEN
+ * Creates a database file with mode 0600, because SQLite would make it readable to all users; `-wal` and
+ * `-shm` copy its mode. An existing file must be a regular file of this user with one name.
+ * @throws TAPE_CANNOT_OPEN, TAPE_UNSAFE_PLACE
  */
 export function prepareFile(file: string, probe: Probe): void {
   try {
@@ -128,14 +132,16 @@ export function prepareFile(file: string, probe: Probe): void {
 }
 
 /**
- * An existing file is never opened here: closing a second descriptor would drop SQLite's locks on it. A second name is
- * refused, since a database that is used under two names has two logs; a draft's is not, which nobody uses.
+ * Checks an existing database file without opening it: closing a second descriptor would drop SQLite's locks.
+ * A second hard link is rejected, because a database used under two names has two logs; the link of a
+ * leftover draft is harmless.
+ * @throws TAPE_CANNOT_OPEN, TAPE_UNSAFE_PLACE
  */
 export function assertFile(file: string, probe: Probe): void {
   for (const path of [file, `${file}-wal`, `${file}-shm`]) {
     const stat = lstatSync(path, { throwIfNoEntry: false });
     if (stat === undefined) {
-      if (path === file) throw cannotOpen(file, 'there is no such file');
+      if (path === file) throw cannotOpen(file, 'the file does not exist');
       continue;
     }
     if (!stat.isFile()) throw cannotOpen(file, `'${path}' is not a regular file`);
@@ -145,7 +151,10 @@ export function assertFile(file: string, probe: Probe): void {
   }
 }
 
-/** How many names a file has from drafts: a backup that was killed after it got its name has still both. */
+/**
+ * Counts the names of a file that are drafts: a backup that was killed after its final link still has both
+ * names.
+ */
 function draftNames(path: string, { ino, dev }: Stats): number {
   const dir = dirname(path);
   return readdirSync(dir).filter((name) => {
@@ -163,7 +172,7 @@ function assertOwner(file: string, path: string, { stat, probe }: { stat: Stats;
     });
 }
 
-/** @throws TAPE_CANNOT_OPEN for a SQLite that is known to lose data. */
+/** @throws TAPE_CANNOT_OPEN for a SQLite version that is known to lose data */
 export function assertSqlite(file: string, version: string): void {
   const [found, least] = [version, sqliteVersionMin].map((text) => text.split('.').map(Number));
   for (let i = 0; i < 3; i += 1) {
@@ -172,7 +181,7 @@ export function assertSqlite(file: string, version: string): void {
     if (difference < 0)
       throw cannotOpen(
         file,
-        `SQLite ${version} may lose what it acknowledged; ${sqliteVersionMin} is the oldest that will do`,
+        `SQLite ${version} can lose committed data; the oldest supported version is ${sqliteVersionMin}`,
       );
   }
 }

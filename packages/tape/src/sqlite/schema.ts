@@ -1,19 +1,22 @@
-/** Marks a SQLite file as ours: "TAPE" in ASCII. */
+/** The application id of a tape database: "TAPE" in ASCII. */
 export const applicationId = 0x54415045;
 
-/** The schema that this build reads and writes. */
+/** The schema version that this build reads and writes. */
 export const schemaVersion = 1;
 
 export const pageSize = 4096;
 
-/** Which client-side calls are open since where; schema 0 did without. */
+/**
+ * The open client-side calls of each tape, and the position before the first of them. Schema 0 does not have
+ * this table.
+ */
 export const openCallsTable = `
 CREATE TABLE open_calls (
   tape_id INTEGER NOT NULL REFERENCES tape(id), from_seq INTEGER NOT NULL, to_seq INTEGER, calls TEXT NOT NULL,
   PRIMARY KEY (tape_id, from_seq)) STRICT, WITHOUT ROWID;
 `;
 
-/** The tables of a tape home, as they are created today. `docs/format.md` explains each column. */
+/** The tables of a tape home in the current schema. `docs/format.md` explains each column. */
 export const tables: string = `
 CREATE TABLE home (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 
@@ -78,8 +81,8 @@ CREATE VIRTUAL TABLE entry_fts USING fts5(text, content='', contentless_delete=1
 `;
 
 /**
- * Append-only is held by the file: these stop every statement that would change or remove a fact, `INSERT OR
- * REPLACE` too, whatever `recursive_triggers` says (R4).
+ * Triggers that make the file itself append-only: they abort every statement that would change or remove a
+ * recorded fact, `INSERT OR REPLACE` included, with any setting of `recursive_triggers`.
  */
 export const triggers = `
 CREATE TRIGGER entry_insert BEFORE INSERT ON entry WHEN

@@ -1,6 +1,6 @@
 /**
- * SQLite and the database file: the connection, the schema, where a file may lie (`place.ts`), how files get their names
- * (`draft-file.ts`), and the wait for the write lock. Imports `owner`, `errors` and `crash-point`.
+ * SQLite and the database file: the connection, the schema, the checks of a file's place (`place.ts`), atomic
+ * new files (`draft-file.ts`), and the wait for the write lock. Imports `owner`, `errors` and `crash-point`.
  */
 import Database from 'better-sqlite3';
 import { crashPoint } from '../crash-point.ts';
@@ -12,7 +12,10 @@ import { cannotOpen } from './place.ts';
 export type SqlValue = string | number | null | Uint8Array;
 type Params = Readonly<Record<string, SqlValue>>;
 
-/** What every connection keeps to, a reader's and a copy's too, before it looks at a file that others may have made (M1). */
+/**
+ * Settings of every connection, also for reading and copying, before it reads a file that another program may
+ * have made.
+ */
 const safety = [
   'foreign_keys = ON',
   'trusted_schema = OFF',
@@ -22,21 +25,26 @@ const safety = [
 ];
 
 /**
- * One connection. The only file that knows better-sqlite3: statements are prepared once per text, every
- * write is an immediate transaction with a jittered retry, and SQLite's failures come out as TapeErrors.
+ * One connection, and the only code that uses better-sqlite3. It prepares each statement once per text, runs
+ * every write in an immediate transaction with random retries, and turns SQLite's errors into TapeErrors.
  */
 export class Db {
   readonly #db: Database.Database;
   readonly #statements = new Map<string, Database.Statement>();
-  /** Run an act in a transaction, and in a savepoint of the one under way; made once, since making one costs 5 µs. */
+  /**
+   * Run an act in a transaction, and in a savepoint of the open one. Made once, since making one costs 5 µs.
+   */
   readonly #transaction: Database.Transaction<(act: () => unknown) => unknown>;
   readonly #savepoint: Database.Transaction<(act: () => unknown) => unknown>;
-  /** How many transactions this connection has committed. */
+  /** Number of transactions that this connection has committed. */
   commits = 0;
-  /** How long an act waits for a lock, holding the thread, in milliseconds. */
+  /** How long an act blocks the thread to wait for a lock, in milliseconds. */
   lockWaitMs: number = lockWaitDefault;
 
-  /** Opens a file, which must be there, or `:memory:`. */
+  /**
+   * Opens an existing file, or `:memory:`.
+   * @throws TAPE_CANNOT_OPEN
+   */
   constructor(path: string, { readonly = false }: { readonly?: boolean } = {}) {
     const inMemory = path === ':memory:';
     try {
@@ -70,22 +78,24 @@ export class Db {
     return this.#try(() => this.#prepare(sql).all(params) as Row[]);
   }
 
-  /** Runs a statement and returns how many rows it changed. */
+  /** Runs a statement and returns the number of changed rows. */
   run(sql: string, params: Params = {}): number {
     return guard(() => this.#prepare(sql).run(params).changes);
   }
 
-  /** The rowid of the last insert on this connection. */
+  /** Runs an insert and returns its rowid. */
   insert(sql: string, params: Params): number {
     return guard(() => Number(this.#prepare(sql).run(params).lastInsertRowid));
   }
 
-  /** As `write`, but gives up at once when somebody else holds the write lock. */
+  /** Like `write`, but throws TAPE_LOCKED at once when another connection holds the write lock. */
   tryWrite<T>(act: () => T): T {
     return guard(() => this.#transaction.immediate(act) as T);
   }
 
-  /** Runs `act` in one immediate transaction: all of it or none. `act` does no I/O and awaits nothing. */
+  /**
+   * Runs `act` in one immediate transaction, all or nothing. `act` does no I/O of its own and awaits nothing.
+   */
   write<T>(act: () => T): T {
     if (this.#db.inTransaction) return act();
     const result = this.#retry(() => guard(() => this.#transaction.immediate(act) as T));
@@ -95,14 +105,14 @@ export class Db {
   }
 
   /**
-   * As `write`, and on disk when it returns, where durability is `fast` too: lines go to the graph file next, and a
-   * power cut must not leave one there that the database lost.
+   * Like `write`, and synced to disk when it returns, with durability `fast` too: the caller writes to the
+   * graph file next, and a power loss must not leave a line there that the database lost.
    */
   writeThrough<T>(act: () => T): T {
     return this.#writeAt(2, act);
   }
 
-  /** As `write`, without waiting for the disk: a kill loses nothing of it, a power cut may. */
+  /** Like `write`, without waiting for the disk: it survives a kill, but not a power loss. */
   writeBehind<T>(act: () => T): T {
     return this.#writeAt(1, act);
   }
@@ -125,12 +135,12 @@ export class Db {
     return this.#retry(() => guard(() => this.#savepoint.deferred(act) as T));
   }
 
-  /** Runs `act` inside the transaction under way so that its failure undoes only what it did itself. */
+  /** Runs `act` inside the open transaction, in a savepoint: if it fails, only its own writes are undone. */
   savepoint<T>(act: () => T): T {
     return guard(() => this.#savepoint(act) as T);
   }
 
-  /** As `write`, and what is freed is overwritten with zeros: elsewhere that costs, and nothing secret is freed. */
+  /** Like `write`, and overwrites freed bytes with zeros. This costs time, so only redactions do it. */
   writeAndWipe<T>(act: () => T): T {
     this.pragma('secure_delete = ON');
     try {
@@ -148,13 +158,13 @@ export class Db {
     guard(() => this.#db.exec(sql));
   }
 
-  /** Writes the WAL back into the database and empties it; false when a reader or writer was in the way. */
+  /** Writes the WAL back into the database and truncates it; false when a reader or writer blocked it. */
   checkpoint(): boolean {
     const [row] = guard(() => this.#db.pragma('wal_checkpoint(TRUNCATE)')) as { busy: number }[];
     return row?.busy === 0;
   }
 
-  /** Switches the journal; SQLite's busy handler is not used for this, so it is tried again. */
+  /** Switches the journal mode, if it differs. */
   switchJournal(mode: 'wal' | 'delete'): void {
     if (this.pragma('journal_mode') === mode) return;
     if (this.pragma(`journal_mode = ${mode}`) !== mode)
@@ -164,19 +174,22 @@ export class Db {
       );
   }
 
-  /** A number that changes when another connection has committed; reading it costs no lock. */
+  /** Returns a number that changes when another connection commits. Takes no lock. */
   dataVersion(): number {
     return Number(this.pragma('data_version'));
   }
 
-  /** Copies the database page by page while it is used, by SQLite's own backup: a file copy would miss the WAL. */
+  /**
+   * Copies the database page by page while it is in use, by SQLite's own backup: a file copy would miss the
+   * WAL.
+   */
   async backup(file: string): Promise<void> {
-    // Nobody else can have the file open then, or there is none: nothing changes under the copy.
+    // In memory or in exclusive mode no other connection can change the file during the copy.
     if (this.#db.memory || this.pragma('locking_mode') === 'exclusive') {
       await this.#db.backup(file);
       return;
     }
-    // On one snapshot of a connection of its own: a copy of what goes on changing begins anew with every commit.
+    // Reads one snapshot through a connection of its own: otherwise the copy would restart with every commit.
     const source = new Db(this.#db.name, { readonly: true });
     try {
       source.#db.exec('BEGIN');
@@ -191,7 +204,7 @@ export class Db {
     this.#db.close();
   }
 
-  /** A read waits too: while another process makes the file new or recovers it, that one has it to itself. */
+  /** Reads wait too: a process that creates or recovers the file locks readers out. */
   #try<T>(act: () => T): T {
     return this.#db.inTransaction ? guard(act) : this.#retry(() => guard(act));
   }
@@ -201,14 +214,14 @@ export class Db {
       return retryLocked(act, this.lockWaitMs);
     } catch (error) {
       if (!(error instanceof TapeError) || error.code !== 'TAPE_LOCKED') throw error;
-      // Read once, as it is: waiting for a lock to say who has it would not end.
+      // Reads the leases without waiting: another wait for the lock would not end.
       throw stillLocked(error, <Row>(sql: string) => this.#db.prepare<[], Row>(sql).all());
     }
   }
 
   /**
-   * A bare parameter lets the planner look at its value, and then every new value plans the statement anew, which
-   * costs up to ten times the query. Behind a plus it is an expression, planned once.
+   * With a bare parameter SQLite plans the statement again for every new value, which costs up to ten times
+   * the query. A plus makes the parameter an expression, which is planned once.
    */
   #prepare(sql: string): Database.Statement {
     let statement = this.#statements.get(sql);
@@ -220,7 +233,7 @@ export class Db {
   }
 }
 
-/** Turns SQLite's errors into ours; all others pass. */
+/** Turns SQLite's errors into TapeErrors; other errors pass. */
 function guard<T>(act: () => T): T {
   try {
     return act();
@@ -233,7 +246,7 @@ function guard<T>(act: () => T): T {
       throw new TapeError('TAPE_LOCKED', 'cannot write: another process holds the write lock', {
         cause: error,
       });
-    // The statements are ours, so a table that is not there is one that the file has lost.
+    // All statements are in this package, so a missing table or column means that the file has lost it.
     const lost = code === 'SQLITE_ERROR' && /^no such (?:table|column)/.test(message);
     if (lost || code.startsWith('SQLITE_CORRUPT') || code.startsWith('SQLITE_NOTADB'))
       throw new TapeError('TAPE_CORRUPT', `cannot read the database: ${message}`, { cause: error });

@@ -1,6 +1,9 @@
 import { closeSync, fsyncSync, openSync } from 'node:fs';
 
-/** Waits until a file, or what a directory lists, is on disk. Never for a database: closing it would drop SQLite's locks. */
+/**
+ * Syncs a file or directory listing to disk. Not for an open database: closing the descriptor would drop
+ * SQLite's locks.
+ */
 export function sync(path: string): void {
   const fd = openSync(path, 'r');
   try {

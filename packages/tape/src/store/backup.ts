@@ -4,9 +4,9 @@ import { cannotOpen } from '../sqlite/place.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 
 /**
- * Copies a database that is in use to a new file, checks the copy, and only then gives it its name: there is a whole
- * backup or none (M12). Mode 0600 from the beginning; an existing file is never replaced.
- * @throws TAPE_EXISTS, TAPE_CORRUPT when the copy does not verify, TAPE_IO
+ * Copies a database in use to a new file, verifies the copy, and only then gives it its name: a complete
+ * backup exists or none. The file has mode 0600 from the start. Never replaces an existing file.
+ * @throws TAPE_EXISTS; TAPE_CORRUPT when the copy does not verify; TAPE_CANNOT_OPEN
  */
 export async function backupTo(
   db: Db,

@@ -8,8 +8,8 @@ import { Db } from '../sqlite/sqlite.ts';
 import type { TapeRow } from '../tape/tape.ts';
 
 /**
- * The schema version of a file, or that it is new. Writes nothing (M1).
- * @throws TAPE_NOT_A_TAPE, TAPE_SCHEMA_NEWER
+ * Returns the schema version of a file, or `new` for an empty one. Writes nothing.
+ * @throws TAPE_NOT_A_TAPE, TAPE_SCHEMA_NEWER, TAPE_CORRUPT
  */
 export function versionOf(db: Db, path: string): number | 'new' {
   const version = Number(db.pragma('user_version'));
@@ -17,22 +17,22 @@ export function versionOf(db: Db, path: string): number | 'new' {
   if (application === 0 && version === 0 && db.get('SELECT 1 FROM sqlite_schema LIMIT 1') === undefined)
     return 'new';
   if (application !== applicationId)
-    throw new TapeError('TAPE_NOT_A_TAPE', `cannot open '${path}': it is another program's database`);
+    throw new TapeError('TAPE_NOT_A_TAPE', `cannot open '${path}': it is the database of another program`);
   if (version < 0)
-    throw new TapeError('TAPE_CORRUPT', `cannot open '${path}': there is no schema ${version}`);
+    throw new TapeError('TAPE_CORRUPT', `cannot open '${path}': ${version} is not a schema version`);
   if (version > schemaVersion)
     throw new TapeError(
       'TAPE_SCHEMA_NEWER',
-      `cannot open '${path}': it is at schema ${version}, and this build knows ${schemaVersion}`,
+      `cannot open '${path}': it has schema ${version}, and this build reads up to ${schemaVersion}`,
       { data: { found: version, known: schemaVersion } },
     );
   return version;
 }
 
 /**
- * Makes the tables of a new file, or brings an older one up to date, in one immediate transaction that looks at the
- * version again: of all processes that find it old, one changes it (R16). Before that it is copied to
- * `tape.db.schema-N`; the lock is held meanwhile, so the copy is what was changed, and nothing less.
+ * Creates the tables of a new file, or upgrades an older one, in one immediate transaction. It reads the
+ * version again there, so one process alone upgrades. An older file is first copied to `tape.db.schema-N`,
+ * under the same lock, so the copy is exactly what the upgrade changed.
  */
 export function migrate(db: Db, path: string): void {
   let copy: string | undefined;
@@ -41,7 +41,7 @@ export function migrate(db: Db, path: string): void {
     if (version === schemaVersion) return;
     if (version === 'new') db.exec(tables + triggers);
     else {
-      // Tried again, because a reader was in the way without a log: one copy is enough.
+      // A retry after a reader blocked the commit (without a WAL): one copy is enough.
       if (copy !== undefined) rmSync(copy);
       copy = copyBefore(path, version);
       upgrade(db, path, version);
@@ -51,7 +51,7 @@ export function migrate(db: Db, path: string): void {
   });
 }
 
-/** @throws TAPE_CORRUPT when the file is not what its version says; the transaction leaves it as it was. */
+/** @throws TAPE_CORRUPT when the file does not match its version; the transaction then rolls back */
 function upgrade(db: Db, path: string, version: number): void {
   try {
     for (let step = version; step < schemaVersion; step += 1) steps[step]?.(db);
@@ -59,15 +59,15 @@ function upgrade(db: Db, path: string, version: number): void {
     if (cause instanceof TapeError) throw cause;
     throw new TapeError(
       'TAPE_CORRUPT',
-      `cannot bring '${path}' from schema ${version} to ${schemaVersion}: ${(cause as Error).message}`,
+      `cannot upgrade '${path}' from schema ${version} to ${schemaVersion}: ${(cause as Error).message}`,
       { cause },
     );
   }
 }
 
-/** What turns each older schema into the next. Entries are never touched. */
+/** Upgrades each older schema to the next. Entries are never changed. */
 const steps: Readonly<Record<number, (db: Db) => void>> = {
-  // Open calls were found by reading a tape's end, and nothing kept bytes from being replaced.
+  // Schema 0 had no table of open calls, and no triggers that protect blobs.
   0: (db) => {
     for (const { name } of db.all<{ name: string }>(`SELECT name FROM sqlite_schema WHERE type = 'trigger'`))
       db.exec(`DROP TRIGGER "${name}"`);
@@ -77,7 +77,8 @@ const steps: Readonly<Record<number, (db: Db) => void>> = {
 };
 
 /**
- * A copy under its own name, whole or not there; a name that is taken holds what an earlier try copied.
+ * Copies the file under a new name, completely or not at all. An existing name holds the copy of an earlier
+ * attempt.
  * @throws TAPE_CANNOT_OPEN, TAPE_IO
  */
 function copyBefore(path: string, version: number): string | undefined {
@@ -98,7 +99,7 @@ function copyBefore(path: string, version: number): string | undefined {
     return file;
   } catch (cause) {
     if (cause instanceof TapeError) throw cause;
-    throw cannotOpen(path, `it cannot be copied before it is changed: ${(cause as Error).message}`, cause);
+    throw cannotOpen(path, `it cannot be copied before the upgrade: ${(cause as Error).message}`, cause);
   } finally {
     if (draft !== undefined) dropDraft(draft);
   }

@@ -14,20 +14,23 @@ import { Db } from '../sqlite/sqlite.ts';
 import { migrate, versionOf } from './migrate.ts';
 
 export interface OpenOptions {
-  /** `full` (default): what is acknowledged survives power loss; `fast`: the last moments may not. */
+  /** `full` (default): commits survive a power loss. `fast`: a power loss can lose the last moments. */
   readonly durability?: 'full' | 'fast' | undefined;
   readonly readonly?: boolean | undefined;
-  /** Open on a file system where SQLite's locks may not hold (R18); the database then does without shared memory. */
+  /** Open on a file system where SQLite's locks are not reliable; the database then uses no shared memory. */
   readonly allowUnsafePlace?: boolean | undefined;
-  /** Told what opening changed beside the database: that it closed the directory to others. By default a warning of the process. */
+  /**
+   * Called when opening removed the access of other users to the directory. Default: `process.emitWarning`.
+   */
   readonly onWarning?: ((text: string) => void) | undefined;
-  /** What opening asks the machine. */
+  /** Replaces queries of the machine. */
   readonly probe?: Partial<Probe> | undefined;
 }
 
 /**
- * Opens a tape database, and creates it where there is none (M1).
- * @throws TAPE_CANNOT_OPEN, TAPE_SCHEMA_NEWER, TAPE_SCHEMA_OLDER when it is only to be read, TAPE_NOT_A_TAPE; an existing file that is not ours is not written.
+ * Opens a tape database; creates it if it does not exist. A file that is no tape database is never written.
+ * @throws TAPE_CANNOT_OPEN, TAPE_UNSAFE_PLACE, TAPE_NOT_A_TAPE, TAPE_SCHEMA_NEWER; TAPE_SCHEMA_OLDER when
+ * opened for reading only
  */
 export function openDatabase(path: string, options: OpenOptions = {}): Db {
   try {
@@ -43,8 +46,9 @@ export function openDatabase(path: string, options: OpenOptions = {}): Db {
 }
 
 /**
- * Alone, a reader needs no shared memory, for which a full disk has no room (R8); while others have the file open
- * there is some, and being alone fails. It takes a handle that could write for the lock, and lets it write nothing.
+ * Opens a connection. A reader of a WAL file needs shared memory, which a full disk has no room for; `alone`
+ * reads without it, in exclusive mode, and fails while other connections are open. It opens the file for
+ * writing, to lock it, and sets `query_only`.
  */
 function openConnection(path: string, options: OpenOptions, alone: boolean): Db {
   const { durability = 'full', readonly = false, allowUnsafePlace = false } = options;
@@ -56,19 +60,20 @@ function openConnection(path: string, options: OpenOptions, alone: boolean): Db 
   try {
     if (alone) for (const pragma of ['locking_mode = EXCLUSIVE', 'query_only = ON']) db.pragma(pragma);
     assertSqlite(path, probe.sqliteVersion(db.get<{ v: string }>('SELECT sqlite_version() AS v')?.v ?? '0'));
-    // On one snapshot: another process may be making the tables between two looks.
+    // One snapshot: another process may be creating the tables between two reads.
     const version = db.read(() => versionOf(db, path));
     const synchronous = durability === 'full' ? 2 : 1;
     if (!readonly && !inMemory) {
       if (version === 'new') db.pragma(`page_size = ${pageSize}`);
       db.switchJournal(allowUnsafePlace ? 'delete' : 'wal');
     }
-    // A second open of a WAL file gets synchronous=NORMAL from the library's build: set it each time, and look.
+    // better-sqlite3 is built to open an existing WAL file with synchronous=NORMAL: set it on each open, and
+    // check.
     db.pragma(`synchronous = ${synchronous}`);
     for (const pragma of pragmas) db.pragma(pragma);
     if (db.pragma('synchronous') !== synchronous)
-      throw cannotOpen(path, 'SQLite did not take the synchronous setting');
-    // Opening what is as it should be takes no lock.
+      throw cannotOpen(path, 'SQLite did not accept the synchronous setting');
+    // A database at the current schema opens without a lock.
     if (version === schemaVersion) return db;
     if (readonly) throw notReadable(path, version);
     migrate(db, path);
@@ -79,7 +84,10 @@ function openConnection(path: string, options: OpenOptions, alone: boolean): Db 
   }
 }
 
-/** A connection that closes last writes a log that a crash left back into its file: one that cannot write asks first whose it is. */
+/**
+ * Checks the file read-only first, because a writable connection writes a leftover WAL into the file when it
+ * closes.
+ */
 function assertBeforeWriting(path: string): void {
   const db = new Db(path, { readonly: true });
   try {
@@ -89,19 +97,19 @@ function assertBeforeWriting(path: string): void {
   }
 }
 
-/** Sizes; what keeps a connection safe is set as it opens. */
+/** Settings for size and speed; those for safety are in `Db`. */
 const pragmas = ['journal_size_limit = 16777216', 'wal_autocheckpoint = 2000', 'temp_store = MEMORY'];
 
 function notReadable(path: string, version: number | 'new'): TapeError {
-  if (version === 'new') return new TapeError('TAPE_NOT_A_TAPE', `cannot read '${path}': it holds no tapes`);
+  if (version === 'new') return new TapeError('TAPE_NOT_A_TAPE', `cannot read '${path}': it has no tapes`);
   return new TapeError(
     'TAPE_SCHEMA_OLDER',
-    `cannot read '${path}': it is at schema ${version}, and this build reads ${schemaVersion}; opening it for writing brings it up to date`,
+    `cannot read '${path}': it has schema ${version}, and this build reads ${schemaVersion}; open it for writing to upgrade it`,
     { data: { found: version, known: schemaVersion } },
   );
 }
 
-/** What the file system refuses comes out as an error of ours, as what SQLite refuses does. */
+/** Turns file system errors into TapeErrors. */
 function typed(path: string, act: () => void): void {
   try {
     act();

@@ -9,7 +9,7 @@ import { type Merged, receiptOf } from '../merge/receipt.ts';
 import type { Writer } from '../tape/append.ts';
 import type { TapeRow } from '../tape/tape.ts';
 
-/** An entry as an act would write it. */
+/** An entry that an act would write. */
 export interface PreviewEntry {
   readonly seq: Seq;
   readonly kind: EntryKind;
@@ -17,28 +17,31 @@ export interface PreviewEntry {
   readonly payload: unknown;
 }
 
-/** What a merge would write at its target's end, and return. */
+/** What a merge would write to its target's tape, and return. */
 export interface MergePreview extends Omit<Merged, 'graphLagging'> {
-  /** None when the merge is there already. */
-  readonly entries: readonly PreviewEntry[];
-}
-
-/** What a fork would write on its child's tape, and return. A name that is derived anew each time is not known. */
-export interface ForkPreview extends Omit<Forked, 'graphLagging' | 'session' | 'id' | 'tape'> {
-  readonly session?: string;
-  /** None when the child is there already. */
+  /** Empty when the merge exists already. */
   readonly entries: readonly PreviewEntry[];
 }
 
 /**
- * What a merge would come to as things stand. Reads only.
- * @throws what the merge would throw
+ * What a fork would write to its child's tape, and return. `session` is absent if each call derives a new
+ * name.
+ */
+export interface ForkPreview extends Omit<Forked, 'graphLagging' | 'session' | 'id' | 'tape'> {
+  readonly session?: string;
+  /** Empty when the child exists already. */
+  readonly entries: readonly PreviewEntry[];
+}
+
+/**
+ * Returns what a merge would write and return now. Reads only.
+ * @throws the errors of the merge
  */
 export function previewMerge(writer: Writer, realm: string, draft: MergeDraft): MergePreview {
   for (;;) {
     const plan = planMerge(writer.db, realm, draft);
     const decided = decideMerge(writer, plan, draft, undefined);
-    if (decided === undefined) continue; // The child grew while it was read.
+    if (decided === undefined) continue; // The child changed after it was read.
     if (decided.repeated !== undefined) return { ...decided.repeated, entries: [] };
     const { into, report, drafts } = decided;
     const receipt = receiptOf(plan, draft, { seq: into.head_seq + 1, report });
@@ -47,8 +50,8 @@ export function previewMerge(writer: Writer, realm: string, draft: MergeDraft): 
 }
 
 /**
- * What a fork would come to as things stand. Reads only.
- * @throws what the fork would throw
+ * Returns what a fork would write and return now. Reads only.
+ * @throws the errors of the fork
  */
 export function previewFork(writer: Writer, parent: TapeRow, request: ForkRequest): ForkPreview {
   const decided = decideFork(writer, parent, request);
@@ -81,7 +84,7 @@ export function previewFork(writer: Writer, parent: TapeRow, request: ForkReques
   };
 }
 
-/** Drafts at the positions that they would get, checked as an act checks them. */
+/** Gives drafts the positions that they would get, after the checks of a write. */
 function entriesAfter(head: Seq, drafts: readonly Draft[]): PreviewEntry[] {
   return drafts.map((draft, i) => {
     const { value } = encodeDraft(draft);

@@ -24,7 +24,7 @@ import { viewEntries } from '../view/source.ts';
 import { databaseFaults } from './database-faults.ts';
 import type { EntryQuery } from './store.ts';
 
-/** The reading half of a store: nothing here changes what is on a tape. */
+/** The reading half of a store: no method changes a tape. */
 export class SqliteTapeReader {
   protected readonly db: Db;
   protected readonly realm: string;
@@ -58,7 +58,7 @@ export class SqliteTapeReader {
     { policy = 'last-boundary', at = 'head' }: { policy?: ViewPolicy; at?: Point } = {},
   ): Iterable<Entry> {
     const tape = this.need(ref);
-    // An anchor is looked for in what the session saw then, as the view itself does.
+    // Anchors are resolved as of that position, like in the view itself.
     yield* viewEntries(this.db, { ...tape, head_seq: resolvePoint(this.db, tape, at) }, policy);
   }
 
@@ -110,7 +110,9 @@ export class SqliteTapeReader {
     return range === undefined ? loadBlob(this.db, hash) : loadBlobRange(this.db, hash, range);
   }
 
-  /** What SQLite itself finds wrong with the file: pages, indexes, references. Reads all of it. */
+  /**
+   * Yields what SQLite's own checks report of pages, indexes, references and schema. Reads the whole file.
+   */
   *verifyDatabase(): Iterable<Problem> {
     for (const message of databaseFaults(this.db))
       yield { code: 'database-damaged', session: null, seq: null, message };
@@ -129,7 +131,7 @@ export class SqliteTapeReader {
     yield* guarded(null, verifyLineage(this.db));
   }
 
-  /** How many sessions and entries there are, or a session reads through. */
+  /** Counts the sessions and entries of the store, or those that a session reads. */
   count(ref?: Ref): { readonly sessions: number; readonly entries: number } {
     if (ref === undefined)
       return (
@@ -146,7 +148,9 @@ export class SqliteTapeReader {
     return { sessions, entries };
   }
 
-  /** Hash (hex) of a line of the lineage, the newest by default: what the graph file's line must have. */
+  /**
+   * Returns number and hash (hex) of a lineage line, by default the newest, to compare with the graph file.
+   */
   lineageHash(g?: number): { readonly g: number; readonly hash: string } | undefined {
     const row = this.db.get<{ g: number; hash: Uint8Array }>(
       'SELECT g, hash FROM lineage WHERE g = coalesce(@g, (SELECT max(g) FROM lineage))',
@@ -178,7 +182,10 @@ function* verifyById(db: Db, id: number): Generator<Problem> {
   yield* verifyRow(db, tape);
 }
 
-/** What cannot even be read is damage, of the session that was being read, and no reason to leave others unchecked. */
+/**
+ * Reports an error while reading as damage of the session that was read, so that the others are still
+ * verified.
+ */
 function* guarded(session: string | null, problems: Iterable<Problem>): Generator<Problem> {
   try {
     yield* problems;

@@ -61,21 +61,23 @@ import { SqliteTapeReader } from './reader.ts';
 import type { AppendOptions, DrainOptions, Posted, TapeStore, WriteOptions } from './store.ts';
 
 export interface StoreOptions extends OpenOptions, Partial<Sources> {
-  /** First part of tape names: `tape` gives `tape:main`. */
+  /** Prefix of tape names: `tape` (default) gives `tape:main`. */
   readonly base?: string;
-  /** Where the lineage is written as `session_graph.jsonl`; without one it waits in the database. */
+  /** The journal of `session_graph.jsonl`. Without one, the lineage stays in the database. */
   readonly journal?: Journal;
   /**
-   * How long an act waits for the write lock of another process, holding the thread, in milliseconds (default 15,000).
-   * With 0 it gives up after 20 ms, for callers that try again on a timer. Opening waits its time in any case.
+   * How long an act blocks the thread to wait for the write lock of another process, in milliseconds (default
+   * 15,000). With 0 it gives up after 20 ms, for callers that retry on a timer. Opening itself always waits
+   * for the default time.
    */
   readonly lockWaitMs?: number;
 }
 
 /**
- * Opens the tapes of one SQLite file, and creates it where there is none; `:memory:` is the same engine without a
- * file. Opening for writing first brings the graph file up to date and drains inboxes that nobody owns.
- * @throws TAPE_CANNOT_OPEN, TAPE_SCHEMA_NEWER, TAPE_NOT_A_TAPE, TAPE_CORRUPT, GRAPH_DIVERGED
+ * Opens the tapes of one SQLite file; creates the file if it does not exist. `:memory:` is the same engine
+ * without a file. Opening for writing first updates the graph file and drains inboxes without an owner.
+ * @throws TAPE_CANNOT_OPEN, TAPE_UNSAFE_PLACE, TAPE_SCHEMA_NEWER, TAPE_NOT_A_TAPE, TAPE_CORRUPT,
+ * GRAPH_DIVERGED; TAPE_SCHEMA_OLDER when opened for reading only
  */
 export function openTapeStore(path: string, o: StoreOptions = {}): SqliteTapeStore {
   const db = openDatabase(path, o);
@@ -90,7 +92,7 @@ export function openTapeStore(path: string, o: StoreOptions = {}): SqliteTapeSto
   }
 }
 
-/** The tapes of one SQLite file. Synchronous: every method returns its value, and COMMIT is the acknowledgement. */
+/** The tapes of one SQLite file. Synchronous: a method returns after its COMMIT. */
 export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
   readonly #writer: Writer;
   readonly #journal: Journal | undefined;
@@ -104,7 +106,7 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
     this.#readonly = readonly;
   }
 
-  /** See `StoreOptions.lockWaitMs`. It can be set at any time. */
+  /** See `StoreOptions.lockWaitMs`. It can change at any time. */
   get lockWaitMs(): number {
     return this.db.lockWaitMs;
   }
@@ -123,7 +125,7 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
   }
 
   append(ref: Ref, batch: readonly Draft[], { lease, key, expectHead }: AppendOptions = {}): Appended {
-    // Encoded before the lock is taken: it is the larger part of the work.
+    // Encodes before taking the lock, since that is most of the work.
     const drafts = keyed(batch.flatMap(normalise), key).map(encodeDraft);
     if (drafts.length === 0) throw new TapeError('TAPE_BAD_ENTRY', 'cannot append: the batch is empty');
     return this.db.write(() => {
@@ -135,7 +137,7 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
       if (expectHead !== undefined && expectHead !== hex(tape.head_hash))
         throw new TapeError(
           'TAPE_STALE_HEAD',
-          `cannot append to '${tape.name}': it has moved on to @${tape.head_seq}`,
+          `cannot append to '${tape.name}': its head is now @${tape.head_seq}`,
           {
             data: { session: tape.name, head: tape.head_seq },
           },
@@ -177,7 +179,7 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
     for (;;) {
       const planned = drafts.map((draft) => ({ draft, plan: planMerge(this.db, this.realm, draft) }));
       const merged = this.db.writeThrough(() => mergeTapes(this.#writer, planned, lease));
-      if (merged === undefined) continue; // A child grew while it was read.
+      if (merged === undefined) continue; // A child changed after it was read.
       const lagging = this.#drainOutbox();
       return merged.map((receipt) => ({ ...receipt, ...lagging }));
     }
@@ -245,7 +247,7 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
   }
 
   post(ref: Ref, item: InboxDraft): Posted {
-    // Checked and keyed now: whoever drains it is not stopped by it, and appending it again is a repetition.
+    // Checked and keyed now, so that draining cannot fail on it and a repeated append adds nothing.
     const body =
       item.body.type === 'append' || item.body.type === 'input'
         ? { ...item.body, drafts: keyed(item.body.drafts.flatMap(normalise), item.key) }
@@ -318,14 +320,15 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
     return this.db.read(() => searchEntries(this.db, this.realm, query));
   }
 
-  /** Throws the search index away; the next search makes it anew. */
+  /** Empties the search index; the next search rebuilds it. */
   dropSearchIndex(): void {
     this.db.write(() => dropIndex(this.db));
   }
 
   /**
-   * Erases an entry's content for good; the chain still verifies, and a redaction entry says why (R4). Acts on the
-   * tape that owns the entry, and refuses while somebody writes it. The WAL is emptied, so that no copy stays there.
+   * Erases an entry's content and records a redaction with the reason; the hash chain still verifies. Writes
+   * to the tape that owns the entry. Truncates the WAL, so that it keeps no copy; see `Redacted.logEmptied`.
+   * @throws TAPE_BAD_ENTRY, TAPE_UNSETTLED, TAPE_BUSY, TAPE_FENCED, TAPE_NO_ANCHOR, TAPE_NO_SEQ
    */
   redact(ref: Ref, point: Point, reason: string, { lease }: WriteOptions = {}): Redacted {
     const done = this.db.writeAndWipe(() => {
@@ -338,7 +341,10 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
     return { ...done, logEmptied: emptyLog(this.db) };
   }
 
-  /** Copies the whole store to a new file while it is used, and verifies the copy before it gets its name (M12). */
+  /**
+   * Copies the store to a new file while it is in use, and verifies the copy before it gets its name.
+   * @throws TAPE_EXISTS, TAPE_CORRUPT, TAPE_CANNOT_OPEN
+   */
   async backup(file: string): Promise<void> {
     await backupTo(this.db, file, function* (copy) {
       using store = openTapeStore(copy, { readonly: true });
@@ -346,33 +352,36 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
     });
   }
 
-  /** What is left over or out of step, and no damage. Writes nothing. */
+  /** Finds what is left over or out of date, other than damage. Writes nothing. */
   *examine(): Iterable<Finding> {
     yield* examine(this.db, this.#writer.sources);
   }
 
-  /** Mends what `examine` found and can be made anew; entries and lineage are never touched. */
+  /** Repairs a fixable finding of `examine`. Never changes entries or lineage. */
   mend({ code, session, fixable }: Finding): void {
     if (!fixable) return;
     if (code === 'search-ahead') this.dropSearchIndex();
     if (session === null) return;
     if (code === 'open-calls-differ') this.db.write(() => rebuildBatches(this.db, this.need(session)));
-    // Taking the lease over and giving it back drains the inbox and leaves no lease.
+    // Taking and releasing the lease drains the inbox and removes the stale lease.
     else if (code === 'stale-lease' || code === 'inbox-waiting') this.drainOwnerless(session);
   }
 
-  /** Writes the WAL back into the database file; false when somebody was in the way. */
+  /**
+   * Writes the WAL back into the database file and truncates it; false when a reader or writer blocked it.
+   */
   checkpoint(): boolean {
     return this.db.checkpoint();
   }
 
-  /** Brings the graph file up to date and drains inboxes that nobody owns, as every opening for writing does. */
+  /** Updates the graph file and drains inboxes without an owner, as every opening for writing does. */
   catchUp(): void {
     crashPoint('open/before-outbox');
     try {
       if (this.#journal !== undefined) drainOutbox(this.db, this.#journal);
     } catch (error) {
-      // A file that cannot be written now only lags; one that holds other lines must not be written on.
+      // A graph file that cannot be written now only lags. One with other lines (GRAPH_DIVERGED) must not be
+      // written.
       if ((error as { code?: unknown }).code !== 'GRAPH_IO') throw error;
     }
     crashPoint('open/before-inboxes');
@@ -380,7 +389,7 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
     crashPoint('open/done');
   }
 
-  /** Does what the inbox of a session holds, if nobody is writing the session; false when somebody is. */
+  /** Drains the inbox of a session without a live lease; returns false, and does nothing, if it has one. */
   drainOwnerless(ref: Ref): boolean {
     const done = this.db.writeThrough(() => drainInPlaceOfOwner(this.#writer, this.realm, this.need(ref)));
     if (done) this.#drainOutbox();
@@ -402,8 +411,8 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
   }
 
   /**
-   * After COMMIT the act is done, whatever becomes of the graph file and of reading what it lacks: that it lags is
-   * reported, and the next opening brings it up to date, or stops when it holds lines that are not ours.
+   * Appends missing lines to the graph file. The act is committed, so a failure only reports `graphLagging`;
+   * the next open updates the file, or throws GRAPH_DIVERGED.
    */
   #drainOutbox(): { graphLagging?: true } {
     if (this.#journal === undefined) return {};
@@ -418,7 +427,7 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
   }
 }
 
-/** Keys of a batch: a caller's own are kept apart from ours by their prefix. */
+/** Sets the keys of a batch. The prefix `u:` separates callers' keys from the store's own. */
 function keyed(drafts: readonly Draft[], key: string | undefined): Draft[] {
   return drafts.map((draft, i) => {
     const own = draft.key ?? (key === undefined ? undefined : i === 0 ? key : `${key}#${i + 1}`);
@@ -426,7 +435,7 @@ function keyed(drafts: readonly Draft[], key: string | undefined): Draft[] {
   });
 }
 
-/** A request whose work is as `append` stores it. */
+/** Normalises the finished work of a request and sets its keys, like `append`. */
 function withKeys(request: ForkRequest): ForkRequest {
   const { done } = request;
   if (done === undefined) return request;

@@ -31,144 +31,193 @@ import type { Lifecycle, Ref, Task } from '../tape/tape.ts';
 import type { ViewPolicy } from '../view/policy.ts';
 import type { ForkPreview, MergePreview } from './preview.ts';
 
-/** Which entries of a session to read. */
+/** Selects entries of a session. */
 export interface EntryQuery extends RowQuery {
-  /** Only what follows an anchor or position. */
+  /** Only entries after this anchor or position. */
   readonly since?: Point;
 }
 
 export interface WriteOptions {
-  /** The lease to write under. Without one the act is a one-shot, refused while another owner is writing. */
+  /** The lease to write under. Without one, the call throws TAPE_BUSY while the session has a live lease. */
   readonly lease?: Lease | undefined;
 }
 
 export interface AppendOptions extends WriteOptions {
-  /** Key of the batch: its entries without a key of their own get `key`, `key#2`, … */
+  /** Idempotency key of the batch: entries without their own key get `key`, `key#2`, … */
   readonly key?: string | undefined;
-  /** The head hash (hex) that the caller read: refused when the session has moved on. */
+  /**
+   * Hash (hex) of the head that the caller read.
+   * @throws TAPE_STALE_HEAD when the session has another head.
+   */
   readonly expectHead?: string | undefined;
 }
 
 export interface DrainOptions {
-  /** Ids of items whose time has not come: they stay where they are. */
+  /** Ids of items to keep in the inbox. */
   readonly later?: readonly string[];
 }
 
-/** What became of something posted. */
+/** The receipt of `post`. */
 export interface Posted {
-  /** The item's; when it is on the tape already, the key under which it was posted. */
+  /** Id of the inbox item; when the entries are already on the tape, the key they were posted under. */
   readonly id: string;
-  /** Who is writing the session now, if anyone is. */
+  /** The owner of the session's live lease, if it has one. */
   readonly owner?: Owner;
-  /** The receipt, when all of it is on the tape already: nothing waits then. */
+  /** The receipt of the append, when all entries are already on the tape. Nothing was posted then. */
   readonly appended?: Appended;
 }
 
 /**
- * Tapes of one home. `SqliteTapeStore` returns plain values; other stores may return promises. Every method that
- * takes a session throws TAPE_NO_SESSION when there is none.
+ * The tapes of one home. `SqliteTapeStore` returns plain values; other stores may return promises.
+ * @throws TAPE_NO_SESSION from every method that takes a session, when no session has that name, alias or id
  */
 export interface TapeStore extends AsyncDisposable {
   /**
-   * How long an act that returns a plain value waits for the lock of another process, holding the thread, in
-   * milliseconds. It can be set at any time; with 0 an act gives up soon. A store that never holds the thread has none.
+   * How long a synchronous store blocks the thread while another process holds the write lock, in
+   * milliseconds. It can change at any time; with 0 a call gives up after about 20 ms. Asynchronous stores
+   * leave it undefined.
    */
   lockWaitMs?: number;
-  /** Gets or creates (B2). `created` tells which. */
+  /**
+   * Returns the session of a name and creates it if it does not exist; `created` says which.
+   * @throws TAPE_BAD_NAME; TAPE_EXISTS when the name is an alias or a point of an existing session
+   */
   session(name: string, init?: SessionInit): Awaitable<SessionInfo & { readonly created: boolean }>;
   find(ref: Ref): Awaitable<SessionInfo | undefined>;
-  /** Newest first; with `parent` or `after`, in the order in which they were made. */
+  /** Lists sessions, newest first; with `parent` or `after`, in order of creation. */
   sessions(query?: SessionQuery): Awaitable<readonly SessionInfo[]>;
-  /** The position that a point means; TAPE_NO_ANCHOR carries near names. */
+  /**
+   * Resolves a point to a position.
+   * @throws TAPE_NO_ANCHOR, with near names in `data`; TAPE_NO_SEQ; TAPE_BAD_POINT
+   */
   resolve(ref: Ref, point: Point): Awaitable<Seq>;
-  /** Paged; holds nothing open between pages. */
+  /** Reads entries in ascending order, page by page. No statement or lock stays open between pages. */
   read(ref: Ref, query?: EntryQuery): Iterable<Entry> | AsyncIterable<Entry>;
-  /** The entries that `view` needs for a policy, as the session stood at `at` (default: its head). */
+  /** Reads only the entries that `view` needs for a policy, as of position `at` (default: the head). */
   viewEntries(ref: Ref, o?: { policy?: ViewPolicy; at?: Point }): Iterable<Entry> | AsyncIterable<Entry>;
+  /**
+   * Appends a batch in one transaction, all or nothing. Repeating a batch with the same keys adds nothing.
+   * @throws TAPE_BAD_ENTRY, TAPE_KEY_CONFLICT, TAPE_STALE_HEAD, TAPE_BUSY, TAPE_FENCED
+   */
   append(ref: Ref, batch: readonly Draft[], o?: AppendOptions): Awaitable<Appended>;
-  /** Records what a child came to, explicitly: a text or a value (`result` entry). */
+  /** Appends a `result` entry: the explicit result, a text or any JSON value, that `merge` delivers. */
   result(ref: Ref, value: Json, o?: WriteOptions & { readonly meta?: Meta }): Awaitable<Appended>;
+  /**
+   * Creates a child session by reference, without writing to the parent. The same `key` gives the same child.
+   * @throws TAPE_NO_ANCHOR, TAPE_BAD_POINT, TAPE_BAD_NAME, TAPE_EXISTS, TAPE_KEY_CONFLICT; TAPE_BUSY with
+   * `whenIdle`
+   */
   fork(parent: Ref, request?: ForkRequest): Awaitable<Forked>;
-  /** What `fork` would write and return, without writing anything; it is refused for the same reasons. */
+  /** Returns what `fork` would write and return, and throws what it would throw. Writes nothing. */
   previewFork(parent: Ref, request?: ForkRequest): Awaitable<ForkPreview>;
-  /** Writes a child's result at its parent's tail; again, it returns the same receipt. */
+  /**
+   * Appends a child's result to its parent's tape. Repeating the merge returns its receipt.
+   * @throws TAPE_BUSY, TAPE_UNSETTLED, TAPE_CONFLICT, TAPE_ARCHIVED, TAPE_FENCED
+   */
   merge(child: Ref, request?: MergeRequest, o?: WriteOptions): Awaitable<Merged>;
-  /** All or none, in one transaction. */
+  /** Merges several children in one transaction, all or nothing. */
   mergeAll(drafts: readonly MergeDraft[], o?: WriteOptions): Awaitable<readonly Merged[]>;
-  /** The receipt of a merge that was done before and holds for the child as it stands, if there is one. */
+  /** Returns the receipt of an earlier merge that covers the child's current head, or undefined. */
   merged(child: Ref, request?: MergeRequest): Awaitable<Merged | undefined>;
-  /** What a merge would report, without writing anything. */
+  /** Returns the conflicts that a merge would report. Writes nothing. */
   checkMerge(child: Ref, request?: MergeRequest): Awaitable<ConflictReport>;
-  /** What `merge` would write and return, without writing anything; it is refused for the same reasons. */
+  /** Returns what `merge` would write and return, and throws what it would throw. Writes nothing. */
   previewMerge(child: Ref, request?: MergeRequest): Awaitable<MergePreview>;
-  /** The marks of the merges and discards on a session's own tape, by child's name, then by position. */
+  /** Reads the marks of merges and discards on a session's own tape, by child name, then position. */
   merges(ref: Ref): Iterable<Entry> | AsyncIterable<Entry>;
   /**
-   * What a child came to, read from its own entries: the one source for merges, lists and tools that tell of it. Without
-   * a range: what a merge into its parent brings, or has brought when nothing came after it.
+   * Reads a child's result, usage and artifact from its own entries; merges, lists and tools all use this.
+   * Default range: the positions that a merge into the parent would cover or, if none followed it, that the
+   * last merge covered.
    */
   collect(child: Ref, range?: readonly [Seq, Seq]): Awaitable<Collected>;
-  /** The rewind that hides a position from what a session shows now, if one does. */
+  /** Returns the position of the rewind that hides a position from the current view, or undefined. */
   hiddenBy(ref: Ref, seq: Seq): Awaitable<Seq | undefined>;
   /**
-   * The positions that a session shows, rewinds applied, as it stood at a point (default: its head): ranges with both ends
-   * included, oldest first. Costs as much as there are rewinds.
+   * Returns the positions that no rewind hides, with the session as it was at a point (default: its head):
+   * ranges with both ends included, oldest first. The cost grows with the number of rewinds only.
    */
   visible(ref: Ref, o?: { readonly at?: Point }): Awaitable<readonly (readonly [Seq, Seq])[]>;
-  /** The lines that acts recorded of who came from whom and was merged where, in order; paged as `read` is. */
+  /** Reads the lineage in order, page by page like `read`. */
   lineage(query?: LineageQuery): Iterable<LineageLine> | AsyncIterable<LineageLine>;
+  /** Appends a rewind: the tape then reads as if it ended at `to`, moved back to a settled point. */
   rewind(ref: Ref, to: Point, o?: WriteOptions & { mode?: string }): Awaitable<Rewound>;
-  /** Takes the last rewind back, or the one at a position: what it hid is seen again, as it was before it. */
+  /**
+   * Undoes the last rewind, or the one at a position, by a rewind to just before it.
+   * @throws TAPE_BAD_POINT when the session has no such rewind of its own
+   */
   unrewind(ref: Ref, o?: WriteOptions & { rewind?: Seq }): Awaitable<Rewound>;
-  /** Archiving a session that someone is writing is refused, and so is a lifecycle that there is not (TAPE_BAD_STATUS). */
+  /**
+   * @throws TAPE_BAD_STATUS for an unknown lifecycle; TAPE_BUSY when archiving a session with a live lease
+   */
   setLifecycle(ref: Ref, lifecycle: Lifecycle): Awaitable<SessionInfo>;
-  /** Only runs call this. */
+  /**
+   * Records the task state of a child. Only runs call this.
+   * @throws TAPE_BAD_STATUS, TAPE_BUSY, TAPE_FENCED
+   */
   setTask(ref: Ref, task: Task, o?: WriteOptions): Awaitable<SessionInfo>;
-  /** Another name for a session (N19). The same alias for another session is refused. */
+  /**
+   * Adds an alias, another name for a session.
+   * @throws TAPE_BAD_NAME; TAPE_EXISTS when it names another session
+   */
   alias(alias: string, ref: Ref, reason: string): Awaitable<SessionInfo>;
+  /**
+   * Takes the session's lease, from an expired or dead owner too.
+   * @throws TAPE_BUSY, with the owner in `data`
+   */
   acquire(ref: Ref, owner: Owner, o?: { ttlMs?: number }): Awaitable<Lease>;
-  /** The heartbeat. */
+  /**
+   * Heartbeat: extends a lease.
+   * @throws TAPE_FENCED when another owner has taken the session over
+   */
   extend(lease: Lease, o?: { ttlMs?: number }): Awaitable<Lease>;
-  /** Whether a lease still gives the right to write: false once another owner has taken the session over. */
+  /** Returns whether a lease can still write: false after its release or a takeover by another owner. */
   holds(lease: Lease): Awaitable<boolean>;
-  /** A number that is another one after anybody has written to the store; cheap enough to ask ten times a second. */
+  /** Returns a number that changes with every commit of any process. Cheap enough to poll. */
   changes(): Awaitable<number>;
-  /** Everybody who is writing a session now. */
+  /** Lists the owners of all live leases. */
   owners(): Awaitable<readonly SessionOwner[]>;
   /**
-   * False: the inbox holds something that you can do, and the lease is still yours. What only a run can deal with counts
-   * when `inputs` is true.
+   * Releases a lease. Returns false, and keeps the lease, when the inbox holds items that the owner can drain
+   * now; items that only a run can process count with `inputs: true`.
    */
   release(lease: Lease, o?: { readonly inputs?: boolean }): Awaitable<boolean>;
-  /** Leaves something for the owner of a session; of one that is archived, what would start a run is refused (TAPE_ARCHIVED). */
+  /**
+   * Posts an item to a session's inbox, for the owner of the session.
+   * @throws TAPE_KEY_CONFLICT; TAPE_BAD_ENTRY; TAPE_ARCHIVED for input to an archived session
+   */
   post(ref: Ref, item: InboxDraft): Awaitable<Posted>;
   inbox(ref: Ref): Awaitable<readonly InboxItem[]>;
   /**
-   * Does and removes what the inbox holds, in one transaction; returns how many items that was. What only a run can
-   * deal with stays, but for the items in `taken`, whose entries are appended in their order, before all else.
+   * Applies and removes inbox items in one transaction; returns how many. First appends the entries of
+   * `taken`, in order, in place of those items. Other items that only a run can process stay in the inbox.
    */
   drain(lease: Lease, taken?: readonly Taken[], o?: DrainOptions): Awaitable<number>;
-  /** Does what the inbox of a session holds, if nobody is writing the session; false when somebody is. */
+  /** Drains the inbox of a session without a live lease; returns false, and does nothing, if it has one. */
   drainOwnerless(ref: Ref): Awaitable<boolean>;
-  /** Saves chunks of live answers; they can be read while those are under way. Survives a kill, not a power cut. */
+  /** Saves chunks of live answers, for other processes to read. They survive a kill, but not a power loss. */
   saveChunks(streams: readonly LiveStream[]): Awaitable<void>;
-  /** The runs of a session that have chunks: under way, or left behind when their process died. */
+  /** Lists the runs of a session that have saved chunks: they are live, or their process died. */
   liveRuns(ref: Ref): Awaitable<readonly string[]>;
+  /** Returns the saved chunks of a run, from index `from` (default 0). */
   chunks(ref: Ref, run: string, from?: number): Awaitable<readonly StreamChunk[]>;
-  /** Appends what a live answer came to, if anything, and drops its chunks, in one transaction. */
+  /** Appends a run's answer, if `batch` has entries, and drops its chunks, in one transaction. */
   settle(run: string, batch: readonly Draft[], o: { readonly lease: Lease }): Awaitable<Appended>;
-  /** Makes a session that nobody sees until it is published; the same name goes on with it. */
+  /** Creates a session that is invisible until `publish`. The same name continues an unfinished import. */
   stage(name: string, init?: StageInit): Awaitable<SessionInfo>;
-  /** Appends to a staged session. */
+  /** Appends to a staged session, given its id. */
   appendStaged(id: string, batch: readonly Draft[]): Awaitable<Appended>;
-  /** Makes staged sessions visible, with their lineage, all or none. */
+  /** Makes staged sessions visible and records their lineage, in one transaction. Idempotent. */
   publish(ids: readonly string[]): Awaitable<readonly SessionInfo[]>;
-  /** The bytes behind a `BlobRef`, all of them or those from byte `from` up to, not including, byte `to`. */
+  /**
+   * Returns the bytes of a `BlobRef`: all of them, or the half-open range `[from, to)`.
+   * @throws TAPE_NO_BLOB, TAPE_CORRUPT
+   */
   blob(hash: string, range?: { readonly from?: number; readonly to?: number }): Awaitable<Uint8Array>;
-  /** Entries that hold a text, newest first; no character of it has a meaning. */
+  /** Finds entries that contain a text, newest first. The text is literal: it has no query syntax. */
   search(query: SearchQuery): Awaitable<readonly Hit[]>;
-  /** Erases an entry's content for good, and records that and why. */
+  /** Erases an entry's content and records a redaction with the reason. The hash chain still verifies. */
   redact(ref: Ref, point: Point, reason: string, o?: WriteOptions): Awaitable<Redacted>;
-  /** Damage, located; nothing when all is well. Without a session: everything. */
+  /** Verifies the hash chain of a session; without `ref`, all tapes and the lineage. Yields each problem. */
   verify(ref?: Ref): Iterable<Problem> | AsyncIterable<Problem>;
 }

@@ -15,7 +15,7 @@ import type { TapeRow } from './tape.ts';
 /** The receipt of an append. */
 export interface Appended {
   readonly session: string;
-  /** The first and last position of the batch, those of repeated entries included. */
+  /** First and last position of the batch, repeated entries included. */
   readonly from: Seq;
   readonly to: Seq;
   readonly added: number;
@@ -24,7 +24,7 @@ export interface Appended {
   readonly head: string;
 }
 
-/** What an act needs to write: the connection and where time, ids and salts come from. */
+/** The connection and the sources of time, ids and salts that every write needs. */
 export interface Writer {
   readonly db: Db;
   readonly sources: Sources;
@@ -37,9 +37,9 @@ interface Written {
 }
 
 /**
- * Writes drafts at the end of a tape, inside the caller's transaction. `epoch` is the one to write under; the
- * tape's row is compared and set with the epoch and head that were read, so a writer that was overtaken changes
- * nothing. A draft whose key is on the tape already is a repetition and adds nothing.
+ * Appends drafts to a tape, in the caller's transaction, under `epoch`. The update of the tape's row compares
+ * the epoch and head that were read, so a writer that was overtaken changes nothing. A draft whose key is on
+ * the tape adds nothing.
  * @throws TAPE_FENCED, TAPE_KEY_CONFLICT, TAPE_BAD_ENTRY
  */
 export function writeEntries(
@@ -52,7 +52,10 @@ export function writeEntries(
   return writeEncoded(writer, tape, encoded, { epoch, repeated: repetitions(writer, tape, encoded) });
 }
 
-/** As `writeEntries`, of drafts that are encoded, with the positions of those whose keys were found on the tape. */
+/**
+ * Does `writeEntries` for encoded drafts. `repeated`: for each draft the position that already has its key,
+ * if any.
+ */
 export function writeEncoded(
   { db, sources }: Writer,
   tape: TapeRow,
@@ -67,7 +70,7 @@ export function writeEncoded(
   let settled = tape.settled_seq;
   let batch = settled < seq ? loadBatch(db, tape.id) : undefined;
   for (const [i, draft] of drafts.entries()) {
-    // A key can come twice in one batch: then the first of them is on the tape by now.
+    // A key can occur twice in a batch; its first entry is on the tape by now.
     const before = draft.key !== null && keys.has(draft.key) ? findRepeated(db, tape, draft) : repeated[i];
     if (before !== undefined) {
       seqs.push(before);
@@ -127,7 +130,7 @@ function insertEntry(
   return hash;
 }
 
-/** For each draft the position that holds its key already, when kind, name and payload agree. */
+/** Returns for each draft the position that already has its key, if kind, name and payload are the same. */
 export function repetitions(
   { db }: Writer,
   tape: TapeRow,
@@ -146,19 +149,21 @@ function findRepeated(db: Db, tape: TapeRow, { key, kind, name, payload }: Encod
   if (same) return row.seq;
   throw new TapeError(
     'TAPE_KEY_CONFLICT',
-    `cannot append to '${tape.name}' under key ${quote(key?.replace(/^u:/, '') ?? '')}: ${tape.name}@${row.seq} has it, with other content`,
+    `cannot append to '${tape.name}' under key ${quote(key?.replace(/^u:/, '') ?? '')}: ${tape.name}@${row.seq} has this key, with other content`,
     { data: { session: tape.name, key, seq: row.seq } },
   );
 }
 
-/** The receipt for what was written. */
+/** Returns the receipt of a write. */
 export function receipt({ tape, seqs, added }: Written): Appended {
   const from = seqs.reduce((least, seq) => Math.min(least, seq), seqs[0] ?? tape.head_seq);
   const to = seqs.reduce((most, seq) => Math.max(most, seq), seqs[0] ?? tape.head_seq);
   return { session: tape.name, from, to, added, repeated: seqs.length - added, head: hex(tape.head_hash) };
 }
 
-/** The receipt of a batch that is on the tape already, which needs no right to write. */
+/**
+ * Returns the receipt of a batch that is completely on the tape, or undefined. It requires no right to write.
+ */
 export function repeatedOnly(tape: TapeRow, repeated: readonly (Seq | undefined)[]): Appended | undefined {
   const seqs = repeated.filter((seq) => seq !== undefined);
   return seqs.length === repeated.length ? receipt({ tape, seqs, added: 0 }) : undefined;

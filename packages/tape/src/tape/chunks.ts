@@ -2,20 +2,23 @@ import { encodeJson, type Json } from '../entry/json.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import type { Ref, TapeRow } from './tape.ts';
 
-/** A chunk of a live answer, in the order it arrived. */
+/** A chunk of a live answer, in order of arrival. */
 export interface StreamChunk {
   readonly index: number;
   readonly chunk: Json;
 }
 
-/** Chunks of one run's live answer that have landed. */
+/** Chunks to save of one run's live answer. */
 export interface LiveStream {
   readonly session: Ref;
   readonly run: string;
   readonly chunks: readonly StreamChunk[];
 }
 
-/** Saves chunks of a run's live answer, in the caller's transaction; one that is there already stays as it is. */
+/**
+ * Saves chunks of a run's live answer, in the caller's transaction. Chunks that are already saved do not
+ * change.
+ */
 export function saveChunks(db: Db, tape: TapeRow, { run, chunks }: LiveStream): void {
   for (const { index, chunk } of chunks)
     db.run(
@@ -24,7 +27,7 @@ export function saveChunks(db: Db, tape: TapeRow, { run, chunks }: LiveStream): 
     );
 }
 
-/** The chunks of a run that are saved, from an index on, in order. */
+/** Returns the saved chunks of a run in order, from an index on. */
 export function savedChunks(db: Db, tape: TapeRow, run: string, from: number): StreamChunk[] {
   return db
     .all<{ idx: number; chunk: string }>(
@@ -34,14 +37,14 @@ export function savedChunks(db: Db, tape: TapeRow, run: string, from: number): S
     .map(({ idx, chunk }) => ({ index: idx, chunk: JSON.parse(chunk) as Json }));
 }
 
-/** The runs of a session whose answer is under way, or was when their process died. */
+/** Returns the runs of a session whose answer is live, or was when their process died. */
 export function liveRuns(db: Db, tape: TapeRow): string[] {
   return db
     .all<{ run: string }>('SELECT DISTINCT run FROM stream_chunk WHERE tape_id = @tape', { tape: tape.id })
     .map(({ run }) => run);
 }
 
-/** Forgets the chunks of a run: what they came to is on the tape. */
+/** Deletes the chunks of a run, once its answer is on the tape. */
 export function dropChunks(db: Db, tape: TapeRow, run: string): void {
   db.run('DELETE FROM stream_chunk WHERE tape_id = @tape AND run = @run', { tape: tape.id, run });
 }

@@ -3,7 +3,7 @@ import { TapeError } from '../errors.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { type Ref, selectTape, type TapeRow, tapeById, tapeByName } from './tape.ts';
 
-/** The session that a reference means; sessions that are still being imported are not found. */
+/** Returns the session of a reference; undefined for a session that is still being imported. */
 export function findTape(db: Db, realm: string, ref: Ref): TapeRow | undefined {
   const row = lookUp(db, realm, ref);
   return row?.lifecycle === 'staging' ? undefined : row;
@@ -32,8 +32,8 @@ function lookUp(db: Db, realm: string, ref: Ref): TapeRow | undefined {
 }
 
 /**
- * The session that a reference means.
- * @throws TAPE_NO_SESSION with the nearest names.
+ * Returns the session of a reference.
+ * @throws TAPE_NO_SESSION with the nearest names in `data`
  */
 export function getTape(db: Db, realm: string, ref: Ref): TapeRow {
   const row = findTape(db, realm, ref);
@@ -44,7 +44,9 @@ export function getTape(db: Db, realm: string, ref: Ref): TapeRow {
   });
 }
 
-/** Names worth comparing with a mistyped one: a bounded number, so that a typing error costs no full scan. */
+/**
+ * Returns names to compare with a mistyped one: a bounded number, so that a typing error causes no full scan.
+ */
 function nameCandidates(db: Db, realm: string, ref: string): string[] {
   const rows = db.all<{ name: string }>(
     `SELECT name FROM tape WHERE realm = @realm AND lifecycle NOT IN ('staging', 'purged')

@@ -13,10 +13,10 @@ import {
   type Task,
 } from './tape.ts';
 
-/** What is known of a session without reading its entries. Times are milliseconds since the epoch. */
+/** The state of a session, without its entries. Times are milliseconds since the epoch. */
 export interface SessionInfo {
   readonly name: string;
-  /** The session's ULID: made once, never changed. */
+  /** The session's ULID; it never changes. */
   readonly id: string;
   readonly tape: string;
   readonly kind: string;
@@ -26,12 +26,12 @@ export interface SessionInfo {
   /** The parent's name. */
   readonly parent?: string;
   readonly parentId?: string;
-  /** Where the inherited part begins, as it was asked: an anchor's name or `@seq`. */
+  /** Start of the inherited part, as requested: an anchor's name or `@seq`. */
   readonly fromAnchor?: string;
   readonly mergedAt?: number;
-  /** How its result is to come back, of a session that was forked to be delegated to: `merge` say. */
+  /** How the parent receives the result of a delegated child, e.g. `merge`. */
   readonly deliver?: string;
-  /** The tool call that asked for it. */
+  /** Id of the tool call that requested the session. */
   readonly spawnCall?: string;
   readonly title?: string;
   readonly ephemeral: boolean;
@@ -46,7 +46,7 @@ export interface SessionInfo {
   readonly updatedAt: number;
 }
 
-/** What `SessionInfo` says of a row. */
+/** The columns of `SessionInfo`. */
 type InfoRow = Pick<
   TapeRow,
   | 'ulid'
@@ -114,15 +114,15 @@ export interface SessionQuery {
   readonly lifecycle?: Lifecycle;
   /** Only the children of this session. */
   readonly parent?: Ref;
-  /** Also those that are archived, destroyed or ephemeral. */
+  /** Include archived, destroyed and ephemeral sessions. */
   readonly all?: boolean;
-  /** In the order in which they were made: those after this one, or from the first on with null. */
+  /** List in order of creation, after this session; null starts with the first. */
   readonly after?: Ref | null;
   readonly limit?: number;
 }
 
 /**
- * Sessions, the one with the newest entry first; with `parent` or `after`, in the order in which they were made.
+ * Lists sessions, the one with the newest entry first; with `parent` or `after`, in order of creation.
  * @throws TAPE_NO_SESSION, TAPE_BAD_STATUS
  */
 export function listTapes(db: Db, realm: string, query: SessionQuery = {}): SessionInfo[] {
@@ -149,10 +149,10 @@ export function listTapes(db: Db, realm: string, query: SessionQuery = {}): Sess
   return rows.map(toInfo);
 }
 
-/** The kind of the child in which a summary of its parent was written. */
+/** Kind of a child that wrote a summary of its parent. */
 export const summarizerKind = 'summarizer';
 
-/** Whether a session is the record of a summary: it is nobody's work, and nothing of it is to come home. */
+/** Returns whether a session only records how a summary was made. It has no result to merge. */
 export function isSummarizer({ parentId, kind }: Pick<SessionInfo, 'parentId' | 'kind'>): boolean {
   return parentId !== undefined && kind === summarizerKind;
 }

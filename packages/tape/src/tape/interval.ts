@@ -2,7 +2,7 @@ import type { Seq } from '../entry/entry.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import type { TapeRow } from './tape.ts';
 
-/** Positions `(lo, hi]` of one tape in the chain of a session. */
+/** Positions `(lo, hi]` on one tape of a session's chain. */
 export interface Segment {
   readonly tapeId: number;
   readonly lo: Seq;
@@ -17,14 +17,14 @@ export interface Interval {
 
 type Place = Pick<TapeRow, 'id' | 'floor_seq'>;
 
-/** The chain of tapes under a session: a position belongs to the first tape whose base is below it. */
+/** The chain of tapes of a session: a position belongs to the first tape whose base is below it. */
 const chain = `WITH RECURSIVE seg(tape_id, parent_id, base, hi) AS (
   SELECT id, parent_id, base_seq, @hi FROM tape WHERE id = @tape
   UNION ALL
   SELECT p.id, p.parent_id, p.base_seq, min(s.hi, s.base) FROM seg s JOIN tape p ON p.id = s.parent_id
     WHERE min(s.hi, s.base) > @lo)`;
 
-/** The tapes that hold positions `(lo, hi]` of a session, newest first. */
+/** Returns the tapes that store positions `(lo, hi]` of a session, newest first. */
 export function segments(db: Db, tape: Place, lo: Seq, hi: Seq): Segment[] {
   return db.all<Segment>(
     `${chain} SELECT tape_id AS tapeId, max(base, @lo) AS lo, hi FROM seg WHERE hi > max(base, @lo)`,
@@ -32,7 +32,7 @@ export function segments(db: Db, tape: Place, lo: Seq, hi: Seq): Segment[] {
   );
 }
 
-/** The newest entry with a mark among positions `(lo, hi]`, with what it refers to. */
+/** Returns the newest entry with a mark among positions `(lo, hi]`, with its `ref`. */
 export function lastMarked(
   db: Db,
   tape: Place,
@@ -54,8 +54,8 @@ export function lastMarked(
 }
 
 /**
- * The intervals that a reader of `(floor, head]` sees, newest first: `E(h) = E(to) ++ (r, h]` for the last
- * rewind r. Lazy: a view that ends at a boundary asks for few.
+ * Yields the intervals of `(floor, head]` that no rewind hides, newest first: `E(h) = E(to) ++ (r, h]` for
+ * the last rewind r. Lazy: a view that ends at a boundary reads few.
  */
 export function* visible(db: Db, tape: Place, head: Seq): Generator<Interval> {
   const floor = tape.floor_seq;
@@ -71,7 +71,7 @@ export function* visible(db: Db, tape: Place, head: Seq): Generator<Interval> {
   }
 }
 
-/** The rewind that hides a position from a session's current view, if one does. */
+/** Returns the rewind that hides a position from a session's current view, or undefined. */
 export function hiddenBy(db: Db, tape: Place & Pick<TapeRow, 'head_seq'>, seq: Seq): Seq | undefined {
   let hi = tape.head_seq;
   while (hi > tape.floor_seq) {
@@ -84,7 +84,10 @@ export function hiddenBy(db: Db, tape: Place & Pick<TapeRow, 'head_seq'>, seq: S
   return undefined;
 }
 
-/** The settled point at or below a position: the place before the batch of tool calls that it lies in. */
+/**
+ * Returns the settled point at or below a position: the position before the batch of tool calls that it lies
+ * in.
+ */
 export function settledAt(db: Db, tape: Place, seq: Seq): Seq {
   const [owner] = segments(db, tape, seq - 1, seq);
   if (owner === undefined) return seq;

@@ -5,8 +5,8 @@ import type { Db } from '../sqlite/sqlite.ts';
 import type { TapeRow } from './tape.ts';
 
 /**
- * The right to write a session, held for a run or an act. Time only decides when it may be taken over; what
- * keeps a superseded owner out is the epoch, checked inside every append (R7).
+ * The right to write a session, for a run or a single write. Time only decides when another owner may take it
+ * over; the epoch, checked inside every append, keeps a superseded owner from writing.
  */
 export interface Lease {
   readonly session: string;
@@ -27,14 +27,14 @@ export interface LeaseRow extends OwnerRow {
 
 export const leaseTtlMs = 30_000;
 
-/** The live lease of a tape: not expired, and its owner not provably dead. */
+/** Returns the live lease of a tape: one that is not expired and whose owner is not provably dead. */
 export function liveLease(db: Db, tapeId: number, now: number): LeaseRow | undefined {
   const row = db.get<LeaseRow>('SELECT * FROM lease WHERE tape_id = @tapeId', { tapeId });
   if (row === undefined || row.expires_at <= now) return undefined;
   return provablyDead(ownerOf(row)) ? undefined : row;
 }
 
-/** Who is writing which session. */
+/** The owner of a session's lease. */
 export interface SessionOwner {
   readonly session: string;
   /** ULID of the session. */
@@ -43,7 +43,7 @@ export interface SessionOwner {
   readonly epoch: number;
 }
 
-/** Everybody who is writing a session now, in the order of the sessions' making. */
+/** Returns the owners of all live leases, in order of creation of their sessions. */
 export function liveOwners(db: Db, now: number): SessionOwner[] {
   return db
     .all<LeaseRow & { name: string; ulid: string }>(
@@ -56,8 +56,8 @@ export function liveOwners(db: Db, now: number): SessionOwner[] {
 }
 
 /**
- * Takes the lease of a tape, from a dead or expired owner too.
- * @throws TAPE_BUSY naming the holder.
+ * Takes the lease of a tape, also from a dead or expired owner.
+ * @throws TAPE_BUSY, with the owner in `data`
  */
 export function acquireLease(
   db: Db,
@@ -90,8 +90,8 @@ export function acquireLease(
 }
 
 /**
- * The heartbeat: the only thing that extends a lease.
- * @throws TAPE_FENCED when another owner has taken the session over.
+ * Heartbeat: extends a lease. No other call does.
+ * @throws TAPE_FENCED when another owner has taken the session over
  */
 export function extendLease(
   db: Db,
@@ -108,9 +108,10 @@ export function extendLease(
 }
 
 /**
- * Gives the lease back, unless the inbox holds something that can be done: then it is still the caller's, who drains and tries
- * again. The check and the release are one act, so nothing posted in between is stranded. The
- * epoch moves on, so that a lease given back can never write again.
+ * Releases a lease, unless the inbox has items that can be drained now: then it returns false, and the caller
+ * drains and tries again. Check and release are one transaction, so no posted item is missed. The epoch
+ * rises, so that a released lease can never write again.
+ * @throws TAPE_FENCED
  */
 export function releaseLease(
   db: Db,
@@ -128,8 +129,8 @@ export function releaseLease(
 }
 
 /**
- * Whether the inbox holds something that can be done now: while calls are open, merges stay where they are; what is
- * for runs counts for an owner that runs.
+ * Returns whether the inbox has items that can be drained now. Merges wait while calls are open; items for
+ * runs count only with `inputs`.
  */
 function inboxWaits(db: Db, tape: TapeRow, inputs: boolean): boolean {
   const settled = tape.settled_seq === tape.head_seq ? 1 : 0;
@@ -143,8 +144,8 @@ function inboxWaits(db: Db, tape: TapeRow, inputs: boolean): boolean {
 }
 
 /**
- * The epoch under which an act may write a tape: the lease's own, or, for an act without a lease, the next one,
- * which fences whoever let a lease run out.
+ * Returns the epoch to write a tape under: the lease's own or, without a lease, the next one, which fences an
+ * owner whose lease has expired.
  * @throws TAPE_FENCED, TAPE_BUSY
  */
 export function writeEpoch(
@@ -162,7 +163,7 @@ export function writeEpoch(
   return tape.epoch + 1;
 }
 
-/** @throws TAPE_BUSY while somebody is writing a tape. */
+/** @throws TAPE_BUSY while the tape has a live lease */
 export function assertIdle(db: Db, tape: TapeRow, now: number): void {
   const held = liveLease(db, tape.id, now);
   if (held !== undefined) throw busy(tape.name, held);

@@ -3,15 +3,16 @@ import { isObject } from '../entry/json.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 
 /**
- * Which client-side tool calls are open at the end of a tape, and since which position. A batch begins with
- * the assistant message that asks and ends with the last result; inside it no fork, merge or rewind may cut.
+ * The client-side tool calls that are open at the end of a tape, and the position before the first of them. A
+ * batch begins with the assistant message that makes the calls and ends with the last result. No fork, merge
+ * or rewind cuts inside it.
  */
 export interface OpenBatch {
   readonly from: Seq;
   readonly calls: readonly string[];
 }
 
-/** The calls of a message that this side has to run: those that the provider ran itself are done. */
+/** Returns the ids of a message's client-side calls, without those that the provider executed. */
 export function clientCalls(payload: unknown): string[] {
   if (!isObject(payload) || payload.role !== 'assistant' || !Array.isArray(payload.content)) return [];
   return payload.content.flatMap((part) =>
@@ -24,26 +25,26 @@ export function clientCalls(payload: unknown): string[] {
   );
 }
 
-/** The open batch after an entry; `undefined` when all is settled. Pure. */
+/** Returns the open batch after an entry; `undefined` when all calls are settled. Pure. */
 export function nextBatch(
   open: OpenBatch | undefined,
   entry: { readonly seq: Seq; readonly kind: EntryKind; readonly payload: unknown },
 ): OpenBatch | undefined {
   if (entry.kind === 'rewind') return undefined;
   if (entry.kind === 'message') {
-    const asked = clientCalls(entry.payload);
-    if (asked.length === 0) return open;
-    return { from: open?.from ?? entry.seq - 1, calls: [...(open?.calls ?? []), ...asked] };
+    const started = clientCalls(entry.payload);
+    if (started.length === 0) return open;
+    return { from: open?.from ?? entry.seq - 1, calls: [...(open?.calls ?? []), ...started] };
   }
   if (entry.kind !== 'tool-result' || open === undefined || !isObject(entry.payload)) return open;
-  // Some servers give two calls of one answer the same id: each result answers one of them.
-  const answered = open.calls.indexOf(String(entry.payload.toolCallId));
-  if (answered === -1) return open;
-  const calls = open.calls.toSpliced(answered, 1);
+  // Some servers give two calls of one answer the same id: each result settles one of them.
+  const settled = open.calls.indexOf(String(entry.payload.toolCallId));
+  if (settled === -1) return open;
+  const calls = open.calls.toSpliced(settled, 1);
   return calls.length === 0 ? undefined : { from: open.from, calls };
 }
 
-/** The batch that is open at a tape's head. */
+/** Returns the batch that is open at a tape's head. */
 export function loadBatch(db: Db, tapeId: number): OpenBatch | undefined {
   const row = db.get<{ from_seq: Seq; to_seq: Seq | null; calls: string }>(
     'SELECT from_seq, to_seq, calls FROM open_calls WHERE tape_id = @tapeId ORDER BY from_seq DESC LIMIT 1',
@@ -53,7 +54,7 @@ export function loadBatch(db: Db, tapeId: number): OpenBatch | undefined {
   return { from: row.from_seq, calls: JSON.parse(row.calls) as string[] };
 }
 
-/** Records what an entry at `seq` did to the batch. The rows can be rebuilt from the entries. */
+/** Records how an entry at `seq` changed the batch. The rows can be rebuilt from the entries. */
 export function saveBatch(
   db: Db,
   tapeId: number,

@@ -6,13 +6,17 @@ import { hiddenBy, segments } from './interval.ts';
 import { entryAt, noSeq } from './read.ts';
 import type { TapeRow } from './tape.ts';
 
-/** A place on a tape: `head`, a position, `@position`, an anchor's name, or `name~1` for the one before the last. */
+/**
+ * A point of a tape: `head`, a position, `@position`, an anchor's name, or `name~1` for the second-last
+ * anchor of that name.
+ */
 export type Point = 'head' | Seq | `@${number}` | (string & {});
 
 /**
- * The position that a point means. Anchors are looked for in what the session sees at its head; a position
- * may be any in `(floor, head]`.
- * @throws TAPE_NO_ANCHOR with near names and, when a rewind hides the anchor, that rewind; TAPE_NO_SEQ; TAPE_BAD_POINT
+ * Resolves a point to a position. Anchors must be visible at the session's head; a position can be any in
+ * `(floor, head]`.
+ * @throws TAPE_NO_ANCHOR with near names in `data`, and with the rewind that hides the anchor, if one does;
+ * TAPE_NO_SEQ; TAPE_BAD_POINT
  */
 export function resolvePoint(db: Db, tape: TapeRow, point: Point): Seq {
   if (point === 'head' || point === '@head') return tape.head_seq;
@@ -23,7 +27,7 @@ export function resolvePoint(db: Db, tape: TapeRow, point: Point): Seq {
   return resolveAnchor(db, tape, back?.[1] ?? text, Number(back?.[2] ?? 0));
 }
 
-/** Whether a point means the place before the first entry that a session has. */
+/** Returns whether a point is the place before the first entry of a session. */
 export function isStart(tape: TapeRow, point: Point): boolean {
   return point === 0 || point === '@0' || point === tape.floor_seq || point === `@${tape.floor_seq}`;
 }
@@ -59,16 +63,16 @@ function resolveAnchor(db: Db, tape: TapeRow, name: string, back: number): Seq {
       `${where}: the rewind ${tape.name}@${hidden.by} hides it; @${hidden.seq} still names it`,
       { data },
     );
-  const why = skip < back ? `there are only ${back - skip} of that name` : 'no such anchor';
+  const why = skip < back ? `only ${back - skip} anchors have that name` : 'no such anchor';
   throw new TapeError('TAPE_NO_ANCHOR', `${where}: ${why}`, { data });
 }
 
-/** A fork's own first marks: no rewind hides them. */
+/** Returns whether an anchor is one of a fork's own first marks, which no rewind hides. */
 function isStructural(tape: TapeRow, name: string, seq: Seq): boolean {
   return (name === 'fork/start' || name === 'intention') && seq > tape.base_seq;
 }
 
-/** The names of the anchors that a session has, each once; at most a thousand a tape of its chain. */
+/** Returns the names of a session's anchors, at most a thousand per tape of its chain. */
 function anchorNames(db: Db, tape: TapeRow): string[] {
   return segments(db, tape, tape.floor_seq, tape.head_seq).flatMap((segment) =>
     db
@@ -81,13 +85,13 @@ function anchorNames(db: Db, tape: TapeRow): string[] {
   );
 }
 
-/** The name of the anchor at a position, if one is there. */
+/** Returns the name of the anchor at a position, if any. */
 export function anchorNameAt(db: Db, tape: TapeRow, seq: Seq): string | undefined {
   const entry = entryAt(db, tape, seq);
   return entry?.mark === 'anchor' || entry?.mark === 'boundary' ? entry.name : undefined;
 }
 
-/** Whether a session has an anchor of a name, hidden ones too. */
+/** Returns whether a session has an anchor of this name, hidden ones included. */
 export function anchorExists(db: Db, tape: TapeRow, name: string): boolean {
   return segments(db, tape, tape.floor_seq, tape.head_seq).some(
     (segment) =>

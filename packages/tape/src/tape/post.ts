@@ -8,31 +8,32 @@ import type { Writer } from './append.ts';
 import { assertActive, type TapeRow } from './tape.ts';
 
 /**
- * What only a run can deal with: an owner that runs nothing leaves it where it is. `input` starts or steers a run,
- * `answer` answers a call that waits for a person or a client, `abort` stops what the owner that it names is running.
+ * Inbox items that only a run can process; other owners keep them in the inbox. `input` starts or steers a
+ * run, `answer` answers a call that waits for a person or a client, `abort` aborts the run of the owner that
+ * it names.
  */
 export type RunItem =
   | { readonly type: 'input'; readonly drafts: readonly Draft[] }
   | { readonly type: 'answer'; readonly toolCallId: string; readonly answer: Json }
   | { readonly type: 'abort'; readonly owner: string; readonly reason: string };
 
-/** Something to leave for the owner of a session. */
+/** An item to post to a session's inbox. */
 export interface Posting<Body> {
   readonly body: Body;
-  /** The queue mode for what starts or steers a run; plain writes use `queue`. */
+  /** The queue mode of input to a run; plain writes use `queue`. */
   readonly mode?: string;
   /** Who posted: `cli`, `user`, `agent`, `timer`, … */
   readonly source?: string;
-  /** The same key posted twice is one item. */
+  /** Idempotency key: posting it twice makes one item. */
   readonly key?: string;
 }
 
-/** The items that start a run where nobody is running the session, and how posting them is called. */
+/** Types of items that start a run of an idle session, with the verb for error messages. */
 const startsRun: Readonly<Record<string, string>> = { input: 'send to', answer: 'answer a call of' };
 
 /**
- * Leaves an item, checked by the caller, for whoever owns the session. Returns its id.
- * @throws TAPE_KEY_CONFLICT for the same key with other content; TAPE_ARCHIVED for what would start a run
+ * Posts an item to a session's inbox, after the caller has checked it; returns its id.
+ * @throws TAPE_KEY_CONFLICT when the key has other content; TAPE_ARCHIVED when the item would start a run
  */
 export function postItem(
   { db, sources }: Writer,
@@ -51,7 +52,7 @@ export function postItem(
     if (before.body === body) return before.ulid;
     throw new TapeError(
       'TAPE_KEY_CONFLICT',
-      `cannot post to '${tape.name}' under key ${quote(key)}: another item has it`,
+      `cannot post to '${tape.name}' under key ${quote(key)}: another item has this key`,
       { data: { session: tape.name, key } },
     );
   }

@@ -6,7 +6,7 @@ import type { Db, SqlValue } from '../sqlite/sqlite.ts';
 import { type Segment, segments } from './interval.ts';
 import { type TapeRow, tapeById } from './tape.ts';
 
-/** What a reader is told of a row of `entry`. */
+/** The columns of `entry` that a reader receives. */
 interface EntryRow {
   readonly seq: number;
   readonly kind: string;
@@ -20,19 +20,19 @@ interface EntryRow {
   readonly hash: string;
 }
 
-/** The hash comes as text: a buffer for each row costs more than all else in it. */
+/** Selects the hash as text: a buffer per row costs more than the rest of the row. */
 const columns = 'seq, kind, mark, name, ref, payload, meta, at, key, lower(hex(hash)) AS hash';
 
-/** Which entries of a session to read; all bounds include both ends. */
+/** Selects entries of a session; all bounds are inclusive. */
 export interface EntryQuery {
   readonly from?: Seq;
   readonly to?: Seq;
   readonly kind?: EntryKind;
   /** Only anchors and events of this name. */
   readonly name?: string;
-  /** True: only what the session itself wrote; false: only what it inherited. */
+  /** True: only the session's own entries; false: only inherited ones. */
   readonly own?: boolean;
-  /** The last so many, still in ascending order. */
+  /** Only the last N, in ascending order. */
   readonly last?: number;
   readonly limit?: number;
 }
@@ -40,8 +40,8 @@ export interface EntryQuery {
 const pageRows = 128;
 
 /**
- * The entries of a session in order, a page at a time: no statement stays open between pages, so a slow reader
- * never holds up a writer.
+ * Reads the entries of a session in order, page by page: no statement stays open between pages, so a slow
+ * reader never blocks a writer.
  */
 export function* readEntries(db: Db, tape: TapeRow, query: EntryQuery = {}): Generator<Entry> {
   const lo = Math.max(query.own === true ? tape.base_seq : tape.floor_seq, (query.from ?? 1) - 1);
@@ -77,7 +77,7 @@ function readLast(
   return entries.reverse();
 }
 
-/** Which entries of a segment count. */
+/** Filters the entries of a segment. */
 type Only = Pick<EntryQuery, 'kind' | 'name'>;
 
 function page(
@@ -104,8 +104,8 @@ function page(
 }
 
 /**
- * The marks of the merges and discards on a tape of its own, by child's name and then by position: in this order they
- * are found without reading what lies between.
+ * Reads the marks of merges and discards on a session's own tape, by child name, then position: in this order
+ * an index finds them without reading other entries.
  */
 export function* readMerges(db: Db, tape: TapeRow): Generator<Entry> {
   const toEntry = entriesOf(db, tape, { tapeId: tape.id, lo: tape.base_seq, hi: tape.head_seq });
@@ -122,15 +122,15 @@ export function* readMerges(db: Db, tape: TapeRow): Generator<Entry> {
   }
 }
 
-/** One entry of a session, its own or inherited. */
+/** Returns one entry of a session, own or inherited. */
 export function entryAt(db: Db, tape: TapeRow, seq: Seq): Entry | undefined {
   const [entry] = readEntries(db, tape, { from: seq, to: seq });
   return entry;
 }
 
 /**
- * One entry of a session.
- * @throws TAPE_NO_SEQ when the session has no such position.
+ * Returns one entry of a session.
+ * @throws TAPE_NO_SEQ when the session has no such position
  */
 export function getEntry(db: Db, tape: TapeRow, seq: Seq): Entry {
   const entry = entryAt(db, tape, seq);
@@ -146,7 +146,7 @@ export function noSeq(tape: TapeRow, seq: Seq): TapeError {
   });
 }
 
-/** Makes entries of the rows of one segment. */
+/** Returns a function that makes entries of the rows of one segment. */
 function entriesOf(db: Db, asked: TapeRow, { tapeId }: Segment): (row: EntryRow) => Entry {
   const owner = tapeId === asked.id ? asked : tapeById(db, tapeId);
   const tape = tapeName(owner.realm, owner.name, owner.incarnation);

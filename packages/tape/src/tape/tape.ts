@@ -1,20 +1,20 @@
 /**
- * Tapes in the database, beneath the acts: finding a session (`find.ts`, `info.ts`), the right to write it (`lease.ts`),
- * appending (`append.ts`, `open-calls.ts`), reading (`read.ts`, `interval.ts`, `point.ts`), and what waits beside it
- * (`post.ts`, `chunks.ts`). Imports `entry`, `sqlite` and what lies below them.
+ * Tapes in the database: finding a session (`find.ts`, `info.ts`), the right to write it (`lease.ts`),
+ * appending (`append.ts`, `open-calls.ts`), reading (`read.ts`, `interval.ts`, `point.ts`), and the rows
+ * beside it (`post.ts`, `chunks.ts`). Imports `entry`, `sqlite` and what lies below them.
  */
 import { quote } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 
-/** A session: its name, alias, ULID, or a prefix of a ULID that fits one only; tried in this order. */
+/** A reference to a session: its name, alias, ULID, or a unique prefix of its ULID; tried in this order. */
 export type Ref = string;
 
-/** Where a session is in its life. */
+/** The lifecycle of a session. */
 export type Lifecycle = (typeof lifecycles)[number];
 export const lifecycles = ['active', 'archived', 'destroyed', 'purged'] as const;
 
-/** How a child's run stands. */
+/** The state of a child's run. */
 export type Task = (typeof tasks)[number];
 export const tasks = ['running', 'completed', 'halted', 'failed', 'aborted', 'orphaned'] as const;
 
@@ -55,8 +55,8 @@ export interface TapeRow {
 }
 
 /**
- * Checks a status that a caller gave.
- * @param act what is refused, up to the value: `set the task of 'main' to`
+ * Checks a status from a caller.
+ * @param act the refused act, up to the value: `set the task of 'main' to`
  * @throws TAPE_BAD_STATUS
  */
 export function assertStatus(act: string, value: string, allowed: readonly string[]): void {
@@ -69,8 +69,8 @@ export function assertStatus(act: string, value: string, allowed: readonly strin
 }
 
 /**
- * Refuses an act on a session that is archived, destroyed or purged.
- * @param act what is refused: `run`
+ * Rejects an act on a session that is archived, destroyed or purged.
+ * @param act the refused act: `run`
  * @throws TAPE_ARCHIVED
  */
 export function assertActive({ name, lifecycle }: Pick<TapeRow, 'name' | 'lifecycle'>, act: string): void {
@@ -80,7 +80,7 @@ export function assertActive({ name, lifecycle }: Pick<TapeRow, 'name' | 'lifecy
   });
 }
 
-/** Selects tape rows, each with its parent's name and id. */
+/** Selects tape rows with their parents' names and ULIDs. */
 export const selectTape: string = `SELECT t.*, p.name AS parent_name, p.ulid AS parent_ulid
   FROM tape t LEFT JOIN tape p ON p.id = t.parent_id`;
 
@@ -90,7 +90,7 @@ export function tapeById(db: Db, id: number): TapeRow {
   return row;
 }
 
-/** The newest incarnation of a name, staging ones too. */
+/** Returns the newest incarnation of a name, staged ones included. */
 export function tapeByName(db: Db, realm: string, name: string): TapeRow | undefined {
   return db.get<TapeRow>(
     `${selectTape} WHERE t.realm = @realm AND t.name = @name ORDER BY t.incarnation DESC LIMIT 1`,

@@ -1,30 +1,35 @@
-/** Whom a view is for. */
+/** The model that a view is for. */
 export interface Target {
-  /** A provider by its AI SDK name, with or without the API after the dot: `anthropic.messages`, `openai`, … */
+  /**
+   * A provider by its AI SDK name, with or without the API after the dot: `anthropic.messages`, `openai`, …
+   */
   readonly provider?: string;
-  /** The model reads texts alone: files are told by their names. */
+  /** Whether the model reads text only: files become their names. */
   readonly textOnly?: boolean;
 }
 
-/** What a target takes. Providers refuse the rest, or their AI SDK packages do. */
+/** What a target accepts. Providers, or their AI SDK packages, reject everything else. */
 export interface Dialect {
-  /** The provider's name, without its API; `undefined` when the target is nobody in particular. */
+  /** The provider's name without its API; `undefined` for no specific provider. */
   readonly provider: string | undefined;
-  /** The names under which `providerOptions` are meant for the provider. */
+  /** The keys of `providerOptions` that the provider reads. */
   readonly optionNames: readonly string[];
-  /** A chat completions API: an assistant has texts, reasoning and calls of ours, and a result is a text. */
+  /**
+   * A chat completions API: assistant messages hold text, reasoning and client-side calls; a result is one
+   * text.
+   */
   readonly chat: boolean;
-  /** Chat templates that want an answer between the result of a call and what the user says next. */
+  /** Whether the chat template requires an answer between a tool result and the next user message. */
   readonly alternates: boolean;
-  /** Ids and names of calls are checked, whoever made them. */
+  /** Whether the provider checks ids and tool names in every call, its own included. */
   readonly checksNames: boolean;
-  /** Whether the provider goes on with a tool that it had not finished, when it gets the call back. */
+  /** Whether the provider resumes an unfinished tool of its own when it receives the call again. */
   readonly pauses: boolean;
-  /** Whether files in an assistant's message go back to who made them. */
+  /** Whether files in an assistant's message return to the provider that made them. */
   readonly ownFiles: boolean;
-  /** Whether a blank text goes back to who made it, for what its options say (an item's id, a signature). */
+  /** Whether a blank text returns to its provider, for the item id or signature in its options. */
   readonly blankTexts: boolean;
-  /** Media types of files that a user may send; `plain`, files given as a text. */
+  /** Media types of files that a user may send; `plainFiles` for files given as text. */
   readonly files: RegExp;
   readonly plainFiles: RegExp;
   /** Media types of files in the result of a call. */
@@ -33,13 +38,13 @@ export interface Dialect {
   readonly textOnly: boolean;
 }
 
-const none = /^(?!)/;
+const noFiles = /^(?!)/;
 const all = /^/;
 const images = 'image(?:/(?:\\*|png|jpe?g|gif|webp))?';
 
 type Rules = Omit<Dialect, 'provider' | 'optionNames' | 'textOnly'>;
 
-const anybody: Rules = {
+const generic: Rules = {
   chat: false,
   alternates: false,
   checksNames: false,
@@ -52,7 +57,7 @@ const anybody: Rules = {
 };
 
 const anthropic: Rules = {
-  ...anybody,
+  ...generic,
   checksNames: true,
   ownFiles: false,
   blankTexts: false,
@@ -61,12 +66,12 @@ const anthropic: Rules = {
 };
 
 const openai: Rules = {
-  ...anybody,
+  ...generic,
   checksNames: true,
   pauses: false,
   ownFiles: false,
   files: new RegExp(`^(?:${images}|application/pdf)$`),
-  plainFiles: none,
+  plainFiles: noFiles,
   resultFiles: new RegExp(`^(?:${images}|application/pdf)$`),
 };
 
@@ -75,7 +80,7 @@ const openaiChat: Rules = {
   chat: true,
   blankTexts: false,
   files: new RegExp(`^(?:${images}|application/pdf|audio/(?:wav|mp3|mpeg))$`),
-  resultFiles: none,
+  resultFiles: noFiles,
 };
 
 const otherChat: Rules = {
@@ -86,37 +91,37 @@ const otherChat: Rules = {
   plainFiles: /^text\//,
 };
 
-/** What a target takes, by its name. One that is not known here takes what its AI SDK package takes. */
+/** Returns what a target accepts. For an unknown provider, this is what its AI SDK package accepts. */
 export function dialectOf({ provider: name, textOnly = false }: Target): Dialect {
   const provider = providerKey(name);
   const rules = rulesOf(name?.split('.') ?? []);
-  // Whatever a server of open models is called, its package reads these.
+  // The packages for servers of open models read these options under one name.
   const shared = rules === otherChat ? ['openaiCompatible'] : [];
   return {
     ...rules,
-    ...(textOnly && { files: none, plainFiles: none, resultFiles: none }),
+    ...(textOnly && { files: noFiles, plainFiles: noFiles, resultFiles: noFiles }),
     textOnly,
     provider,
     optionNames: provider === undefined ? [] : [provider, ...(aliases[provider] ?? []), ...shared],
   };
 }
 
-/** An AI SDK name is a provider, then perhaps whose models these are, then the API. */
+/** Parts of an AI SDK name: the provider, optionally the maker of the models, then the API. */
 function rulesOf(name: readonly string[]): Rules {
   const [provider = ''] = name;
   const chat = name.at(-1) === 'chat';
   if (name.includes('anthropic')) return anthropic;
   if (provider === 'openai' || provider === 'azure') return chat ? openaiChat : openai;
-  // Google's Vertex AI names its own API so as well.
-  return chat && provider !== 'google' ? otherChat : anybody;
+  // Google's Vertex AI gives its own API this name too.
+  return chat && provider !== 'google' ? otherChat : generic;
 }
 
-/** `anthropic.messages` and `anthropic` are one provider. */
+/** Returns the provider without its API: `anthropic.messages` and `anthropic` are one provider. */
 export function providerKey(provider: string | undefined): string | undefined {
   return provider?.split('.')[0];
 }
 
-/** Providers whose options have another name than themselves. */
+/** Other names under which a provider reads its options. */
 const aliases: Readonly<Record<string, readonly string[]>> = {
   'amazon-bedrock': ['bedrock'],
   azure: ['openai'],

@@ -3,18 +3,18 @@ import type { Part } from '../entry/entry.ts';
 import { isObject } from '../entry/json.ts';
 import type { Dialect } from './dialect.ts';
 
-/** A file of a message or of a tool's output, in whichever of the AI SDK's forms it was given. */
+/** A file of a message or of a tool's output, in any form that the AI SDK has for it. */
 interface File {
   readonly mediaType: string;
   readonly name: string | undefined;
-  /** What there is of it: bytes or base64, an address, a text, or its ids by the providers that keep it. */
+  /** The content: bytes or base64, a URL, a text, or the file's ids at the providers that store it. */
   readonly bytes?: BlobRef | string;
   readonly url?: string;
   readonly plain?: string;
   readonly kept?: Readonly<Record<string, unknown>>;
 }
 
-/** A user's file as the target takes it; one that it does not take, in words. */
+/** Fits a user's file to the target; one that the target does not accept becomes text. */
 export function fitUserFile(part: Part, dialect: Dialect): Part {
   const file = fileOf(part, part.data ?? part.image);
   if (!takes(file, dialect, dialect.files)) return quoteFile(file);
@@ -23,22 +23,22 @@ export function fitUserFile(part: Part, dialect: Dialect): Part {
   return { ...rest, type: 'file', mediaType: file.mediaType, data: part.data ?? image };
 }
 
-/** A file in a tool's output as the target takes it; one that it does not take, in words. */
+/** Fits a file in a tool's output to the target; one that the target does not accept becomes text. */
 export function fitResultFile(item: Part, dialect: Dialect): Part {
   const file = fileOf(item, item.data ?? item.url ?? item.providerReference ?? item.fileId);
   if (takes(file, dialect, dialect.resultFiles)) return item;
-  // A chat's result is one text: it has no place for bytes that are kept elsewhere.
+  // A chat API's result is one text, without a place for stored bytes.
   return quoteFile(dialect.chat && typeof file.bytes === 'object' ? { ...file, bytes: '' } : file);
 }
 
-/** A file that a model made, in words. */
+/** Renders a file that a model made as text. */
 export function quoteMadeFile(part: Part): Part {
   return quoteFile(fileOf(part, part.data ?? part.image));
 }
 
 function takes({ bytes, url, plain, kept, mediaType }: File, dialect: Dialect, types: RegExp): boolean {
   if (bytes !== undefined) return types.test(mediaType);
-  // What is not on the web only some provider of its own can fetch.
+  // Only some providers can fetch a URL that is not on the web.
   if (url !== undefined) return types.test(mediaType) && (dialect.ownFiles || /^https?:/i.test(url));
   if (plain !== undefined) return dialect.plainFiles.test(mediaType) && plain.trim() !== '';
   return kept !== undefined && !dialect.textOnly && dialect.optionNames.some((name) => name in kept);
@@ -52,7 +52,7 @@ function quoteFile({ mediaType, name = 'no name', bytes, plain }: File): Part {
   return { type: 'text', text: `[A file that is not shown here: ${name}, ${mediaType}]` };
 }
 
-/** Bytes that are kept elsewhere become their text when they are put back. */
+/** Text of a file; stored bytes stay a reference, which is restored as text. */
 function textOf(bytes: BlobRef | string): unknown {
   if (typeof bytes === 'string') return Buffer.from(bytes, 'base64').toString('utf8');
   return { ...bytes, as: 'text', preview: '' };
@@ -60,7 +60,7 @@ function textOf(bytes: BlobRef | string): unknown {
 
 function fileOf(part: Part, data: unknown): File {
   const name = typeof part.filename === 'string' && part.filename !== '' ? part.filename : undefined;
-  // An item of a tool's output has whatever type the tool gave it.
+  // A tool can give its output items any type.
   const fallback =
     typeof part.type === 'string' && part.type.startsWith('image') ? 'image' : 'application/octet-stream';
   const mediaType = typeof part.mediaType === 'string' ? part.mediaType : fallback;
@@ -86,7 +86,7 @@ function contentOf(data: unknown): Partial<File> {
   }
 }
 
-/** What an address stands for; `undefined` for a text that is none, such as base64. */
+/** Returns what a URL stands for; `undefined` for other text, such as base64. */
 function addressOf(text: string): Partial<File> | undefined {
   if (!URL.canParse(text)) return undefined;
   const inline = /^data:([^;,]*)(?:;[^,]*)?,(.*)$/is.exec(text);

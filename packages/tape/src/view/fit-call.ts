@@ -5,19 +5,19 @@ import type { Dialect } from './dialect.ts';
 import { fitResultFile } from './file-part.ts';
 import { optionsFor, withOptions } from './fit-part.ts';
 
-/** What every provider takes as the id of a call. */
+/** Every provider accepts a call id of this length. */
 const idCharsMax = 40;
-/** What every provider takes as the name of a tool. */
+/** Every provider accepts a tool name of this length. */
 const nameCharsMax = 64;
 
-/** Whether a part of an assistant's message calls a tool of ours. */
+/** Returns whether a part of an assistant's message calls a client-side tool. */
 export function isClientCall(part: Part): boolean {
   return part.type === 'tool-call' && part.providerExecuted !== true;
 }
 
 /**
- * The id under which a call is shown: its own, where it is one that the target takes and that no call before it
- * has. Some servers number their calls anew in every answer.
+ * Returns the id under which a call is shown: its own, if the target accepts it and no earlier call has it.
+ * Some servers restart their numbering of calls in every answer.
  */
 export function callId(id: string, free: boolean, { ids, last }: SeenIds): string {
   const legal = free || (id.length <= idCharsMax && /^[a-zA-Z0-9_-]+$/.test(id));
@@ -35,7 +35,9 @@ export function callId(id: string, free: boolean, { ids, last }: SeenIds): strin
   return shown;
 }
 
-/** Ids that are taken, and which number an id that came again was shown with last: all before that are taken, too. */
+/**
+ * Ids in use, and the last number that was appended to each repeated id: all lower numbers are in use too.
+ */
 export interface SeenIds {
   readonly ids: Set<string>;
   readonly last: Map<string, number>;
@@ -46,7 +48,7 @@ function numbered(base: string, n: number, free: boolean): string {
   return `${free ? base : base.slice(0, idCharsMax - end.length)}${end}`;
 }
 
-/** The name under which a tool is shown. */
+/** Returns the name under which a tool is shown. */
 export function toolName(name: string, free: boolean): string {
   return free ? name : sanitise(name).slice(0, nameCharsMax);
 }
@@ -55,7 +57,7 @@ function sanitise(text: string): string {
   return text.replace(/[^a-zA-Z0-9_-]/g, '_');
 }
 
-/** The arguments of a call: providers take nothing but an object. */
+/** Returns the arguments of a call; providers accept only an object. */
 export function callInput(input: unknown): unknown {
   if (isObject(input)) return input;
   const parsed = typeof input === 'string' ? parsedObject(input) : undefined;
@@ -71,7 +73,7 @@ function parsedObject(text: string): unknown {
   }
 }
 
-/** The result of a call, under the id and the name by which the call is shown. */
+/** Fits the result of a call, with the id and name under which the call is shown. */
 export function fitResult(part: Part, call: { id: string; name: string }, dialect: Dialect): Part {
   const { output, ...rest } = withOptions(part, dialect);
   return {
@@ -96,7 +98,7 @@ function fitOutput(output: unknown, dialect: Dialect): unknown {
     case 'error-json':
       return { type, value: value ?? null, ...more };
     case 'execution-denied':
-      // Without its options: they can say that the answer went another way, and then none is sent.
+      // Drops the options: they can mean that the answer was sent another way, and then the SDK sends none.
       return { type, ...(typeof output.reason === 'string' && { reason: output.reason }) };
     case 'content':
       return contentOutput(Array.isArray(value) ? value.filter(isObject) : [], dialect);

@@ -3,23 +3,26 @@ import { isObject, type JsonObject } from '../entry/json.ts';
 import { type Dialect, providerKey } from './dialect.ts';
 import { fitUserFile, quoteMadeFile } from './file-part.ts';
 
-/** What fitting a part of an assistant's message depends on, beside the part. */
+/** What the fit of an assistant's part depends on. */
 export interface PartFit {
   readonly dialect: Dialect;
   /** Whether the target made the part. */
   readonly own: boolean;
-  /** Whether the part is a call that the provider ran, or its result, and both are in view. */
+  /** Whether the part belongs to a provider-executed call of which both call and result are in view. */
   readonly paired: boolean;
 }
 
-/** Whether the target made a part: it made the message, or, where that is not known, the options are for it. */
+/**
+ * Returns whether the target made a part: it made the message or, if its author is unknown, the part has its
+ * options.
+ */
 export function isOwn(part: Part, author: string | undefined, dialect: Dialect): boolean {
   if (dialect.provider === undefined) return false;
   if (author !== undefined) return providerKey(author) === dialect.provider;
   return optionsFor(part.providerOptions, dialect) !== undefined;
 }
 
-/** A part of a user's message; `undefined` for what nobody takes from a user. */
+/** Fits a part of a user's message; `undefined` when no provider accepts it from a user. */
 export function fitUserPart(part: Part, dialect: Dialect): Part | undefined {
   if (part.type === 'text') return isBlank(part) ? undefined : withOptions(part, dialect);
   if (part.type === 'file' || part.type === 'image') return withOptions(fitUserFile(part, dialect), dialect);
@@ -27,8 +30,8 @@ export function fitUserPart(part: Part, dialect: Dialect): Part | undefined {
 }
 
 /**
- * A part of an assistant's message, calls of ours excepted. To who made it, it goes back as it is; for others it is
- * told in words, or dropped where it is nothing to them.
+ * Fits a part of an assistant's message that is no client-side call. It returns unchanged to the provider
+ * that made it; for others it is quoted as text, or dropped if it has no meaning for them.
  */
 export function fitAssistantPart(part: Part, { dialect, own, paired }: PartFit): Part | undefined {
   switch (part.type) {
@@ -55,19 +58,21 @@ export function fitAssistantPart(part: Part, { dialect, own, paired }: PartFit):
   }
 }
 
-/** A part as its maker gave it; options that no maker gives are left out, as they would spoil the whole prompt. */
+/**
+ * Returns a part as its provider made it, without malformed options, which would invalidate the whole prompt.
+ */
 export function asAuthored(part: Part, dialect: Dialect): Part {
   const { providerOptions: options } = part;
   const sound = options === undefined || (isObject(options) && Object.values(options).every(isObject));
   return sound ? part : withOptions(part, dialect);
 }
 
-/** Whether a text says nothing: providers refuse it. */
+/** Returns whether a text is blank: providers reject blank text. */
 function isBlank({ text }: Part): boolean {
   return typeof text === 'string' && text.trim() === '';
 }
 
-/** A blank text may carry something for who made it: the id of an item, a signature. */
+/** A blank text can carry an item id or a signature for the provider that made it. */
 function keepsBlank(part: Part, dialect: Dialect): boolean {
   return dialect.blankTexts && optionsFor(part.providerOptions, dialect) !== undefined;
 }
@@ -76,7 +81,7 @@ function isOwnKind(part: Part, { chat, provider, checksNames }: Dialect): boolea
   return !chat && typeof part.kind === 'string' && (!checksNames || part.kind.startsWith(`${provider}.`));
 }
 
-/** What a provider did that only it can read, in words; nothing that is opaque or signed goes along. */
+/** Quotes a provider-executed call or result as text, without opaque and signed fields. */
 function quoteText(what: string, value: unknown): Part {
   return { type: 'text', text: `[${what}: ${JSON.stringify(value ?? null, withoutOpaque)}]` };
 }
@@ -85,7 +90,7 @@ function withoutOpaque(name: string, value: unknown): unknown {
   return /^encrypted|signature$|^providerOptions$/i.test(name) ? undefined : value;
 }
 
-/** A part with the options that are meant for the target, and no others. */
+/** Returns a part with only the options that the target reads. */
 export function withOptions(part: Part, dialect: Dialect): Part {
   if (part.providerOptions === undefined) return part;
   const { providerOptions, ...rest } = part;
@@ -93,7 +98,7 @@ export function withOptions(part: Part, dialect: Dialect): Part {
   return options === undefined ? (rest as Part) : ({ ...rest, providerOptions: options } as Part);
 }
 
-/** Of provider options, those that are meant for the target. */
+/** Returns the provider options that the target reads. */
 export function optionsFor(options: unknown, { optionNames }: Dialect): JsonObject | undefined {
   if (!isObject(options)) return undefined;
   const own = Object.entries(options).filter(

@@ -5,24 +5,24 @@ import { asAuthored, fitAssistantPart, fitUserPart, isOwn, optionsFor, withOptio
 import { ProviderRunFinder } from './provider-runs.ts';
 import type { Rendered, StoredMessage } from './render.ts';
 
-/** Stands where a call has no result in view: a provider refuses a call that nothing answers. */
+/** The result of a call that has none in view: providers reject an unanswered call. */
 export const noResult = 'No result of this call was recorded.';
 
-/** Stands where the user goes on after a result that was not answered, for those who refuse that. */
+/** The assistant message between a result and a user message, for targets that require one. */
 export const noAnswer = 'No answer was recorded here.';
 
-/** Stands before a message of the assistant that begins a view: a conversation begins with the user. */
+/** The user message before an assistant message that begins a view: a conversation begins with the user. */
 export const noStart = 'The conversation before this point is not shown.';
 
-/** What the user says where the assistant is to go on by itself: after its own message, which is no question. */
+/** The user message between two assistant messages. */
 export const goOn = 'Go on.';
 
 interface Call {
-  /** Its id on the tape, and as shown. */
+  /** The id on the tape; `id` is the one shown. */
   readonly onTape: string;
   readonly id: string;
   readonly name: string;
-  /** Whether no result of it is to come. */
+  /** Whether its result is not in view. */
   readonly isLost: boolean;
   result?: Part;
 }
@@ -31,15 +31,18 @@ interface Turn {
   readonly message: StoredMessage;
   /** Client-side calls of the message, in order. */
   readonly calls: readonly Call[];
-  /** Whether it goes on with a call that the provider ran in the message before, so that nothing may part them. */
+  /**
+   * Whether it continues a provider-executed call of the message before, so that no message may separate the
+   * two.
+   */
   readonly continues: boolean;
 }
 
 /**
- * Makes messages valid for their target (law 7): the user begins, user and assistant take turns; each client-side
- * call has exactly one result, right after its message; what only its own provider can read returns there byte for
- * byte and is dropped or quoted for others; nothing is empty. Pure, and of a longer tape the same with more at the
- * end, save for what the end leaves open.
+ * Makes messages valid for their target: the user begins, and user and assistant alternate; each client-side
+ * call has exactly one result, right after its message; parts that only one provider can read return to it
+ * byte for byte, and are dropped or quoted for others; no message is empty. Pure. Appending to the tape only
+ * appends to the messages, except where the tape ended in an open call or message.
  */
 export function fitTo(rendered: readonly Rendered[], target: Target = {}): StoredMessage[] {
   const plan = new FitPlan(target);
@@ -49,11 +52,11 @@ export function fitTo(rendered: readonly Rendered[], target: Target = {}): Store
   return [...rendered.flatMap((item) => fitter.take(item)), ...fitter.end()];
 }
 
-/** What has to be known of all that is shown before the first message of it can be made. It is given everything once. */
+/** First pass over all rendered entries: collects what the first message already depends on. */
 export class FitPlan {
   readonly dialect: Dialect;
   readonly runs: ProviderRunFinder;
-  /** The numbers of calls that have no result. */
+  /** The indexes of calls without a result. */
   readonly lost: Set<number> = new Set();
   readonly #open = new Map<string, number[]>();
   #messages = 0;
@@ -76,7 +79,7 @@ export class FitPlan {
     this.#messages += 1;
     if (item.message.role !== 'assistant') return;
     const ids = item.message.content.filter(isClientCall).map((part) => String(part.toolCallId));
-    // Of two of one message, the first gets the first result.
+    // Of two calls in one message with the same id, the first gets the first result.
     for (const [i, id] of [...ids.entries()].reverse()) pushTo(this.#open, id, this.#calls + i);
     this.#calls += ids.length;
   }
@@ -89,17 +92,17 @@ export class FitPlan {
 }
 
 /**
- * Makes the messages of a plan, in one more pass over the same: each comes as soon as the results of its calls are there, so that
- * no more is held than lies between a call and its result.
+ * Second pass over the same rendered entries: makes the messages. Each message is emitted once the results of
+ * its calls have been taken, so memory is bounded by the distance between a call and its result.
  */
 export class Fitter {
   readonly #plan: FitPlan;
-  /** Ids of calls that are taken. */
+  /** Ids of calls that are in use. */
   readonly #seen: SeenIds;
   readonly #turns: Turn[] = [];
-  /** Calls without a result, by their ids on the tape: of each message the first is last. */
+  /** Calls without a result, by their ids on the tape; the first call of each message is last in its list. */
   readonly #open = new Map<string, Call[]>();
-  /** Made, the last of which may yet be joined with what follows it. */
+  /** Finished messages. The last one may still be joined with the next. */
   readonly #made: StoredMessage[] = [];
   #messages = 0;
   #calls = 0;
@@ -109,7 +112,7 @@ export class Fitter {
     this.#seen = { ids: new Set(plan.runs.ids), last: new Map() };
   }
 
-  /** What stands before all that the plan was given: the text of a state. */
+  /** Adds the message before all others: the rendered state. */
   begin(state: StoredMessage): void {
     this.#made.push(state);
   }
@@ -128,7 +131,7 @@ export class Fitter {
     return this.#made;
   }
 
-  /** Gives a result to the newest call of its id that has none; a result without a call in view is dropped. */
+  /** Assigns a result to the newest open call with its id. A result without a call in view is dropped. */
   #answer(part: Part): void {
     const id = String(part.toolCallId);
     const open = this.#open.get(id);
@@ -161,7 +164,7 @@ export class Fitter {
     const content = withoutLooseReasoning(
       message.content.flatMap((part, index) => fitted(part, index) ?? []),
     );
-    // Of two of one message, the first gets the first result.
+    // Of two calls in one message with the same id, the first gets the first result.
     for (const call of calls.toReversed()) pushTo(this.#open, call.onTape, call);
     const options = optionsFor(message.providerOptions, dialect);
     return {
@@ -178,7 +181,7 @@ function pushTo<T>(lists: Map<string, T[]>, key: string, item: T): void {
   else list.push(item);
 }
 
-/** Adds what a turn says to the messages before it, with what must stand between them. */
+/** Appends a turn to the messages, with a filler message where the target requires one between them. */
 function add(messages: StoredMessage[], turn: Turn, { alternates }: Dialect): void {
   const { message, calls, continues } = turn;
   if (message.content.length === 0) return;
@@ -188,14 +191,14 @@ function add(messages: StoredMessage[], turn: Turn, { alternates }: Dialect): vo
       messages[messages.length - 1] = join(last, message);
       return;
     }
-    if (alternates && last?.role === 'tool') messages.push(said('assistant', noAnswer));
-  } else if (last === undefined) messages.push(said('user', noStart));
-  else if (last.role === 'assistant' && !continues) messages.push(said('user', goOn));
+    if (alternates && last?.role === 'tool') messages.push(textMessage('assistant', noAnswer));
+  } else if (last === undefined) messages.push(textMessage('user', noStart));
+  else if (last.role === 'assistant' && !continues) messages.push(textMessage('user', goOn));
   messages.push(message);
   if (calls.length > 0) messages.push({ role: 'tool', content: calls.map(resultOf) });
 }
 
-/** Reasoning that nothing follows led to nothing: providers refuse a message that ends with it. */
+/** Drops trailing reasoning: providers reject a message that ends with it. */
 function withoutLooseReasoning(content: readonly Part[]): readonly Part[] {
   const last = content.findLastIndex(({ type }) => type !== 'reasoning' && type !== 'reasoning-file');
   return last === content.length - 1 ? content : content.slice(0, last + 1);
@@ -212,7 +215,7 @@ function resultOf({ id, name, result }: Call): Part {
   );
 }
 
-function said(role: 'user' | 'assistant', text: string): StoredMessage {
+function textMessage(role: 'user' | 'assistant', text: string): StoredMessage {
   return { role, content: [{ type: 'text', text }] };
 }
 

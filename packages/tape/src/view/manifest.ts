@@ -6,23 +6,23 @@ import { parsePolicy, policyText, rulesOf, type ViewPolicy } from './policy.ts';
 import { beforeStart, beforeWindow, isStructural, type Selection, viewVersion } from './select.ts';
 
 /**
- * What a view was made of, so that it can be made again: the entries, as ranges with both ends included, that were in and out of
- * it. Within a range, entries of kinds that views skip are skipped.
+ * What a view was made of, so that it can be made again: the ranges of entries that were in and out of it,
+ * both ends included. Within a range, kinds that views skip are skipped.
  */
 export interface Manifest {
-  /** As `policyText` has it. */
+  /** The policy in the form of `policyText`. */
   readonly policy: string;
-  /** Of the rules by which it was made (`viewVersion`). */
+  /** The version of the view rules (`viewVersion`). */
   readonly version: number;
-  /** The provider that it was made for. */
+  /** The target provider. */
   readonly target?: string;
   /** The last position that was visible. */
   readonly head: Seq;
   readonly in: readonly (readonly [from: Seq, to: Seq])[];
   readonly out: readonly (readonly [from: Seq, to: Seq, why: string])[];
-  /** How many outputs of calls were left out. */
+  /** How many tool outputs were pruned. */
   readonly pruned?: number;
-  /** How much of a model's window it took, as it was known then. */
+  /** How many tokens of a model's window it took, as known when it was made. */
   readonly tokens: number;
   /** SHA-256 of the messages' compact JSON, lower-case hex. */
   readonly digest: string;
@@ -33,7 +33,10 @@ interface Made extends Pick<Manifest, 'tokens' | 'digest'> {
   readonly provider: string | undefined;
 }
 
-/** Tells what a view was made of. `all`: the entries that it was given, all of a session's or those that it needs. */
+/**
+ * Makes the manifest of a view. `all`: the entries that `view` received, all of a session's or those that the
+ * view needs.
+ */
 export function manifestOf(
   all: readonly Entry[],
   selection: Selection,
@@ -63,7 +66,7 @@ export function manifestOf(
   };
 }
 
-/** What a view that a manifest tells of is made with again: options of `viewEntries` and `view`. */
+/** The options of `viewEntries` and `view` that make the view of a manifest again. */
 export interface Remake {
   readonly policy: ViewPolicy;
   readonly target: Target;
@@ -71,7 +74,10 @@ export interface Remake {
   readonly at: Seq;
 }
 
-/** How to make a view again that was told of, as in `meta.view` of an answer; nothing of what is no manifest: a tape is data. */
+/**
+ * Returns how to make a view again from its manifest, as in `meta.view` of an answer; undefined if it is no
+ * manifest.
+ */
 export function remakeOf(manifest: Json | undefined): Remake | undefined {
   if (!isObject(manifest)) return undefined;
   const { policy, head, target } = manifest;
@@ -88,7 +94,7 @@ export function remakeOf(manifest: Json | undefined): Remake | undefined {
   }
 }
 
-/** The position before the first that a session has. */
+/** Returns the position before the first one of the session. */
 function floorOf(all: readonly Entry[]): Seq {
   const start = all.find((entry) => isStructural(entry) && entry.name === 'fork/start');
   if (start === undefined || !isObject(start.payload)) return 0;
@@ -115,7 +121,10 @@ interface Gaps {
   readonly isWindowed: boolean;
 }
 
-/** What is not shown, with the reason; entries that were not even read lie before the beginning, before a window, or are rewound. */
+/**
+ * Returns the ranges that are not shown, with reasons. Unread entries are before the start or a window, or
+ * rewound.
+ */
 function outOf({
   floor,
   head,

@@ -2,18 +2,18 @@ import type { Seq } from '../entry/entry.ts';
 import { quote } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
 
-/** Where a view begins. */
+/** The rule for the start of a view. */
 export type ViewBase =
-  /** With the state of the newest boundary, and what it kept. */
+  /** Start with the state of the newest boundary and its kept tail. */
   | 'last-boundary'
-  /** With the first entry; boundaries and prunes are ignored. */
+  /** Start with the first entry; ignore boundaries and prunes. */
   | 'full'
-  /** With the state of an anchor, by its position or its name (the last of that name). */
+  /** Start with the state of an anchor, given by position or name (the last anchor of that name). */
   | { readonly fromAnchor: Seq | string };
 
 /**
- * The last so many messages and what lies between them; or the newest messages that take at most so many tokens, the last
- * one always. The state that a view begins with, and what the session is for, are shown in any case.
+ * The last N messages and the entries between them, or the newest messages that fit N tokens, at least one.
+ * The state that begins the view and the session's intention are always shown.
  */
 export interface ViewWindow {
   readonly window: number | { readonly tokens: number };
@@ -22,20 +22,20 @@ export interface ViewWindow {
 export type ViewRule = ViewBase | ViewWindow;
 
 /**
- * Which part of what is visible a view shows: where it begins, and what of that is left, one rule after the other. Without a base
- * it begins at the last boundary.
+ * Selects the part of the visible entries that a view shows: first the base, then each window in order. The
+ * default base is the last boundary.
  */
 export type ViewPolicy = ViewRule | readonly ViewRule[];
 
-/** A policy in its parts. */
+/** A policy split into its rules. */
 export interface ViewRules {
   readonly base: ViewBase;
   readonly windows: readonly ViewWindow[];
 }
 
 /**
- * A policy in its parts.
- * @throws TAPE_BAD_POLICY when it contradicts itself, or a rule means nothing
+ * Splits a policy into its rules.
+ * @throws TAPE_BAD_POLICY when rules contradict each other or one is invalid
  */
 export function rulesOf(policy: ViewPolicy): ViewRules {
   const rules: readonly ViewRule[] = isList(policy) ? policy : [policy];
@@ -50,14 +50,14 @@ export function rulesOf(policy: ViewPolicy): ViewRules {
   return { base, windows: others.flatMap((rule) => (isBase(rule) ? [] : [rule])) };
 }
 
-/** A policy as a text: `last-boundary`, `from-anchor:plan,window:20`, `full,window:8000-tokens`. */
+/** Formats a policy as text: `last-boundary`, `from-anchor:plan,window:20`, `full,window:8000-tokens`. */
 export function policyText(policy: ViewPolicy): string {
   const { base, windows } = rulesOf(policy);
   return [base, ...windows].map(textOf).join(',');
 }
 
 /**
- * The policy that a text means, with `window:20` for `last-boundary,window:20`.
+ * Parses the text form of a policy; `window:20` means `last-boundary,window:20`.
  * @throws TAPE_BAD_POLICY
  */
 export function parsePolicy(text: string): ViewPolicy {
@@ -79,7 +79,7 @@ function parseRule(rule: string, policy: string): ViewRule {
     return { window: tokens === undefined ? Number(digits) : { tokens: Number(digits) } };
   throw new TapeError(
     'TAPE_BAD_POLICY',
-    `cannot view by ${quote(policy)}: ${quote(rule)} is none of last-boundary, full, from-anchor:ANCHOR, window:N and window:N-tokens`,
+    `cannot view by ${quote(policy)}: unknown rule ${quote(rule)}; the rules are last-boundary, full, from-anchor:ANCHOR, window:N and window:N-tokens`,
   );
 }
 
@@ -92,19 +92,17 @@ function textOf(rule: ViewRule): string {
     : `from-anchor:${rule.fromAnchor}`;
 }
 
-/** What is wrong with a rule; whatever plain JavaScript may give for one. */
+/** Returns what is wrong with a rule, of any type that plain JavaScript can pass. */
 function faultOf(rule: ViewRule): string | undefined {
   if (typeof rule !== 'object' || rule === null)
-    return rule === 'full' || rule === 'last-boundary'
-      ? undefined
-      : `there is no rule ${quote(String(rule))}`;
-  // Of two in one object the second would be passed over, and more be shown than was meant.
-  if (Object.keys(rule).length > 1) return 'a rule must name one thing: several are a list of rules';
+    return rule === 'full' || rule === 'last-boundary' ? undefined : `unknown rule ${quote(String(rule))}`;
+  // With two properties in one object, one would be ignored, and the view would show too much.
+  if (Object.keys(rule).length > 1) return 'a rule must have one property; use a list for several rules';
   if ('window' in rule) {
     const size = typeof rule.window === 'number' ? rule.window : rule.window?.tokens;
     return Number.isSafeInteger(size) && size > 0
       ? undefined
-      : 'a window must be a whole number of messages from 1, or of tokens';
+      : 'a window must be a positive whole number of messages or tokens';
   }
   if (!('fromAnchor' in rule)) return 'a rule must name a window or an anchor';
   const { fromAnchor } = rule;

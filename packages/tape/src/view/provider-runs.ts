@@ -9,24 +9,24 @@ interface Open {
 }
 
 /**
- * Finds the tools that the target itself ran, as far as they can go back to it: pairs each call with its result, message by message;
- * these are told apart by their number. A result may come
- * in a later message, when the provider paused or waited for a tool of ours, but not after the user has spoken; a call without its
- * result counts only where the provider has yet to go on.
+ * Pairs the calls that the target itself executed with their results, as far as they can return to it.
+ * Messages are identified by number. A result may be in a later message, when the provider paused or waited
+ * for a client-side tool, but not after a user message. A call without a result counts only where the
+ * provider is still to resume it.
  */
 export class ProviderRunFinder {
-  /** Calls and results that are complete, or that the provider has yet to go on with: indices of parts by message. */
+  /** Indexes of parts by message number: complete pairs, and calls that the provider is still to resume. */
   readonly paired: Map<number, Set<number>> = new Map();
-  /** Messages that hold the result of a call of a message before, or stand between the two: known at the end. */
+  /** Messages that continue a call of an earlier message, or lie between the two. Complete after `end`. */
   readonly continuing: Set<number> = new Set();
-  /** The ids of those calls. */
+  /** The ids of the paired calls. */
   readonly ids: Set<string> = new Set();
   readonly #dialect: Dialect;
   readonly #open = new Map<string, Open>();
-  /** From the message of a call to where it goes on, by the first: never over a message of the user. */
+  /** From the message of a call to the last message that continues it; never across a user message. */
   readonly #spans = new Map<number, number>();
   #last = -1;
-  /** Whether the last message waits for a tool of ours. */
+  /** Whether the last message waits for a client-side tool. */
   #asksTool = false;
 
   constructor(dialect: Dialect) {

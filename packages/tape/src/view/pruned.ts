@@ -1,10 +1,10 @@
 import { type Draft, type Entry, note, type Seq } from '../entry/entry.ts';
 import { isObject } from '../entry/json.ts';
 
-/** The event that leaves outputs of calls out of the views after it. */
+/** Name of the event that prunes tool outputs from all later views. */
 const prunedName = 'context/pruned';
 
-/** An output of a call that views leave out, and how large it was. */
+/** A pruned tool output, with its former size. */
 export interface PrunedOutput {
   /** Position of the result. */
   readonly seq: Seq;
@@ -12,7 +12,10 @@ export interface PrunedOutput {
   readonly tokens: number;
 }
 
-/** Leaves outputs out of the views after it. What they said stays where it is; a rewind to before it shows them again. */
+/**
+ * Prunes outputs from all later views. The entries stay; a rewind to before this event shows the outputs
+ * again.
+ */
 export const prune = (
   outputs: readonly PrunedOutput[],
   { trigger }: { readonly trigger: 'manual' | 'threshold' },
@@ -23,12 +26,15 @@ export const prune = (
     tokens: outputs.reduce((sum, { tokens }) => sum + tokens, 0),
   });
 
-/** Whether an entry leaves outputs out. */
+/** Returns whether an entry prunes outputs. */
 export function isPrune({ kind, name }: Entry): boolean {
   return kind === 'event' && name === prunedName;
 }
 
-/** The outputs that entries leave out, with their sizes. What is no output of a result before it is none: a tape is data. */
+/**
+ * Returns the outputs that entries prune, with sizes. Ignores any that is no earlier result: payloads are not
+ * trusted.
+ */
 export function prunedOutputs(entries: readonly Entry[]): ReadonlyMap<Seq, number> {
   const pruned = new Map<Seq, number>();
   for (const entry of entries) {

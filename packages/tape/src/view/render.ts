@@ -3,19 +3,21 @@ import type { Entry, Part } from '../entry/entry.ts';
 import { isObject, type Json, type JsonObject } from '../entry/json.ts';
 import { previewText } from '../entry/spill.ts';
 
-/** A message as a view gives it: an AI SDK `ModelMessage` whose bytes are still references (`BlobRef`). */
+/** A message of a view: an AI SDK `ModelMessage` in which bytes are still references (`BlobRef`). */
 export interface StoredMessage {
   readonly role: 'user' | 'assistant' | 'tool';
   readonly content: readonly Part[];
   readonly providerOptions?: JsonObject;
 }
 
-/** What one entry contributes: a message with the provider that made it, a result, or nothing. */
+/** What one entry contributes to a view: a message or a result, with the provider that made it. */
 export type Rendered =
   | { readonly type: 'message'; readonly message: StoredMessage; readonly provider: string | undefined }
   | { readonly type: 'result'; readonly part: Part; readonly provider: string | undefined };
 
-/** What an entry shows to a model; `undefined` for what views skip. `pruned`: how large its output was, which is left out. */
+/**
+ * Renders an entry; `undefined` for those that views skip. `pruned`: former size of its output, if pruned.
+ */
 export function renderEntry(entry: Entry, pruned?: number): Rendered | undefined {
   if (entry.meta.context === false || !isObject(entry.payload)) return undefined;
   const { kind, payload, meta } = entry;
@@ -39,7 +41,7 @@ export function renderEntry(entry: Entry, pruned?: number): Rendered | undefined
   return undefined;
 }
 
-/** A part of an answer that broke off is nobody's own: its provider never finished, signed or kept it. */
+/** A part of a broken-off answer belongs to no provider: none finished, signed or stored it. */
 function unsigned({ providerOptions: _, ...part }: Part): Part {
   return part as Part;
 }
@@ -51,7 +53,7 @@ function shownResult(part: Part, pruned: number | undefined): Part {
   return { ...part, output: { type: failed ? 'error-text' : 'text', value } };
 }
 
-/** A large output is shown by its beginning: whoever needs the rest reads it by its hash. */
+/** Replaces a large output by its preview; a reader gets the rest by its hash. */
 function previewed(part: Part): Part {
   if (!isObject(part.output)) return part;
   const { type, value } = part.output;
@@ -67,8 +69,9 @@ function previewed(part: Part): Part {
 }
 
 /**
- * The state that begins a view: its summary in the wrapper of J12, other keys as one compact JSON line after it; those of a
- * compaction tell how its summary was made, and are not shown. Nothing when there is nothing to show.
+ * Renders the state that begins a view: its summary between `<summary>` tags, then its other keys as one
+ * compact JSON line. The other keys of a compaction describe how its summary was made and are not shown.
+ * Returns undefined for an empty state.
  */
 export function renderState(start: Entry | undefined): StoredMessage | undefined {
   if (start === undefined || !isObject(start.payload) || !isObject(start.payload.state)) return undefined;
@@ -85,7 +88,7 @@ export function renderState(start: Entry | undefined): StoredMessage | undefined
   return lines.length === 0 ? undefined : userText(lines.join('\n'));
 }
 
-/** The preamble that tells a child what it is for (B11, K40). */
+/** Renders the preamble with the child's intention. */
 function renderIntention(state: { readonly [key: string]: Json }): string {
   const lines: string[] = [];
   if (typeof state.context_summary === 'string') lines.push(`Context: ${state.context_summary}`);

@@ -5,25 +5,27 @@ import { rulesOf, type ViewBase, type ViewPolicy } from './policy.ts';
 import { prunedOutputs } from './pruned.ts';
 import { windowStart } from './window.ts';
 
-/** Version of the selecting and rendering rules: it changes when the same entries would give other messages. */
+/**
+ * Version of the selection and rendering rules. It changes when the same entries would give other messages.
+ */
 export const viewVersion = 3;
 
-/** What a view shows, in order, and why each entry is in or out. */
+/** The entries that a view shows, in order, and the reason why each entry is in or out. */
 export interface Selection {
-  /** The entry whose state stands for all that came before: a boundary, an anchor, or the fork's start. */
+  /** The entry whose state replaces all entries before it: a boundary, an anchor, or the fork's start. */
   readonly start: Entry | undefined;
   readonly entries: readonly Entry[];
-  /** The position from which on entries are shown, before windows narrow them. */
+  /** The first position shown, before windows narrow the view. */
   readonly keep: Seq;
-  /** Positions of results whose outputs are left out, with the tokens that they were; none of a full view. */
+  /** Positions of results whose outputs are pruned, with their former tokens; empty for a full view. */
   readonly pruned: ReadonlyMap<Seq, number>;
   readonly reasons: ReadonlyMap<Seq, { readonly in: boolean; readonly why: string }>;
 }
 
 /**
- * Applies rewinds, then boundaries, windows and prunes, to the entries of a session. Pure; given all entries or
- * only those that `viewEntries` reads, it selects the same.
- * @throws TAPE_BAD_POLICY; TAPE_NO_ANCHOR when the policy names an anchor that is not to be seen
+ * Applies rewinds, then boundaries, windows and prunes, to the entries of a session. Pure. All entries and
+ * only those that `viewEntries` reads give the same selection.
+ * @throws TAPE_BAD_POLICY; TAPE_NO_ANCHOR when the policy names an anchor that is not visible
  */
 export function select(all: readonly Entry[], policy: ViewPolicy): Selection {
   const { base, windows } = rulesOf(policy);
@@ -64,7 +66,7 @@ export function select(all: readonly Entry[], policy: ViewPolicy): Selection {
   for (const entry of structural)
     reasons.set(entry.seq, {
       in: true,
-      why: entry === intention ? 'what this session is for' : 'its beginning',
+      why: entry === intention ? "the session's intention" : "the fork's start",
     });
   return {
     start: start ?? structural.find((e) => e.name === 'fork/start'),
@@ -83,22 +85,25 @@ export function select(all: readonly Entry[], policy: ViewPolicy): Selection {
   };
 }
 
-/** Why what lies before the beginning of a view is out of it. */
+/** The reason for entries before the start of a view. */
 export function beforeStart({ start, keep }: Pick<Selection, 'start' | 'keep'>): string {
   return `before ${start?.name ?? ''}@${start?.seq ?? keep}`;
 }
 
-/** Why what came before a window is out of it. */
+/** The reason for entries before a window. */
 export const beforeWindow = 'older than the window';
 
-/** A fork's own `fork/start` and `intention`: no rewind, boundary or policy hides them. */
+/**
+ * Returns whether an entry is a fork's own `fork/start` or `intention`: no rewind, boundary or policy hides
+ * these.
+ */
 export function isStructural(entry: Entry): boolean {
   return (
     !entry.inherited && entry.mark === 'anchor' && (entry.name === 'fork/start' || entry.name === 'intention')
   );
 }
 
-/** What is left when every rewind has been applied: `E(h) = E(to) ++ (r, h]`. */
+/** Applies every rewind: `E(h) = E(to) ++ (r, h]`. */
 function visibleEntries(
   entries: readonly Entry[],
   reasons: Map<Seq, { in: boolean; why: string }>,
@@ -134,7 +139,9 @@ function startOf(seen: readonly Entry[], base: ViewBase): Entry | undefined {
   return anchors.filter((e) => e.name === name).at(-1 - Number(back));
 }
 
-/** Where a view begins that was asked for from a position with no anchor at it, or from a fork's own first marks. */
+/**
+ * Where a view starts whose `fromAnchor` is a position without an anchor, or one of a fork's own first marks.
+ */
 function positionOf(base: ViewBase, structural: readonly Entry[], session: string | undefined): Seq {
   if (typeof base === 'string') return 0;
   const { fromAnchor } = base;
@@ -143,7 +150,7 @@ function positionOf(base: ViewBase, structural: readonly Entry[], session: strin
   if (seq !== undefined) return seq;
   throw new TapeError(
     'TAPE_NO_ANCHOR',
-    `cannot view from anchor ${quote(fromAnchor)}: it is not to be seen`,
+    `cannot view from anchor ${quote(fromAnchor)}: no visible anchor has this name`,
     {
       data: { name: fromAnchor, ...(session !== undefined && { session }) },
     },
@@ -157,7 +164,7 @@ interface Parts {
   readonly keep: Seq;
 }
 
-/** A session's own intention follows what it inherited, and comes again after each own boundary. */
+/** Puts a session's own intention after what it inherited, and again after each own boundary. */
 function placeIntention({ kept, rest, start, keep }: Parts, intention: Entry | undefined): readonly Entry[] {
   if (intention === undefined) return [...kept, ...rest];
   if (start !== undefined && start.seq > intention.seq && keep > intention.seq)

@@ -9,9 +9,9 @@ import { isStructural } from './select.ts';
 import { windowStart } from './window.ts';
 
 /**
- * The entries that `view` needs for a policy, in order and no others, so that reading the current view, or a window of any, costs
- * the same however long the history is.
- * @param tape as it stood at the head that is asked for
+ * Reads, in order, only the entries that `view` needs for a policy: the cost of the current view, or of a
+ * window, does not grow with the history.
+ * @param tape the session as of the head to read
  * @throws TAPE_BAD_POLICY, TAPE_NO_ANCHOR
  */
 export function* viewEntries(db: Db, tape: TapeRow, policy: ViewPolicy): Generator<Entry> {
@@ -23,7 +23,7 @@ export function* viewEntries(db: Db, tape: TapeRow, policy: ViewPolicy): Generat
   yield* extra;
 }
 
-/** What is to be read: spans, newest first, and single entries that lie in none of them. */
+/** The positions to read: spans, newest first, and single entries outside all spans. */
 interface Needed {
   readonly spans: readonly Interval[];
   readonly extra: Entry[];
@@ -63,7 +63,7 @@ function begun(db: Db, tape: TapeRow, base: ViewBase): Begun {
   return base === 'last-boundary' ? sinceBoundary(db, tape) : since(db, tape, base.fromAnchor);
 }
 
-/** What follows the last boundary, and what it kept. */
+/** The entries after the last boundary, and its kept tail. */
 function sinceBoundary(db: Db, tape: TapeRow): Begun {
   const spans: Interval[] = [];
   for (const interval of visible(db, tape, tape.head_seq)) {
@@ -81,7 +81,7 @@ function sinceBoundary(db: Db, tape: TapeRow): Begun {
   return { spans };
 }
 
-/** What is visible of an interval and before it, from a position on. */
+/** The visible part of an interval and what precedes it, from a position on. */
 function clipped(db: Db, tape: TapeRow, { hi }: Interval, keep: Seq): readonly Interval[] {
   const spans: Interval[] = [];
   for (const interval of visible(db, tape, hi)) {
@@ -97,7 +97,7 @@ function since(db: Db, tape: TapeRow, anchor: Seq | string): Begun {
   return { spans: clipped(db, tape, { lo: 0, hi: tape.head_seq }, seq), start: seq };
 }
 
-/** The part of spans that windows leave. */
+/** Narrows spans to windows. */
 function windowed(
   db: Db,
   tape: TapeRow,
@@ -113,10 +113,10 @@ function windowed(
   return left;
 }
 
-/** How many entries are read at a time, backwards. */
+/** Page size of backward reads. */
 const pageRows = 64;
 
-/** The entries of spans, the newest of which comes first, but for a fork's own `fork/start` and `intention`. */
+/** Reads spans backwards, newest entry first, without a fork's own `fork/start` and `intention`. */
 export function* newestFirst(db: Db, tape: TapeRow, spans: Iterable<Interval>): Generator<Entry> {
   for (const { lo, hi } of spans)
     for (let to = hi; to > lo; to -= pageRows) {
@@ -125,7 +125,7 @@ export function* newestFirst(db: Db, tape: TapeRow, spans: Iterable<Interval>): 
     }
 }
 
-/** A fork's own `fork/start` and `intention`. */
+/** Reads a fork's own `fork/start` and `intention`. */
 function structuralEntries(db: Db, tape: TapeRow): Entry[] {
   if (tape.parent_id === null) return [];
   const to = Math.min(tape.base_seq + 2, tape.head_seq);

@@ -8,23 +8,23 @@ import { isStructural } from './select.ts';
 import { TokenCounter } from './tokens.ts';
 import { type ViewOptions, view } from './view.ts';
 
-/** What there is to say of a view when all of its messages have been given. */
+/** The totals of a view, known once all of its messages have been emitted. */
 export interface ViewEnd {
   /** SHA-256 of the messages' compact JSON, lower-case hex. */
   readonly digest: string;
-  /** An estimate of the messages, where the whole is streamed; else what a view tells. */
+  /** An estimate for a view that is streamed entry by entry, else as in `View.tokens`. */
   readonly tokens: number;
-  /** The first and last position that the view covers; 0 when there is none. */
+  /** First and last position that the view covers; 0 for an empty view. */
   readonly from: Seq;
   readonly to: Seq;
 }
 
 /**
- * The messages of a view one by one, the same as `view` gives; it returns what there is to say of all of them. The full view of a
- * long history is never in memory: it is read twice, and what is held is what lies between a call and its result, and the ids of
- * calls. Other views are as large as a model's window, and made whole.
- * @param read what `viewEntries` reads for the same policy, anew each time
- * @throws what `view` throws
+ * Emits the messages of a view one by one, the same as `view` gives, and returns their totals. The full view
+ * of a long history is never in memory: it is read twice, and only the entries between a call and its result
+ * and the ids of calls are kept. Other views fit a model's window and are made at once.
+ * @param read reads what `viewEntries` returns for the same policy; called up to twice
+ * @throws the errors of `view`
  */
 export async function* streamView(
   read: () => Iterable<Entry> | AsyncIterable<Entry>,
@@ -40,7 +40,7 @@ export async function* streamView(
   const hash = createHash('sha256').update('[');
   const counter = new TokenCounter(countTokens);
   let isFirst = true;
-  const told = (message: StoredMessage): StoredMessage => {
+  const counted = (message: StoredMessage): StoredMessage => {
     hash.update(`${isFirst ? '' : ','}${JSON.stringify(message)}`);
     isFirst = false;
     counter.take(message);
@@ -51,9 +51,9 @@ export async function* streamView(
   if (state !== undefined) fitter.begin(state);
   for await (const entry of read()) {
     const rendered = renderEntry(entry);
-    if (rendered !== undefined) for (const message of fitter.take(rendered)) yield told(message);
+    if (rendered !== undefined) for (const message of fitter.take(rendered)) yield counted(message);
   }
-  for (const message of fitter.end()) yield told(message);
+  for (const message of fitter.end()) yield counted(message);
   return { digest: hash.update(']').digest('hex'), tokens: counter.tokens, from, to };
 }
 
@@ -64,7 +64,10 @@ interface Whole {
   readonly to: Seq;
 }
 
-/** What has to be known of a full view before its first message; nothing when a rewind is among the entries: then what follows hides what came before. */
+/**
+ * First pass over a full view; undefined when the entries contain a rewind, since later entries then hide
+ * earlier ones.
+ */
 async function lookThrough(
   entries: Iterable<Entry> | AsyncIterable<Entry>,
   target: Target,

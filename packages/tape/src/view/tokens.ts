@@ -9,8 +9,9 @@ import { renderEntry, type StoredMessage } from './render.ts';
 export type CountTokens = (text: string) => number;
 
 /**
- * How many tokens a text takes: by the count that is given, else characters divided by four. The latter also of a text that the count
- * throws at, as some do at names of special tokens, or for which it gives nothing that counts: whatever a text says, it can be shown.
+ * Counts the tokens of a text: with `count` if given, else characters divided by four. The latter also when
+ * `count` throws, as some tokenizers do at names of special tokens, or returns no valid number, so that any
+ * text can be shown.
  */
 export function textTokens(text: string, count?: CountTokens): number {
   return counted(text, count) ?? Math.ceil(text.length / charsPerToken);
@@ -18,7 +19,7 @@ export function textTokens(text: string, count?: CountTokens): number {
 
 const charsPerToken = 4;
 
-/** What a count gives for a text, if that can be a number of tokens. */
+/** The result of `count`, if it is a valid number of tokens. */
 function counted(text: string, count: CountTokens | undefined): number | undefined {
   try {
     const tokens = count?.(text);
@@ -28,14 +29,14 @@ function counted(text: string, count: CountTokens | undefined): number | undefin
   }
 }
 
-/** How many tokens messages take: by the count that is given, else characters of texts and of the JSON of all else, divided by four (J18). */
+/** Counts the tokens of messages: of texts, and of the JSON of all other parts, each as `textTokens` does. */
 export function estimateTokens(messages: readonly StoredMessage[], count?: CountTokens): number {
   const counter = new TokenCounter(count);
   for (const message of messages) counter.take(message);
   return counter.tokens;
 }
 
-/** Estimates the tokens of messages that come one after the other. */
+/** Adds up the tokens of messages, one at a time. */
 export class TokenCounter {
   readonly #count: CountTokens | undefined;
   #tokens = 0;
@@ -59,7 +60,7 @@ export class TokenCounter {
   }
 }
 
-/** How many tokens an entry adds to a view. `pruned`: how large its output was, which is left out. */
+/** Counts the tokens that an entry adds to a view. `pruned`: former size of its output, if pruned. */
 export function entryTokens(entry: Entry, count?: CountTokens, pruned?: number): number {
   const rendered = renderEntry(entry, pruned);
   if (rendered === undefined) return 0;
@@ -70,10 +71,11 @@ export function entryTokens(entry: Entry, count?: CountTokens, pruned?: number):
 }
 
 /**
- * How much of a model's window a session takes: what its provider said of the last step, and an estimate of what came
- * after it (K24). Nothing where no step has told of what is shown now: what came before a boundary or a pruning, what began
- * elsewhere, or what a fork inherited in part, was another prompt.
- * @param entries what the view shows and what begins it, in order of position
+ * Returns how much of a model's window a session uses: the usage that the provider reported for the last
+ * step, plus an estimate of later entries. Returns undefined when no step reported usage for the current
+ * prompt: a step before a boundary or a prune, one of a view with another start, or an inherited one had
+ * another prompt.
+ * @param entries the shown entries and the one whose state begins the view, in order of position
  */
 export function usedSinceStep(
   entries: readonly Entry[],
@@ -86,22 +88,22 @@ export function usedSinceStep(
   const step = entries.findLast((entry) => !entry.inherited && isStep(entry));
   const usage = step === undefined ? undefined : recordedUsage(step.meta);
   if (step === undefined || usage === undefined) return undefined;
-  const said = totalOf(usage);
-  if (said === 0) return undefined;
+  const reported = totalOf(usage);
+  if (reported === 0) return undefined;
   if (changed !== undefined && changed.seq > step.seq) return undefined;
   if (!isSameBeginning(step, { policy, from: entries[0]?.seq })) return undefined;
   return entries
     .filter(({ seq }) => seq > step.seq)
-    .reduce((sum, entry) => sum + entryTokens(entry, count), said);
+    .reduce((sum, entry) => sum + entryTokens(entry, count), reported);
 }
 
-/** An answer whose provider told what it took. */
+/** Returns whether an entry is an answer with reported usage. */
 function isStep(entry: Entry): boolean {
   const { kind, payload, meta } = entry;
   return kind === 'message' && isObject(payload) && payload.role === 'assistant' && isObject(meta.usage);
 }
 
-/** Whether an answer was given to what a view of a policy begins with; one that does not tell was given to what follows the last boundary. */
+/** Returns whether a step's view had this policy and start. A step without a manifest had `last-boundary`. */
 function isSameBeginning(
   { meta: { view } }: Entry,
   { policy, from }: { readonly policy: ViewPolicy; readonly from: Seq | undefined },

@@ -1,7 +1,8 @@
 /**
- * Views: the messages that a model gets to see of a tape. `source.ts` reads the entries that a policy needs; all else is
- * pure: `select.ts` chooses among them, `render.ts` makes messages of them, `fit.ts` makes these valid for a provider, and
- * `manifest.ts` records what a view was made of. Imports `tape` and what lies below it.
+ * Views: the messages of a tape that a model receives. `source.ts` reads the entries that a policy needs. All
+ * else is pure: `select.ts` selects among them, `render.ts` renders them as messages, `fit.ts` makes these
+ * valid for a provider, and `manifest.ts` records what a view was made of. Imports `tape` and what lies below
+ * it.
  */
 import type { Entry, Seq } from '../entry/entry.ts';
 import { sha256 } from '../entry/hash.ts';
@@ -16,35 +17,36 @@ import { type CountTokens, estimateTokens, usedSinceStep } from './tokens.ts';
 export interface ViewOptions {
   readonly policy?: ViewPolicy;
   readonly target?: Target;
-  /** Counts the tokens of a text; without it, characters divided by four (J18). */
+  /** Counts the tokens of a text. Default: characters divided by four. */
   readonly countTokens?: CountTokens | undefined;
 }
 
-/** What a reader should see of a session. The same entries and options give the same bytes. */
+/** The messages of a session for one target. The same entries and options give the same bytes. */
 export interface View {
   readonly messages: readonly StoredMessage[];
   /** SHA-256 of the messages' compact JSON, lower-case hex. */
   readonly digest: string;
   /**
-   * How much of a model's window it takes: what the provider said of the last step, all that it was told beside the messages included,
-   * and an estimate of what came after (K24); where no step has told, an estimate of the messages.
+   * How many tokens of a model's window it uses: the usage that the provider reported for the last step,
+   * which includes the system prompt and tools, plus an estimate of later entries. Without a reported step,
+   * an estimate of the messages.
    */
   readonly tokens: number;
-  /** Whether no step has told, so that what the model is told beside the messages is not counted. */
+  /** Whether no step reported usage, so that `tokens` excludes system prompt and tools. */
   readonly isEstimate: boolean;
-  /** The first and last position that the view covers; 0 when there is none. */
+  /** First and last position that the view covers; 0 for an empty view. */
   readonly from: Seq;
   readonly to: Seq;
-  /** Every entry given, and why it is in or out. */
+  /** Every entry received, and why it is in or out. */
   explain(): readonly { readonly seq: Seq; readonly in: boolean; readonly why: string }[];
-  /** What it was made of, in short. */
+  /** A compact record of what the view was made of. */
   manifest(): Manifest;
 }
 
 /**
- * Renders the entries of a session for a reader (law 7). Pure: no store, no clock.
- * @param entries all of a session's, or those that `viewEntries` reads for the same policy
- * @throws TAPE_BAD_POLICY; TAPE_NO_ANCHOR when the policy names an anchor that is not to be seen
+ * Renders the entries of a session for a target. Pure: no store, no clock.
+ * @param entries all entries of a session, or those that `viewEntries` reads for the same policy
+ * @throws TAPE_BAD_POLICY; TAPE_NO_ANCHOR when the policy names an anchor that is not visible
  */
 export function view(
   entries: Iterable<Entry>,
@@ -61,13 +63,13 @@ export function view(
   );
   const shown = inOrder(selection);
   const digest = sha256(JSON.stringify(messages));
-  const told = usedSinceStep(shown, { policy, count: countTokens });
-  const tokens = told ?? estimateTokens(messages, countTokens);
+  const used = usedSinceStep(shown, { policy, count: countTokens });
+  const tokens = used ?? estimateTokens(messages, countTokens);
   return {
     messages,
     digest,
     tokens,
-    isEstimate: told === undefined,
+    isEstimate: used === undefined,
     from: shown[0]?.seq ?? 0,
     to: shown.at(-1)?.seq ?? 0,
     explain: () =>
@@ -83,7 +85,7 @@ export function view(
   };
 }
 
-/** What a view shows and what begins it, in order of position. */
+/** The shown entries and the one whose state begins the view, in order of position. */
 function inOrder({ start, entries }: Selection): readonly Entry[] {
   return (start === undefined ? [...entries] : [start, ...entries]).sort((a, b) => a.seq - b.seq);
 }

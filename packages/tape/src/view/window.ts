@@ -3,9 +3,9 @@ import { isPrune, prunedOutputs } from './pruned.ts';
 import { entryTokens } from './tokens.ts';
 
 /**
- * Where the newest part of a history begins that has so many messages, or takes at most so many tokens; nothing when that is all
- * of it. It begins at a message, and holds at least the last one.
- * @param newestFirst read no further than is needed
+ * Returns the first position of the newest part of a history with N messages, or of at most N tokens;
+ * undefined when that is the whole history. The part begins at a message and holds at least the last one.
+ * @param newestFirst read only as far as needed
  */
 export function windowStart(
   newestFirst: Iterable<Entry>,
