@@ -140,7 +140,7 @@ test.each([
   {
     config: { compaction: { smartRecovery: { all: true } } },
     field: 'compaction.smartRecovery.all',
-    says: 'no such field',
+    says: 'unknown field',
   },
   {
     config: { compaction: { summary: { timeoutMs: 0 } } },

@@ -306,7 +306,7 @@ const fifty = 50 * 1024 * 1024;
 const odd: Readonly<Record<string, readonly [(o: { abortSignal?: AbortSignal }) => unknown, string]>> = {
   'throws a text': [() => Promise.reject('disk is full'), 'error-text disk is full'],
   'throws nothing': [() => Promise.reject(undefined), 'error-text undefined'],
-  'throws what has no text': [() => Promise.reject(Object.create(null)), 'error-text something'],
+  'throws what has no text': [() => Promise.reject(Object.create(null)), 'error-text a thrown value'],
   'throws at once': [
     () => {
       throw new Error('at once');

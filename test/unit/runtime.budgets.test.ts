@@ -76,7 +76,7 @@ test('a call that was under way when the time was over has a result before the m
   const [outcome] = await main.delegate({ task: 'Go', name: 'kid', budget: { timeMs: 300 } });
   expect(outcome).toMatchObject({ status: 'halted', merged: { state: 'merged' } });
   expect(entryLines(home.store.read('kid', { kind: 'tool-result' }))).toEqual([
-    'hang h1 → error-text Outcome unknown: its time was over.',
+    'hang h1 → error-text Outcome unknown: its time budget ran out.',
   ]);
 });
 

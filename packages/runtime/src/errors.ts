@@ -38,7 +38,7 @@ export function messageOf(error: unknown): string {
     const message = error instanceof Error ? error.message || error.name : error;
     return String(message) || 'no message';
   } catch {
-    return 'a value without a text form was thrown';
+    return 'a thrown value without a text form';
   }
 }
 
