@@ -41,7 +41,7 @@ interface Forked {
 export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readonly ChildOutcome[]> {
   readonly #parts: DelegationParts;
   readonly #parent: Delegator;
-  readonly #asked: Delegated;
+  readonly #delegated: Delegated;
   readonly #signal: AbortSignal;
   readonly #events = new EventLog<ChildEvent>();
   readonly #controller = new AbortController();
@@ -52,7 +52,7 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
   constructor(parts: DelegationParts, parent: Delegator, asked: Delegated) {
     this.#parts = parts;
     this.#parent = parent;
-    this.#asked = asked;
+    this.#delegated = asked;
     // A child that starts after its parent's run was aborted must see the abort, too.
     const given = [asked.options.signal, parts.worker(parent).forChildren].filter(
       (signal) => signal !== undefined,
@@ -96,11 +96,11 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
   }
 
   async #work(): Promise<readonly ChildOutcome[]> {
-    const { tasks, options } = this.#asked;
+    const { tasks, options } = this.#delegated;
     const info = await this.#parent.info();
     assertActive(info, 'delegate from');
     await assertModels(this.#parts, tasks, options);
-    assertTools(this.#parts, this.#parent, this.#asked);
+    assertTools(this.#parts, this.#parent, this.#delegated);
     const line = await lineOf(this.#parts.store, await this.#parts.worker(info).facts(info));
     await this.#assertAll(line);
     const forked: Forked[] = [];
@@ -133,7 +133,7 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
 
   /** Checks all tasks first, so that either all children are forked or none. */
   async #assertAll(parent: Line): Promise<void> {
-    const { tasks, options } = this.#asked;
+    const { tasks, options } = this.#delegated;
     if (tasks.length < 2) return;
     const { by } = options;
     for (const { resume } of tasks) if (resume !== undefined) await this.#resumed(parent[0].info, resume);
@@ -161,7 +161,7 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
   }
 
   async #childFor(task: DelegateTask, parent: Line): Promise<Forked> {
-    const { options } = this.#asked;
+    const { options } = this.#delegated;
     const { by } = options;
     if (task.resume !== undefined) {
       const resumed = await this.#resumed(parent[0].info, task.resume);
@@ -198,7 +198,7 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
 
   async #runOne({ child, task }: Forked, signal: AbortSignal): Promise<RunEnd> {
     const options = {
-      ...runOptionsOf(this.#parts, this.#parent, { task, options: this.#asked.options }),
+      ...runOptionsOf(this.#parts, this.#parent, { task, options: this.#delegated.options }),
       signal,
     };
     const again = task.resume !== undefined;
@@ -271,7 +271,7 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
 
   /** Merges a child whose task has ended. Retries while the process that ran it still has its lease. */
   async #deliver(info: SessionInfo, run: RunEnd): Promise<Delivered> {
-    const { strategy, onConflict, at, by } = this.#asked.options;
+    const { strategy, onConflict, at, by } = this.#delegated.options;
     const { closing } = this.#parts;
     const broken =
       run.broken === true ? ({ status: 'failed', force: true, strategy: 'result' } as const) : {};

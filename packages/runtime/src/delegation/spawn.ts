@@ -196,9 +196,9 @@ async function settingsFor(
  * the same.
  */
 async function parentInstructions(parts: DelegationParts, parent: SessionInfo): Promise<string | undefined> {
-  const { request, told } = parts.worker(parent);
+  const { request, instructions } = parts.worker(parent);
   if (parts.config.prompt === undefined) return request?.options.instructions;
-  return told ?? (await instructionsOf(parts, parent, request?.options)).text;
+  return instructions ?? (await instructionsOf(parts, parent, request?.options)).text;
 }
 
 async function schemaOf(output: OutputSpec | undefined): Promise<JsonObject | undefined> {
