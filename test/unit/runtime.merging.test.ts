@@ -43,7 +43,7 @@ describe('a result in a form', () => {
   });
 
   test.each([
-    { name: 'no JSON', text: 'ports 80 and 443', says: /it is no JSON/ },
+    { name: 'no JSON', text: 'ports 80 and 443', says: /it is not JSON/ },
     { name: 'something else', text: '{"ports":["http"]}', says: /ports\.0: / },
   ])('that is $name fails the child, and its parent learns why', async ({ text, says }) => {
     await using home = await scriptedDeck(said('kid', 'I have looked.', text));

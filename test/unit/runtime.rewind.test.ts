@@ -354,7 +354,7 @@ test('a hook that fails is recorded and warned of, and stops nothing', async () 
     { type: 'warning', message: 'the hook onMessage failed: no git' },
   ]);
   await main.run('ask 2');
-  const bad = 'it must return { snapshotId } with a text, or nothing';
+  const bad = 'it must return { snapshotId } with a string, or undefined';
   expect(await main.rewind(3)).toMatchObject({
     to: 2,
     warnings: ['the hook onRewind failed: a conflict'],
