@@ -125,11 +125,11 @@ const deckConfig = fields.superRefine(({ budget: given, cost, compaction, window
   const reserve = reserveFault(compaction, windows);
   if (reserve !== undefined)
     context.addIssue({ code: 'custom', path: ['compaction', 'reserveTokens'], message: reserve });
-  for (const whose of ['child', 'tree'] as const)
-    if (given?.[whose]?.cost !== undefined && cost === undefined)
+  for (const name of ['child', 'tree'] as const)
+    if (given?.[name]?.cost !== undefined && cost === undefined)
       context.addIssue({
         code: 'custom',
-        path: ['budget', whose, 'cost'],
+        path: ['budget', name, 'cost'],
         message: 'requires the cost function, which computes the cost of a call',
       });
 });

@@ -11,7 +11,8 @@ import type { DelegationParts } from './parts.ts';
 
 export interface DeliverOptions extends MergeOptions, Waiting {
   /**
-   * True when the caller answers the parent's waiting call with the result; undefined when no caller does.
+   * Whether the caller answers the parent's call with the result. Undefined: deliver nothing while a call
+   * waits for it.
    */
   readonly answered?: boolean;
   /** False: post the message that starts the parent, but do not start it. */

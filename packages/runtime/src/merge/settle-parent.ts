@@ -38,11 +38,11 @@ export async function settleParent(
   for (;;) {
     const parent = await store.find(parentId);
     if (parent === undefined || parent.settled === parent.head) return;
-    const goesOn = parent.deliver !== undefined && !isEnded(parent);
+    const willResume = parent.deliver !== undefined && !isEnded(parent);
     const isLeft = async (call: OpenCall) => {
       if (!(await isAnswerable(store, parent, call))) return true;
       if (leaves === 'none' || toolOf(tools, call.toolName)?.safeToRepeat !== true) return false;
-      return leaves === 'repeatable' || (goesOn && (await isHalfSpawned(store, parent, call)));
+      return leaves === 'repeatable' || (willResume && (await isHalfSpawned(store, parent, call)));
     };
     try {
       const held = await hold(store, parent.id, { owner: processOwner(newId()) });

@@ -127,8 +127,8 @@ function quoteOf({ kind, payload }: Entry): string | undefined {
   if (kind === 'tool-result')
     return `${String(payload.toolName)}: ${JSON.stringify(isObject(payload.output) ? payload.output.value : payload.output)}`;
   if (kind !== 'message' || !Array.isArray(payload.content)) return undefined;
-  const said = assistantText(payload);
-  if (said !== '') return `assistant: ${said}`;
+  const answer = assistantText(payload);
+  if (answer !== '') return `assistant: ${answer}`;
   const texts = payload.content.flatMap((part) =>
     isObject(part) && part.type === 'text' ? [String(part.text)] : [],
   );

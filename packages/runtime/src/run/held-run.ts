@@ -89,7 +89,8 @@ export async function performHeld(
 }
 
 /**
- * The inbox items that a run without input takes up. Undefined when an interrupted run has to continue first.
+ * The inbox items that a run without input takes up. Undefined without items, or when an interrupted run
+ * has to continue first.
  */
 export async function waitingFor(
   { input }: RunRequest,

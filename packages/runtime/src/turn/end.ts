@@ -30,8 +30,8 @@ export async function recordFailure(
   const { message, response } = failure;
   const payload = { run: context.run, message, ...(response !== undefined && { response }), ...asked };
   // Close the calls of an incomplete answer. Open ones would block the session.
-  const said = [...partial, ...unbegunResults(partial, context.run)];
-  await settleEnd(context, said, note('run/error', payload));
+  const partialDrafts = [...partial, ...unbegunResults(partial, context.run)];
+  await settleEnd(context, partialDrafts, note('run/error', payload));
   return { ...complete(context, 'error'), error: modelError(context.session, failure) };
 }
 
@@ -58,9 +58,13 @@ export async function recordAbort(
  * Settles a partial answer and the end of the run; drops an answer too large to store, so that the end is
  * recorded.
  */
-async function settleEnd({ settle }: LoopContext, said: readonly Draft[], end: Draft): Promise<void> {
+async function settleEnd(
+  { settle }: LoopContext,
+  partialDrafts: readonly Draft[],
+  end: Draft,
+): Promise<void> {
   try {
-    await settle([...said, end]);
+    await settle([...partialDrafts, end]);
   } catch (error) {
     if (!isUnstorable(error)) throw error;
     await settle([end]);

@@ -30,9 +30,9 @@ export async function runLoop(context: LoopContext, open: readonly OpenCall[] = 
     if (end === 'waiting') return { ...done, ...complete(context, 'waiting') };
     if (signal.aborted) return { ...done, ...(await recordAbort(context, answer, { ...done, unbegun })) };
     const more = answer === undefined || calls.length > 0;
-    const mayGoOn = done.steps < limits.maxSteps;
-    const steered = mayGoOn && (await context.takeMessages(more ? 'step' : 'last'));
-    const willContinue = mayGoOn && (more || steered);
+    const hasStepsLeft = done.steps < limits.maxSteps;
+    const steered = hasStepsLeft && (await context.takeMessages(more ? 'step' : 'last'));
+    const willContinue = hasStepsLeft && (more || steered);
     if (answer !== undefined)
       tell({ type: 'iteration-completed', iteration: done.steps, usage: answer.usage, willContinue });
     if (signal.aborted) return { ...done, ...(await settleAbort(context, [])) };

@@ -25,11 +25,11 @@ export async function giveResult(
   if (owed.state === 'ask') await context.append([user(ask, { run: context.run, source: 'output' })]);
   runPoint('result/asked');
   const turn = await takeTurn(context, done.steps + 1, schema);
-  const so = { ...done, steps: done.steps + 1 };
-  if ('failure' in turn) return { ...so, ...(await recordFailure(context, turn)) };
+  const after = { ...done, steps: done.steps + 1 };
+  if ('failure' in turn) return { ...after, ...(await recordFailure(context, turn)) };
   const { text, usage } = turn.answer;
-  context.tell({ type: 'iteration-completed', iteration: so.steps, usage, willContinue: false });
-  return await record(context, schema, { ...so, text, usage: addUsage(so.usage, usage) });
+  context.tell({ type: 'iteration-completed', iteration: after.steps, usage, willContinue: false });
+  return await record(context, schema, { ...after, text, usage: addUsage(after.usage, usage) });
 }
 
 type Done = Omit<LoopResult, 'finish' | 'error'>;
@@ -47,11 +47,11 @@ const backMax = 50;
 export async function owedResult({ output, store, session }: LoopContext): Promise<Owed | undefined> {
   if (output === undefined) return undefined;
   // Only complete entries of runs count, not partial answers, merges or notes.
-  const said = (await Array.fromAsync(store.read(session, { own: true, last: backMax }))).filter(
+  const written = (await Array.fromAsync(store.read(session, { own: true, last: backMax }))).filter(
     ({ kind, meta }) =>
       kind !== 'event' && kind !== 'compaction' && meta.run !== undefined && meta.partial !== true,
   );
-  const [before, last] = [said.at(-2), said.at(-1)];
+  const [before, last] = [written.at(-2), written.at(-1)];
   if (last?.kind !== 'message') return undefined;
   if (last.meta.source === 'output') return { state: 'asked' };
   if (last.meta.finish !== 'stop') return undefined;
