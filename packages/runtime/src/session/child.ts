@@ -9,7 +9,7 @@ import type { Worker } from '../run/worker.ts';
 import type { DeckParts } from './parts.ts';
 import { Session } from './session.ts';
 
-/** A session that was forked from another, until it is merged back or discarded. */
+/** A forked session, until it is merged or discarded. */
 export class Child extends Session implements AsyncDisposable {
   /** The parent's name. */
   readonly parent: string;

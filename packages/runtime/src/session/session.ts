@@ -434,7 +434,7 @@ export class Session {
     const info = await store.find(ref);
     if (info !== undefined) return await worker(info).facts(info);
     await store.resolve(ref, 'head');
-    throw new TypeError('a session that resolves exists');
+    throw new TypeError('the session is not in the store');
   }
 
   /** The conflicts of merging a child: what both sides changed since the fork. Nothing is written. */

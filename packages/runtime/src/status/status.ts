@@ -38,12 +38,12 @@ export async function statusOf(
 ): Promise<Status> {
   const info = await source.store.find(id);
   if (info === undefined) throw new TypeError('the session is not in the store');
-  return await readStatus(source.store, info, { run, ...(await seen(source)) });
+  return await readStatus(source.store, info, { run, ...(await observe(source)) });
 }
 
 /** The statuses of sessions that this process does not run. */
 export async function statusesOf(source: Source, infos: readonly SessionInfo[]): Promise<readonly Status[]> {
-  const shown = await seen(source);
+  const shown = await observe(source);
   const statuses: Status[] = [];
   for (const info of infos) statuses.push(await readStatus(source.store, info, shown));
   return statuses;
@@ -68,19 +68,19 @@ export async function untilIdle(
 const idlePollMs = 50;
 
 /** Leases and records of all processes. */
-interface Seen {
+interface Processes {
   readonly owners: readonly SessionOwner[];
   readonly active: readonly ActiveSession[];
 }
 
-async function seen({ store, home }: Source): Promise<Seen> {
+async function observe({ store, home }: Source): Promise<Processes> {
   return { owners: await store.owners(), active: home === undefined ? [] : readActive(home) };
 }
 
 async function readStatus(
   store: TapeStore,
   { id, name: session, lifecycle, task, delivery }: SessionInfo,
-  { owners, active, run = { state: 'idle' } }: Seen & { readonly run?: RunStatus },
+  { owners, active, run = { state: 'idle' } }: Processes & { readonly run?: RunStatus },
 ): Promise<Status> {
   const waiting = await waitingCalls(store, id);
   const children: Pick<Status, 'session' | 'waiting'>[] = [];

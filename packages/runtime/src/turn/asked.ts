@@ -3,7 +3,7 @@ import { modelMeta } from '../model/model.ts';
 import type { LoopContext } from './context.ts';
 
 /** The parts of a model call other than the messages. */
-interface Beside extends Pick<LoopContext, 'compaction' | 'definitions'> {
+interface CallParts extends Pick<LoopContext, 'compaction' | 'definitions'> {
   readonly instructions: string | undefined;
 }
 
@@ -21,12 +21,12 @@ export function viewFor(
  * The tokens of the model's window that a call uses: the provider's count of the last step plus an estimate
  * of the entries since; without a count, an estimate of the whole call.
  */
-export function usedBy(beside: Beside, shown: Pick<View, 'tokens' | 'isEstimate'>): number {
-  return shown.isEstimate ? overheadOf(beside) + shown.tokens : shown.tokens;
+export function usedBy(call: CallParts, shown: Pick<View, 'tokens' | 'isEstimate'>): number {
+  return shown.isEstimate ? overheadOf(call) + shown.tokens : shown.tokens;
 }
 
 /** Estimated tokens of a call without its messages. */
-export function overheadOf({ compaction, instructions, definitions }: Beside): number {
+export function overheadOf({ compaction, instructions, definitions }: CallParts): number {
   return textTokens(`${instructions ?? ''}${JSON.stringify(definitions)}`, compaction.policy.countTokens);
 }
 
