@@ -321,7 +321,7 @@ test('approve: without a model the answer is kept, and an approved call without 
   expect((await home.tape(['status'])).stdout).toBe(`main  waiting  active  ${waits}\n`);
   const again = await home.tape(['approve', 'main', 'c1', '--deny', '--json']);
   expect(again.code).toBe(3);
-  expect(jsonError(again).message).toMatch(/it is approved and waits for a run with the tool 'measure'/);
+  expect(jsonError(again).message).toMatch(/it is approved, and waits for a run in which 'measure' is/);
 });
 
 test.each([
