@@ -138,11 +138,7 @@ test('run: children that it left in the background are waited for, and what thei
 });
 
 test.each([
-  {
-    name: 'an unknown limit',
-    args: ['--budget', 'lines=3'],
-    says: /no limit 'lines', only steps, tokens/,
-  },
+  { name: 'an unknown limit', args: ['--budget', 'lines=3'], says: /no limit 'lines', only steps, tokens/ },
   { name: 'a budget of nothing', args: ['--budget', 'steps=0'], says: /steps must be a number above 0/ },
   { name: 'half a step', args: ['--budget', 'steps=2.5'], says: /steps must be a whole number/ },
   { name: 'a tool that there is not', args: ['--tool', 'raed'], says: /tool 'raed': the deck has no tools/ },
