@@ -61,7 +61,7 @@ test('compact says how it is taken back; its summarizer is listed when that is a
   const refused = await home.here(['compact', 'main', '--undo', '--json']);
   expect(refused.code).toBe(4);
   expect(jsonError(refused)).toMatchObject({
-    message: 'cannot take back the summary main@8: message main@11 came after it',
+    message: 'cannot undo the summary main@8: message main@11 follows it',
     hint: 'go back to before that first: tape rewind main@11; then: tape compact main --undo',
   });
 });

@@ -354,7 +354,7 @@ const refusals: readonly Refusal[] = [
     name: 'an unknown field',
     text: 'export default { modle: "x/y" };',
     code: 'SESSION_BAD_CONFIG',
-    says: 'modle: there is no such field',
+    says: 'modle: unknown field',
   },
   {
     name: 'bad TypeScript',
@@ -507,7 +507,7 @@ test.each([
     line: 4,
     says: 'windows.GPT-4.1.max_output must be less than window',
   },
-  { name: 'a model that is none', yaml: '# my models\nmodel:\n', line: 2, says: 'model must be a text' },
+  { name: 'a model that is none', yaml: '# my models\nmodel:\n', line: 2, says: 'model must be a string' },
   {
     name: 'a folder that is none',
     yaml: 'model: a/b\nprompt:\n  project: true\n  skills: [1]\n',

@@ -79,7 +79,7 @@ test('delegate --context and --resume: the last messages alone, and a child that
   );
   expect(jsonError(stranger)).toMatchObject({
     code: 'SESSION_BAD_INPUT',
-    message: expect.stringContaining('no child'),
+    message: expect.stringContaining('it is not a child'),
   });
   expect(stranger.code).toBe(2);
 });
@@ -141,7 +141,7 @@ test.each([
   { name: 'an unknown limit', args: ['--budget', 'lines=3'], says: /no limit 'lines', only steps, tokens/ },
   { name: 'a budget of nothing', args: ['--budget', 'steps=0'], says: /steps must be a number above 0/ },
   { name: 'half a step', args: ['--budget', 'steps=2.5'], says: /steps must be a whole number/ },
-  { name: 'a tool that there is not', args: ['--tool', 'raed'], says: /tool 'raed': there is none/ },
+  { name: 'a tool that there is not', args: ['--tool', 'raed'], says: /tool 'raed': the deck has no tools/ },
   {
     name: 'a budget for one that has its own',
     args: ['--resume', 'kid', '--budget', 'steps=1'],

@@ -239,7 +239,7 @@ test('an archived session is not run: exit 4, and nothing is written', async () 
     args: ['delegate', 'main', '--resume', 'kid', '--task', 'Go on', ...model],
     exit: 4,
     code: 'TAPE_ARCHIVED',
-    says: "cannot go on with 'kid': it is archived",
+    says: "cannot resume 'kid': it is archived",
     hint: 'tape archive kid --undo',
   });
 });

@@ -94,7 +94,7 @@ test('config.yaml says what models are shown', async () => {
     asked: { policy: 'last-boundary,window:1', in: [[4, 4]] },
   });
   for (const [text, says] of [
-    ['view: full', 'must be a window of what follows the last boundary'],
+    ['view: full', 'must be a window after the last boundary'],
     ['view: windows:2', "unknown rule 'windows:2'"],
     ['view: 3', 'must be a window'],
     ['view: topic:billing', "unknown rule 'topic:billing'"],

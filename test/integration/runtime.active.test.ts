@@ -156,7 +156,7 @@ test('a file that cannot be written is a warning, told once, and stops no run', 
   expect(await run).toMatchObject({ finish: 'stop', text: 'Well.' });
   const warnings = events.filter(({ type }) => type === 'warning');
   expect(warnings).toEqual([
-    { type: 'warning', message: expect.stringMatching(/^cannot show what is being run in '.+': .+/) },
+    { type: 'warning', message: expect.stringMatching(/^cannot list active runs in '.+': .+/) },
   ]);
   expect(readFileSync(home.file('run'), 'utf8')).toBe('in the way');
 });

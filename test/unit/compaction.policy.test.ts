@@ -111,7 +111,7 @@ test.each([
   {
     config: { compaction: { present: 'guide' } },
     field: 'compaction.present',
-    says: 'there is no such field',
+    says: 'unknown field',
   },
   { config: { compaction: { preset: 'x' } }, field: 'compaction.preset', says: 'must be one of' },
   {
@@ -140,7 +140,7 @@ test.each([
   {
     config: { compaction: { smartRecovery: { all: true } } },
     field: 'compaction.smartRecovery.all',
-    says: 'no such field',
+    says: 'unknown field',
   },
   {
     config: { compaction: { summary: { timeoutMs: 0 } } },

@@ -148,7 +148,7 @@ test('a call that arrived before the stream failed is not run', async () => {
   expect(store.find('main')).toMatchObject({ head: 5, settled: 5 });
   expect(entryLines(store.read('main')).slice(2)).toEqual([
     'assistant: [pay c1]',
-    'pay c1 → error-text Not run: the answer that asked for it was broken off.',
+    'pay c1 → error-text Not run: the answer with this call was cut off.',
     'event run/error',
   ]);
 });

@@ -85,7 +85,7 @@ test('an archived child is not gone on with, and its parent is told nothing', as
   const resumed = main.delegate([{ task: 'Go on', resume: 'kid' }, { task: 'Look' }]);
   await expect(resumed).rejects.toMatchObject({
     code: 'TAPE_ARCHIVED',
-    message: "cannot go on with 'kid': it is archived",
+    message: "cannot resume 'kid': it is archived",
   });
   await expect(main.delegate({ task: 'Go on', resume: 'kid' })).rejects.toMatchObject({
     code: 'TAPE_ARCHIVED',

@@ -269,10 +269,7 @@ test.each(names.map((name) => ({ name, called: JSON.stringify(name).slice(0, 20)
     const outputs = [...home.store.read('main', { kind: 'tool-result' })].map(({ payload }) =>
       isObject(payload) && isObject(payload.output) ? payload.output.value : undefined,
     );
-    expect(outputs).toEqual([
-      `Unknown tool '${name}': there is no such tool here.`,
-      expect.stringContaining('earlier call'),
-    ]);
+    expect(outputs).toEqual([`Unknown tool '${name}'.`, expect.stringContaining('earlier call')]);
     expect(await main.run()).toMatchObject({ finish: 'stop', text: 'I see.' });
   },
 );
@@ -306,7 +303,7 @@ const fifty = 50 * 1024 * 1024;
 const odd: Readonly<Record<string, readonly [(o: { abortSignal?: AbortSignal }) => unknown, string]>> = {
   'throws a text': [() => Promise.reject('disk is full'), 'error-text disk is full'],
   'throws nothing': [() => Promise.reject(undefined), 'error-text undefined'],
-  'throws what has no text': [() => Promise.reject(Object.create(null)), 'error-text something'],
+  'throws what has no text': [() => Promise.reject(Object.create(null)), 'error-text a thrown value'],
   'throws at once': [
     () => {
       throw new Error('at once');
@@ -325,8 +322,8 @@ const odd: Readonly<Record<string, readonly [(o: { abortSignal?: AbortSignal }) 
     async () => JSON.parse(nested(100)),
     'error-text The tool ran, and its result was lost: ',
   ],
-  'answers a function': [async () => () => 1, 'error-text The tool answered a function'],
-  'answers a symbol': [async () => Symbol('s'), 'error-text The tool answered a symbol'],
+  'answers a function': [async () => () => 1, 'error-text The tool returned a function'],
+  'answers a symbol': [async () => Symbol('s'), 'error-text The tool returned a symbol'],
   'answers half of a character': [async () => 'half \ud83d', 'text half \ud83d'],
   'answers what is no number': [async () => Number.NaN, 'json null'],
   'answers what looks like a typed output': [

@@ -58,7 +58,7 @@ test('a child is halted when its time is over, in the midst of a call, and what 
   await using home = await scriptedDeck(slow, { tools: { step }, store: openTapeStore(':memory:') });
   const main = await home.deck.session('main');
   const [outcome] = await main.delegate({ task: 'Go', name: 'kid', budget: { timeMs: 150 } });
-  expect(outcome).toMatchObject({ status: 'halted', text: "Halted: the time of 'kid' is over" });
+  expect(outcome).toMatchObject({ status: 'halted', text: "Halted: the time budget of 'kid' ran out" });
   expect(haltOf(home.store, 'kid')).toMatchObject({ limit: 'time' });
 });
 
@@ -76,7 +76,7 @@ test('a call that was under way when the time was over has a result before the m
   const [outcome] = await main.delegate({ task: 'Go', name: 'kid', budget: { timeMs: 300 } });
   expect(outcome).toMatchObject({ status: 'halted', merged: { state: 'merged' } });
   expect(entryLines(home.store.read('kid', { kind: 'tool-result' }))).toEqual([
-    'hang h1 → error-text Outcome unknown: its time was over.',
+    'hang h1 → error-text Outcome unknown: its time budget ran out.',
   ]);
 });
 
@@ -96,7 +96,7 @@ test('what a child and all under it take together is bounded, whoever takes it',
   expect(below).toMatchObject({ task: 'halted' });
   expect(haltOf(home.store, below?.name ?? '')).toMatchObject({
     limit: 'tokens',
-    message: expect.stringContaining("'kid' and those under it"),
+    message: expect.stringContaining("'kid' and its descendants"),
   });
   // One step of the child, four of the one below it: then nobody under it goes on, the child itself included.
   expect(await (await home.deck.session('kid')).usage({ tree: true })).toMatchObject({ tree: { total: 50 } });
@@ -115,7 +115,7 @@ test('what a sibling was promised counts as taken until it has ended: a fork tha
   });
   await expect(kid.fork({ name: 'second', budget: { tokens: 30 } })).rejects.toMatchObject({
     code: 'SESSION_LIMIT',
-    message: expect.stringMatching(/20 of 100 are left, and the child would get 30/),
+    message: expect.stringMatching(/20 of 100 tokens left, and the child would get 30/),
   });
   expect(home.store.find('second')).toBeUndefined();
   await first.run('Go');
@@ -133,7 +133,7 @@ test('what several children are promised must be there for all of them, or none 
   const tasks = [{ task: 'one' }, { task: 'two' }];
   await expect(kid.delegate(tasks, { budget: { tokens: 60 } })).rejects.toMatchObject({
     code: 'SESSION_LIMIT',
-    message: expect.stringMatching(/100 of 100 are left, and 2 children would get 120/),
+    message: expect.stringMatching(/100 of 100 tokens left, and 2 children would get 120/),
   });
   expect(home.store.sessions({ parent: 'kid', all: true })).toEqual([]);
   expect(await kid.delegate(tasks, { budget: { tokens: 50 } })).toHaveLength(2);
@@ -154,7 +154,7 @@ test('the bound that a deck gives to trees holds for all of a tree, and keeps no
   const [deepest] = home.store.sessions({ parent: below?.name ?? '', all: true });
   expect(haltOf(home.store, deepest?.name ?? '')).toMatchObject({
     limit: 'steps',
-    message: "the steps of 'kid' and those under it are used up: 9 of 9",
+    message: "the steps of 'kid' and its descendants are used up: 9 of 9",
   });
 });
 

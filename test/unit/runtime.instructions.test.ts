@@ -152,7 +152,7 @@ test('what is left out is told of once, in a warning and on the tape; the run go
   const main = await home.deck.session('main');
   const warnings = async (said: string) =>
     (await eventsOf(main.run(said))).flatMap((event) => (event.type === 'warning' ? [event.message] : []));
-  const warning = `cannot tell the model of '${home.file}': it has the control character U+0000`;
+  const warning = `cannot include '${home.file}' in the system prompt: it has the control character U+0000`;
   expect(await warnings('One?')).toEqual([warning]);
   expect(await warnings('Two?')).toEqual([warning]);
   writeFileSync(home.file, 'Count twice.');

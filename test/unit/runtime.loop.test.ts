@@ -123,7 +123,7 @@ test('a tool that does not exist is an error result, and the run goes on', async
   expect(ownLines(home.store.read('main'))).toEqual([
     'user: 3 - 1?',
     'assistant: [subtract c1]',
-    "subtract c1 → error-text Unknown tool 'subtract': there is no such tool here.",
+    "subtract c1 → error-text Unknown tool 'subtract'.",
     'assistant: Then not.',
   ]);
 });

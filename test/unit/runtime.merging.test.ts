@@ -43,7 +43,7 @@ describe('a result in a form', () => {
   });
 
   test.each([
-    { name: 'no JSON', text: 'ports 80 and 443', says: /it is no JSON/ },
+    { name: 'no JSON', text: 'ports 80 and 443', says: /it is not JSON/ },
     { name: 'something else', text: '{"ports":["http"]}', says: /ports\.0: / },
   ])('that is $name fails the child, and its parent learns why', async ({ text, says }) => {
     await using home = await scriptedDeck(said('kid', 'I have looked.', text));
@@ -111,7 +111,7 @@ test('summary: a model writes it, it cites its range, and what it took is counte
 
 test.each([
   { name: 'fails', answer: { error: 'no summaries today' }, says: 'no summaries today' },
-  { name: 'says nothing', answer: { text: ' ' }, says: 'the model said nothing' },
+  { name: 'says nothing', answer: { text: ' ' }, says: 'the model returned no text' },
 ])('summary: a model that $name merges nothing', async ({ answer, says }) => {
   await using home = await scriptedDeck([...said('kid', 'A long story.'), answer]);
   const main = await home.deck.session('main');

@@ -42,13 +42,13 @@ const ends: readonly {
     how: 'at its limit',
     status: 'halted',
     says: [call('look'), call('look', 'Looking.'), call('look')],
-    text: 'Looking.\n\nHalted: no end after 2 steps, which is the limit',
+    text: 'Looking.\n\nHalted: the limit of 2 steps is reached',
   },
   {
     how: 'at its limit, without a word',
     status: 'halted',
     says: [call('look'), call('look'), call('look')],
-    text: 'Halted: no end after 2 steps, which is the limit',
+    text: 'Halted: the limit of 2 steps is reached',
   },
   {
     how: 'with a failure of its model',

@@ -82,13 +82,13 @@ test('only a message of a user that is visible is a target, and the refusal name
   store.redact('main', 12, 'a test');
   const { head } = await main.info();
   const refused = [
-    [1, "it is the anchor 'session/start', and no message of a user", 2],
-    [3, 'it is an answer, and no message of a user', 2],
-    ['mark', "it is the anchor 'mark', and no message of a user", 4],
-    [8, 'it is the report of a merge, and no message of a user', 4],
-    [10, 'it is the result of a tool, and no message of a user', 4],
-    [12, 'what it said was erased', 11],
-    ['head', 'it is an entry of kind redaction, and no message of a user', 11],
+    [1, "it is the anchor 'session/start', not a user message", 2],
+    [3, 'it is an answer, not a user message', 2],
+    ['mark', "it is the anchor 'mark', not a user message", 4],
+    [8, 'it is a merge message, not a user message', 4],
+    [10, 'it is a tool result, not a user message', 4],
+    [12, 'its content was redacted', 11],
+    ['head', 'it is an entry of kind redaction, not a user message', 11],
   ] as const;
   for (const [to, why, message] of refused)
     await expect(main.rewind(to)).rejects.toMatchObject({
@@ -103,7 +103,7 @@ test('only a message of a user that is visible is a target, and the refusal name
   });
   await expect(main.rewind(2, { mode: JSON.parse('"undo"') })).rejects.toMatchObject({
     code: 'SESSION_BAD_INPUT',
-    message: "cannot rewind 'main': there is no mode 'undo', only edit and resend",
+    message: "cannot rewind 'main': unknown mode 'undo', expected edit or resend",
   });
   expect((await main.info()).head).toBe(head);
   await main.rewind(2);
@@ -354,7 +354,7 @@ test('a hook that fails is recorded and warned of, and stops nothing', async () 
     { type: 'warning', message: 'the hook onMessage failed: no git' },
   ]);
   await main.run('ask 2');
-  const bad = 'it must return { snapshotId } with a text, or nothing';
+  const bad = 'it must return { snapshotId } with a string, or undefined';
   expect(await main.rewind(3)).toMatchObject({
     to: 2,
     warnings: ['the hook onRewind failed: a conflict'],

@@ -172,8 +172,8 @@ test('a tool that takes too long is given up, by its own time or the deck’s, a
   expect(await (await home.deck.session('main')).run('Sleep')).toMatchObject({ finish: 'stop' });
   expect(results(home.store)).toEqual([
     'quick c3 → text done',
-    'nap c2 → error-text The tool took longer than 10 ms and was given up; what it did is not known.',
-    'sleep c1 → error-text The tool took longer than 60 ms and was given up; what it did is not known.',
+    'nap c2 → error-text The tool took longer than 10 ms and was abandoned; its outcome is unknown.',
+    'sleep c1 → error-text The tool took longer than 60 ms and was abandoned; its outcome is unknown.',
   ]);
   expect(told).toEqual(['c2', 'c1']);
 });

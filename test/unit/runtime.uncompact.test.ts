@@ -80,7 +80,7 @@ test('events after it are no obstacle; whatever was said is, until somebody rewi
   store.append('main', [user('More'), assistant('So.')]);
   const after = { seq: seq + 2, kind: 'message' };
   await expect(main.uncompact()).rejects.toMatchObject(
-    refused({ seq, after, message: seq + 2 }, `message main@${seq + 2} came after it`),
+    refused({ seq, after, message: seq + 2 }, `message main@${seq + 2} follows it`),
   );
   await main.rewind(seq + 2);
   expect(await main.uncompact()).toMatchObject({ undone: seq });
@@ -106,10 +106,10 @@ test.each([
 test('where there is none in view there is nothing to take back', async () => {
   await using home = await talked();
   const { main, store } = home;
-  await expect(main.uncompact()).rejects.toMatchObject(refused({}, 'begins with none'));
+  await expect(main.uncompact()).rejects.toMatchObject(refused({}, 'its view has no summary'));
   store.append('main', [summary]);
   await main.handoff('next', { summary: 'On.' });
-  await expect(main.uncompact()).rejects.toMatchObject(refused({}, 'begins with none'));
+  await expect(main.uncompact()).rejects.toMatchObject(refused({}, 'its view has no summary'));
 });
 
 test('a fork takes back for itself what it inherited', async () => {

@@ -221,7 +221,7 @@ test('a run that cannot begin is told to those who have its stream alone', async
   const main = await home.deck.session('main');
   const busy = main.run('One');
   const body = await main.run('Two').toResponse().text();
-  expect(body).toContain('it is running already');
+  expect(body).toContain('it is already running');
   busy.abort();
   await busy;
 });

@@ -1,8 +1,8 @@
 import { reached } from '@tapedeck/tape/crash-point';
 
 /**
- * The places of a run where a test may stop it as a crash would, beside those of the store (`crashPoints`). Each stands
- * after what it names, but for those whose name says otherwise.
+ * The points of a run where a test can simulate a crash, in addition to those of the store (`crashPoints`). A
+ * point follows the act that it names, unless its name says `before`.
  */
 export const runPoints = [
   'run/before-leftovers',
@@ -20,7 +20,7 @@ export const runPoints = [
   'batch/waiting',
 ] as const;
 
-/** The same of a worktree's life, which runs without one do not pass. */
+/** Crash points of a worktree. Runs without a worktree do not pass them. */
 export const workspacePoints = [
   'workspace/created',
   'workspace/opened',
@@ -30,7 +30,7 @@ export const workspacePoints = [
   'workspace/removed',
 ] as const;
 
-/** The same of a delegation, from the fork of a child to its merge, and of a recovery. */
+/** Crash points of a delegation, from the fork of a child to its merge, and of a recovery. */
 export const delegationPoints = [
   'spawn/forked',
   'child/started',
@@ -51,7 +51,7 @@ export type RunPoint =
   | (typeof workspacePoints)[number]
   | (typeof delegationPoints)[number];
 
-/** Tells whoever listens that a place was reached. Nobody does in production: then it does nothing. */
+/** Notifies a test's listener that a point was reached. Does nothing in production. */
 export function runPoint(point: RunPoint): void {
   reached(point);
 }

@@ -1,7 +1,7 @@
 import { TapeError } from '@tapedeck/tape';
 import { CodedError } from '@tapedeck/tape/errors';
 
-/** What can go wrong with a session. Callers branch on the code, never on the message. */
+/** Stable codes of session errors. Branch on the code, never on the message. */
 export type SessionErrorCode =
   | 'SESSION_BUSY'
   | 'SESSION_NO_MODEL'
@@ -32,17 +32,20 @@ export class SessionError extends CodedError<SessionErrorCode> {
   override readonly name = 'SessionError';
 }
 
-/** The message of anything thrown, whatever it is; never empty. */
+/** The message of any thrown value; never empty. */
 export function messageOf(error: unknown): string {
   try {
     const message = error instanceof Error ? error.message || error.name : error;
     return String(message) || 'no message';
   } catch {
-    return 'something that has no text was thrown';
+    return 'a thrown value without a text form';
   }
 }
 
-/** Whether an entry was refused for what it holds: too large, nested too deep, no JSON. The store itself is well. */
+/**
+ * Whether the store refused an entry for its content: too large, nested too deep, not JSON. The store still
+ * works.
+ */
 export function isUnstorable(error: unknown): error is TapeError {
   return error instanceof TapeError && error.code === 'TAPE_BAD_ENTRY';
 }

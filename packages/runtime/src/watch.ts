@@ -1,4 +1,4 @@
-/** For those who look on: nothing here loads the AI SDK or runs anything. */
+/** Entry point for observers: it loads neither the AI SDK nor anything that runs a session. */
 export { type Chunk, eventsOf } from './stream/chunks.ts';
 export type { SessionEvent } from './stream/events.ts';
 export { watchChunks } from './stream/replay.ts';

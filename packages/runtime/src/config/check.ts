@@ -4,7 +4,7 @@ import { compactionField, reserveFault, windowsField } from '../compaction/check
 import { messageOf, SessionError } from '../errors.ts';
 import type { DeckConfig } from './config.ts';
 
-/** Node.js fires timers that are longer than this at once. */
+/** The longest timer of Node.js, in milliseconds. It fires longer ones immediately. */
 const delayMaxMs = 2 ** 31 - 1;
 
 const whole = (from: number, to: number = Number.MAX_SAFE_INTEGER) =>
@@ -34,7 +34,7 @@ const model = z
     (value) =>
       (typeof value === 'string' && value !== '') ||
       (typeof value === 'object' && value !== null && 'doStream' in value),
-    'must be a text, as PROVIDER/MODEL, or a model of the AI SDK',
+    'must be a string PROVIDER/MODEL, or a model of the AI SDK',
   )
   .optional();
 
@@ -54,7 +54,8 @@ const flag = z.boolean('must be true or false').optional();
 const callable = z.custom((value) => typeof value === 'function', 'must be a function').optional();
 
 /**
- * Windows: where a view begins is for handoffs and summaries to say, which would shorten nothing else.
+ * Accepts windows only: a view always starts at the last boundary, because handoffs and compaction shorten it
+ * there.
  */
 const shows = z
   .any()
@@ -62,7 +63,7 @@ const shows = z
     const rules: readonly ViewRule[] = [value ?? []].flat();
     try {
       const isWindow = (rule: unknown) => typeof rule === 'object' && rule !== null && 'window' in rule;
-      if (!rules.every(isWindow)) throw new Error('it must be a window of what follows the last boundary');
+      if (!rules.every(isWindow)) throw new Error('it must be a window after the last boundary');
       rulesOf(rules);
     } catch (error) {
       context.addIssue({ code: 'custom', message: `cannot be used: ${messageOf(error)}` });
@@ -76,7 +77,7 @@ const fields = z.strictObject(
     summarizer: model,
     tools: z.record(z.string(), tool, 'must be an object of tools').optional(),
     instructions: z
-      .union([z.string(), z.record(z.string(), z.string())], 'must be a text, or an object of texts')
+      .union([z.string(), z.record(z.string(), z.string())], 'must be a string, or an object of strings')
       .optional(),
     prompt: z
       .strictObject(
@@ -86,7 +87,7 @@ const fields = z.strictObject(
           environment: flag,
           tools: flag,
         },
-        'must be an object of what instructions hold',
+        'must be an object of project, skills, environment and tools',
       )
       .optional(),
     limits: z
@@ -119,32 +120,32 @@ const fields = z.strictObject(
   'it must be an object',
 );
 
-/** A limit of what nobody can tell would never be reached. */
+/** Checks across fields. A cost limit without a cost function would never be reached. */
 const deckConfig = fields.superRefine(({ budget: given, cost, compaction, windows }, context) => {
   const reserve = reserveFault(compaction, windows);
   if (reserve !== undefined)
     context.addIssue({ code: 'custom', path: ['compaction', 'reserveTokens'], message: reserve });
-  for (const whose of ['child', 'tree'] as const)
-    if (given?.[whose]?.cost !== undefined && cost === undefined)
+  for (const name of ['child', 'tree'] as const)
+    if (given?.[name]?.cost !== undefined && cost === undefined)
       context.addIssue({
         code: 'custom',
-        path: ['budget', whose, 'cost'],
-        message: 'needs the function cost, without which nobody knows what a call costs',
+        path: ['budget', name, 'cost'],
+        message: 'requires the cost function, which computes the cost of a call',
       });
 });
 
 /**
- * Finds out whether a value is a configuration, and returns the same value.
- * @param name what the message calls it
- * @throws SESSION_BAD_CONFIG; `data.field` has the path of the first field that is wrong, `limits.maxSteps` say, and is
- *   empty when the whole is no object
+ * Checks a configuration and returns the same value.
+ * @param name the name of the configuration in the error message
+ * @throws SESSION_BAD_CONFIG; `data.field` is the path of the first invalid field, such as `limits.maxSteps`,
+ *   and empty when the value is not an object
  */
 export function parseConfig(value: unknown, name = 'this configuration'): DeckConfig {
   const [issue] = deckConfig.safeParse(value).error?.issues ?? [];
   if (issue === undefined) return value as DeckConfig;
   const unknown = issue.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [];
   const field = [...issue.path, ...unknown].map(String).join('.');
-  const why = unknown.length > 0 ? 'there is no such field' : issue.message;
+  const why = unknown.length > 0 ? 'unknown field' : issue.message;
   throw new SessionError(
     'SESSION_BAD_CONFIG',
     `cannot use ${name}: ${field}${field === '' ? '' : unknown.length > 0 ? ': ' : ' '}${why}`,

@@ -14,64 +14,73 @@ import type { DeckTools } from '../tools/traits.ts';
 import type { CostOf } from '../usage/usage.ts';
 import type { Hooks } from './hooks.ts';
 
-/** What the sessions of a deck run with. */
+/** The configuration that all sessions of a deck run with. */
 export interface DeckConfig extends CompactionConfig {
   readonly model?: ModelSpec;
-  /** The model that writes summaries; by default the session's own (K37). */
+  /** The model that writes summaries. Default: the session's model. */
   readonly summarizer?: ModelSpec;
-  /** Tools of the AI SDK, by the names under which models call them. Children get them too. */
+  /** Tools of the AI SDK, by name. Children get them too. */
   readonly tools?: DeckTools;
-  /** What every model call is told before the messages. Without `prompt` it is all that it is told there. */
+  /** The instructions that every model call receives. Without `prompt` they are the whole system prompt. */
   readonly instructions?: string | Sections;
-  /** What it is told with them: of the project, of skills, of where it works. */
+  /** Further parts of the system prompt: project files, skills, environment, tools. */
   readonly prompt?: PromptConfig;
   readonly limits?: Limits;
-  /** What of a session its model is shown, from the last boundary on: all that there is, else the newest part of it. */
+  /** Limits a view to the newest entries after the last boundary. Default: all of them. */
   readonly view?: ViewWindow | readonly ViewWindow[];
-  /** What each child may take that is given no budget of its own, alone and with all under it. */
+  /**
+   * Default budgets of a child: `child` for its own model calls, `tree` for the child and all its
+   * descendants.
+   */
   readonly budget?: { readonly child?: Budget; readonly tree?: Budget };
-  /** What a model call cost, in a unit of your own; `undefined` where that is not known. `model` is the model's own name. */
+  /**
+   * Returns the cost of a model call in a unit of your choice; `undefined` when unknown. `model` is the model
+   * id.
+   */
   readonly cost?: CostOf;
-  /** Asked before a tool that needs approval is run. `undefined`: the call waits for an answer. */
+  /**
+   * Called before a tool that needs approval runs. When it returns `undefined`, the call stays pending
+   * approval.
+   */
   readonly onApproval?: (request: ApprovalRequest) => Awaitable<Decision | undefined>;
   readonly hooks?: Hooks;
 }
 
-/** Bounds of a run. What is left out is as in `defaultLimits`. */
+/** Limits of a run. Omitted ones are those of `defaultLimits`. */
 export interface Limits {
-  /** Model calls at most before a run is halted, `Infinity` for no bound (K27). */
+  /** The number of model calls after which a run is halted; `Infinity` for no limit (default 10). */
   readonly maxSteps?: number;
-  /** How long one tool call may take, in milliseconds (X61). */
+  /** Timeout of one tool call, in milliseconds (default 30,000). */
   readonly toolTimeoutMs?: number;
-  /** How many tool calls of one answer run at once. */
+  /** The number of tool calls of one answer that run at once (default 10). */
   readonly concurrentTools?: number;
-  /** How often a model call that failed for a passing reason is tried again. */
+  /** The number of retries of a model call after a transient failure (default 2). */
   readonly retries?: number;
-  /** How long to wait before the first of these, in milliseconds; before each further one longer. */
+  /** The delay before the first retry, in milliseconds (default 1,000). It grows with each further one. */
   readonly retryDelayMs?: number;
-  /** How many forks may lie between a session and its root (default 5). */
+  /** The number of forks between a session and its root (default 5). */
   readonly maxDepth?: number;
-  /** How many children of one session may be unfinished at a time. */
+  /** The number of unfinished children of one session (default no limit). */
   readonly maxChildren?: number;
-  /** How many children of one depth this process runs at once. */
+  /** The number of children of one depth that this process runs at once (default no limit). */
   readonly concurrentChildren?: number;
-  /** How many model calls this process makes at once: of each provider, or of the providers that are named. */
+  /** The number of model calls that this process makes at once: for each provider, or by provider name. */
   readonly concurrentCalls?: number | Readonly<Record<string, number>>;
-  /** How long an aborted run waits for tools that do not stop, in milliseconds. */
+  /** How long an aborted run waits for tools to stop, in milliseconds (default 5,000). */
   readonly abortGraceMs?: number;
 }
 
-/** A tool call that somebody has to allow. */
+/** A tool call that needs approval. */
 export interface ApprovalRequest {
   readonly session: string;
-  /** The session that it was forked from. */
+  /** The session's parent. */
   readonly parent?: string;
   readonly toolCallId: string;
   readonly toolName: string;
   readonly input: Json;
 }
 
-/** The limits of a deck that sets none. */
+/** The default limits of a deck. */
 export const defaultLimits: Required<Limits> = {
   maxSteps: 10,
   toolTimeoutMs: 30_000,
@@ -85,22 +94,25 @@ export const defaultLimits: Required<Limits> = {
   concurrentCalls: Number.POSITIVE_INFINITY,
 };
 
-/** Gives a configuration its type: the default export of `tape.config.mts`. It changes and checks nothing. */
+/**
+ * Types a configuration: the default export of `tape.config.mts`. Returns its argument unchanged and
+ * unchecked.
+ */
 export function defineDeck(config: DeckConfig): DeckConfig {
   return config;
 }
 
-/** The limits of a configuration, with the defaults for those that it does not set. */
+/** The limits of a configuration, completed with the defaults. */
 export function limitsOf({ limits }: DeckConfig): Required<Limits> {
   return { ...defaultLimits, ...withoutGaps(limits) };
 }
 
-/** Which part of its sessions a deck shows to their models. */
+/** The view policy of the model calls of a deck. */
 export function viewPolicyOf({ view = [] }: DeckConfig): ViewPolicy {
   return ['last-boundary', ...[view].flat()];
 }
 
-/** Where the parts of a configuration come from. */
+/** The sources of a configuration. */
 export interface ConfigLayers {
   /** The command line. */
   readonly flags?: DeckConfig;
@@ -110,7 +122,9 @@ export interface ConfigLayers {
   readonly yaml?: DeckConfig;
 }
 
-/** One configuration: what the command line says, else the file, else the home. Limits are taken one by one. */
+/**
+ * Merges the layers. The command line wins over the file, the file over the home. Limits merge one by one.
+ */
 export function mergeConfig({ flags = {}, file = {}, yaml = {} }: ConfigLayers): DeckConfig {
   const layers = [yaml, file, flags];
   const limits: Limits = Object.assign({}, ...layers.map((layer) => withoutGaps(layer.limits)));
@@ -118,7 +132,7 @@ export function mergeConfig({ flags = {}, file = {}, yaml = {} }: ConfigLayers):
   return { ...merged, ...(Object.keys(limits).length > 0 && { limits }) };
 }
 
-/** A field that is there with the value `undefined`, as plain JavaScript may have it, says nothing. */
+/** Drops fields with the value `undefined`, which would override those of other layers. */
 function withoutGaps<T extends object>(given: T | undefined): Partial<T> {
   return Object.fromEntries(
     Object.entries(given ?? {}).filter(([, value]) => value !== undefined),

@@ -2,47 +2,50 @@ import { type Awaitable, type Draft, isObject, type Json, note, type Seq } from 
 import { messageOf } from '../errors.ts';
 import { within } from '../tools/within.ts';
 
-/** What a deck has done when people speak and take back: to keep snapshots of a workspace, say, and to restore them. */
+/** Hooks for user messages and rewinds, for example to take and restore snapshots of a workspace. */
 export interface Hooks {
   /**
-   * Called before a user's message lands on the tape, one that waited in the inbox too (G19). The snapshot that it names is kept in
-   * the message's meta, as `snapshot_id` (G18). The message lands in any case: what goes wrong is recorded as `hook/failed`, and
-   * told as a warning.
+   * Called before a user message is appended, including one from the inbox. The returned snapshot id is
+   * stored in the message's meta as `snapshot_id`. The message is appended in any case: an error of the hook
+   * is recorded as `hook/failed` and reported as a warning.
    */
   readonly onMessage?: (message: LandingMessage) => Awaitable<{ readonly snapshotId?: string } | undefined>;
-  /** Called after a rewind, while nobody else can write the session. What goes wrong is recorded and told in the same way. */
+  /**
+   * Called after a rewind, under the session's lease. An error is recorded and reported like one of
+   * `onMessage`.
+   */
   readonly onRewind?: (rewind: RewindEvent) => Awaitable<void>;
 }
 
-/** A message that is about to land. */
+/** A user message that is about to be appended. */
 export interface LandingMessage {
   readonly session: string;
-  /** Its texts, joined by line ends. */
+  /** Its text parts, joined by newlines. */
   readonly text: string;
-  /** Who sent it: `user`, `agent`, `merge` … */
+  /** Its sender: `user`, `agent`, `merge` … */
   readonly source: string;
-  /** Aborted with the run that takes the message in. */
+  /** Aborted with the run that takes up the message. */
   readonly signal: AbortSignal;
 }
 
-/** A rewind that is done. */
+/** A completed rewind. */
 export interface RewindEvent {
   readonly session: string;
-  /** The session reads as if it ended here. */
+  /** The view now ends at this position. */
   readonly to: Seq;
-  /** Position of the message that it was rewound to. */
+  /** Position of the target message. */
   readonly message: Seq;
   /** What `onMessage` returned for that message. */
   readonly snapshotId?: string;
 }
 
-/** Messages with what the hooks say of them, and what went wrong. */
+/** Drafts with the snapshot ids of the hooks, and the hooks' errors as warnings. */
 export interface Landing {
   readonly drafts: readonly Draft[];
   readonly warnings: readonly string[];
 }
 
-/** Where messages land, who sent those that do not say so, and what they are waited for by. */
+/** The session that messages are appended to, their default source, and the abort of the hook. */
 interface LandingPlace {
   readonly session: string;
   readonly source?: string | undefined;
@@ -52,7 +55,10 @@ interface LandingPlace {
 
 const never = new AbortController().signal;
 
-/** Asks `onMessage` of each user's message among drafts that are about to land. It is not waited for after an abort and `graceMs`. */
+/**
+ * Calls `onMessage` for each user message among the drafts. After an abort it waits for the hook at most
+ * `graceMs`.
+ */
 export async function announce(
   hooks: Hooks | undefined,
   drafts: readonly Draft[],
@@ -71,9 +77,9 @@ export async function announce(
     const from = typeof meta?.source === 'string' ? meta.source : source;
     const message = { session, text: textOf(payload.content ?? null), source: from, signal };
     try {
-      const asked = Promise.try(() => hook(message));
-      const said = await within(asked, { timeoutMs: Number.POSITIVE_INFINITY, graceMs, signal });
-      const id = snapshotIn(said);
+      const called = Promise.try(() => hook(message));
+      const returned = await within(called, { timeoutMs: Number.POSITIVE_INFINITY, graceMs, signal });
+      const id = snapshotIn(returned);
       landing.push(id === undefined ? draft : { ...draft, meta: { ...meta, snapshot_id: id } });
     } catch (error) {
       warnings.push(warningOf('onMessage', error));
@@ -83,7 +89,7 @@ export async function announce(
   return { drafts: landing, warnings };
 }
 
-/** Tells `onRewind` of a rewind: what to record, and to warn of, when that goes wrong. */
+/** Calls `onRewind`. Returns the entry to record and the warning when it throws. */
 export async function tellRewind(hooks: Hooks | undefined, rewind: RewindEvent): Promise<Landing> {
   try {
     await hooks?.onRewind?.(rewind);
@@ -93,12 +99,12 @@ export async function tellRewind(hooks: Hooks | undefined, rewind: RewindEvent):
   }
 }
 
-function snapshotIn(said: unknown): string | undefined {
-  if (said === 'aborted') throw new Error('it had not answered when the run was aborted');
-  const { snapshotId } = (said ?? {}) as { snapshotId?: unknown };
+function snapshotIn(returned: unknown): string | undefined {
+  if (returned === 'aborted') throw new Error('the run was aborted before it returned');
+  const { snapshotId } = (returned ?? {}) as { snapshotId?: unknown };
   if (snapshotId === undefined) return undefined;
   if (typeof snapshotId === 'string' && snapshotId !== '') return snapshotId;
-  throw new TypeError('it must return { snapshotId } with a text, or nothing');
+  throw new TypeError('it must return { snapshotId } with a string, or undefined');
 }
 
 function failure(hook: keyof Hooks, error: unknown): Draft {
@@ -109,7 +115,7 @@ function warningOf(hook: keyof Hooks, error: unknown): string {
   return `the hook ${hook} failed: ${messageOf(error)}`;
 }
 
-/** The texts of a message's content, on lines of their own. */
+/** The text parts of a message's content, joined by newlines. */
 export function textOf(content: Json): string {
   if (typeof content === 'string') return content;
   if (!Array.isArray(content)) return '';

@@ -27,37 +27,39 @@ import { openChunkWriter } from '../stream/chunk-writer.ts';
 import { type DeckGraph, openDeckGraph } from './graph.ts';
 
 export interface DeckOptions extends DeckConfig {
-  /** The tape home: a directory with `tape.db` and `session_graph.jsonl`. What is being run is shown there, too. */
+  /**
+   * The tape home: a directory with `tape.db` and `session_graph.jsonl`. The list of active runs is kept
+   * there too.
+   */
   readonly home?: string;
-  /** A store of your own, instead of one that is opened in the home and closed with the deck. */
+  /** An open store, used instead of the home's. The deck does not close it. */
   readonly store?: TapeStore;
-  /** Who runs children; by default this process. */
+  /** Runs child sessions. Default: in this process. */
   readonly engine?: RunEngine;
-  /** Keys and base URLs of named models (default `process.env`). */
+  /** Environment with the API keys and base URLs of named models (default `process.env`). */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** The directory that sessions work in, of which `prompt` tells; by default the process's own. */
+  /** Working directory of the sessions, described in the system prompt. Default: that of the process. */
   readonly cwd?: string;
   readonly newId?: () => string;
   /** Milliseconds since the epoch. */
   readonly now?: () => number;
 }
 
-/** A home that is open for running sessions. */
+/** A tape home opened for running sessions. */
 export interface Deck extends AsyncDisposable {
-  /** Its acts hold the thread while they wait for a lock, unlike those of the deck. */
+  /** The raw store. Its methods block the thread while they wait for a lock; those of the deck do not. */
   readonly store: TapeStore;
   readonly graph: DeckGraph;
-  /** Creates or resumes. Holds no lease. */
+  /** Creates the session, or opens it when it exists. Takes no lease. */
   session(name: string, init?: SessionInit): Promise<Session>;
   find(ref: Ref): Promise<Session | undefined>;
   sessions(query?: SessionQuery): Promise<readonly SessionInfo[]>;
   /**
-   * Resolves when nothing is under way here any more: no run, no child that works in the background,
-   * and no merge of what a child came to. Do not
-   * await it in a tool, which is a part of a run.
+   * Resolves when this process has no run, background child or merge left. Do not await it in a tool: the
+   * tool is part of a run, so it would wait for itself.
    */
   idle(): Promise<void>;
-  /** Takes care of delegated children whose process was killed: see `recover`. */
+  /** Resumes or aborts delegated children whose process was killed, and merges them. */
   recover(options?: RecoverOptions): Promise<RecoveryReport>;
   /** Stops what runs, merges what stopped children did, and closes the store that the deck opened. Again, it does nothing. */
   close(): Promise<void>;
@@ -65,7 +67,7 @@ export interface Deck extends AsyncDisposable {
 
 /**
  * Opens a tape home, or wraps a store, for running sessions.
- * @throws SESSION_BAD_CONFIG before anything is opened; what `openTapeStore` throws
+ * @throws SESSION_BAD_CONFIG before anything is opened, and the errors of `openTapeStore`
  */
 export async function openDeck(options: DeckOptions): Promise<Deck> {
   const {
@@ -94,7 +96,7 @@ export async function openDeck(options: DeckOptions): Promise<Deck> {
       : await openActiveWriter(home, {
           store: patient,
           onFailure: (error) => {
-            const message = `cannot show what is being run in '${home}': ${messageOf(error)}`;
+            const message = `cannot list active runs in '${home}': ${messageOf(error)}`;
             for (const worker of workers.values()) worker.warn(message);
           },
         });

@@ -16,15 +16,17 @@ type Reads = Pick<
   | 'skipped'
 >;
 
-/** The lineage of a deck: reads come from the graph file alone, acts go through the store (B9). */
+/**
+ * The lineage of a deck. Reads use the graph file alone; changes go through the store, which writes the file.
+ */
 export interface DeckGraph extends Reads {
   /** Forks a session from an anchor and returns the child's name. */
   fork(parent: string, fromAnchor?: Point): Promise<string>;
-  /** Sets where a session is in its life: active, archived, destroyed or purged. */
+  /** Sets the lifecycle of a session: active, archived, destroyed or purged. */
   setStatus(session: string, lifecycle: Lifecycle): Promise<void>;
 }
 
-/** Opens the graph of a home; without a file (a store in memory, say) its reads find nothing. */
+/** Opens the graph of a home. Without a file, as with a store in memory, reads find nothing. */
 export function openDeckGraph(store: TapeStore, file: string | undefined): DeckGraph {
   const graph = file === undefined ? SessionGraph.fromRecords([]) : SessionGraph.open(file);
   const fresh = (): SessionGraph => {

@@ -36,19 +36,19 @@ const pollMs = 50;
 interface Forked {
   readonly child: Delegator;
   readonly task: DelegateTask;
-  /** How many forks for work lie between the child and its root. */
+  /** The number of forks between the child and its root, branches not counted. */
   readonly depth: number;
 }
 
 /**
- * A delegation under way: iterate it for what happens, await it for what the children came to, in the order of the
- * tasks. It goes on whether or not anyone reads. It rejects before anything is forked when a model cannot be used, or
- * when one of the children cannot be forked.
+ * A running delegation. Iterate it for its events; await it for the outcomes of the children, in the order of
+ * the tasks. It runs without a reader, too. It rejects, before anything is forked, when a model cannot be
+ * used or one of the children cannot be forked.
  */
 export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readonly ChildOutcome[]> {
   readonly #parts: DelegationParts;
   readonly #parent: Delegator;
-  readonly #asked: Delegated;
+  readonly #delegated: Delegated;
   readonly #signal: AbortSignal;
   readonly #events = new EventLog<ChildEvent>();
   readonly #controller = new AbortController();
@@ -59,8 +59,8 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
   constructor(parts: DelegationParts, parent: Delegator, asked: Delegated) {
     this.#parts = parts;
     this.#parent = parent;
-    this.#asked = asked;
-    // A child may start later than the run that it is for was aborted.
+    this.#delegated = asked;
+    // A child that starts after its parent's run was aborted must see the abort, too.
     const given = [asked.options.signal, parts.worker(parent).forChildren].filter(
       (signal) => signal !== undefined,
     );
@@ -75,17 +75,17 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
     this.#forked.promise.catch(() => {});
   }
 
-  /** The names of the children, once they are forked. */
+  /** The names of the children forked so far. */
   get children(): readonly string[] {
     return this.#children;
   }
 
-  /** The names of the children, when all of them are forked. Rejects when they cannot be. */
+  /** Resolves with the names of the children once all are forked. Rejects when one cannot be. */
   get forked(): Promise<readonly string[]> {
     return this.#forked.promise;
   }
 
-  /** Stops all children that run; what they did is merged as aborted. */
+  /** Aborts all running children and merges their work as aborted. */
   abort(reason = 'aborted by parent'): void {
     this.#controller.abort(new Error(reason));
   }
@@ -103,14 +103,14 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
   }
 
   async #work(): Promise<readonly ChildOutcome[]> {
-    const { tasks, options } = this.#asked;
-    assertTasks(this.#parent.name, this.#asked);
+    const { tasks, options } = this.#delegated;
+    assertTasks(this.#parent.name, this.#delegated);
     const info = await this.#parent.info();
     assertActive(info, 'delegate from');
     await assertModels(this.#parts, tasks, options);
-    assertTools(this.#parts, this.#parent, this.#asked);
+    assertTools(this.#parts, this.#parent, this.#delegated);
     const line = await lineOf(this.#parts.store, await this.#parts.worker(info).facts(info));
-    await this.#needAll(line);
+    await this.#assertAll(line);
     const forked: Forked[] = [];
     for (const task of tasks) {
       const one = await this.#childFor(task, line);
@@ -127,9 +127,9 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
         const run = await queue.add(async () => await this.#run(one), { priority: one.task.priority ?? 0 });
         if (options.order === 'spawn') await turn.catch(() => {});
         try {
-          return await this.#bringHome(one, run);
+          return await this.#merge(one, run);
         } finally {
-          // Until here nobody else brings it home.
+          // An entry here keeps other parts of this process from merging the child.
           this.#parts.startedChildren.delete(one.child.name);
         }
       })();
@@ -139,9 +139,9 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
     return await Promise.all(outcomes);
   }
 
-  /** One child alone is not forked where the others cannot be. */
-  async #needAll(parent: Line): Promise<void> {
-    const { tasks, options } = this.#asked;
+  /** Checks all tasks first, so that either all children are forked or none. */
+  async #assertAll(parent: Line): Promise<void> {
+    const { tasks, options } = this.#delegated;
     if (tasks.length < 2) return;
     const { by } = options;
     for (const { resume } of tasks) if (resume !== undefined) await this.#resumed(parent[0].info, resume);
@@ -151,25 +151,25 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
     await assertForks(this.#parts, parent, forks);
   }
 
-  /** A child that is to be gone on with. */
+  /** The row of a child to resume. */
   async #resumed(parent: SessionInfo, ref: string): Promise<SessionInfo> {
     const info = await this.#parts.store.find(ref);
     if (info?.parentId !== parent.id)
       throw new SessionError(
         'SESSION_BAD_INPUT',
-        `cannot go on with '${ref}': it is no child of '${parent.name}'`,
+        `cannot resume '${ref}': it is not a child of '${parent.name}'`,
         { data: { session: parent.name, child: ref } },
       );
     if (info.delivery === 'discarded')
-      throw new SessionError('SESSION_ENDED', `cannot go on with '${ref}': it was discarded`, {
+      throw new SessionError('SESSION_ENDED', `cannot resume '${ref}': it was discarded`, {
         data: { session: ref },
       });
-    assertActive(info, 'go on with');
+    assertActive(info, 'resume');
     return info;
   }
 
   async #childFor(task: DelegateTask, parent: Line): Promise<Forked> {
-    const { options } = this.#asked;
+    const { options } = this.#delegated;
     const { by } = options;
     if (task.resume !== undefined) {
       const resumed = await this.#resumed(parent[0].info, task.resume);
@@ -182,11 +182,11 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
     return { child: this.#parts.child(info, { ...fork, directory, onUnmerged: 'keep' }), task, depth };
   }
 
-  /** Has a child run by the deck's engine, and waits until it has ended. */
+  /** Runs a child on the deck's engine and waits for its end. */
   async #run(forked: Forked): Promise<RunEnd> {
     const { child, task, depth } = forked;
     const { startedChildren, engine } = this.#parts;
-    // One child asked for twice, by its key, is started once: who asks again waits for the same end.
+    // Two tasks with the same key are one child: it starts once, and both wait for its end.
     const started = startedChildren.get(child.name);
     if (started !== undefined) return await started.end;
     const { promise: end, resolve } = Promise.withResolvers<RunEnd>();
@@ -206,7 +206,7 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
 
   async #runOne({ child, task }: Forked, signal: AbortSignal): Promise<RunEnd> {
     const options = {
-      ...runOptionsOf(this.#parts, this.#parent, { task, options: this.#asked.options }),
+      ...runOptionsOf(this.#parts, this.#parent, { task, options: this.#delegated.options }),
       signal,
     };
     const again = task.resume !== undefined;
@@ -222,20 +222,20 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
       } catch (error) {
         const code = error instanceof SessionError || error instanceof TapeError ? error.code : undefined;
         const isArchived = code === 'TAPE_ARCHIVED';
-        // A child of a key that was delegated before, and came to its end then.
+        // An earlier delegation with the same key has already run this child to its end.
         if (code === 'SESSION_ENDED' || (isArchived && isEnded(await child.info()))) return {};
-        // It has not begun, and is left to whoever recovers it.
+        // The child has not begun; recovery runs it.
         if (code === 'SESSION_CLOSED' || isArchived) return { error: messageOf(error), closed: true };
-        // The run could not start or not be recorded: its parent is told all the same.
+        // The run could not start or could not be recorded. The parent receives the failure in any case.
         if (code !== 'SESSION_BUSY') return { error: messageOf(error), broken: true };
-        // Another process has been given the same key, and is at work on it.
+        // Another process delegated the same key and runs the child: wait for it.
         if (signal.aborted) return { error: messageOf(error) };
         await sleep(pollMs);
       }
     }
   }
 
-  async #bringHome({ child }: Forked, run: RunEnd): Promise<ChildOutcome> {
+  async #merge({ child }: Forked, run: RunEnd): Promise<ChildOutcome> {
     const { store } = this.#parts;
     if (run.broken === true) await this.#recordBroken(await child.info(), run);
     const info = await child.info();
@@ -250,7 +250,7 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
     try {
       const { merged, fault } = await this.#deliver(info, run);
       if (merged !== undefined) this.#events.push({ type: 'child-merged', session: child.name, merged });
-      // A result that could not be used is one no longer.
+      // The refused result is recorded as a failure, so read the outcome again.
       if (fault !== undefined)
         return {
           session: child.name,
@@ -266,18 +266,20 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
     }
   }
 
-  /** A run that could not start or be recorded left no end on the child's tape. */
+  /**
+   * Records the failure of a run that could not start or be recorded, which left no end on the child's tape.
+   */
   async #recordBroken(info: SessionInfo, { error: message = 'unknown' }: RunEnd): Promise<void> {
     try {
       await recordFailure(this.#parts.store, info, note('run/error', { message }));
     } catch {
-      // The merge is made by force, and says that the child failed.
+      // The forced merge reports the failure.
     }
   }
 
-  /** Merges a child whose task has ended: whoever ran it elsewhere may still be about to let go of it. */
+  /** Merges a child whose task has ended. Retries while the process that ran it still has its lease. */
   async #deliver(info: SessionInfo, run: RunEnd): Promise<Delivered> {
-    const { strategy, onConflict, at, by } = this.#asked.options;
+    const { strategy, onConflict, at, by } = this.#delegated.options;
     const { closing } = this.#parts;
     const broken =
       run.broken === true ? ({ status: 'failed', force: true, strategy: 'result' } as const) : {};
@@ -288,11 +290,13 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
           ...(onConflict !== undefined && { onConflict }),
           ...(at !== undefined && { at }),
           ...broken,
-          // The call of a run that is being aborted never gets its result.
+          // A call of an aborted run gets no result.
           answered: by?.blocking === true && !this.#signal.aborted,
-          // That call stays open until the next run of the parent: nobody waits for that here.
+          // A blocking call stays open until the parent's next run, so waiting for the merge here would not
+          // end.
           ...(by?.blocking === true || closing.aborted ? { waitMs: 0 } : { signal: closing }),
-          // Whoever ran the parent may have died in a call, which nobody else would give a result.
+          // The process that ran the parent may have died in a call. Without a result that call blocks the
+          // merge.
           whileWaiting: async () =>
             await settleParent(this.#parts, info, { leaves: 'repeatable', deadline: 0 }),
         });

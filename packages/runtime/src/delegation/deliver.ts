@@ -10,25 +10,28 @@ import { closeWorktree } from '../workspace/close.ts';
 import type { DelegationParts } from './parts.ts';
 
 export interface DeliverOptions extends MergeOptions, Waiting {
-  /** Whether the caller answers the call that waits for the result; by default nobody here does. */
+  /**
+   * Whether the caller answers the parent's call with the result. Undefined: deliver nothing while a call
+   * waits for it.
+   */
   readonly answered?: boolean;
-  /** False: the parent is left with the message that is to start it. */
+  /** False: post the message that starts the parent, but do not start it. */
   readonly wakes?: boolean;
 }
 
-/** What bringing a child home came to. */
+/** The outcome of delivering a child's result. */
 export interface Delivered {
-  /** The receipt; nothing for a call that has the result otherwise, whose merge is still to be done. */
+  /** The receipt. Undefined when a call of the parent gets the result, and the merge follows later. */
   readonly merged: Merged | undefined;
-  /** Why its result could not be used: its parent was told that it failed. */
+  /** Why the result could not be used; the parent then received a failure. */
   readonly fault?: string;
 }
 
 /**
- * Brings the result of a delegated child home, in the way that it was asked for when it was forked (K32): as a merge, and
- * with `merge+turn` a message that starts its parent, in the same act. A call that still waits for the result gets it
- * otherwise: then the merge's message is stored and not shown, so that the parent's model reads it once. Nothing is done while
- * a call waits that others answer: whoever does merges, too.
+ * Delivers the result of a delegated child as its fork requested: as a merge, and with `merge+turn` also a
+ * message that starts the parent, in the same transaction. When an open call of the parent gets the result,
+ * the merge's message is stored outside the view, so that the parent's model reads the result once. While
+ * another caller has to answer such a call, nothing is done here: that caller also merges.
  */
 export async function deliver(
   parts: DelegationParts,
@@ -39,7 +42,7 @@ export async function deliver(
   runPoint('child/before-merge');
   const { origin } = await parts.worker(child).facts(child);
   if (answered === true) {
-    // The call is open, so that nothing can be merged: it is left for the moment when the call has its result.
+    // An open call blocks merges: post this one, to be done once the call has its result.
     await settleChild(store, child);
     if (origin.worktree !== undefined) await closeWorktree(parts, child.id);
     await postMerge(store, child, { context: false, at: 'step' });
@@ -64,7 +67,7 @@ async function mergeNow(
   const { info: child, origin } = facts;
   const { strategy } = origin.terms;
   const request: MergeOptions & Waiting = {
-    // A child that failed has no result in a form; its parent learns that it failed.
+    // A failed child has no structured result; its parent receives the failure instead.
     ...(strategy !== undefined && (child.task === 'completed' || strategy === 'summary') && { strategy }),
     ...(child.deliver === 'merge+turn' && { notify: true }),
     ...((await isReportedToParent(store, child)) && { context: false }),
@@ -73,7 +76,7 @@ async function mergeNow(
   try {
     return await orFailure(parts, facts, request);
   } catch (error) {
-    // Somebody else was quicker, with words of their own.
+    // Another process merged the child first, with another text.
     const merged =
       error instanceof TapeError && error.code === 'TAPE_CONFLICT' ? await store.merged(child.id) : undefined;
     if (merged === undefined) throw error;
@@ -81,7 +84,10 @@ async function mergeNow(
   }
 }
 
-/** A result that cannot be used is told as a failure: a parent does not wait for ever for a better one. */
+/**
+ * Merges a result, or a failure when the result cannot be used: otherwise the parent would wait for it
+ * forever.
+ */
 async function orFailure(
   parts: DelegationParts,
   child: SessionFacts,
@@ -100,8 +106,8 @@ async function orFailure(
 }
 
 /**
- * Starts the parent with what waits in its inbox, unless somebody is running it: then that run goes on with it. A run of the
- * parent that was cut off is gone on with first: what it began with is not answered by the next.
+ * Runs the parent's inbox, unless a process already runs the parent and takes it up. An interrupted run of
+ * the parent continues first, because the next run would not answer its message.
  */
 export async function wake(
   parts: DelegationParts,
@@ -113,13 +119,13 @@ export async function wake(
     await parts.worker({ id: parentId, name: parent }).takeUp(options, { cutOff: true });
     runPoint('parent/woken');
   } catch {
-    // It stays in the inbox, durable, for the next who can run the parent.
+    // The message stays in the inbox for the next run of the parent.
   }
 }
 
 /**
- * Brings home what a run of a delegated child came to that nobody here waits for: one that was gone on with by an answer to a
- * call, or by hand.
+ * Delivers a delegated child that ended without a waiting delegation: it was run by hand or by an answer to a
+ * call.
  */
 export async function deliverUnattended(
   parts: DelegationParts,
@@ -131,6 +137,6 @@ export async function deliverUnattended(
     if (info?.deliver === undefined || info.delivery !== undefined || !isEnded(info)) return;
     await deliver(parts, info, { waitMs: 0 });
   } catch {
-    // What could not be merged now is in the parent's inbox, or is found by audit and recovery.
+    // The merge is in the parent's inbox, or audit and recovery find the child.
   }
 }

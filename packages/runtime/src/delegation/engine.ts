@@ -1,17 +1,17 @@
 import PQueue from 'p-queue';
 
-/** A session to be run, by whoever runs sessions. */
+/** A session that an engine runs. */
 export interface RunSpec {
   /** The session's name: starting the same id twice runs it once. */
   readonly id: string;
-  /** How many forks lie between it and a root. */
+  /** The number of forks between it and its root. */
   readonly depth: number;
   readonly parent?: string;
-  /** Higher comes first (default 0). */
+  /** Higher priorities run first (default 0). */
   readonly priority?: number;
 }
 
-/** Who runs children. Results are read from their tapes, never from the engine. */
+/** Runs child sessions. Their results are read from their tapes, never from the engine. */
 export interface RunEngine {
   start(run: RunSpec): Promise<void>;
   work(handler: (run: RunSpec, signal: AbortSignal) => Promise<void>): Promise<void>;
@@ -20,8 +20,8 @@ export interface RunEngine {
 }
 
 /**
- * Runs children in this process, so many of each depth at a time: one that waits for its own children does not keep them from
- * being run. Those of a higher priority come first.
+ * Runs children in this process, at most `concurrency` of each depth at once. Depths are counted separately,
+ * so that a child that waits for its own children does not block them. Higher priorities run first.
  */
 export function inProcessEngine({ concurrency = 4 }: { concurrency?: number } = {}): RunEngine {
   const queues = new Map<number, PQueue>();
@@ -47,7 +47,7 @@ export function inProcessEngine({ concurrency = 4 }: { concurrency?: number } = 
         },
         { priority: run.priority ?? 0 },
       );
-      // The handler records its failures on the tape, where those who wait look.
+      // The handler records its failures on the tape, where the callers that wait read them.
       work.catch(() => {});
     },
     async work(handler) {

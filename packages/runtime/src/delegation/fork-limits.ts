@@ -5,7 +5,7 @@ import { SessionError } from '../errors.ts';
 import { assertAffordable, isTreeBounded } from '../terms/budget.ts';
 import { type Budget, isBranch, type Line } from '../terms/terms.ts';
 
-/** What limits look at of a fork that is asked for. */
+/** The fields of a requested fork that limits check. */
 export interface LimitedFork {
   readonly key?: string;
   readonly name?: string;
@@ -13,15 +13,15 @@ export interface LimitedFork {
   readonly treeBudget?: Budget;
 }
 
-/** What a child and all under it may take. */
+/** The budgets of a child: for its own model calls, and for all its descendants too. */
 export interface Budgets {
   readonly budget?: Budget;
   readonly treeBudget?: Budget;
 }
 
 /**
- * The budgets of a child: those that it is forked with, else the deck's. Where a session above it bounds all under it, the deck
- * gives it no bound of that sort: that one holds.
+ * The budgets of a child: those of its fork, else the deck's. The deck's tree budget does not apply below a
+ * session that has one.
  */
 export function budgetsOf({ config }: Pick<Shared, 'config'>, parent: Line, fork: LimitedFork): Budgets {
   const budget = fork.budget ?? config.budget?.child;
@@ -33,8 +33,8 @@ export function budgetsOf({ config }: Pick<Shared, 'config'>, parent: Line, fork
 }
 
 /**
- * Refuses forks of a session that cannot all be made: for the limits of the deck, or for what is left of the budgets above.
- * Children that are there already, by their keys, are no forks.
+ * Checks that all of these forks fit into the deck's limits and the remaining budgets of the ancestors.
+ * Children that exist already, by their keys, do not count.
  * @param line the line of the session that forks
  * @throws SESSION_LIMIT, SESSION_BAD_INPUT
  */
@@ -46,7 +46,7 @@ export async function assertAllowed(parts: Shared, line: Line, forks: readonly L
     const budgets = budgetsOf(parts, line, fork);
     for (const one of Object.values(budgets)) assertBudget(parts, parent.name, one);
     if (await isKnown(parts, parent, fork)) continue;
-    // One key is one child, however often it is asked for.
+    // Forks with the same key are one child.
     if (fork.key !== undefined && keys.has(fork.key)) continue;
     if (fork.key !== undefined) keys.add(fork.key);
     wanted.push(budgets.treeBudget ?? budgets.budget ?? {});
@@ -57,7 +57,7 @@ export async function assertAllowed(parts: Shared, line: Line, forks: readonly L
   await assertAffordable(parts.store, line, wanted);
 }
 
-/** A child that is there already is not another one. */
+/** Whether the child exists already, by its key. */
 async function isKnown({ store }: Shared, parent: SessionInfo, { key, name }: LimitedFork): Promise<boolean> {
   if (key === undefined) return false;
   if (name !== undefined) return (await store.find(name))?.parentId === parent.id;
@@ -100,15 +100,15 @@ function assertBudget({ config }: Shared, session: string, budget: Budget): void
       data: { session },
     });
   for (const [limit, value] of Object.entries(budget)) {
-    // One that is not known would bound nothing.
-    if (!limits.has(limit)) throw refuse(`there is no limit '${limit}', only ${[...limits].join(', ')}`);
+    // An unknown limit would never be reached.
+    if (!limits.has(limit))
+      throw refuse(`unknown limit '${limit}', expected one of ${[...limits].join(', ')}`);
     if (typeof value !== 'number' || !(value > 0)) throw refuse(`${limit} must be more than 0`);
   }
-  if (budget.cost !== undefined && config.cost === undefined)
-    throw refuse('the deck has no cost function, so that nobody knows what a call costs');
+  if (budget.cost !== undefined && config.cost === undefined) throw refuse('the deck has no cost function');
 }
 
-/** How many forks for work lie between a session and its root: a branch is as deep as its parent. */
+/** The number of forks between a session and its root. Branches do not count. */
 export function depthOf(line: Line): number {
   return line.filter(({ info }) => info.parentId !== undefined && !isBranch(info)).length;
 }

@@ -11,28 +11,28 @@ import type { WorkspaceOptions } from '../workspace/open.ts';
 import type { DelegationParts, Delegator } from './parts.ts';
 import type { ForkOptions, OutputSpec, SpawnedBy } from './spawn.ts';
 
-/** One piece of work for one child. What it does not say is as the options of the delegation say. */
+/** The work of one child. Omitted fields are those of the delegation's options. */
 export interface DelegateTask {
-  /** What the child is to do. */
+  /** The child's task, its first message. */
   readonly task: string;
   readonly contextSummary?: string;
-  /** The child's name; by default derived from the parent's. */
+  /** The child's name. Default: derived from the parent's. */
   readonly name?: string;
-  /** The same key on the same parent is the same child. */
+  /** Spawn key: the same key on the same parent gives the same child. */
   readonly key?: string;
-  /** A child that is there already, by its name or id: the task is its next message. */
+  /** Name or id of an existing child: the task is its next message. */
   readonly resume?: string;
   readonly model?: ModelSpec;
   readonly instructions?: string;
-  /** Names of the tools that it may call, of those that its parent may. */
+  /** Names of the tools that the child may call, among those of its parent. */
   readonly tools?: readonly string[];
-  /** What its own model calls may take. */
+  /** Budget of the child's own model calls. */
   readonly budget?: Budget;
-  /** What it and all under it may take. */
+  /** Budget of the child and all its descendants. */
   readonly treeBudget?: Budget;
-  /** The form of its result: its last step is asked for it. */
+  /** Schema of its result. The last step of the child requests a result of that form. */
   readonly output?: OutputSpec;
-  /** Those of a higher priority are started first (default 0). */
+  /** Children of higher priority start first (default 0). */
   readonly priority?: number;
 }
 
@@ -56,26 +56,28 @@ export interface DelegateOptions
   extends Pick<RunOptions, 'model' | 'instructions' | 'maxSteps' | 'useTools'>,
     Pick<DelegateTask, 'budget' | 'treeBudget' | 'output'>,
     WorkspaceOptions {
-  /** Tools that are offered instead of the deck's; or the names of those of the deck that the children may call. */
+  /** Tools to use instead of the deck's; or names of the deck's tools that the children may call. */
   readonly tools?: DeckTools | readonly string[];
-  /** Where what the children inherit begins. */
+  /** The point at which the inherited history begins. */
   readonly since?: Point;
   readonly fresh?: boolean;
-  /** How much they inherit, where `since` does not say (K31). */
+  /** How much the children inherit, without `since`: all, nothing, or the last messages. */
   readonly context?: ForkOptions['context'];
-  /** How many children run at once (default 4). */
+  /** The number of children that run at once (default 4). */
   readonly concurrency?: number;
-  /** In which order results are merged: as they come, or as they were spawned. */
+  /** Order of the merges: as children complete (default), or as they were spawned. */
   readonly order?: 'completion' | 'spawn';
-  /** How results are merged: `structured` by default for tasks that have an `output`. */
+  /** Merge strategy. Default: `structured` for tasks with an `output`, else `result`. */
   readonly strategy?: 'result' | 'summary' | 'structured' | MergeText;
-  /** Each result starts a run of the parent, which nobody waits for (B22, K32). */
+  /** Start a run of the parent for each result. The delegation does not wait for that run. */
   readonly onComplete?: 'notify_parent';
   readonly onConflict?: MergeOptions['onConflict'];
-  /** When a parent that is being run takes results in: by default between two steps if that run asked for them, else at its end. */
+  /**
+   * When a running parent merges: by default between steps if that run started the child, else at its end.
+   */
   readonly at?: MergeOptions['at'];
   readonly signal?: AbortSignal;
-  /** The run and the tool call that ask for it; `blocking`: the call's result is what the children come to. */
+  /** The run and the tool call that delegate. `blocking`: the call's result holds the children's outcomes. */
   readonly by?: SpawnedBy & { readonly blocking: boolean };
 }
 
@@ -104,7 +106,7 @@ const delegateFields: Fields<DelegateOptions> = {
   by: true,
 };
 
-/** What is delegated, and how. */
+/** The tasks and options of a delegation. */
 export interface Delegated {
   readonly tasks: readonly DelegateTask[];
   readonly options: DelegateOptions;
@@ -126,7 +128,7 @@ export function assertTasks(parent: string, { tasks, options }: Delegated): void
   }
 }
 
-/** A model that cannot be used must fail before anything is forked. */
+/** Checks the models of all tasks, so that a missing model fails before anything is forked. */
 export async function assertModels(
   { config, env, store }: DelegationParts,
   tasks: readonly DelegateTask[],
@@ -140,7 +142,10 @@ export async function assertModels(
   }
 }
 
-/** A name that no tool has would leave a child without the one that was meant. */
+/**
+ * Checks the tool names of all tasks, so that a misspelt name fails before anything is forked.
+ * @throws SESSION_BAD_INPUT
+ */
 export function assertTools(parts: DelegationParts, parent: Delegator, { tasks, options }: Delegated): void {
   for (const task of tasks) {
     const names = task.tools ?? namesOf(options.tools) ?? [];
@@ -150,13 +155,13 @@ export function assertTools(parts: DelegationParts, parent: Delegator, { tasks, 
     const known = Object.keys(offered);
     throw new SessionError(
       'SESSION_BAD_INPUT',
-      `cannot delegate with tool '${unknown}': there is ${known.length === 0 ? 'none' : `only ${known.join(', ')}`}`,
+      `cannot delegate with tool '${unknown}': ${known.length === 0 ? 'the deck has no tools' : `the tools are ${known.join(', ')}`}`,
       { data: { session: parent.name, tool: unknown } },
     );
   }
 }
 
-/** What a child is forked with. */
+/** The options to fork the child of a task with. */
 export function forkOptions(task: DelegateTask, options: DelegateOptions, blocking: boolean): ForkOptions {
   const { since, fresh, context, tools, onComplete, strategy, workspace, repository } = options;
   const names = task.tools ?? namesOf(tools);
@@ -198,7 +203,7 @@ function isNames(tools: DeckTools | readonly string[]): tools is readonly string
   return Array.isArray(tools);
 }
 
-/** What a child is run with. What it does not say itself is as in the run of its parent that is under way. */
+/** The options to run a child with. Omitted ones are those of the parent's current run. */
 export function runOptionsOf(
   parts: DelegationParts,
   parent: Delegator,

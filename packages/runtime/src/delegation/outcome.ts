@@ -2,34 +2,37 @@ import type { Json, Merged, Task } from '@tapedeck/tape';
 import type { SessionEvent } from '../stream/events.ts';
 import type { Usage } from '../usage/usage.ts';
 
-/** What one child came to. */
+/** The outcome of one child. */
 export interface ChildOutcome {
   readonly session: string;
   readonly status: Task;
   readonly merged: Merged | undefined;
   readonly usage: Usage | undefined;
   readonly text: string;
-  /** The result that it gave in a form. */
+  /** Its structured result. */
   readonly output?: Json;
-  /** Why the child failed, or why its result could not be merged: one that waits for an answer is still running. */
+  /**
+   * Why the child failed or its result is not merged. A child that waits for an answer has the status
+   * `running`.
+   */
   readonly error?: string;
 }
 
-/** What happens in a delegation, as it happens. */
+/** An event of a delegation. */
 export type ChildEvent =
   | { readonly type: 'child-forked'; readonly session: string; readonly task: string }
   | { readonly type: 'child-event'; readonly session: string; readonly event: SessionEvent }
   | { readonly type: 'child-ended'; readonly session: string; readonly status: Task }
   | { readonly type: 'child-merged'; readonly session: string; readonly merged: Merged };
 
-/** What running a child came to. */
+/** How the run of a child ended. */
 export interface RunEnd {
   readonly usage?: Usage;
   readonly error?: string;
-  /** The run never came to a recorded end. */
+  /** The run has no recorded end. */
   readonly broken?: true;
-  /** A person or a client has to answer a call before the child goes on. */
+  /** A user or client has to answer a call before the child continues. */
   readonly waits?: true;
-  /** The deck was closed before it could begin. */
+  /** The run did not begin: the deck was closed, or the child was archived. */
   readonly closed?: true;
 }

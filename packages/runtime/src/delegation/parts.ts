@@ -6,7 +6,7 @@ import type { Worker } from '../run/worker.ts';
 import type { RunEngine } from './engine.ts';
 import type { RunEnd } from './outcome.ts';
 
-/** A session as delegation sees it, the parent or a child. */
+/** The interface of a session that delegation uses, for the parent and for children. */
 export interface Delegator {
   readonly name: string;
   /** The session's ULID. */
@@ -15,31 +15,34 @@ export interface Delegator {
   run(input?: Input, options?: RunOptions): Run;
 }
 
-/** A child that was started here. */
+/** A child that this process started. */
 interface StartedChild {
   readonly run: (signal: AbortSignal) => Promise<void>;
   readonly end: Promise<RunEnd>;
 }
 
-/** What a handle of a child is made with. */
+/** Options of a child handle. */
 export interface ChildOptions {
   readonly intention?: Intention;
-  /** What leaving an `await using` block does to a child that was neither finished nor discarded (default `fail`). */
+  /**
+   * What to do at the end of an `await using` block with a child neither finished nor discarded (default
+   * `fail`).
+   */
   readonly onUnmerged?: 'fail' | 'discard' | 'keep';
   /** The directory of its worktree. */
   readonly directory?: string | undefined;
 }
 
-/** What forks, delegations and their recovery work with. */
+/** Shared by forks, delegations and their recovery. */
 export interface DelegationParts extends WorkerParts {
   readonly engine: RunEngine;
-  /** Runs a session in this process: one worker for all handles of a session. */
+  /** The worker that runs a session in this process. All handles of the session share it. */
   readonly worker: (session: { readonly name: string; readonly id: string }) => Worker;
-  /** A handle of a child. */
+  /** Makes a handle of a child. */
   readonly child: (info: SessionInfo, options: ChildOptions) => Delegator;
-  /** What running each started child means here, by its name, until it has ended. */
+  /** The children started here that have not ended, by name. */
   readonly startedChildren: Map<string, StartedChild>;
-  /** The delegations that are under way in this process. */
+  /** The running delegations of this process. */
   readonly delegations: Set<PromiseLike<unknown>>;
   /** Aborted when the deck is closed. */
   readonly closing: AbortSignal;

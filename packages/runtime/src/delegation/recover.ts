@@ -18,13 +18,13 @@ import { deliver, wake } from './deliver.ts';
 import type { DelegationParts, Delegator } from './parts.ts';
 
 export interface RecoverOptions {
-  /** Only the children, grandchildren and so on of this session, and itself. */
+  /** Recover only this session and its descendants. */
   readonly session?: string;
-  /** End unfinished children instead of going on with them; their parents are told that they were aborted. */
+  /** True: abort unfinished children instead of resuming them. Their parents receive the status `aborted`. */
   readonly abort?: boolean;
-  /** What to go on with, instead of the model that each child had. */
+  /** The model to resume with, instead of each child's own. */
   readonly model?: ModelSpec;
-  /** How long to wait for a parent that is being written to take a merge in, in milliseconds (default 10,000). */
+  /** How long to wait for a busy parent to merge, in milliseconds (default 10,000). */
   readonly waitMs?: number;
   readonly signal?: AbortSignal;
 }
@@ -38,29 +38,30 @@ export const recoverFields: Fields<RecoverOptions> = {
   signal: true,
 };
 
-/** What became of delegated children, by name. */
+/** The recovered sessions, by name. */
 export interface RecoveryReport {
-  /** Went on from their last recorded step, to an end; parents, too, that a result was to start. */
+  /** Resumed from their last recorded step and ended; also parents that a result started. */
   readonly resumed: readonly string[];
   readonly aborted: readonly string[];
-  /** Merged into their parents, those that had ended before too. */
+  /** Merged into their parents, including those that had already ended. */
   readonly merged: readonly string[];
-  /** Have a call that a person or a client has to answer: then they go on. */
+  /** Wait until a user or client answers a call. */
   readonly waiting: readonly string[];
-  /** Somebody else is running them, or writes their parent and has their merge in its inbox. */
+  /** Run by another process, or posted to the inbox of a parent that another process writes. */
   readonly busy: readonly string[];
-  /** Could not be gone on with or merged, and why. */
+  /** Could not be resumed or merged, and why. */
   readonly failed: readonly { readonly session: string; readonly message: string }[];
 }
 
 type Report = { -readonly [name in keyof RecoveryReport]: RecoveryReport[name][number][] };
 
 /**
- * Takes care of delegated children that nobody runs any more, because the process that did was killed: each is gone on
- * with, or aborted, and each that has ended is merged into its parent, once (R11). Children come before their parents. An
- * answer that is recorded is never asked for again, and a call that may have been run is not run again, unless its tool is
- * safe to repeat. Parents that results were to start are run in the end.
- * @throws SESSION_NO_MODEL, before anything is changed, when a child must go on and there is no model
+ * Recovers delegated children whose process was killed: resumes or aborts each, then merges each ended child
+ * into its parent, once. Children come before their parents. A recorded answer is never requested again, and
+ * a call that may have run is not run again unless its tool is safe to repeat. Finally runs the parents that
+ * results were to start.
+ * @throws SESSION_NO_MODEL, before anything is changed, when a child must be resumed and no model is
+ *   configured
  */
 export async function recover(parts: DelegationParts, options: RecoverOptions = {}): Promise<RecoveryReport> {
   assertFields(options, recoverFields, 'recover');
@@ -70,11 +71,12 @@ export async function recover(parts: DelegationParts, options: RecoverOptions = 
   if (options.abort !== true) await assertUsableModel(parts, left.flat(), options.model);
   const report: Report = { resumed: [], aborted: [], merged: [], waiting: [], busy: [], failed: [] };
   const held: SessionInfo[] = [];
-  // All children of one call come to their ends before the call gets its result, and that before its session goes on.
+  // All children of a call end before the call gets its result, and the call gets it before its session
+  // continues.
   for (const found of left) {
     const [infos, under] = parted(found, ({ name }) => !startedChildren.has(name));
     report.busy.push(...under.map(({ name }) => name));
-    // Until they are at home nobody else here brings them.
+    // An entry in startedChildren keeps other parts of this process from merging the children.
     const done = Promise.withResolvers<Record<string, never>>();
     for (const { name } of infos) startedChildren.set(name, { run: async () => {}, end: done.promise });
     const ended: SessionInfo[] = [];
@@ -90,13 +92,13 @@ export async function recover(parts: DelegationParts, options: RecoverOptions = 
       const deadline = performance.now() + (options.waitMs ?? 10_000);
       for (const info of siblings)
         await attempt(report, info, async () => {
-          // What is aborted runs no call again.
+          // An aborted session runs no call again.
           await settleParent(parts, info, {
             leaves: options.abort === true ? 'none' : 'half-spawned',
             ...options,
             deadline,
           });
-          if (await bringHome(parts, info, { ...options, deadline })) report.merged.push(info.name);
+          if (await merge(parts, info, { ...options, deadline })) report.merged.push(info.name);
           else held.push(info);
           runPoint('recover/child-merged');
         });
@@ -106,8 +108,8 @@ export async function recover(parts: DelegationParts, options: RecoverOptions = 
   }
   await releaseLeftWorktrees(parts);
   for (const { id, name } of held) {
-    const isHome = (await store.find(id))?.delivery !== undefined;
-    report[isHome ? 'merged' : 'busy'].push(name);
+    const isMerged = (await store.find(id))?.delivery !== undefined;
+    report[isMerged ? 'merged' : 'busy'].push(name);
   }
   if (options.abort !== true) await takeTurns(parts, scope, { options, report });
   return report;
@@ -117,7 +119,7 @@ function parted<T>(items: readonly T[], test: (item: T) => boolean): readonly [r
   return [items.filter(test), items.filter((item) => !test(item))];
 }
 
-/** One child that cannot be helped must not keep the others from it. */
+/** Reports the failure of one child, so that the others are recovered all the same. */
 async function attempt(report: Report, info: SessionInfo, act: () => Promise<void>): Promise<void> {
   try {
     await act();
@@ -130,12 +132,12 @@ async function attempt(report: Report, info: SessionInfo, act: () => Promise<voi
 }
 
 interface Patience extends RecoverOptions {
-  /** When to give up waiting for those who write a parent, as of `performance.now()`. */
+  /** When to stop waiting for a busy parent, as of `performance.now()`. */
   readonly deadline: number;
 }
 
-/** Merges a child, as it stands now; false while a call of its parent waits for it that is still to be run again. */
-async function bringHome(
+/** Merges a child in its current state. False while a repeatable call of its parent still waits for it. */
+async function merge(
   parts: DelegationParts,
   { id }: SessionInfo,
   { deadline, signal }: Patience,
@@ -150,13 +152,13 @@ async function bringHome(
   return merged !== undefined;
 }
 
-/** A session, and how many sessions it goes back to. */
+/** A session and the length of its line up to the root. */
 interface Placed {
   readonly info: SessionInfo;
   readonly depth: number;
 }
 
-/** A session and all that go back to it, or all of them. */
+/** A session and its descendants, or all sessions. */
 async function inScope(store: TapeStore, session: string | undefined): Promise<readonly Placed[]> {
   const all = await store.sessions({ all: true });
   const byId = new Map(all.map((info) => [info.id, info]));
@@ -166,7 +168,7 @@ async function inScope(store: TapeStore, session: string | undefined): Promise<r
       line.push(at.id);
     return line;
   };
-  // Resolving, unlike finding, throws when there is no such session.
+  // Resolving, unlike finding, throws for an unknown session.
   if (session !== undefined) await store.resolve(session, 'head');
   const root = session === undefined ? undefined : (await store.find(session))?.id;
   return all
@@ -175,14 +177,14 @@ async function inScope(store: TapeStore, session: string | undefined): Promise<r
     .map(({ info, line }) => ({ info, depth: line.length }));
 }
 
-/** Sessions by their depth, the deepest first. */
+/** Sessions grouped by depth, the deepest first. */
 function byDepth(placed: readonly Placed[]): readonly (readonly SessionInfo[])[] {
   return [...Map.groupBy(placed, ({ depth }) => depth)]
     .sort(([a], [b]) => b - a)
     .map(([, found]) => found.map(({ info }) => info).sort((a, b) => a.createdAt - b.createdAt));
 }
 
-/** One that was merged and has been given more to do since is left behind like one that never was. */
+/** Whether a child is unmerged, or was merged and has been given another task since. */
 function isLeft({ deliver: how, delivery, lifecycle, task }: SessionInfo): boolean {
   if (how === undefined || lifecycle !== 'active') return false;
   return delivery === undefined || (delivery === 'merged' && task === 'running');
@@ -197,17 +199,15 @@ async function assertUsableModel(
   for (const info of left) {
     if (isEnded(info) || (await endOnTape(store, await factsOf(store, info))) !== undefined) continue;
     if (spec === undefined)
-      throw new SessionError(
-        'SESSION_NO_MODEL',
-        'cannot go on with unfinished children: no model was given',
-        { data: { abortable: true } },
-      );
+      throw new SessionError('SESSION_NO_MODEL', 'cannot resume unfinished children: no model was given', {
+        data: { abortable: true },
+      });
     getModel((await resolveModel(spec, { env, store }))(''), info.name);
     return;
   }
 }
 
-/** Brings a child to its end, if it has not come to it. */
+/** Resumes or aborts a child that has not ended. Undefined when it had already ended. */
 async function end(
   { store, newId, worker }: DelegationParts,
   child: Delegator,
@@ -215,7 +215,7 @@ async function end(
 ): Promise<'resumed' | 'aborted' | 'waiting' | undefined> {
   const before = await child.info();
   if (isEnded(before)) return undefined;
-  // What has come to its end needs no model to say so.
+  // A child whose tape shows its end needs no model.
   if (!abort && (await endOnTape(store, await worker(child).facts(before))) === undefined) {
     try {
       const { finish } = await child.run(undefined, {
@@ -225,18 +225,18 @@ async function end(
       });
       return finish === 'waiting' ? 'waiting' : 'resumed';
     } catch (error) {
-      // Its tape shows its end, or whoever ran it has come to it in the meantime.
+      // Its tape shows its end, or another process ended it meanwhile.
       if ((error as { code?: unknown }).code === 'SESSION_ENDED') return undefined;
       throw error;
     }
   }
   const held = await hold(store, child.id, { owner: processOwner(newId()) });
   try {
-    // Nobody ends it now but we; what the tape says of its end was true before anyone asked for another.
+    // Read again under the lease. An end that the tape shows takes precedence over the requested abort.
     const info = await child.info();
     if (isEnded(info)) return undefined;
     const reached = await endOnTape(store, await worker(child).facts(info));
-    // Somebody has gone on with it meanwhile.
+    // Another process has resumed it meanwhile.
     if (reached === undefined && !abort) return undefined;
     await closeOrphans(store, child.id, { hold: held });
     if (reached === undefined) {
@@ -247,7 +247,7 @@ async function end(
         [note('run/aborted', { reason, ...(unbegun.length > 0 && { unbegun }) })],
         { lease: held.lease },
       );
-      // Calls that waited for somebody are not going to be run.
+      // The abort also closes the calls that waited for an answer.
       await closeOrphans(store, child.id, { hold: held });
     }
     await store.setTask(child.id, reached ?? 'aborted', { lease: held.lease });
@@ -258,8 +258,8 @@ async function end(
 }
 
 /**
- * Runs the parents that results of children were to start (`merge+turn`), and that nobody runs: the message that starts them
- * is in their inbox, or the turn that it began was cut off.
+ * Runs the idle parents that results of children start (`merge+turn`): the message that starts them is in
+ * their inbox, or the run that it started was interrupted.
  */
 async function takeTurns(
   parts: DelegationParts,

@@ -16,7 +16,9 @@ import { openWorktree, type WorkspaceOptions, withWorktree } from '../workspace/
 import { assertAllowed, budgetsOf, depthOf } from './fork-limits.ts';
 import type { ChildOptions, DelegationParts } from './parts.ts';
 
-/** The form of a result: an AI SDK `Output.object({ schema })`, or anything else that tells its JSON Schema in the same way. */
+/**
+ * Schema of a result: an AI SDK `Output.object({ schema })`, or any object with the same `responseFormat`.
+ */
 export interface OutputSpec {
   readonly responseFormat: PromiseLike<{ readonly type: string; readonly schema?: unknown } | undefined>;
 }
@@ -39,21 +41,24 @@ export interface ForkOptions
     WorkspaceOptions,
     Pick<ChildOptions, 'onUnmerged'> {
   readonly deliver?: Deliver;
-  /** How much of what lies before the cut the child inherits, where `since` does not say: everything, its last messages, or nothing (K31). */
+  /** How much history the child inherits, without `since`: all, nothing, or the last messages. */
   readonly context?: 'full' | 'fresh' | { readonly window: number };
   readonly fresh?: boolean;
-  /** What its model is told before the messages; by default what its parent's is told, or, of a child that does not inherit everything, that it is a worker. */
+  /**
+   * The child's instructions. Default: the parent's, or those of a worker for a child that inherits a part or
+   * nothing.
+   */
   readonly instructions?: string;
   readonly model?: ModelSpec;
-  /** Names of the tools that it may call, of those that its parent may. */
+  /** Names of the tools that the child may call, among those of its parent. */
   readonly tools?: readonly string[];
-  /** What its own model calls may take. */
+  /** Budget of the child's own model calls. */
   readonly budget?: Budget;
-  /** What it and all under it may take. */
+  /** Budget of the child and all its descendants. */
   readonly treeBudget?: Budget;
-  /** What its last step is asked for: its result, in this form. */
+  /** Schema of its result, which its last step gives. */
   readonly output?: OutputSpec;
-  /** How its result is merged, whoever does it. */
+  /** Default strategy of its merge. */
   readonly strategy?: Terms['strategy'];
 }
 
@@ -81,29 +86,29 @@ export const forkFields: Fields<ForkOptions> = {
   repository: true,
 };
 
-/** A child that was forked, and the directory of its worktree, if it has one. */
+/** A forked child, and the directory of its worktree, if it has one. */
 export interface SpawnedChild {
   readonly info: SessionInfo;
-  /** How many forks for work lie between it and its root. */
+  /** The number of forks between it and its root, branches not counted. */
   readonly depth: number;
   readonly directory: string | undefined;
 }
 
-/** The run and call of a parent that ask for a child. */
+/** The parent's run and tool call that fork a child. */
 export interface SpawnedBy {
   readonly run: string;
   readonly toolCallId: string;
 }
 
-/** A fork that is asked for, and by whom. */
+/** A requested fork, and the call that requests it. */
 interface SpawnRequest {
   readonly options: ForkOptions;
   readonly by?: SpawnedBy | undefined;
 }
 
 /**
- * Forks a session for work, within the limits of the deck and what is left of the budgets above it.
- * @throws SESSION_LIMIT, SESSION_BAD_INPUT, and what forking throws, before anything is written
+ * Forks a session within the deck's limits and the remaining budgets of its ancestors.
+ * @throws SESSION_LIMIT, SESSION_BAD_INPUT, and the errors of `store.fork`, before anything is written
  */
 export async function spawn(parts: DelegationParts, line: Line, asked: SpawnRequest): Promise<SpawnedChild> {
   await assertAllowed(parts, line, [asked.options]);
@@ -111,14 +116,14 @@ export async function spawn(parts: DelegationParts, line: Line, asked: SpawnRequ
   const forked = await parts.store.fork(line[0].info.id, request);
   runPoint('spawn/forked');
   const info = await parts.store.find(forked.id);
-  if (info === undefined) throw new TypeError('a child that was forked exists');
+  if (info === undefined) throw new TypeError('the forked child is not in the store');
   const directory = request.worktree === undefined ? undefined : await openWorktree(parts, info.id);
   return { info, depth: depthOf(line) + 1, directory };
 }
 
 /**
- * Refuses forks that cannot all be made, so that none is made without the others.
- * @throws what `spawn` throws
+ * Checks that all of these forks can be made, so that none is made without the others.
+ * @throws the errors of `spawn`
  */
 export async function assertForks(
   parts: DelegationParts,
@@ -200,29 +205,30 @@ async function settingsFor(
   }: { [K in 'instructions' | 'model' | 'tools']: ForkOptions[K] | undefined } & { isPart: boolean },
 ): Promise<Settings> {
   const running = parts.worker(parent.info).request?.options;
-  const told = instructions ?? (isPart ? workerInstructions : await toldTo(parts, parent.info));
-  // What it inherits names the parent's model, unless it inherits nothing that does.
+  const given = instructions ?? (isPart ? workerInstructions : await parentInstructions(parts, parent.info));
+  // A child that inherits everything finds the parent's model in the inherited messages.
   const named = model ?? (isPart ? (running?.model ?? (await modelCarried(parts.store, parent))) : undefined);
   return {
-    ...(told !== undefined && { instructions: told }),
+    ...(given !== undefined && { instructions: given }),
     ...(typeof named === 'string' && { model: named }),
     ...(tools !== undefined && { tools: [...tools] }),
   };
 }
 
 /**
- * What a parent's model is told, for a child that is to begin with the same bytes: as it was told last in the run under way,
- * since files may have changed. Nothing where the deck tells the child the same.
+ * The parent's instructions, for a child that shares the parent's cached prompt: those of the last model call
+ * of the current run, because files may have changed since. Undefined when the child's own instructions are
+ * the same.
  */
-async function toldTo(parts: DelegationParts, parent: SessionInfo): Promise<string | undefined> {
-  const { request, told } = parts.worker(parent);
+async function parentInstructions(parts: DelegationParts, parent: SessionInfo): Promise<string | undefined> {
+  const { request, instructions } = parts.worker(parent);
   if (parts.config.prompt === undefined) return request?.options.instructions;
-  return told ?? (await instructionsOf(parts, parent, request?.options)).text;
+  return instructions ?? (await instructionsOf(parts, parent, request?.options)).text;
 }
 
 async function schemaOf(output: OutputSpec | undefined): Promise<JsonObject | undefined> {
   if (output === undefined) return undefined;
   const format = await output.responseFormat;
   if (format?.type === 'json' && format.schema !== undefined) return format.schema as JsonObject;
-  throw new SessionError('SESSION_BAD_INPUT', 'cannot ask for that output: it has no JSON Schema', {});
+  throw new SessionError('SESSION_BAD_INPUT', 'cannot request this output: it has no JSON Schema', {});
 }

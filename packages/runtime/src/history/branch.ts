@@ -4,21 +4,21 @@ import { asBusySession } from '../lease/hold.ts';
 import { carriedModel } from '../terms/carried-model.ts';
 import { originOf } from '../terms/terms.ts';
 
-/** What a branch is made with. What is left out is as its parent has it. */
+/** Options of a branch. Omitted settings are those of its parent. */
 export interface BranchOptions {
-  /** Its name; by default one is derived. */
+  /** Its name. Default: derived from the parent's. */
   readonly name?: string;
-  /** The same key on the same parent is the same branch. */
+  /** Spawn key: the same key on the same parent gives the same branch. */
   readonly key?: string;
   readonly title?: string;
-  /** A sidecar: left out of lists (G31). */
+  /** True: leave the branch out of lists. */
   readonly ephemeral?: boolean;
   readonly instructions?: string;
   /** The name of a model. */
   readonly model?: string;
-  /** Names of the tools that it may call, of those that its parent may. */
+  /** Names of the tools that the branch may call, among those of its parent. */
   readonly tools?: readonly string[];
-  /** Facts about it: merged, key by key, with those of its parent (G27). */
+  /** Metadata of the branch, merged key by key over that of its parent. */
   readonly metadata?: JsonObject;
 }
 
@@ -34,15 +34,16 @@ export const branchFields: Fields<BranchOptions> = {
   metadata: true,
 };
 
-/** The facts about a branch that were given with it and with those above it. */
+/** The metadata of a branch, over that of the branches above it. */
 export async function metadataOf(store: TapeStore, info: SessionInfo): Promise<JsonObject> {
   return (await originOf(store, info)).settings.metadata ?? {};
 }
 
 /**
- * Forks a session for people: all that is visible of it up to a point, that point included, with its model and its other settings
- * (G22-G30, K7). Its parent does not change.
- * @throws SESSION_BUSY while somebody is writing the parent; TAPE_BAD_POINT when a rewind hides the point; what a fork throws
+ * Forks an independent session with everything visible up to a point, inclusive, and with the parent's model
+ * and other settings. The parent does not change.
+ * @throws SESSION_BUSY while a process writes the parent; TAPE_BAD_POINT when a rewind hides the point; the
+ *   errors of `store.fork`
  */
 export async function branchSession(
   store: TapeStore,

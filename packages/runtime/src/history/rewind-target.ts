@@ -9,15 +9,15 @@ import {
 } from '@tapedeck/tape';
 
 /**
- * The message of a user at a point, which a session can be rewound to.
- * @throws TAPE_BAD_POINT when there is none: `data.message` is the message of the turn that the point lies in, if there is one,
- *   `data.hidden` the rewind that hides what is there
+ * The user message at a point, as the target of a rewind.
+ * @throws TAPE_BAD_POINT when the point is not a visible user message: `data.message` is the position of the
+ *   nearest one, `data.hidden` that of the rewind that hides the point
  */
 export async function getTarget(store: TapeStore, info: SessionInfo, to: Point): Promise<Entry> {
   const seq = await store.resolve(info.id, to);
   const [entry] = await Array.fromAsync(store.read(info.id, { from: seq, to: seq }));
   const by = await store.hiddenBy(info.id, seq);
-  // A rewind is hidden by itself.
+  // A rewind entry hides itself.
   const hidden = by === seq ? undefined : by;
   const why =
     hidden !== undefined
@@ -35,7 +35,7 @@ export async function getTarget(store: TapeStore, info: SessionInfo, to: Point):
   });
 }
 
-/** Why an entry is not what a user said; nothing when it is. Pure. */
+/** Why an entry is not a user message; undefined when it is one. Pure. */
 function faultOf({
   kind,
   mark,
@@ -43,20 +43,19 @@ function faultOf({
   payload,
   meta,
 }: Pick<Entry, 'kind' | 'mark' | 'name' | 'payload' | 'meta'>) {
-  if (payload === null) return 'what it said was erased';
-  if (mark === 'anchor' || mark === 'boundary') return `it is the anchor '${name}', and no message of a user`;
-  if (kind === 'tool-result') return 'it is the result of a tool, and no message of a user';
-  if (kind !== 'message' || !isObject(payload))
-    return `it is an entry of kind ${kind}, and no message of a user`;
-  if (payload.role !== 'user') return 'it is an answer, and no message of a user';
-  return meta.source === 'merge' ? 'it is the report of a merge, and no message of a user' : undefined;
+  if (payload === null) return 'its content was redacted';
+  if (mark === 'anchor' || mark === 'boundary') return `it is the anchor '${name}', not a user message`;
+  if (kind === 'tool-result') return 'it is a tool result, not a user message';
+  if (kind !== 'message' || !isObject(payload)) return `it is an entry of kind ${kind}, not a user message`;
+  if (payload.role !== 'user') return 'it is an answer, not a user message';
+  return meta.source === 'merge' ? 'it is a merge message, not a user message' : undefined;
 }
 
 const pageSize = 20;
-/** How many messages are looked through for one of a user. */
+/** The number of messages that are searched for a user message. */
 const searchMax = 1_000;
 
-/** The last visible message of a user at or before a position; without one, the first after it. */
+/** The last visible user message at or before a position; without one, the first after it. */
 async function messageNear(store: TapeStore, { id }: SessionInfo, seq: Seq): Promise<Seq | undefined> {
   for (let to = seq, searched = 0; searched < searchMax; searched += pageSize) {
     const page = await Array.fromAsync(store.read(id, { kind: 'message', last: pageSize, to }));

@@ -25,38 +25,42 @@ import { type Hold, hold } from '../lease/hold.ts';
 import { settleLeftovers } from '../tools/orphans.ts';
 import { getTarget } from './rewind-target.ts';
 
-/** What becomes of the message that is rewound to: `edit` gives it back to be changed and sent, `resend` appends it again (G12, K22). */
+/**
+ * What a rewind does with its target message: `edit` returns it, to be changed and sent; `resend` appends it
+ * again.
+ */
 export type RewindMode = 'edit' | 'resend';
 
 const rewindModes: ReadonlySet<string> = new Set(['edit', 'resend'] satisfies RewindMode[]);
 
 /** The receipt of a rewind to a message. */
 export interface RewoundMessage extends Rewound {
-  /** Position of the message that was rewound to. */
+  /** Position of the target message. */
   readonly message: Seq;
-  /** Its texts, joined by line ends. */
+  /** Its text parts, joined by newlines. */
   readonly text: string;
-  /** Its parts, as a run takes them for input. */
+  /** Its parts, usable as the input of a run. */
   readonly content: readonly Part[];
-  /** What the hook `onMessage` returned for it. */
+  /** The snapshot id that the hook `onMessage` returned for it. */
   readonly snapshotId?: string;
-  /** Position at which it was appended again. */
+  /** Position of the resent message. */
   readonly resent?: Seq;
-  /** What the hooks failed of; it is recorded, too. */
+  /** Errors of the hooks, which are also recorded. */
   readonly warnings: readonly string[];
 }
 
-/** Where rewinds are done, and what is told of them. */
+/** The store of a rewind, and the hooks to call. */
 interface RewindPlace {
   readonly store: TapeStore;
   readonly hooks?: Hooks | undefined;
 }
 
 /**
- * Makes a session read as if it ended right before a message of a user, its own or an inherited one. What is hidden stays readable, and
- * `unrewindSession` shows it again. Nobody else writes the session meanwhile.
- * @param model the name of the model that the message is to be answered by when it is sent again
- * @throws SESSION_BUSY; SESSION_BAD_INPUT when there is no such mode; TAPE_ARCHIVED; TAPE_BAD_POINT when there is no such message to rewind to; what resolving the point throws
+ * Makes a session read as if it ended right before a user message, own or inherited. Hidden entries stay
+ * readable, and `unrewindSession` shows them again. Runs under the session's lease.
+ * @param model the name of the model that answers a resent message
+ * @throws SESSION_BUSY; SESSION_BAD_INPUT for an unknown mode; TAPE_ARCHIVED; TAPE_BAD_POINT when the point
+ *   is not a visible user message; the errors of `store.resolve`
  */
 export async function rewindSession(
   { store, hooks }: RewindPlace,
@@ -67,7 +71,7 @@ export async function rewindSession(
   if (!rewindModes.has(mode))
     throw new SessionError(
       'SESSION_BAD_INPUT',
-      `cannot rewind '${name}': there is no mode '${mode}', only edit and resend`,
+      `cannot rewind '${name}': unknown mode '${mode}', expected edit or resend`,
       {
         data: { session: name },
       },
@@ -78,7 +82,7 @@ export async function rewindSession(
     const done = await store.rewind(id, target.seq - 1, { lease: held.lease, mode });
     const { snapshot_id: snapshot } = target.meta;
     const snapshotId = typeof snapshot === 'string' ? { snapshotId: snapshot } : {};
-    const told = await tellRewind(hooks, {
+    const noticed = await tellRewind(hooks, {
       session: info.name,
       to: done.to,
       message: target.seq,
@@ -88,7 +92,7 @@ export async function rewindSession(
       mode === 'resend'
         ? await announce(hooks, [user(content, againMeta(target, model))], { session: info.name })
         : { drafts: [], warnings: [] };
-    const drafts = [...told.drafts, ...again.drafts];
+    const drafts = [...noticed.drafts, ...again.drafts];
     const appended = drafts.length > 0 ? await store.append(id, drafts, { lease: held.lease }) : undefined;
     return {
       ...done,
@@ -97,18 +101,18 @@ export async function rewindSession(
       content,
       ...snapshotId,
       ...(mode === 'resend' && appended !== undefined && { resent: appended.to }),
-      warnings: [...told.warnings, ...again.warnings],
+      warnings: [...noticed.warnings, ...again.warnings],
     };
   };
   return await withLease(store, id, { does });
 }
 
 /**
- * Takes a rewind of a session back, the last if none is named: what it hid is shown again, and what was said since is hidden. Doing it
- * again takes that back. No hook is called: what became of files meanwhile is nobody's snapshot.
+ * Undoes a rewind of a session, by default the last: shows what it hid, and hides what was added since. A
+ * second call undoes the first. Calls no hook, because no snapshot exists of the files at that point.
  * @param rewind the position of the rewind's entry
- * @throws SESSION_BUSY; TAPE_ARCHIVED; TAPE_BAD_POINT when nothing was rewound, or there is no rewind of the session's own; what
- *   resolving the point throws
+ * @throws SESSION_BUSY; TAPE_ARCHIVED; TAPE_BAD_POINT when the session has no own rewind, or none at that
+ *   position; the errors of `store.resolve`
  */
 export async function unrewindSession(
   { store }: RewindPlace,
@@ -122,7 +126,9 @@ export async function unrewindSession(
   });
 }
 
-/** Does something to a session that nobody is writing, after what others left for it and what a killed run left behind. */
+/**
+ * Runs an act under a session's lease, after it settled the leftovers of a killed run and drained the inbox.
+ */
 export async function withLease<T>(
   store: TapeStore,
   id: string,
@@ -130,14 +136,14 @@ export async function withLease<T>(
     act = 'rewind',
     does,
   }: {
-    /** What cannot be done while somebody else writes the session. */
+    /** The verb for error messages. */
     readonly act?: string;
     readonly does: (held: Hold, info: SessionInfo) => Promise<T>;
   },
 ): Promise<T> {
   const held = await hold(store, id, { owner: processOwner(`${act}:${id}`), act });
   try {
-    // An answer that was cut off would else be appended by the next run, behind the rewind.
+    // Otherwise the next run would append a cut-off answer after the rewind.
     await settleLeftovers(store, id, held);
     await held.drain();
     return await does(held, await getActive(store, id, act));
@@ -146,7 +152,7 @@ export async function withLease<T>(
   }
 }
 
-/** The parts of a message with their bytes. */
+/** The parts of a message, with blobs as bytes. */
 async function contentOf(store: TapeStore, { payload }: Entry): Promise<readonly Part[]> {
   const content = isObject(payload) ? payload.content : undefined;
   const bytes = new Map<string, Uint8Array>();
@@ -154,10 +160,10 @@ async function contentOf(store: TapeStore, { payload }: Entry): Promise<readonly
   return restoreBlobs(content, (hash) => bytes.get(hash) ?? new Uint8Array()) as readonly Part[];
 }
 
-/** Facts of one landing, which do not hold for the next. */
-const ofLanding: ReadonlySet<string> = new Set(['run', 'mode', 'queued_at', 'snapshot_id']);
+/** Metadata of one append, which does not apply to the resent message. */
+const ofAppend: ReadonlySet<string> = new Set(['run', 'mode', 'queued_at', 'snapshot_id']);
 
 function againMeta({ seq, meta }: Entry, model: string | undefined): JsonObject {
-  const kept = Object.entries(meta).filter(([fact]) => !ofLanding.has(fact));
+  const kept = Object.entries(meta).filter(([fact]) => !ofAppend.has(fact));
   return { ...Object.fromEntries(kept), resends: seq, ...(model !== undefined && { model }) };
 }

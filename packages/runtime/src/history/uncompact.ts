@@ -11,17 +11,17 @@ import { SessionError } from '../errors.ts';
 import { getActive } from '../lease/get-active.ts';
 import { withLease } from './rewind.ts';
 
-/** The receipt of taking a summary or a pruning back: that of the rewind which does it. */
+/** The receipt of undoing a summary or a pruning: that of the rewind which does it. */
 export interface Uncompacted extends Rewound {
-  /** Position of what was taken back. */
+  /** Position of the undone summary or pruning. */
   readonly undone: Seq;
 }
 
 /**
- * Takes back the last summary of a session, or the last pruning: what it stood for is seen again. It is a rewind to right before
- * it, and taken back as one. Nothing but events may have come after it: of what was said since, somebody has to say that it is to go.
- * @throws SESSION_BUSY; TAPE_ARCHIVED; SESSION_CANNOT_UNDO when there is none in view, or something came after it: `data.after` is the
- *   first such entry
+ * Undoes the last summary or pruning of a session, by a rewind to right before it; `unrewindSession` undoes
+ * that. Only events may follow the summary or pruning: the rewind would hide other entries.
+ * @throws SESSION_BUSY; TAPE_ARCHIVED; SESSION_CANNOT_UNDO when the view has neither, or other entries
+ *   follow: `data.after` is the first of them
  */
 export async function uncompactSession(store: TapeStore, ref: string): Promise<Uncompacted> {
   const { id } = await getActive(store, ref, 'compact');
@@ -36,7 +36,7 @@ export async function uncompactSession(store: TapeStore, ref: string): Promise<U
   });
 }
 
-/** The position of what can be taken back. */
+/** The position of the summary or pruning to undo. */
 function getUndoable(session: string, all: readonly Entry[]): Seq {
   const { start, entries } = select(all, 'last-boundary');
   const shown = [...(start === undefined ? [] : [start]), ...entries].toSorted((a, b) => a.seq - b.seq);
@@ -44,7 +44,7 @@ function getUndoable(session: string, all: readonly Entry[]): Seq {
   if (last === undefined)
     throw new SessionError(
       'SESSION_CANNOT_UNDO',
-      `cannot take back a summary of '${session}': its view begins with none, and no outputs are left out of it`,
+      `cannot undo a compaction of '${session}': its view has no summary and no pruned outputs`,
       { data: { session } },
     );
   const after = shown.find((entry) => entry.seq > last.seq && !stays(entry));
@@ -54,7 +54,7 @@ function getUndoable(session: string, all: readonly Entry[]): Seq {
   const what = last.kind === 'compaction' ? 'the summary' : 'the pruning';
   throw new SessionError(
     'SESSION_CANNOT_UNDO',
-    `cannot take back ${what} ${session}@${last.seq}: ${kind} ${session}@${seq} came after it`,
+    `cannot undo ${what} ${session}@${last.seq}: ${kind} ${session}@${seq} follows it`,
     {
       data: {
         session,
@@ -66,7 +66,10 @@ function getUndoable(session: string, all: readonly Entry[]): Seq {
   );
 }
 
-/** Whether nothing is lost when a rewind passes an entry: it says nothing to anybody, or no rewind hides it. */
+/**
+ * Whether a rewind may pass an entry: events are not part of views, and a fork's first entries are never
+ * hidden.
+ */
 function stays({ kind, name, inherited }: Entry): boolean {
   return kind === 'event' || (!inherited && (name === 'fork/start' || name === 'intention'));
 }

@@ -6,10 +6,10 @@ import { postMerge, settleChild } from './merge.ts';
 import { spawnAnswer } from './spawn-calls.ts';
 
 /**
- * Gives the calls that a crash or an abort left open, and that asked for children, what these came to: never that nobody knows.
- * Calls of `tools` that are safe to repeat are left alone: run again, they find their children. So are those that `keep`
- * names. The merges of the children that a result tells of are left in the inbox first, not to be shown: they are done
- * together with it or after it, whoever dies.
+ * Answers delegating calls that a crash or an abort left open with the outcomes of their children, instead of
+ * "outcome unknown". Skips calls whose tool in `tools` is safe to repeat, because a repeated call finds its
+ * children, and the calls in `keep`. It first posts the merges of the reported children, hidden from the
+ * view: a crash after that still leaves them to be done.
  */
 export async function answerSpawns(
   store: TapeStore,
@@ -23,7 +23,7 @@ export async function answerSpawns(
     if (toolOf(tools, call.toolName)?.safeToRepeat === true) continue;
     const answer = await spawnAnswer(store, parent, call);
     if (answer === undefined) continue;
-    for (const child of answer.told) {
+    for (const child of answer.reported) {
       await settleChild(store, child);
       await postMerge(store, child, { context: false, at: 'step' });
     }

@@ -3,9 +3,9 @@ import { hold } from '../lease/hold.ts';
 import { closeOrphans } from '../tools/orphans.ts';
 
 /**
- * Records on a child's own tape why its work failed, where no run recorded it: merges, lists and tools read what the child
- * came to from there.
- * @param cause the event that says why: `run/error` or `result/refused`
+ * Records on a child's own tape why its task failed, when no run recorded it: merges, lists and tools read
+ * the outcome from there.
+ * @param cause the event with the reason: `run/error` or `result/refused`
  * @throws SESSION_BUSY while another process writes the child
  */
 export async function recordFailure(store: TapeStore, child: SessionInfo, cause: Draft): Promise<void> {

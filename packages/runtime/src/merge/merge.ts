@@ -24,7 +24,7 @@ import { releaseWorktree } from '../workspace/release.ts';
 import { type TextOptions, writeText } from './text.ts';
 
 export interface MergeOptions extends Omit<MergeRequest, 'strategy' | 'usage' | 'asked'>, TextOptions {
-  /** How long to wait for a busy parent to take the merge in; by default as long as it takes. */
+  /** How long to wait for a busy parent to merge, in milliseconds. Default: no limit. */
   readonly waitMs?: number;
   readonly signal?: AbortSignal;
 }
@@ -49,9 +49,9 @@ export const mergeFields: Fields<MergeOptions> = {
   waitMs: true,
 };
 
-/** What whoever waits for a merge does meanwhile. */
+/** What to do while a merge waits for a busy parent. */
 export interface Waiting {
-  /** Called again and again, about once a second. */
+  /** Called about once a second. */
   readonly whileWaiting?: () => Promise<void>;
 }
 
@@ -60,10 +60,11 @@ const pollMs = 50;
 const pollsPerLook = 20;
 
 /**
- * Merges a child into its parent, or, while someone is writing the parent or it has calls without a result, leaves the
- * merge in its inbox and waits until it has been done. Whoever waits also tries to do it, in case the owner dies. What the
- * child did in a worktree of its own is recorded before, and the worktree removed afterwards.
- * @throws SESSION_MERGE_WAITING when `waitMs` is over: the merge is accepted and still to be done; what `writeText` and `closeWorktree` throw
+ * Merges a child into its parent. While the parent is busy or has open calls, it posts the merge to the
+ * parent's inbox and waits until it is done; it also tries to do it itself, in case the owner dies. The
+ * changes in the child's worktree are recorded before the merge, and the worktree is removed after it.
+ * @throws SESSION_MERGE_WAITING after `waitMs`: the merge is in the inbox and follows later; the errors of
+ *   `writeText` and `closeWorktree`
  */
 export async function mergeChild(
   parts: Shared,
@@ -86,7 +87,7 @@ export async function mergeChild(
   return merged;
 }
 
-/** How much of what is in a worktree has to be recorded for a merge. */
+/** The options of a merge that decide how much of a worktree is recorded. */
 function worktreeOptions({
   strategy,
   force,
@@ -118,7 +119,7 @@ async function mergeOrPost(
     signal?.throwIfAborted();
     if (polls % pollsPerLook === 0) await whileWaiting?.();
     try {
-      // Once the owner has done it, merging again finds the receipt.
+      // After the owner has merged, this merge returns the same receipt.
       if (posted === undefined || !(await waiting(store, child, posted, request)))
         return await store.merge(child.id, request);
     } catch (error) {
@@ -128,7 +129,7 @@ async function mergeOrPost(
     if (performance.now() >= deadline)
       throw new SessionError(
         'SESSION_MERGE_WAITING',
-        `cannot merge '${child.name}' yet: its parent is being written, or has calls without a result`,
+        `cannot merge '${child.name}' yet: its parent is busy or has open calls`,
         {
           data: { child: child.name, queued: posted },
         },
@@ -138,8 +139,8 @@ async function mergeOrPost(
 }
 
 /**
- * Merges children in one act, all or none, in the order given.
- * @throws SESSION_MERGE_WAITING when the parent could not be written for `waitMs`: nothing was merged
+ * Merges children in one transaction, all or none, in the given order.
+ * @throws SESSION_MERGE_WAITING when the parent stays busy for `waitMs`; nothing is merged then
  */
 export async function mergeChildren(
   parts: Shared,
@@ -172,14 +173,14 @@ export async function mergeChildren(
     if (performance.now() >= deadline)
       throw new SessionError(
         'SESSION_MERGE_WAITING',
-        `cannot merge ${children.length} children yet: their parent is being written, or has calls without a result`,
+        `cannot merge ${children.length} children yet: their parent is busy or has open calls`,
         { data: { children: children.map(({ info }) => info.name) } },
       );
     await sleep(pollMs, undefined, { signal });
   }
 }
 
-/** The receipt, where there is one already: nothing is written anew for it. */
+/** The receipt of an earlier, equal merge. */
 async function repeated(
   store: TapeStore,
   { id, delivery }: SessionInfo,
@@ -205,7 +206,7 @@ async function requestOf(
   return { ...request, ...named, ...written };
 }
 
-/** The calls that an abort or the end of its time left open in a child get their results now: nothing of it is going to be run. */
+/** Gives results to the calls that an abort or a time limit left open in a child. They will not run. */
 export async function settleChild(store: TapeStore, info: SessionInfo): Promise<void> {
   if (info.settled === info.head) return;
   const why = endedBy[info.task ?? ''];
@@ -220,27 +221,27 @@ export async function settleChild(store: TapeStore, info: SessionInfo): Promise<
 
 const endedBy: Readonly<Record<string, string>> = {
   aborted: 'aborted by parent',
-  halted: 'its time was over',
+  halted: 'its time budget ran out',
 };
 
-/** Whether it is the parent that cannot take anything in yet, and not the child: someone is writing it, or its calls are open. */
+/** Whether the parent, not the child, blocks the merge: it is busy, or it has open calls. */
 function parentIsBusy(error: unknown): boolean {
   if (!(error instanceof TapeError) || error.data.child !== undefined) return false;
   return error.code === 'TAPE_BUSY' || error.code === 'TAPE_UNSETTLED';
 }
 
-/** Whether it is the child that someone is still writing. */
+/** Whether the child blocks the merge: a process is still writing it. */
 export function childIsBusy(error: unknown): boolean {
   return error instanceof TapeError && error.code === 'TAPE_BUSY' && error.data.child !== undefined;
 }
 
-/** Leaves a merge in the inbox of the parent: whoever writes the parent does it at a settled point. */
+/** Posts a merge to the parent's inbox. The process that writes the parent does it at a settled point. */
 export async function postMerge(
   store: TapeStore,
   child: SessionInfo,
   request: MergeRequest,
 ): Promise<{ id: string }> {
-  // What settling it or closing its worktree wrote belongs to what is merged.
+  // Read the row again: settling the child or closing its worktree may have appended entries.
   const { id, headHash } = (await store.find(child.id)) ?? child;
   const key = `merge:${id}:${headHash}`;
   const parent = targetOf(child, request);
@@ -249,13 +250,13 @@ export async function postMerge(
     return await store.post(parent, { body, source: 'agent', key });
   } catch (error) {
     if (!(error instanceof TapeError) || error.code !== 'TAPE_KEY_CONFLICT') throw error;
-    // It has been asked for in other words, and is done once; those who wait find its receipt.
+    // The merge is posted already, with other options. It is done once, and all callers get its receipt.
     const waits = (await store.inbox(parent)).find((item) => item.key === key);
     return { id: waits?.id ?? '' };
   }
 }
 
-/** Whether the posted merge is still in the inbox, after trying to do it in the owner's place. */
+/** Whether the posted merge is still in the inbox, after draining the inbox if it has no owner. */
 async function waiting(
   store: TapeStore,
   child: SessionInfo,

@@ -1,6 +1,6 @@
 import type { Json, JsonObject, SessionInfo, TapeStore } from '@tapedeck/tape';
 
-/** What a child came to: its text, and its result in a form if it gave one. */
+/** The result of a child: its text, and its structured result if it gave one. */
 export async function resultOf(
   store: TapeStore,
   { id }: Pick<SessionInfo, 'id'>,
@@ -9,7 +9,7 @@ export async function resultOf(
   return { text, ...(value !== undefined && typeof value !== 'string' && { output: value }) };
 }
 
-/** What the call of a delegation answers of each child, in the order of the tasks. */
+/** The outcome of one child in the result of a delegating call. */
 export function outcomeJson({
   session,
   status,
@@ -31,7 +31,9 @@ export function outcomeJson({
   };
 }
 
-/** How much of a child's text its parent's model is given, in characters (`limits.mergeChars` of merges). */
+/**
+ * The longest text of a child that a call's result holds, in characters; the same limit as that of merges.
+ */
 const textMax = 16_000;
 
 function cut(text: string, session: string): string {

@@ -13,11 +13,11 @@ import { isAnswerable, isEnded, isHalfSpawned } from './spawn-calls.ts';
 
 export interface SettleOptions {
   /**
-   * Which calls of tools that are safe to repeat are left for the parent's next run: all; of a parent that is a child and will be
-   * gone on with, those that had not started all their children; none.
+   * Which calls of repeatable tools to leave for the parent's next run: all; those that have not started all
+   * their children, if the parent is an unfinished child itself; none.
    */
   readonly leaves: 'repeatable' | 'half-spawned' | 'none';
-  /** When to give up waiting for who is writing the parent, as of `performance.now()`. */
+  /** When to stop waiting for a busy parent, as of `performance.now()`. */
   readonly deadline: number;
   readonly signal?: AbortSignal;
 }
@@ -25,9 +25,9 @@ export interface SettleOptions {
 const pollMs = 50;
 
 /**
- * A parent that died inside a tool call cannot take a merge in before its calls have results: as its next run would give.
- * A call that waits for children gets what they came to, and none before all of them have ended. While somebody is running
- * the parent its calls are theirs.
+ * Closes the open calls of a parent that died inside a tool call, as its next run would: open calls block
+ * merges. A call that waits for children gets their outcomes once all of them have ended. While a process
+ * runs the parent, that process closes them.
  */
 export async function settleParent(
   { store, newId, config }: Shared,
@@ -38,11 +38,11 @@ export async function settleParent(
   for (;;) {
     const parent = await store.find(parentId);
     if (parent === undefined || parent.settled === parent.head) return;
-    const goesOn = parent.deliver !== undefined && !isEnded(parent);
+    const willResume = parent.deliver !== undefined && !isEnded(parent);
     const isLeft = async (call: OpenCall) => {
       if (!(await isAnswerable(store, parent, call))) return true;
       if (leaves === 'none' || toolOf(tools, call.toolName)?.safeToRepeat !== true) return false;
-      return leaves === 'repeatable' || (goesOn && (await isHalfSpawned(store, parent, call)));
+      return leaves === 'repeatable' || (willResume && (await isHalfSpawned(store, parent, call)));
     };
     try {
       const held = await hold(store, parent.id, { owner: processOwner(newId()) });
@@ -59,7 +59,7 @@ export async function settleParent(
       return;
     } catch (error) {
       if (!(error instanceof SessionError) || error.code !== 'SESSION_BUSY') throw error;
-      // Another recovery lets go of it soon; a run does when it has ended.
+      // Another recovery releases the lease soon; a run does when it ends.
       if (performance.now() >= deadline) return;
       await sleep(pollMs, undefined, { signal });
     }

@@ -11,18 +11,18 @@ import type { OpenCall } from '../stream/call.ts';
 import { awaitsAnswer, openBatch } from '../tools/open-batch.ts';
 import { outcomeJson, resultOf } from './outcome.ts';
 
-/** A task of a call that asks for children, and the child that was started for it: none when a crash came before. */
+/** A task of a delegating call, and its child; undefined when a crash came before the fork. */
 interface TaskOfCall {
   readonly task?: string;
   readonly child: SessionInfo | undefined;
 }
 
-/** Whether a child's task has come to an end; one that waits for somebody has not. */
+/** Whether a child's task has ended. A child that waits for an answer has not. */
 export function isEnded({ task }: Pick<SessionInfo, 'task'>): boolean {
   return task !== undefined && task !== 'running';
 }
 
-/** Whether a call that is still open is to be answered with what a child comes to. */
+/** Whether an open call of the parent waits for the outcome of a child. */
 export async function isAwaited(store: TapeStore, child: SessionInfo): Promise<boolean> {
   const parent = child.parentId === undefined ? undefined : await store.find(child.parentId);
   if (parent === undefined || parent.settled === parent.head) return false;
@@ -33,7 +33,7 @@ export async function isAwaited(store: TapeStore, child: SessionInfo): Promise<b
   return false;
 }
 
-/** Whether the result of a call has told the parent what a child came to: its merge need not be shown. */
+/** Whether the result of a call already holds a child's outcome, so that its merge stays out of the view. */
 export async function isReportedToParent(store: TapeStore, child: SessionInfo): Promise<boolean> {
   if (child.parentId === undefined || child.spawnCall === undefined) return false;
   const { text, output } = outcomeJson(await outcomeOf(store, child));
@@ -50,7 +50,10 @@ export async function isReportedToParent(store: TapeStore, child: SessionInfo): 
   return false;
 }
 
-/** Whether all children that a call waits for have ended, or wait for somebody themselves; true of a call that waits for none. */
+/**
+ * Whether all children that a call waits for have ended or wait for an answer. True for a call without
+ * children.
+ */
 export async function isAnswerable(store: TapeStore, parent: SessionInfo, call: OpenCall): Promise<boolean> {
   for (const { child } of await spawnedBy(store, parent, call)) {
     if (child === undefined || isEnded(child) || !waitsFor(call, child)) continue;
@@ -59,22 +62,22 @@ export async function isAnswerable(store: TapeStore, parent: SessionInfo, call: 
   return true;
 }
 
-/** Whether a call asked for children of which not all were started. */
+/** Whether a delegating call has started some of its children, but not all. */
 export async function isHalfSpawned(store: TapeStore, parent: SessionInfo, call: OpenCall): Promise<boolean> {
   const spawned = await spawnedBy(store, parent, call);
   return wasBegun(spawned) && spawned.some(({ child }) => child === undefined);
 }
 
-/** What an open call that asked for children is answered, where the process that waited for them is gone. */
+/** The result of a delegating call whose process is gone. */
 export interface SpawnAnswer {
   readonly result: Draft;
-  /** The children whose outcomes it tells: their merges are not to be shown. */
-  readonly told: readonly SessionInfo[];
+  /** The children whose outcomes the result holds. Their merges stay out of the view. */
+  readonly reported: readonly SessionInfo[];
 }
 
 /**
- * Answers a call that asked for children with what those came to that have ended; of the others a merge will tell. Nothing
- * for a call that asked for none.
+ * Answers a delegating call with the outcomes of its ended children; merges report the others later.
+ * Undefined for a call without children.
  */
 export async function spawnAnswer(
   store: TapeStore,
@@ -85,26 +88,26 @@ export async function spawnAnswer(
   if (!wasBegun(spawned)) return undefined;
   const inbox = await store.inbox(parent.id);
   const results: Json[] = [];
-  const told: SessionInfo[] = [];
+  const reported: SessionInfo[] = [];
   for (const { task, child } of spawned) {
     if (child === undefined) results.push({ task: task ?? '', status: 'not_started' });
     else if (!isEnded(child) || willBeShown(inbox, child))
       results.push({ session: child.name, status: child.task ?? 'running' });
     else {
       results.push(outcomeJson(await outcomeOf(store, child)));
-      told.push(child);
+      reported.push(child);
     }
   }
   const waits = spawned.some(({ child }) => child !== undefined && waitsFor(call, child));
   const meta = { source: 'repair', paths: { read: [], write: [] } };
   const answer = (value: Json) => toolResult(call, { type: 'json', value }, meta);
-  if (waits) return { result: answer({ results }), told };
+  if (waits) return { result: answer({ results }), reported };
   const started = spawned.flatMap(({ child }) => (child === undefined ? [] : [child.name]));
   const missing = spawned.flatMap(({ task, child }) => (child === undefined ? [task ?? ''] : []));
-  return { result: answer({ started, ...(missing.length > 0 && { not_started: missing }) }), told: [] };
+  return { result: answer({ started, ...(missing.length > 0 && { not_started: missing }) }), reported: [] };
 }
 
-/** Whether a merge of a child waits that its parent's model will be shown. */
+/** Whether the inbox has a merge of a child that will be part of the view. */
 function willBeShown(inbox: readonly InboxItem[], { id, name }: SessionInfo): boolean {
   return inbox.some(
     ({ body }) =>
@@ -116,7 +119,7 @@ function wasBegun(spawned: readonly TaskOfCall[]): boolean {
   return spawned.some(({ child }) => child !== undefined);
 }
 
-/** Whether a call was to be answered with what its children come to, and not at once. */
+/** Whether the result of a call holds the outcome of a child, instead of returning immediately. */
 function waitsFor({ input }: OpenCall, { deliver }: SessionInfo): boolean {
   return tasksIn(input) === undefined
     ? deliver === 'tool-result'
@@ -128,8 +131,8 @@ async function outcomeOf(store: TapeStore, info: SessionInfo) {
 }
 
 /**
- * The children of an open call, in the order of its tasks, in which they are forked too. A provider may use the id of a call
- * again: the children of an older call branch off before this one.
+ * The children of an open call, in the order of its tasks, which is also the order of the forks. A provider
+ * can reuse a call id; children of an earlier call fork before the settled point.
  */
 async function spawnedBy(
   store: TapeStore,
@@ -141,7 +144,7 @@ async function spawnedBy(
   return tasksIn(input)?.map((task) => ({ task, child: own.shift() })) ?? own.map((child) => ({ child }));
 }
 
-/** The tasks of a call of `delegateTool`; nothing for one of another tool. */
+/** The tasks of a call of `delegateTool`; undefined for other tools. */
 function tasksIn(input: Json): readonly string[] | undefined {
   if (!isObject(input) || !Array.isArray(input.tasks)) return undefined;
   const tasks = input.tasks.map((one) => (isObject(one) ? one.task : undefined));

@@ -21,7 +21,7 @@ import type { SessionFacts } from '../terms/terms.ts';
 import { schemaFault } from '../tools/schema.ts';
 import { usageJson } from '../usage/usage.ts';
 
-/** What the parent is told of a child, by a rule of your own. */
+/** A custom merge strategy: returns the text of the merge message. */
 export type MergeText = (child: {
   readonly session: string;
   readonly text: string;
@@ -29,28 +29,28 @@ export type MergeText = (child: {
   readonly entries: () => AsyncIterable<Entry>;
 }) => Json | Promise<Json>;
 
-/** What a merge's text is made of, where it is not the child's own last word. */
+/** How the text of a merge is written. Default: the child's result or last answer. */
 export interface TextOptions {
   readonly strategy?: MergeStrategy | MergeText;
-  /** For `pick`: positions of the child, or ranges of them, both ends included. */
+  /** For `pick`: positions on the child's tape, or inclusive ranges of them. */
   readonly pick?: readonly (Seq | readonly [Seq, Seq])[];
-  /** For `summary`: who writes it; by default the deck's summarizer, else the child's own model. */
+  /** For `summary`: the model that writes it. Default: the deck's summarizer, else the child's model. */
   readonly model?: ModelSpec;
   readonly signal?: AbortSignal;
 }
 
-/** A merge's text, and what it took to write it; nothing where the tape itself has it. */
+/** The text of a merge and the usage of writing it. Empty when the text comes from the tape. */
 export interface Written {
   readonly text?: string;
   readonly usage?: JsonObject;
-  /** What that model was shown. */
+  /** Manifest of the entries that the summarising model received. */
   readonly asked?: JsonObject;
 }
 
 /**
- * Writes what a merge tells of a child, for the strategies whose text is not on its tape.
- * @throws SESSION_BAD_RESULT when it gave no result in a form; SESSION_BAD_INPUT when nothing was picked;
- *   SESSION_MODEL_FAILED when no summary could be had
+ * Writes the text of a merge, for the strategies that do not take it from the child's tape.
+ * @throws SESSION_BAD_RESULT when the child has no structured result; SESSION_BAD_INPUT when `pick` selects
+ *   no text; SESSION_MODEL_FAILED when the summary fails
  */
 export async function writeText(parts: Shared, child: SessionFacts, options: TextOptions): Promise<Written> {
   const { info } = child;
@@ -64,7 +64,7 @@ export async function writeText(parts: Shared, child: SessionFacts, options: Tex
 
 async function custom({ store }: Shared, info: SessionInfo, act: MergeText): Promise<Written> {
   const { text, value } = await store.collect(info.id);
-  const said = await act({
+  const written = await act({
     session: info.name,
     text,
     ...(value !== undefined && { value }),
@@ -72,7 +72,7 @@ async function custom({ store }: Shared, info: SessionInfo, act: MergeText): Pro
       yield* store.read(info.id, { own: true });
     },
   });
-  return { text: typeof said === 'string' ? said : JSON.stringify(said) };
+  return { text: typeof written === 'string' ? written : JSON.stringify(written) };
 }
 
 async function structured({ store }: Shared, { info, origin }: SessionFacts): Promise<Written> {
@@ -82,7 +82,7 @@ async function structured({ store }: Shared, { info, origin }: SessionFacts): Pr
     value === undefined
       ? 'it has recorded no result'
       : typeof value === 'string'
-        ? 'its result is a text'
+        ? 'its result is a string'
         : output === undefined
           ? undefined
           : schemaFault(value, output);
@@ -114,7 +114,7 @@ async function picked(
   if (texts.length > 0) return { text: texts.join('\n\n') };
   throw new SessionError(
     'SESSION_BAD_INPUT',
-    `cannot merge '${info.name}': nothing was picked that says anything`,
+    `cannot merge '${info.name}': the picked entries have no text`,
     {
       data: { session: info.name },
     },
@@ -127,8 +127,8 @@ function quoteOf({ kind, payload }: Entry): string | undefined {
   if (kind === 'tool-result')
     return `${String(payload.toolName)}: ${JSON.stringify(isObject(payload.output) ? payload.output.value : payload.output)}`;
   if (kind !== 'message' || !Array.isArray(payload.content)) return undefined;
-  const said = assistantText(payload);
-  if (said !== '') return `assistant: ${said}`;
+  const answer = assistantText(payload);
+  if (answer !== '') return `assistant: ${answer}`;
   const texts = payload.content.flatMap((part) =>
     isObject(part) && part.type === 'text' ? [String(part.text)] : [],
   );
@@ -136,10 +136,12 @@ function quoteOf({ kind, payload }: Entry): string | undefined {
 }
 
 const summaryInstructions =
-  'You report on the work of a colleague. Summarise the transcript for whoever ordered the work: what came of it, the ' +
-  'names, paths and values that matter, and what is left open. Write the report alone.';
+  'You report on the work of a colleague. Summarise the transcript for the person who requested the work: the outcome, ' +
+  'the names, paths and values that matter, and what remains open. Write only the report.';
 
-/** How much of a child is given to be summarised, in characters. */
+/**
+ * The longest transcript that a summary is written from, in characters. The middle of a longer one is cut.
+ */
 const summaryCharsMax = 200_000;
 
 async function summary(
@@ -170,7 +172,7 @@ async function summary(
       signal: signal ?? new AbortController().signal,
       onChunk: () => {},
     });
-    if (answer.text.trim() === '') throw new Error('the model said nothing');
+    if (answer.text.trim() === '') throw new Error('the model returned no text');
     const usage = { ...usageJson(answer.usage) };
     const from = `Summary of ${info.name}:${info.base + 1}-${info.head} by ${modelMeta(model).model}:`;
     return { text: `${from}\n${answer.text}`, usage, asked: askedOf(info, shown, prompt) };
@@ -183,7 +185,7 @@ async function summary(
   }
 }
 
-/** What a model was shown of a child: all of its own entries, and none that it inherited. */
+/** The manifest of a summarised child: all of its own entries, and none of the inherited ones. */
 function askedOf({ name, floor, base }: SessionInfo, shown: View, prompt: string): JsonObject {
   const { out, ...manifest } = shown.manifest();
   const own = out.filter(([from]) => from > base);

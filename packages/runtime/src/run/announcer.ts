@@ -4,13 +4,13 @@ import { type Chunk, eventOf } from '../stream/chunks.ts';
 import type { RunStatus, SessionEvent } from '../stream/events.ts';
 import type { RunControl } from './run.ts';
 
-/** Tells whoever listens what happens in the runs of one session, and what the session is at. */
+/** Publishes the events of one session's runs and its current status. */
 export class Announcer {
   readonly #session: { readonly name: string; readonly id: string };
   readonly #active: ActiveWriter | undefined;
   readonly #events = new Broadcast<SessionEvent>();
   #status: RunStatus = { state: 'idle' };
-  /** What an act that is no run is at, while it holds the session. */
+  /** Status of an act other than a run, such as a compaction, while it has the lease. */
   #act: RunStatus | undefined;
 
   constructor(
@@ -25,30 +25,30 @@ export class Announcer {
     return this.#act ?? this.#status;
   }
 
-  /** What happens in all runs of the session in this process, from now on. */
+  /** The events of all runs of the session in this process, from now on. */
   listen(signal?: AbortSignal): AsyncIterable<SessionEvent> {
     return this.#events.listen(signal);
   }
 
-  /** Tells of something that is no run's doing. */
+  /** Publishes an event outside a run. */
   send(event: SessionEvent): void {
     this.#events.send(event);
   }
 
-  /** Tells of a run, also those who follow it alone. */
+  /** Publishes an event of a run, also to the readers of that run. */
   emit(control: RunControl, chunk: Chunk): void {
     control.emit(chunk);
     const event = eventOf(chunk);
     if (event !== undefined) this.#events.send(event);
   }
 
-  /** Says what the session is at from now on, also to other processes; `owner` has its lease. */
+  /** Sets the status of the session and shows it to other processes. `owner` has the lease. */
   enter(status: RunStatus, owner: string | undefined): void {
     this.#status = status;
     this.#show(owner);
   }
 
-  /** Says what an act that is no run is at; with nothing, that it is over. */
+  /** Sets the status of an act other than a run; undefined ends it. */
   enterAct(status: RunStatus | undefined, owner: string): void {
     this.#act = status;
     this.#show(owner);

@@ -2,34 +2,34 @@ import type { InboxItem } from '@tapedeck/tape';
 import { decide } from './queue.ts';
 import type { RunControl } from './run.ts';
 
-/** What an inbox asks of the run under way: to stop, or nothing but to be told that so many things wait. */
+/** What an inbox requires of the current run: to abort, or to report the number of waiting items. */
 type Request = { readonly abort: string } | { readonly waiting: number };
 
-/** Which items of a session's inbox its runs have dealt with, so that none stops a run that it was not meant for. */
+/** Remembers the inbox items that runs have handled, so that an item aborts no later run. */
 export class Attention {
-  /** What runs have begun with, and aborts that came too late: while they are still in the inbox they stop nothing. */
-  readonly #dealtWith = new Set<string>();
+  /** Items that runs began with, and late aborts. They abort nothing while they are still in the inbox. */
+  readonly #handled = new Set<string>();
   #known: ReadonlySet<string> = new Set();
 
-  /** Says what a run begins with. */
+  /** Records the items that a run begins with. */
   begin(control: RunControl, items: readonly InboxItem[]): void {
     control.take(items.map(({ id }) => id));
     this.spend(items);
   }
 
-  /** From here on these stop nothing. */
+  /** Marks items as handled. */
   spend(items: readonly InboxItem[]): void {
-    for (const { id } of items) this.#dealtWith.add(id);
+    for (const { id } of items) this.#handled.add(id);
   }
 
-  /** The session is left: who runs it next looks at its inbox anew. */
+  /** Clears the handled items when the lease is released. */
   forget(): void {
-    this.#dealtWith.clear();
+    this.#handled.clear();
   }
 
-  /** What the items that wait ask of the run of an owner; nothing when all of them are known. */
+  /** What the waiting items require of an owner's run; undefined when all of them are known. */
   heed(waiting: readonly InboxItem[], owner: string | undefined): Request | undefined {
-    const items = waiting.filter(({ id }) => !this.#dealtWith.has(id));
+    const items = waiting.filter(({ id }) => !this.#handled.has(id));
     if (items.length === 0) return undefined;
     const decision = decide(items, 'streaming', owner);
     const isNew = items.some(({ id }) => !this.#known.has(id));

@@ -1,12 +1,14 @@
 import { clientCalls, type Entry, isObject, type TapeStore, type Task } from '@tapedeck/tape';
 import type { SessionFacts } from '../terms/terms.ts';
 
-/** How far back the end of a child's work is looked for: what lies after it are facts that others appended. */
+/**
+ * The number of entries that are searched for the end of a task. Other writers may append entries after it.
+ */
 const backMax = 50;
 
 /**
- * The end that a child's own entries show, when its process died before it could record the task: asking its model again
- * would double an answer. Nothing when the work is not over.
+ * The end of a task as a child's own entries show it, when its process died before it recorded the task.
+ * Without it, a resumed child would answer twice. Undefined when the task has not ended.
  */
 export async function endOnTape(store: TapeStore, { info, origin }: SessionFacts): Promise<Task | undefined> {
   const owesResult = origin.terms.output !== undefined;
@@ -19,7 +21,9 @@ export async function endOnTape(store: TapeStore, { info, origin }: SessionFacts
   return undefined;
 }
 
-/** What the newest entry that a run wrote says; nothing of one that none did. Pure. */
+/**
+ * The end that an entry shows: `none` for an unfinished task, undefined for an entry that no run wrote. Pure.
+ */
 function endIn({ kind, name = '', payload, meta }: Entry, owesResult: boolean): Task | 'none' | undefined {
   if (kind === 'event') return endNotes[name];
   if (kind === 'tool-result') return 'none';
@@ -29,7 +33,7 @@ function endIn({ kind, name = '', payload, meta }: Entry, owesResult: boolean): 
   if (payload.role !== 'assistant' || clientCalls(payload).length > 0) return 'none';
   if (meta.partial === true) return 'aborted';
   if (meta.finish === 'error') return 'failed';
-  // One that is to give its result in a form has not given it yet.
+  // A child with an output schema still has to give its result.
   return owesResult ? 'none' : 'completed';
 }
 

@@ -13,26 +13,26 @@ import { infoOf, type RunRequest, type RunScope } from './request.ts';
 import type { Run, RunControl, RunResult } from './run.ts';
 import { recordUnusable } from './unusable.ts';
 
-/** A run that has begun, and how it is told of. */
+/** A started run and its control. */
 export interface Started {
   readonly request: RunRequest;
   readonly run: Run;
   readonly control: RunControl;
 }
 
-/** A run that is to be done, and the right to do it. */
+/** A run to perform, and its lease. */
 export interface HeldRun {
   readonly held: Hold;
   readonly started: Started;
 }
 
-/** What came of a run, where its session is now. */
+/** The queue point and status of a session after a run. */
 export interface Ended {
   readonly point: Extract<QueuePoint, 'ended' | 'stopped'>;
   readonly status: RunStatus;
 }
 
-/** Where a session is after a run. */
+/** The queue point and status after a result. */
 export function endOf(result: RunResult): Ended {
   const { finish } = result;
   return {
@@ -41,24 +41,24 @@ export function endOf(result: RunResult): Ended {
   };
 }
 
-/** What a run is done through, beside what it is. */
+/** What a run needs of its worker. */
 export interface RunHost {
   readonly parts: WorkerParts;
   readonly session: { readonly name: string; readonly id: string };
   readonly origin: Origin;
   readonly announcer: Announcer;
   readonly enter: (status: RunStatus) => void;
-  /** Told what the model is told before the messages. */
+  /** Called with the instructions of each model call. */
   readonly onInstructions: (instructions: string) => void;
 }
 
-/** What is known of a run before it begins: the session's row, read under the lease, and the model. */
+/** Known before a run begins: the session's row, read under the lease, and the model. */
 export interface KnownAtStart {
   readonly info: SessionInfo;
   readonly model: LanguageModel;
 }
 
-/** Does a run, from what it begins with to its recorded end. */
+/** Performs a run up to its recorded end. */
 export async function performHeld(
   { held, started: { request, run, control } }: HeldRun,
   { parts, session, origin, announcer, enter, onInstructions }: RunHost,
@@ -89,8 +89,8 @@ export async function performHeld(
 }
 
 /**
- * What waits that a run without input of its own takes up, instead of asking the model without it; nothing where one that
- * was cut off is to be gone on with.
+ * The inbox items that a run without input takes up. Undefined without items, or when an interrupted run
+ * has to continue first.
  */
 export async function waitingFor(
   { input }: RunRequest,
@@ -104,7 +104,7 @@ export async function waitingFor(
   return !isAnswer && (await wasInterrupted(store, id)) ? undefined : decision.items;
 }
 
-/** A run that ended leaves its session idle, unless it ended because something is missing (G78, G82). */
+/** The status after a run: idle, unless it waits for an answer or failed. */
 function statusAfter({ run, finish, error }: RunResult): RunStatus {
   if (finish === 'waiting') return { state: 'waiting', run };
   if (finish === 'error')

@@ -23,28 +23,28 @@ import type { DeckTools } from '../tools/traits.ts';
 import { workspaceOf } from '../workspace/open.ts';
 import type { RunOptions } from './options.ts';
 
-/** What a model is told before the messages, and what was left out of it. */
+/** The instructions of a model call, and the parts left out of them. */
 export interface Instructions extends SystemPrompt {
   readonly omitted: readonly Omission[];
 }
 
-/** What is told to whom. */
+/** The inputs of the instructions. */
 export interface InstructionsInput {
   readonly settings: Settings;
   readonly options: Pick<RunOptions, 'instructions'>;
   readonly model: LanguageModel | undefined;
-  /** The tools as they are sent. */
+  /** The tool definitions sent to the provider. */
   readonly definitions: ToolSet;
   /** The directory of the session's worktree, if it has one. */
   readonly workspace: string | undefined;
 }
 
 interface Gathered extends Instructions {
-  /** What is to be kept from now on. */
+  /** The environment to pin on the tape, if it is not pinned yet. */
   readonly unpinned: Environment | undefined;
 }
 
-/** The tools of a run: its own, else the deck's, and the one that reads the deck's skills. */
+/** The tools of a run: its own, else the deck's, and `read_skill` when the deck has skills. */
 export function toolsOf(
   { config, cwd }: Pick<Shared, 'config' | 'cwd'>,
   { tools, useTools }: Pick<RunOptions, 'tools' | 'useTools'>,
@@ -56,8 +56,8 @@ export function toolsOf(
 }
 
 /**
- * What a session's model would be told if it were asked now. Nothing is written; a session whose model cannot be had is told
- * of none.
+ * The instructions that the session's next model call would receive. Nothing is written. Without a usable
+ * model, the environment section names none.
  */
 export async function instructionsOf(
   parts: Shared,
@@ -82,33 +82,33 @@ export async function instructionsOf(
   return instructions;
 }
 
-/** How a run writes and tells of what its model is told. */
+/** How a run records and reports its instructions. */
 export interface InstructionsLog {
   readonly run: string;
   readonly append: (drafts: readonly Draft[]) => Promise<unknown>;
   readonly tell: (event: SessionEvent) => void;
-  /** Told each time what the model is told. */
+  /** Called with the instructions each time they are assembled. */
   readonly onInstructions: (text: string) => void;
 }
 
 /**
- * What the model of a run is told, put together anew for each of its calls (G58): a file that has changed is read again
- * (X69). What is told for the first time is kept on the tape, and so is what was left out of it.
+ * Returns a function that assembles the instructions for each model call, so that changed files are read
+ * again. New instructions and their omitted parts are recorded on the tape once.
  */
 export function instructor(
   parts: Shared,
-  telling: InstructionsInput,
+  input: InstructionsInput,
   { run, append, tell, onInstructions }: InstructionsLog,
 ): (entries: readonly Entry[]) => Promise<string | undefined> {
   let kept: string | undefined;
   let lacking = '[]';
   return async (entries) => {
-    const { text, digest, omitted, unpinned } = await gather(parts, entries, telling);
+    const { text, digest, omitted, unpinned } = await gather(parts, entries, input);
     if (parts.config.prompt === undefined) return text;
     const missing = JSON.stringify(omitted);
     const drafts = [
       ...(unpinned === undefined ? [] : [pin(unpinned, run)]),
-      // The bytes are kept once, under the digest.
+      // The bytes are stored once per digest.
       ...(text === undefined || digest === undefined || digest === kept
         ? []
         : [once('instructions/text', { text: Buffer.from(text) }, { digest, run })]),
@@ -119,14 +119,14 @@ export function instructor(
     if (drafts.length > 0) await append(drafts);
     if (missing !== lacking)
       for (const { path, why } of omitted)
-        tell({ type: 'warning', message: `cannot tell the model of '${path}': ${why}` });
+        tell({ type: 'warning', message: `cannot include '${path}' in the system prompt: ${why}` });
     [kept, lacking] = [digest, missing];
     if (text !== undefined) onInstructions(text);
     return text;
   };
 }
 
-/** The same content is kept once on a tape. */
+/** A note that a tape stores once per content. */
 function once(
   name: string,
   payload: object,
@@ -135,24 +135,20 @@ function once(
   return { ...note(name, null, { run }), payload, key: `${name}:${digest}` };
 }
 
-async function gather(
-  parts: Shared,
-  entries: readonly Entry[],
-  telling: InstructionsInput,
-): Promise<Gathered> {
+async function gather(parts: Shared, entries: readonly Entry[], input: InstructionsInput): Promise<Gathered> {
   const { config, cwd, env, now } = parts;
-  const { settings, options, model, definitions } = telling;
+  const { settings, options, model, definitions } = input;
   const manifest = options.instructions ?? settings.instructions ?? config.instructions;
   const alone = {
     ...systemPrompt(manifest === undefined ? {} : { manifest }),
     omitted: [],
     unpinned: undefined,
   };
-  // What a child is told was settled when it was forked.
+  // The fork already fixed the instructions of a child.
   if (config.prompt === undefined || settings.instructions !== undefined) return alone;
   const { project = false, skills: folders = [], environment: isPlaced, tools: hasTools } = config.prompt;
-  const asked = typeof project === 'string' ? [project] : [];
-  const directory = telling.workspace ?? resolve(directoryOf(cwd), ...asked);
+  const configured = typeof project === 'string' ? [project] : [];
+  const directory = input.workspace ?? resolve(directoryOf(cwd), ...configured);
   const { files, omitted: noFiles } =
     project === false ? nothing : await readProjectFiles(directory, env.HOME ?? homedir());
   const { skills, omitted: noSkills } =
@@ -175,12 +171,12 @@ async function gather(
 
 const nothing = { files: [], skills: [], omitted: [] };
 
-/** The working directory is asked for only where it is needed: there may be none. */
+/** Reads the working directory only where it is needed: `process.cwd()` throws when it was deleted. */
 function directoryOf(directory: string | undefined): string {
   return directory ?? process.cwd();
 }
 
-/** SHA-256 of the tools as they are sent; none of none. */
+/** SHA-256 of the tools sent to the provider; undefined without tools. */
 export async function toolsDigestOf(definitions: ToolSet): Promise<string | undefined> {
   const tools = await entriesOf(definitions);
   return tools.length === 0 ? undefined : sha256(JSON.stringify(tools));

@@ -20,8 +20,8 @@ import { decide } from './queue.ts';
 import type { RunRequest, RunScope } from './request.ts';
 
 /**
- * Appends what the run begins with; input answers the calls that wait for somebody: they are superseded. Returns what is to be
- * warned of.
+ * Appends the input or inbox items that a run begins with. New input answers pending calls as superseded.
+ * Returns the warnings of hooks.
  */
 export async function begin(
   scope: RunScope,
@@ -46,12 +46,12 @@ export async function begin(
     warnings.push(...landed.warnings);
     taken.push({ id: item.id, drafts: i === 0 ? [...before, ...landed.drafts] : landed.drafts });
   }
-  // What else waits in the inbox is done at the first step.
+  // The first step handles the rest of the inbox.
   if (taken.length > 0) await hold.drain(taken);
   return warnings;
 }
 
-/** Drafts that are about to land, as the deck's hooks leave them. */
+/** Passes drafts through the deck's hooks before they are appended. */
 async function landing(
   { parts, session }: RunScope,
   { limits, signal }: LoopContext,
@@ -67,7 +67,7 @@ async function landing(
   });
 }
 
-/** The entries that an item of the inbox becomes. */
+/** The entries of an inbox item. An answer that no call waits for becomes `inbox/refused`. */
 export function itemDrafts(
   { body, id, source }: InboxItem,
   { open, run, spec }: { open: readonly OpenCall[]; run: string; spec: string | undefined },
@@ -90,7 +90,10 @@ export function itemDrafts(
   return [note('inbox/refused', { id, source, type: body.type, code: 'SESSION_NO_CALL', message })];
 }
 
-/** Does what arrived in the inbox between two steps, and takes in what is to steer this run. */
+/**
+ * Handles the inbox between two steps: performs aborts and merges, and appends steering messages. True
+ * when it appended any.
+ */
 export async function takeMessages(
   scope: RunScope,
   context: LoopContext,
@@ -114,14 +117,14 @@ export async function takeMessages(
   return items.length > 0;
 }
 
-/** Results of children that this run did not ask for, and that can wait until it has ended. */
+/** The merges that wait until the run ends: of children that this run did not start. */
 async function mergesForLater({ store, run }: LoopContext, inbox: readonly InboxItem[]): Promise<string[]> {
   const later: string[] = [];
   for (const { id, body } of inbox) {
     if (body.type !== 'merge' || body.draft.at === 'step') continue;
     const child = body.draft.at === 'idle' ? undefined : await store.find(body.draft.child);
-    const asked = child === undefined ? undefined : (await originOf(store, child)).terms.run;
-    if (asked !== run) later.push(id);
+    const startedBy = child === undefined ? undefined : (await originOf(store, child)).terms.run;
+    if (startedBy !== run) later.push(id);
   }
   return later;
 }

@@ -1,12 +1,15 @@
 import { clientCalls, type Entry, isObject, type TapeStore } from '@tapedeck/tape';
 
-/** How far back the last act of a run is looked for: what lies between are facts that others appended. */
+/**
+ * The number of entries that are searched for the last entry of a run. Other writers may append entries after
+ * it.
+ */
 const backMax = 50;
 
-/** Notes that end a run; what comes after them is another. */
+/** Notes that end a run. */
 const ends: ReadonlySet<string> = new Set(['run/aborted', 'run/error', 'run/halted', 'run/waiting']);
 
-/** Whether a session's last run was cut off, so that going on from the tail is what is left to do. */
+/** Whether a session's last run was interrupted, so that it has to continue from the tail. */
 export async function wasInterrupted(store: TapeStore, session: string): Promise<boolean> {
   if ((await store.liveRuns(session)).length > 0) return true;
   const entries = await Array.fromAsync(store.read(session, { last: backMax }));
@@ -17,14 +20,14 @@ export async function wasInterrupted(store: TapeStore, session: string): Promise
   return false;
 }
 
-/** What an entry tells of it, if anything. Pure. */
+/** Whether an entry shows an interrupted run; undefined when it does not decide. Pure. */
 function cutOff({ kind, name = '', payload, meta }: Entry): boolean | undefined {
   if (kind === 'event') return name === 'run/interrupted' ? true : ends.has(name) ? false : undefined;
-  // What is behind a rewind is not gone on with.
+  // A run before a rewind does not continue.
   if (kind === 'rewind') return false;
   if (kind === 'tool-result') return true;
   if (kind !== 'message' || !isObject(payload)) return undefined;
   if (payload.role === 'assistant') return meta.partial === true || clientCalls(payload).length > 0;
-  // One that was sent again by a rewind awaits its answer.
+  // A message that a rewind resent still needs an answer.
   return meta.run === undefined && meta.resends === undefined ? undefined : true;
 }

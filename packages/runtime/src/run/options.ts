@@ -2,22 +2,23 @@ import type { Meta, Part } from '@tapedeck/tape';
 import type { Fields } from '../fields.ts';
 import type { ModelSpec } from '../model/spec.ts';
 import type { DeckTools } from '../tools/traits.ts';
-/** What a session is told: a text, or the parts of a user message. */
+
+/** Input of a session: a text, or the parts of a user message. */
 export type Input = string | readonly Part[];
 
 export interface RunOptions {
-  /** Named by a text, it is what the session goes on with until another is named (G54). */
+  /** The model of this run. One given by name stays the session's model until another is named. */
   readonly model?: ModelSpec;
-  /** Tools offered in this run, instead of the deck's. */
+  /** Tools of this run, instead of the deck's. */
   readonly tools?: DeckTools;
-  /** False: no tools are offered (X3; unlike there the default is true). */
+  /** False: offer no tools (default true). */
   readonly useTools?: boolean;
   readonly instructions?: string;
-  /** Model calls at most before the run is halted, instead of the deck's limit (K27). */
+  /** The number of model calls after which the run is halted, instead of the deck's limit. */
   readonly maxSteps?: number;
-  /** Facts to keep with the message (X3). */
+  /** Metadata to store with the message. */
   readonly meta?: Meta;
-  /** Rejects with SESSION_ENDED when the session's task has come to its end before, here or elsewhere. */
+  /** True: reject with SESSION_ENDED when the session's task has already ended. */
   readonly unlessEnded?: boolean;
   readonly signal?: AbortSignal;
 }

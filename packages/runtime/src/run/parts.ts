@@ -2,15 +2,15 @@ import type { SessionInfo } from '@tapedeck/tape';
 import type { Shared } from '../config/shared.ts';
 import type { ActiveWriter } from '../status/active-writer.ts';
 
-/** What runs of sessions work with. */
+/** Shared by the runs of all sessions. */
 export interface WorkerParts extends Shared {
-  /** Shows other processes what runs here, if there is a home. */
+  /** Lists this process's runs for other processes; undefined without a home. */
   readonly active: ActiveWriter | undefined;
-  /** What the tools of a run get as the `context` of their options. */
+  /** Makes the `context` that the tools of a run receive in their options. */
   readonly toolContext: (
     info: SessionInfo,
     run: { readonly run: string; readonly workspace: string | undefined },
   ) => object;
-  /** Called when the runs of a session are over and its lease is given back. */
+  /** Called when a session's runs have ended and its lease is released. */
   readonly onServed: (session: { readonly name: string; readonly id: string }) => Promise<void>;
 }

@@ -29,8 +29,8 @@ import { assertUnended, markFailed, taskAfter } from './task.ts';
 import { recordUnusable } from './unusable.ts';
 
 /**
- * One run, from what a crash left behind to its recorded end. The caller holds the lease and gives it back. `info` is
- * the session's row since then.
+ * Performs one run, from the leftovers of a crash to its recorded end. The caller has the lease and releases
+ * it. `info` is the session's row, read under the lease.
  */
 export async function perform(
   scope: RunScope,
@@ -47,15 +47,16 @@ export async function perform(
   const allowed = allowedTools(line);
   const forbidden = (name: string) =>
     allowed !== undefined && !allowed.has(name) && toolOf(tools, name) !== undefined;
-  // What a child sees of its parent's prompt stays as it is, for the cache; what it may not use is refused when it is called.
+  // A child that inherits everything keeps the parent's tool definitions, for the provider's cache; calls of
+  // forbidden tools are refused.
   const offered = terms.context === 'part' ? withoutForbidden(tools, forbidden) : tools;
-  // What cannot be used must fail before anything is written.
+  // Invalid tools and models must fail before anything is written.
   const definitions = await definitionsOf(offered);
   const summarizer = await summarizerOf(parts, session.name);
   runPoint('run/before-leftovers');
   const isTask = info.parent !== undefined && !isBranch(info);
   const usable = withoutForbidden(tools, forbidden);
-  // A child whose task was never begun has no run that could have left anything.
+  // A child whose task has not begun has no leftovers.
   const isFresh = isTask && info.task === undefined && info.settled === info.head;
   const again = isFresh ? [] : await closeLeft(scope, usable);
   runPoint('run/orphans-closed');
@@ -67,7 +68,7 @@ export async function perform(
   const recorder = parts.chunks.recorder(session.id, run);
   const broken = new AbortController();
   const unlisten = parts.chunks.onFailure(run, (error) => broken.abort(error));
-  // After a write that failed nothing more is done: it would be done unrecorded (law 11).
+  // After a failed write the run stops: nothing may continue unrecorded.
   const recording = async <T>(write: () => Awaitable<T>): Promise<T> => {
     broken.signal.throwIfAborted();
     hold.lost.throwIfAborted();
@@ -141,9 +142,9 @@ export async function perform(
       start();
       await runBatch(context, again, []);
     }
-    const told: SessionEvent[] = [];
+    const deferred: SessionEvent[] = [];
     await fitModel(
-      { ...context, tell: (event) => told.push(event) },
+      { ...context, tell: (event) => deferred.push(event) },
       {
         config,
         before: async () => await modelFor(parts, { info: before, origin: scope.origin }, { options: {} }),
@@ -152,7 +153,7 @@ export async function perform(
     const warnings = await begin(scope, request, { context, spec, before });
     if (again.length === 0) start();
     for (const message of warnings) context.tell({ type: 'warning', message });
-    for (const event of told) context.tell(event);
+    for (const event of deferred) context.tell(event);
     runPoint('run/begun');
     const open = before.settled === before.head ? [] : await openBatch(store, session.id);
     const result = await runLoop(context, open);
@@ -165,7 +166,7 @@ export async function perform(
     const usage = addUsage(result.usage, summaries);
     return { run, session: session.name, from: before.head + 1, to: after.head, ...result, usage };
   } catch (error) {
-    // What could not be recorded ends the run (law 11); the parent of a child must not wait for it.
+    // A run that cannot be recorded has failed; the parent of a child must not wait for it.
     await markFailed(scope);
     const isTooSmall = error instanceof SessionError && error.code === 'SESSION_MODEL_TOO_SMALL';
     if (isTooSmall && request.items !== undefined)
@@ -177,7 +178,7 @@ export async function perform(
   }
 }
 
-/** Settles what earlier runs left open; returns the calls that are to be run again. */
+/** Settles the leftovers of earlier runs. Returns the calls to run again. */
 async function closeLeft(
   { parts: { store }, session, hold }: RunScope,
   tools: DeckTools,

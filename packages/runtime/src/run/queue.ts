@@ -1,10 +1,12 @@
 import type { InboxItem } from '@tapedeck/tape';
 
 /**
- * What happens to a message that arrives during a run (N32-N37):
- * `interrupt` stops the run and starts one of its own; `steer` is seen by the run's next step, and gives it one more where it
- * would have ended; `steer-backlog` is seen by the next step if there is one, else it starts a run afterwards; `collect` waits
- * for the end of the run and shares one run with all others that do; `followup` and `queue` wait for their turn.
+ * What happens to a message that arrives during a run:
+ * - `interrupt` aborts the run and starts a new one
+ * - `steer` is part of the run's next step, and adds one to a run that would have ended
+ * - `steer-backlog` is part of the next step if the run has one, else it starts a run afterwards
+ * - `collect` waits for the end of the run and shares the next run with all other `collect` messages
+ * - `followup` and `queue` each start a run of their own afterwards, in order
  */
 export type QueueMode = 'interrupt' | 'steer' | 'followup' | 'collect' | 'steer-backlog' | 'queue';
 
@@ -17,34 +19,35 @@ export const queueModes: readonly QueueMode[] = [
   'queue',
 ];
 
-/** Who sends a message: a person, another agent, a timer. */
+/** The sender of a message: a user, another agent, a timer. */
 export type Source = 'user' | 'agent' | 'timer' | (string & {});
 
-/** The kind of session that answers people at once (K13). */
+/** The kind of session whose runs user messages interrupt. */
 const manager = 'manager';
 
 /**
- * The mode of a message that names none: `queue`; a session of kind `manager` is interrupted by people and hears agents
- * and timers after its run (N38, K13).
+ * The default queue mode: `queue`. In a session of kind `manager`, user messages interrupt, and those of
+ * agents and timers follow the run.
  */
 export function defaultMode(source: Source | undefined, kind: string): QueueMode {
   if (source === undefined || kind !== manager) return 'queue';
   return source === 'user' ? 'interrupt' : 'followup';
 }
 
-/** What a message does that was left for whoever runs the session. */
+/** The effect of a posted message on the current run. */
 export function effectOf(mode: QueueMode): 'queued' | 'steered' | 'interrupted' {
   if (mode === 'interrupt') return 'interrupted';
   return mode === 'steer' || mode === 'steer-backlog' ? 'steered' : 'queued';
 }
 
 /**
- * Where a session is when its inbox is looked at: in the midst of a step; between two steps; after the last; after a run
- * (`ended`), or after one that failed or was aborted, which queued messages do not go on from by themselves (`stopped`).
+ * The state of a session when its inbox is read: during a step (`streaming`), between two steps, after the
+ * last step, after a run (`ended`), or after a failed or aborted run (`stopped`), which queued messages do
+ * not continue.
  */
 export type QueuePoint = 'streaming' | 'step' | 'last' | 'ended' | 'stopped';
 
-/** What to do about the inbox, and which of its items are meant. */
+/** What to do with the inbox, and with which items. */
 export type QueueDecision =
   | { readonly do: 'nothing' }
   | { readonly do: 'abort'; readonly reason: string }
@@ -52,8 +55,8 @@ export type QueueDecision =
   | { readonly do: 'start'; readonly items: readonly InboxItem[] };
 
 /**
- * Decides what the messages, answers and aborts in an inbox do to its session. Pure: the same inbox at the same point gives
- * the same decision. `owner` holds the session's lease; aborts that were meant for another are none.
+ * Decides what the messages, answers and aborts in an inbox do to the session. Pure. `owner` has the
+ * session's lease; aborts for other owners are ignored.
  */
 export function decide(inbox: readonly InboxItem[], at: QueuePoint, owner?: string): QueueDecision {
   const inputs = inbox.filter(({ body }) => body.type === 'input');
@@ -75,7 +78,7 @@ export function decide(inbox: readonly InboxItem[], at: QueuePoint, owner?: stri
   return { do: 'start', items: next.mode === 'collect' ? of('collect') : [next] };
 }
 
-/** Aborts that came too late: there is nothing left for them to stop. */
+/** The aborts in an inbox after a run: they have no run left to stop. */
 export function spentAborts(inbox: readonly InboxItem[]): readonly InboxItem[] {
   return inbox.filter(({ body }) => body.type === 'abort');
 }

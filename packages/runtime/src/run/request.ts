@@ -7,7 +7,7 @@ import type { Origin } from '../terms/terms.ts';
 import type { Input, RunOptions } from './options.ts';
 import type { WorkerParts } from './parts.ts';
 
-/** What a run begins with: a message that was given to it, or what waited in the inbox. */
+/** What a run begins with: its input, or items of the inbox. */
 export interface RunRequest {
   readonly run: string;
   readonly input?: Input | undefined;
@@ -15,24 +15,24 @@ export interface RunRequest {
   readonly options: RunOptions;
 }
 
-/** What a run is done with and through. */
+/** What a run is performed with. */
 export interface RunScope {
   readonly parts: WorkerParts;
   readonly session: { readonly name: string; readonly id: string };
-  /** What the session was forked with. */
+  /** The settings and terms of the session's fork. */
   readonly origin: Origin;
   readonly hold: Hold;
   readonly signal: AbortSignal;
   readonly emit: (chunk: Chunk) => void;
   readonly enter: (phase: Phase) => void;
   readonly retrying: (attempt: number, message: string) => void;
-  /** Told what the model is told before the messages. */
+  /** Called with the instructions of each model call. */
   readonly onInstructions: (instructions: string) => void;
-  /** Stops the run from within: something in the inbox asks for it. */
+  /** Aborts the run from within, on request of an inbox item. */
   readonly abort: (reason: string) => void;
 }
 
-/** The row of the session that is run, as it stands. */
+/** The current row of the session. */
 export async function infoOf({ parts, session }: Pick<RunScope, 'parts' | 'session'>): Promise<SessionInfo> {
   const info = await parts.store.find(session.id);
   if (info !== undefined) return info;

@@ -11,7 +11,7 @@ import { EventLog } from '../stream/event-log.ts';
 import type { Finish, SessionEvent } from '../stream/events.ts';
 import type { Usage } from '../usage/usage.ts';
 
-/** What a run came to. Its entries are `from` to `to`, both included. */
+/** The result of a run. Its entries are `from` to `to`, inclusive. */
 export interface RunResult {
   readonly run: string;
   readonly session: string;
@@ -25,26 +25,29 @@ export interface RunResult {
   readonly error?: SessionError;
 }
 
-/** What to call for events of a run, by their type (X2). */
+/** Callbacks for the events of a run, by type. */
 export type Callbacks = {
   readonly [T in SessionEvent['type']]?: (event: Extract<SessionEvent, { readonly type: T }>) => void;
 };
 
-/** How whoever does the work of a run tells of it. */
+/** The side of a run that the worker uses. */
 export interface RunControl {
-  /** Aborted when the run is to stop. */
+  /** Aborted to stop the run. */
   readonly signal: AbortSignal;
-  /** Aborted with it, for children that are run on behalf of this run: their tapes say by whom they were stopped. */
+  /**
+   * Aborted together with `signal`, for the children of this run. Its reason, `aborted by parent`, is on
+   * their tapes.
+   */
   readonly forChildren: AbortSignal;
   emit(chunk: Chunk): void;
-  /** Says which items of the inbox the run begins with. */
+  /** Sets the inbox items that the run begins with. */
   take(items: readonly string[]): void;
-  /** `following` has taken up what waited after it. */
+  /** Ends the run. `following` is the run that took up the inbox after it. */
   end(result: RunResult, following?: Run): void;
   fail(error: unknown): void;
 }
 
-/** A run, and what its work tells of itself through. `signal` stops it as its own `abort` does. */
+/** Makes a run and its control. `signal` aborts it like `Run.abort`. */
 export function newRun(
   id: string,
   signal?: AbortSignal,
@@ -57,15 +60,15 @@ export function newRun(
     },
     signal,
   );
-  if (control === undefined) throw new TypeError('a run hands out its control');
+  if (control === undefined) throw new TypeError('the run did not pass its control');
   return { run, control };
 }
 
 /**
- * A run under way: it goes on whether or not anyone reads. Iterate it for its events, from the first, as often as
- * you like; await it for its result. It rejects when it could not start or could not be recorded; a model that fails
- * is a result with `finish: 'error'`. Leaving a loop over it, or closing a response made of it, does not stop it
- * (G66, G76); `abort` does.
+ * A run. It continues without a reader. Iterate it for its events, each time from the first; await it for its
+ * result. It rejects when it could not start or could not be recorded; a failed model call is a result with
+ * `finish: 'error'`. Leaving a loop over it, or closing a response made of it, does not stop it; `abort`
+ * does.
  */
 export class Run implements AsyncIterable<SessionEvent>, PromiseLike<RunResult> {
   readonly id: string;
@@ -75,10 +78,10 @@ export class Run implements AsyncIterable<SessionEvent>, PromiseLike<RunResult> 
   #took: readonly string[] = [];
   #following: Run | undefined;
 
-  /** `begin` is handed what its work tells of itself through. */
+  /** Calls `begin` with the control of the run. */
   constructor(id: string, begin: (control: RunControl) => void, signal?: AbortSignal) {
     this.id = id;
-    // Whoever awaits the run sees its failure; a run that nobody awaits must not end the process.
+    // A caller that awaits the run sees the failure; without one, the rejection must not end the process.
     this.#result.promise.catch(() => {});
     const stop =
       signal === undefined ? this.#controller.signal : AbortSignal.any([this.#controller.signal, signal]);
@@ -100,24 +103,24 @@ export class Run implements AsyncIterable<SessionEvent>, PromiseLike<RunResult> 
       },
       fail: (error) => {
         this.#result.reject(error);
-        // Whoever has the stream alone is told, too: an answer without a word would look like success.
+        // A reader of only the stream must see the failure, too: an empty stream would look like success.
         this.#chunks.push({ type: 'error', errorText: messageOf(error) });
         this.#chunks.close();
       },
     });
   }
 
-  /** The messages and answers that it began with, by the ids that `Sent` gave them. */
+  /** The ids of the messages and answers that the run began with, as in `Sent`. */
   get took(): readonly string[] {
     return this.#took;
   }
 
-  /** Once it is over: the run that has gone on, in this process, with what waited in the inbox. */
+  /** After the end: the next run in this process, which took up the inbox. */
   get following(): Run | undefined {
     return this.#following;
   }
 
-  /** Stops the run: the model and its tools are told, and what has been said so far stays on the tape. */
+  /** Aborts the run, its model call and its tools. The text received so far stays on the tape. */
   abort(reason = 'aborted'): void {
     this.#controller.abort(new Error(reason));
   }
@@ -134,12 +137,15 @@ export class Run implements AsyncIterable<SessionEvent>, PromiseLike<RunResult> 
     await this.#result.promise;
   }
 
-  /** The text of the answers as it arrives. */
+  /** The text of the answers, as it arrives. */
   async *textStream(): AsyncIterable<string> {
     for await (const event of this) if (event.type === 'content-chunk') yield event.text;
   }
 
-  /** Calls back for each event, and resolves with all text of the run (X5). Rejects when a callback throws. */
+  /**
+   * Calls the callback of each event. Resolves with the whole text of the run; rejects when a callback
+   * throws.
+   */
   async watch(callbacks: Callbacks): Promise<string> {
     let text = '';
     for await (const event of this) {
@@ -149,7 +155,7 @@ export class Run implements AsyncIterable<SessionEvent>, PromiseLike<RunResult> 
     return text;
   }
 
-  /** The run as the AI SDK's UI protocol, from its first chunk (G61, G68). Each call gives a stream of its own. */
+  /** A new stream of the run in the AI SDK's UI message protocol, from the first chunk. */
   uiStream(): ReadableStream<Chunk> {
     return ReadableStream.from(this.#chunks);
   }

@@ -10,10 +10,11 @@ import type { LoopContext } from '../turn/context.ts';
 import type { RunRequest } from './request.ts';
 
 /**
- * Before a session goes on with another model than its last step had: what is too much for that model is summarised first, by the
- * deck's summarizer, or the model that could take it all (G57). Nothing is done where it fits, or nobody tells the model's window.
- * @param before the model that the session had
- * @throws SESSION_MODEL_TOO_SMALL when it does not fit then either: the session stays with the model that it had
+ * Compacts a session before it switches to a model whose window is too small for it. The deck's summarizer or
+ * the previous model writes the summary. Does nothing when the session fits, or the model's window is
+ * unknown.
+ * @param before returns the previous model
+ * @throws SESSION_MODEL_TOO_SMALL when the session still does not fit; it keeps the previous model then
  */
 export async function fitModel(
   context: LoopContext,
@@ -39,27 +40,28 @@ export async function fitModel(
   const summarizer = context.summarizer ?? (await before().catch(() => model));
   const writing = { ...context, summarizer, compaction: compactionTerms(config, model, summarizer) };
   try {
-    // A summary that is of no use to the next model would only take something from the one that there was.
+    // Write no summary that is still too large for the new model: it would only cost the previous one its
+    // history.
     const fit = room - overheadOf(asking);
     if ((await compact(writing, entries, { trigger: 'model-switch', fit })) !== undefined) return;
   } catch (error) {
-    // The run tells that it was aborted, with its message on the tape.
+    // The run records the abort, after its message.
     if (context.signal.aborted) return;
     if (!(error instanceof NoSummary)) throw error;
     context.tell({
       type: 'warning',
-      message: `'${session}' is not summarised for ${next.model}: ${error.message}`,
+      message: `cannot summarise '${session}' for ${next.model}: ${error.message}`,
     });
   }
   if (used <= room) return;
   throw new SessionError(
     'SESSION_MODEL_TOO_SMALL',
-    `cannot go on with '${session}' on ${next.model}: it takes about ${used} tokens, and the model has room for ${Math.floor(room)}`,
+    `cannot continue '${session}' on ${next.model}: it needs about ${used} tokens, and the model has room for ${Math.floor(room)}`,
     { data: { session, model: next.model, before: last.meta.model, used, room } },
   );
 }
 
-/** A request whose messages name no model: those of one that cannot be used are not what the session goes on with. */
+/** Removes the model from a request and its messages, so that the session does not keep an unusable model. */
 export function withoutModel(request: RunRequest): RunRequest {
   const { model: _, ...options } = request.options;
   const items = request.items?.map((item) => {

@@ -3,7 +3,7 @@ import { SessionError } from '../errors.ts';
 import { endOnTape } from './end-on-tape.ts';
 import { infoOf, type RunRequest, type RunScope } from './request.ts';
 
-/** How the task of a delegated session stands after a run that ended so. */
+/** The task state of a delegated session, by the finish of its run. */
 export const taskAfter = {
   stop: 'completed',
   length: 'completed',
@@ -14,7 +14,7 @@ export const taskAfter = {
 } as const;
 
 /**
- * Asked under the lease, so that nobody ends the task in between. An end that only the tape shows is recorded first.
+ * Checks under the lease that a task has not ended. Records an end that only the tape shows.
  * @throws SESSION_ENDED
  */
 export async function assertUnended(
@@ -22,10 +22,10 @@ export async function assertUnended(
   info: SessionInfo,
   { items = [] }: RunRequest,
 ): Promise<void> {
-  // No run of it has begun.
+  // The task has not begun.
   if (info.task === undefined) return;
   const isRecorded = info.task !== 'running';
-  // One that has been given more to do meanwhile is not at its end.
+  // A task with new inbox items continues.
   const task = isRecorded
     ? info.task
     : items.length > 0
@@ -38,13 +38,13 @@ export async function assertUnended(
   });
 }
 
-/** The parent of a child whose run could not be recorded must not wait for it. */
+/** Marks the task of a run that could not be recorded as failed, so that the parent does not wait for it. */
 export async function markFailed(scope: RunScope): Promise<void> {
   const { parts, session, hold } = scope;
   try {
     const { task } = await infoOf(scope);
     if (task === 'running') await parts.store.setTask(session.id, 'failed', { lease: hold.lease });
   } catch {
-    // The store itself fails: the error that is on its way says so.
+    // The store itself fails: the caller throws that error.
   }
 }

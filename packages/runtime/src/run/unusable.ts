@@ -6,7 +6,7 @@ import { itemDrafts } from './intake.ts';
 import { infoOf, type RunRequest, type RunScope } from './request.ts';
 import type { RunResult } from './run.ts';
 
-/** Records that a run which its message was taken for could not begin: nothing of it is lost. */
+/** Records the messages and the error of a run that cannot begin, so that no message is lost. */
 export async function recordUnusable(
   scope: RunScope,
   request: RunRequest,

@@ -26,8 +26,8 @@ import { infoOf, type RunRequest } from './request.ts';
 import { newRun, type Run, type RunResult } from './run.ts';
 
 /**
- * Runs one session in this process: one run at a time under one lease, and after it what waits in the inbox (K12, R9).
- * All handles of a session share it.
+ * Runs one session in this process: one run at a time under one lease, then the inbox. All handles of the
+ * session share it.
  */
 export class Worker {
   readonly #parts: WorkerParts;
@@ -35,17 +35,17 @@ export class Worker {
   readonly #lease: LeaseKeeper;
   readonly #announcer: Announcer;
   readonly #attention = new Attention();
-  /** What each of its runs is done through. */
+  /** Passed to each run. */
   readonly #means: Omit<RunHost, 'origin'>;
   #origin: Origin | undefined;
   #current: Started | undefined;
   #serving: Promise<void> | undefined;
-  /** Resolves when what this session came to, as a child, has been brought home. */
+  /** Resolves when the results of this session, as a child, are delivered. */
   #delivered: Promise<void> = Promise.resolve();
-  /** How often something was left in the inbox here while somebody was serving it. */
-  #asked = 0;
+  /** The number of `takeUp` calls during runs. */
+  #requested = 0;
   #closed = false;
-  #told: string | undefined;
+  #instructions: string | undefined;
 
   constructor(parts: WorkerParts, session: { readonly name: string; readonly id: string }) {
     this.#parts = parts;
@@ -53,35 +53,35 @@ export class Worker {
     this.#announcer = new Announcer(session, parts);
     const enter = (status: RunStatus) => this.#enter(status);
     const onInstructions = (instructions: string) => {
-      this.#told = instructions;
+      this.#instructions = instructions;
     };
     this.#means = { parts, session, announcer: this.#announcer, enter, onInstructions };
-    this.#lease = new LeaseKeeper(parts.store, session.id, (items) => this.#heed(items));
+    this.#lease = new LeaseKeeper(parts.store, session.id, (items) => this.#readInbox(items));
   }
 
-  /** The run under way. */
+  /** The current run. */
   get run(): Run | undefined {
     return this.#current?.run;
   }
 
-  /** What the run under way was asked to do. */
+  /** The request of the current run. */
   get request(): RunRequest | undefined {
     return this.#current?.request;
   }
 
-  /** What the model of the run under way was told last before the messages, where that was put together for it. */
-  get told(): string | undefined {
-    return this.#current === undefined ? undefined : this.#told;
+  /** The instructions of the current run's last model call, if they were assembled. */
+  get instructions(): string | undefined {
+    return this.#current === undefined ? undefined : this.#instructions;
   }
 
-  /** The session's row as it stands, and what it was forked with, which is read once. */
+  /** The session's current row, and the settings and terms of its fork, which are read once. */
   async facts(info?: SessionInfo): Promise<SessionFacts> {
     const now = info ?? (await infoOf({ parts: this.#parts, session: this.#session }));
     this.#origin ??= await originOf(this.#parts.store, now);
     return { info: now, origin: this.#origin };
   }
 
-  /** Aborted with the run under way, for the children that are run for it (G77). */
+  /** Aborted with the current run, for the children of that run. */
   get forChildren(): AbortSignal | undefined {
     return this.#current?.control.forChildren;
   }
@@ -94,22 +94,22 @@ export class Worker {
     return this.#announcer.status;
   }
 
-  /** What happens in all runs of the session in this process, from now on. */
+  /** The events of all runs of the session in this process, from now on. */
   listen(signal?: AbortSignal): AsyncIterable<SessionEvent> {
     return this.#announcer.listen(signal);
   }
 
-  /** Resolves when nothing is under way any more. */
+  /** Resolves when no run is left. */
   async idle(): Promise<void> {
     while (this.#serving !== undefined) await this.#serving;
   }
 
-  /** Resolves when what its runs came to until now, as those of a child, has been brought home. */
+  /** Resolves when the results of all runs so far, as those of a child, are delivered. */
   get delivered(): Promise<void> {
     return this.#delivered;
   }
 
-  /** Stops the run under way, and starts no other: what waits in the inbox is left there. */
+  /** Aborts the current run and starts no other. The inbox stays as it is. */
   async close(): Promise<void> {
     this.#closed = true;
     this.run?.abort('the deck was closed');
@@ -117,23 +117,23 @@ export class Worker {
     await this.#delivered;
   }
 
-  /** Tells of something that is amiss and stops no run. */
+  /** Publishes a warning. */
   warn(message: string): void {
     this.tell({ type: 'warning', message });
   }
 
-  /** Tells of something that is no run's doing to whoever listens to the session, and of the run under way, if there is one. */
+  /** Publishes an event to the listeners of the session, and to the readers of the current run. */
   readonly tell = (event: SessionEvent): void => {
     if (this.#current === undefined) this.#announcer.send(event);
     else this.#announcer.emit(this.#current.control, eventChunk(event));
   };
 
-  /** Shows what an act that is no run is at; with nothing, that it is over. `owner` is who holds the session for it. */
+  /** Shows the status of an act other than a run; undefined ends it. `owner` has the lease. */
   showAct(owner: string, status?: RunStatus): void {
     this.#announcer.enterAct(status, owner);
   }
 
-  /** Starts a run of its own. Awaiting it rejects with SESSION_BUSY while another is under way. */
+  /** Starts a run. Awaiting it rejects with SESSION_BUSY during another run, and with `fault` if given. */
   start(request: RunRequest, fault?: SessionError): Run {
     const refusal = fault ?? this.#refusal();
     const started = this.#open(request);
@@ -147,17 +147,18 @@ export class Worker {
   }
 
   /**
-   * Takes up what waits in the inbox; nothing when a run is under way, which will, or when there is nothing. Resolves
-   * with the run that took it up, once it has begun. `cutOff`: a run that was cut off is gone on with first.
-   * @throws SESSION_BUSY when somebody else is writing the session; SESSION_CLOSED; TAPE_ARCHIVED; what `modelFor` throws
+   * Starts a run with the inbox. Resolves with that run once it begins; with undefined when the inbox is
+   * empty, or a current run will take it up. `cutOff`: an interrupted run continues first.
+   * @throws SESSION_BUSY when another process writes the session; SESSION_CLOSED; TAPE_ARCHIVED; the errors
+   *   of `modelFor`
    */
   async takeUp(
     options: RunOptions = {},
     { cutOff = false }: { readonly cutOff?: boolean } = {},
   ): Promise<Started | undefined> {
     if (this.#serving !== undefined) {
-      this.#asked += 1;
-      // One that fails says nothing: the next poll looks again.
+      this.#requested += 1;
+      // A failed look is harmless: the next poll looks again.
       await this.#lease.held?.look().catch(() => {});
       return undefined;
     }
@@ -165,7 +166,7 @@ export class Worker {
     const begun = Promise.withResolvers<Started | undefined>();
     this.#serve(async () => {
       try {
-        // Without a model that can be used here it stays where it is.
+        // Check the model first: without a usable one the items stay in the inbox.
         const items = await this.#parts.store.inbox(this.#session.id);
         const facts = await this.facts();
         assertActive(facts.info, 'run');
@@ -180,13 +181,13 @@ export class Worker {
     return await begun.promise;
   }
 
-  /** Why no run can be started now. */
+  /** The error of a run that cannot start now. */
   #refusal(): SessionError | undefined {
     if (this.#closed) return this.#closedError();
     if (this.#serving === undefined) return undefined;
     const session = this.#session.name;
     const data = { session, ...(this.run !== undefined && { run: this.run.id }) };
-    return new SessionError('SESSION_BUSY', `cannot run '${session}': it is running already`, { data });
+    return new SessionError('SESSION_BUSY', `cannot run '${session}': it is already running`, { data });
   }
 
   #closedError(): SessionError {
@@ -197,18 +198,21 @@ export class Worker {
   }
 
   #serve(work: () => Promise<void>, first?: Started): void {
-    // Work that does not fail has left the session itself: somebody else may be serving it by now.
+    // Work that succeeds has released the session itself, and another process may run it by now.
     const served = work().catch((error) => {
       const failed = this.#current ?? first;
       this.#leave();
-      // Whoever waits for the run is told; nobody waits for this.
+      // Callers await the run, not this promise.
       failed?.control.fail(error);
     });
     this.#serving = served;
     this.#delivered = Promise.all([this.#delivered, served]).then(() => this.#parts.onServed(this.#session));
   }
 
-  /** From here on the session can be run again: whoever is told that a run is over must find it so. */
+  /**
+   * Frees the session for the next run. Called before a run reports its end, so that callers can start
+   * another.
+   */
   #leave(): void {
     this.#current = undefined;
     this.#lease.forget();
@@ -217,7 +221,9 @@ export class Worker {
     if (this.status.state === 'busy' || this.status.state === 'retrying') this.#enter({ state: 'idle' });
   }
 
-  /** Under one lease: the first run, if there is one, and then run after run of what waits in the inbox. */
+  /**
+   * Under one lease: performs the first run, if given, then one run after another until the inbox is empty.
+   */
   async #work(
     owner: string,
     {
@@ -235,7 +241,7 @@ export class Worker {
     const held = await this.#lease.take(owner);
     try {
       const facts = await this.facts();
-      // What cannot be run must fail before anything is written.
+      // An unusable session or model must fail before anything is written.
       assertActive(facts.info, 'run');
       const model = first === undefined ? undefined : await modelFor(this.#parts, facts, first.request);
       let turn =
@@ -264,7 +270,7 @@ export class Worker {
     }
   }
 
-  /** The run that was asked for, with what it takes up of the inbox. */
+  /** The requested run, with the inbox items that it takes up. */
   async #firstTurn(held: Hold, first: Started): Promise<HeldRun> {
     const { store } = this.#parts;
     const items = await waitingFor(first.request, held, { store, id: this.#session.id });
@@ -276,8 +282,8 @@ export class Worker {
   }
 
   /**
-   * The run that the inbox asks for. Without one the lease is given back and the session left; what arrived while that was
-   * done is taken up all the same, since whoever left it found the session owned (D106).
+   * The next run of the inbox. Without one, it releases the lease. Items that arrive during the release are
+   * taken up as well: their senders found the session owned, so they did not start a run.
    */
   async #next(
     given: Hold,
@@ -296,9 +302,9 @@ export class Worker {
     let held = given;
     let at = point;
     for (;;) {
-      const asked = this.#asked;
+      const requested = this.#requested;
       const inputs = at === 'ended' && !this.#closed;
-      // Mostly nothing waits, and the lease is given back in one act that makes sure of it.
+      // Usually the inbox is empty: check that and release the lease in one transaction.
       const wasEmpty = inputs && (await held.release({ inputs }));
       if (!wasEmpty) {
         const inbox = await held.inbox();
@@ -314,9 +320,9 @@ export class Worker {
         if (!(await held.release({ inputs }))) continue;
       }
       const left = wasEmpty ? undefined : decide(await this.#parts.store.inbox(this.#session.id), at, owner);
-      // A message that was sent here after the run was over is not one that waits behind a run that failed.
-      if (asked !== this.#asked) at = 'ended';
-      const isWanted = left?.do === 'start' || asked !== this.#asked;
+      // A message sent after the end of a failed run starts a new run, unlike those queued before.
+      if (requested !== this.#requested) at = 'ended';
+      const isWanted = left?.do === 'start' || requested !== this.#requested;
       const again = isWanted && !this.#closed ? await this.#lease.takeAgain(owner) : undefined;
       if (again === undefined) {
         if (status !== undefined) this.#enter(status);
@@ -337,7 +343,7 @@ export class Worker {
     turn: HeldRun,
     { origin, known }: Pick<SessionFacts, 'origin'> & { readonly known: KnownAtStart | undefined },
   ): Promise<RunResult> {
-    this.#told = undefined;
+    this.#instructions = undefined;
     return await performHeld(turn, { ...this.#means, origin }, known);
   }
 
@@ -351,13 +357,13 @@ export class Worker {
     this.#announcer.enter(status, this.#lease.held?.lease.owner);
   }
 
-  /** Something was left in the inbox: an abort or an interruption stops the run at once. */
-  #heed(waiting: readonly InboxItem[]): void {
+  /** Handles new inbox items: an abort or an interrupting message aborts the run immediately. */
+  #readInbox(waiting: readonly InboxItem[]): void {
     if (this.#current === undefined) return;
-    const asked = this.#attention.heed(waiting, this.#lease.held?.lease.owner);
-    if (asked === undefined) return;
+    const request = this.#attention.heed(waiting, this.#lease.held?.lease.owner);
+    if (request === undefined) return;
     const { run, control } = this.#current;
-    if ('abort' in asked) run.abort(asked.abort);
-    else this.#announcer.emit(control, eventChunk({ type: 'inbox-waiting', items: asked.waiting }));
+    if ('abort' in request) run.abort(request.abort);
+    else this.#announcer.emit(control, eventChunk({ type: 'inbox-waiting', items: request.waiting }));
   }
 }

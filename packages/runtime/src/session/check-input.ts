@@ -2,7 +2,9 @@ import { SessionError } from '../errors.ts';
 import type { Input } from '../run/options.ts';
 import { queueModes } from '../run/queue.ts';
 
-/** Why a run or a message cannot be taken as it was given, before anything is written; nothing when it can. */
+/**
+ * The error for a bad input, mode or step limit, before anything is written. Undefined when all are valid.
+ */
 export function inputFault(
   session: string,
   {
@@ -13,7 +15,7 @@ export function inputFault(
 ): SessionError | undefined {
   const why = emptyInput(input) ?? unknownMode(mode) ?? badSteps(maxSteps);
   if (why === undefined) return undefined;
-  return new SessionError('SESSION_BAD_INPUT', `cannot tell '${session}' that: ${why}`, {
+  return new SessionError('SESSION_BAD_INPUT', `cannot send input to '${session}': ${why}`, {
     data: { session },
   });
 }
@@ -21,12 +23,12 @@ export function inputFault(
 function emptyInput(input: Input | undefined): string | undefined {
   if (input === undefined) return undefined;
   const isEmpty = typeof input === 'string' ? input.trim() === '' : input.length === 0;
-  return isEmpty ? 'it is empty, which no model takes' : undefined;
+  return isEmpty ? 'the input is empty' : undefined;
 }
 
 function unknownMode(mode: string | undefined): string | undefined {
   const isKnown = mode === undefined || queueModes.some((known) => known === mode);
-  return isKnown ? undefined : `there is no mode '${mode}', only ${queueModes.join(', ')}`;
+  return isKnown ? undefined : `unknown mode '${mode}', expected one of ${queueModes.join(', ')}`;
 }
 
 function badSteps(maxSteps: number | undefined): string | undefined {

@@ -10,7 +10,7 @@ import type { Worker } from '../run/worker.ts';
 import type { DeckParts } from './parts.ts';
 import { Session } from './session.ts';
 
-/** A session that was forked from another, until it is merged back or discarded. */
+/** A forked session, until it is merged or discarded. */
 export class Child extends Session implements AsyncDisposable {
   /** The parent's name. */
   readonly parent: string;
@@ -39,7 +39,7 @@ export class Child extends Session implements AsyncDisposable {
     this.#parentWorker = parts.worker({ name: this.parent, id: info.parentId ?? '' });
   }
 
-  /** As of any session; while its parent is being run in this process, it is stopped with the parent's run (G77). */
+  /** As `Session.run`. While the parent runs in this process, aborting the parent's run aborts this one. */
   override run(input?: Input, options: RunOptions = {}): Run {
     const signals = [this.#parentWorker.forChildren, options.signal].filter((signal) => signal !== undefined);
     return super.run(
@@ -48,12 +48,12 @@ export class Child extends Session implements AsyncDisposable {
     );
   }
 
-  /** Records what the child came to: what `finish` merges, instead of its last text. */
+  /** Records the child's result, which `finish` merges instead of its last text. */
   async result(value: Json): Promise<void> {
     await this.#parts.store.result(this.id, value);
   }
 
-  /** Merges the child into its parent. Again, it gives the same receipt. */
+  /** Merges the child into its parent. A repeated call returns the same receipt. */
   async finish(options: MergeOptions = {}): Promise<Merged> {
     assertFields(options, mergeFields, `merge '${this.name}'`);
     const facts = await this.#parts.worker(this).facts();
@@ -61,23 +61,23 @@ export class Child extends Session implements AsyncDisposable {
     return this.#merged;
   }
 
-  /** Merges the failure: the parent learns that the child failed, and why. */
+  /** Merges a failure: the parent receives the status `failed` and the error's message. */
   async fail(error: unknown): Promise<Merged> {
     return await this.finish({ strategy: 'result', status: 'failed', text: `Error: ${messageOf(error)}` });
   }
 
-  /** Records that the child's work is not wanted: a receipt on the parent's tape, and no message. */
+  /** Discards the child's work: the parent's tape gets a receipt, and no message. */
   async discard(reason: string): Promise<void> {
     await this.finish({ strategy: 'discard', reason });
   }
 
-  /** How this handle finished or discarded the child, if it did. */
+  /** The receipt, once this handle finished or discarded the child. */
   get merged(): Merged | undefined {
     return this.#merged;
   }
 
-  /** Does what `onUnmerged` says with a child that was neither finished nor discarded. */
-  async close(error: unknown = new Error('the child was left without being finished')): Promise<void> {
+  /** Applies `onUnmerged` to a child that was neither finished nor discarded. */
+  async close(error: unknown = new Error('the child was neither finished nor discarded')): Promise<void> {
     if (this.#merged !== undefined || this.#onUnmerged === 'keep') return;
     if (this.#onUnmerged === 'discard') await this.discard(messageOf(error));
     else await this.fail(error);

@@ -22,13 +22,13 @@ import { type ModelSpec, resolveModel } from '../model/spec.ts';
 import { modelFor } from '../terms/model-for.ts';
 
 export interface CompactOptions {
-  /** Nothing is summarised: large outputs of calls are left out of the view, and no model is asked. Not with `focus`. */
+  /** Remove large tool outputs from the view instead of summarising; calls no model. Excludes `focus`. */
   readonly prune?: boolean;
-  /** What the summary is to tell most of (N51). */
+  /** The topic that the summary concentrates on. At most 16,000 characters. */
   readonly focus?: string;
-  /** The model that summarises, in place of the deck's. */
+  /** The model that summarises, instead of the deck's. */
   readonly model?: ModelSpec;
-  /** False: what arrives meanwhile is left in the inbox. */
+  /** False: leave the messages that arrive meanwhile in the inbox. */
   readonly takeUp?: boolean;
   readonly signal?: AbortSignal;
 }
@@ -42,10 +42,10 @@ export const compactFields: Fields<CompactOptions> = {
   signal: true,
 };
 
-/** What stands in the place of a part of a session now. */
+/** The receipt of a compaction. */
 export interface Compaction extends Omit<Compacted, 'summarizer'> {
   readonly session: string;
-  /** The name of the session in which a summary was written. */
+  /** The name of the session that wrote the summary. */
   readonly summarizer?: string;
 }
 
@@ -53,9 +53,11 @@ export interface Compaction extends Omit<Compacted, 'summarizer'> {
 const focusMax = 16_000;
 
 /**
- * Summarises a session because somebody asks for it. Nothing where there is nothing to summarise.
- * @throws SESSION_BUSY while it is being run; TAPE_ARCHIVED; SESSION_NO_MODEL; SESSION_BAD_INPUT for a focus of more than 16,000 characters;
- *   SESSION_COMPACTION_FAILED when no summary could be had, or none that is smaller than what it would stand for
+ * Summarises or prunes a session on request. Returns undefined when the view has nothing to summarise or
+ * prune.
+ * @throws SESSION_BUSY while a process runs it; TAPE_ARCHIVED; SESSION_NO_MODEL; SESSION_BAD_INPUT for a
+ *   focus with `prune` or of more than 16,000 characters; SESSION_COMPACTION_FAILED when the model gave no
+ *   summary, or none smaller than the entries it would replace
  */
 export async function compactSession(
   parts: DelegationParts,
@@ -68,13 +70,17 @@ export async function compactSession(
   }: CompactOptions = {},
 ): Promise<Compaction | undefined> {
   if (isPruning && focus !== undefined)
-    throw new SessionError('SESSION_BAD_INPUT', `cannot prune '${session.name}': a focus is for a summary`, {
-      data: { session: session.name },
-    });
+    throw new SessionError(
+      'SESSION_BAD_INPUT',
+      `cannot prune '${session.name}': a focus applies to a summary only`,
+      {
+        data: { session: session.name },
+      },
+    );
   if (focus !== undefined && focus.length > focusMax)
     throw new SessionError(
       'SESSION_BAD_INPUT',
-      `cannot summarise '${session.name}': a focus has at most ${focusMax} characters, and this one ${focus.length}`,
+      `cannot summarise '${session.name}': the focus has ${focus.length} characters, at most ${focusMax} are allowed`,
       { data: { session: session.name } },
     );
   if (isPruning) return await pruneSession(parts, session);
@@ -94,7 +100,7 @@ export async function compactSession(
       compaction: compactionTerms(config, model, summarizer),
       signal: AbortSignal.any([signal, held.lost]),
       calling: parts.calling(modelMeta(summarizer).provider),
-      // What it took is told where it was written.
+      // The session that writes the summary records its usage.
       spend: () => {},
       fork: async (request: ForkRequest) => await store.fork(session.id, request),
       append: async (drafts: readonly Draft[]) =>
@@ -114,7 +120,7 @@ export async function compactSession(
   }
 }
 
-/** Leaves out of the view what can be left out of it. */
+/** Removes large tool outputs from the view. */
 async function pruneSession(
   { store, config, newId, worker }: DelegationParts,
   session: { readonly name: string; readonly id: string },
@@ -143,7 +149,7 @@ async function pruneSession(
   }
 }
 
-/** The model that a session goes on with, and the one that summarises it: the same where no other is named. */
+/** The model of the session and the model that summarises it; the same one unless a summarizer is named. */
 async function modelsFor(
   parts: DelegationParts,
   session: { readonly name: string; readonly id: string },
@@ -157,7 +163,7 @@ async function modelsFor(
     const model = await modelFor(parts, await parts.worker(session).facts(), { options: {} });
     return { model, summarizer: summarizer ?? model };
   } catch (error) {
-    // Who summarises need not be who goes on with it.
+    // A session without a usable model can still be summarised by another one.
     if (summarizer === undefined || !(error instanceof SessionError)) throw error;
     return { model: summarizer, summarizer };
   }

@@ -6,16 +6,16 @@ import type { QueueMode, Source } from '../run/queue.ts';
 import type { Callbacks, Run } from '../run/run.ts';
 
 export interface SendOptions {
-  /** What the message does to a run under way; by default what its source and the session's kind say (K13). */
+  /** Queue mode: what the message does to a current run. Default: by its source and the session's kind. */
   readonly mode?: QueueMode;
   readonly source?: Source;
-  /** The same key sent twice is one message. */
+  /** Idempotency key: two messages with the same key are one message. */
   readonly key?: string;
   readonly model?: string;
   readonly meta?: Meta;
-  /** False: it is only left here, for whoever runs the session. */
+  /** False: only post the message; the process that runs the session takes it up. */
   readonly takeUp?: boolean;
-  /** Called with the events of the run, when the message starts one at once (X3, X5). */
+  /** Called with the events of the run, if the message starts one immediately. */
   readonly on?: Callbacks;
 }
 
@@ -42,7 +42,7 @@ export const subscribeFields: Fields<SubscribeOptions> = {
 };
 
 export interface RespondOptions extends Pick<RunOptions, 'model'> {
-  /** False: the answer is only left here, for whoever runs the session. */
+  /** False: only post the answer; the process that runs the session takes it up. */
   readonly takeUp?: boolean;
 }
 
@@ -53,11 +53,11 @@ export const respondFields: Fields<RespondOptions> = {
 };
 
 export interface RewindOptions {
-  /** What becomes of the message (default `edit`). */
+  /** `edit` (default) returns the message; `resend` appends it again and runs it. */
   readonly mode?: RewindMode;
-  /** The name of the model that answers it when it is sent again; the session goes on with that one. */
+  /** Name of the model that answers a resent message. The session keeps that model. */
   readonly model?: string;
-  /** False: a message that is sent again is only appended, for the next run. */
+  /** False: only append the resent message, for the next run. */
   readonly takeUp?: boolean;
 }
 
@@ -68,22 +68,22 @@ export const rewindFields: Fields<RewindOptions> = {
   takeUp: true,
 };
 
-/** The receipt of a rewind, and the run that answers a message that was sent again. */
+/** The receipt of a rewind, and the run that answers a resent message. */
 export interface SessionRewound extends RewoundMessage {
   readonly run?: Run;
 }
 
-/** What became of a message. It is durable when this is told. */
+/** The state of a durable message. */
 export interface Sent {
   readonly id: string;
-  /** `queued`: whoever runs the session takes it up; when nobody does, the next run. */
+  /** `queued`: the current or next run of the session takes the message up. */
   readonly state: 'started' | 'queued' | 'steered' | 'interrupted';
   readonly run?: Run;
-  /** All text of the run that it started, once that is over. */
+  /** The whole text of the started run, once it ends. */
   readonly text?: Promise<string>;
 }
 
-/** The position of an anchor that was written. */
+/** The position of a new anchor. */
 export interface AnchorReceipt {
   readonly session: string;
   readonly seq: number;

@@ -3,9 +3,9 @@ import type { ChildOptions, DelegationParts } from '../delegation/parts.ts';
 import type { Child } from './child.ts';
 import type { Session } from './session.ts';
 
-/** What the sessions of one deck share. */
+/** Shared by all sessions of one deck. */
 export interface DeckParts extends DelegationParts {
-  /** A handle of a session. */
+  /** Makes a handle of a session. */
   readonly session: (info: SessionInfo) => Session;
   readonly child: (info: SessionInfo, options: ChildOptions) => Child;
 }

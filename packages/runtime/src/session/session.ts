@@ -68,7 +68,8 @@ import {
 import type { DeckParts } from './parts.ts';
 
 /**
- * One conversation on one tape. It holds no lease while idle; a run or an act takes one. Made by `Deck.session`.
+ * One conversation on one tape, returned by `Deck.session`. An idle session holds no lease; a run or a change
+ * takes one.
  */
 export class Session {
   readonly name: string;
@@ -89,9 +90,11 @@ export class Session {
   }
 
   /**
-   * Appends the input and runs the model and its tools until nothing is left to do. Without input it takes up what waits in the
-   * inbox, else goes on from the tail: runs the calls that were answered meanwhile, asks the model. Awaiting the run rejects with SESSION_BUSY when the session
-   * is being run, here or elsewhere (`send` queues), and with TAPE_ARCHIVED, SESSION_NO_MODEL, SESSION_NO_KEY or SESSION_BAD_INPUT before anything is written.
+   * Appends the input and runs the model and its tools until the model stops calling tools. Without input, it
+   * takes up the inbox; when the inbox is empty, it continues from the tail: it runs the calls that were
+   * answered since, then calls the model. Awaiting the run rejects with SESSION_BUSY while this or another
+   * process runs the session (`send` queues instead), and with TAPE_ARCHIVED, SESSION_NO_MODEL,
+   * SESSION_NO_KEY or SESSION_BAD_INPUT before anything is written.
    */
   run(input?: Input, options: RunOptions = {}): Run {
     const fault =
@@ -101,9 +104,10 @@ export class Session {
   }
 
   /**
-   * Leaves a message for the session, and starts a run with it when nobody is running the session. Resolves once it is
-   * durable. Without a model that can be used here it stays queued until somebody runs the session.
-   * @throws TAPE_ARCHIVED: nothing is left then
+   * Posts a message to the session's inbox, and starts a run with it when no process runs the session.
+   * Resolves once the message is durable. Without a usable model the message stays queued until a process
+   * runs the session.
+   * @throws SESSION_BAD_INPUT, TAPE_ARCHIVED; the message is not posted
    */
   async send(input: Input, options: SendOptions = {}): Promise<Sent> {
     assertFields(options, sendFields, `send to '${this.name}'`);
@@ -121,7 +125,7 @@ export class Session {
     const { run } = takeUp ? await this.#takeUp(id) : {};
     if (run !== undefined) {
       const text = on === undefined ? undefined : run.watch(on);
-      // Whoever awaits it sees its failure; one that nobody awaits must not end the process.
+      // A caller that awaits `text` sees the failure; without one, the rejection must not end the process.
       text?.catch(() => {});
       return { id, state: 'started', run, ...(text !== undefined && { text }) };
     }
@@ -129,9 +133,10 @@ export class Session {
   }
 
   /**
-   * Answers a call that waits: an approval with a decision, a call that a client runs with its output. Then goes on, when nobody is
-   * running the session.
-   * @throws SESSION_NO_CALL when no such call waits, or it waits for an answer of the other kind; TAPE_ARCHIVED
+   * Answers a waiting call: one pending approval with a decision, a client-side one with its output. Then
+   * continues the session, unless a process runs it.
+   * @throws SESSION_NO_CALL when no call with this id waits, or it needs the other kind of answer;
+   *   TAPE_ARCHIVED
    */
   async respond(
     toolCallId: string,
@@ -158,41 +163,41 @@ export class Session {
       }));
     } catch (error) {
       if (!(error instanceof TapeError) || error.code !== 'TAPE_KEY_CONFLICT') throw error;
-      throw refuse('it has been given another answer');
+      throw refuse('it already has a different answer');
     }
     const { run } = takeUp ? await this.#takeUp(id, options) : {};
     return run === undefined ? { id, state: 'queued' } : { id, state: 'started', run };
   }
 
-  /** Takes up what waits, if that can be done here; the run, when it has taken up the item. */
+  /** Runs the inbox where this process can. Returns the run if it took up the item. */
   async #takeUp(item: string, options: RunOptions = {}): Promise<{ readonly run?: Run }> {
     try {
       const started = await this.#worker.takeUp(options);
-      // In an object: a run is awaited for its result.
+      // In an object, since a run is thenable: returning it would await its result.
       return started?.run.took.includes(item) === true ? { run: started.run } : {};
     } catch (error) {
-      // Somebody else is running it and has been left the message, or the next who can run it will.
+      // The message is in the inbox: the process that runs the session takes it up, or the next run does.
       if ((error instanceof SessionError || error instanceof TapeError) && leavesQueued.has(error.code))
         return {};
       throw error;
     }
   }
 
-  /** Takes up, as a run of its own, what was left in the inbox while an act held the session. */
+  /** Runs the messages that were posted to the inbox while an act had the lease. */
   async #takeUpLeft(): Promise<void> {
     const left = await this.#parts.store.inbox(this.id);
     const [first] = left.filter(({ body: { type } }) => type === 'input' || type === 'answer');
     if (first !== undefined) await this.#takeUp(first.id);
   }
 
-  /** The run under way in this process, if there is one. */
+  /** The current run of the session in this process. */
   attach(): Run | undefined {
     return this.#worker.run;
   }
 
   /**
-   * Stops the run under way, in this process or, through the inbox, in another, and waits for its end here. What was said so
-   * far stays; calls under way stay open until the next run.
+   * Aborts the current run. In this process it waits for the end of the run; for another process it posts the
+   * abort to the inbox. Text received so far stays on the tape; calls under way stay open until the next run.
    */
   async abort(reason = 'aborted'): Promise<void> {
     const run = this.#worker.run;
@@ -210,8 +215,8 @@ export class Session {
   }
 
   /**
-   * All that the session shows, as UI message streams, one after another: what a client that loads it is sent (G72). Rewound
-   * entries are not shown.
+   * The whole session as UI message streams, one after another, for a client that loads it. Rewound entries
+   * are left out.
    */
   async *replay(): AsyncGenerator<Chunk> {
     const entries = await Array.fromAsync(this.#parts.store.viewEntries(this.id, { policy: 'full' }));
@@ -223,9 +228,9 @@ export class Session {
   }
 
   /**
-   * What happens in the session. From a position on, it is read from the tape, by whatever process it was written: what is
-   * recorded, then the live answer as it is saved (25 ms late), each thing once. Without `from` it is everything that happens in this process
-   * from now on, at once, changes of the status too.
+   * The events of the session. With `from`, they are read from the tape, whichever process writes it:
+   * recorded events from that position on, then the live answer as it is saved (25 ms late), each event once.
+   * Without `from`, they are the events of this process from now on, immediately, including status changes.
    */
   subscribe(options: SubscribeOptions = {}): AsyncIterable<SessionEvent> {
     assertFields(options, subscribeFields, `subscribe to '${this.name}'`);
@@ -235,24 +240,24 @@ export class Session {
     return eventsOf(watchChunks(tail(store, this.id, { from, signal })));
   }
 
-  /** Where the session stands now. */
+  /** The run state, lifecycle, task and inbox of the session. */
   async status(): Promise<Status> {
     return await statusOf(this.#parts, { id: this.id, run: this.#worker.status });
   }
 
-  /** Resolves when nobody is running the session, here or elsewhere. */
+  /** Resolves when no process runs the session. */
   async idle({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
     await this.#worker.idle();
     await untilIdle(this.#parts.store, [this.id], { signal });
   }
 
-  /** Writes a mark: names this point and carries a state, without cutting the view. */
+  /** Writes a mark anchor: it names this point and carries a state. The view continues across it. */
   async anchor(name: string, state: JsonObject = {}): Promise<AnchorReceipt> {
     const { to } = await this.#parts.store.append(this.id, [anchor(name, state)]);
     return { session: this.name, seq: to, name };
   }
 
-  /** Writes a boundary: the next view starts here, with the summary and state. */
+  /** Writes a boundary anchor: the next view starts here, with the summary and state. */
   async handoff(
     name: string,
     { summary, state = {} }: { summary?: string; state?: JsonObject } = {},
@@ -263,10 +268,11 @@ export class Session {
   }
 
   /**
-   * Makes the session read as if it ended right before a message of a user, one that is visible: `edit` gives the message back, to be
-   * changed and sent; `resend` appends it again, and runs it (G12-G21). Nothing is removed, and `unrewind` shows what is hidden.
-   * @throws SESSION_BUSY while it is being run, here or elsewhere; TAPE_BAD_POINT when no such message is there; with `resend` also
-   *   what makes a run impossible, before anything is written
+   * Makes the session read as if it ended right before a visible user message. `edit` returns the message, to
+   * be changed and sent; `resend` appends it again and runs it. Nothing is removed: `unrewind` shows the
+   * hidden entries.
+   * @throws SESSION_BUSY while this or another process runs it; TAPE_BAD_POINT when the point is not a
+   *   visible user message; with `resend` also SESSION_NO_MODEL or SESSION_NO_KEY, before anything is written
    */
   async rewind(to: Point, given: RewindOptions = {}): Promise<SessionRewound> {
     assertFields(given, rewindFields, `rewind '${this.name}'`);
@@ -283,8 +289,9 @@ export class Session {
   }
 
   /**
-   * Takes the last rewind back: what it hid is shown again, and what was said since is hidden. Again, it takes that back.
-   * @throws SESSION_BUSY; TAPE_BAD_POINT when nothing was rewound
+   * Undoes the last rewind: shows what it hid, and hides what was added since. A second call undoes the
+   * first.
+   * @throws SESSION_BUSY; TAPE_BAD_POINT when the session has no rewind
    */
   async unrewind(options: { readonly rewind?: Point } = {}): Promise<Rewound> {
     assertFields(options, { rewind: true }, `undo a rewind of '${this.name}'`);
@@ -292,7 +299,7 @@ export class Session {
     return await unrewindSession({ store: this.#parts.store }, this.id, options);
   }
 
-  /** Only what runs in this process is seen here: others have the lease. */
+  /** Checks this process only. The lease refuses the act while another process runs the session. */
   #assertIdle(act: string): void {
     if (!this.#worker.isServing) return;
     const message = `cannot ${act} '${this.name}': it is running`;
@@ -300,9 +307,10 @@ export class Session {
   }
 
   /**
-   * Starts a session for people at a point that is visible, that point included: by default all of it. It goes on with the same
-   * settings, is never merged by itself, and this session's tape is not written (G22-G31).
-   * @throws SESSION_BUSY while this session is being run, here or elsewhere: nothing is made then; TAPE_BAD_POINT
+   * Starts an independent session from a visible point, inclusive. Default: from the head. The branch keeps
+   * the settings and is not merged automatically. This session's tape is not written.
+   * @throws SESSION_BUSY while this or another process runs this session; TAPE_BAD_POINT. No branch is made
+   *   then
    */
   async branch(at?: Point, options: BranchOptions = {}): Promise<Session> {
     assertFields(options, branchFields, `branch '${this.name}'`);
@@ -311,19 +319,23 @@ export class Session {
     const place = at === undefined ? options : { ...options, at };
     const { id } = await branchSession(store, await this.info(), place);
     const info = await store.find(id);
-    if (info === undefined) throw new TypeError('a branch that was made exists');
+    if (info === undefined) throw new TypeError('the new branch is not in the store');
     return this.#parts.session(info);
   }
 
-  /** The facts that a branch was given, with those of the sessions above it; empty for others. */
+  /**
+   * The metadata that this branch was made with, over that of the sessions above it. Empty for other
+   * sessions.
+   */
   async metadata(): Promise<JsonObject> {
     return await metadataOf(this.#parts.store, await this.info());
   }
 
   /**
-   * Puts a summary in the place of the older part of the view, if that makes it smaller; with `prune` it only leaves large
-   * outputs of calls out. Nothing where there is nothing to do. What arrives meanwhile is taken up after it.
-   * @throws SESSION_BUSY, TAPE_ARCHIVED, SESSION_NO_MODEL, SESSION_COMPACTION_FAILED
+   * Replaces the older part of the view by a summary, if that makes the view smaller. With `prune` it only
+   * removes large tool outputs from the view. Returns undefined when it changed nothing. Afterwards it runs
+   * the messages that arrived meanwhile.
+   * @throws SESSION_BUSY, TAPE_ARCHIVED, SESSION_NO_MODEL, SESSION_BAD_INPUT, SESSION_COMPACTION_FAILED
    */
   async compact(options: CompactOptions = {}): Promise<Compaction | undefined> {
     assertFields(options, compactFields, `compact '${this.name}'`);
@@ -333,15 +345,15 @@ export class Session {
   }
 
   /**
-   * Takes the last summary or pruning back, where nothing but events came after it. It is a rewind: `unrewind` takes that back.
-   * @throws SESSION_BUSY; SESSION_CANNOT_UNDO when there is none, or something came after it
+   * Undoes the last summary or pruning, if only events follow it. It is a rewind, which `unrewind` undoes.
+   * @throws SESSION_BUSY; SESSION_CANNOT_UNDO when the session has neither, or other entries follow it
    */
   async uncompact(): Promise<Uncompacted> {
     this.#assertIdle('compact');
     return await uncompactSession(this.#parts.store, this.id);
   }
 
-  /** Starts a child at a point of this session, by reference; this session's tape is not written. */
+  /** Forks a child from a point of this session, by reference. This session's tape is not written. */
   async fork(options: ForkOptions = {}): Promise<Child> {
     assertFields(options, forkFields, `fork '${this.name}'`);
     const { info, directory } = await spawn(this.#parts, await this.#line(), { options });
@@ -349,8 +361,8 @@ export class Session {
   }
 
   /**
-   * The session that this one was forked from.
-   * @throws SESSION_BAD_INPUT when there is none
+   * The parent: the session that this one was forked from.
+   * @throws SESSION_BAD_INPUT when this session has no parent
    */
   async manager(): Promise<Session> {
     const { parentId } = await this.info();
@@ -358,7 +370,7 @@ export class Session {
     if (parent !== undefined) return this.#parts.session(parent);
     throw new SessionError(
       'SESSION_BAD_INPUT',
-      `cannot reach the manager of '${this.name}': nobody started it`,
+      `cannot reach the manager of '${this.name}': it has no parent`,
       {
         data: { session: this.name },
       },
@@ -367,19 +379,23 @@ export class Session {
 
   /**
    * A child of this session, by its name or id.
-   * @throws SESSION_BAD_INPUT when it is none
+   * @throws SESSION_BAD_INPUT when the session is not a child of this one
    */
   async child(ref: string): Promise<Session> {
     const info = await this.#parts.store.find(ref);
     if (info?.parentId === this.id) return this.#parts.session(info);
-    throw new SessionError('SESSION_BAD_INPUT', `cannot reach '${ref}': it is no child of '${this.name}'`, {
-      data: { session: this.name, child: ref },
-    });
+    throw new SessionError(
+      'SESSION_BAD_INPUT',
+      `cannot reach '${ref}': it is not a child of '${this.name}'`,
+      {
+        data: { session: this.name, child: ref },
+      },
+    );
   }
 
   /**
-   * Forks, hands the child to `act`, and merges it when `act` returns, unless `act` discarded it. A throw is thrown
-   * on, after what `onUnmerged` says was done.
+   * Forks a child, calls `act` with it, and merges it when `act` returns, unless `act` discarded it. When
+   * `act` throws, it applies `onUnmerged` to the child, then throws the same error.
    */
   async withFork<T>(
     options: ForkOptions,
@@ -398,8 +414,9 @@ export class Session {
   }
 
   /**
-   * Forks a child for each task, runs them, so many at a time, and merges each back. Awaiting it rejects with TAPE_ARCHIVED
-   * when the session is archived, since nothing could be merged: no child is forked then.
+   * Forks a child for each task, runs up to `concurrency` of them at once, and merges each. Awaiting the
+   * delegation rejects with TAPE_ARCHIVED, before any fork, when the session is archived, since it could take
+   * no merge.
    */
   delegate(
     tasks: string | DelegateTask | readonly (string | DelegateTask)[],
@@ -412,8 +429,8 @@ export class Session {
   }
 
   /**
-   * Takes a child's result in. When this session is being run, the merge is left in its inbox and this waits until it
-   * is done, at the next settled point.
+   * Merges a child's result. While a process runs this session, it posts the merge to the inbox and waits
+   * until that run performs it, at the next settled point.
    */
   async merge(child: string | Session, options: MergeOptions = {}): ReturnType<typeof mergeChild> {
     assertFields(options, mergeFields, `merge into '${this.name}'`);
@@ -421,7 +438,7 @@ export class Session {
     return await mergeChild(this.#parts, await this.#factsOf(name), { ...options, into: this.name });
   }
 
-  /** Takes in the results of several children in one act, all or none, in the order given. */
+  /** Merges the results of several children in one transaction, all or none, in the given order. */
   async mergeAll(
     children: readonly (string | Session)[],
     options: MergeOptions = {},
@@ -443,10 +460,10 @@ export class Session {
     const info = await store.find(ref);
     if (info !== undefined) return await worker(info).facts(info);
     await store.resolve(ref, 'head');
-    throw new TypeError('a session that resolves exists');
+    throw new TypeError('the session is not in the store');
   }
 
-  /** What taking a child in would meet: what both sides wrote since the fork. Nothing is written. */
+  /** The conflicts of merging a child: what both sides changed since the fork. Nothing is written. */
   async checkMerge(child: string | Session): Promise<ConflictReport> {
     return await this.#parts.store.checkMerge(typeof child === 'string' ? child : child.name, {
       into: this.name,
@@ -454,8 +471,9 @@ export class Session {
   }
 
   /**
-   * What this session's model sees, by the deck's policy if none is given.
-   * @throws TAPE_BAD_POLICY; TAPE_NO_ANCHOR when the policy names an anchor that is not to be seen; what resolving the point throws
+   * The view of this session: the messages that its model sees. Default policy: that of the deck.
+   * @throws TAPE_BAD_POLICY; TAPE_NO_ANCHOR when the policy names an anchor that is not visible;
+   *   TAPE_BAD_POINT
    */
   async view({
     policy = viewPolicyOf(this.#parts.config),
@@ -471,8 +489,8 @@ export class Session {
   }
 
   /**
-   * What this session's model would be told before the messages, were it asked now, and what is left out of that. Nothing is
-   * written. The options are those of a run.
+   * The instructions that the next model call would receive, and the parts left out of them. The options are
+   * those of a run. Nothing is written.
    */
   async instructions(
     options: Pick<RunOptions, 'model' | 'instructions' | 'tools' | 'useTools'> = {},
@@ -485,15 +503,15 @@ export class Session {
   }
 
   /**
-   * What the model calls on this session's own entries took; beside it what it inherited, and what its summaries took; with `tree`,
-   * also what came from it.
+   * The usage of the model calls on this session's own entries; separately, that of its inherited entries and
+   * of its summaries; with `tree`, also that of its descendants.
    */
   async usage(options: { readonly tree?: boolean } = {}): Promise<SessionUsage> {
     assertFields(options, { tree: true }, `add up the usage of '${this.name}'`);
     return await readUsage(this.#parts.store, this, { ...options, beside: true });
   }
 
-  /** The session's row as it stands. */
+  /** The current row of the session. */
   async info(): Promise<SessionInfo> {
     const info = await this.#parts.store.find(this.id);
     if (info === undefined)
@@ -504,9 +522,9 @@ export class Session {
   }
 }
 
-/** Why a message cannot be taken up at once, and waits. */
+/** Errors that leave a message queued, because this process cannot run the session now. */
 const leavesQueued: ReadonlySet<SessionErrorCode | TapeErrorCode> = new Set([
-  // Archived since it was left there.
+  // Archived since the message was posted.
   'TAPE_ARCHIVED',
   'SESSION_BUSY',
   'SESSION_CLOSED',

@@ -1,10 +1,10 @@
 import type { Session } from './session.ts';
 
-/** What a tool is told of where it runs, as the `context` of its options. */
+/** Where a tool runs: passed to it as the `context` of its options. */
 export interface ToolContext {
-  /** The session whose model called it. */
+  /** The session whose model called the tool. */
   readonly session: Session;
   readonly run: string;
-  /** The directory of the session's worktree, if it has one of its own. */
+  /** The directory of the session's worktree, if it has one. */
   readonly workspace?: string;
 }

@@ -5,24 +5,24 @@ import { dirname, join } from 'node:path';
 import { isObject, type Json, type JsonObject, type Owner, type SessionOwner } from '@tapedeck/tape';
 import type { Phase, RunStatus } from '../stream/events.ts';
 
-/** A session that a process is running, and what it is at, as that process shows it to others (B14). */
+/** A running session and its status, as its process publishes them to other processes. */
 export interface ActiveSession {
   readonly session: string;
   /** ULID of the session. */
   readonly id: string;
-  /** Who holds its lease. */
+  /** The owner of its lease. */
   readonly owner: Owner;
   readonly status: RunStatus;
 }
 
-/** Whether a record is of the lease that stands now: of any other it says nothing. */
+/** Whether a record belongs to this lease. Records of earlier leases are stale. */
 export function isOf({ id, owner }: ActiveSession, lease: SessionOwner): boolean {
   return id === lease.id && owner.id === lease.owner.id && owner.pid === lease.owner.pid;
 }
 
 /**
- * What the file has to say: one record for each lease, from the first of `known` that is of it; else that it is held. Pure,
- * so that all processes come to the same text.
+ * The records of the file: for each lease the first of `known` that belongs to it, else the state `busy`.
+ * Pure, so that all processes write the same text.
  */
 export function activeNow(
   leases: readonly SessionOwner[],
@@ -37,7 +37,7 @@ export function activeNow(
 
 const fileOf = (home: string): string => join(home, 'run', 'sessions.json');
 
-/** What the file of a home says. It is a projection: what cannot be read says nothing. */
+/** Reads the records of a home. The file is a projection: unreadable records are skipped. */
 export function readActive(home: string): readonly ActiveSession[] {
   try {
     const value: Json = JSON.parse(textIn(fileOf(home)));
@@ -48,7 +48,7 @@ export function readActive(home: string): readonly ActiveSession[] {
   }
 }
 
-/** A pipe or a device would be read for ever: it holds no records. */
+/** Reads regular files only: reading a pipe or a device might never end. */
 function textIn(file: string): string {
   const fd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
@@ -63,11 +63,11 @@ export function isSame(a: readonly ActiveSession[], b: readonly ActiveSession[])
   return textOf(a) === textOf(b);
 }
 
-/** Replaces the file of a home: whoever reads it, or finds it after a crash, has the old text or the new (J36, D422). */
+/** Replaces the file of a home atomically: readers see the old text or the new one, also after a crash. */
 export async function writeActive(home: string, active: readonly ActiveSession[]): Promise<void> {
   const file = fileOf(home);
   const dir = dirname(file);
-  // The umask takes bits from the mode.
+  // The umask may have removed bits from the mode.
   if ((await mkdir(dir, { recursive: true, mode: 0o700 })) !== undefined) await chmod(dir, 0o700);
   const draft = `${file}.${randomBytes(6).toString('hex')}.part`;
   try {
@@ -84,10 +84,10 @@ export async function writeActive(home: string, active: readonly ActiveSession[]
   await handle.sync();
 }
 
-/** How old a draft is, in milliseconds, that no process is writing any more. */
+/** The age in milliseconds after which a draft counts as abandoned. */
 const draftMaxMs = 60_000;
 
-/** Removes what processes left behind that died while they replaced the file. */
+/** Removes the drafts of processes that died while they replaced the file. */
 export async function dropDrafts(home: string): Promise<void> {
   const dir = dirname(fileOf(home));
   for (const name of existsSync(dir) ? await readdir(dir) : []) {

@@ -2,24 +2,24 @@ import type { TapeStore } from '@tapedeck/tape';
 import type { RunStatus } from '../stream/events.ts';
 import { type ActiveSession, activeNow, dropDrafts, isSame, readActive, writeActive } from './active-file.ts';
 
-/** Keeps `run/sessions.json` of a home up to date with what this process runs (B14, D516). */
+/** Keeps `run/sessions.json` of a home up to date with the runs of this process. */
 export interface ActiveWriter {
-  /** What a session is at; with a state that needs no process, it is not shown any more. */
+  /** Publishes the status of a session, or removes it when the status is neither `busy` nor `retrying`. */
   show(
     session: { readonly name: string; readonly id: string },
     at: { readonly owner: string | undefined; readonly status: RunStatus },
   ): void;
-  /** Shows nothing of this process any more. */
+  /** Removes all sessions of this process. */
   close(): Promise<void>;
 }
 
-/** How long changes gather, in milliseconds: what is over sooner need not be seen by others. */
+/** How long changes are collected before a write, in milliseconds. */
 const gatherMs = 100;
 
 /**
- * Opens it, and drops what processes that died have left there. Leases are the truth of who runs what; each writer
- * derives the file from them, keeps what others say of themselves, and looks again after it has written: two that
- * write at the same moment come to the same text. A file that cannot be written stops nothing: `onFailure` is told once.
+ * Opens the writer and removes the drafts of dead processes. Each writer derives the file from the leases,
+ * keeps the valid records of other processes, and checks the file again after a write, so that concurrent
+ * writers converge. A write error stops no run: the first one is passed to `onFailure`.
  */
 export async function openActiveWriter(
   home: string,
@@ -58,13 +58,13 @@ export async function openActiveWriter(
     });
     return writing;
   };
-  // A draft that cannot be removed does no harm.
+  // A draft that cannot be removed is harmless.
   await dropDrafts(home).catch(() => {});
   await bringUpToDate();
   return {
     show: ({ id }, { owner, status }) => {
-      const isAtWork = status.state === 'busy' || status.state === 'retrying';
-      if (isAtWork && owner !== undefined) own.set(id, { owner, status });
+      const isActive = status.state === 'busy' || status.state === 'retrying';
+      if (isActive && owner !== undefined) own.set(id, { owner, status });
       else own.delete(id);
       plan();
     },

@@ -5,51 +5,53 @@ import type { RunStatus } from '../stream/events.ts';
 import { awaitsAnswer, openBatch } from '../tools/open-batch.ts';
 import { type ActiveSession, isOf, readActive } from './active-file.ts';
 
-/** Where a session stands, on three axes that do not mix (K15). */
+/** The status of a session on three independent axes: run state, lifecycle, and task with delivery. */
 export interface Status extends RunStatus {
   readonly session: string;
   readonly lifecycle: Lifecycle;
-  /** How the task of a delegated session stands, and whether its parent has its result. */
+  /** The task of a delegated session; `delivery` says whether it was merged or discarded. */
   readonly task?: Task;
   readonly delivery?: Delivery;
-  /** Messages and answers that wait in its inbox. */
+  /** The number of messages and answers in its inbox. */
   readonly queued: number;
-  /** Calls that wait for a person or a client. */
+  /** Calls that wait for a user or client. */
   readonly waiting: readonly WaitingCall[];
   /** The process that runs it. */
   readonly owner?: Owner;
-  /** Children whose tasks have not ended, and what they wait for. */
+  /** Children with running tasks, and the calls that wait in them. */
   readonly children?: readonly Pick<Status, 'session' | 'waiting'>[];
 }
 
-/** Where statuses are read: a store, and the home beside it, which shows what other processes are at. */
+/** Sources of statuses: the store, and the home with the records of other processes. */
 interface Source {
   readonly store: TapeStore;
   readonly home?: string | undefined;
 }
 
 /**
- * Where a session stands. `run` is what this process knows of it; of what another process runs, the lease tells that it
- * does, and `run/sessions.json` of the home what it is at.
+ * The status of a session. `run` is its status in this process. For a session that another process runs, the
+ * lease shows that it runs, and `run/sessions.json` of the home its phase.
  */
 export async function statusOf(
   source: Source,
   { id, run = { state: 'idle' } }: { readonly id: string; readonly run?: RunStatus | undefined },
 ): Promise<Status> {
   const info = await source.store.find(id);
-  if (info === undefined) throw new TypeError('a session that has a status exists');
-  return await standing(source.store, info, { run, ...(await seen(source)) });
+  if (info === undefined) throw new TypeError('the session is not in the store');
+  return await readStatus(source.store, info, { run, ...(await observe(source)) });
 }
 
-/** Where sessions stand, of which this process runs none. */
+/** The statuses of sessions that this process does not run. */
 export async function statusesOf(source: Source, infos: readonly SessionInfo[]): Promise<readonly Status[]> {
-  const shown = await seen(source);
+  const shown = await observe(source);
   const statuses: Status[] = [];
-  for (const info of infos) statuses.push(await standing(source.store, info, shown));
+  for (const info of infos) statuses.push(await readStatus(source.store, info, shown));
   return statuses;
 }
 
-/** Resolves when no process runs any of the sessions, or with `any` not all of them. `ids` are ULIDs. */
+/**
+ * Resolves when no process runs any of the sessions; with `any`, when at least one is idle. `ids` are ULIDs.
+ */
 export async function untilIdle(
   store: TapeStore,
   ids: readonly string[],
@@ -65,20 +67,20 @@ export async function untilIdle(
 
 const idlePollMs = 50;
 
-/** What can be known of other processes. */
-interface Seen {
+/** Leases and records of all processes. */
+interface Processes {
   readonly owners: readonly SessionOwner[];
   readonly active: readonly ActiveSession[];
 }
 
-async function seen({ store, home }: Source): Promise<Seen> {
+async function observe({ store, home }: Source): Promise<Processes> {
   return { owners: await store.owners(), active: home === undefined ? [] : readActive(home) };
 }
 
-async function standing(
+async function readStatus(
   store: TapeStore,
   { id, name: session, lifecycle, task, delivery }: SessionInfo,
-  { owners, active, run = { state: 'idle' } }: Seen & { readonly run?: RunStatus },
+  { owners, active, run = { state: 'idle' } }: Processes & { readonly run?: RunStatus },
 ): Promise<Status> {
   const waiting = await waitingCalls(store, id);
   const children: Pick<Status, 'session' | 'waiting'>[] = [];
@@ -111,7 +113,7 @@ async function waitingCalls(store: TapeStore, id: string): Promise<readonly Wait
     );
 }
 
-/** The first axis, from what this process knows, what the store shows of others, and what those show of themselves. Pure. */
+/** The run state, from this process, the lease, and the record of the process that has it. Pure. */
 function axis({
   run,
   shown,

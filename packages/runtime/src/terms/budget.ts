@@ -3,7 +3,7 @@ import { SessionError } from '../errors.ts';
 import { addSums, noSum, readSummaries, readUsage } from '../usage/session-usage.ts';
 import { type Budget, type Line, originOf } from './terms.ts';
 
-/** What model calls have taken. */
+/** The budget that model calls have used. */
 interface Spent {
   readonly steps: number;
   readonly tokens: number;
@@ -12,34 +12,34 @@ interface Spent {
 
 const nothing: Spent = { steps: 0, tokens: 0, cost: 0 };
 
-/** Why a run was stopped at the end of its time. */
+/** The abort reason of a run whose time budget ran out. */
 export class OutOfTime extends Error {
   readonly limit = 'time';
 }
 
-/** The longest that a timer of Node.js can take, in milliseconds. */
+/** The longest timer of Node.js, in milliseconds. */
 const timerMaxMs = 2 ** 31 - 1;
 
-/** A signal that is aborted at the end of a run's time; `stop` when the run has ended before. */
+/** A signal that is aborted at a run's deadline. Call `stop` when the run ends earlier. */
 export function timerFor(
   deadline: number,
   { now, whose }: { readonly now: () => number; readonly whose: string },
 ): { readonly signal: AbortSignal; readonly stop: () => void } {
   const controller = new AbortController();
-  const end = () => controller.abort(new OutOfTime(`the time of '${whose}' is over`));
+  const end = () => controller.abort(new OutOfTime(`the time budget of '${whose}' ran out`));
   const left = deadline - now();
   if (left <= 0) end();
   const timer = left > 0 && left <= timerMaxMs ? setTimeout(end, left) : undefined;
   return { signal: controller.signal, stop: () => clearTimeout(timer) };
 }
 
-/** A limit that is reached, and how to tell it. */
+/** A reached limit and its message. */
 export interface Reached {
   readonly limit: 'steps' | 'tokens' | 'cost' | 'time';
   readonly message: string;
 }
 
-/** The first limit of a budget that is reached, if any is. Pure. */
+/** The first reached limit of a budget. Pure. */
 function reachedOf(budget: Budget, spent: Spent, whose: string): Reached | undefined {
   for (const limit of ['steps', 'tokens', 'cost'] as const) {
     const most = budget[limit];
@@ -49,17 +49,17 @@ function reachedOf(budget: Budget, spent: Spent, whose: string): Reached | undef
   return undefined;
 }
 
-/** What bounds the runs of one session. */
+/** The bounds of a session's runs. */
 export interface Bounds {
-  /** Whether a further model call may be made. */
+  /** The limit that forbids a further model call; undefined when none does. */
   readonly reached: () => Promise<Reached | undefined>;
-  /** When its time, or that of a session above it, is over; milliseconds since the epoch. */
+  /** The end of its own and its ancestors' time budgets, in milliseconds since the epoch. */
   readonly deadline: number;
 }
 
 /**
- * The budgets that bound a session: its own, and those that the sessions above it have for all under them. What is left is
- * read off the tapes: what a session that runs beside it was given counts as taken until that has ended (reserve and settle).
+ * The budgets that bound a session: its own, and the tree budgets of its ancestors. Usage is read from the
+ * tapes. The whole budget of a running sibling counts as used until it ends (reserve and settle).
  */
 export function boundsOf(store: TapeStore, line: Line): Bounds | undefined {
   const checks: (() => Promise<Reached | undefined>)[] = [];
@@ -73,7 +73,7 @@ export function boundsOf(store: TapeStore, line: Line): Bounds | undefined {
       deadline = Math.min(deadline, session.createdAt + (budget.timeMs ?? deadline));
     }
     if (treeBudget === undefined) continue;
-    const whose = `'${session.name}' and those under it`;
+    const whose = `'${session.name}' and its descendants`;
     checks.push(async () =>
       reachedOf(treeBudget, await committed(store, session, { line: ids, settled }), whose),
     );
@@ -90,14 +90,13 @@ export function boundsOf(store: TapeStore, line: Line): Bounds | undefined {
   return { reached, deadline };
 }
 
-/** Whether a session, or one above it, bounds what all under it may take. */
+/** Whether a session or one of its ancestors has a tree budget. */
 export function isTreeBounded(line: Line): boolean {
   return line.some(({ origin: { terms } }) => terms.treeBudget !== undefined);
 }
 
 /**
- * Refuses forks that the sessions above them cannot afford: what is left of their budgets must cover what the children are
- * given, all together.
+ * Checks that the remaining tree budgets of the line cover the budgets of all these children together.
  * @throws SESSION_LIMIT
  */
 export async function assertAffordable(
@@ -108,7 +107,7 @@ export async function assertAffordable(
   for (const { info: at, origin } of line) {
     const { treeBudget } = origin.terms;
     if (treeBudget === undefined) continue;
-    // What it may give away is not yet taken.
+    // The session's own reservation does not count: its children are paid from it.
     const taken = await committed(store, at, { line: new Set([at.id]), settled: new Map() });
     for (const limit of ['steps', 'tokens', 'cost'] as const) {
       const most = treeBudget[limit];
@@ -117,14 +116,17 @@ export async function assertAffordable(
       const who = children.length === 1 ? 'the child' : `${children.length} children`;
       throw new SessionError(
         'SESSION_LIMIT',
-        `cannot fork '${line[0].info.name}': of the ${limit} of '${at.name}' and those under it ${Math.max(0, most - taken[limit])} of ${most} are left, and ${who} would get ${wanted}`,
+        `cannot fork '${line[0].info.name}': '${at.name}' and its descendants have ${Math.max(0, most - taken[limit])} of ${most} ${limit} left, and ${who} would get ${wanted}`,
         { data: { session: line[0].info.name, limit, of: at.name } },
       );
     }
   }
 }
 
-/** What a session and all under it have taken or been promised, but for promises to those of `line`, whose calls these are. */
+/**
+ * The budget that a session and its descendants have used or reserved, without the reservations of the `line`
+ * itself.
+ */
 async function committed(
   store: TapeStore,
   info: SessionInfo,
@@ -133,7 +135,7 @@ async function committed(
   const known = settled.get(info.id);
   if (known !== undefined) return known;
   let sum = await ownSpent(store, info);
-  // What its own summaries took is counted with it.
+  // Skip summarizer sessions: the usage of the session includes its summaries.
   for (const child of await store.sessions({ parent: info.id, all: true }))
     if (!isSummarizer(child)) sum = add(sum, await committed(store, child, { line, settled }));
   const isOver = info.task !== undefined && info.task !== 'running' && info.delivery !== undefined;
@@ -148,7 +150,7 @@ async function committed(
   };
 }
 
-/** What a session took, its summaries too. */
+/** The budget that a session itself used, including its summaries. */
 async function ownSpent(store: TapeStore, info: SessionInfo): Promise<Spent> {
   if (info.head === info.base) return nothing;
   const summaries = (await readSummaries(store, info.id)) ?? noSum;

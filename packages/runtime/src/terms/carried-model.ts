@@ -1,13 +1,13 @@
 import { type Entry, isObject, type Seq, type SessionInfo, type TapeStore } from '@tapedeck/tape';
 import { factsOf, type SessionFacts } from './terms.ts';
 
-/** How many messages of a session are searched, from its end, for one that a run took in. */
+/** The number of messages that are searched, from the end, for the last one of a run. */
 const carriedMax = 10_000;
 const pageSize = 20;
 
 type TakenMessage = Pick<Entry, 'inherited' | 'meta'>;
 
-/** What was found up to a position. Entries before it do not change, so it holds as long as no rewind goes back past it. */
+/** The result of a search up to a position. It stays valid until a rewind goes back past that position. */
 interface Found {
   readonly head: Seq;
   readonly asked: TakenMessage | undefined;
@@ -16,9 +16,9 @@ interface Found {
 const found = new WeakMap<TapeStore, Map<string, Found>>();
 
 /**
- * The model that a session goes on with, because a message named it, until another names another (G54). Every message that a
- * run takes in bears it, so that the last of them tells; those that a rewind hides do not count.
- * @param at a position: the model that it went on with there, of what is visible now
+ * The model that a session carries: the one that its last visible user message names. Every message that a
+ * run takes up records the run's named model.
+ * @param at the position to look from, among the entries visible now (default: the head)
  */
 export async function modelCarried(
   store: TapeStore,
@@ -29,11 +29,11 @@ export async function modelCarried(
     at === undefined || at >= info.head ? await lastOf(store, info) : await search(store, info, { to: at });
   const { model } = origin.settings;
   const named = typeof asked?.meta.model === 'string' ? asked.meta.model : undefined;
-  // A message that was inherited was not meant for what the session was forked to run with.
+  // The settings of a fork take precedence over an inherited message.
   return asked?.inherited === true ? (model ?? named) : (named ?? model);
 }
 
-/** `modelCarried` of a session that is given by its name or ULID; undefined when there is none. */
+/** `modelCarried` by name or ULID; undefined for an unknown session. */
 export async function carriedModel(
   store: TapeStore,
   session: string,
@@ -43,7 +43,7 @@ export async function carriedModel(
   return info === undefined ? undefined : await modelCarried(store, await factsOf(store, info), o);
 }
 
-/** The last visible message that a run took in. */
+/** The last visible message that a run took up. */
 async function lastOf(store: TapeStore, info: SessionInfo): Promise<TakenMessage | undefined> {
   const known = found.get(store) ?? new Map<string, Found>();
   found.set(store, known);
@@ -56,14 +56,16 @@ async function lastOf(store: TapeStore, info: SessionInfo): Promise<TakenMessage
   return asked;
 }
 
-/** Whether what was visible at a position is what is visible of it now: no later rewind goes back past it. */
+/**
+ * Whether the entries visible at a position are still the visible ones: no later rewind goes back past it.
+ */
 async function isVisibleAs(store: TapeStore, id: string, head: Seq): Promise<boolean> {
   const by = await store.hiddenBy(id, head);
-  // A rewind is never visible itself.
+  // A rewind entry hides itself.
   return by === undefined || by === head;
 }
 
-/** The last visible message that a run took in, after a position and up to another. */
+/** The last visible message that a run took up, after one position and up to another. */
 async function search(
   store: TapeStore,
   { id }: SessionInfo,

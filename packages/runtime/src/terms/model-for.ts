@@ -4,22 +4,22 @@ import { type ModelSpec, resolveModel } from '../model/spec.ts';
 import { modelCarried } from './carried-model.ts';
 import type { SessionFacts } from './terms.ts';
 
-/** Where models are named and looked up: the tape, the deck's configuration, and the environment with its keys. */
+/** The sources of a model: the tape, the deck's configuration, and the environment with its keys. */
 interface Models {
   readonly store: TapeStore;
   readonly config: { readonly model?: ModelSpec; readonly summarizer?: ModelSpec };
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** What a job says of its model: its options, and the messages that it takes from the inbox. */
+/** The model named by a run: in its options, or in the messages that it takes up from the inbox. */
 interface Named {
   readonly options: { readonly model?: ModelSpec | undefined };
   readonly items?: readonly InboxItem[];
 }
 
 /**
- * The model that a job is for: what it names, else what its session's last message named, else the deck's.
- * @throws SESSION_NO_MODEL and what `resolveModel` throws
+ * The model of a run: the one it names, else the one that the session carries, else the deck's.
+ * @throws SESSION_NO_MODEL, and the errors of `resolveModel`
  */
 export async function modelFor(
   { store, config, env }: Models,
@@ -31,7 +31,7 @@ export async function modelFor(
   return getModel(source?.(session.info.name), session.info.name);
 }
 
-/** The name of the model that a job names, or that the session's messages carry. */
+/** The name of the model that a run names, or that the session carries. */
 export async function namedFor(
   store: TapeStore,
   session: SessionFacts,
@@ -41,7 +41,7 @@ export async function namedFor(
   return namedIn(items) ?? (await modelCarried(store, session));
 }
 
-/** The model that summarises, where the deck names one of its own. */
+/** The deck's summarizer, if it has one. */
 export async function summarizerOf(
   { store, config, env }: Models,
   session: string,

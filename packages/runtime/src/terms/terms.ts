@@ -14,48 +14,48 @@ import {
 } from '@tapedeck/tape';
 import { worktreeIn } from '../workspace/notes.ts';
 
-/** What a forked session runs with. Its own forks have the same, unless they say otherwise (N58, B16). */
+/** Settings of a forked session. Its own forks inherit them unless they override them. */
 export interface Settings {
   readonly instructions?: string;
-  /** A model by its name. */
+  /** Name of a model. */
   readonly model?: string;
-  /** The tools that it may call, by their names; without it those that its parent may (D526). */
+  /** Names of the tools that it may call. Default: those of its parent. */
   readonly tools?: readonly string[];
-  /** Facts about a branch, which nothing here goes by. */
+  /** Metadata of a branch, for the application. */
   readonly metadata?: JsonObject;
 }
 
-/** What holds for one forked session, and not for its own forks. */
+/** Terms of one forked session. Its own forks do not inherit them. */
 export interface Terms {
-  /** The parent's run that asked for it. */
+  /** The parent's run that forked it. */
   readonly run?: string;
-  /** What it inherits: all that its parent's model was shown, so that a provider's cache holds it, or less. */
+  /** Whether it inherits the parent's whole view, which the provider's cache then covers, or a part. */
   readonly context?: 'whole' | 'part';
-  /** For its own model calls. */
+  /** Budget of its own model calls. */
   readonly budget?: Budget;
-  /** For its own and those of all sessions under it. */
+  /** Budget of its own model calls and those of its descendants. */
   readonly treeBudget?: Budget;
-  /** JSON Schema of the result that it is asked for at its end. */
+  /** JSON Schema of its result. */
   readonly output?: JsonObject;
-  /** How its result is merged. */
+  /** Default strategy of its merge. */
   readonly strategy?: 'result' | 'summary' | 'structured';
 }
 
-/** What a session was forked with: facts of its first own entry, which never change. Empty for a root. */
+/** The settings and terms of a fork, from its first own entry. They never change. Empty for a root. */
 export interface Origin {
   readonly settings: Settings;
   readonly terms: Terms;
-  /** The repository and commit of the worktree that the session works in, if it has one of its own. */
+  /** The repository and commit of the session's worktree, if it has one. */
   readonly worktree?: WorktreeRequest;
 }
 
-/** A session as it stands, and what it was forked with. */
+/** The current row of a session, and its origin. */
 export interface SessionFacts {
   readonly info: SessionInfo;
   readonly origin: Origin;
 }
 
-/** Reads what a session was forked with. */
+/** Reads the settings and terms of a session. */
 export async function originOf(store: TapeStore, info: SessionInfo): Promise<Origin> {
   if (info.parentId === undefined) return { settings: {}, terms: {} };
   const at = info.base + 1;
@@ -72,12 +72,12 @@ export async function originOf(store: TapeStore, info: SessionInfo): Promise<Ori
   return { settings: {}, terms: {} };
 }
 
-/** A session and what it was forked with. */
+/** Adds its origin to a session's row. */
 export async function factsOf(store: TapeStore, info: SessionInfo): Promise<SessionFacts> {
   return { info, origin: await originOf(store, info) };
 }
 
-/** A session, its parent, and so on up to the root, each with what it was forked with. */
+/** A session and its ancestors up to the root, each with its origin. */
 export type Line = readonly [SessionFacts, ...SessionFacts[]];
 
 /** Reads the line of a session. */
@@ -88,7 +88,7 @@ export async function lineOf(store: TapeStore, facts: SessionFacts): Promise<Lin
   return line;
 }
 
-/** The tools that a session may call: those that every session of its line may. Undefined when none of them says. Pure. */
+/** The tools that every session of a line may call; undefined when no session restricts them. Pure. */
 export function allowedTools(line: Line): ReadonlySet<string> | undefined {
   return line
     .flatMap(({ origin: { settings } }) => (settings.tools === undefined ? [] : [new Set(settings.tools)]))
@@ -103,7 +103,7 @@ export async function parentOf(store: TapeStore, info: SessionInfo): Promise<Ses
   return info.parentId === undefined ? undefined : await store.find(info.parentId);
 }
 
-/** A tape is data: what is no setting in it is none. */
+/** Reads settings from a tape, which is untrusted data: ignores values of the wrong type. */
 function settingsIn(value: Json | undefined): Settings {
   if (!isObject(value)) return {};
   const { instructions, model, tools, metadata } = value;
@@ -133,19 +133,19 @@ function budgetIn(value: JsonObject): Budget {
   return Object.fromEntries(numbers) as Budget;
 }
 
-/** Whether a session is a branch: it was forked for people, has no task, and nothing brings it home by itself. */
+/** Whether a session is a branch: forked for a user, without a task, and never merged automatically. */
 export function isBranch({ parentId, kind }: Pick<SessionInfo, 'parentId' | 'kind'>): boolean {
   return parentId !== undefined && kind === 'session';
 }
 
-/** How much a session may take. What is reached ends its run as halted. */
+/** The limits of a session. Reaching one halts its run. */
 export interface Budget {
-  /** Model calls, those for summaries too. */
+  /** Model calls, including those for summaries. */
   readonly steps?: number;
   /** All tokens of its model calls. */
   readonly tokens?: number;
   /** Milliseconds since it was forked. */
   readonly timeMs?: number;
-  /** In the unit of the deck's `cost`, without which there can be none. */
+  /** Cost in the unit of the deck's `cost` function, which it requires. */
   readonly cost?: number;
 }

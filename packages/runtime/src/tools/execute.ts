@@ -12,42 +12,40 @@ import { parseArguments } from './schema.ts';
 import { type DeckTool, type DeckTools, pathsOf, toolOf } from './traits.ts';
 import { type Patience, within } from './within.ts';
 
-/** What running a call came to: the entry to append, and what to tell those who watch. */
+/** The outcome of a call: the entry to append, and the output to publish. */
 export interface Executed {
   readonly draft: Draft;
   readonly success: boolean;
   readonly output: Json;
 }
 
-/** What calls are run with. */
+/** What calls run with. */
 export interface CallSettings {
   readonly tools: DeckTools;
   readonly messages: readonly ModelMessage[];
-  /** What a tool is told of where it runs. */
+  /** The `context` that tools receive in their options. */
   readonly context: object;
-  /** Names of tools that are offered and may not be used here. */
+  /** Whether a tool is offered but not allowed in this session. */
   readonly forbidden: (name: string) => boolean;
-  /** How long a call is waited for; a tool may have a time of its own. */
+  /** How long to wait for a call; a tool can set its own timeout. */
   readonly patience: Patience;
-  /** Told what a tool yields before its last value. */
+  /** Called with the values that a tool yields before its last one. */
   readonly onPreliminary: (call: OpenCall, output: Json) => void;
 }
 
-/** Why a call cannot be run at all, whoever is asked: the model is told. */
+/** Why a call cannot run, whatever its approval; the text of its error result. */
 export function refusalOf(
   { tools, forbidden }: Pick<CallSettings, 'tools' | 'forbidden'>,
   call: OpenCall,
 ): string | undefined {
   if (forbidden(call.toolName)) return `Tool '${call.toolName}' may not be used in this session.`;
-  if (toolOf(tools, call.toolName) === undefined)
-    return `Unknown tool '${call.toolName}': there is no such tool here.`;
+  if (toolOf(tools, call.toolName) === undefined) return `Unknown tool '${call.toolName}'.`;
   return call.invalid;
 }
 
 /**
- * Runs one tool call. A tool that throws, takes too long, does not exist or was asked with arguments that do not fit gives an
- * error result, never an exception: the model is told, and the run goes on. `undefined` when the run was aborted and
- * the call came to no end: it stays as it is (G75).
+ * Runs one tool call. An unknown tool, invalid arguments, a timeout or an exception give an error result, and
+ * the run continues. Returns `undefined` when the run was aborted before the call ended: the call stays open.
  */
 export async function executeCall(call: OpenCall, settings: CallSettings): Promise<Executed | undefined> {
   const { tools, patience } = settings;
@@ -71,11 +69,11 @@ export async function executeCall(call: OpenCall, settings: CallSettings): Promi
     return undefined;
   }
   if (outcome === 'timeout') {
-    const why = `The tool took longer than ${timeoutMs} ms and was given up; what it did is not known.`;
+    const why = `The tool took longer than ${timeoutMs} ms and was abandoned; its outcome is unknown.`;
     givenUp.abort(new Error(why));
     return failed(call, why, paths);
   }
-  // A tool that heeds the signal ends with its reason: its call stays open, as the abort found it.
+  // A tool that stops on the signal throws the abort reason. Its call stays open.
   if ('error' in outcome) return signal.aborted ? undefined : failed(call, messageOf(outcome.error), paths);
   const { draft, output } = outcome;
   return { draft: withPaths(draft, paths), success: true, output };
@@ -105,7 +103,7 @@ async function outcomeOf(
     const typed = await tool.toModelOutput?.({ toolCallId, input, output });
     if (typed != null) return { draft: toolResult(call, typed as Json), output: snapshot(output) ?? null };
     if (typeof output === 'function' || typeof output === 'symbol')
-      throw new TypeError(`The tool answered a ${typeof output}, which has no JSON form.`);
+      throw new TypeError(`The tool returned a ${typeof output}, which has no JSON form.`);
     const json = (output ?? null) as Json;
     return { draft: toolResult(call, plainOutput(json)), output: json };
   } catch (error) {
@@ -113,12 +111,15 @@ async function outcomeOf(
   }
 }
 
-/** What a tool or a client answered is data, even where it looks like an output that `toModelOutput` would give. */
+/** Wraps the output of a tool or client as data, even if it looks like an output of `toModelOutput`. */
 export function plainOutput(value: Json): JsonObject {
   return typeof value === 'string' ? { type: 'text', value } : { type: 'json', value };
 }
 
-/** A value as those who watch can be shown it, whatever the tool does with it later; `undefined` for what is no JSON. */
+/**
+ * A JSON copy of a value, which later changes by the tool do not affect; `undefined` for a value that is not
+ * JSON.
+ */
 function snapshot(value: unknown): Json | undefined {
   try {
     return JSON.parse(JSON.stringify(value ?? null)) as Json;
@@ -127,25 +128,25 @@ function snapshot(value: unknown): Json | undefined {
   }
 }
 
-/** The result of a call that was not run: pairs stay complete (X62, K26). */
+/** The result of a skipped call, because every call needs one. */
 export function skipped(call: OpenCall, why: string): Executed {
   return failed(call, `Not run: ${why}.`, noPaths);
 }
 
-/** The result of a call that a person did not allow. */
+/** The result of a denied call. */
 export function denied(call: OpenCall, reason: string | undefined): Executed {
   const why = reason ?? 'denied';
   const output = { type: 'execution-denied', reason: why };
   return { draft: withPaths(toolResult(call, output), noPaths), success: false, output: why };
 }
 
-/** The result of a call that was run, and whose own result cannot be recorded. */
+/** The result of a call that ran, but whose own result cannot be stored. */
 export function unstorable(call: OpenCall, why: string, meta: Draft['meta']): Executed {
   const lost = failed(call, `The tool ran, and its result was lost: ${why}.`, undefined);
   return { ...lost, draft: { ...lost.draft, meta } };
 }
 
-/** What a call touches that was never run. */
+/** The paths of a call that never ran. */
 const noPaths = { read: [], write: [] } as const;
 
 function failed(call: OpenCall, why: string, paths: Paths | undefined): Executed {
@@ -155,12 +156,14 @@ function failed(call: OpenCall, why: string, paths: Paths | undefined): Executed
 
 type Paths = { readonly read: readonly string[]; readonly write: readonly string[] };
 
-/** A result tells what its call touched, if its tool declares that: merges look for conflicts there. */
+/** Adds the declared paths of a call to its result. Merges detect conflicts by them. */
 function withPaths(draft: Draft, paths: Paths | undefined): Draft {
   return paths === undefined ? draft : { ...draft, meta: { paths: paths as unknown as JsonObject } };
 }
 
-/** A tool may yield preliminary results; the last one counts. One that was given up is asked for no more of them. */
+/**
+ * Awaits the last value of a tool that yields preliminary ones. Stops reading when the call was abandoned.
+ */
 async function lastOf(
   output: unknown,
   givenUp: AbortSignal,
@@ -168,17 +171,17 @@ async function lastOf(
 ): Promise<unknown> {
   if (typeof output !== 'object' || output === null || !(Symbol.asyncIterator in output)) return await output;
   let last: unknown;
-  let breath = performance.now();
+  let resumedAt = performance.now();
   for await (const value of output as AsyncIterable<unknown>) {
     givenUp.throwIfAborted();
     last = value;
     onPreliminary(value);
-    if (performance.now() - breath < breathMs) continue;
+    if (performance.now() - resumedAt < stretchMs) continue;
     await setImmediate();
-    breath = performance.now();
+    resumedAt = performance.now();
   }
   return last;
 }
 
-/** How long a tool may yield at a stretch, in milliseconds, before timers and others get their turn. */
-const breathMs = 20;
+/** How long a tool can yield without a pause, in milliseconds, before timers and other tasks run. */
+const stretchMs = 20;

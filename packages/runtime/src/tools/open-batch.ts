@@ -8,25 +8,26 @@ import {
 } from '@tapedeck/tape';
 import type { OpenCall } from '../stream/call.ts';
 
-/** The names of the notes that a batch's calls leave behind while they are open. */
+/** The names of the notes about the open calls of a batch. */
 export const batchNotes = { waiting: 'run/waiting', begun: 'run/begun', answered: 'call/answered' } as const;
 
-/** Whether a person or a client can still answer a call. */
+/** Whether a user or client can still answer a call. */
 export function awaitsAnswer({ state, decision }: OpenCall): boolean {
   return state === 'waiting' && decision === undefined;
 }
 
-/** Why an answer to a call cannot be taken: an approval needs a decision; what a client runs, its output or that it will not. */
+/**
+ * Why an answer does not fit a call: an approval needs a decision, a client-side call an output or a denial.
+ */
 export function answerFault(call: OpenCall | undefined, answer: unknown): string | undefined {
-  if (call?.for === 'tool')
-    return `it is approved, and waits for a run in which '${call.toolName}' is offered`;
+  if (call?.for === 'tool') return `it is approved and waits for a run with the tool '${call.toolName}'`;
   if (call === undefined || !awaitsAnswer(call)) return 'it does not wait for an answer';
   const { output, approved }: { output?: unknown; approved?: unknown } = isObject(answer) ? answer : {};
   if (call.for === 'approval') return typeof approved === 'boolean' ? undefined : 'it waits for an approval';
   return output !== undefined || approved === false ? undefined : 'it waits for a result';
 }
 
-/** The calls that are open at the end of a session, given by its ULID or by its row as it stands. */
+/** The open calls at the end of a session, given by its ULID or its current row. */
 export async function openBatch(
   store: TapeStore,
   session: string | Pick<SessionInfo, 'id' | 'settled' | 'head'>,
@@ -36,7 +37,7 @@ export async function openBatch(
   return openCallsOf(await Array.fromAsync(store.read(info.id, { from: info.settled + 1 })));
 }
 
-/** The calls that entries leave open, in order, and what each of them waits for. Pure. */
+/** The calls that these entries leave open, in order, with their states. Pure. */
 export function openCallsOf(
   entries: readonly Pick<Entry, 'kind' | 'name' | 'payload' | 'meta'>[],
 ): readonly OpenCall[] {

@@ -15,15 +15,12 @@ import { partialContent } from '../stream/partial.ts';
 import { openBatch, openCallsOf } from './open-batch.ts';
 import { type DeckTools, toolOf } from './traits.ts';
 
-/**
- * Writes what live answers came to whose process died: the text and the calls that had arrived, as far as they were saved
- * (G4, G87, K38).
- */
+/** Records the saved text and calls of live answers whose process died, as partial answers. */
 export async function settleLeftovers(store: TapeStore, session: string, { lease }: Hold): Promise<void> {
   for (const run of await store.liveRuns(session)) {
     const chunks = (await store.chunks(session, run)).map(({ chunk }) => chunk as unknown as Chunk);
     const head = chunks.map(headOf).findLast((found) => found !== undefined);
-    // An attempt that was made again left a head of its own: what came before the last one was no answer.
+    // Each retry saved a head. The chunks before the last head belong to failed attempts.
     const content = partialContent(
       chunks.slice(chunks.findLastIndex((chunk) => headOf(chunk) !== undefined) + 1),
     );
@@ -36,16 +33,16 @@ export async function settleLeftovers(store: TapeStore, session: string, { lease
       await store.settle(run, [...partial, end], { lease });
     } catch (error) {
       if (!isUnstorable(error)) throw error;
-      // More had arrived than an entry can hold: kept as it is, it would stop every run to come.
+      // The partial answer is too large for an entry. Keeping it would stop all later runs.
       await store.settle(run, [end], { lease });
     }
   }
 }
 
 /**
- * Gives the calls that a crash or an abort left open a recorded result: what they did is not known, and they are not run
- * again (G70, K23). Calls that wait for a person or a client are left alone, and so are those of `tools` that are safe to repeat: they
- * are returned, to be run. So are the calls left alone that `keep` names: what they wait for is still to come.
+ * Closes calls that a crash or an abort left open with the result "outcome unknown"; they do not run again.
+ * Skips calls that wait for a user or client, calls in `keep`, and calls whose tool in `tools` is safe to
+ * repeat. Returns the latter, to run again.
  */
 export async function closeOrphans(
   store: TapeStore,
@@ -76,9 +73,9 @@ export async function closeOrphans(
   return repeatable;
 }
 
-function closed(call: OpenCall, asked?: string): Draft {
+function closed(call: OpenCall, given?: string): Draft {
   if (call.state === 'unbegun') {
-    const why = call.aborted ? 'the run was aborted' : 'the answer that asked for it was broken off';
+    const why = call.aborted ? 'the run was aborted' : 'the answer with this call was cut off';
     const value = `Not run: ${why}.`;
     return toolResult(
       call,
@@ -86,11 +83,11 @@ function closed(call: OpenCall, asked?: string): Draft {
       { source: 'repair', paths: { read: [], write: [] } },
     );
   }
-  const why = asked ?? (call.aborted ? 'the run was aborted' : 'aborted by host restart');
+  const why = given ?? (call.aborted ? 'the run was aborted' : 'aborted by host restart');
   return toolResult(call, { type: 'error-text', value: `Outcome unknown: ${why}.` }, { source: 'repair' });
 }
 
-/** The results of the calls of an answer that was broken off. */
+/** Results for the calls of a partial answer. */
 export function unbegunResults(partial: readonly Draft[], run: string): readonly Draft[] {
   const calls = partial.flatMap(({ kind, payload, meta }) =>
     openCallsOf([{ kind, payload: payload as Json, meta: meta ?? {} }]),
@@ -98,7 +95,7 @@ export function unbegunResults(partial: readonly Draft[], run: string): readonly
   return calls.map((call) => closed(call)).map((draft) => ({ ...draft, meta: { run, ...draft.meta } }));
 }
 
-/** What other input does to calls that wait for an answer: nobody is going to give it. */
+/** Results for waiting calls that new input supersedes: they will get no answer. */
 export function superseded(calls: readonly OpenCall[]): readonly Draft[] {
   return calls.map((call) =>
     toolResult(

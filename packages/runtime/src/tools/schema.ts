@@ -5,15 +5,15 @@ import { messageOf, SessionError } from '../errors.ts';
 import { asSchema, jsonSchema } from '../model/model.ts';
 import type { DeckTool, DeckTools } from './traits.ts';
 
-/** What a model adds to the arguments of a call to have the calls of its answer run side by side (X63). */
+/** The argument with which a model requests that the calls of its answer run in parallel. */
 const flag = '_parallel';
 
-const flagSchema = { type: 'boolean', description: 'True to run the calls of this answer side by side' };
+const flagSchema = { type: 'boolean', description: 'True to run the calls of this answer in parallel' };
 
 /**
- * Tools as they are sent: definitions, without what would run them, so that the SDK runs and records nothing. Each schema
- * gains `_parallel`; arguments are checked by the tool's own schema later, when the call is run.
- * @throws SESSION_BAD_CONFIG for a schema that cannot be sent
+ * The tool definitions sent to the provider, without `execute`, so that the SDK neither runs nor records
+ * tools. Adds `_parallel` to each schema. The tool's own schema validates the arguments when the call runs.
+ * @throws SESSION_BAD_CONFIG for a schema without a JSON form
  */
 export async function definitionsOf(tools: DeckTools): Promise<ToolSet> {
   const sent: Record<string, ToolSet[string]> = {};
@@ -27,7 +27,7 @@ export async function definitionsOf(tools: DeckTools): Promise<ToolSet> {
 async function sentSchema(name: string, tool: DeckTool) {
   const own = await schemaOf(name, tool);
   return jsonSchema(withFlag(own, tool) as Parameters<typeof jsonSchema>[0], {
-    // Arguments that are no object, or do not fit, are the call's failure and not the answer's.
+    // Accept all arguments here: invalid ones fail the call, not the answer.
     validate: (value) => ({ success: true, value }),
   });
 }
@@ -44,7 +44,7 @@ async function schemaOf(name: string, tool: DeckTool): Promise<JsonObject> {
   }
 }
 
-/** A schema whose properties are all required, or that is no plain object, takes no further one. */
+/** Adds the flag to a schema, unless it is strict, a provider's, or not a plain object. */
 function withFlag(schema: JsonObject, tool: DeckTool): JsonObject {
   const properties = schema.properties ?? {};
   if (tool.type === 'provider' || tool.strict === true) return schema;
@@ -52,25 +52,25 @@ function withFlag(schema: JsonObject, tool: DeckTool): JsonObject {
   return { ...schema, properties: { ...properties, [flag]: flagSchema } };
 }
 
-/** Whether the arguments of a call ask for its batch to be run side by side. */
+/** Whether the arguments of a call request a parallel batch. */
 export function asksParallel(input: Json): boolean {
   return isObject(input) && input[flag] === true;
 }
 
-/** The arguments that a tool gets, checked by its own schema (X60), or why they cannot be used. */
+/** Validates the arguments of a call by the tool's own schema, or returns why they are invalid. */
 export async function parseArguments(
   tool: DeckTool,
   input: Json,
 ): Promise<{ readonly value: unknown } | { readonly fault: string }> {
   try {
-    // A copy: what is recorded and shown of a call stays as it was, whatever its tool does with its arguments.
+    // Copy the arguments, so that a tool that changes them does not affect the recorded call.
     const given = structuredClone(input);
     const own = isObject(given) && !(await declaresFlag(tool)) ? withoutFlag(given) : given;
     const checked = await asSchema(tool.inputSchema).validate?.(own);
     if (checked === undefined) return { value: own };
     return checked.success ? { value: checked.value } : { fault: messageOf(checked.error) };
   } catch (error) {
-    // A check of the tool's own may throw: that says no more of the arguments than that they are of no use.
+    // A custom validator can throw; the arguments are invalid then.
     return { fault: messageOf(error) };
   }
 }
@@ -84,7 +84,7 @@ function withoutFlag({ [flag]: _, ...rest }: JsonObject): JsonObject {
   return rest;
 }
 
-/** Why a value does not follow a schema; nothing when it does. */
+/** Why a value does not match a schema; undefined when it does. */
 export function schemaFault(value: unknown, schema: JsonObject): string | undefined {
   const [issue] =
     z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0]).safeParse(value).error?.issues ?? [];

@@ -2,35 +2,35 @@ import { isObject, type Json } from '@tapedeck/tape';
 import type { ToolSet } from 'ai';
 import type { CallName } from '../stream/call.ts';
 
-/** The names of a tool's arguments that hold paths (X57): each argument is a path or a list of paths. */
+/** The names of a tool's path arguments; each value is a path or a list of paths. */
 export interface ToolPaths {
   readonly read?: readonly string[];
   readonly write?: readonly string[];
-  /** The argument that stands for the call where it is shown to people. */
+  /** The argument that represents the call in events and user interfaces. */
   readonly display?: string;
 }
 
-/** What a tool may say of itself beside what the AI SDK asks for. */
+/** Properties of a tool in addition to those of the AI SDK. */
 export interface ToolTraits {
   readonly paths?: ToolPaths;
-  /** Running a call twice does no harm: one that a crash cut off is run again instead of being given up (R10). */
+  /** True if running a call twice is harmless: a call that a crash interrupted then runs again. */
   readonly safeToRepeat?: boolean;
-  /** How long a call may take, in milliseconds, instead of the deck's limit (X49, X61). */
+  /** Timeout of a call in milliseconds, instead of the deck's limit. */
   readonly timeoutMs?: number;
 }
 
-/** An AI SDK tool; one without `execute` is answered by a client. */
+/** An AI SDK tool. A client answers the calls of one without `execute`. */
 export type DeckTool = ToolSet[string] & ToolTraits;
 
 /** Tools by name. Any AI SDK `ToolSet` is one. */
 export type DeckTools = Readonly<Record<string, DeckTool>>;
 
-/** The tool of a name, if there is one: a name such as `constructor` is none. */
+/** The tool of a name. Inherited properties, such as `constructor`, do not count. */
 export function toolOf(tools: DeckTools, name: string): DeckTool | undefined {
   return Object.hasOwn(tools, name) ? tools[name] : undefined;
 }
 
-/** A call as events name it: with what stands for it where it is shown, if its tool says which argument does. */
+/** A call as it appears in events, with its `display` argument, if the tool declares one. */
 export function nameOf(
   tools: DeckTools,
   {
@@ -44,7 +44,7 @@ export function nameOf(
   return { toolCallId, name: toolName, ...(typeof shown === 'string' && { display: shown }) };
 }
 
-/** The paths that a call reads and writes, as its tool declares them; nothing for a tool that declares none. */
+/** The paths that a call reads and writes; undefined for a tool that declares no path arguments. */
 export function pathsOf(
   { paths }: ToolTraits,
   input: unknown,

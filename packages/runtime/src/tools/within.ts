@@ -1,15 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** How long a piece of work is waited for. */
+/** How long to wait for a piece of work. */
 export interface Patience {
-  /** In milliseconds; `Infinity`: as long as it takes. */
+  /** Timeout in milliseconds; `Infinity` for no limit. */
   readonly timeoutMs: number;
-  /** How long work that does not heed the signal is waited for after an abort, in milliseconds (G74). */
+  /** How long to wait after an abort for work that ignores the signal, in milliseconds. */
   readonly graceMs: number;
   readonly signal: AbortSignal;
 }
 
-/** What comes first: the end of the work, the end of its time, or an abort and the grace after it. */
+/**
+ * Resolves with the result of the work, `timeout`, or `aborted` after an abort and its grace, whichever is
+ * first.
+ */
 export async function within<T>(
   work: Promise<T>,
   { timeoutMs, graceMs, signal }: Patience,
@@ -28,7 +31,7 @@ export async function within<T>(
   }
 }
 
-/** The longest that a timer of Node can take. */
+/** The longest timer of Node.js, in milliseconds. */
 const timerMaxMs = 2 ** 31 - 1;
 
 function aborting(signal: AbortSignal, over: AbortSignal): Promise<void> {

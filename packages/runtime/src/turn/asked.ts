@@ -2,12 +2,12 @@ import { type Entry, type JsonObject, sha256, textTokens, type View, view } from
 import { modelMeta } from '../model/model.ts';
 import type { LoopContext } from './context.ts';
 
-/** What a model is asked with beside the messages. */
-interface Beside extends Pick<LoopContext, 'compaction' | 'definitions'> {
+/** The parts of a model call other than the messages. */
+interface CallParts extends Pick<LoopContext, 'compaction' | 'definitions'> {
   readonly instructions: string | undefined;
 }
 
-/** What a session's model is shown of these entries. */
+/** The view of these entries for the session's model. */
 export function viewFor(
   { model, shows, compaction }: Pick<LoopContext, 'model' | 'shows' | 'compaction'>,
   entries: Iterable<Entry>,
@@ -18,19 +18,22 @@ export function viewFor(
 }
 
 /**
- * How much of the model's window a call takes: what the provider said of the last step and an estimate of what came after, else
- * an estimate of all that it is asked with (K24).
+ * The tokens of the model's window that a call uses: the provider's count of the last step plus an estimate
+ * of the entries since; without a count, an estimate of the whole call.
  */
-export function usedBy(beside: Beside, shown: Pick<View, 'tokens' | 'isEstimate'>): number {
-  return shown.isEstimate ? overheadOf(beside) + shown.tokens : shown.tokens;
+export function usedBy(call: CallParts, shown: Pick<View, 'tokens' | 'isEstimate'>): number {
+  return shown.isEstimate ? overheadOf(call) + shown.tokens : shown.tokens;
 }
 
-/** What a call takes beside its messages, as an estimate. */
-export function overheadOf({ compaction, instructions, definitions }: Beside): number {
+/** Estimated tokens of a call without its messages. */
+export function overheadOf({ compaction, instructions, definitions }: CallParts): number {
   return textTokens(`${instructions ?? ''}${JSON.stringify(definitions)}`, compaction.policy.countTokens);
 }
 
-/** What a model was asked with, so that it can be told later: the manifest of what it was shown, and the digests of what it was told beside that. */
+/**
+ * Metadata that reproduces a model call: the manifest of its view, and the digests of its instructions and
+ * tools.
+ */
 export function askedMeta(
   context: Pick<LoopContext, 'compaction' | 'definitions' | 'toolsDigest'>,
   shown: View,

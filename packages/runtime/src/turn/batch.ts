@@ -11,16 +11,17 @@ import { type DeckTool, nameOf, toolOf } from '../tools/traits.ts';
 import { type Patience, within } from '../tools/within.ts';
 import type { LoopContext } from './context.ts';
 
-/** What a batch of calls came to: all have results, some wait for a person or a client, or the run was aborted. */
+/** The end of a batch of calls: all have results, some wait for a user or client, or the run was aborted. */
 export interface BatchEnd {
   readonly end: 'done' | 'waiting' | 'aborted';
-  /** The calls that nothing was done about. */
+  /** The calls that did not begin. */
   readonly unbegun: readonly string[];
 }
 
 /**
- * Runs the calls of one answer. One after another by default: after one that fails, those after it get a result that
- * says so, and one that waits holds up those after it. Side by side when any of them asks for it (X62, X63, K26).
+ * Runs the calls of one answer, by default one after another: the calls after a failed one are skipped with
+ * an error result, and those after a waiting one are held. Runs them in parallel when one of them requests
+ * it.
  */
 export async function runBatch(
   context: LoopContext,
@@ -49,7 +50,7 @@ interface Batch {
   readonly unbegun: Set<string>;
 }
 
-/** Returns the calls that wait, and those that they hold up. */
+/** Returns the waiting call and those held after it. */
 async function runInTurn(batch: Batch): Promise<readonly Gated[]> {
   const { context, calls } = batch;
   let halted = false;
@@ -71,7 +72,7 @@ async function runInTurn(batch: Batch): Promise<readonly Gated[]> {
   return [];
 }
 
-/** Returns the calls that wait; all others have been run. */
+/** Returns the waiting calls; all others have run. */
 async function runTogether(batch: Batch): Promise<readonly Gated[]> {
   const { context, calls } = batch;
   const gated = await Promise.all(calls.map(async (call) => await gate(context, call)));
@@ -87,7 +88,7 @@ async function runTogether(batch: Batch): Promise<readonly Gated[]> {
 
 interface Gated {
   readonly call: OpenCall;
-  /** What has to come before the call is run; `held` by a call before it. */
+  /** What the call waits for before it runs; `held` after a waiting call. */
   readonly gate: 'open' | 'denied' | 'held' | AwaitedAnswer;
   readonly reason?: string | undefined;
 }
@@ -96,17 +97,18 @@ function isAwaited(gate: Gated['gate']): gate is AwaitedAnswer {
   return gate === 'approval' || gate === 'result' || gate === 'tool';
 }
 
-/** Finds out whether a call may be run now. */
+/** Decides whether a call can run now. */
 async function gate(context: LoopContext, call: OpenCall): Promise<Gated> {
   const tool = toolOf(context.tools, call.toolName);
   if (call.decision?.approved === false) return decided(call, call.decision);
-  // A call that somebody is to answer does not fail because a deck without its tool goes by: it waits for one that has it.
+  // A call that waits for an answer stays open in a deck without its tool, until a deck with the tool runs
+  // it.
   if (tool === undefined && call.state === 'waiting' && call.for !== undefined)
     return { call, gate: call.decision === undefined ? call.for : 'tool' };
   if (tool === undefined || refusalOf(context, call) !== undefined) return { call, gate: 'open' };
   if (tool.execute !== undefined && !tool.needsApproval) return { call, gate: 'open' };
   if (tool.execute !== undefined && call.decision !== undefined) return decided(call, call.decision);
-  // Nobody is asked about arguments that cannot be used: the model is told.
+  // Request no approval of invalid arguments: the model gets an error result instead.
   const checked = await within(parseArguments(tool, call.input), patienceOf(context));
   if (typeof checked === 'string' || 'fault' in checked) return { call, gate: 'open' };
   if (tool.execute === undefined) return { call, gate: 'result' };
@@ -127,7 +129,10 @@ function decided(call: OpenCall, { approved, reason }: Decision): Gated {
   return { call, gate: approved ? 'open' : 'denied', reason };
 }
 
-/** Asks whoever decides here, if the call needs it. A failure of theirs is a denial: nobody allowed the call. */
+/**
+ * Calls `onApproval` if the call needs approval. An error counts as a denial, because the call was not
+ * approved.
+ */
 async function decisionOn(
   { session, parent, onApproval, toolContext }: LoopContext,
   { tool, call, input }: { tool: DeckTool; call: OpenCall; input: unknown },
@@ -158,7 +163,10 @@ function patienceOf({ limits, signal }: LoopContext): Patience {
   return { timeoutMs: limits.toolTimeoutMs, graceMs: limits.abortGraceMs, signal };
 }
 
-/** Runs a call and records its result. Whether it did well; `undefined` when the run was aborted first. */
+/**
+ * Runs a call and records its result. Returns whether it succeeded; `undefined` when the run was aborted
+ * first.
+ */
 async function runOne(
   { context, messages, unbegun }: Batch,
   { call, gate, reason }: Gated,
@@ -166,7 +174,7 @@ async function runOne(
   if (context.signal.aborted) return undefined;
   if (gate === 'denied') return await finish(context, call, denied(call, reason));
   const { toolCallId } = call;
-  // From here on nobody can tell what a call that waited has done.
+  // Record the start of a call that waited: after a crash its outcome is unknown.
   if (call.state !== 'begun')
     await context.append([note(batchNotes.begun, { run: context.run, calls: [{ toolCallId }] })]);
   unbegun.delete(toolCallId);
@@ -185,7 +193,7 @@ async function runOne(
   return executed === undefined ? undefined : await finish(context, call, executed);
 }
 
-/** Appends a result. One that no entry can hold (too large, no JSON) is the tool's failure, and told as such. */
+/** Appends a result. One that cannot be stored (too large, not JSON) becomes an error result. */
 async function finish(context: LoopContext, call: OpenCall, executed: Executed): Promise<boolean> {
   let done = executed;
   const withRun = (draft: Draft): Draft => ({ ...draft, meta: { run: context.run, ...draft.meta } });

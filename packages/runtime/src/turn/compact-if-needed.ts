@@ -8,13 +8,14 @@ import type { ModelWindow } from '../model/window.ts';
 import { usedBy } from './asked.ts';
 import type { LoopContext, Prompt } from './context.ts';
 
-/** Runs whose summaries could not be had: they are not asked for again before each step. */
+/** Runs whose compaction failed. They do not try again before each step. */
 const gaveUp = new WeakSet<LoopContext>();
 
 /**
- * Before a model call: makes room where the policy says that too much of the window is used (G34, N46). Whether anything was
- * written. A summary that cannot be had for now is warned of, and the call made all the same (G45).
- * @throws ModelFailure of SESSION_COMPACTION_FAILED when it never can (G46), and of an abort
+ * Prunes or compacts before a model call when the policy's threshold is exceeded. Returns whether it wrote
+ * entries. When the summary fails, it warns, and the call is made without it.
+ * @throws ModelFailure of SESSION_COMPACTION_FAILED when the entries are too large to summarise at all, and
+ *   of an abort
  */
 export async function compactIfNeeded(
   context: LoopContext,
@@ -34,7 +35,7 @@ export async function compactIfNeeded(
   } catch (error) {
     gaveUp.add(context);
     const why = reasonOf(context, error);
-    const message = `'${context.session}' is not summarised: ${why.message}`;
+    const message = `cannot summarise '${context.session}': ${why.message}`;
     await context.append([
       note('context/not-compacted', {
         run: context.run,
@@ -49,13 +50,15 @@ export async function compactIfNeeded(
   }
 }
 
-/** How far below the level at which outputs are left out it goes, as a share of that level: each time costs what a cache kept. */
+/**
+ * The target of a pruning, as a share of its threshold. Pruning well below it keeps prompt cache misses rare.
+ */
 const pruneTo = 0.75;
 
-/** What leaving outputs out must save to be done by itself, as a share of the window. */
+/** The least that an automatic pruning must save, as a share of the window. */
 const pruneLeast = 0.05;
 
-/** Leaves out the oldest large outputs (G52); how many tokens that saves. */
+/** Prunes the oldest large outputs. Returns the tokens saved. */
 async function pruneDown(
   context: LoopContext,
   entries: readonly Entry[],
@@ -72,9 +75,10 @@ async function pruneDown(
 }
 
 /**
- * After a model refused what the session holds: makes room, keeping the last turn alone (N50). False where there is nothing to
- * summarise, or no summary could be had: then what the model said is what is wrong.
- * @throws ModelFailure of SESSION_COMPACTION_FAILED when what is to be summarised is too large for that, too, and of an abort
+ * Compacts after the model refused a call as too large, and keeps only the last turn. False when the view has
+ * nothing to summarise or the summary failed: the run then fails with the model's error.
+ * @throws ModelFailure of SESSION_COMPACTION_FAILED when the entries are too large to summarise, too, and of
+ *   an abort
  */
 export async function compactAfterOverflow(context: LoopContext, { entries }: Prompt): Promise<boolean> {
   context.enter('compacting');
@@ -86,7 +90,7 @@ export async function compactAfterOverflow(context: LoopContext, { entries }: Pr
   }
 }
 
-/** Why there is no summary, where the call can be made all the same; everything else is thrown on. */
+/** The reason of a failed summary that the model call can do without. Throws all other errors. */
 function reasonOf({ session, signal }: LoopContext, error: unknown): NoSummary {
   if (signal.aborted) throw new ModelFailure(signal.reason);
   if (!(error instanceof NoSummary)) throw error;

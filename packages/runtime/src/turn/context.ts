@@ -22,66 +22,66 @@ import type { Reached } from '../terms/budget.ts';
 import type { DeckTools } from '../tools/traits.ts';
 import type { Usage } from '../usage/usage.ts';
 
-/** What the loop works with. */
+/** What the turn loop needs of a run. */
 export interface LoopContext {
   readonly run: string;
   readonly session: string;
-  /** The session that it was forked from. */
+  /** The session's parent. */
   readonly parent: string | undefined;
   readonly store: TapeStore;
   readonly model: LanguageModel;
   readonly summarizer: LanguageModel | undefined;
-  /** Which part of the session the model is shown. */
+  /** The view policy of the model calls. */
   readonly shows: ViewPolicy;
   readonly compaction: CompactionTerms;
   readonly tools: DeckTools;
-  /** The tools as they are sent. */
+  /** The tool definitions sent to the provider. */
   readonly definitions: ToolSet;
-  /** SHA-256 of the tools as they are sent. */
+  /** SHA-256 of the tool definitions. */
   readonly toolsDigest: string | undefined;
-  /** What the model is told before the messages that these entries show. */
+  /** Assembles the instructions of a model call with these entries. */
   readonly instruct: (entries: readonly Entry[]) => Promise<string | undefined>;
-  /** The `context` of the options that tools are called with. */
+  /** The `context` that tools receive in their options. */
   readonly toolContext: object;
-  /** Whether a tool is offered, and may not be used here. */
+  /** Whether a tool is offered but not allowed in this session. */
   readonly forbidden: (name: string) => boolean;
-  /** The last inherited position, of a session that inherits something. */
+  /** The last inherited position; undefined when the session inherits nothing. */
   readonly base: Seq | undefined;
-  /** Whether a budget allows a further model call. */
+  /** The budget limit that forbids a further model call; undefined when none does. */
   readonly reached: () => Promise<Reached | undefined>;
-  /** JSON Schema of the result that the last step is asked for. */
+  /** JSON Schema of the result that the last step gives. */
   readonly output: JsonObject | undefined;
   readonly limits: Required<Limits>;
   readonly onApproval: DeckConfig['onApproval'];
   readonly cost: DeckConfig['cost'];
   readonly signal: AbortSignal;
   readonly now: () => number;
-  /** Shows a chunk to everybody who watches. */
+  /** Saves a chunk and publishes it. */
   readonly emit: (chunk: Chunk) => void;
   readonly tell: (event: SessionEvent) => void;
-  /** Says what the run is at. */
+  /** Sets the phase of the run. */
   readonly enter: (phase: Phase) => void;
   readonly retrying: (attempt: number, message: string) => void;
-  /** Makes a model call when its provider has room for one. */
+  /** Queues a model call within the limits of its provider. */
   readonly calling: <T>(call: () => Promise<T>) => Promise<T>;
-  /** Counts what a summary took, which is no step of the run. */
+  /** Adds the usage of a summary, which is not a step of the run. */
   readonly spend: (usage: Usage) => void;
-  /** Makes a child of the session. */
+  /** Forks a child of the session. */
   readonly fork: (request: ForkRequest) => Promise<Forked>;
   /** Commits entries under the run's lease. */
   readonly append: (drafts: readonly Draft[]) => Promise<Appended>;
-  /** Commits what the session came to, in the form that was asked for. */
+  /** Commits the session's structured result. */
   readonly giveResult: (value: Json) => Promise<Appended>;
-  /** Commits what a live answer came to, in place of its chunks. */
+  /** Commits the entries of a live answer and removes its chunks. */
   readonly settle: (drafts: readonly Draft[]) => Promise<Appended>;
   /**
-   * Does what arrived in the inbox, at a point where no call is open, and takes in messages for this run. True when
-   * there were any. `last`: the run would end here.
+   * Handles the inbox at a settled point and appends the messages that steer this run. True when it appended
+   * any. `last`: the run would end here.
    */
   readonly takeMessages: (at: 'step' | 'last') => Promise<boolean>;
 }
 
-/** What the loop came to. */
+/** The result of the turn loop. */
 export interface LoopResult {
   readonly finish: Finish;
   readonly text: string;
@@ -90,17 +90,17 @@ export interface LoopResult {
   readonly error?: SessionError;
 }
 
-/** What the model is shown. */
+/** The messages of a model call, and the entries and view behind them. */
 export interface Prompt {
   readonly entries: readonly Entry[];
   readonly view: View;
   readonly messages: readonly ModelMessage[];
 }
 
-/** A call that came to nothing, or to a part of an answer. */
+/** A failed model call, with the part of the answer that arrived. */
 export interface Failed {
   readonly failure: ModelFailure;
   readonly partial: readonly Draft[];
-  /** What the model was asked with, if it was. */
+  /** Metadata of the model call, if it was made. */
   readonly asked?: JsonObject | undefined;
 }

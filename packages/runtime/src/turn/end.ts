@@ -6,13 +6,13 @@ import { OutOfTime, type Reached } from '../terms/budget.ts';
 import { unbegunResults } from '../tools/orphans.ts';
 import type { Failed, LoopContext, LoopResult } from './context.ts';
 
-/** Tells that a run has come to its end. */
+/** Publishes the end of a run. */
 export function complete({ tell }: LoopContext, finish: Finish): { readonly finish: Finish } {
   tell({ type: 'session-completed', finish, haltedAtLimit: finish === 'halted' });
   return { finish };
 }
 
-/** A limit ends the run: whoever reads the tape, the parent's model too, is told which. */
+/** Ends a run at a limit, and records which. */
 export async function halt(
   context: LoopContext,
   { limit, message }: Reached,
@@ -29,9 +29,9 @@ export async function recordFailure(
   if (context.signal.aborted) return await settleAbort(context, partial);
   const { message, response } = failure;
   const payload = { run: context.run, message, ...(response !== undefined && { response }), ...asked };
-  // Calls of a broken answer were never asked for in full: they must not hold up what comes next.
-  const said = [...partial, ...unbegunResults(partial, context.run)];
-  await settleEnd(context, said, note('run/error', payload));
+  // Close the calls of an incomplete answer. Open ones would block the session.
+  const partialDrafts = [...partial, ...unbegunResults(partial, context.run)];
+  await settleEnd(context, partialDrafts, note('run/error', payload));
   return { ...complete(context, 'error'), error: modelError(context.session, failure) };
 }
 
@@ -39,7 +39,7 @@ function modelError(session: string, failure: ModelFailure): SessionError {
   if (failure.cause instanceof SessionError) return failure.cause;
   return new SessionError(
     'SESSION_MODEL_FAILED',
-    `cannot go on with '${session}': the model failed: ${failure.message}`,
+    `cannot continue '${session}': the model failed: ${failure.message}`,
     { data: { session }, cause: failure.cause },
   );
 }
@@ -54,17 +54,27 @@ export async function recordAbort(
   return await settleAbort(context, [], unbegun);
 }
 
-/** Half an answer that is too large for an entry is let go: that the run has ended must be on the tape. */
-async function settleEnd({ settle }: LoopContext, said: readonly Draft[], end: Draft): Promise<void> {
+/**
+ * Settles a partial answer and the end of the run; drops an answer too large to store, so that the end is
+ * recorded.
+ */
+async function settleEnd(
+  { settle }: LoopContext,
+  partialDrafts: readonly Draft[],
+  end: Draft,
+): Promise<void> {
   try {
-    await settle([...said, end]);
+    await settle([...partialDrafts, end]);
   } catch (error) {
     if (!isUnstorable(error)) throw error;
     await settle([end]);
   }
 }
 
-/** What was said so far and that it was broken off are one act: alone, the first would look like an answer. */
+/**
+ * Records a partial answer and the abort in one transaction: alone, the first would look like a complete
+ * answer.
+ */
 export async function settleAbort(
   context: LoopContext,
   partial: readonly Draft[],

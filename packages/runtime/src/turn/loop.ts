@@ -11,9 +11,9 @@ import { giveResult, owedResult } from './result.ts';
 import { promptOf, takeTurn } from './turn.ts';
 
 /**
- * Turns until nothing is left to do (G62). Contract: an entry is committed before it is acted on, a call before it is run,
- * its result right after; whatever cannot be recorded stops the run (laws 4 and 11). What arrived in the inbox is
- * done between steps, when no call is open. It begins with the calls that were left open, if any.
+ * Takes turns until the model calls no more tools. A call is committed before it runs, its result right
+ * after; a failed write stops the run. The inbox is handled between steps, when no call is open. Starts with
+ * the open calls, if any.
  */
 export async function runLoop(context: LoopContext, open: readonly OpenCall[] = []): Promise<LoopResult> {
   const { limits, signal, tell } = context;
@@ -30,9 +30,9 @@ export async function runLoop(context: LoopContext, open: readonly OpenCall[] = 
     if (end === 'waiting') return { ...done, ...complete(context, 'waiting') };
     if (signal.aborted) return { ...done, ...(await recordAbort(context, answer, { ...done, unbegun })) };
     const more = answer === undefined || calls.length > 0;
-    const mayGoOn = done.steps < limits.maxSteps;
-    const steered = mayGoOn && (await context.takeMessages(more ? 'step' : 'last'));
-    const willContinue = mayGoOn && (more || steered);
+    const hasStepsLeft = done.steps < limits.maxSteps;
+    const steered = hasStepsLeft && (await context.takeMessages(more ? 'step' : 'last'));
+    const willContinue = hasStepsLeft && (more || steered);
     if (answer !== undefined)
       tell({ type: 'iteration-completed', iteration: done.steps, usage: answer.usage, willContinue });
     if (signal.aborted) return { ...done, ...(await settleAbort(context, [])) };
@@ -58,7 +58,7 @@ export async function runLoop(context: LoopContext, open: readonly OpenCall[] = 
 }
 
 function outOfSteps(steps: number): Reached {
-  return { limit: 'steps', message: `no end after ${steps} steps, which is the limit` };
+  return { limit: 'steps', message: `the limit of ${steps} steps is reached` };
 }
 
 const nothingToRun: BatchEnd = { end: 'done', unbegun: [] };

@@ -20,7 +20,7 @@ import { askedMeta, viewFor } from './asked.ts';
 import { compactAfterOverflow, compactIfNeeded } from './compact-if-needed.ts';
 import type { Failed, LoopContext, Prompt } from './context.ts';
 
-/** What a turn came to: an answer that is on the tape, or a failure with what had arrived of one. */
+/** The outcome of a turn: a recorded answer, or a failure with the part of the answer that arrived. */
 export type Turn = Answered | Failed;
 
 interface Answered {
@@ -29,8 +29,9 @@ interface Answered {
 }
 
 /**
- * One model call, and its answer on the tape. A failure that may pass is tried again as long as nothing of an answer has
- * arrived; what was too large for the model is made smaller, once (G83, N50). With `output` the answer is to follow that schema.
+ * Makes one model call and records its answer. Retries a transient failure while no part of an answer has
+ * arrived; compacts once when the call is too large for the model. With `output`, the answer must match that
+ * schema.
  */
 export async function takeTurn(context: LoopContext, step: number, output?: JsonObject): Promise<Turn> {
   let refusal: ModelFailure | undefined;
@@ -59,7 +60,7 @@ export async function takeTurn(context: LoopContext, step: number, output?: Json
       const partial = isLost ? [] : partialOf(context, step, { chunks, asked });
       const failed = { failure: error, partial, asked };
       if (isLost) return failed;
-      // The head of an answer is none yet.
+      // The head chunk alone is not part of an answer.
       if (context.signal.aborted || chunks.filter(isAnswer).length > 1) return failed;
       if (isOverflow(error.cause)) {
         if (wasRefused) return failed;
@@ -71,7 +72,7 @@ export async function takeTurn(context: LoopContext, step: number, output?: Json
   }
 }
 
-/** What the model is shown now, of all that follows the last boundary. */
+/** The messages of the next model call, from the current view. */
 export async function promptOf(context: LoopContext): Promise<Prompt> {
   const { store, session, model, base } = context;
   const entries = await Array.fromAsync(store.viewEntries(session));
@@ -134,7 +135,10 @@ async function ask(
   return { answer, messages };
 }
 
-/** An answer without content is recorded too: the call was made, and paid for. One that no entry can hold has failed. */
+/**
+ * Records an answer, also an empty one, because the call was made and paid for. One that cannot be stored is
+ * a failure.
+ */
 async function recordAnswer(context: LoopContext, draft: Draft): Promise<void> {
   try {
     await context.settle([draft]);
@@ -144,14 +148,14 @@ async function recordAnswer(context: LoopContext, draft: Draft): Promise<void> {
   }
 }
 
-/** What a model answered, and no entry can hold: nothing of it can be kept. */
+/** An answer that cannot be stored, not even in part. */
 class UnstorableAnswer extends Error {
   constructor(cause: Error) {
     super(`its answer cannot be recorded: ${cause.message}`, { cause });
   }
 }
 
-/** What had arrived of an answer when it was broken off. */
+/** The part of an answer that arrived before the failure. */
 function partialOf(
   context: LoopContext,
   step: number,
