@@ -34,10 +34,10 @@ describe('before a model call', () => {
     { size: 84, summaries: 0 },
     { size: 86, summaries: 1 },
   ])(
-    'nexus: what was never sent is estimated; $size % of the window are $summaries summaries (D112)',
+    'at-85: what was never sent is estimated; $size % of the window are $summaries summaries (D112)',
     async (given) => {
       const windows = { 'openai-compatible/test-model': { window: 10_000 } };
-      await using s = await serving({ windows, compaction: 'nexus', instructions: 'x'.repeat(400) });
+      await using s = await serving({ windows, compaction: 'at-85', instructions: 'x'.repeat(400) });
       // Messages of `size` % of the window, less the instructions and the definitions of no tools.
       s.store.append('main', [
         user('a'.repeat(4_000)),

@@ -1,7 +1,11 @@
 import type { ModelWindow, Windows } from '../model/window.ts';
 
-/** The rules of systems that sessions come from: when to summarise, and how much to keep (K17). */
-export const compactionPresets = ['guide', 'jsonl', 'nexus', 'nexus3'] as const;
+/**
+ * Policies by name: when a session is compacted, and how much of its end stays. `reserve` leaves room for the longest
+ * answer of the model, `reserve-16k` leaves 16,384 tokens; `at-85` allows 85 % of the window, `at-90` allows 90 % of
+ * what the longest answer leaves.
+ */
+export const compactionPresets = ['reserve', 'reserve-16k', 'at-85', 'at-90'] as const;
 
 export type CompactionPreset = (typeof compactionPresets)[number];
 
@@ -41,7 +45,7 @@ export interface SmartRecovery {
 
 /** When a session is summarised, and how. What is left out is as the preset has it. */
 export interface CompactionPolicy {
-  /** Default `guide`. */
+  /** Default `reserve`. */
   readonly preset?: CompactionPreset;
   /** False: only by hand, and when a model refuses what the session holds. */
   readonly enabled?: boolean;
@@ -63,7 +67,7 @@ export interface CompactionPolicy {
 
 /** What a configuration says of summaries. */
 export interface CompactionConfig {
-  /** When sessions are summarised, and how: the rules of a system by name (default `guide`), or a policy. */
+  /** When sessions are summarised, and how: a preset (default `reserve`) or a policy. */
   readonly compaction?: CompactionPreset | CompactionPolicy;
   /** How many tokens models take at once. Where neither this nor the table of models says, the model's own refusal does. */
   readonly windows?: Windows;
@@ -94,53 +98,53 @@ export interface ResolvedPolicy {
   readonly countTokens: ((text: string) => number) | undefined;
 }
 
-/** Tokens of an answer that the guide reserves at most (G35). */
-const guideReserve = 20_000;
+/** The most tokens that `reserve` keeps free for an answer. */
+const answerMax = 20_000;
 
-/** What `jsonl` reserves, whatever the model (J20). */
-const jsonlReserve = 16_384;
+/** The tokens that `reserve-16k` keeps free, whatever the model. */
+const fixedReserve = 16_384;
 
 /** The longest summary that is asked for, in tokens. */
 const summaryMax = 4_096;
 
 const presets: Readonly<Record<CompactionPreset, { readonly trigger: Trigger; readonly keep: Keep }>> = {
-  // G34: used ≥ window − reserve. No reserve takes more than half of a window.
-  guide: {
+  // used ≥ window − reserve. A reserve takes at most half of the window.
+  reserve: {
     trigger: {
-      from: ({ window, maxOutput = guideReserve }) => window - Math.min(guideReserve, maxOutput, window / 2),
+      from: ({ window, maxOutput = answerMax }) => window - Math.min(answerMax, maxOutput, window / 2),
       reached: true,
     },
     keep: { turns: 2, share: 0.25 },
   },
-  // J21: used > window − reserve.
-  jsonl: {
-    trigger: { from: ({ window }) => window - Math.min(jsonlReserve, window / 2), reached: false },
+  // used > window − reserve
+  'reserve-16k': {
+    trigger: { from: ({ window }) => window - Math.min(fixedReserve, window / 2), reached: false },
     keep: { tokens: 20_000 },
   },
-  // N46: used > 0.85 × window.
-  nexus: {
+  // used > 0.85 × window
+  'at-85': {
     trigger: { from: ({ window }) => 0.85 * window, reached: false },
     keep: { turns: 2, share: 0.25 },
   },
-  // X66: used > 0.9 × what the answer leaves.
-  nexus3: { trigger: { from: (model) => 0.9 * available(model), reached: false }, keep: { ratio: 0.25 } },
+  // used > 0.9 × (window − longest answer)
+  'at-90': { trigger: { from: (model) => 0.9 * available(model), reached: false }, keep: { ratio: 0.25 } },
 };
 
 /** Tools whose outputs say what is to be done, which nothing else does (G51). */
 const protectedTools = ['todo', 'todo_read', 'todo_write', 'todoread', 'todowrite', 'task', 'task_state'];
 
 /** A policy with the defaults of its preset (K17). Pure. */
-export function resolvePolicy(given: CompactionPreset | CompactionPolicy = 'guide'): ResolvedPolicy {
+export function resolvePolicy(given: CompactionPreset | CompactionPolicy = 'reserve'): ResolvedPolicy {
   const policy = typeof given === 'string' ? { preset: given } : given;
-  const { preset = 'guide', enabled = true, keep = presets[preset].keep, retryOnTransient = true } = policy;
+  const { preset = 'reserve', enabled = true, keep = presets[preset].keep, retryOnTransient = true } = policy;
   const { smartRecovery = {}, prune = {}, summary = {} } = policy;
   const recovery: SmartRecovery =
     smartRecovery === false
       ? { pruneToolOutputs: false, chunkedSummarize: false, dropMiddle: false }
       : smartRecovery;
   const pruning = prune === false ? {} : prune;
-  // A pass of its own is the guide's: with other rules it is done where it is asked for.
-  const isPruning = prune !== false && (preset === 'guide' || policy.prune !== undefined);
+  // Only `reserve` prunes by default; with another preset the policy requests it.
+  const isPruning = prune !== false && (preset === 'reserve' || policy.prune !== undefined);
   return {
     preset,
     enabled,
@@ -163,7 +167,7 @@ function triggerOf({ reserveTokens, threshold }: CompactionPolicy, preset: Compa
   if (threshold === undefined) return trigger;
   return {
     ...trigger,
-    from: (model) => threshold * (preset === 'nexus3' ? available(model) : model.window),
+    from: (model) => threshold * (preset === 'at-90' ? available(model) : model.window),
   };
 }
 
