@@ -326,13 +326,13 @@ describe('a summarizer', () => {
   });
 
   test.each<{ what: string; summary: ChatAnswer; policy?: CompactionPolicy; why: string }>([
-    { what: 'says nothing', summary: { text: ' \n' }, why: 'said nothing' },
+    { what: 'says nothing', summary: { text: ' \n' }, why: 'returned no text' },
     { what: 'says more than there was', summary: { text: long('More', 20_000) }, why: 'is not smaller' },
     {
       what: 'never answers',
       summary: { text: 'So', hang: true },
       policy: { summary: { timeoutMs: 100 } },
-      why: 'did not answer in 100 ms',
+      why: 'no answer within 100 ms',
     },
     { what: 'refuses the key', summary: { status: 401, message: 'no key for you' }, why: 'no key for you' },
   ])('that $what is an error by hand, and stops no run', async ({ summary, policy = {}, why }) => {

@@ -147,14 +147,14 @@ test.each([
   {
     config: { compaction: { keep: { tokens: 1, share: 0.5 } } },
     field: 'compaction.keep.share',
-    says: 'goes with turns alone',
+    says: 'is valid only with turns',
   },
   { config: { compaction: { keep: { turns: 0 } } }, field: 'compaction.keep.turns', says: 'from 1' },
   { config: { compaction: { prune: true } }, field: 'compaction.prune', says: 'must be false or an object' },
   {
     config: { compaction: { prune: { protect: 'todo' } } },
     field: 'compaction.prune.protect',
-    says: 'list of names',
+    says: 'list of tool names',
   },
   {
     config: { compaction: { smartRecovery: { all: true } } },
