@@ -1,4 +1,4 @@
-/** Worktrees of children: all of it that needs no model, for whoever forks and merges without one. */
+/** Worktrees of children: everything that needs no model. */
 export { type Application, planApplication } from './apply.ts';
 export { closeWorktree } from './close.ts';
 export { diffOf, type Patch } from './diff.ts';
