@@ -97,12 +97,12 @@ async function mergesOf(store: TapeStore, { id }: SessionInfo): Promise<Merges> 
 }
 
 /** The kinds that make a merge worthwhile. Notes about the end of a run do not. */
-const worth: ReadonlySet<EntryKind> = new Set(['message', 'tool-result', 'result', 'anchor']);
+const mergeable: ReadonlySet<EntryKind> = new Set(['message', 'tool-result', 'result', 'anchor']);
 
 /** The first position after a merged range that another merge would deliver. */
 async function grownAfter(store: TapeStore, { id }: SessionInfo, to: Seq): Promise<Seq | undefined> {
   for await (const { seq, kind } of store.read(id, { own: true, from: to + 1 }))
-    if (worth.has(kind)) return seq;
+    if (mergeable.has(kind)) return seq;
   return undefined;
 }
 

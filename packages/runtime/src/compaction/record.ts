@@ -86,8 +86,7 @@ function callJson({ prompt, reduction, failure }: SummaryCall): JsonObject {
 }
 
 /**
- * An answer as received, also an unusable one, since it was paid for. Content that no entry can hold is left
- * out.
+ * An answer as received, also an unusable one, since it was paid for. Drops content that no entry can hold.
  */
 function answerDrafts(
   answer: Answer,

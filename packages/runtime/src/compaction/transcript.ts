@@ -20,18 +20,18 @@ export function withoutMiddle(text: string, max: number): string {
 
 function linesOf({ role, content }: StoredMessage, outputs: boolean): string[] {
   const who = role === 'user' ? '[User]' : '[Assistant]';
-  const said = content.map(saidIn).filter((text) => text !== '');
+  const texts = content.map(partText).filter((text) => text !== '');
   const calls = content.filter(({ type }) => type === 'tool-call').map(callText);
   const results = content.filter(({ type }) => type === 'tool-result');
   return [
-    ...(said.length > 0 ? [`${who}: ${said.join('\n')}`] : []),
+    ...(texts.length > 0 ? [`${who}: ${texts.join('\n')}`] : []),
     ...(calls.length > 0 ? [`[Assistant tool calls]: ${calls.join('; ')}`] : []),
     ...results.map((part) => `[Tool result]: ${resultText(part, outputs)}`),
   ];
 }
 
 /** The text of a part. Reasoning is left out: its results are in the text and the calls. */
-function saidIn({ type, text, filename }: Part): string {
+function partText({ type, text, filename }: Part): string {
   if (type === 'text') return short(String(text));
   if (type === 'tool-call' || type === 'tool-result' || type === 'reasoning') return '';
   return typeof filename === 'string' ? `[${type} ${filename}]` : `[${type}]`;

@@ -107,8 +107,8 @@ export async function lastAnswer(
   for (const [from, hi] of ranges.toReversed())
     for (let to = hi; to >= from; ) {
       const page = await Array.fromAsync(store.read(id, { kind: 'message', last: recentMax, from, to }));
-      const said = page.findLast((entry) => assistantText(entry.payload) !== '');
-      if (said !== undefined) return { seq: said.seq, text: assistantText(said.payload) };
+      const answer = page.findLast((entry) => assistantText(entry.payload) !== '');
+      if (answer !== undefined) return { seq: answer.seq, text: assistantText(answer.payload) };
       if (page.length < recentMax) break;
       to = (page[0]?.seq ?? from) - 1;
     }

@@ -48,7 +48,7 @@ export interface Answer {
   readonly calls: readonly OpenCall[];
   readonly finish: string;
   readonly usage: Usage;
-  /** Provider, model, response id, and the raw text of arguments that cannot be stored. */
+  /** Provider, model, response id, and the raw text of invalid arguments. */
   readonly meta: Meta;
 }
 

@@ -14,17 +14,17 @@ export class Broadcast<T> {
     let waiting: T[] = [];
     const isOver = () => signal?.aborted === true;
     let wake = Promise.withResolvers<void>();
-    const rouse = () => {
+    const notify = () => {
       wake.resolve();
       wake = Promise.withResolvers();
     };
     const listener = (value: T) => {
       waiting.push(value);
-      rouse();
+      notify();
     };
     const leave = () => {
       this.#listeners.delete(listener);
-      rouse();
+      notify();
     };
     this.#listeners.add(listener);
     signal?.addEventListener('abort', leave, { once: true });

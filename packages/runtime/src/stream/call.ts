@@ -1,8 +1,8 @@
 import type { Json } from '@tapedeck/tape';
 
 /**
- * What a call waits for. `approval`: a decision; `result`: a result from the client, since this deck has no
- * such tool; `tool`: approved, runs in the next run whose deck has the tool.
+ * What a call waits for. `approval`: a decision; `result`: a result from the client, which alone can run it;
+ * `tool`: approved, runs in the next run whose deck has the tool.
  */
 export type AwaitedAnswer = 'approval' | 'result' | 'tool';
 

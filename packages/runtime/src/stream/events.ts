@@ -62,7 +62,10 @@ export type SessionEvent =
   | { readonly type: 'session-cancelled'; readonly reason: string }
   /** A problem that does not stop the run. */
   | { readonly type: 'warning'; readonly message: string }
-  /** The status of the session has changed. Only subscribers to the session receive it; it is not one of a run's events. */
+  /**
+   * The status of the session has changed. Only subscribers to the session receive this event; it is not part
+   * of a run.
+   */
   | { readonly type: 'status-changed'; readonly status: RunStatus };
 
 /** How a run ended. */

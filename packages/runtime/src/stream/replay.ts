@@ -6,7 +6,7 @@ import type { Fresh } from './tail.ts';
 
 /**
  * An entry as the watchers of a run see it. A message from a user or an agent is a `data-message` part, the
- * message of a merge a `data-merge` part; entries that are not shown yield nothing. Pure.
+ * message of a merge a `data-merge` part. Yields nothing for an entry that is not shown. Pure.
  */
 function* chunksOf(
   entry: Entry,

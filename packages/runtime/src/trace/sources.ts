@@ -151,7 +151,7 @@ async function below(
   const [from, to] = range;
   const tags = new Set(Array.from(delivered.matchAll(/<merge-([0-9a-f]{8}) /g), ([, head = '']) => head));
   const found: { readonly owner: SessionInfo; readonly mark: Entry; readonly quoted: boolean }[] = [];
-  // Inherited merges can only be quoted, so ancestors are searched only if the text contains several merge tags.
+  // Inherited merges can only be quoted: ancestors are searched only if the text has several merge tags.
   let upTo = child.head;
   for (let at: SessionInfo | undefined = child; at !== undefined && upTo > child.floor; ) {
     for await (const mark of store.merges(at.id)) {

@@ -38,7 +38,7 @@ const settings = [
 ].flatMap((setting) => ['-c', setting]);
 
 /** The environment of git: English output, no prompts, no fetching, and Tapedeck as the author. */
-const manners: Readonly<Record<string, string>> = {
+const environment: Readonly<Record<string, string>> = {
   LC_ALL: 'C',
   GIT_TERMINAL_PROMPT: '0',
   GIT_OPTIONAL_LOCKS: '0',
@@ -65,7 +65,7 @@ export async function tryGit(
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('GIT_'));
   const options = {
     cwd,
-    env: { ...Object.fromEntries(inherited), ...manners, ...env },
+    env: { ...Object.fromEntries(inherited), ...environment, ...env },
     encoding: 'buffer' as const,
     maxBuffer: bytesMax,
   };

@@ -148,7 +148,7 @@ async function stateOf(
   return await withSnapshot(repository, { doing, without: home, keep: true }, async ({ tree, call }) => {
     if (tree === (await gitLine(call, 'rev-parse', `${repository.head}^{tree}`)))
       return { commit: repository.head, tree };
-    const message = `Uncommitted changes at the fork of ${child.name}`;
+    const message = `Uncommitted changes before ${child.name}`;
     return { commit: await gitLine(call, 'commit-tree', '-p', repository.head, '-m', message, tree), tree };
   });
 }
