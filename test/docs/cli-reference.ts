@@ -134,7 +134,7 @@ looked at.
 | \`summarizer\` | \`summarizer\` | the model that writes summaries; by default the session's own |
 | \`windows\` | \`windows\` | by the names of models, with or without their provider (\`gpt-oss-20b\`; of every script \`script\`), how many tokens they take: \`{ window, maxOutput? }\`, in YAML \`max_output\`; in code also a function. A session of a model that is not told of is summarised once the model refuses it |
 | \`view\` | \`view\` | what of a session its model is shown, from the last boundary on: \`{ window: 20 }\` messages, \`{ window: { tokens: 8000 } }\`, in YAML as \`--policy\` has them (\`window:20\`, \`window:8000-tokens\`); by default all. Summaries are made of all |
-| \`compaction\` | \`compaction\` | when sessions are summarised, and how: \`guide\` (default), \`jsonl\`, \`nexus\`, \`nexus3\`, or a [policy](library.md#compaction), in YAML in snake_case |
+| \`compaction\` | \`compaction\` | when sessions are summarised, and how: \`reserve\` (default), \`reserve-16k\`, \`at-85\`, \`at-90\`, or a [policy](library.md#compaction), in YAML in snake_case |
 | \`instructions\` | \`instructions\` | what every model call is told first: a text, or texts by their headings |
 | \`prompt.project\` | \`prompt.project\` | \`true\`: and \`AGENTS.md\`, \`CLAUDE.md\` and \`CONTEXT.md\` from the top of the repository (else your own directory) down to the working directory; or to a directory that is named |
 | \`prompt.skills\` | \`prompt.skills\` | and the names of the skills in these folders: each has a \`SKILL.md\`, or folders that have; the tool \`read_skill\` reads one |

@@ -34,8 +34,8 @@ test('audit: one line a finding, each with what to do next', async () => {
   expect([code, stderr]).toEqual([1, '']);
   expect(stdout.split('\n')).toEqual([
     "result-not-merged: 'done' has ended (completed), and is neither merged nor discarded (next: tape merge done)",
-    "children-not-terminal: 'cut' was cut off, and nobody runs it (next: tape recover cut)",
-    "children-not-terminal: 'asks' waits for somebody to approve call 'c1' of 'pay' (next: tape approve asks)",
+    "children-not-terminal: 'cut' was interrupted, and no process runs it (next: tape recover cut)",
+    "children-not-terminal: 'asks' waits for approval of call 'c1' of 'pay' (next: tape approve asks)",
     '3 findings in 5 sessions',
     '',
   ]);

@@ -217,7 +217,7 @@ test('config.yaml says when a session is summarised, and how much its model take
   p.write(
     '.tape/config.yaml',
     'model: script:../answers.json\nwindows:\n  script: { window: 1000, max_output: 100 }\n' +
-      'compaction:\n  preset: nexus\n  keep: { turns: 1 }\n  smart_recovery: { drop_middle: false }\n',
+      'compaction:\n  preset: at-85\n  keep: { turns: 1 }\n  smart_recovery: { drop_middle: false }\n',
   );
   await p.tape(['run', 'main', `Go. ${'And so on. '.repeat(100)}`]);
   expect(await p.tape(['run', 'main', 'Again'])).toMatchObject({

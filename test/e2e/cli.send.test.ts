@@ -186,7 +186,7 @@ test('send: Ctrl-C stops the run, and what waits is left', async () => {
 test.each([
   ['an empty text', ['send', 'main', ' '], /text is empty/],
   ['no such mode', ['send', 'main', 'Hi', '--mode', 'shout'], /Choices: "interrupt"/],
-  ['a model that is none', ['send', 'main', 'Hi', '--model', 'nonsense'], /must read PROVIDER\/MODEL/],
+  ['a model that is none', ['send', 'main', 'Hi', '--model', 'nonsense'], /must be PROVIDER\/MODEL/],
 ])('send: %s is exit 2, and makes nothing', async (_, args, says) => {
   using home = tempHome();
   expect(await home.tape(args)).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(says) });

@@ -34,10 +34,10 @@ describe('before a model call', () => {
     { size: 84, summaries: 0 },
     { size: 86, summaries: 1 },
   ])(
-    'nexus: what was never sent is estimated; $size % of the window are $summaries summaries',
+    'at-85: what was never sent is estimated; $size % of the window are $summaries summaries',
     async (given) => {
       const windows = { 'openai-compatible/test-model': { window: 10_000 } };
-      await using s = await serving({ windows, compaction: 'nexus', instructions: 'x'.repeat(400) });
+      await using s = await serving({ windows, compaction: 'at-85', instructions: 'x'.repeat(400) });
       // Messages of `size` % of the window, less the instructions and the definitions of no tools.
       s.store.append('main', [
         user('a'.repeat(4_000)),
@@ -326,13 +326,13 @@ describe('a summarizer', () => {
   });
 
   test.each<{ what: string; summary: ChatAnswer; policy?: CompactionPolicy; why: string }>([
-    { what: 'says nothing', summary: { text: ' \n' }, why: 'said nothing' },
+    { what: 'says nothing', summary: { text: ' \n' }, why: 'returned no text' },
     { what: 'says more than there was', summary: { text: long('More', 20_000) }, why: 'is not smaller' },
     {
       what: 'never answers',
       summary: { text: 'So', hang: true },
       policy: { summary: { timeoutMs: 100 } },
-      why: 'did not answer in 100 ms',
+      why: 'no answer within 100 ms',
     },
     { what: 'refuses the key', summary: { status: 401, message: 'no key for you' }, why: 'no key for you' },
   ])('that $what is an error by hand, and stops no run', async ({ summary, policy = {}, why }) => {

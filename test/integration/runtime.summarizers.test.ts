@@ -249,7 +249,13 @@ describe('a summarizer that is of no use', () => {
     answers: number;
     usage: object;
   }>([
-    { what: 'says nothing', summary: { text: ' \n', ...took }, why: 'said nothing', answers: 1, usage: once },
+    {
+      what: 'says nothing',
+      summary: { text: ' \n', ...took },
+      why: 'returned no text',
+      answers: 1,
+      usage: once,
+    },
     {
       what: 'says more than there was',
       summary: { text: long('More', 20_000), ...took },
@@ -261,7 +267,7 @@ describe('a summarizer that is of no use', () => {
       what: 'never answers',
       summary: { text: 'So', hang: true },
       policy: { summary: { timeoutMs: 100 } },
-      why: 'did not answer in 100 ms',
+      why: 'no answer within 100 ms',
       answers: 0,
       usage: none,
     },
@@ -275,7 +281,7 @@ describe('a summarizer that is of no use', () => {
     {
       what: 'asks for tools that it was not offered',
       summary: { calls: [{ id: 'c1', name: 'add', arguments: {} }], ...took },
-      why: 'said nothing',
+      why: 'returned no text',
       answers: 1,
       usage: once,
     },

@@ -498,7 +498,7 @@ describe.skipIf(skipsGit('worktrees that cannot be had'))('what cannot be', () =
     const run = child.run('Go on.', { model: `script:${at.home.file('answers.json')}` });
     const error = await refused((async () => await run)());
     expect(error).toMatchObject({ code: 'SESSION_NO_WORKSPACE' });
-    expect(error.message).toContain('is no worktree of');
+    expect(error.message).toContain('is no longer a worktree of');
     expect(await refused(child.finish())).toMatchObject({ code: 'SESSION_WORKSPACE_FAILED' });
     expect((await at.deck.recover()).failed).toEqual([]);
     expect(readFileSync(join(child.workspace, 'work'), 'utf8')).toBe('of a day\n');

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { anyHistory } from '../support/golden/arbitrary-history.ts';
 import { openStore } from '../support/store.ts';
 
-const policy = resolvePolicy('guide');
+const policy = resolvePolicy('reserve');
 const plan = (store: SqliteTapeStore, name: string, turns: number) =>
   planCompaction([...store.viewEntries(name)], { policy, window: undefined, keep: { turns, over: 'split' } });
 

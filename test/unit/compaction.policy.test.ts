@@ -14,28 +14,33 @@ const large = { window: 100_000, maxOutput: 8_000 };
 
 describe('each preset fires where its rule says, and not a token before', () => {
   test.each([
-    { policy: 'guide', model: large, at: 92_000, why: 'at the reserve' },
-    { policy: 'guide', model: { window: 200_000, maxOutput: 64_000 }, at: 180_000, why: 'of 20,000 at most' },
+    { policy: 'reserve', model: large, at: 92_000, why: 'at the reserve' },
     {
-      policy: 'guide',
+      policy: 'reserve',
+      model: { window: 200_000, maxOutput: 64_000 },
+      at: 180_000,
+      why: 'of 20,000 at most',
+    },
+    {
+      policy: 'reserve',
       model: { window: 200_000 },
       at: 180_000,
       why: 'also where the longest answer is not told',
     },
-    { policy: 'guide', model: { window: 8_000 }, at: 4_000, why: 'of half a small window at most' },
-    { policy: 'jsonl', model: large, at: 100_000 - 16_384 + 1, why: 'above window − reserve' },
-    { policy: 'nexus', model: large, at: 85_001, why: 'above 85 % of the window' },
-    { policy: 'nexus3', model: { window: 100_000 }, at: 90_001, why: 'above 90 %' },
-    { policy: 'nexus3', model: large, at: 82_801, why: 'of what the answer leaves' },
+    { policy: 'reserve', model: { window: 8_000 }, at: 4_000, why: 'of half a small window at most' },
+    { policy: 'reserve-16k', model: large, at: 100_000 - 16_384 + 1, why: 'above window − reserve' },
+    { policy: 'at-85', model: large, at: 85_001, why: 'above 85 % of the window' },
+    { policy: 'at-90', model: { window: 100_000 }, at: 90_001, why: 'above 90 %' },
+    { policy: 'at-90', model: large, at: 82_801, why: 'of what the answer leaves' },
     { policy: { reserveTokens: 30_000 }, model: large, at: 70_000, why: 'at a reserve that is given' },
     {
-      policy: { preset: 'jsonl', reserveTokens: 30_000 },
+      policy: { preset: 'reserve-16k', reserveTokens: 30_000 },
       model: large,
       at: 70_001,
-      why: 'above it for jsonl',
+      why: 'above it for reserve-16k',
     },
     { policy: { threshold: 0.5 }, model: large, at: 50_000, why: 'at a share that is given' },
-    { policy: { preset: 'nexus', threshold: 0.5 }, model: large, at: 50_001, why: 'above it for nexus' },
+    { policy: { preset: 'at-85', threshold: 0.5 }, model: large, at: 50_001, why: 'above it for at-85' },
   ] as const)('$policy: $why', ({ policy, model, at }) => {
     const resolved = resolvePolicy(policy as CompactionPolicy);
     expect([at - 1, at].map((used) => isTooFull(resolved, model, used))).toEqual([false, true]);
@@ -43,12 +48,12 @@ describe('each preset fires where its rule says, and not a token before', () => 
   });
 });
 
-test('outputs are left out from 60 % of the window on, by the rules of the guide alone, unless a policy asks for it', () => {
+test('outputs are left out from 60 % of the window on, by the preset reserve alone, unless a policy requests it', () => {
   const prunes = (policy?: Parameters<typeof resolvePolicy>[0]) =>
     [59_999, 60_000].map((used) => isToBePruned(resolvePolicy(policy), large, used));
   expect(prunes()).toEqual([false, true]);
-  expect(prunes('jsonl')).toEqual([false, false]);
-  expect(prunes({ preset: 'jsonl', prune: {} })).toEqual([false, true]);
+  expect(prunes('reserve-16k')).toEqual([false, false]);
+  expect(prunes({ preset: 'reserve-16k', prune: {} })).toEqual([false, true]);
   expect(prunes({ prune: false })).toEqual([false, false]);
 });
 
@@ -84,8 +89,12 @@ test('an output that came after the step counts', () => {
 });
 
 test.each<{ config: object }>([
-  { config: { compaction: 'nexus3' } },
-  { config: { compaction: { preset: 'jsonl', keep: { tokens: 1 }, prune: false, smartRecovery: false } } },
+  { config: { compaction: 'at-90' } },
+  {
+    config: {
+      compaction: { preset: 'reserve-16k', keep: { tokens: 1 }, prune: false, smartRecovery: false },
+    },
+  },
   { config: { compaction: { keep: { turns: 1, share: 0.5, over: 'split' }, countTokens: () => 1 } } },
   {
     config: { compaction: { summary: { timeoutMs: 1, temperature: 0, maxOutputTokens: 1 }, threshold: 0.9 } },
@@ -100,16 +109,26 @@ test.each([
   {
     config: { compaction: 'guise' },
     field: 'compaction',
-    says: 'must be one of guide, jsonl, nexus, nexus3, or a policy',
+    says: 'must be one of reserve, reserve-16k, at-85, at-90, or a policy',
   },
   {
     config: { compaction: { threshold: 0.5, prune: { threshold: 0.5 } } },
     field: 'compaction.prune.threshold',
     says: 'must be less than threshold',
   },
+  ...['guide', 'jsonl', 'nexus', 'nexus3'].map((former) => ({
+    config: { compaction: former },
+    field: 'compaction',
+    says: 'must be one of reserve, reserve-16k, at-85, at-90, or a policy',
+  })),
+  {
+    config: { compaction: { preset: 'guide' } },
+    field: 'compaction.preset',
+    says: 'must be one of reserve, reserve-16k, at-85, at-90',
+  },
   { config: { compaction: [] }, field: 'compaction', says: 'must be one of' },
   {
-    config: { compaction: { present: 'guide' } },
+    config: { compaction: { present: 'reserve' } },
     field: 'compaction.present',
     says: 'unknown field',
   },
@@ -128,14 +147,14 @@ test.each([
   {
     config: { compaction: { keep: { tokens: 1, share: 0.5 } } },
     field: 'compaction.keep.share',
-    says: 'goes with turns alone',
+    says: 'is valid only with turns',
   },
   { config: { compaction: { keep: { turns: 0 } } }, field: 'compaction.keep.turns', says: 'from 1' },
   { config: { compaction: { prune: true } }, field: 'compaction.prune', says: 'must be false or an object' },
   {
     config: { compaction: { prune: { protect: 'todo' } } },
     field: 'compaction.prune.protect',
-    says: 'list of names',
+    says: 'list of tool names',
   },
   {
     config: { compaction: { smartRecovery: { all: true } } },

@@ -30,7 +30,7 @@ const thirty = [
 ];
 const chosen = (
   drafts: readonly Draft[],
-  policy: Parameters<typeof resolvePolicy>[0] = 'guide',
+  policy: Parameters<typeof resolvePolicy>[0] = 'reserve',
   enough?: number,
 ) => outputsToPrune(entriesOf(drafts), resolvePolicy(policy), enough === undefined ? {} : { enough });
 const ids = (outputs: readonly PrunedOutput[]) => outputs.map(({ toolCallId }) => toolCallId);
@@ -57,7 +57,7 @@ describe('which outputs are left out', () => {
   test('the oldest first, until enough is saved; those of the files that were touched last stay', () => {
     expect(ids(chosen(thirty))).toEqual(Array.from({ length: 25 }, (_, i) => `c${i}`));
     const [first] = chosen(thirty);
-    expect(ids(chosen(thirty, 'guide', (first?.tokens ?? 0) * 3))).toEqual(['c0', 'c1', 'c2']);
+    expect(ids(chosen(thirty, 'reserve', (first?.tokens ?? 0) * 3))).toEqual(['c0', 'c1', 'c2']);
     expect(ids(chosen(thirty, { prune: { keepFiles: 28 } }))).toEqual(['c0', 'c1']);
   });
 

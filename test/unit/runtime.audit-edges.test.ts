@@ -95,7 +95,7 @@ describe('an edge of which only one side tells is named where it is told', () =>
     ],
     'a merge without its mark': [
       (db) => db.run(`UPDATE entry SET name = 'task' WHERE name = 'merge/kid'`),
-      ["main@3: line 4 of the lineage says that 'kid' was merged into main@3; no mark is there"],
+      ["main@3: line 4 of the lineage says that 'kid' was merged into main@3; that position has no mark"],
     ],
     'a merge into what there is not': [
       (db) => {
@@ -103,7 +103,7 @@ describe('an edge of which only one side tells is named where it is told', () =>
       },
       [
         "main@5: the lineage has no line of the mark main@5 of 'left'",
-        "left@null: line 5 of the lineage says that 'left' was discarded at main@5; no mark is there",
+        "left@null: line 5 of the lineage says that 'left' was discarded at main@5; that position has no mark",
       ],
     ],
     'a line of another range than its mark': [
@@ -112,20 +112,20 @@ describe('an edge of which only one side tells is named where it is told', () =>
           `UPDATE lineage SET line = replace(line, '"range":[3,4]', '"range":[3,3]') WHERE type = 'merge'`,
         ),
       [
-        "main@3: line 4 of the lineage says that 'kid' was merged into main@3; the mark there is of another act",
+        "main@3: line 4 of the lineage says that 'kid' was merged into main@3; the mark there records another act",
       ],
     ],
     'a line of another head than its mark': [
       (db) =>
         db.run(`UPDATE lineage SET line = json_set(line, '$.child_head', 'another') WHERE type = 'merge'`),
       [
-        "main@3: line 4 of the lineage says that 'kid' was merged into main@3; the mark there is of another act",
+        "main@3: line 4 of the lineage says that 'kid' was merged into main@3; the mark there records another act",
       ],
     ],
     'a merge where the line tells of a discard': [
       (db) => db.run(`UPDATE entry SET payload = replace(payload, '"discard"', '"result"')`),
       [
-        "main@5: line 5 of the lineage says that 'left' was discarded at main@5; the mark there is of another act",
+        "main@5: line 5 of the lineage says that 'left' was discarded at main@5; the mark there records another act",
       ],
     ],
     'a mark of another child than its line': [
@@ -138,8 +138,8 @@ describe('an edge of which only one side tells is named where it is told', () =>
       },
       [
         "main@3: the lineage has no line of the mark main@3 of 'kid'",
-        "main@3: the mark main@3 covers positions [3,4] of 'idle', which has no such",
-        "main@3: line 4 of the lineage says that 'kid' was merged into main@3; the mark there is of another act",
+        "main@3: the mark main@3 covers positions [3,4], which 'idle' does not have",
+        "main@3: line 4 of the lineage says that 'kid' was merged into main@3; the mark there records another act",
       ],
     ],
     'a mark of what its child inherited': [
@@ -149,12 +149,12 @@ describe('an edge of which only one side tells is named where it is told', () =>
       },
       [
         "main@6: the lineage has no line of the mark main@6 of 'idle'",
-        "main@6: the mark main@6 covers positions [5,6] of 'idle', which has no such",
+        "main@6: the mark main@6 covers positions [5,6], which 'idle' does not have",
       ],
     ],
     'a mark of a child that there is not': [
       (db) => fakeMark(db, 'nobody', { child: 'nobody', range: [3, 4], child_head: '' }),
-      ["main@6: the mark main@6 is of 'nobody', and there is no such session"],
+      ["main@6: the mark main@6 names 'nobody', which is not a session"],
     ],
     'a mark of positions that its child has not': [
       (db) => {
@@ -163,14 +163,14 @@ describe('an edge of which only one side tells is named where it is told', () =>
       },
       [
         "main@6: the lineage has no line of the mark main@6 of 'idle'",
-        "main@6: the mark main@6 covers positions [6,9] of 'idle', which has no such",
+        "main@6: the mark main@6 covers positions [6,9], which 'idle' does not have",
       ],
     ],
     'a mark of a head that its child has not': [
       (db) => db.run(`UPDATE entry SET hash = zeroblob(32) WHERE tape_id = ${tape('kid')} AND seq = 4`),
       [
         expect.stringMatching(
-          /^main@3: the mark main@3 covers head [0-9a-f]{8} at @4 of 'kid', which has no such$/,
+          /^main@3: the mark main@3 covers head [0-9a-f]{8} at @4, which 'kid' does not have$/,
         ),
       ],
     ],

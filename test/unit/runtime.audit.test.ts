@@ -90,11 +90,11 @@ test('a child that has not come to its end, and that nobody runs, is named', asy
   store.acquire('run', { id: 'somebody' });
   store.acquire('dead', { ...processOwner('gone'), pid: 2 ** 22 + 1 });
   expect(told(await findingsOf(store))).toEqual([
-    "children-not-terminal begun: 'begun' was cut off, and nobody runs it → recover begun",
-    "children-not-terminal queued: 'queued' has not begun, and nobody runs it → recover queued",
-    "children-not-terminal dead: 'dead' was cut off, and nobody runs it → recover dead",
-    "children-not-terminal away: 'away' was cut off, and nobody runs it → unarchive away",
-    "children-not-terminal by-hand: 'by-hand' was cut off, and nobody runs it → run by-hand",
+    "children-not-terminal begun: 'begun' was interrupted, and no process runs it → recover begun",
+    "children-not-terminal queued: 'queued' has not started, and no process runs it → recover queued",
+    "children-not-terminal dead: 'dead' was interrupted, and no process runs it → recover dead",
+    "children-not-terminal away: 'away' was interrupted, and no process runs it → unarchive away",
+    "children-not-terminal by-hand: 'by-hand' was interrupted, and no process runs it → run by-hand",
   ]);
 });
 
@@ -112,12 +112,12 @@ test('a child that waits for an answer is named as waiting, and for what', async
   store.append('answered', [note('call/answered', { toolCallId: 'c1', approved: true })]);
   const seq = 4;
   expect(await findingsOf(store)).toMatchObject([
-    { session: 'asks', seq, message: "'asks' waits for somebody to approve call 'c1' of 'pay'" },
-    { session: 'client', seq, message: "'client' waits for a client's result of call 'c1' of 'pay'" },
-    { session: 'tool', message: "'tool' waits for a run in which the tool of call 'c1' of 'pay' is offered" },
+    { session: 'asks', seq, message: "'asks' waits for approval of call 'c1' of 'pay'" },
+    { session: 'client', seq, message: "'client' waits for the client's result of call 'c1' of 'pay'" },
+    { session: 'tool', message: "'tool' waits for a run that offers the tool of call 'c1' of 'pay'" },
     {
       session: 'answered',
-      message: "'answered' waits for a run that goes on with the answer to call 'c1' of 'pay'",
+      message: "'answered' waits for a run that takes up the answer to call 'c1' of 'pay'",
     },
   ]);
   expect((await findingsOf(store)).map(({ code, remedy }) => [code, remedy.act])).toEqual([
@@ -200,8 +200,8 @@ test('a call without a result is named where nobody runs the session, with the c
   const orphans = async () =>
     told(await findingsOf(store)).filter((line) => line.startsWith('orphaned-call'));
   expect(await orphans()).toEqual([
-    "orphaned-call main@3: call 'c1' of 'pay' has no result, and nobody runs 'main'; it started 'one', 'two' → recover main",
-    "orphaned-call main@3: call 'c2' of 'pay' has no result, and nobody runs 'main' → run main",
+    "orphaned-call main@3: call 'c1' of 'pay' has no result, and no process runs 'main'; it started 'one', 'two' → recover main",
+    "orphaned-call main@3: call 'c2' of 'pay' has no result, and no process runs 'main' → run main",
   ]);
   const lease = store.acquire('main', { id: 'somebody' });
   expect(await orphans()).toEqual([]);

@@ -152,14 +152,14 @@ test('what is left out is told of once, in a warning and on the tape; the run go
   const main = await home.deck.session('main');
   const warnings = async (said: string) =>
     (await eventsOf(main.run(said))).flatMap((event) => (event.type === 'warning' ? [event.message] : []));
-  const warning = `cannot include '${home.file}' in the system prompt: it has the control character U+0000`;
+  const warning = `cannot include '${home.file}' in the system prompt: it contains the control character U+0000`;
   expect(await warnings('One?')).toEqual([warning]);
   expect(await warnings('Two?')).toEqual([warning]);
   writeFileSync(home.file, 'Count twice.');
   expect(await warnings('Three?')).toEqual([]);
   const omitted = [...home.store.read('main')].filter(({ name }) => name === 'instructions/omitted');
   expect(omitted.map(({ payload }) => payload)).toEqual([
-    { omitted: [{ path: home.file, why: 'it has the control character U+0000' }] },
+    { omitted: [{ path: home.file, why: 'it contains the control character U+0000' }] },
   ]);
   expect(toldTo(home.store, 'main').map((text) => text.includes('Count twice.'))).toEqual([
     false,
@@ -236,7 +236,7 @@ test('a skill is read when its tool is called, as it is then', async () => {
   );
   expect(results).toEqual([
     { type: 'text', value: `Folder: ${folder}\n\nFrom left to right.` },
-    { type: 'error-text', value: "There is no skill 'none'. There are: count." },
+    { type: 'error-text', value: "No skill is named 'none'. Skills: count." },
   ]);
   // Without tools nothing could read them.
   expect((await main.instructions({ useTools: false })).text).toBe('You keep the shop.');

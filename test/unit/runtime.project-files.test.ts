@@ -80,7 +80,7 @@ test('a file that is there twice is told once; an empty one says nothing; a dire
   mkdirSync(p.path('code/.git'));
   expect(filesIn(p.home, await p.told('code/app'))).toEqual(['code/AGENTS.md']);
   const nowhere = await p.told('code/none');
-  expect(nowhere).toMatchObject({ omitted: [['code/none', 'there is no such directory']] });
+  expect(nowhere).toMatchObject({ omitted: [['code/none', 'the directory does not exist']] });
   expect(filesIn(p.home, nowhere)).toEqual(['code/AGENTS.md']);
 });
 
@@ -99,16 +99,20 @@ const cases: readonly {
     make: (path) => writeFileSync(path, 'x'.repeat(65_537)),
     why: 'it is larger than 64 KiB',
   },
-  { name: 'a NUL', make: (path) => writeFileSync(path, 'a\0b'), why: 'it has the control character U+0000' },
+  {
+    name: 'a NUL',
+    make: (path) => writeFileSync(path, 'a\0b'),
+    why: 'it contains the control character U+0000',
+  },
   {
     name: 'an escape',
     make: (path) => writeFileSync(path, 'a\x1b[2Jb'),
-    why: 'it has the control character U+001B',
+    why: 'it contains the control character U+001B',
   },
   {
     name: 'a C1 control',
     make: (path) => writeFileSync(path, 'a\u009bb'),
-    why: 'it has the control character U+009B',
+    why: 'it contains the control character U+009B',
   },
   {
     name: 'bytes that are no UTF-8',
@@ -117,9 +121,9 @@ const cases: readonly {
   },
   { name: 'UTF-16', make: (path) => writeFileSync(path, '\ufeffhi', 'utf16le'), why: 'it is not UTF-8' },
   { name: 'a directory', make: (path) => mkdirSync(path), why: 'it is a directory' },
-  { name: 'a pipe', make: (path) => void execFileSync('mkfifo', [path]), why: 'it is no regular file' },
-  { name: 'a link to itself', make: (path) => symlinkSync(path, path), why: 'its links lead in a circle' },
-  { name: 'a link to nothing', make: (path) => symlinkSync('none', path), why: 'it is a link to nothing' },
+  { name: 'a pipe', make: (path) => void execFileSync('mkfifo', [path]), why: 'it is not a regular file' },
+  { name: 'a link to itself', make: (path) => symlinkSync(path, path), why: 'its links form a loop' },
+  { name: 'a link to nothing', make: (path) => symlinkSync('none', path), why: 'it is a broken link' },
 ];
 
 test.each(cases)('$name in the place of instructions is left out, and told of', async ({ make, why }) => {
@@ -140,7 +144,7 @@ test('a link out of the project is not followed', async () => {
   const told = await p.told('code');
   expect(told.text).toBeUndefined();
   expect(told.omitted).toEqual([
-    ['code/AGENTS.md', `it is a link that leads out of '${join(p.home, 'code')}'`],
+    ['code/AGENTS.md', `it is a link to a path outside '${join(p.home, 'code')}'`],
   ]);
 });
 
@@ -148,7 +152,7 @@ test.skipIf(process.getuid?.() === 0)('a file that may not be read is left out, 
   using p = place();
   p.write('code/AGENTS.md', 'mine');
   chmodSync(p.path('code/AGENTS.md'), 0);
-  expect((await p.told('code')).omitted).toEqual([['code/AGENTS.md', 'it may not be read']]);
+  expect((await p.told('code')).omitted).toEqual([['code/AGENTS.md', 'permission denied']]);
 });
 
 test('a text of the greatest size is told, and of many the nearest', async () => {
@@ -157,7 +161,7 @@ test('a text of the greatest size is told, and of many the nearest', async () =>
   for (const [i, level] of levels.entries()) p.write(`${level}/AGENTS.md`, String(i).repeat(65_536));
   const told = await p.told('a/b/c/d/e');
   expect(filesIn(p.home, told)).toEqual(levels.slice(1).map((level) => `${level}/AGENTS.md`));
-  expect(told.omitted).toEqual([['a/AGENTS.md', "with it the project's files would be larger than 256 KiB"]]);
+  expect(told.omitted).toEqual([['a/AGENTS.md', "with it the project's files would exceed 256 KiB"]]);
 });
 
 const skill = (head: string, body = 'Do it well.') => `---\n${head}\n---\n\n${body}\n`;
@@ -193,16 +197,16 @@ test('a folder that is no skill is left out, and told of, without what its file 
   p.write('empty/file', '');
   const { omitted, text } = await p.told('.', { prompt: { skills: ['s', 'empty', 'none', 'secret'] } });
   expect(Object.fromEntries(omitted)).toEqual({
-    empty: 'there is no SKILL.md in it',
-    none: 'there is no such folder',
-    secret: 'it is no directory',
-    's/broken/SKILL.md': 'its head is no YAML',
-    's/headless/SKILL.md': 'it does not begin with a head between two lines ---',
+    empty: 'it contains no SKILL.md',
+    none: 'the folder does not exist',
+    secret: 'it is not a directory',
+    's/broken/SKILL.md': 'its front matter is not YAML',
+    's/headless/SKILL.md': 'it does not begin with front matter between two lines ---',
     's/large/SKILL.md': 'it is larger than 64 KiB',
-    's/leading/SKILL.md': `it is a link that leads out of '${join(p.home, 's/leading')}'`,
+    's/leading/SKILL.md': `it is a link to a path outside '${join(p.home, 's/leading')}'`,
     's/mute/SKILL.md': 'it has no description',
     's/odd/SKILL.md': 'its name is not one word of letters, digits, . _ : and -',
-    's/x-later/SKILL.md': "there is another skill 'same'",
+    's/x-later/SKILL.md': "another skill is named 'same'",
   });
   expect(text).toContain('- same: first');
 });

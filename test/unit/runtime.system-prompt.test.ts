@@ -37,7 +37,7 @@ Be brief.
 
 # Project instructions
 
-From the outermost directory inward. Where they differ, the later one holds.
+From the outermost directory inward. If they conflict, the later one applies.
 
 <file path="AGENTS.md">
 outer
@@ -53,7 +53,7 @@ inner
 
 # Skills
 
-Each tells how one sort of work is done. Read it with the tool read_skill before you do such work.
+Each skill describes one kind of work. Read it with the tool read_skill before you do that work.
 
 - count: How to count
 - release: How to release

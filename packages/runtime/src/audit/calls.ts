@@ -2,7 +2,7 @@ import { type Entry, isObject, type TapeStore } from '@tapedeck/tape';
 import type { AuditFinding } from './finding.ts';
 import type { PlacedCall, Subject } from './subject.ts';
 
-/** The calls at a session's end that have no result, and that nobody is going to give one. */
+/** The open calls at a session's end that no process will answer. */
 export async function examineCalls({ store, info, open }: Subject): Promise<readonly AuditFinding[]> {
   const orphans = open.filter(({ state }) => state === 'begun' || state === 'unbegun');
   if (orphans.length === 0) return [];
@@ -13,19 +13,23 @@ export async function examineCalls({ store, info, open }: Subject): Promise<read
       code: 'orphaned-call',
       session: info.name,
       seq: call.seq,
-      message: told(info.name, call, spawned),
+      message: messageFor(info.name, call, spawned),
       remedy: { act: spawned.length > 0 ? 'recover' : 'run', session: info.name },
     };
   });
 }
 
-function told(session: string, { toolCallId, toolName }: PlacedCall, spawned: readonly string[]): string {
+function messageFor(
+  session: string,
+  { toolCallId, toolName }: PlacedCall,
+  spawned: readonly string[],
+): string {
   const children =
     spawned.length === 0 ? '' : `; it started ${spawned.map((name) => `'${name}'`).join(', ')}`;
-  return `call '${toolCallId}' of '${toolName}' has no result, and nobody runs '${session}'${children}`;
+  return `call '${toolCallId}' of '${toolName}' has no result, and no process runs '${session}'${children}`;
 }
 
-/** The merges that waited in a session's inbox, could not be done, and were not done later. */
+/** The merges from a session's inbox that were refused and not made later. */
 export async function* examineRefusals({ store, info }: Subject): AsyncGenerator<AuditFinding> {
   for (const name of ['merge/refused', 'inbox/refused'])
     for await (const entry of store.read(info.id, { own: true, name, kind: 'event' })) {

@@ -10,7 +10,7 @@ import {
 import type { AuditFinding } from './finding.ts';
 import type { Subject } from './subject.ts';
 
-/** The edges of a session of which only the lineage tells, or only a tape. */
+/** The edges of a session that only the lineage records, or only a tape. */
 export async function* examineEdges({ store, info }: Subject): AsyncGenerator<AuditFinding> {
   yield* examineFork(store, info);
   for await (const line of store.lineage({ session: info.id, types: ['merge', 'discard'] }))
@@ -22,7 +22,7 @@ function oneSided(session: string, seq: Seq | null, message: string): AuditFindi
   return { code: 'edge-on-one-side', session, seq, message, remedy: { act: 'verify' } };
 }
 
-/** A fork: its line, and the mark that begins the child's tape. */
+/** Compares the lineage line of a fork with the mark at the start of the child's tape. */
 async function* examineFork(store: TapeStore, info: SessionInfo): AsyncGenerator<AuditFinding> {
   const { id, name, parent, parentId, base } = info;
   const [line] = await Array.fromAsync(store.lineage({ session: id, types: ['fork'] }));
@@ -31,8 +31,12 @@ async function* examineFork(store: TapeStore, info: SessionInfo): AsyncGenerator
   const isStart = start?.kind === 'anchor' && start.name === 'fork/start';
   if (parentId !== undefined && line === undefined)
     yield oneSided(name, base + 1, `the lineage has no line of the fork of '${name}' from '${parent}'`);
-  const told = isStart ? (start.payload === null ? parentId : stringOf(start.payload, 'parent')) : undefined;
-  if (line !== undefined && told !== line.parent)
+  const parentOnTape = isStart
+    ? start.payload === null
+      ? parentId
+      : stringOf(start.payload, 'parent')
+    : undefined;
+  if (line !== undefined && parentOnTape !== line.parent)
     yield oneSided(
       name,
       base + 1,
@@ -40,7 +44,7 @@ async function* examineFork(store: TapeStore, info: SessionInfo): AsyncGenerator
     );
 }
 
-/** A line of a merge or discard: the mark on the target that it names. */
+/** Compares the line of a merge or discard with the mark on the target. */
 async function* examineLine(
   store: TapeStore,
   { id, name }: SessionInfo,
@@ -48,12 +52,12 @@ async function* examineLine(
 ): AsyncGenerator<AuditFinding> {
   const target = into === undefined ? undefined : await store.find(into);
   const mark = target === undefined || seq === undefined ? undefined : await ownEntry(store, target.id, seq);
-  const said = `line ${g} of the lineage says that '${name}' was ${type === 'merge' ? 'merged into' : 'discarded at'} ${into_session_id}@${seq}`;
+  const claim = `line ${g} of the lineage says that '${name}' was ${type === 'merge' ? 'merged into' : 'discarded at'} ${into_session_id}@${seq}`;
   if (mark?.kind !== 'anchor' || mark.name !== `merge/${name}`) {
     yield oneSided(
       target?.name ?? name,
       target === undefined ? null : (seq ?? null),
-      `${said}; no mark is there`,
+      `${claim}; that position has no mark`,
     );
     return;
   }
@@ -64,12 +68,13 @@ async function* examineLine(
     state.child_head === child_head &&
     JSON.stringify(state.range) === JSON.stringify(range) &&
     (state.strategy === 'discard') === (type === 'discard');
-  if (!same) yield oneSided(target?.name ?? name, seq ?? null, `${said}; the mark there is of another act`);
+  if (!same)
+    yield oneSided(target?.name ?? name, seq ?? null, `${claim}; the mark there records another act`);
 }
 
-/** The marks of merges on a session's own tape: their children, what they say of them, and their lines. */
+/** Compares the merge marks on a session's own tape with their children and with the lineage. */
 async function* examineMarks(store: TapeStore, info: SessionInfo): AsyncGenerator<AuditFinding> {
-  // Marks come child after child: the lines of one are read once.
+  // Marks are grouped by child, so the lines of each child are read once.
   let known: { readonly child: string; readonly seqs: ReadonlySet<Seq> } | undefined;
   for await (const mark of store.merges(info.id)) {
     const { seq, name = '', payload } = mark;
@@ -77,11 +82,7 @@ async function* examineMarks(store: TapeStore, info: SessionInfo): AsyncGenerato
     const of = name.slice('merge/'.length);
     const child = await store.find(payload === null ? of : String(state.child));
     if (child === undefined) {
-      yield oneSided(
-        info.name,
-        seq,
-        `the mark ${info.name}@${seq} is of '${of}', and there is no such session`,
-      );
+      yield oneSided(info.name, seq, `the mark ${info.name}@${seq} names '${of}', which is not a session`);
       continue;
     }
     if (known?.child !== child.id)
@@ -93,7 +94,7 @@ async function* examineMarks(store: TapeStore, info: SessionInfo): AsyncGenerato
       yield oneSided(
         info.name,
         seq,
-        `the mark ${info.name}@${seq} covers ${fault} of '${child.name}', which has no such`,
+        `the mark ${info.name}@${seq} covers ${fault}, which '${child.name}' does not have`,
       );
   }
 }
@@ -105,7 +106,7 @@ async function linesInto(store: TapeStore, child: string, into: string): Promise
   return seqs;
 }
 
-/** What a mark says of its child that is not so: the positions, or the head that it covers. */
+/** The positions or the head that a mark covers, if its child does not have them. */
 async function rangeFault(
   store: TapeStore,
   child: SessionInfo,

@@ -1,10 +1,10 @@
 import type { Seq } from '@tapedeck/tape';
 
 /**
- * What a record of delegation lacks. `children-not-terminal`: a delegated child has not come to its end, and nobody runs
- * it; `result-not-merged`: it has, and its parent does not know what it came to; `edge-on-one-side`: of a fork, merge or
- * discard only one side tells; `orphaned-call`: a tool call has no result, and nobody is going to give it one;
- * `merge-refused`: a merge that waited could not be done.
+ * A gap in the record of delegation. `children-not-terminal`: a delegated child has not ended, and no process
+ * runs it; `result-not-merged`: it has ended, but its result is not in the parent; `edge-on-one-side`: only
+ * the tape or only the lineage records a fork, merge or discard; `orphaned-call`: a tool call has no result,
+ * and no process will answer it; `merge-refused`: a queued merge was refused.
  */
 export type AuditCode =
   | 'children-not-terminal'
@@ -13,24 +13,24 @@ export type AuditCode =
   | 'orphaned-call'
   | 'merge-refused';
 
-/** What can be done about a finding, and to which session or position of it. */
+/** The remedy of a finding, and the session or position to which it applies. */
 export interface Remedy {
   /**
-   * `recover`: go on with what was cut off; `run`: go on by a run of the session; `answer`: answer the calls that wait;
-   * `merge`: merge the session; `unarchive`: make it active again, then look again; `rebuild`: write the graph file anew;
-   * `verify`: find what was changed; `look`: read the entry.
+   * `recover`: continue interrupted work; `run`: run the session; `answer`: answer its pending calls;
+   * `merge`: merge the session; `unarchive`: unarchive the session, then audit again; `rebuild`: rewrite the
+   * graph file; `verify`: find what was changed; `look`: read the entry.
    */
   readonly act: 'recover' | 'run' | 'answer' | 'merge' | 'unarchive' | 'rebuild' | 'verify' | 'look';
   readonly session?: string;
   readonly seq?: Seq;
 }
 
-/** One thing that the record lacks. */
+/** One gap in the record. */
 export interface AuditFinding {
   readonly code: AuditCode;
-  /** The session that it is about: a child, or whose call or inbox it is. */
+  /** The session concerned: the child, or the owner of the call or inbox. */
   readonly session: string;
-  /** Where it shows on that session's tape, if it shows at one place. */
+  /** The position on the tape of that session, if the finding has one. */
   readonly seq: Seq | null;
   readonly message: string;
   readonly remedy: Remedy;

@@ -2,8 +2,8 @@ import { encodeLine, type LineageLine, type TapeStore } from '@tapedeck/tape';
 import type { AuditFinding } from './finding.ts';
 
 /**
- * The lines that the graph file has and the database does not, and the other way round, as far as the file goes: what it
- * lacks at its end is written by the next act. With `within`, those about these sessions (ULIDs).
+ * The lines that only the graph file has, or only the database, up to the end of the file: the next write
+ * appends the lines that are missing there. `within`: only lines about these sessions (ULIDs).
  * @throws GRAPH_UNREADABLE
  */
 export async function* examineGraphFile(
@@ -13,7 +13,7 @@ export async function* examineGraphFile(
 ): AsyncGenerator<AuditFinding> {
   const { parseRecord, readLines } = await import('@tapedeck/graph');
   const recorded = new Recorded(store);
-  /** Lines of the database that the file has not shown yet, though it is past them. */
+  /** Lines of the database that the file has skipped so far. */
   const passed = new Map<number, LineageLine>();
   for (const line of readLines(path)) {
     const parsed = line.kind === 'line' ? parseRecord(line.text) : undefined;
@@ -28,20 +28,23 @@ export async function* examineGraphFile(
       within.has(record.session) ||
       (same !== undefined && within.has(same.session))
     )
-      yield finding(record, `line ${line.number} of the graph file, ${told(record)}, is not in the database`);
+      yield finding(
+        record,
+        `line ${line.number} of the graph file, ${describe(record)}, is not in the database`,
+      );
   }
   for (const line of passed.values())
     if (within === undefined || within.has(line.session))
-      yield finding(line, `line ${line.g} of the lineage, ${told(line)}, is not in the graph file`);
+      yield finding(line, `line ${line.g} of the lineage, ${describe(line)}, is not in the graph file`);
 }
 
-/** A line that is not the next: it stands where another belongs, or was written while the lines were read. */
+/** A line that is not the next one: it is out of order in the file, or was written during the audit. */
 async function lineOf(store: TapeStore, g: number): Promise<LineageLine | undefined> {
   for await (const line of store.lineage({ from: g })) return line.g === g ? line : undefined;
   return undefined;
 }
 
-/** The lines of the database, one after the other. */
+/** The lines of the database, in order. */
 class Recorded {
   readonly #lines: AsyncIterator<LineageLine>;
   #ahead: LineageLine | undefined;
@@ -52,7 +55,7 @@ class Recorded {
     })();
   }
 
-  /** The lines before a number that were not taken yet: they are now. */
+  /** Takes the remaining lines before a number. */
   async *before(g: number): AsyncGenerator<LineageLine> {
     for (let line = await this.#peek(); line !== undefined && line.g < g; line = await this.#peek()) {
       this.#ahead = undefined;
@@ -60,7 +63,7 @@ class Recorded {
     }
   }
 
-  /** The line of a number, if it is the next. */
+  /** Takes the line of a number, if it is the next one. */
   async take(g: number): Promise<LineageLine | undefined> {
     const line = await this.#peek();
     if (line?.g !== g) return undefined;
@@ -87,6 +90,6 @@ function finding({ session_id, seq }: LineageLine, message: string): AuditFindin
   };
 }
 
-function told({ type, session_id }: LineageLine): string {
+function describe({ type, session_id }: LineageLine): string {
   return `'${type}' of '${session_id}'`;
 }

@@ -14,22 +14,23 @@ import { lookAt, sessionsOf } from './subject.ts';
 export type { AuditCode, AuditFinding, Remedy } from './finding.ts';
 
 export interface AuditOptions {
-  /** The graph file, to be compared with the database. */
+  /** The path of the graph file, to compare with the database. */
   readonly graph?: string;
-  /** Only this session, and all that came from it. */
+  /** Only this session and its descendants. */
   readonly session?: string;
 }
 
 export interface Audit {
-  /** How many sessions were looked at. */
+  /** The number of sessions examined. */
   readonly sessions: number;
-  /** What is missing, session after session; nothing when the record is complete. */
+  /** The gaps, session by session; empty if the record is complete. */
   readonly findings: readonly AuditFinding[];
 }
 
 /**
- * Looks whether the record of delegation is complete: each delegated child has come to an end, its parent knows what it
- * came to, and every fork and merge is told of by both sides. Writes nothing. Of a store in use it tells how it stood.
+ * Audits the record of delegation: every delegated child has ended, its parent has its result, and both the
+ * tapes and the lineage record every fork and merge. Writes nothing. In a store in use, each finding holds
+ * for the moment of its reading.
  * @throws TAPE_NO_SESSION; GRAPH_UNREADABLE
  */
 export async function audit(store: TapeStore, { graph, session }: AuditOptions = {}): Promise<Audit> {
@@ -46,10 +47,10 @@ export async function audit(store: TapeStore, { graph, session }: AuditOptions =
   return { sessions, findings };
 }
 
-/** How often a session is looked at again when somebody wrote meanwhile. */
+/** How often a session is examined, at most, while other processes write. */
 const looksMax = 5;
 
-/** Examines one session. What was read while somebody wrote may not fit together: then it is read again. */
+/** Examines one session; repeats while other processes write, since the reads may then be inconsistent. */
 async function examine(store: TapeStore, id: string): Promise<readonly AuditFinding[]> {
   for (let look = 1; ; look += 1) {
     const before = await store.changes();

@@ -2,24 +2,24 @@ import { clientCalls, type Seq, type SessionInfo, type TapeStore } from '@tapede
 import type { OpenCall } from '../stream/call.ts';
 import { openCallsOf } from '../tools/open-batch.ts';
 
-/** A session that is audited, as it stands. */
+/** A session under audit. */
 export interface Subject {
   readonly store: TapeStore;
   readonly info: SessionInfo;
-  /** Somebody holds its lease: what it does is under way. */
+  /** A process holds its lease, so its work is in progress. */
   readonly isRun: boolean;
-  /** The calls without a result at its end; of a session that is run, none. */
+  /** The open calls at its end; empty while a process runs it. */
   readonly open: readonly PlacedCall[];
 }
 
-/** An open call, and the position of the message that asked for it. */
+/** An open call, with the position of the message that contains it. */
 export interface PlacedCall extends OpenCall {
   readonly seq: Seq;
 }
 
 const pageSize = 200;
 
-/** Every session, or one and all that came from it; parents come before their children. */
+/** All sessions, or one with its descendants; parents before children. */
 export async function* sessionsOf(
   store: TapeStore,
   session: string | undefined,
@@ -28,7 +28,7 @@ export async function* sessionsOf(
     yield* pages(store, {});
     return;
   }
-  // Resolving, unlike finding, throws when there is no such session.
+  // `resolve`, unlike `find`, throws for an unknown session.
   await store.resolve(session, 'head');
   const root = await store.find(session);
   if (root === undefined) return;
@@ -51,7 +51,7 @@ async function* pages(store: TapeStore, only: { readonly parent?: string }): Asy
   }
 }
 
-/** Reads what is under way in a session; `undefined` when it is gone. */
+/** Reads a session for the audit; undefined if it no longer exists. */
 export async function lookAt(store: TapeStore, id: string): Promise<Subject | undefined> {
   const isRun = (await store.owners()).some((owner) => owner.id === id);
   const info = await store.find(id);

@@ -26,7 +26,7 @@ const flag = z.boolean('must be true or false').optional();
 
 const callable = z.custom((value) => typeof value === 'function', 'must be a function').optional();
 
-/** A plain value, or an object whose own faults are told by their fields. */
+/** Accepts a plain value, or an object whose issues keep their field paths. */
 const plainOr = (isPlain: (value: unknown) => boolean, object: z.ZodObject, why: string): z.ZodOptional =>
   z
     .any()
@@ -55,7 +55,7 @@ const keep = z
     if (kinds[0] === 'turns') return;
     for (const path of ['share', 'over'] as const)
       if (value[path] !== undefined)
-        context.addIssue({ code: 'custom', path: [path], message: 'goes with turns alone' });
+        context.addIssue({ code: 'custom', path: [path], message: 'is valid only with turns' });
   });
 
 const policy = z
@@ -75,7 +75,7 @@ const policy = z
       isFalse,
       z.strictObject({
         threshold: share,
-        protect: z.array(z.string(), 'must be a list of names of tools').optional(),
+        protect: z.array(z.string(), 'must be a list of tool names').optional(),
         keepFiles: whole(0),
         minTokens: whole(1),
       }),
@@ -98,7 +98,7 @@ const policy = z
       context.addIssue({
         code: 'custom',
         path: ['prune', 'threshold'],
-        message: 'must be less than threshold: what is left out first spares a summary',
+        message: 'must be less than threshold: pruning comes before compaction',
       });
   })
   .superRefine(({ reserveTokens, threshold }, context) => {
@@ -106,11 +106,11 @@ const policy = z
       context.addIssue({
         code: 'custom',
         path: ['threshold'],
-        message: 'cannot be given with reserveTokens: both say when a session is summarised',
+        message: 'cannot be given with reserveTokens: both set the level of the trigger',
       });
   });
 
-/** The name of a preset, or a policy. */
+/** A preset or a policy. */
 export const compactionField: z.ZodOptional = plainOr(
   (value) => compactionPresets.some((preset) => preset === value),
   policy,
@@ -126,14 +126,14 @@ const modelWindow = z
       context.addIssue({ code: 'custom', path: ['maxOutput'], message: 'must be less than window' });
   });
 
-/** The windows of models by their names, or a function. */
+/** An object from model names to windows, or a function. */
 export const windowsField: z.ZodOptional = plainOr(
   (value) => typeof value === 'function',
   z.object({}).catchall(modelWindow),
-  'must be an object of windows by the names of models, or a function',
+  'must be an object from model names to windows, or a function',
 );
 
-/** What is wrong with a policy beside windows: a reserve that leaves nothing of one. */
+/** Why a policy does not fit the configured windows: its reserve takes a whole one. Undefined if it fits. */
 export function reserveFault(compaction: unknown, windows: unknown): string | undefined {
   const { reserveTokens } = (typeof compaction === 'object' ? (compaction ?? {}) : {}) as {
     reserveTokens?: unknown;

@@ -12,22 +12,22 @@ import { summarize } from './summarize.ts';
 import type { SummaryCall } from './summary-call.ts';
 import { missingSections } from './summary-prompt.ts';
 
-/** A summary that stands for a part of a session now. */
+/** A summary that now replaces a part of the view. */
 export interface Compacted {
-  /** Position of the entry. */
+  /** Position of the compaction entry. */
   readonly seq: Seq;
-  /** The first and last position that it stands for. */
+  /** The first and last position that the summary replaces. */
   readonly range: readonly [Seq, Seq];
-  /** What the view took before and takes now, as an estimate. */
+  /** Estimated tokens of the view before and after. */
   readonly tokensBefore: number;
   readonly tokensAfter: number;
-  /** The name of the session in which it was written. */
+  /** Name of the session in which the summary was written. */
   readonly summarizer: string;
-  /** The sections that a summary should have, and this one lacks. */
+  /** The required sections that the summary lacks. */
   readonly missingSections?: readonly string[];
 }
 
-/** What a deck says of summaries. */
+/** Resolves the policy and the windows of a configuration for the models of a session. */
 export function compactionTerms(
   { compaction: given, windows }: CompactionConfig,
   model: LanguageModel,
@@ -41,11 +41,12 @@ export function compactionTerms(
 }
 
 /**
- * Puts a summary in the place of the older part of a view, if that makes it smaller. Nothing is removed: the summary is an entry
- * that cites its range, and the session in which it was written (N48, G41). That one is there whatever came of it, as soon as a model
- * was asked. Nothing where there is nothing to summarise.
- * @param entries what the view is made of
- * @throws NoSummary, and no entry is written; the signal's reason when it is aborted
+ * Replaces the older part of a view with a summary, if that makes the view smaller. Removes nothing: the
+ * summary is an entry that cites its range and the session in which it was written. That session is recorded
+ * after the first model call, whether or not the compaction succeeds.
+ * @param entries the entries of the view
+ * @returns undefined if the view has nothing to summarise
+ * @throws NoSummary when no entry was written; the reason of the signal when it aborts
  */
 export async function compact(
   context: CompactContext,
@@ -56,7 +57,7 @@ export async function compact(
   const plan = planCompaction(entries, { policy, window, keep: order.keep ?? policy.keep });
   if (plan === undefined) return undefined;
   if (plan.warning !== undefined)
-    context.tell({ type: 'warning', message: `summarising '${context.session}': ${plan.warning}` });
+    context.tell({ type: 'warning', message: `compacting '${context.session}': ${plan.warning}` });
   const model = context.summarizer ?? context.model;
   const calls: SummaryCall[] = [];
   const record = async (end: SummaryWork['end']) => {
@@ -73,7 +74,7 @@ export async function compact(
   }
   const { state, sizes } = written;
   const summarizer = await record({ reduction: written.reduction });
-  if (summarizer === undefined) throw new TypeError('a summary that was written was asked for');
+  if (summarizer === undefined) throw new TypeError('no model call produced this summary');
   const response = responseOf(calls);
   const meta = {
     ...(context.run !== undefined && { run: context.run }),
@@ -101,7 +102,7 @@ export async function compact(
   };
 }
 
-/** A summary that may stand for what it was made of. */
+/** A summary that may replace its range. */
 interface Written {
   readonly state: JsonObject & { readonly summary: string; readonly range: readonly [Seq, Seq] };
   readonly sizes: { readonly before: number; readonly after: number };
@@ -112,11 +113,14 @@ interface Writing {
   readonly plan: CompactionPlan;
   readonly order: CompactionOrder;
   readonly model: LanguageModel;
-  /** What was asked of the model, as it is asked. */
+  /** Collects the model calls as they end. */
   readonly calls: SummaryCall[];
 }
 
-/** Has a summary written, and tells how it was made (N47). @throws NoSummary also when it would make nothing smaller */
+/**
+ * Writes a summary and the state that records how it was made.
+ * @throws NoSummary also when the summary makes the view no smaller
+ */
 async function write(
   context: CompactContext,
   entries: readonly Entry[],
@@ -126,7 +130,7 @@ async function write(
   const { gone, previous, range, cut } = plan;
   const count = policy.countTokens;
   const startedAt = context.now();
-  const { text: said, reduction } = await summarize(
+  const { text: answer, reduction } = await summarize(
     plan.messages,
     { previous: previous.text, focus },
     {
@@ -143,18 +147,18 @@ async function write(
   );
   const files = fileSets(gone, fileSetsIn(previous.state));
   const tags = fileTags(files);
-  const text = tags === '' ? said : `${said}\n\n${tags}`;
-  const missing = missingSections(said);
+  const text = tags === '' ? answer : `${answer}\n\n${tags}`;
+  const missing = missingSections(answer);
   const usage = usageOf(calls);
   const output = usage.output + usage.reasoning;
   const sizes = sizesOf(entries, { summary: text, cut, count });
   if (sizes.after > fit)
     throw new NoSummary(
-      `what is left with it is too large, too (${sizes.after} tokens, not ${Math.floor(fit)})`,
+      `the view with the summary is still too large (${sizes.after} tokens; the limit is ${Math.floor(fit)})`,
     );
   if (sizes.after >= sizes.before)
     throw new NoSummary(
-      `the summary is not smaller than what it would stand for (${sizes.after} tokens, not ${sizes.before})`,
+      `the view with the summary is not smaller (${sizes.after} tokens; before: ${sizes.before})`,
     );
   const { provider, model: name } = modelMeta(model);
   const state = {
@@ -181,10 +185,10 @@ async function write(
   return { state, sizes, reduction };
 }
 
-/** What a session that cannot be summarised fails with. */
+/** The error of a session that cannot be compacted. */
 export function notCompacted(session: string, error: NoSummary): SessionError {
   const { summarizer } = error;
-  return new SessionError('SESSION_COMPACTION_FAILED', `cannot summarise '${session}': ${error.message}`, {
+  return new SessionError('SESSION_COMPACTION_FAILED', `cannot compact '${session}': ${error.message}`, {
     data: { session, ...(summarizer !== undefined && { summarizer: summarizer.session }) },
     cause: error,
   });

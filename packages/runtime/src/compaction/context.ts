@@ -5,20 +5,20 @@ import type { CompactionTrigger, SessionEvent } from '../stream/events.ts';
 import type { CostOf, Usage } from '../usage/usage.ts';
 import type { Keep, ResolvedPolicy } from './policy.ts';
 
-/** What a deck says of summaries, for the model that a session is run with. */
+/** The resolved configuration of compaction for the model that runs a session. */
 export interface CompactionTerms {
   readonly policy: ResolvedPolicy;
-  /** Undefined where neither the configuration nor the table of models gives one. */
+  /** Undefined if the configuration gives no window for the model. */
   readonly window: ModelWindow | undefined;
-  /** The window of the model that summarises. */
+  /** The window of the model that writes summaries. */
   readonly summarizerWindow: ModelWindow | undefined;
 }
 
-/** What recording a summarizer needs. */
+/** Dependencies of recording a summarizer. */
 export interface RecordContext {
   readonly session: string;
   readonly store: TapeStore;
-  /** The run that compacts; left out where a person does. */
+  /** The run that compacts; absent when the user requests the compaction. */
   readonly run?: string;
   readonly cost: CostOf | undefined;
   readonly signal: AbortSignal;
@@ -26,28 +26,28 @@ export interface RecordContext {
   readonly fork: (request: ForkRequest) => Promise<Forked>;
 }
 
-/** What compacting a session needs. */
+/** Dependencies of compacting a session. */
 export interface CompactContext extends RecordContext {
   readonly model: LanguageModel;
   readonly summarizer: LanguageModel | undefined;
   readonly compaction: CompactionTerms;
   readonly limits: { readonly retries: number; readonly retryDelayMs: number };
   readonly now: () => number;
-  /** Makes a model call when its provider has room for one. */
+  /** Runs a model call when its provider has a free slot. */
   readonly calling: <T>(call: () => Promise<T>) => Promise<T>;
-  /** Commits entries of the session. */
+  /** Appends entries to the session. */
   readonly append: (drafts: readonly Draft[]) => Promise<Appended>;
   readonly tell: (event: SessionEvent) => void;
-  /** Adds what a summary took to the usage of the run. */
+  /** Adds the usage of a summary to the usage of the run. */
   readonly spend: (usage: Usage) => void;
 }
 
-/** What is asked for. */
+/** One request to compact. */
 export interface CompactionOrder {
   readonly trigger: CompactionTrigger;
   readonly focus?: string | undefined;
-  /** In place of the policy's. */
+  /** Replaces the `keep` of the policy. */
   readonly keep?: Keep;
-  /** What the view may take afterwards, in tokens. */
+  /** The most tokens that the view may take afterwards. */
   readonly fit?: number;
 }

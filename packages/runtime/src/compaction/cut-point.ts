@@ -1,25 +1,25 @@
 import { type Entry, isObject, type Part, type Seq } from '@tapedeck/tape';
 import type { Keep } from './policy.ts';
 
-/** Where what stays begins. */
+/** Where the part that stays begins. */
 export interface Cut {
   readonly at: Seq;
-  /** The tail that was to be kept is larger than it should be: why less, or more, of it stays. */
+  /** Why less, or more, stays than `keep` requests. */
   readonly warning?: string;
 }
 
 interface CutOptions {
   readonly keep: Keep;
-  /** How many tokens can be used; unknown where nobody tells the model's window. */
+  /** Tokens of the usable window; undefined if the window is unknown. */
   readonly usable: number | undefined;
-  /** How many tokens an entry adds to a view. */
+  /** The tokens that an entry adds to a view. */
   readonly tokens: (entry: Entry) => number;
 }
 
 /**
- * Where a view may be cut: before each message but the first, where no call before it has its result after it or is still
- * open (J23). Pure.
- * @param entries what the view shows, in order
+ * The positions at which a view may be cut: each message but the first, where no call before the position is
+ * open or has its result after it. Pure.
+ * @param entries the entries that the view shows, in order
  */
 export function validCuts(entries: readonly Entry[]): readonly Seq[] {
   const shown = entries.filter((entry) => entry.kind === 'message' && isShown(entry));
@@ -29,12 +29,12 @@ export function validCuts(entries: readonly Entry[]): readonly Seq[] {
     .flatMap(({ seq }) => (spans.some(({ from, to }) => from < seq && seq <= to) ? [] : seq));
 }
 
-/** From each call to its result; a call that may yet be answered reaches to the end. */
+/** The span from each call to its result. A call that can still receive a result spans to the end. */
 function callSpans(entries: readonly Entry[]): readonly { readonly from: Seq; readonly to: Seq }[] {
   const open: { readonly id: string; readonly from: Seq }[] = [];
   const spans: { readonly from: Seq; readonly to: Seq }[] = [];
   const close = (id: unknown, to: Seq) => {
-    // A result belongs to the newest call of its id that has none.
+    // A result closes the newest open call of its id.
     const at = open.findLastIndex((call) => call.id === id);
     const [call] = at === -1 ? [] : open.splice(at, 1);
     if (call !== undefined && call.from < to) spans.push({ from: call.from, to });
@@ -59,8 +59,8 @@ function callSpans(entries: readonly Entry[]): readonly { readonly from: Seq; re
 }
 
 /**
- * Where to cut a view so that a tail of the size that is wanted stays (G42, J22, K18). Nothing where there is nothing to
- * summarise, or no place to cut. Pure.
+ * Where to cut a view so that a tail of the requested size stays. Pure.
+ * @returns undefined if the view has nothing to summarise or no valid cut
  */
 export function cutPoint(
   entries: readonly Entry[],
@@ -76,7 +76,7 @@ export function cutPoint(
     tails.set(entry.seq, all);
   }
   const tail = (at: Seq) => tails.get(at) ?? all;
-  // Whatever is asked for, summarising must make room.
+  // A tail of at most half of the usable window leaves room for the next turns.
   const most = (usable ?? all) / 2;
   const byTokens = (wanted: number) => cutByTokens(entries, { cuts, wanted: Math.min(wanted, most), tokens });
   if ('tokens' in keep)
@@ -91,21 +91,21 @@ export function cutPoint(
   if (fits !== undefined)
     return {
       at: fits,
-      warning: `${keep.turns} turns are more than ${Math.floor(share ?? 0)} tokens: fewer stay`,
+      warning: `${keep.turns} turns exceed ${Math.floor(share ?? 0)} tokens: fewer stay`,
     };
   const [last] = wanted.slice(-1);
-  // The last turn stays whole, unless that would leave no room at all.
+  // The last turn stays whole if it leaves half of the window free.
   if (last !== undefined && keep.over !== 'split' && tail(last) <= most)
     return {
       at: last,
-      warning: `the last turn is more than ${Math.floor(share ?? 0)} tokens: it alone stays`,
+      warning: `the last turn exceeds ${Math.floor(share ?? 0)} tokens: it alone stays`,
     };
-  // Where nobody tells how much there is room for, the last step alone stays of a turn.
+  // With an unknown window, only the last step of the turn stays.
   const within = found(byTokens(share ?? 0));
   if (within === undefined || last === undefined) return within;
   return {
     ...within,
-    warning: `the last turn is more than ${Math.floor(share ?? 0)} tokens: a part of it stays`,
+    warning: `the last turn exceeds ${Math.floor(share ?? 0)} tokens: a part of it stays`,
   };
 }
 
@@ -113,7 +113,7 @@ function found(at: Seq | undefined): Cut | undefined {
   return at === undefined ? undefined : { at };
 }
 
-/** The nearest cut at or after the place from which on there are as many tokens; where there is none, the last one (J22). */
+/** The first cut that leaves at most `wanted` tokens plus one entry after it; if none does, the last cut. */
 function cutByTokens(
   entries: readonly Entry[],
   { cuts, wanted, tokens }: { cuts: readonly Seq[]; wanted: number; tokens: (entry: Entry) => number },
@@ -126,7 +126,7 @@ function cutByTokens(
   return cuts.find((at) => at >= (from ?? 0)) ?? cuts.at(-1);
 }
 
-/** The messages with which somebody began a turn: not those of a merge, nor a second one in a row. */
+/** The messages that begin a turn: a user message after an assistant message or at the start, not a merge. */
 function turnStarts(entries: readonly Entry[]): readonly Seq[] {
   const messages = entries.filter((entry) => entry.kind === 'message' && isShown(entry));
   return messages

@@ -1,12 +1,12 @@
 import { type Entry, isObject, type JsonObject, type Part } from '@tapedeck/tape';
 
-/** Files that a conversation read, and those that it changed; a file that was changed is not among those read (J25). */
+/** Files that calls read, and files that they changed. A changed file is not in `read`. */
 export interface FileSets {
   readonly read: readonly string[];
   readonly modified: readonly string[];
 }
 
-/** What tools of well-known names do with the file that their argument names (J24). */
+/** What tools with well-known names do with the file that their argument names. */
 const effects: Readonly<Record<string, 'read' | 'modified'>> = {
   read: 'read',
   read_file: 'read',
@@ -17,8 +17,8 @@ const effects: Readonly<Record<string, 'read' | 'modified'>> = {
 };
 
 /**
- * The files that calls read and changed, with those that an earlier summary tells of: as the tools declare (`meta.paths`), else by
- * their well-known names. A call that failed did neither. Pure.
+ * The files that calls read and changed, added to those of an earlier summary: as the tools declare
+ * (`meta.paths`), otherwise by well-known tool names. Failed calls do not count. Pure.
  */
 export function fileSets(entries: readonly Entry[], before: FileSets = { read: [], modified: [] }): FileSets {
   const calls = new Map<unknown, Part>();
@@ -55,7 +55,10 @@ function texts(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.filter((path) => typeof path === 'string') : [];
 }
 
-/** File sets as a summary ends with them (J30); nothing of sets that are empty. A name that could be taken for a tag is quoted. */
+/**
+ * The file sets as tags for the end of a summary; '' for empty sets. Quotes a path that could be taken for a
+ * tag.
+ */
 export function fileTags({ read, modified }: FileSets): string {
   return [tag('read-files', read), tag('modified-files', modified)]
     .filter((text) => text !== '')
@@ -70,7 +73,7 @@ function tag(name: string, paths: readonly string[]): string {
   return `<${name}>\n${lines.join('\n')}\n</${name}>`;
 }
 
-/** A summary without the tags at its end: those of the next one stand for them. */
+/** Removes the tags at the end of a summary; the next summary writes its own. */
 export function withoutFileTags(summary: string): string {
   let text = summary;
   for (;;) {
@@ -81,7 +84,10 @@ export function withoutFileTags(summary: string): string {
   }
 }
 
-/** Where the tag begins that a text ends with. Without an expression that would begin anew at each blank: a model wrote it. */
+/**
+ * Where the tag at the end of a text begins. Uses no regular expression: the text comes from a model, and an
+ * expression could backtrack at each blank.
+ */
 function lastTag(text: string): number | undefined {
   for (const name of ['read-files', 'modified-files']) {
     const end = `</${name}>`;
@@ -92,7 +98,7 @@ function lastTag(text: string): number | undefined {
   return undefined;
 }
 
-/** The sets that a compaction's state tells of; a tape is data, so what is no list of names is none. */
+/** The file sets in the state of a compaction. Ignores values of the wrong type: a tape is data. */
 export function fileSetsIn(state: JsonObject): FileSets {
   return { read: texts(state.read_files), modified: texts(state.modified_files) };
 }

@@ -1,13 +1,13 @@
-/** The session in which a summary was written, as what came of it cites it. */
+/** The session in which a summary was written, as the compaction entry cites it. */
 export interface SummarizerRef {
   readonly session: string;
-  /** Its ULID. */
+  /** ULID of the session. */
   readonly id: string;
   /** Hash of its last entry. */
   readonly head: string;
 }
 
-/** What is known of a summary that could not be had. */
+/** Facts about a failed summary. */
 interface NoSummaryFacts {
   readonly tooLarge?: boolean;
   readonly response?: string | undefined;
@@ -15,12 +15,12 @@ interface NoSummaryFacts {
   readonly cause?: unknown;
 }
 
-/** No summary could be had. `tooLarge`: because of what it was to be made of, so that asking again is of no use. */
+/** No summary could be made. `tooLarge`: the transcript does not fit, so a retry cannot succeed. */
 export class NoSummary extends Error {
   readonly tooLarge: boolean;
-  /** The id of the last response, if there was one. */
+  /** The id of the last response, if any. */
   readonly response: string | undefined;
-  /** The session in which it was asked for, if a model was asked. */
+  /** The session of the summarizer, if a model was called. */
   readonly summarizer: SummarizerRef | undefined;
 
   constructor(message: string, { tooLarge = false, response, summarizer, cause }: NoSummaryFacts = {}) {
@@ -30,7 +30,7 @@ export class NoSummary extends Error {
     this.summarizer = summarizer;
   }
 
-  /** The same, with what is known by now. */
+  /** A copy with added facts. */
   with(facts: NoSummaryFacts): NoSummary {
     const { tooLarge, cause } = this;
     return new NoSummary(this.message, { tooLarge, cause, ...facts });

@@ -17,34 +17,37 @@ import { cutPoint } from './cut-point.ts';
 import { withoutFileTags } from './file-sets.ts';
 import { type Keep, type ResolvedPolicy, usableOf } from './policy.ts';
 
-/** What a summary is to stand for, and what it is made of. */
+/** The range that a summary replaces, and the input of the summarizer. */
 export interface CompactionPlan {
-  /** Where the tail begins that stays. */
+  /** Where the tail that stays begins. */
   readonly cut: Seq;
-  /** Less of a tail stays than should, or more. */
+  /** Why less, or more, of the tail stays than `keep` requests. */
   readonly warning: string | undefined;
-  /** What of the view goes, in order. */
+  /** The shown entries before the cut, in order. */
   readonly gone: readonly Entry[];
-  /** The same as a model sees it. */
+  /** The same entries as a model sees them. */
   readonly messages: readonly StoredMessage[];
-  /** What the view was made of: what goes is what of it lies before the cut. */
+  /** The manifest of the whole view before the compaction. */
   readonly manifest: Manifest;
   readonly previous: Previous;
-  /** The first and last position that it stands for, those of the summary before it too. */
+  /** The first and last position that the summary replaces, including those of the summary before it. */
   readonly range: readonly [Seq, Seq];
-  /** The part of these that it is made of, as a fork takes it: positions after `since`. */
+  /**
+   * The part of `range` that the summarizer reads, as the arguments of a fork: positions after `since`, up to
+   * `cut`.
+   */
   readonly span: { readonly since: Seq; readonly cut: Seq };
 }
 
-/** What a view begins with: the summary that the next one brings up to date. */
+/** The state at the start of a view: the summary that the next one updates. */
 interface Previous {
-  /** Undefined where nothing stands for what came before. */
+  /** Undefined if the view does not begin with a state. */
   readonly text: string | undefined;
   readonly seq: Seq | undefined;
   readonly state: JsonObject;
-  /** Where what it stands for begins. */
+  /** Where the range of the earlier summary begins. */
   readonly from: Seq | undefined;
-  /** How many messages of users it stands for; 0 where it does not say. */
+  /** The number of user messages that the summary covers; 0 if it does not record one. */
   readonly turns: number;
 }
 
@@ -54,10 +57,13 @@ interface PlanOptions {
   readonly keep: Keep;
 }
 
-/** About what is left of an output that was left out. */
+/** Approximate tokens of the text that replaces a pruned output. */
 const prunedTokens = 40;
 
-/** Where to cut what a view is made of, and what that takes out of it; nothing where there is nothing to summarise. Pure. */
+/**
+ * Where to cut a view, and what the summary covers. Pure.
+ * @returns undefined if the view has nothing to summarise
+ */
 export function planCompaction(
   entries: readonly Entry[],
   { policy, window, keep }: PlanOptions,
@@ -71,14 +77,16 @@ export function planCompaction(
   if (cut === undefined) return undefined;
   const begins = entries[0]?.seq ?? cut.at - 1;
   const previous = previousIn(start, begins);
-  // What was left out of the view is left out of the summary, too.
-  const told = shown.filter((entry) => entry.mark !== 'boundary' && (entry.seq < cut.at || isPrune(entry)));
+  // Pruned outputs stay out of the summary as well, so prune entries after the cut apply to it.
+  const summarised = shown.filter(
+    (entry) => entry.mark !== 'boundary' && (entry.seq < cut.at || isPrune(entry)),
+  );
   const first = start?.mark === 'boundary' ? Math.min(start.ref ?? start.seq, start.seq) : begins;
   return {
     cut: cut.at,
     warning: cut.warning,
     gone: shown.filter(({ seq }) => seq < cut.at),
-    messages: view(told).messages,
+    messages: view(summarised).messages,
     manifest: view(entries, { countTokens: policy.countTokens }).manifest(),
     previous,
     range: [previous.from ?? begins, cut.at - 1],
@@ -89,26 +97,28 @@ export function planCompaction(
 function previousIn(start: Entry | undefined, begins: Seq): Previous {
   const state = isObject(start?.payload) && isObject(start.payload.state) ? start.payload.state : {};
   const isCompaction = start?.kind === 'compaction';
-  // Of another boundary the state is shown too, and goes on in the summary.
-  const told = isCompaction
+  // The view shows the state of any other boundary too; the summary carries it on.
+  const shown = isCompaction
     ? state.summary
     : renderState(start)
         ?.content.map((part) => String(part.text))
         .join('\n');
-  const text = typeof told === 'string' && told !== '' ? withoutFileTags(told) : undefined;
+  const text = typeof shown === 'string' && shown !== '' ? withoutFileTags(shown) : undefined;
   const from = isCompaction && Array.isArray(state.range) ? state.range[0] : undefined;
   return {
     text,
     seq: text === undefined ? undefined : start?.seq,
     state: isCompaction ? state : {},
     turns: isCompaction && typeof state.turns_summarized === 'number' ? state.turns_summarized : 0,
-    // A tape is data: what is no position before this view is none.
+    // The value comes from the tape: ignore it unless it is a position before this view.
     from:
       Number.isSafeInteger(from) && Number(from) >= 1 && Number(from) <= begins ? Number(from) : undefined,
   };
 }
 
-/** What a view takes, and would take with a summary in the place of what lies before a cut, as an estimate. Pure. */
+/**
+ * The estimated tokens of a view, and of the view with a summary in place of everything before a cut. Pure.
+ */
 export function sizesOf(
   entries: readonly Entry[],
   { summary, cut, count }: { summary: string; cut: Seq; count: ResolvedPolicy['countTokens'] },
@@ -129,7 +139,7 @@ export function sizesOf(
   return { before: size(entries), after: size([...entries, boundary]) };
 }
 
-/** How many messages of users there are among entries. */
+/** The number of user messages among entries. */
 export function turnsIn(entries: readonly Entry[]): number {
   return entries.filter(
     ({ kind, payload, meta }) =>

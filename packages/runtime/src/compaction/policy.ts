@@ -1,81 +1,91 @@
 import type { ModelWindow, Windows } from '../model/window.ts';
 
-/** The rules of systems that sessions come from: when to summarise, and how much to keep (K17). */
-export const compactionPresets = ['guide', 'jsonl', 'nexus', 'nexus3'] as const;
+/**
+ * Policies by name: when a session is compacted, and how much of its end stays. `reserve` keeps room for the
+ * longest answer of the model, `reserve-16k` keeps 16,384 tokens; `at-85` allows 85 % of the window, `at-90`
+ * allows 90 % of what the longest answer leaves.
+ */
+export const compactionPresets = ['reserve', 'reserve-16k', 'at-85', 'at-90'] as const;
 
 export type CompactionPreset = (typeof compactionPresets)[number];
 
-/** How much of the end of a session stays as it is (K18). */
+/** How much of the end of a session stays verbatim. */
 export type Keep =
-  /** So many turns, of at most `share` of what can be used; else one, or with `over: 'split'` a part of that (G42, G43). */
+  /**
+   * The last `turns` turns, if they take at most `share` of the usable window (default 0.25). Otherwise the
+   * turns that fit, at least one; with `over: 'split'` a last turn that does not fit is cut.
+   */
   | { readonly turns: number; readonly share?: number; readonly over?: 'fewer' | 'split' }
   | { readonly tokens: number }
-  /** A share of what can be used. */
+  /** A share of the usable window. */
   | { readonly ratio: number };
 
-/** When outputs of calls are left out of the view, and which never (G50-G52). */
+/** When large outputs of calls are pruned from the view, and which outputs stay. */
 export interface PrunePolicy {
-  /** The share of the window from which on it is done by itself (default 0.6). */
+  /** The share of the window at which a run prunes by itself (default 0.6). */
   readonly threshold?: number;
   /** Names of tools whose outputs stay. */
   readonly protect?: readonly string[];
-  /** Of how many files the newest output stays (default 5). */
+  /** The newest output of this many recently used files stays (default 5). */
   readonly keepFiles?: number;
-  /** How large an output must be, in tokens (default 200). */
+  /** The smallest output that is pruned, in tokens (default 200). */
   readonly minTokens?: number;
 }
 
-/** Bounds of the call that writes a summary (G44). */
+/** Bounds of the model call that writes a summary. */
 export interface SummaryLimits {
   readonly maxOutputTokens?: number;
   readonly timeoutMs?: number;
   readonly temperature?: number;
 }
 
-/** What to do about a summary that the summarizer refuses because what it is to be made of is too large (G47, G48). */
+/** What to do when the transcript is too large for the summarizer. The steps run in this order. */
 export interface SmartRecovery {
   readonly pruneToolOutputs?: boolean;
   readonly chunkedSummarize?: boolean;
   readonly dropMiddle?: boolean;
 }
 
-/** When a session is summarised, and how. What is left out is as the preset has it. */
+/** When and how a session is compacted. A missing field has the value of the preset. */
 export interface CompactionPolicy {
-  /** Default `guide`. */
+  /** Default `reserve`. */
   readonly preset?: CompactionPreset;
-  /** False: only by hand, and when a model refuses what the session holds. */
+  /** False: compact only on request, and when a model refuses a prompt as too large. */
   readonly enabled?: boolean;
-  /** Tokens of the window that are left free; not with `threshold`. */
+  /** Tokens of the window to keep free; excludes `threshold`. */
   readonly reserveTokens?: number;
-  /** The share of the window that may be used; not with `reserveTokens`. */
+  /** The share of the window that may be used; excludes `reserveTokens`. */
   readonly threshold?: number;
   readonly keep?: Keep;
-  /** Whether a summarizer that fails for a passing reason is asked again (default true). */
+  /** Whether to retry a summarizer call after a transient failure (default true). */
   readonly retryOnTransient?: boolean;
-  /** False: none of it. */
+  /** False: no recovery. */
   readonly smartRecovery?: SmartRecovery | false;
-  /** False: only by hand. */
+  /** False: prune only on request. */
   readonly prune?: PrunePolicy | false;
   readonly summary?: SummaryLimits;
-  /** Counts the tokens of a text; without it they are characters divided by four (J18). */
+  /** Counts the tokens of a text. Default: characters divided by four. */
   readonly countTokens?: (text: string) => number;
 }
 
-/** What a configuration says of summaries. */
+/** The fields of a configuration that control compaction. */
 export interface CompactionConfig {
-  /** When sessions are summarised, and how: the rules of a system by name (default `guide`), or a policy. */
+  /** When and how sessions are compacted: a preset (default `reserve`) or a policy. */
   readonly compaction?: CompactionPreset | CompactionPolicy;
-  /** How many tokens models take at once. Where neither this nor the table of models says, the model's own refusal does. */
+  /**
+   * The context windows of models. For a model without one, a session is compacted when the model refuses the
+   * prompt.
+   */
   readonly windows?: Windows;
 }
 
-/** What is compared with what is used: the level, and whether reaching it is enough. */
+/** The level that used tokens are compared with. `reached`: the level itself already triggers. */
 interface Trigger {
   readonly from: (model: ModelWindow) => number;
   readonly reached: boolean;
 }
 
-/** A policy with nothing left out. */
+/** A policy with every default filled in. */
 export interface ResolvedPolicy {
   readonly preset: CompactionPreset;
   readonly enabled: boolean;
@@ -83,7 +93,7 @@ export interface ResolvedPolicy {
   readonly keep: Keep;
   readonly retryOnTransient: boolean;
   readonly smartRecovery: Required<SmartRecovery>;
-  /** Undefined: not by itself. */
+  /** The share of the window at which a run prunes; undefined: only on request. */
   readonly pruneFrom: number | undefined;
   readonly prune: Required<Omit<PrunePolicy, 'threshold'>>;
   readonly summary: {
@@ -94,53 +104,53 @@ export interface ResolvedPolicy {
   readonly countTokens: ((text: string) => number) | undefined;
 }
 
-/** Tokens of an answer that the guide reserves at most (G35). */
-const guideReserve = 20_000;
+/** The most tokens that `reserve` keeps free for an answer. */
+const answerMax = 20_000;
 
-/** What `jsonl` reserves, whatever the model (J20). */
-const jsonlReserve = 16_384;
+/** The tokens that `reserve-16k` keeps free, whatever the model. */
+const fixedReserve = 16_384;
 
-/** The longest summary that is asked for, in tokens. */
+/** The default bound of a summary, in tokens. */
 const summaryMax = 4_096;
 
 const presets: Readonly<Record<CompactionPreset, { readonly trigger: Trigger; readonly keep: Keep }>> = {
-  // G34: used ≥ window − reserve. No reserve takes more than half of a window.
-  guide: {
+  // used ≥ window − reserve. A reserve takes at most half of the window.
+  reserve: {
     trigger: {
-      from: ({ window, maxOutput = guideReserve }) => window - Math.min(guideReserve, maxOutput, window / 2),
+      from: ({ window, maxOutput = answerMax }) => window - Math.min(answerMax, maxOutput, window / 2),
       reached: true,
     },
     keep: { turns: 2, share: 0.25 },
   },
-  // J21: used > window − reserve.
-  jsonl: {
-    trigger: { from: ({ window }) => window - Math.min(jsonlReserve, window / 2), reached: false },
+  // used > window − reserve
+  'reserve-16k': {
+    trigger: { from: ({ window }) => window - Math.min(fixedReserve, window / 2), reached: false },
     keep: { tokens: 20_000 },
   },
-  // N46: used > 0.85 × window.
-  nexus: {
+  // used > 0.85 × window
+  'at-85': {
     trigger: { from: ({ window }) => 0.85 * window, reached: false },
     keep: { turns: 2, share: 0.25 },
   },
-  // X66: used > 0.9 × what the answer leaves.
-  nexus3: { trigger: { from: (model) => 0.9 * available(model), reached: false }, keep: { ratio: 0.25 } },
+  // used > 0.9 × (window − longest answer)
+  'at-90': { trigger: { from: (model) => 0.9 * available(model), reached: false }, keep: { ratio: 0.25 } },
 };
 
-/** Tools whose outputs say what is to be done, which nothing else does (G51). */
+/** Tools whose outputs hold plans and task states, which no other entry repeats. */
 const protectedTools = ['todo', 'todo_read', 'todo_write', 'todoread', 'todowrite', 'task', 'task_state'];
 
-/** A policy with the defaults of its preset (K17). Pure. */
-export function resolvePolicy(given: CompactionPreset | CompactionPolicy = 'guide'): ResolvedPolicy {
+/** Fills in the defaults of a policy's preset. Pure. */
+export function resolvePolicy(given: CompactionPreset | CompactionPolicy = 'reserve'): ResolvedPolicy {
   const policy = typeof given === 'string' ? { preset: given } : given;
-  const { preset = 'guide', enabled = true, keep = presets[preset].keep, retryOnTransient = true } = policy;
+  const { preset = 'reserve', enabled = true, keep = presets[preset].keep, retryOnTransient = true } = policy;
   const { smartRecovery = {}, prune = {}, summary = {} } = policy;
   const recovery: SmartRecovery =
     smartRecovery === false
       ? { pruneToolOutputs: false, chunkedSummarize: false, dropMiddle: false }
       : smartRecovery;
   const pruning = prune === false ? {} : prune;
-  // A pass of its own is the guide's: with other rules it is done where it is asked for.
-  const isPruning = prune !== false && (preset === 'guide' || policy.prune !== undefined);
+  // Only `reserve` prunes by default; with another preset the policy requests it.
+  const isPruning = prune !== false && (preset === 'reserve' || policy.prune !== undefined);
   return {
     preset,
     enabled,
@@ -155,7 +165,7 @@ export function resolvePolicy(given: CompactionPreset | CompactionPolicy = 'guid
   };
 }
 
-/** The preset's own comparison, with another level where one is given. */
+/** The comparison of the preset, at the level that the policy gives, if any. */
 function triggerOf({ reserveTokens, threshold }: CompactionPolicy, preset: CompactionPreset): Trigger {
   const { trigger } = presets[preset];
   if (reserveTokens !== undefined)
@@ -163,7 +173,7 @@ function triggerOf({ reserveTokens, threshold }: CompactionPolicy, preset: Compa
   if (threshold === undefined) return trigger;
   return {
     ...trigger,
-    from: (model) => threshold * (preset === 'nexus3' ? available(model) : model.window),
+    from: (model) => threshold * (preset === 'at-90' ? available(model) : model.window),
   };
 }
 
@@ -171,18 +181,18 @@ function available({ window, maxOutput = 0 }: ModelWindow): number {
   return window - Math.min(maxOutput, window / 2);
 }
 
-/** How much of a model's window can be used before a session is summarised, in tokens. */
+/** The tokens of a model's window that a session may use before it is compacted. */
 export function usableOf({ trigger }: ResolvedPolicy, model: ModelWindow): number {
   return Math.floor(trigger.from(model));
 }
 
-/** Whether so many used tokens call for a summary (D311, D420). */
+/** Whether this many used tokens trigger a compaction. */
 export function isTooFull({ trigger }: ResolvedPolicy, model: ModelWindow, used: number): boolean {
   const level = trigger.from(model);
   return trigger.reached ? used >= level : used > level;
 }
 
-/** Whether so many used tokens call for outputs to be left out. */
+/** Whether this many used tokens trigger pruning. */
 export function isToBePruned({ pruneFrom }: ResolvedPolicy, { window }: ModelWindow, used: number): boolean {
   return pruneFrom !== undefined && used >= pruneFrom * window;
 }

@@ -3,9 +3,10 @@ import { fileSets } from './file-sets.ts';
 import type { ResolvedPolicy } from './policy.ts';
 
 /**
- * The outputs that can be left out of a view, the oldest first, until so many tokens are saved: large ones that a model has
- * seen and gone on from, of no tool that is protected, and not the newest of a file that was touched lately (G50, G51). Pure.
- * @param entries what the view shows, in order
+ * The outputs to prune from a view, oldest first, until `enough` tokens are saved. Skips small outputs,
+ * outputs after the last assistant message, outputs of protected tools, and the newest output of each
+ * recently used file. Pure.
+ * @param entries the entries that the view shows, in order
  */
 export function outputsToPrune(
   entries: readonly Entry[],
@@ -33,7 +34,7 @@ export function outputsToPrune(
   return outputs;
 }
 
-/** Positions of the newest outputs of the files that were touched last. */
+/** Positions of the newest output of each of the `most` files that were used last. */
 function recentFiles(entries: readonly Entry[], most: number): ReadonlySet<number> {
   const newest = new Map<string, number>();
   for (const answered of answeredIn(entries).toReversed()) {
@@ -47,17 +48,17 @@ function recentFiles(entries: readonly Entry[], most: number): ReadonlySet<numbe
   return new Set(newest.values());
 }
 
-/** Results in order, each after the message that asked for it, where one did. */
+/** The results in order, each after the message that holds its call, if any. */
 function answeredIn(entries: readonly Entry[]): readonly (readonly Entry[])[] {
-  const asked = new Map<unknown, Entry>();
+  const callers = new Map<unknown, Entry>();
   return entries.flatMap((entry) => {
     const { kind, payload } = entry;
     if (!isObject(payload)) return kind === 'tool-result' ? [[entry]] : [];
     if (kind === 'message' && Array.isArray(payload.content))
       for (const part of payload.content)
-        if (isObject(part) && part.type === 'tool-call') asked.set(part.toolCallId, entry);
+        if (isObject(part) && part.type === 'tool-call') callers.set(part.toolCallId, entry);
     if (kind !== 'tool-result') return [];
-    const call = asked.get(payload.toolCallId);
+    const call = callers.get(payload.toolCallId);
     return [call === undefined ? [entry] : [call, entry]];
   });
 }

@@ -16,20 +16,21 @@ import type { SummarizerRef } from './no-summary.ts';
 import type { CompactionPlan } from './plan.ts';
 import type { SummaryCall } from './summary-call.ts';
 
-/** What was asked of a model that summarises, and how that ended. */
+/** The calls of a summarizer, and how the compaction ended. */
 export interface SummaryWork {
   readonly plan: CompactionPlan;
   readonly order: CompactionOrder;
   readonly model: LanguageModel;
   readonly calls: readonly SummaryCall[];
-  /** The reduction that its summary was made with, or why there is none. */
+  /** The reduction that the summary was made with, or why it failed. */
   readonly end: { readonly reduction: string } | { readonly failure: unknown };
 }
 
 /**
- * Records the session of a summarizer: a child that inherits what it read, by reference, and holds what it was asked and each of its
- * answers, with what they took (G44). It is written when its work is over, in one act, and is nobody's to go on with or to
- * bring home. Nothing where no model was asked.
+ * Records the session of a summarizer: a child that inherits the summarised range by reference and holds the
+ * request and each answer with its usage. One transaction writes it when the work is over; the session is
+ * ended, so no run continues it and no merge is due.
+ * @returns undefined if no model was called
  */
 export async function recordSummarizer(
   context: RecordContext,
@@ -49,7 +50,7 @@ function summarizerFork(
   const { trigger, focus } = order;
   const { seq: previous } = plan.previous;
   const what = `${session}@${plan.range.join('-')}`;
-  const asked: JsonObject = {
+  const request: JsonObject = {
     trigger,
     ...(focus !== undefined && { focus }),
     ...(previous !== undefined && { previous }),
@@ -57,7 +58,7 @@ function summarizerFork(
     ...('reduction' in end && { reduction: end.reduction }),
     calls: calls.map(callJson),
   };
-  const ended =
+  const ending =
     'failure' in end
       ? signal.aborted
         ? [note('summary/aborted', { message: messageOf(signal.reason) })]
@@ -74,7 +75,7 @@ function summarizerFork(
     intention: { nextSteps: `Summarise ${what}${focus === undefined ? '' : `, most of all: ${focus}`}` },
     ...(run !== undefined && { terms: { run } }),
     done: {
-      drafts: [note('summary/asked', asked), ...answers, ...ended],
+      drafts: [note('summary/asked', request), ...answers, ...ending],
       task: 'failure' in end ? (signal.aborted ? 'aborted' : 'failed') : 'completed',
     },
   };
@@ -84,7 +85,9 @@ function callJson({ prompt, reduction, failure }: SummaryCall): JsonObject {
   return { prompt, reduction, ...(failure !== undefined && { failure }) };
 }
 
-/** An answer as it came, also one that came to nothing: it was paid for. What no entry can hold of it is left out. */
+/**
+ * An answer as received, also an unusable one, since it was paid for. Drops content that no entry can hold.
+ */
 function answerDrafts(
   answer: Answer,
   { model, cost }: { model: LanguageModel; cost: CostOf | undefined },
@@ -100,9 +103,9 @@ function answerDrafts(
   return [whole, ...answer.calls.map(notOffered)];
 }
 
-/** It was offered no tools: a call of one is closed, so that nobody waits for it. */
+/** The summarizer has no tools: an error result closes a call, so that it does not stay open. */
 function notOffered(call: Answer['calls'][number]): Draft {
-  const value = 'Not run: a model that summarises is offered no tools.';
+  const value = 'Not run: the summarizer has no tools.';
   return toolResult(
     call,
     { type: 'error-text', value },
@@ -120,12 +123,12 @@ function isStorable(draft: Draft): boolean {
   }
 }
 
-/** What calls took. */
+/** The total usage of calls. */
 export function usageOf(calls: readonly SummaryCall[]): Usage {
   return calls.reduce((sum, { answer }) => addUsage(sum, answer?.usage ?? noUsage), noUsage);
 }
 
-/** The id of the last response, if it told one. */
+/** The id of the last response, if the provider gave one. */
 export function responseOf(calls: readonly SummaryCall[]): string | undefined {
   const last = calls.at(-1);
   const { response } = last?.answer?.meta ?? last ?? {};

@@ -10,9 +10,9 @@ export interface Summary {
 }
 
 /**
- * Has a summary written: of all at once; where that is too large, without the outputs of calls, then in pieces, then without its middle,
- * as far as the policy allows (G44-G48). A failure that may pass is tried again.
- * @throws NoSummary; the signal's reason when it is aborted
+ * Writes a summary. If the whole transcript is too large, tries in turn, as the policy allows: without
+ * outputs of calls, in pieces, without its middle. Retries transient failures.
+ * @throws NoSummary; the reason of the signal when it aborts
  */
 export async function summarize(
   messages: readonly StoredMessage[],
@@ -43,13 +43,13 @@ export async function summarize(
       const third = await attempt(withoutMiddle(pruned, size), 'middle-dropped');
       if (third !== undefined) return third;
     }
-  throw new NoSummary('what is to be summarised is too large for the model that summarises', {
+  throw new NoSummary('the transcript is too large for the model that summarises', {
     tooLarge: true,
     cause: asking.refusal,
   });
 }
 
-/** How many model calls a summary in pieces may take: a window that is far too small would ask for hundreds. */
+/** The most model calls for one summary in pieces; a window that is far too small would need hundreds. */
 const piecesMax = 24;
 
 async function inPieces(
@@ -67,16 +67,16 @@ async function inPieces(
   return texts;
 }
 
-/** How large pieces may be, in characters: as the window says, else smaller and smaller. */
+/** Sizes of pieces to try, in characters: what the window allows, then smaller ones. */
 function sizes({ length }: string, { window, policy }: Summarizer): readonly number[] {
   const halves = [2, 4, 8].map((n) => Math.ceil(length / n));
   if (window === undefined) return halves;
   const room = Math.floor((window.window - outputMax(policy, window)) * 2);
-  // The whole was refused already.
+  // The model has already refused the whole.
   return [room, ...halves.filter((size) => size < room)].filter((size) => size > 0 && size < length);
 }
 
-/** A text in pieces of about a size, parted between messages where there are any. */
+/** Splits a text into pieces of about a size, between messages where possible. */
 function piecesOf(text: string, size: number): readonly string[] {
   const pieces: string[] = [];
   for (const block of text.split(/\n\n(?=\[)/)) {

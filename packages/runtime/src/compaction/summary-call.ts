@@ -9,46 +9,47 @@ import { NoSummary } from './no-summary.ts';
 import type { ResolvedPolicy } from './policy.ts';
 import { type SummaryRequest, summarizerInstructions, summaryPrompt } from './summary-prompt.ts';
 
-/** Who writes a summary, and within which bounds. */
+/** The model that writes a summary, and its bounds. */
 export interface Summarizer {
   readonly model: LanguageModel;
-  /** Undefined: what is too large is found out by asking. */
+  /** Undefined: only a refusal of the model shows that a prompt is too large. */
   readonly window: ModelWindow | undefined;
   readonly policy: ResolvedPolicy;
   readonly retries: number;
   readonly retryDelayMs: number;
   readonly signal: AbortSignal;
-  /** Makes a model call when its provider has room for one. */
+  /** Runs a model call when its provider has a free slot. */
   readonly calling: <T>(call: () => Promise<T>) => Promise<T>;
-  /** Told of each request, once it has come to something. */
+  /** Called with each request once it has an answer or a failure. */
   readonly onCall: (call: SummaryCall) => void;
   readonly onRetry: (attempt: number, message: string, delayMs: number) => void;
 }
 
-/** How what was too large for the summarizer was made smaller. */
+/** How a transcript that is too large was made smaller. */
 export type Reduction = 'none' | 'pruned' | 'chunked' | 'middle-dropped';
 
-/** A request to a model that summarises, and what it came to: an answer, or why there was none. */
+/** One request to the summarizer, with its answer or failure. */
 export interface SummaryCall {
   /** SHA-256 of the prompt. */
   readonly prompt: string;
   readonly reduction: Reduction;
   readonly answer?: Answer;
   readonly failure?: string;
-  /** The id of the response, where a failure tells it. */
+  /** The id of the response, if the failure gives one. */
   readonly response?: string | undefined;
 }
 
-/** Who is asked, and what it refused. */
+/** The summarizer, and its last refusal. */
 export interface Asking {
   readonly summarizer: Summarizer;
-  /** The last refusal of what was too large. */
+  /** The last error that refused a prompt as too large. */
   refusal?: unknown;
 }
 
 /**
- * The summary of a request; undefined when it is too large. A failure that may pass is tried again.
- * @throws NoSummary; the signal's reason when it is aborted
+ * Requests a summary. Retries transient failures.
+ * @returns undefined if the prompt is too large
+ * @throws NoSummary; the reason of the signal when it aborts
  */
 export async function ask(
   request: SummaryRequest,
@@ -56,7 +57,7 @@ export async function ask(
 ): Promise<string | undefined> {
   const { summarizer } = asking;
   const { policy, window, retries, signal } = summarizer;
-  // Half of a surrogate pair may stand on a tape; servers refuse a request with one.
+  // A tape can hold a lone surrogate; providers refuse a request with one.
   const prompt = summaryPrompt(request).toWellFormed();
   if (
     window !== undefined &&
@@ -65,15 +66,15 @@ export async function ask(
     return undefined;
   for (let attempt = 1; ; attempt += 1) {
     const { answer, failure } = await call(prompt, summarizer);
-    const asked = { prompt: sha256(prompt), reduction };
+    const facts = { prompt: sha256(prompt), reduction };
     if (answer !== undefined) {
-      summarizer.onCall({ ...asked, answer });
+      summarizer.onCall({ ...facts, answer });
       const text = answer.text.trim();
-      if (text === '') throw new NoSummary('the model that summarises said nothing');
+      if (text === '') throw new NoSummary('the model that summarises returned no text');
       return text;
     }
     const { message, cause, response, isSent } = failure;
-    if (isSent) summarizer.onCall({ ...asked, failure: message, response });
+    if (isSent) summarizer.onCall({ ...facts, failure: message, response });
     signal.throwIfAborted();
     if (isOverflow(cause)) {
       asking.refusal = cause;
@@ -87,7 +88,7 @@ export async function ask(
   }
 }
 
-/** What one call came to. */
+/** The result of one call. */
 type Outcome =
   | { readonly answer: Answer; readonly failure?: undefined }
   | { readonly answer?: undefined; readonly failure: CallFailure };
@@ -96,11 +97,11 @@ interface CallFailure {
   readonly message: string;
   readonly cause: unknown;
   readonly response?: string | undefined;
-  /** False: it was given up while it waited for its turn. */
+  /** False: aborted while it waited for a slot. */
   readonly isSent: boolean;
 }
 
-/** One call: no tools, a low temperature, a bound on its answer and on its time (G44). */
+/** One call: no tools, a low temperature, bounds on the length and time of the answer. */
 async function call(
   prompt: string,
   { model, window, policy, signal, calling }: Summarizer,
@@ -108,7 +109,7 @@ async function call(
   const { timeoutMs, temperature } = policy.summary;
   const over = new AbortController();
   let isSent = false;
-  const asked = calling(async () => {
+  const pending = calling(async () => {
     isSent = true;
     return await callModel({
       model,
@@ -121,22 +122,22 @@ async function call(
       onChunk: () => {},
     });
   });
-  // One that heeds no signal is left behind: it must not fail unseen.
-  asked.catch(() => {});
+  // A model that ignores the signal fails later, with no awaiter; this avoids an unhandled rejection.
+  pending.catch(() => {});
   try {
-    const answer = await within(asked, { timeoutMs, graceMs: 0, signal });
+    const answer = await within(pending, { timeoutMs, graceMs: 0, signal });
     if (typeof answer !== 'string') return { answer };
   } catch (error) {
     const failure = error instanceof ModelFailure ? error : new ModelFailure(error);
     const { message, cause, response } = failure;
     return { failure: { message, cause, response, isSent } };
   }
-  const cause = signal.aborted ? signal.reason : new Error(`it did not answer in ${timeoutMs} ms`);
+  const cause = signal.aborted ? signal.reason : new Error(`no answer within ${timeoutMs} ms`);
   over.abort(cause);
   return { failure: { message: messageOf(cause), cause, isSent } };
 }
 
-/** The longest summary that a model is asked for: no more than it gives, nor than a quarter of its window. */
+/** The bound of a summary in tokens: at most the longest answer of the model and a quarter of its window. */
 export function outputMax({ summary }: ResolvedPolicy, window: ModelWindow | undefined): number {
   if (window === undefined) return summary.maxOutputTokens;
   const { maxOutput = summary.maxOutputTokens } = window;

@@ -1,9 +1,9 @@
 import { isObject, type Part, type StoredMessage } from '@tapedeck/tape';
 
-/** How much of one part is given to be summarised, in characters, so that a single large one does not stand for all. */
+/** The most characters of one part, so that a single large part does not crowd out the rest. */
 const partMax = 4_000;
 
-/** A conversation as flat text, for a reader who is to tell of it and not to go on with it (J31). */
+/** A conversation as flat text, to be summarised rather than continued. */
 export function transcriptOf(
   messages: readonly StoredMessage[],
   { outputs = true }: { outputs?: boolean } = {},
@@ -11,7 +11,7 @@ export function transcriptOf(
   return messages.flatMap((message) => linesOf(message, outputs)).join('\n\n');
 }
 
-/** A text of at most so many characters: its middle left out. */
+/** A text of at most about `max` characters: cuts out the middle. */
 export function withoutMiddle(text: string, max: number): string {
   if (text.length <= max) return text;
   const half = Math.max(1, Math.floor(max / 2));
@@ -20,18 +20,18 @@ export function withoutMiddle(text: string, max: number): string {
 
 function linesOf({ role, content }: StoredMessage, outputs: boolean): string[] {
   const who = role === 'user' ? '[User]' : '[Assistant]';
-  const said = content.map(saidIn).filter((text) => text !== '');
+  const texts = content.map(partText).filter((text) => text !== '');
   const calls = content.filter(({ type }) => type === 'tool-call').map(callText);
   const results = content.filter(({ type }) => type === 'tool-result');
   return [
-    ...(said.length > 0 ? [`${who}: ${said.join('\n')}`] : []),
+    ...(texts.length > 0 ? [`${who}: ${texts.join('\n')}`] : []),
     ...(calls.length > 0 ? [`[Assistant tool calls]: ${calls.join('; ')}`] : []),
     ...results.map((part) => `[Tool result]: ${resultText(part, outputs)}`),
   ];
 }
 
-/** Reasoning is not told: what it came to was said or done. */
-function saidIn({ type, text, filename }: Part): string {
+/** The text of a part. Reasoning is left out: its results are in the text and the calls. */
+function partText({ type, text, filename }: Part): string {
   if (type === 'text') return short(String(text));
   if (type === 'tool-call' || type === 'tool-result' || type === 'reasoning') return '';
   return typeof filename === 'string' ? `[${type} ${filename}]` : `[${type}]`;

@@ -2,17 +2,20 @@ import type { Seq, SessionInfo, TapeStore } from '@tapedeck/tape';
 import { parentOf } from '../terms/terms.ts';
 import type { Placed } from './place.ts';
 
-/** Where two sessions part. */
+/** The point at which two sessions diverge. */
 export interface CommonBase {
-  /** The session on whose own tape it is: one of them, or one that both came from. */
+  /** The session on whose own tape it lies: one of the two, or a common ancestor. */
   readonly session: string;
-  /** The last position up to which both show the same; 0 is the beginning. */
+  /** The last position up to which both show the same; 0 for the beginning. */
   readonly seq: Seq;
-  /** The positions that both have, both ends included; null when at least one inherited nothing of them. */
+  /** The positions that both have, inclusive; null if one of them inherits none of these. */
   readonly shared: readonly [Seq, Seq] | null;
 }
 
-/** Finds where two sessions part: by their lineage, and by what is visible of it. Nothing when they have no tape in common. */
+/**
+ * The point at which two sessions diverge, by their lineage and by what is visible of it; undefined if they
+ * share no tape.
+ */
 export async function commonBase(store: TapeStore, a: Placed, b: Placed): Promise<CommonBase | undefined> {
   const line = await lineOf(store, a);
   const other = await lineOf(store, b);
@@ -20,7 +23,7 @@ export async function commonBase(store: TapeStore, a: Placed, b: Placed): Promis
   const meets = line.find(({ info }) => info.id === met?.info.id);
   if (met === undefined || meets === undefined) return undefined;
   const fork = Math.min(met.hi, meets.hi);
-  // What lies at or below a floor is no part of that session, and was left out on purpose.
+  // Positions up to a floor are not part of the session: its fork left them out.
   const floor = Math.min(Math.max(a.info.floor, b.info.floor), fork);
   const seq = (firstDifference(a.visible, b.visible, { after: floor, to: fork }) ?? fork + 1) - 1;
   return {
@@ -30,7 +33,7 @@ export async function commonBase(store: TapeStore, a: Placed, b: Placed): Promis
   };
 }
 
-/** A tape of a session's line, and the last of its positions that the session reads. */
+/** A tape that a session reads, and the last position that it reads there. */
 interface Reach {
   readonly info: SessionInfo;
   readonly hi: Seq;
@@ -48,7 +51,7 @@ async function lineOf(store: TapeStore, { info, at }: Placed): Promise<readonly 
   return line;
 }
 
-/** The tape that owns a position: the first whose base is below it. */
+/** The tape that owns a position: the first whose base lies below it. */
 function ownerOf(line: readonly Reach[], seq: Seq): string {
   const owner = line.find(({ info }) => seq > info.base) ?? line.at(-1);
   return owner?.info.name ?? '';
@@ -56,7 +59,7 @@ function ownerOf(line: readonly Reach[], seq: Seq): string {
 
 type Ranges = readonly (readonly [Seq, Seq])[];
 
-/** The first of the positions after one and up to another that is in one list of ranges and not in the other. Pure. */
+/** The first position in (`after`, `to`] that lies in only one of two lists of ranges. Pure. */
 function firstDifference(
   a: Ranges,
   b: Ranges,
@@ -70,7 +73,7 @@ function firstDifference(
   return undefined;
 }
 
-/** Whether a position is in a list of ranges, and up to where the same holds. */
+/** Whether a position lies in a list of ranges, and the last position for which the same is true. */
 function stretch(ranges: Ranges, at: Seq): { readonly visible: boolean; readonly end: Seq } {
   const next = ranges.find(([, hi]) => hi >= at);
   if (next === undefined) return { visible: false, end: Number.POSITIVE_INFINITY };

@@ -11,19 +11,19 @@ export type { CommonBase } from './base.ts';
 export type { DiffPlace } from './place.ts';
 export type { DiffMessage, DiffSide } from './side.ts';
 
-/** What two sessions have in common, and what each has beyond that. */
+/** The common base of two sessions, and what each has beyond it. */
 export interface SessionDiff {
-  /** Left out where they have nothing in common. */
+  /** Absent if they share no tape. */
   readonly base?: CommonBase;
   readonly a: DiffSide;
   readonly b: DiffSide;
-  /** What both wrote since: `state:key` or `file:path`. */
+  /** What both have written since: `state:KEY` or `file:PATH`. */
   readonly both: readonly string[];
 }
 
 /**
- * Compares what two sessions show, each as it stood at its point: where they part, and what each has since. Entries are read one at a
- * time, those that both have not at all, but for the last answer.
+ * Compares two sessions, each at its point: where they diverge, and what each has since. Reads entries one at
+ * a time, and shared ones only to find the last answer.
  * @throws TAPE_NO_SESSION, TAPE_NO_ANCHOR, TAPE_NO_SEQ
  */
 export async function diffSessions(store: TapeStore, one: DiffPlace, other: DiffPlace): Promise<SessionDiff> {

@@ -6,11 +6,11 @@ export interface DiffPlace {
   readonly at?: Point;
 }
 
-/** A point of a session, found. */
+/** A resolved point of a session. */
 export interface Placed {
   readonly info: SessionInfo;
   readonly at: Seq;
-  /** The positions that are visible there, oldest first. */
+  /** The positions visible there, oldest first. */
   readonly visible: readonly (readonly [Seq, Seq])[];
 }
 
@@ -18,6 +18,6 @@ export interface Placed {
 export async function placeOf(store: TapeStore, { session, at: point = 'head' }: DiffPlace): Promise<Placed> {
   const at = await store.resolve(session, point);
   const info = await store.find(session);
-  if (info === undefined) throw new TypeError('a session that resolves exists');
+  if (info === undefined) throw new TypeError('a resolved session has no row');
   return { info, at, visible: await store.visible(info.id, { at }) };
 }

@@ -11,30 +11,33 @@ import {
 } from '@tapedeck/tape';
 import { textOf } from '../config/hooks.ts';
 
-/** What one of two sessions has beyond what both have. */
+/** What one session has beyond the common base. */
 export interface DiffSide {
   readonly session: string;
-  /** The point that was asked for. */
+  /** The requested point. */
   readonly at: Seq;
-  /** The positions that are meant, both ends included, oldest first; rewound ones are left out. */
+  /** The compared positions, inclusive, oldest first, without rewound ones. */
   readonly ranges: readonly (readonly [Seq, Seq])[];
   readonly entries: number;
   readonly messages: { readonly user: number; readonly assistant: number; readonly merge: number };
   /** The last messages, at most twenty, oldest first. */
   readonly recent: readonly DiffMessage[];
-  /** Calls of each tool, the first called first. */
+  /** Calls per tool, in order of first use. */
   readonly tools: readonly { readonly tool: string; readonly calls: number }[];
-  /** Files that calls declared, or that a worktree's patch has; `seq` is the last that touched it. */
+  /**
+   * Files that calls declared or that a worktree's patch contains; `seq` is the last entry that touched the
+   * file.
+   */
   readonly files: readonly { readonly path: string; readonly wrote: boolean; readonly seq: Seq }[];
-  /** Keys of anchors' states, and where each was written last. */
+  /** Keys of anchor states, and the last position that wrote each. */
   readonly state: readonly { readonly key: string; readonly seq: Seq }[];
-  /** The last answer that has a text, also one that both have. */
+  /** The last answer with text, even if both have it. */
   readonly answer?: { readonly seq: Seq; readonly text: string };
-  /** False: there are more tools, files or keys than are named. */
+  /** False if some tools, files or keys are left out. */
   readonly complete: boolean;
 }
 
-/** A message, in short. */
+/** A message in brief. */
 export interface DiffMessage {
   readonly seq: Seq;
   readonly from: 'user' | 'assistant' | 'merge';
@@ -44,10 +47,10 @@ export interface DiffMessage {
 
 const recentMax = 20;
 const textMax = 200;
-/** How many tools, files or keys are named of each: what is held of a session does not grow with it. */
+/** The most tools, files or keys that are listed, which bounds the memory. */
 const namesMax = 1_000;
 
-/** Adds up the entries of ranges, which are read one after another. */
+/** Sums up the entries of ranges, which it reads in order. */
 export async function sideOf(
   session: string,
   at: Seq,
@@ -95,7 +98,7 @@ export async function sideOf(
   };
 }
 
-/** The last answer with a text among ranges, searched from the end. */
+/** The last answer with text in ranges, searched from the end. */
 export async function lastAnswer(
   store: Pick<TapeStore, 'read'>,
   id: string,
@@ -104,15 +107,15 @@ export async function lastAnswer(
   for (const [from, hi] of ranges.toReversed())
     for (let to = hi; to >= from; ) {
       const page = await Array.fromAsync(store.read(id, { kind: 'message', last: recentMax, from, to }));
-      const said = page.findLast((entry) => assistantText(entry.payload) !== '');
-      if (said !== undefined) return { seq: said.seq, text: assistantText(said.payload) };
+      const answer = page.findLast((entry) => assistantText(entry.payload) !== '');
+      if (answer !== undefined) return { seq: answer.seq, text: assistantText(answer.payload) };
       if (page.length < recentMax) break;
       to = (page[0]?.seq ?? from) - 1;
     }
   return undefined;
 }
 
-/** Names with something about each, as many as are kept. */
+/** A bounded map from names to values. */
 class Names<T> {
   readonly #of = new Map<string, T>();
   complete = true;
@@ -140,7 +143,10 @@ function toolsIn({ payload }: Entry): string[] {
   );
 }
 
-/** What an entry touches: as the store notes it, and the files of a worktree's patch, a merged child's too. */
+/**
+ * What an entry touches, as the store records it, and the files of a worktree's patch, also of a merged
+ * child.
+ */
 function touchesIn(entry: Entry): readonly { readonly what: string; readonly wrote: boolean }[] {
   const artifact = artifactOf(entry) ?? mergedArtifact(entry);
   if (artifact === undefined) return touchesOf(entry);

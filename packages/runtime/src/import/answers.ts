@@ -1,23 +1,23 @@
 import { type Block, blocksOf } from './blocks.ts';
 import { type CodeRecord, text } from './records.ts';
 
-/** The block that answers a call, and the record it stands in. */
+/** The block that answers a call, and its record. */
 export interface Answer {
   readonly record: CodeRecord;
   readonly block: Block;
 }
 
-/** The results in the file: which block answers which call. */
+/** The results in the file, by call. */
 export interface Answers {
   readonly byCall: ReadonlyMap<string, Answer>;
-  /** Records that answer at least one call. */
+  /** The records that answer at least one call. */
   readonly records: ReadonlySet<CodeRecord>;
   readonly blocks: ReadonlySet<Block>;
 }
 
 /**
- * Finds the result of each call anywhere in the file: parallel calls get their results on branches of their own,
- * of which the path takes only one. A result on the path comes before one beside it; of several the first counts.
+ * Finds the result of each call anywhere in the file: parallel calls have their results on separate branches,
+ * only one of which is on the path. A result on the path takes precedence; of several, the first counts.
  */
 export function answersOf(
   calls: ReadonlySet<string>,

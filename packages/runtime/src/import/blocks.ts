@@ -1,12 +1,12 @@
 import { isObject, type Json, type JsonObject, type Part, toolCall } from '@tapedeck/tape';
 import { text } from './records.ts';
 
-/** One block of an Anthropic message. */
+/** A content block of an Anthropic message. */
 export type Block = JsonObject;
 
 /**
- * The blocks of a record's message: a text counts as one text block. What is not an object is kept as a block
- * without a type, which no rule knows.
+ * The blocks of a record's message. A plain text counts as one text block; a value that is not an object
+ * becomes a block without a type.
  */
 export function blocksOf(raw: JsonObject): readonly Block[] {
   const content = isObject(raw.message) ? raw.message.content : undefined;
@@ -15,32 +15,32 @@ export function blocksOf(raw: JsonObject): readonly Block[] {
   return content.map((block: Json): Block => (isObject(block) ? block : { content: block }));
 }
 
-/** Whether a message of the person's side says nothing of its own. */
+/** Whether a user message contains only results. */
 export function holdsOnlyResults({ raw }: { readonly raw: JsonObject }): boolean {
   return blocksOf(raw).every(({ type }) => type === 'tool_result');
 }
 
-/** What a message says in words. */
+/** The text of a message. */
 export function wordsOf(raw: JsonObject): string {
   return blocksOf(raw)
     .flatMap((block) => (typeof block.text === 'string' ? [block.text] : []))
     .join('\n');
 }
 
-/** Whether a block says nothing; providers refuse an empty text. */
+/** Whether a block is empty. Providers refuse an empty text. */
 export function isBlank(block: Block): boolean {
   if (block.type === 'text') return block.text === '';
   return block.type === 'thinking' && block.thinking === '' && text(block.signature) === undefined;
 }
 
-/** A block of a person's message as a part, or nothing for a type that is not known here. */
+/** A block of a user message as a part; undefined for an unknown type. */
 export function userPart(block: Block): Part | undefined {
   if (block.type === 'text' && typeof block.text === 'string') return { type: 'text', text: block.text };
   if (block.type === 'image' || block.type === 'document') return filePart(block);
   return undefined;
 }
 
-/** A block of the model's message as a part, or nothing for a type that is not known here. */
+/** A block of an assistant message as a part; undefined for an unknown type. */
 export function assistantPart(block: Block): Part | undefined {
   const { type } = block;
   if (type === 'text' && typeof block.text === 'string') return { type: 'text', text: block.text };
@@ -61,8 +61,8 @@ export function assistantPart(block: Block): Part | undefined {
 }
 
 /**
- * The result of a tool that the provider ran: it stays in the model's message, its content as the AI SDK has it, so
- * that it can go back to the provider. `names` gives the tool of each call of that message.
+ * The result of a provider-executed call. It stays in the assistant message, with its content in the AI SDK's
+ * form, so that it can be sent back to the provider. `names` maps the calls of the message to tools.
  */
 export function providerResultPart(block: Block, names: ReadonlyMap<string, string>): Part | undefined {
   const toolCallId = text(block.tool_use_id);
@@ -79,10 +79,13 @@ export function providerResultPart(block: Block, names: ReadonlyMap<string, stri
   };
 }
 
-/** The tools whose results the SDK has under names of its own. */
+/** Tools whose results have other field names in the SDK. */
 const webNames: ReadonlySet<string> = new Set(['web_search', 'web_fetch']);
 
-/** Those names: `encrypted_content` is `encryptedContent`, and so on. A page may have no age. */
+/**
+ * Converts the field names to camel case: `encrypted_content` becomes `encryptedContent`. Adds the page age,
+ * which the SDK requires.
+ */
 function sdkNames(value: Json): Json {
   if (Array.isArray(value)) return value.map(sdkNames);
   if (!isObject(value)) return value;
@@ -94,7 +97,7 @@ function sdkNames(value: Json): Json {
   return { ...age, ...Object.fromEntries(fields) };
 }
 
-/** A base64 source with its media type, as images and documents have it. */
+/** The base64 source of an image or document, with its media type. */
 export function base64Of(block: Block): { mediaType: string; data: string } | undefined {
   const source = isObject(block.source) ? block.source : {};
   const data = text(source.data);
@@ -114,7 +117,7 @@ function filePart(block: Block): Part | undefined {
   return plain === undefined ? undefined : { type: 'text', text: plain };
 }
 
-/** Signatures go back to the provider byte for byte, or the next call is refused. */
+/** A provider refuses the next call unless it receives signatures byte for byte. */
 function reasoning(thought: string, field: string, value: Json | undefined): Part {
   const part = { type: 'reasoning', text: thought };
   return text(value) === undefined ? part : { ...part, providerOptions: { anthropic: { [field]: value } } };

@@ -1,18 +1,18 @@
-/** One line of a file as bytes, without its newline. */
+/** A line of a file as bytes, without its newline. */
 export interface ByteLine {
   /** 1, 2, 3 … */
   readonly line: number;
   /** Bytes of the file before this line. */
   readonly offset: number;
   readonly bytes: Uint8Array;
-  /** Whether a newline ended it; only the last line of a file may lack one. */
+  /** Whether a newline ends it; only the last line of a file may lack one. */
   readonly ended: boolean;
 }
 
 /**
- * Splits chunks of bytes into lines at 0x0A and nothing else: U+2028 and U+2029 are ordinary characters inside
- * a JSON string, and a line reader that breaks there destroys records. Empty lines are passed over. A line that
- * grows beyond `bytesMax` is given as it is by then, so that the caller can refuse it before it fills the memory.
+ * Splits chunks of bytes into lines at 0x0A only: U+2028 and U+2029 are ordinary characters in a JSON string,
+ * and splitting there would break records. Skips empty lines. Yields a line that exceeds `bytesMax` before it
+ * is complete, so that the caller can reject it before it fills the memory.
  */
 export function* byteLines(
   chunks: Iterable<Uint8Array>,

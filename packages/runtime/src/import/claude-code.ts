@@ -7,14 +7,14 @@ import type { Transcript } from './transcript.ts';
 import { weave } from './weave.ts';
 
 /**
- * Reads the records of one Claude Code transcript as one session: the conversation that leads to the file's last
- * record as messages, tool results and boundaries, and every other record as an `x-claude-code` entry at its
- * place in the file. Pure: the same records give the same drafts. `name` is the session when no record names one.
+ * Reads the records of a Claude Code transcript as one session. The conversation that leads to the file's
+ * last record becomes messages, tool results and boundaries; every other record becomes an `x-claude-code`
+ * entry at its place in the file. Pure. `name`: the session if no record names one.
  *
- * The format is not published. The rules follow what real transcripts hold, each in a file of its own: what a
- * record is (`records`), what is on the path (`path`), which records are one message (`turns`, `message`), which
- * result answers which call (`answers`), what becomes of each (`blocks`, `outputs`, `drafts`), in which order
- * (`weave`).
+ * The format is not published. The rules follow real transcripts, each in its own file: what a record is
+ * (`records`), what is on the path (`path`), which records form one message (`turns`, `message`), which
+ * result answers which call (`answers`), what each becomes (`blocks`, `outputs`, `drafts`), and in which
+ * order (`weave`).
  */
 export function readClaudeCode(
   lines: JsonLines,

@@ -4,10 +4,10 @@ import { type Path, pathOf } from './path.ts';
 import type { CodeRecord } from './records.ts';
 import { type ModelTurn, type RecordTurn, turnsOf } from './turns.ts';
 
-/** A turn of the model with its message, or a record of another sort. */
+/** An assistant turn with its message, or a record of another kind. */
 export type SpokenTurn = (ModelTurn & { readonly message: Message }) | RecordTurn;
 
-/** What a file says, in order, and what stands beside it. */
+/** The turns of a file in order, and the records beside them. */
 export interface Conversation {
   readonly path: Path;
   readonly turns: readonly SpokenTurn[];
@@ -16,7 +16,7 @@ export interface Conversation {
   readonly beside: readonly CodeRecord[];
 }
 
-/** Finds the conversation among the records: path, then messages, then the results of their calls. */
+/** Finds the conversation in the records: the path, then messages, then the results of their calls. */
 export function conversationOf(records: readonly CodeRecord[]): Conversation {
   const path = pathOf(records);
   const claimed = new Set<string>();

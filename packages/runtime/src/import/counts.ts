@@ -5,7 +5,7 @@ import type { Conversation, SpokenTurn } from './conversation.ts';
 import type { JsonLines } from './json-lines.ts';
 import type { TranscriptCounts } from './transcript.ts';
 
-/** What was read and how, for a reader to see whether the import is what they expect. */
+/** Counts of what was read, so that the user can judge the import. */
 export function countsOf(
   lines: JsonLines,
   { path, turns, answers, beside }: Conversation,
@@ -31,7 +31,7 @@ function isMerged(turn: SpokenTurn): boolean {
   return turn.kind === 'assistant' && turn.members.length > 1 && turn.message.parts.length > 0;
 }
 
-/** Results that the file has before their message, or behind the next thing said after it. */
+/** Results that precede their message in the file, or follow a later message. */
 function movedResults(turns: readonly SpokenTurn[], answers: Answers): number {
   let moved = 0;
   let next = Number.POSITIVE_INFINITY;

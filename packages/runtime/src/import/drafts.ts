@@ -19,7 +19,7 @@ import { interrupted, outputOf } from './outputs.ts';
 import { type CodeRecord, text } from './records.ts';
 import type { RecordTurn } from './turns.ts';
 
-/** The model's message. */
+/** An assistant message. */
 export function messageDraft(record: CodeRecord, { parts }: Message, usage?: MessageUsage): Draft {
   const { raw } = record;
   const model = isObject(raw.message) ? text(raw.message.model) : undefined;
@@ -33,33 +33,33 @@ export function messageDraft(record: CodeRecord, { parts }: Message, usage?: Mes
 }
 
 /**
- * What was said in a person's place. Skills and commands put texts there that no person typed (`isMeta`): the
- * model was given them and worked by them, so they are messages too, and their meta says what they are.
+ * A user message. Skills and commands also write texts that the user did not type (`isMeta`). The model
+ * received them, so they are messages as well, with the fact in their meta.
  */
 export function userDraft(record: CodeRecord, parts: readonly Part[]): Draft {
   const isMeta = record.raw.isMeta === true ? true : undefined;
   return { ...user(parts, origin(record, { isMeta })), key: record.key };
 }
 
-/** The result of a call. Its meta names the subagent that worked for it, when there was one. */
+/** The result of a call. Its meta names the subagent that produced it, if any. */
 export function resultDraft(call: Call, { record, block }: Answer): Draft {
   const details = record.raw.toolUseResult;
   const output = outputOf(block);
   const meta = origin(record, {
     agentId: isObject(details) ? text(details.agentId) : undefined,
-    // An output with files has no form that says it is an error.
+    // The content type of an output with files cannot express an error.
     isError: block.is_error === true && output.type === 'content' ? true : undefined,
   });
   return { ...toolResult(call, output, meta), key: `${record.key}:${call.toolCallId}` };
 }
 
-/** The result of a call that the file has none for. */
+/** The result of a call for which the file has none. */
 export function repairDraft(call: Call): Draft {
   const key = `${call.record.key}:${call.toolCallId}:interrupted`;
   return { ...toolResult(call, interrupted, { source: 'repair' }), key };
 }
 
-/** The boundary of the nth compaction, with the summary that stands for what came before. */
+/** The boundary of the nth compaction, with its summary. */
 export function boundaryDraft({ record, summary }: RecordTurn, n: number): Draft {
   const details = isObject(record.raw.compactMetadata) ? record.raw.compactMetadata : {};
   const state = known({
@@ -70,13 +70,13 @@ export function boundaryDraft({ record, summary }: RecordTurn, n: number): Draft
   return { ...handoff(`compact/${n}`, state), meta: origin(record), key: record.key };
 }
 
-/** A failed call of the provider, which Claude Code writes in the place of a message. */
+/** A failed provider call, which Claude Code writes as a message. */
 export function errorDraft(record: CodeRecord): Draft {
   const payload = known({ text: wordsOf(record.raw), error: record.raw.error });
   return { ...note('api-error', payload, origin(record)), key: record.key };
 }
 
-/** A record that views skip, as it is. Of one too large for an entry only its name and size are kept. */
+/** A record that views skip, verbatim; of one that is too large for an entry only its type, uuid and size. */
 export function asideDraft(record: CodeRecord, key: string = record.key): Draft {
   const { type, bytes, raw } = record;
   if (bytes <= entryBytesMax) return { kind: 'x-claude-code', payload: raw, meta: { source: 'import' }, key };
@@ -84,7 +84,7 @@ export function asideDraft(record: CodeRecord, key: string = record.key): Draft 
   return { kind: 'x-claude-code', payload, meta: { source: 'import', omittedBytes: bytes }, key };
 }
 
-/** Where an entry comes from. Times are the file's: an entry's own is when it was imported. */
+/** The origin of an entry. Times are the file's; the entry's own time is that of the import. */
 function origin({ raw }: CodeRecord, more: { readonly [field: string]: Json | undefined } = {}): Meta {
   return known({ source: 'import', ...more, uuid: text(raw.uuid), timestamp: text(raw.timestamp) });
 }

@@ -1,13 +1,13 @@
 import { CodedError } from '@tapedeck/tape/errors';
 
-/** What can go wrong when a transcript is read. Callers branch on the code, never on the message. */
+/** Codes of errors when a transcript is read. Callers branch on the code, never on the message. */
 export type ImportErrorCode =
   | 'IMPORT_CANNOT_READ'
   | 'IMPORT_EMPTY'
   | 'IMPORT_BAD_JSON'
   | 'IMPORT_UNKNOWN_FORMAT';
 
-/** `data` holds `file`; with `IMPORT_BAD_JSON` also `line` and the byte `offset` in the file. */
+/** `data` contains `file`; for `IMPORT_BAD_JSON` also `line` and the byte `offset` in the file. */
 export class ImportError extends CodedError<ImportErrorCode> {
   override readonly name = 'ImportError';
 }

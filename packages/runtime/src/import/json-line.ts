@@ -3,18 +3,20 @@ import type { ByteLine } from './byte-lines.ts';
 import { ImportError } from './errors.ts';
 import { objectSpans } from './object-spans.ts';
 
-/** The longest line that is read. The longest seen in real transcripts has about a million characters. */
+/**
+ * The longest line that is read. The longest known line of a real transcript has about a million characters.
+ */
 export const lineBytesMax: number = 64 * 1024 * 1024;
 
-/** The values of one line. */
+/** The values of a line. */
 export interface ParsedLine {
   readonly values: readonly Json[];
-  /** The line ends inside a record: what to say unless it is the last line. */
+  /** The line ends inside a record: the error to throw unless it is the last line. */
   readonly cut?: ImportError;
 }
 
 /**
- * Parses one line: one record, or several glued together, with or without the beginning of another.
+ * Parses a line: one record, or several without newlines between them, the last possibly incomplete.
  * @throws IMPORT_BAD_JSON
  */
 export function parseLine(line: ByteLine, file: string | undefined): ParsedLine {
@@ -26,7 +28,7 @@ export function parseLine(line: ByteLine, file: string | undefined): ParsedLine 
       cause,
     });
   };
-  if (line.bytes.length > lineBytesMax) throw fault(`the line has over ${lineBytesMax} bytes`, 0);
+  if (line.bytes.length > lineBytesMax) throw fault(`the line exceeds ${lineBytesMax} bytes`, 0);
   const { text, badByte } = decode(line.bytes);
   if (badByte !== undefined && line.ended) throw fault('not UTF-8', badByte);
   if (text.trim() === '' && badByte === undefined) return { values: [] };
@@ -38,12 +40,12 @@ export function parseLine(line: ByteLine, file: string | undefined): ParsedLine 
       return JSON.parse(part) as Json;
     } catch (cause) {
       const at = from + position(cause, part);
-      // The parser quotes the text, which may hold terminal control.
+      // The parser's message quotes the text, which may contain terminal control characters.
       const why = (cause as Error).message.replace(/\p{C}/gu, '\ufffd');
       return fault(why, Buffer.byteLength(text.slice(0, at)), cause);
     }
   };
-  // Nearly every line is one record: the scan for glued ones runs only when that fails.
+  // Nearly every line is one record: scan for several only if parsing one fails.
   const whole = badByte === undefined ? parse(0, text.length) : fault('not UTF-8', badByte);
   if (!(whole instanceof ImportError)) return { values: [whole] };
   const { spans, rest } = objectSpans(text);
@@ -62,12 +64,14 @@ export function parseLine(line: ByteLine, file: string | undefined): ParsedLine 
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** The text of a line; of one that is not UTF-8 the part before the first bad byte, and where that is. */
+/**
+ * The text of a line; if it is not UTF-8, the text before the first bad byte, and the offset of that byte.
+ */
 function decode(bytes: Uint8Array): { text: string; badByte?: number } {
   try {
     return { text: utf8.decode(bytes) };
   } catch {
-    // A lenient decoder writes U+FFFD for what it cannot read: the bytes differ from there on.
+    // A lenient decoder writes U+FFFD for bad bytes, so the bytes differ from there on.
     const lenient = Buffer.from(Buffer.from(bytes).toString('utf8'));
     let badByte = 0;
     while (badByte < bytes.length && lenient[badByte] === bytes[badByte]) badByte += 1;
@@ -75,14 +79,14 @@ function decode(bytes: Uint8Array): { text: string; badByte?: number } {
   }
 }
 
-/** Where the parser stopped in a text, as far as its message says so: it names no place for a wrong character. */
+/** The position at which the parser stopped, as its message gives it; 0 if it gives none. */
 function position(error: unknown, text: string): number {
   const message = error instanceof Error ? error.message : '';
   if (message.startsWith('Unexpected end')) return text.length;
   return Number(/at position (\d+)/.exec(message)?.[1] ?? 0);
 }
 
-/** A file as a message names it. */
+/** A file name as messages show it. */
 export function shown(file: string | undefined): string {
   return file === undefined ? 'the transcript' : quote(file);
 }

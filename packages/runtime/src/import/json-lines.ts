@@ -6,7 +6,7 @@ import { lineBytesMax, parseLine, shown } from './json-line.ts';
 
 /** One record of a JSON-lines file. */
 export interface JsonLine {
-  /** The line it stands on: 1, 2, 3 …; glued records share one. */
+  /** Its line: 1, 2, 3 …; records glued together share one. */
   readonly line: number;
   /** Bytes of the file before the line. */
   readonly offset: number;
@@ -15,29 +15,29 @@ export interface JsonLine {
   readonly value: JsonObject;
 }
 
-/** The records of a JSON-lines file, and what was unusual about it. */
+/** The records of a JSON-lines file, and its irregularities. */
 export interface JsonLines {
   readonly records: readonly JsonLine[];
-  /** Lines that held several records without a newline between them. */
+  /** Lines that contain several records without a newline between them. */
   readonly glued: number;
-  /** 1 when the last line ends inside a record and was left out: the normal state of a live transcript. */
+  /** 1 if the last line ends inside a record, which is left out: normal for a live transcript. */
   readonly truncated: number;
-  /** Lines whose JSON is not an object, and so no record. */
+  /** Lines whose JSON is not an object. */
   readonly skipped: number;
 }
 
 /**
  * Reads a JSON-lines file in chunks.
- * @throws IMPORT_CANNOT_READ, and what {@link parseJsonLines} throws.
+ * @throws IMPORT_CANNOT_READ, and what {@link parseJsonLines} throws
  */
 export function readJsonLines(file: string): JsonLines {
   return parseJsonLines(chunksOf(file), { file });
 }
 
 /**
- * Parses the bytes of a JSON-lines file. `file` is only for messages.
- * @throws IMPORT_EMPTY when there is no record at all; IMPORT_BAD_JSON, with `line` and byte `offset`, for bytes
- * that are not UTF-8, a line that is not JSON, is too long, or is nested too deep.
+ * Parses the bytes of a JSON-lines file. `file` is only used in messages.
+ * @throws IMPORT_EMPTY when the file has no record; IMPORT_BAD_JSON, with `line` and byte `offset`, for bytes
+ * that are not UTF-8 and for a line that is not JSON, is too long, or is nested too deep
  */
 export function parseJsonLines(
   chunks: Iterable<Uint8Array>,
@@ -74,7 +74,7 @@ function* chunksOf(file: string): Generator<Uint8Array> {
   try {
     fd = openSync(file, 'r');
     for (;;) {
-      // A new buffer each time: lines keep views of it until they are whole.
+      // A new buffer for each chunk, since lines keep views of it until they are complete.
       const chunk = Buffer.allocUnsafe(256 * 1024);
       const length = readSync(fd, chunk);
       if (length === 0) return;

@@ -3,27 +3,27 @@ import { assistantPart, type Block, blocksOf, isBlank, providerResultPart } from
 import { type CodeRecord, text } from './records.ts';
 import type { ModelTurn } from './turns.ts';
 
-/** A tool call that the agent, not the provider, had to answer. */
+/** A tool call that the agent executes, not the provider. */
 export interface Call {
   readonly toolCallId: string;
   readonly toolName: string;
-  /** The record that holds it. */
+  /** The record that contains it. */
   readonly record: CodeRecord;
 }
 
-/** The model's message of one turn. */
+/** The assistant message of one turn. */
 export interface Message {
   readonly parts: readonly Part[];
   readonly calls: readonly Call[];
-  /** Whether the model said that it had finished; most records do not say. */
+  /** Whether the record says that the model had finished; most records do not. */
   readonly stopped: boolean;
-  /** Records with a block that has no place in the message: they are kept as they are beside it. */
+  /** Records with a block that does not fit the message; they are kept verbatim beside it. */
   readonly rest: readonly CodeRecord[];
 }
 
 /**
- * Puts a message together from its records. `claimed` holds the ids of all calls before it and takes its own: a
- * second call with one id could never get a result of its own.
+ * Builds a message from its records. `claimed` holds the ids of all earlier calls and receives those of this
+ * message: a second call with the same id could never have a result.
  */
 export function messageOf({ members }: ModelTurn, claimed: Set<string>): Message {
   const parts: Part[] = [];
@@ -35,7 +35,7 @@ export function messageOf({ members }: ModelTurn, claimed: Set<string>): Message
     const own: string[] = [];
     for (const block of blocksOf(record.raw)) {
       if (isBlank(block)) continue;
-      // An old copy of the message on another branch repeats its blocks; one record never repeats its own.
+      // A copy of the message on another branch repeats its blocks; a record never repeats its own.
       const bytes = JSON.stringify(block);
       own.push(bytes);
       if (written.has(bytes)) continue;
@@ -58,7 +58,7 @@ export function messageOf({ members }: ModelTurn, claimed: Set<string>): Message
   return { parts, calls, stopped, rest: [...rest] };
 }
 
-/** Tokens of one message. */
+/** The tokens of a message. */
 export interface MessageUsage {
   readonly input: number;
   readonly output: number;
@@ -66,7 +66,7 @@ export interface MessageUsage {
   readonly cacheWrite: number;
 }
 
-/** The usage of a message: its records repeat it as it grew, so the greatest of each figure counts, once. */
+/** The usage of a message. Its records repeat the figures as they grow, so the maximum of each counts. */
 export function usageOf(members: readonly CodeRecord[]): MessageUsage | undefined {
   const usages = members.flatMap(({ raw }) =>
     isObject(raw.message) && isObject(raw.message.usage) ? [raw.message.usage] : [],

@@ -1,13 +1,13 @@
-/** Where JSON objects stand in a text: each from its `{` to behind its `}`. */
+/** The spans of the JSON objects in a text, each from its `{` to after its `}`. */
 export interface ObjectSpans {
   readonly spans: readonly { readonly from: number; readonly to: number }[];
-  /** Where what is not a whole object begins; the length of the text when nothing is left. */
+  /** Where the text after the last complete object begins; the length of the text if none remains. */
   readonly rest: number;
 }
 
 /**
- * Finds the objects that follow one another on one line. Two writers that append at the same moment glue their
- * records together; the braces tell them apart again, braces inside strings not counted.
+ * Finds the consecutive objects on one line. Two writers that append at the same moment leave records without
+ * a newline between them; matching braces outside strings separates them.
  */
 export function objectSpans(text: string): ObjectSpans {
   const spans: { from: number; to: number }[] = [];

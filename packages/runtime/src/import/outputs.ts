@@ -9,17 +9,17 @@ type Item =
       readonly data: { readonly type: 'data'; readonly data: string };
     };
 
-/** A tool's output in the AI SDK's form. */
+/** A tool output in the AI SDK's form. */
 export type Output =
   | { readonly type: 'text' | 'error-text'; readonly value: string }
   | { readonly type: 'content'; readonly value: readonly Item[] };
 
-/** What an interrupted call is answered with: the file has no result for it. */
+/** The result of a call for which the file has none. */
 export const interrupted: Output = { type: 'error-text', value: 'interrupted' };
 
 /**
- * The output in a `tool_result` block: texts become one text, an error text when the tool failed; with images or
- * documents among them they stay a list. A block of another type is kept as its JSON text, so nothing is lost.
+ * The output in a `tool_result` block. Texts become one text, an error text if the tool failed; with images
+ * or documents they stay a list. A block of another type becomes its JSON text, so that nothing is lost.
  */
 export function outputOf(block: Block): Output {
   const { content } = block;

@@ -1,20 +1,20 @@
 import { type CodeRecord, canEnd, isBoundary, isSummary } from './records.ts';
 
-/** The records that lead to the end of the conversation, first to last. */
+/** The records that lead to the end of the conversation, in order. */
 export interface Path {
   readonly steps: readonly CodeRecord[];
-  /** Places where the next step back was named but is not there. */
+  /** Steps whose parent is missing or repeats. */
   readonly dangling: number;
 }
 
 /**
- * Walks from the last record of the file that can end a conversation back to its root. Branches that were left,
- * as by an edited prompt, are off the path. A file of one subagent is all sidechain and is read as it is; in any
- * other file sidechains are off the path.
+ * Walks back from the last record of the file that can end a conversation to its root. Abandoned branches,
+ * such as before an edited prompt, are off the path. A file of one subagent consists of sidechain records
+ * only, which form the path; in any other file sidechains are off the path.
  *
- * A compaction starts a new root. It names what it follows, but real files often lack that very record: then the
- * main record before it in the file is taken, because one file is one session and its order is the only evidence
- * left. Any other missing parent makes a root, and so does a circle.
+ * A compaction starts a new root. It names its predecessor, but real files often lack that record; then the
+ * preceding main record of the file is used, because one file is one session and its order is the only
+ * evidence left. Any other missing parent makes a root, and so does a cycle.
  */
 export function pathOf(records: readonly CodeRecord[]): Path {
   const byId = new Map<string, CodeRecord>();

@@ -2,8 +2,8 @@ import type { Path } from './path.ts';
 import { type CodeRecord, text } from './records.ts';
 
 /**
- * The session a file belongs to, as it says near its end: a forked session's file begins with records of the
- * session it came from. A subagent's file carries its parent's id, so its own is taken.
+ * The session of a file, as its last records name it: the file of a forked session begins with records of the
+ * original session. The file of a subagent carries its parent's session id, so its agent id is used.
  */
 export function sessionOf({ steps }: Path, records: readonly CodeRecord[]): string | undefined {
   const agent = steps.at(-1)?.sidechain ? text(steps.at(-1)?.raw.agentId) : undefined;
@@ -13,8 +13,8 @@ export function sessionOf({ steps }: Path, records: readonly CodeRecord[]): stri
 }
 
 /**
- * The title: one a person gave, else the one a model wrote, else the last summary of a record in this file; most
- * summaries in a file are about other sessions.
+ * The title: the user's, or else the model's, or else the last summary of a record in this file. Most
+ * summaries in a file describe other sessions.
  */
 export function titleOf(records: readonly CodeRecord[]): string | undefined {
   const last = (type: string, field: string): string | undefined =>

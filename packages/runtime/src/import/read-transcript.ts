@@ -6,14 +6,14 @@ import { readJsonLines } from './json-lines.ts';
 import { isClaudeCode } from './records.ts';
 import type { Transcript } from './transcript.ts';
 
-/** A transcript format that can be read. */
+/** A supported transcript format. */
 export type TranscriptFormat = 'claude-code';
 
 /**
- * Reads one transcript file as one session; the file's name is the session when no record names one. Reads only;
- * writing the drafts to a tape is the caller's.
+ * Reads a transcript file as one session, named after the file if no record names one. The caller writes the
+ * drafts to a tape.
  * @throws ImportError: IMPORT_CANNOT_READ, IMPORT_EMPTY, IMPORT_BAD_JSON with `line` and byte `offset`, and
- * IMPORT_UNKNOWN_FORMAT when no record looks like one of the format's.
+ * IMPORT_UNKNOWN_FORMAT when no record has the format
  */
 export function readTranscript(
   file: string,
@@ -23,7 +23,7 @@ export function readTranscript(
   if (!lines.records.some(({ value }) => isClaudeCode(value)))
     throw new ImportError(
       'IMPORT_UNKNOWN_FORMAT',
-      `cannot import ${quote(file)}: none of its records is one of ${format === 'auto' ? 'a known format' : format}`,
+      `cannot import ${quote(file)}: it contains no record of ${format === 'auto' ? 'a known format' : `format ${format}`}`,
       { data: { file } },
     );
   return { format: 'claude-code', ...readClaudeCode(lines, { name: basename(file, '.jsonl') }) };

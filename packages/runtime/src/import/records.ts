@@ -1,17 +1,22 @@
 import { isObject, type Json, type JsonObject } from '@tapedeck/tape';
 import type { JsonLine } from './json-lines.ts';
 
-/** One record of a Claude Code transcript: what its place in the conversation depends on, and all the rest. */
+/**
+ * A record of a Claude Code transcript: the fields that determine its place in the conversation, and the
+ * whole record.
+ */
 export interface CodeRecord {
   /** 1, 2, 3 … in file order. */
   readonly ordinal: number;
-  /** Names it in the chain; side records and repetitions of a uuid have none. */
+  /** Its id in the chain; undefined for side records and for repetitions of a uuid. */
   readonly id: string | undefined;
-  /** What it follows: a record's id, in the file or not. */
+  /** The id of its predecessor, whether or not the file contains it. */
   readonly parent: string | undefined;
-  /** The main record before it in the file: what it follows when the file does not say, see `pathOf`. */
+  /** The preceding main record of the file; see `pathOf`. */
   readonly before: string | undefined;
-  /** Key of the entry it becomes: from its uuid, else from its ordinal, so the same in a file that has grown. */
+  /**
+   * The key of its entry, from its uuid or else its ordinal, so that it stays the same when the file grows.
+   */
   readonly key: string;
   readonly type: string;
   readonly sidechain: boolean;
@@ -22,22 +27,22 @@ export interface CodeRecord {
 const chainTypes = new Set(['user', 'assistant', 'system', 'attachment', 'progress']);
 const endTypes = new Set(['user', 'assistant', 'system', 'attachment']);
 
-/** Whether a conversation can end with this record: progress only tells of a tool at work. */
+/** Whether a conversation can end with this record. A progress record only reports on a running tool. */
 export function canEnd({ id, type }: CodeRecord): boolean {
   return id !== undefined && endTypes.has(type);
 }
 
-/** Whether the record starts the conversation anew after a compaction. */
+/** Whether the record restarts the conversation after a compaction. */
 export function isBoundary({ type, raw }: CodeRecord): boolean {
   return type === 'system' && raw.subtype === 'compact_boundary';
 }
 
-/** Whether the record carries the summary that stands for what came before a boundary. */
+/** Whether the record contains the summary of a compaction. */
 export function isSummary({ type, raw }: CodeRecord): boolean {
   return type === 'user' && raw.isCompactSummary === true;
 }
 
-/** Whether a JSON object looks like a record that Claude Code wrote. */
+/** Whether a JSON object looks like a Claude Code record. */
 export function isClaudeCode(value: JsonObject): boolean {
   const { type, message } = value;
   if (type === 'user' || type === 'assistant') return isObject(message) && message.content !== undefined;
@@ -48,8 +53,8 @@ export function isClaudeCode(value: JsonObject): boolean {
 }
 
 /**
- * Reads the chain out of the records. A user or assistant record without a uuid, as other programs write them,
- * follows the one before it. Of two records with one uuid the first counts.
+ * Derives the chain from the records. A user or assistant record without a uuid, as other programs write
+ * them, follows its predecessor in the file. Of two records with one uuid, the first counts.
  */
 export function readRecords(lines: readonly JsonLine[]): CodeRecord[] {
   const seen = new Set<string>();
@@ -80,7 +85,7 @@ export function readRecords(lines: readonly JsonLine[]): CodeRecord[] {
   });
 }
 
-/** A text that is not empty. */
+/** A non-empty string; undefined for anything else. */
 export function text(value: Json | undefined): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }

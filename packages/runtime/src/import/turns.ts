@@ -3,24 +3,24 @@ import { holdsOnlyResults } from './blocks.ts';
 import type { Path } from './path.ts';
 import { type CodeRecord, isBoundary, isSummary, text } from './records.ts';
 
-/** What a stretch of the path says: one message of the model, or one record of another sort. */
+/** A step of the conversation: an assistant message, or a record of another kind. */
 export type Turn = ModelTurn | RecordTurn;
 
-/** One message of the model, from all the records it was split over, in file order. */
+/** An assistant message, with all its records in file order. */
 export interface ModelTurn {
   readonly kind: 'assistant';
-  /** What its records have in common; one without an id stands alone. */
+  /** The id that its records share; a record without one is a turn of its own. */
   readonly id: string | undefined;
   readonly members: readonly CodeRecord[];
   /** Ordinal of its first record on the path. */
   readonly at: number;
 }
 
-/** A record of the path that is not the model's message. `aside` is what no model reads. */
+/** A record of the path that is not an assistant message. No model sees an `aside`. */
 export interface RecordTurn {
   readonly kind: 'user' | 'boundary' | 'api-error' | 'aside';
   readonly record: CodeRecord;
-  /** Of a boundary: the record with the summary. */
+  /** For a boundary: the record with the summary. */
   readonly summary?: CodeRecord;
   readonly at: number;
 }
@@ -33,10 +33,10 @@ interface OpenMessage {
 }
 
 /**
- * The path as turns. Claude Code writes one record per content block, so the records of one `message.id` (and
- * `requestId`) are one message. Results and progress between them do not end it, as tools run while the model
- * still speaks; a person's prompt or another message does, should a proxy give every message the same id.
- * Parallel calls also leave blocks of a message off the path: they are found by its id and belong to it.
+ * The path as turns. Claude Code writes one record per content block, so the records with one `message.id`
+ * (and `requestId`) form one message. Results and progress between them do not end it, since tools run while
+ * the model still streams; a user prompt or another message does, in case a proxy gives every message the
+ * same id. Parallel calls also leave blocks of a message off the path; their id assigns them to it.
  */
 export function turnsOf({ steps }: Path, records: readonly CodeRecord[]): Turn[] {
   const turns: (OpenMessage | RecordTurn)[] = [];
@@ -79,7 +79,10 @@ function kindOf(record: CodeRecord): ModelTurn['kind'] | RecordTurn['kind'] | 's
   return record.type === 'user' ? 'user' : 'aside';
 }
 
-/** A summary completes the boundary before it; one without a boundary, as older versions wrote it, is one. */
+/**
+ * Adds a summary to the boundary before it. A summary without a boundary, as older versions wrote it, is
+ * itself a boundary.
+ */
 function addSummary(turns: (OpenMessage | RecordTurn)[], summary: CodeRecord): void {
   const last = turns.findLastIndex(({ kind }) => kind !== 'aside');
   const boundary = turns[last];
@@ -92,7 +95,7 @@ function messageId({ raw }: CodeRecord): string | undefined {
   return id === undefined ? undefined : `${id} ${text(raw.requestId) ?? ''}`;
 }
 
-/** Results, and texts that no person typed, arrive while the model still speaks. */
+/** Results, and texts that the user did not type, arrive while the model still streams. */
 function isInjected(record: CodeRecord): boolean {
   return record.type === 'user' && (record.raw.isMeta === true || holdsOnlyResults(record));
 }

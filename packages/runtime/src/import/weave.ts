@@ -17,8 +17,8 @@ import type { CodeRecord } from './records.ts';
 type SpokenMessage = Extract<SpokenTurn, { kind: 'assistant' }>;
 
 /**
- * The drafts of a conversation: its turns in order, each message of the model with its results right behind it,
- * and the records beside the path before the next turn that follows them in the file.
+ * The drafts of a conversation: its turns in order, each assistant message followed by its results, and the
+ * records beside the path before the next turn in the file.
  */
 export function weave({ turns, answers, beside }: Conversation): { drafts: Draft[]; settled: number } {
   const drafts: Draft[] = [];
@@ -62,7 +62,10 @@ export function weave({ turns, answers, beside }: Conversation): { drafts: Draft
   return { drafts, settled: settled ?? drafts.length };
 }
 
-/** Results in the order in which they came, then the calls that got none, then what the message could not hold. */
+/**
+ * The message, its results in file order, results for unanswered calls, then the records that do not fit the
+ * message.
+ */
 function modelDrafts(
   { id, members, message }: SpokenMessage,
   answers: Answers,
@@ -70,7 +73,7 @@ function modelDrafts(
 ): Draft[] {
   const [first] = members;
   if (first === undefined || message.parts.length === 0) return members.map((record) => asideDraft(record));
-  // A message that was cut in two by another has its usage only once.
+  // A message split by another one counts its usage only once.
   const usage = id !== undefined && counted.has(id) ? undefined : usageOf(members);
   if (id !== undefined) counted.add(id);
   const answered = message.calls
@@ -89,8 +92,8 @@ function modelDrafts(
 }
 
 /**
- * What a person's record says besides the results it holds. A result that answers nothing, or again, and a block
- * of an unknown type leave the record itself beside what it says.
+ * The message of a user record, without the results that it contains. Also keeps the record itself if it has
+ * a block of unknown type, or a result that answers no call or a call answered before.
  */
 function userDrafts(record: CodeRecord, answers: Answers): Draft[] {
   const parts: Part[] = [];
@@ -101,19 +104,19 @@ function userDrafts(record: CodeRecord, answers: Answers): Draft[] {
     if (part) parts.push(part);
     else rest = true;
   }
-  const said = parts.length > 0 ? [userDraft(record, parts)] : [];
-  if (said.length === 0 && !answers.records.has(record)) return [asideDraft(record)];
-  return rest ? [...said, asideDraft(record, `${record.key}:rest`)] : said;
+  const message = parts.length > 0 ? [userDraft(record, parts)] : [];
+  if (message.length === 0 && !answers.records.has(record)) return [asideDraft(record)];
+  return rest ? [...message, asideDraft(record, `${record.key}:rest`)] : message;
 }
 
-/** A record beside the path, unless all it holds are results of calls on the path. */
+/** A record beside the path, unless it contains only results of calls on the path. */
 function besideDrafts(record: CodeRecord, answers: Answers): Draft[] {
   if (!answers.records.has(record)) return [asideDraft(record)];
   const all = blocksOf(record.raw).every((block) => answers.blocks.has(block) || isBlank(block));
   return all ? [] : [asideDraft(record, `${record.key}:rest`)];
 }
 
-/** Whether no later record can add to a message: the model stopped, or the end of its turn was written down. */
+/** Whether no later record can extend a message: the model stopped, or the end of its turn is recorded. */
 function isOver({ message }: SpokenMessage, next: SpokenTurn | undefined): boolean {
   if (message.calls.length > 0) return false;
   return message.stopped || (next?.kind === 'aside' && next.record.type === 'system');

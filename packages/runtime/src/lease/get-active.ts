@@ -1,15 +1,16 @@
 import { assertActive, type SessionInfo, type TapeStore } from '@tapedeck/tape';
 
 /**
- * The row of a session that is active. Asked under the lease, it stays so: a session that is written is not archived.
- * @param act what is refused of another: `run`
+ * The row of a session that is not archived. Call it under the lease: a session with a writer cannot be
+ * archived, so the result stays true.
+ * @param act the verb of the error message, such as `run`
  * @throws TAPE_NO_SESSION, TAPE_ARCHIVED
  */
 export async function getActive(store: TapeStore, ref: string, act: string): Promise<SessionInfo> {
-  // Resolving, unlike finding, throws when there is no such session.
+  // `resolve`, unlike `find`, throws for an unknown session.
   await store.resolve(ref, 'head');
   const info = await store.find(ref);
-  if (info === undefined) throw new TypeError('a session that resolves exists');
+  if (info === undefined) throw new TypeError('a resolved session has no row');
   assertActive(info, act);
   return info;
 }

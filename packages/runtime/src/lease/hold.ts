@@ -16,29 +16,35 @@ import {
 } from '@tapedeck/tape';
 import { SessionError } from '../errors.ts';
 
-/** The right to write a session, kept alive by a heartbeat while a run or an act lasts. */
+/** The right to write a session. A heartbeat keeps it alive for the length of a run or an act. */
 export interface Hold {
-  /** The lease as it stands now. */
+  /** The lease in its newest state. */
   readonly lease: Lease;
-  /** Aborted when another owner has taken the session over. */
+  /** Aborts when another owner has taken over the session. */
   readonly lost: AbortSignal;
-  /** What waits in the inbox. */
+  /** The pending items of the inbox. */
   inbox(): Promise<readonly InboxItem[]>;
-  /** Does what arrived in the inbox, and what `taken` says of the rest. Call it at settled points only. */
+  /**
+   * Executes the pending items; `taken` holds the entries that replace the inputs of a run. Call it only at
+   * settled points.
+   */
   drain(taken?: readonly Taken[], o?: DrainOptions): Promise<void>;
-  /** Looks now whether somebody else has written, instead of at the next poll. */
+  /** Checks the lease and the inbox now instead of at the next poll. */
   look(): Promise<void>;
-  /** Empties the inbox and gives the lease back; false when it holds something for a run that `inputs` asks about. */
+  /**
+   * Drains the inbox and releases the lease. Returns false, and keeps the lease, if `inputs` is true and the
+   * inbox holds input for a run.
+   */
   release(o?: { readonly inputs?: boolean }): Promise<boolean>;
 }
 
-/** How often an owner looks whether somebody else has written, in milliseconds. */
+/** The interval at which an owner checks the store for writes, in milliseconds. */
 const pollMs = 100;
 
 /**
- * Takes a session's lease. `onWaiting` is told what waits in the inbox, each time that somebody has written to the store and
- * something does.
- * @throws SESSION_BUSY when someone else is writing it
+ * Acquires a session's lease. After each write to the store, calls `onWaiting` with the pending inbox items,
+ * if there are any.
+ * @throws SESSION_BUSY while another owner holds the lease
  */
 export async function hold(
   store: TapeStore,
@@ -50,15 +56,15 @@ export async function hold(
   }: {
     readonly owner: Owner;
     readonly onWaiting?: ((items: readonly InboxItem[]) => void) | undefined;
-    /** What cannot be done, where somebody else is writing it. */
+    /** The verb of the error message. */
     readonly act?: string;
   },
 ): Promise<Hold> {
-  // The first poll looks in any case.
+  // Undefined, so that the first poll always looks.
   let seen: number | undefined;
   let lease = await acquire(store, ref, { owner, act });
   const lost = new AbortController();
-  // The beat also runs while a model call is awaited, and does not keep a process alive by itself.
+  // The heartbeat also runs during model calls; `unref` keeps it from keeping the process alive.
   const beat = setInterval(() => {
     void extend();
   }, leaseTtlMs / 3).unref();
@@ -80,7 +86,7 @@ export async function hold(
     seen = now;
     await look();
   };
-  // A look that fails says nothing: the next write tells whether the session is still ours.
+  // A failed look is ignored: the next write checks the lease anyway.
   const poll = setInterval(() => void lookIfChanged().catch(() => {}), pollMs).unref();
   const stop = () => {
     clearInterval(beat);
@@ -101,7 +107,7 @@ export async function hold(
         stop();
         return true;
       }
-      // What does not concern a run can always be done; when all of that is gone, what is left does.
+      // Items that need no run can always be executed; if a drain executes none, the rest is input for a run.
       try {
         while (!(await store.release(lease, { inputs })))
           if ((await store.drain(lease)) === 0 && inputs) return false;
@@ -127,7 +133,7 @@ async function acquire(
   }
 }
 
-/** That somebody else is writing a session, as the runtime tells it; any other error as it is. */
+/** Converts TAPE_BUSY to SESSION_BUSY; returns any other error unchanged. */
 export function asBusySession(error: unknown, act: string): unknown {
   if (!(error instanceof TapeError) || error.code !== 'TAPE_BUSY') return error;
   return new SessionError('SESSION_BUSY', error.message.replace('cannot write', `cannot ${act}`), {

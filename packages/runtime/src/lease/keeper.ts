@@ -3,28 +3,31 @@ import { SessionError } from '../errors.ts';
 import { getActive } from './get-active.ts';
 import { type Hold, hold } from './hold.ts';
 
-/** The lease of one session in this process: taken for a run, kept over the runs after it, and given back. */
+/**
+ * The lease of one session in this process: acquired for a run, kept across the runs that follow, and
+ * released.
+ */
 export class LeaseKeeper {
   readonly #store: TapeStore;
   readonly #session: string;
   readonly #onWaiting: (items: readonly InboxItem[]) => void;
   #hold: Hold | undefined;
-  /** A lease that could not be given back, because the store had failed. */
+  /** A lease whose release failed because the store had failed. */
   #kept: Hold | undefined;
 
-  /** `session` is a ULID; `onWaiting` is told what waits in its inbox, as `hold` says. */
+  /** `session` is a ULID; for `onWaiting` see `hold`. */
   constructor(store: TapeStore, session: string, onWaiting: (items: readonly InboxItem[]) => void) {
     this.#store = store;
     this.#session = session;
     this.#onWaiting = onWaiting;
   }
 
-  /** The right to write the session, while this process has it. */
+  /** The lease, while this process has it. */
   get held(): Hold | undefined {
     return this.#hold;
   }
 
-  /** @throws SESSION_BUSY when somebody else is writing the session */
+  /** @throws SESSION_BUSY while another owner holds the lease */
   async take(owner: string): Promise<Hold> {
     await this.#giveBack();
     this.#hold = await hold(this.#store, this.#session, {
@@ -34,7 +37,10 @@ export class LeaseKeeper {
     return this.#hold;
   }
 
-  /** The lease once more; nothing when somebody else was quicker, who has the inbox then, or has archived the session. */
+  /**
+   * Acquires the lease again. Returns undefined if another process has acquired it first, which then serves
+   * the inbox, or has archived the session.
+   */
   async takeAgain(owner: string): Promise<Hold | undefined> {
     try {
       const held = await this.take(owner);
@@ -48,7 +54,7 @@ export class LeaseKeeper {
     }
   }
 
-  /** Gives the lease back after a failure. When that fails too, the next `take` tries it again. */
+  /** Releases the lease after a failure. If that fails as well, the next `take` retries it. */
   async drop(): Promise<void> {
     const last = this.#hold;
     await last?.release().catch(() => {
@@ -56,17 +62,17 @@ export class LeaseKeeper {
     });
   }
 
-  /** The lease was given back. */
+  /** Call it after the lease was released. */
   forget(): void {
     this.#hold = undefined;
   }
 
-  /** @throws what the store fails with, as long as it does */
+  /** @throws the error of the store, as long as the store fails */
   async #giveBack(): Promise<void> {
     try {
       await this.#kept?.release();
     } catch (error) {
-      // Somebody else has it by now.
+      // Fenced: another owner has the lease, so nothing is left to release.
       if (!(error instanceof TapeError) || error.code !== 'TAPE_FENCED') throw error;
     }
     this.#kept = undefined;

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TapeError, type TapeStore } from '@tapedeck/tape';
 
-/** How long an act of the runtime waits for the write lock in all, in milliseconds (M3). */
+/** The longest total wait of one call for the write lock, in milliseconds. */
 const waitMaxMs = 15_000;
 
 /**
- * A store whose acts wait for the write lock of another process on timers, so that the event loop goes on: streams,
- * heartbeats and timers of other sessions are not held up. Whoever uses the store itself, or iterates over what it
- * reads, waits as the store was opened to.
+ * A store whose calls wait for the write lock of another process on timers, without blocking the event loop,
+ * so that streams, heartbeats and timers of other sessions continue. Direct use of the inner store, and
+ * iteration over its reads, still blocks for `lockWaitMs`.
  */
 export function patientStore(store: TapeStore): TapeStore {
   return new Proxy(store, {
@@ -20,7 +20,7 @@ export function patientStore(store: TapeStore): TapeStore {
   });
 }
 
-/** An act of a store that would hold the thread while it waits gives up at once. */
+/** Makes a call that would block the thread fail at once instead. */
 function withoutWaiting<T>(store: TapeStore, act: () => T): T {
   const { lockWaitMs } = store;
   if (lockWaitMs === undefined) return act();
@@ -32,7 +32,7 @@ function withoutWaiting<T>(store: TapeStore, act: () => T): T {
   }
 }
 
-/** What succeeds at once is returned at once; only what has to wait becomes a promise. */
+/** A call that succeeds at once returns at once; only one that has to wait returns a promise. */
 function patiently(act: () => unknown): unknown {
   try {
     const result = act();

@@ -1,25 +1,28 @@
 import type { ModelMessage, SystemModelMessage } from './model.ts';
 
-/** How Anthropic is told that what comes up to here is to be kept; others find what they have seen by themselves. */
+/** The marker that makes Anthropic cache a prompt up to a part; other providers cache without markers. */
 const keep = { anthropic: { cacheControl: { type: 'ephemeral' } } };
 
-/** Whether a model's provider has to be told what to keep. */
+/** Whether a provider caches only what is marked. */
 export function needsCacheMarks(provider: string | undefined): boolean {
   return provider?.split('.').includes('anthropic') === true;
 }
 
-/** Instructions that are kept; they come after the definitions of tools, which are kept with them. */
+/** Instructions with a cache marker. The marker also covers the tool definitions, which come before them. */
 export function keptInstructions(instructions: string): SystemModelMessage {
   return { role: 'system', content: instructions, providerOptions: keep };
 }
 
-/** Where something ends in a prompt: after so many parts of a message. */
+/** A place in a prompt: after `parts` parts of a message. */
 export interface PromptPlace {
   readonly message: number;
   readonly parts: number;
 }
 
-/** How much of a prompt is the same as a shorter one, which ends where a session's own part begins. Pure. */
+/**
+ * Where a shorter prompt, which ends where a session's own part begins, ends in a longer one. Pure.
+ * @returns undefined if the longer prompt does not begin with the shorter one
+ */
 export function commonEnd(
   shorter: readonly ModelMessage[],
   prompt: readonly ModelMessage[],
@@ -34,7 +37,7 @@ export function commonEnd(
   return parts > 0 && same(end.content, other.content.slice(0, parts)) ? { message, parts } : undefined;
 }
 
-/** A prompt whose provider keeps it up to where it was forked, for the children beside it, and up to its end. Pure. */
+/** Marks a prompt for caching at the point of its fork, which sibling forks share, and at its end. Pure. */
 export function withCachePoints(
   prompt: readonly ModelMessage[],
   cut: PromptPlace | undefined,

@@ -1,8 +1,8 @@
 import PQueue from 'p-queue';
 
 /**
- * Makes model calls in queues, one for each provider. They are counted here and not as sessions are run: a session that waits
- * for its children makes none, so a full queue stops nobody for ever.
+ * Queues of model calls, one for each provider. The limit counts calls, not sessions: a session that waits
+ * for its children makes no call, so a full queue cannot deadlock.
  */
 export function callQueues(
   limit: number | Readonly<Record<string, number>>,

@@ -29,37 +29,37 @@ import type { OpenCall } from '../stream/call.ts';
 import type { Chunk } from '../stream/chunks.ts';
 import { normaliseUsage, type Usage } from '../usage/usage.ts';
 
-/** One model call: what to ask, and where its stream goes. */
+/** One model call: its input, and where its stream goes. */
 export interface ModelCall {
   readonly model: LanguageModel;
   readonly instructions?: string | SystemModelMessage | undefined;
   readonly messages: readonly ModelMessage[];
-  /** Definitions of tools, without what would run them. */
+  /** Definitions of tools, without `execute`. */
   readonly tools: ToolSet;
   readonly signal: AbortSignal;
   readonly maxOutputTokens?: number | undefined;
   readonly temperature?: number | undefined;
-  /** JSON Schema that the answer is to follow. */
+  /** JSON Schema of the requested answer. */
   readonly output?: JsonObject | undefined;
   readonly onChunk: (chunk: Chunk) => void;
 }
 
-/** What a model call came to. */
+/** The result of a model call. */
 export interface Answer {
   /** The parts of the assistant message, verbatim. */
   readonly content: readonly Part[];
   readonly text: string;
-  /** The calls that this side has to run. */
+  /** The client-side calls, which the turn loop runs. */
   readonly calls: readonly OpenCall[];
   readonly finish: string;
   readonly usage: Usage;
-  /** Provider, model, response id, and the raw text of arguments that were not JSON. */
+  /** Provider, model, response id, and the raw text of invalid arguments. */
   readonly meta: Meta;
 }
 
 /** A model call that failed. */
 export class ModelFailure extends Error {
-  /** The response's id, where the failure tells it. */
+  /** The id of the response, if the failure gives one. */
   readonly response: string | undefined;
 
   constructor(cause: unknown) {
@@ -70,9 +70,9 @@ export class ModelFailure extends Error {
 }
 
 /**
- * Asks a model once, and never again by itself. Tools go as definitions without `execute`: the SDK runs nothing and
- * records nothing, the loop does both.
- * @throws ModelFailure, with the signal's reason as its cause when it is aborted
+ * Calls a model once, without retries. The tools have no `execute`: the turn loop runs them and records the
+ * results.
+ * @throws ModelFailure, with the reason of the signal as its cause when it aborts
  */
 export async function callModel(call: ModelCall): Promise<Answer> {
   const { model, instructions, messages, tools, signal, maxOutputTokens, temperature, output } = call;
@@ -85,7 +85,7 @@ export async function callModel(call: ModelCall): Promise<Answer> {
       stopWhen: isStepCount(1),
       maxRetries: 0,
       abortSignal: signal,
-      // The SDK would print errors that the stream reports as well.
+      // By default the SDK also prints errors that the stream reports.
       onError: () => {},
       ...(instructions !== undefined && { instructions }),
       ...(maxOutputTokens !== undefined && { maxOutputTokens }),
@@ -93,7 +93,7 @@ export async function callModel(call: ModelCall): Promise<Answer> {
       ...(output !== undefined && { output: Output.object({ schema: jsonSchema(output) }) }),
     });
     const step = Promise.resolve(result.finalStep);
-    step.catch(() => {}); // The stream tells of every failure; this promise repeats the last.
+    step.catch(() => {}); // The stream reports every failure; this promise repeats the last one.
     let text = '';
     const calls: OpenCall[] = [];
     const raw = new Map<string, string>();
@@ -114,7 +114,10 @@ export async function callModel(call: ModelCall): Promise<Answer> {
   }
 }
 
-/** A part of the stream as those who watch the run see it. What the calls of this side come to is told by the loop. */
+/**
+ * A stream part as a chunk for those who watch the run. The turn loop reports the results of client-side
+ * calls.
+ */
 function chunkOf(part: TextStreamPart<ToolSet>, tools: ToolSet): Chunk | undefined {
   const { type } = part;
   if ((type === 'tool-result' || type === 'tool-error') && part.providerExecuted !== true) return undefined;
@@ -165,7 +168,10 @@ function answerOf(
   };
 }
 
-/** A call whose arguments no entry can hold, too large or nested too deep, as one without: the model is told why. */
+/**
+ * Marks a call as invalid, with empty input, if no entry can hold its arguments (too large or nested too
+ * deep). The model then receives the error.
+ */
 function storable<T extends { readonly input: unknown }>(
   part: T,
 ): T & { invalid?: boolean; error?: unknown } {
@@ -183,14 +189,14 @@ function withStorableInput(part: { readonly type: string }): object {
   return stored;
 }
 
-/** How much of arguments that cannot be used is kept, in characters. */
+/** The most characters kept of unusable arguments. */
 const rawMax = 100_000;
 
 function rawOf(input: unknown): string {
   return (typeof input === 'string' ? input : JSON.stringify(input ?? null)).slice(0, rawMax);
 }
 
-/** Provider and model of a model, as entries record them. */
+/** The provider and name of a model, as entries record them. */
 export function modelMeta(model: LanguageModel): { readonly provider?: string; readonly model: string } {
   if (typeof model === 'string') return { model };
   return { provider: model.provider, model: model.modelId };
@@ -208,7 +214,7 @@ function openCall(part: {
   return part.invalid === true ? { ...call, invalid: messageOf(part.error) } : call;
 }
 
-/** @throws SESSION_NO_MODEL when no model was given anywhere. */
+/** @throws SESSION_NO_MODEL when neither the session nor the deck has a model */
 export function getModel(model: LanguageModel | undefined, session: string): LanguageModel {
   if (model !== undefined) return model;
   throw new SessionError('SESSION_NO_MODEL', `cannot run '${session}': no model was given`, {
@@ -216,6 +222,6 @@ export function getModel(model: LanguageModel | undefined, session: string): Lan
   });
 }
 
-// The SDK is loaded here and where models are made from their names, and nowhere else.
+// Only this file and spec.ts import the SDK.
 export { APICallError, asSchema, createUIMessageStreamResponse, jsonSchema } from 'ai';
 export type { LanguageModel, ModelMessage, SystemModelMessage };

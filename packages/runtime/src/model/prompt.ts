@@ -10,9 +10,9 @@ import {
 import type { ModelMessage } from './model.ts';
 
 /**
- * A view's messages as the AI SDK takes them: bytes and addresses put back, texts well-formed, since providers
- * refuse a lone surrogate that the tape keeps as it was. They end with something to answer: where the assistant
- * spoke last, the user tells it to go on, as the view shows once it has.
+ * A view's messages as the AI SDK takes them: with blobs and URLs restored, and with well-formed texts, since
+ * providers refuse a lone surrogate. If the last message is a finished assistant message, a user message that
+ * says to continue is added; the view shows the same message later.
  */
 export async function toPrompt(
   messages: readonly StoredMessage[],
@@ -30,7 +30,7 @@ export async function toPrompt(
   return prompt;
 }
 
-/** Whether the assistant has finished: a tool that its provider runs may still be under way. */
+/** Whether the assistant has finished. A provider-executed call without a result is still running. */
 function awaitsUser(messages: readonly StoredMessage[]): boolean {
   const last = messages.at(-1);
   if (last?.role !== 'assistant') return false;
@@ -40,7 +40,7 @@ function awaitsUser(messages: readonly StoredMessage[]): boolean {
   return last.content.every((part) => part.type !== 'tool-call' || ran.has(part.toolCallId));
 }
 
-/** The SDK takes an address only as a `URL`, which a tape keeps as its text. */
+/** Tapes store an address as text; the SDK takes it only as a `URL`. */
 function withAddresses(part: Part): Part {
   if (part.type === 'file' || part.type === 'reasoning-file')
     return { ...part, data: withAddress(part.data) };

@@ -1,7 +1,7 @@
 import { messageOf } from '../errors.ts';
 import { APICallError } from './model.ts';
 
-/** Whether a model call that failed may do better when it is made again: the server was busy, the network was not there. */
+/** Whether a failure of a model call is transient, for example a busy server or an unreachable network. */
 export function isPassing(error: unknown): boolean {
   if (APICallError.isInstance(error)) return error.isRetryable;
   const { statusCode, code } = (error ?? {}) as { statusCode?: unknown; code?: unknown };
@@ -17,26 +17,27 @@ const passingCodes: ReadonlySet<string> = new Set([
   'UND_ERR_SOCKET',
 ]);
 
-/** The longest that a server's own word on when to come again is heeded, in milliseconds. */
-const askedMaxMs = 60_000;
+/** The longest delay that a server may request, in milliseconds; longer ones are ignored. */
+const requestedMaxMs = 60_000;
 
-/** How long to wait before the attempt of a number, from 1: as the server asks, else twice as long each time. */
+/** The delay before retry `attempt` (from 1): as the server requests, otherwise doubled each time. */
 export function retryDelay(error: unknown, attempt: number, firstMs: number): number {
-  return askedDelay(error) ?? firstMs * 2 ** (attempt - 1);
+  return requestedDelay(error) ?? firstMs * 2 ** (attempt - 1);
 }
 
-function askedDelay(error: unknown): number | undefined {
+function requestedDelay(error: unknown): number | undefined {
   if (!APICallError.isInstance(error)) return undefined;
   const { 'retry-after-ms': ms, 'retry-after': seconds } = error.responseHeaders ?? {};
-  const asked = ms !== undefined ? Number(ms) : seconds !== undefined ? Number(seconds) * 1_000 : Number.NaN;
-  return asked >= 0 && asked <= askedMaxMs ? asked : undefined;
+  const requested =
+    ms !== undefined ? Number(ms) : seconds !== undefined ? Number(seconds) * 1_000 : Number.NaN;
+  return requested >= 0 && requested <= requestedMaxMs ? requested : undefined;
 }
 
-/** How providers say that a request was larger than their model can take. */
+/** How providers report that a prompt exceeds the context window. */
 const overflow =
   /context[_ ]length|context window|maximum context|prompt is too long|too many (?:input )?tokens|input (?:is|was) too long|exceeds? the (?:maximum|available|context)|input token count/i;
 
-/** Whether a model refused a request because it was too large for it. */
+/** Whether a model refused a prompt as too large. */
 export function isOverflow(error: unknown): boolean {
   if (!APICallError.isInstance(error)) return overflow.test(messageOf(error));
   if (error.statusCode === 413) return true;

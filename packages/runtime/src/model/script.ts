@@ -18,9 +18,11 @@ export interface ScriptAnswer {
     | undefined;
   readonly delayMs?: number | undefined;
   readonly usage?: { readonly input?: number | undefined; readonly output?: number | undefined } | undefined;
-  /** The call fails with this message. */
+  /** Makes the call fail with this message. */
   readonly error?: string | undefined;
-  /** For which calls the answer is meant: the session's name by glob, a part of the last user message. */
+  /**
+   * Restricts the answer to calls of sessions that match a glob, or whose last user message contains a text.
+   */
   readonly when?: { readonly session?: string | undefined; readonly text?: string | undefined } | undefined;
 }
 
@@ -60,17 +62,17 @@ export function parseScript(text: string, name: string): readonly ScriptAnswer[]
   }
 }
 
-/** For whom a scripted model answers. */
+/** The session that a scripted model serves. */
 export interface ScriptContext {
   readonly session: string;
-  /** The response ids of the model calls recorded on the session's own entries, oldest first. */
+  /** The response ids of the model calls that the session's own entries record, oldest first. */
   readonly answered: () => Promise<readonly string[]>;
 }
 
 /**
- * A model that answers from a cassette, over the same interface as a real one. It keeps no state: which answer is
- * next follows from the session's own recorded calls, so it goes on rightly in another process. An answer with
- * `when` is meant for the calls that match it; each is given once a session.
+ * A model that answers from a cassette. It keeps no state: the session's recorded calls determine the next
+ * answer, so another process can continue the session. An answer with `when` serves only calls that match;
+ * each answer is used once per session.
  */
 export function scriptModel(script: readonly ScriptAnswer[], context: ScriptContext): LanguageModelV4 {
   const next = async (prompt: LanguageModelV4Prompt) => {
@@ -94,7 +96,7 @@ export function scriptModel(script: readonly ScriptAnswer[], context: ScriptCont
     modelId: 'script',
     supportedUrls: {},
     async doGenerate() {
-      throw new Error('a scripted model only streams');
+      throw new Error('a scripted model supports only streaming');
     },
     async doStream({ prompt, abortSignal }: LanguageModelV4CallOptions) {
       const { answer, index } = await next(prompt);
@@ -104,7 +106,7 @@ export function scriptModel(script: readonly ScriptAnswer[], context: ScriptCont
   };
 }
 
-/** A failure that the script asked for. It names its answer, so that recording it counts as a call. */
+/** A failure from the script. It carries a response id, so that the recorded failure counts as a call. */
 class ScriptedFailure extends Error {
   readonly responseId: string;
 

@@ -3,20 +3,20 @@ import { messageOf, SessionError } from '../errors.ts';
 import type { LanguageModel } from './model.ts';
 import { readScript, scriptModel } from './script.ts';
 
-/** A model, or its name: `provider/model`, or `script:FILE`. */
+/** A model, or its name: `provider/model` or `script:FILE`. */
 export type ModelSpec = LanguageModel | (string & {});
 
-/** Makes the model for one session: a scripted one answers each session from its own place. */
+/** Makes the model for one session. A scripted model depends on the session; others do not. */
 export type ModelSource = (session: string) => LanguageModel;
 
 export interface ModelSettings {
-  /** Where keys and base URLs are looked up, by their usual names. A library reads no environment of its own accord. */
+  /** The variables that hold keys and base URLs. The library itself does not read the environment. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly store: TapeStore;
 }
 
 /**
- * Finds out what a model spec means, and fails before anything is written when it cannot be used.
+ * Resolves a model spec. Fails before anything is written if the model cannot be used.
  * @throws SESSION_NO_FILE, SESSION_BAD_SCRIPT, SESSION_NO_KEY, SESSION_NO_MODEL
  */
 export async function resolveModel(
@@ -33,7 +33,7 @@ export async function resolveModel(
 }
 
 /**
- * Finds out whether a model spec can be used, without a store.
+ * Checks that a model spec can be used, without a store.
  * @throws what `resolveModel` throws
  */
 export async function assertModel(
@@ -54,7 +54,7 @@ async function namedModel(
   if (provider === '' || name === '')
     throw new SessionError(
       'SESSION_NO_MODEL',
-      `cannot use model '${spec}': it must read PROVIDER/MODEL or script:FILE`,
+      `cannot use model '${spec}': it must be PROVIDER/MODEL or script:FILE`,
       {
         data: { model: spec },
       },
@@ -68,7 +68,7 @@ async function namedModel(
       baseURL,
       apiKey,
       includeUsage: true,
-      // Else the schema of a result is not sent, and the package warns of it on stderr.
+      // Without it the package does not send the output schema, and warns on stderr.
       supportsStructuredOutputs: true,
     })(name);
   }
@@ -91,7 +91,7 @@ async function namedModel(
   return createGateway({ apiKey })(spec);
 }
 
-/** Providers whose AI SDK package is used when it is installed beside the project. */
+/** Providers whose AI SDK package is used if it is installed. */
 const providers: Readonly<Record<string, { package: string; create: string; key: string }>> = {
   anthropic: { package: '@ai-sdk/anthropic', create: 'createAnthropic', key: 'ANTHROPIC_API_KEY' },
   openai: { package: '@ai-sdk/openai', create: 'createOpenAI', key: 'OPENAI_API_KEY' },
@@ -125,10 +125,10 @@ function need(env: Readonly<Record<string, string | undefined>>, name: string, s
   });
 }
 
-/** Notes of model calls that failed. */
+/** Notes that record failed model calls. */
 const failures: ReadonlySet<string> = new Set(['run/error', 'run/retrying', 'context/not-compacted']);
 
-/** The response ids of a session's own recorded model calls, failed ones too. */
+/** The response ids that a session's own entries record, including those of failed calls. */
 async function answeredBy(store: TapeStore, session: string): Promise<string[]> {
   const ids: string[] = [];
   for await (const { kind, name, meta, payload } of store.read(session, { own: true })) {

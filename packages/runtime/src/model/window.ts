@@ -1,26 +1,26 @@
-/** How much a model takes at once, in tokens. */
+/** The context window of a model, in tokens. */
 export interface ModelWindow {
-  /** What it is given and what it says, together. */
+  /** Prompt and answer together. */
   readonly window: number;
-  /** The longest answer that it gives. */
+  /** The longest answer. */
   readonly maxOutput?: number;
 }
 
-/** The windows of models, by their own names or as `PROVIDER/MODEL`, or a function that knows them. */
+/** Context windows by model name or `PROVIDER/MODEL`, or a function that returns them. */
 export type Windows =
   | Readonly<Record<string, ModelWindow>>
   | ((model: string, provider: string | undefined) => ModelWindow | undefined);
 
-/** The window of a model; undefined where the deck does not tell it, or tells what no window is. */
+/** The window of a model; undefined if the configuration gives none, or one that is not positive. */
 export function windowOf(
   windows: Windows | undefined,
   { model, provider }: { readonly model: string; readonly provider?: string },
 ): ModelWindow | undefined {
-  const told =
+  const found =
     typeof windows === 'function'
       ? windows(model, provider)
       : (named(windows, model) ?? named(windows, `${provider?.split('.')[0]}/${model}`));
-  return told !== undefined && told.window > 0 ? told : undefined;
+  return found !== undefined && found.window > 0 ? found : undefined;
 }
 
 function named(

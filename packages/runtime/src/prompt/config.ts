@@ -1,14 +1,20 @@
-/** What instructions hold beside the deck's own. What is not asked for is not there. */
+/**
+ * The parts of the system prompt besides the deck's own instructions. A part is included only if the
+ * configuration enables it.
+ */
 export interface PromptConfig {
   /**
-   * The project's: `AGENTS.md`, `CLAUDE.md` and `CONTEXT.md` of the directory that sessions work in and of those above it, or
-   * of another directory that is named.
+   * The project's instructions: `AGENTS.md`, `CLAUDE.md` and `CONTEXT.md` of the working directory of the
+   * session and of the directories above it, or of a named directory.
    */
   readonly project?: boolean | string;
-  /** Folders that are skills, or have some in them: their names are told, and the tool `read_skill` reads them. */
+  /**
+   * Folders that are skills or contain skills. The prompt lists their names; the tool `read_skill` reads
+   * them.
+   */
   readonly skills?: readonly string[];
-  /** Platform, directory, git branch, date and model, as they were when the session's view began. */
+  /** Platform, directory, git branch, date and model, as of the start of the session's view. */
   readonly environment?: boolean;
-  /** The tools, in words: for models that are not told of them otherwise. */
+  /** The tools in words, for models that do not receive tool definitions. */
   readonly tools?: boolean;
 }

@@ -3,18 +3,19 @@ import { type Draft, type Entry, isObject, type JsonObject, note, select } from 
 import { lineOf, tryGit } from '../workspace/git.ts';
 import type { Environment } from './system-prompt.ts';
 
-/** The event that keeps where a session works until its view begins anew. */
+/** The event that fixes the environment until the next view. */
 const pinned = 'instructions/environment';
 
-/** What is known of where a session works without asking anybody. */
+/** The facts about the environment that need no I/O. */
 export interface Here {
   readonly workspace: string;
   readonly model: string | undefined;
 }
 
 /**
- * Where a session works: as it was told since its view began, so that what a provider has seen stays the same from turn to
- * turn, else as it is now. Another directory, machine or model is told of at once: it is no longer true that it works there.
+ * The environment of a session. If the current view has pinned one, and directory, platform and model are
+ * still the same, returns that, so that the provider sees the same prompt in every turn. Otherwise reads the
+ * present one.
  */
 export async function environmentOf(
   entries: readonly Entry[],
@@ -22,11 +23,11 @@ export async function environmentOf(
   now: number,
 ): Promise<{ readonly environment: Environment; readonly isPinned: boolean }> {
   const fixed = { platform: `${platform} ${arch}`, ...here };
-  const told = pinsIn(entries).findLast(
+  const known = pinsIn(entries).findLast(
     (pin) =>
       pin.platform === fixed.platform && pin.workspace === fixed.workspace && pin.model === fixed.model,
   );
-  if (told !== undefined) return { environment: told, isPinned: true };
+  if (known !== undefined) return { environment: known, isPinned: true };
   const branch = await branchOf(here.workspace);
   const environment = {
     platform: fixed.platform,
@@ -38,12 +39,15 @@ export async function environmentOf(
   return { environment, isPinned: false };
 }
 
-/** Keeps it from here on. */
+/** The event that pins an environment. */
 export function pin(environment: Environment, run: string): Draft {
   return note(pinned, { ...environment } as JsonObject, { run });
 }
 
-/** What was told since the view began. Anybody may append events: what does not fit is none. Pure. */
+/**
+ * The environments pinned since the view began. Anyone can append events, so malformed ones are ignored.
+ * Pure.
+ */
 function pinsIn(entries: readonly Entry[]): readonly Environment[] {
   const { start, entries: shown } = select(entries, 'last-boundary');
   const from = start?.mark === 'boundary' ? start.seq : 0;
@@ -71,19 +75,19 @@ function isLine(value: unknown): value is string {
   return typeof value === 'string' && value.length <= lineMax && !/\p{Cc}/u.test(value);
 }
 
-/** As long as a path may be. */
+/** The length of the longest path. */
 const lineMax = 4_096;
 
-/** The branch that is checked out in a directory; nothing where there is none, or no git. */
+/** The branch that is checked out in a directory; undefined without a branch or without git. */
 async function branchOf(directory: string): Promise<string | undefined> {
-  const call = { cwd: directory, doing: 'tell the branch' };
-  const asked = tryGit(call, ['symbolic-ref', '--quiet', '--short', 'HEAD'], { bytesMax: lineMax });
-  const answer = await asked.catch(() => undefined);
+  const call = { cwd: directory, doing: 'read the branch' };
+  const pending = tryGit(call, ['symbolic-ref', '--quiet', '--short', 'HEAD'], { bytesMax: lineMax });
+  const answer = await pending.catch(() => undefined);
   const branch = answer?.ok === true ? lineOf(answer.stdout) : '';
   return branch !== '' && isLine(branch) ? branch : undefined;
 }
 
-/** A time as the day that it is here. */
+/** The local date of a time, as `YYYY-MM-DD`. */
 function dateOf(time: number): string {
   const at = new Date(time);
   const two = (n: number) => String(n).padStart(2, '0');

@@ -2,37 +2,36 @@ import { constants } from 'node:fs';
 import { lstat, open, realpath } from 'node:fs/promises';
 import { relative, sep } from 'node:path';
 
-/** A file or directory that was to be told of, and is not. */
+/** A file or directory that the prompt leaves out. */
 export interface Omission {
   readonly path: string;
-  /** `it is larger than 64 KiB`, say. */
+  /** For example `it is larger than 64 KiB`. */
   readonly why: string;
 }
 
-/** What reading a file came to. */
-export type FileRead =
-  | { readonly text: string /** With no link in it. */; readonly real: string }
-  | { readonly why: string };
+/** The result of reading a file. `real`: the path without links. */
+export type FileRead = { readonly text: string; readonly real: string } | { readonly why: string };
 
-/** The most of one file that instructions hold, in bytes. */
+/** The most bytes of one file in a prompt. */
 const bytesMax = 64 * 1024;
 
 /**
- * Reads a file that is to be told to a model: a text, of a size that can be told, that lies in `within` wherever links
- * lead. It throws nothing and waits for nobody. `undefined`: there is nothing of that name.
+ * Reads a file for a prompt: UTF-8 text within the size limit, whose path without links lies in `within`.
+ * Never throws and never blocks.
+ * @returns undefined if no file of that name exists
  */
 export async function readPromptFile(path: string, within: string): Promise<FileRead | undefined> {
   try {
     if (!(await isThere(path))) return undefined;
     const real = await realpath(path);
-    if (!isInside(real, await realpath(within))) return { why: `it is a link that leads out of '${within}'` };
-    // A pipe that nobody writes would be waited for.
+    if (!isInside(real, await realpath(within))) return { why: `it is a link to a path outside '${within}'` };
+    // Without O_NONBLOCK, opening a pipe without a writer would block.
     const file = await open(real, constants.O_RDONLY | constants.O_NONBLOCK);
     try {
       const stat = await file.stat();
       if (stat.isDirectory()) return { why: 'it is a directory' };
-      if (!stat.isFile()) return { why: 'it is no regular file' };
-      // Its size is only what it was: it may be growing.
+      if (!stat.isFile()) return { why: 'it is not a regular file' };
+      // The file may grow after the stat, so read one byte more than allowed.
       const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(bytesMax + 1), position: 0 });
       if (bytesRead > bytesMax) return { why: `it is larger than ${bytesMax / 1024} KiB` };
       const read = textOf(buffer.subarray(0, bytesRead));
@@ -45,24 +44,24 @@ export async function readPromptFile(path: string, within: string): Promise<File
   }
 }
 
-/** Whether a path is a directory or lies below it. Both without links. Pure. */
+/** Whether a path is a directory or lies below it. Both must be free of links. Pure. */
 export function isInside(path: string, directory: string): boolean {
   const way = relative(directory, path);
   return way !== '..' && !way.startsWith(`..${sep}`);
 }
 
-/** Why the system refused, in words. */
+/** The reason of a system error, in words. */
 export function reasonOf(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
   return (code === undefined ? undefined : reasons[code]) ?? message;
 }
 
 const reasons: Readonly<Record<string, string>> = {
-  ENOENT: 'it is a link to nothing',
-  ELOOP: 'its links lead in a circle',
-  ENOTDIR: 'it is no directory',
-  EACCES: 'it may not be read',
-  EPERM: 'it may not be read',
+  ENOENT: 'it is a broken link',
+  ELOOP: 'its links form a loop',
+  ENOTDIR: 'it is not a directory',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
 };
 
 async function isThere(path: string): Promise<boolean> {
@@ -76,7 +75,7 @@ async function isThere(path: string): Promise<boolean> {
   }
 }
 
-/** Bytes as a text that can be sent and shown: UTF-8 without control characters. */
+/** Decodes UTF-8 without control characters. */
 function textOf(bytes: Uint8Array): { readonly text: string } | { readonly why: string } {
   let text: string;
   try {
@@ -87,5 +86,5 @@ function textOf(bytes: Uint8Array): { readonly text: string } | { readonly why: 
   const control = /[^\P{Cc}\t\n\r]/u.exec(text)?.[0];
   if (control === undefined) return { text };
   const code = control.codePointAt(0) ?? 0;
-  return { why: `it has the control character U+${code.toString(16).toUpperCase().padStart(4, '0')}` };
+  return { why: `it contains the control character U+${code.toString(16).toUpperCase().padStart(4, '0')}` };
 }

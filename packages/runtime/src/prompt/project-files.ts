@@ -3,16 +3,16 @@ import { dirname, join, relative, sep } from 'node:path';
 import { isInside, type Omission, readPromptFile } from './file.ts';
 import type { ProjectFile } from './system-prompt.ts';
 
-/** What such files are called, in the order in which those of one directory are told. */
+/** File names, in the order in which files of one directory appear in the prompt. */
 const names = ['AGENTS.md', 'CLAUDE.md', 'CONTEXT.md'] as const;
 
-/** The most that the files of a project take together, in bytes; the nearest come first. */
+/** The most bytes of a project's files together; the nearest directory comes first. */
 const totalMax = 256 * 1024;
 
 /**
- * Reads the instructions of a project, from a directory upward to the top of its repository, else to the user's own
- * directory; of a directory that lies in neither, only its own. A text that is there twice, by a link say, is told once.
- * What cannot be read is left out, and told of.
+ * Reads a project's instructions, from a directory up to the top of its repository, or else up to the user's
+ * home; outside both, from the directory alone. Includes a text only once, for example if one file links to
+ * another. Lists the files that it cannot read in `omitted`.
  */
 export async function readProjectFiles(
   directory: string,
@@ -23,7 +23,7 @@ export async function readProjectFiles(
   const files: ProjectFile[] = [];
   const omitted: Omission[] = (await isDirectory(directory))
     ? []
-    : [{ path: directory, why: 'there is no such directory' }];
+    : [{ path: directory, why: 'the directory does not exist' }];
   const known = new Set<string>();
   let left = totalMax;
   for (const place of places)
@@ -40,7 +40,7 @@ export async function readProjectFiles(
       if (bytes > left) {
         omitted.push({
           path,
-          why: `with it the project's files would be larger than ${totalMax / 1024} KiB`,
+          why: `with it the project's files would exceed ${totalMax / 1024} KiB`,
         });
         continue;
       }
@@ -51,7 +51,7 @@ export async function readProjectFiles(
   return { files, omitted };
 }
 
-/** The directories to look at, the nearest first. */
+/** The directories to search, nearest first. */
 async function placesFrom(directory: string, home: string): Promise<readonly string[]> {
   const start = await realpath(directory).catch(() => directory);
   const user = await realpath(home).catch(() => home);
@@ -59,7 +59,7 @@ async function placesFrom(directory: string, home: string): Promise<readonly str
   for (let at = start; ; at = dirname(at)) {
     places.push(at);
     if (at === user || (await isRepository(at))) return places;
-    // What lies in other directories may be anybody's.
+    // Other users may own the files of the directories above.
     if (at === dirname(at)) return isInside(start, user) ? places : [start];
   }
 }
@@ -71,7 +71,7 @@ async function isDirectory(path: string): Promise<boolean> {
   );
 }
 
-/** Git has a directory there; of a worktree or a submodule, a file. */
+/** `.git` is a directory; in a worktree or a submodule it is a file. */
 async function isRepository(directory: string): Promise<boolean> {
   return await lstat(join(directory, '.git')).then(
     () => true,

@@ -6,10 +6,10 @@ import type { DeckTool } from '../tools/traits.ts';
 import { type Omission, readPromptFile, reasonOf } from './file.ts';
 import type { SkillName } from './system-prompt.ts';
 
-/** A folder with a `SKILL.md`: how one sort of work is done, for when it is to be done. */
+/** A folder with a `SKILL.md`: instructions for one kind of work, which the model reads on demand. */
 interface Skill extends SkillName {
   readonly folder: string;
-  /** The text below its head. */
+  /** The text below the front matter. */
   readonly body: string;
 }
 
@@ -18,15 +18,15 @@ export interface Skills {
   readonly omitted: readonly Omission[];
 }
 
-/** How many folders of a folder are looked into. */
+/** The most entries of a folder that are searched for skills. */
 const foldersMax = 200;
 
-/** How long a description may be, in characters; the rest is cut. */
+/** The most characters of a description; the rest is cut. */
 const descriptionMax = 300;
 
 /**
- * Reads the skills of folders: each is a skill, or has some in it. What cannot be read, or names none, is left out and told
- * of; of several of one name the first counts, by the paths of their folders.
+ * Reads the skills of folders; each folder is a skill or contains skills. Lists unreadable and unnamed skills
+ * in `omitted`. Of several skills with one name, keeps the first by folder path.
  */
 export async function readSkills(folders: readonly string[], from: string): Promise<Skills> {
   const skills: Skill[] = [];
@@ -36,7 +36,7 @@ export async function readSkills(folders: readonly string[], from: string): Prom
     for (const found of await skillsIn(folder)) {
       if ('why' in found) omitted.push(found);
       else if (known.has(found.name))
-        omitted.push({ path: join(found.folder, file), why: `there is another skill '${found.name}'` });
+        omitted.push({ path: join(found.folder, file), why: `another skill is named '${found.name}'` });
       else {
         known.add(found.name);
         skills.push(found);
@@ -58,11 +58,11 @@ async function skillsIn(folder: string): Promise<readonly (Skill | Omission)[]> 
       if (skill !== undefined) found.push(skill);
     }
     if (inside.length > foldersMax)
-      found.push({ path: folder, why: `only the first ${foldersMax} of what is in it were looked at` });
-    return found.length > 0 ? found : [{ path: folder, why: `there is no ${file} in it` }];
+      found.push({ path: folder, why: `only its first ${foldersMax} entries were searched` });
+    return found.length > 0 ? found : [{ path: folder, why: `it contains no ${file}` }];
   } catch (error) {
     const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
-    return [{ path: folder, why: isMissing ? 'there is no such folder' : reasonOf(error) }];
+    return [{ path: folder, why: isMissing ? 'the folder does not exist' : reasonOf(error) }];
   }
 }
 
@@ -75,20 +75,23 @@ async function readSkill(folder: string): Promise<Skill | Omission | undefined> 
   return 'why' in parsed ? { path, ...parsed } : { folder, ...parsed };
 }
 
-/** A skill's head is YAML between two lines `---`, with its `description` and, where it is not the folder's, its `name`. */
+/**
+ * Parses front matter: YAML between two lines `---`, with a `description` and an optional `name` (default:
+ * the name of the folder).
+ */
 async function parseSkill(
   text: string,
   folder: string,
 ): Promise<Omit<Skill, 'folder'> | { readonly why: string }> {
   const [whole, head = ''] = /^---[ \t]*\r?\n(?:(.*?)\n)??---[ \t]*(?:\r?\n|$)/s.exec(text) ?? [];
-  if (whole === undefined) return { why: 'it does not begin with a head between two lines ---' };
+  if (whole === undefined) return { why: 'it does not begin with front matter between two lines ---' };
   const { parse } = await import('yaml');
   let fields: unknown;
   try {
     fields = parse(head, { logLevel: 'error' });
   } catch {
-    // What YAML says would quote the file.
-    return { why: 'its head is no YAML' };
+    // The parser's message would quote the file.
+    return { why: 'its front matter is not YAML' };
   }
   const { name = folder, description } = isObject(fields as Json) ? (fields as Record<string, unknown>) : {};
   if (typeof name !== 'string' || !/^[\p{L}\p{N}][\p{L}\p{N}._:-]{0,63}$/u.test(name))
@@ -102,12 +105,12 @@ function cut(line: string): string {
   return line.length <= descriptionMax ? line : `${line.slice(0, descriptionMax - 1).toWellFormed()}…`;
 }
 
-const input = z.object({ name: z.string().describe('Its name, as the list of skills has it') });
+const input = z.object({ name: z.string().describe('Its name, from the list of skills') });
 
-/** The tool with which a model reads a skill, as it is on disk then. */
+/** The tool with which a model reads a skill. Reads the disk at each call. */
 export function readSkillTool(folders: readonly string[], from: string): DeckTool {
   return {
-    description: 'Read a skill: how one sort of work is done.',
+    description: 'Read a skill: instructions for one kind of work.',
     inputSchema: input,
     paths: {},
     safeToRepeat: true,
@@ -116,8 +119,8 @@ export function readSkillTool(folders: readonly string[], from: string): DeckToo
       const skill = skills.find((one) => one.name === name);
       if (skill !== undefined) return `Folder: ${skill.folder}\n\n${skill.body.trim()}`;
       const names = skills.map((one) => one.name).sort();
-      const there = names.length === 0 ? 'There are none.' : `There are: ${names.join(', ')}.`;
-      throw new Error(`There is no skill '${name}'. ${there}`);
+      const known = names.length === 0 ? 'There are no skills.' : `Skills: ${names.join(', ')}.`;
+      throw new Error(`No skill is named '${name}'. ${known}`);
     },
   } as DeckTool;
 }

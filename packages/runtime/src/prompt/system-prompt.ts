@@ -5,40 +5,40 @@
  */
 import { type JsonObject, sha256 } from '@tapedeck/tape';
 
-/** Instructions in parts, each under a heading of its own, in the order in which they stand. */
+/** Instructions in sections: headings and texts, in order. */
 export type Sections = Readonly<Record<string, string>>;
 
-/** A file in which a project says how it is to be worked on. */
+/** A file with a project's instructions. */
 export interface ProjectFile {
-  /** Where it is. */
+  /** Its absolute path. */
   readonly path: string;
-  /** Its path from the outermost directory that was looked at, with `/`. */
+  /** Its path relative to the outermost directory searched, with `/`. */
   readonly label: string;
   readonly text: string;
 }
 
-/** What there is to know of a skill before it is read. */
+/** What the prompt lists of a skill. */
 export interface SkillName {
   readonly name: string;
   /** One line. */
   readonly description: string;
 }
 
-/** Where a session works, as it was when its view last began. */
+/** The environment of a session, as of the start of its view. */
 export interface Environment {
-  /** Operating system and processor, as Node.js names them: `linux x64`. */
+  /** Operating system and processor, as Node.js names them, such as `linux x64`. */
   readonly platform: string;
-  /** The directory. */
+  /** The working directory. */
   readonly workspace: string;
   /** The branch that git has checked out there. */
   readonly branch?: string;
   /** `2026-11-21`, in the time zone of the process. */
   readonly date: string;
-  /** The model's own name. */
+  /** The name of the model. */
   readonly model?: string;
 }
 
-/** A tool as the catalogue tells of it. */
+/** A tool as the prompt lists it. */
 export interface ToolEntry {
   readonly name: string;
   readonly description?: string;
@@ -46,7 +46,7 @@ export interface ToolEntry {
   readonly schema?: JsonObject;
 }
 
-/** What instructions are put together from. What is left out is not told of. */
+/** The inputs of a system prompt. A missing part is left out of the text. */
 export interface PromptParts {
   readonly manifest?: string | Sections;
   readonly project?: readonly ProjectFile[];
@@ -55,19 +55,19 @@ export interface PromptParts {
   readonly tools?: readonly ToolEntry[];
 }
 
-/** A part of instructions, and where it came from. */
+/** One part of a system prompt, and its origin. */
 export interface PromptSource {
   readonly section: 'manifest' | 'project' | 'skills' | 'environment' | 'tools';
-  /** Of a project's file: where it is. */
+  /** The path of a project file. */
   readonly path?: string;
-  /** How many characters it takes. */
+  /** Its length in characters. */
   readonly chars: number;
 }
 
 export interface SystemPrompt {
-  /** `undefined` when there is nothing to tell. */
+  /** Undefined if the prompt is empty. */
   readonly text: string | undefined;
-  /** SHA-256 of the text in UTF-8, lower-case hex; with it `undefined`. */
+  /** SHA-256 of the text in UTF-8, as lower-case hex; undefined without a text. */
   readonly digest: string | undefined;
   /** In the order of the text. */
   readonly sources: readonly PromptSource[];
@@ -78,9 +78,9 @@ interface Piece extends PromptSource {
 }
 
 /**
- * What a model is told before the messages, always in this order: the deck's own instructions, the project's from the
- * outermost directory inward, the names of skills, where it works, its tools (G59). The order in which files, skills and
- * tools are given does not matter (D319). Instructions that are alone are sent as they are, byte for byte. Pure.
+ * The system prompt. Its parts always have this order: the deck's own instructions, the project's from the
+ * outermost directory inward, the names of skills, the environment, the tools. The order in which files,
+ * skills and tools are passed does not matter. Instructions without other parts are sent byte for byte. Pure.
  */
 export function systemPrompt(parts: PromptParts): SystemPrompt {
   const pieces = [
@@ -107,7 +107,7 @@ function manifestPieces(manifest: string | Sections | undefined): readonly Piece
 }
 
 const aboutProject =
-  '# Project instructions\n\nFrom the outermost directory inward. Where they differ, the later one holds.';
+  '# Project instructions\n\nFrom the outermost directory inward. If they conflict, the later one applies.';
 
 function projectPieces(files: readonly ProjectFile[]): readonly Piece[] {
   const depth = ({ label }: ProjectFile) => label.split('/').length;
@@ -124,7 +124,7 @@ function skillPieces(skills: readonly SkillName[]): readonly Piece[] {
     .toSorted((a, b) => inOrder(a.name, b.name))
     .map(({ name, description }) => `- ${name}: ${description}`);
   const about =
-    'Each tells how one sort of work is done. Read it with the tool read_skill before you do such work.';
+    'Each skill describes one kind of work. Read it with the tool read_skill before you do that work.';
   return [pieceOf('skills', `# Skills\n\n${about}\n\n${lines.join('\n')}`)];
 }
 
@@ -143,7 +143,7 @@ function environmentPieces(environment: Environment | undefined): readonly Piece
 
 function toolPieces(tools: readonly ToolEntry[]): readonly Piece[] {
   if (tools.length === 0) return [];
-  const told = tools
+  const entries = tools
     .toSorted((a, b) => inOrder(a.name, b.name))
     .map(({ name, description, schema }) =>
       [
@@ -152,10 +152,10 @@ function toolPieces(tools: readonly ToolEntry[]): readonly Piece[] {
         ...(schema === undefined ? [] : [`Arguments, as JSON Schema: ${JSON.stringify(schema)}`]),
       ].join('\n\n'),
     );
-  return [pieceOf('tools', `# Tools\n\n${told.join('\n\n')}`)];
+  return [pieceOf('tools', `# Tools\n\n${entries.join('\n\n')}`)];
 }
 
-/** By code units: the same on every machine, whatever its language. */
+/** Compares by code units, so that the order does not depend on the locale. */
 function inOrder(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }

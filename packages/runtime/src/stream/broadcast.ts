@@ -1,4 +1,4 @@
-/** Hands every value to all who listen at the time: nothing is kept for those who come later. */
+/** Sends each value to all current listeners; keeps nothing for later ones. */
 export class Broadcast<T> {
   readonly #listeners = new Set<(value: T) => void>();
 
@@ -6,22 +6,25 @@ export class Broadcast<T> {
     for (const listener of this.#listeners) listener(value);
   }
 
-  /** What is sent from this call on, until the signal is aborted or the reader leaves. A slow reader holds up nobody. */
+  /**
+   * The values sent from this call on, until the signal aborts or the reader returns. Buffers for a slow
+   * reader.
+   */
   listen(signal?: AbortSignal): AsyncGenerator<T> {
     let waiting: T[] = [];
     const isOver = () => signal?.aborted === true;
     let wake = Promise.withResolvers<void>();
-    const rouse = () => {
+    const notify = () => {
       wake.resolve();
       wake = Promise.withResolvers();
     };
     const listener = (value: T) => {
       waiting.push(value);
-      rouse();
+      notify();
     };
     const leave = () => {
       this.#listeners.delete(listener);
-      rouse();
+      notify();
     };
     this.#listeners.add(listener);
     signal?.addEventListener('abort', leave, { once: true });

@@ -1,8 +1,8 @@
 import type { Json } from '@tapedeck/tape';
 
 /**
- * What a call waits for. `approval`: whether it may be run; `result`: what it came to, since nothing here can run it; `tool`: it may be
- * run, and the next run in which its tool is offered does.
+ * What a call waits for. `approval`: a decision; `result`: a result from the client, which alone can run it;
+ * `tool`: approved, runs in the next run whose deck has the tool.
  */
 export type AwaitedAnswer = 'approval' | 'result' | 'tool';
 
@@ -10,38 +10,38 @@ export type AwaitedAnswer = 'approval' | 'result' | 'tool';
 export interface CallName {
   readonly toolCallId: string;
   readonly name: string;
-  /** The argument that stands for the call where it is shown, of a tool that names one (X57). */
+  /** The argument that represents the call in displays, for tools that name one. */
   readonly display?: string;
 }
 
-/** A call that a person or a client has to answer before the session goes on. */
+/** A call that needs an answer from a person or a client before the session continues. */
 export interface WaitingCall extends CallName {
   readonly input: Json;
   readonly for: AwaitedAnswer;
 }
 
-/** The answer to a request for approval. The model is told the reason. */
+/** The answer to a request for approval. The model receives the reason. */
 export interface Decision {
   readonly approved: boolean;
   readonly reason?: string;
 }
 
-/** A call that has no result yet, at the end of a tape. */
+/** A call at the end of a tape that has no result yet. */
 export interface OpenCall {
   readonly toolCallId: string;
   readonly toolName: string;
   readonly input: Json;
-  /** Why it cannot be run: its arguments were no JSON. */
+  /** Why it cannot run: its arguments are not valid. */
   readonly invalid?: string;
   /**
-   * `waiting`: a person or client is to answer it; `held`: it comes after one that waits; `begun`: it may have been run;
-   * `unbegun`: it was certainly not: its answer was broken off, or the run was.
+   * `waiting`: pending an answer from a person or client; `held`: behind a waiting call; `begun`: may have
+   * run; `unbegun`: cannot have run, because the answer or the run was cut off before.
    */
   readonly state: 'begun' | 'waiting' | 'held' | 'unbegun';
-  /** The run was aborted while it was under way. */
+  /** The run was aborted while the call ran. */
   readonly aborted?: true;
-  /** What it waits for. */
+  /** The answer that it waits for. */
   readonly for?: AwaitedAnswer;
-  /** The answer, once it is given. */
+  /** The decision, once given. */
   readonly decision?: Decision;
 }

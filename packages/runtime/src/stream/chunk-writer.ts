@@ -12,21 +12,27 @@ import { runPoint } from '../crash-point.ts';
 import { isUnstorable } from '../errors.ts';
 import { type Chunk, isAnswer } from './chunks.ts';
 
-/** How long chunks gather before they are saved, in milliseconds: what a kill may take of a live answer. */
+/**
+ * How long chunks are collected before they are saved, in milliseconds: the most of a live answer that a kill
+ * loses.
+ */
 const gatherMs = 25;
 
-/** Saves one run's live answer as it lands. */
+/** Saves the live answer of one run as it arrives. */
 interface Recorder {
-  /** Takes a chunk; those that belong to no answer are not saved. */
+  /** Adds a chunk. Chunks that are not part of an answer are not saved. */
   add(chunk: Chunk): void;
-  /** Writes what the answer came to in place of its chunks. */
+  /** Writes the settled entries in place of the chunks. */
   settle(drafts: readonly Draft[], lease: Lease): Promise<Appended>;
 }
 
-/** Saves the live answers of all runs of a deck, in one transaction every 25 ms (G87). */
+/** Saves the live answers of all runs of a deck, in one transaction every 25 ms. */
 export interface ChunkWriter {
   recorder(session: string, run: string): Recorder;
-  /** The failure of a save that nobody waited for: the run that it belongs to must stop (law 11). */
+  /**
+   * Subscribes to failures of background saves. The run must stop then: a run never continues with output
+   * that is not stored.
+   */
   onFailure(run: string, listener: (error: unknown) => void): () => void;
 }
 
@@ -47,7 +53,7 @@ export function openChunkWriter(store: TapeStore): ChunkWriter {
       await store.saveChunks(saved);
     } catch (error) {
       if (!isUnstorable(error)) throw error;
-      // What is too large or too deep to be saved is so for an entry, too: whoever settles the answer deals with it.
+      // A chunk that cannot be stored cannot become an entry either; `settle` handles that.
       await store.saveChunks(
         saved.map((stream) => ({ ...stream, chunks: stream.chunks.filter(isStorable) })),
       );
@@ -56,7 +62,7 @@ export function openChunkWriter(store: TapeStore): ChunkWriter {
   const flush = () => {
     planned = false;
     const batch = [...streams].filter(({ waiting }) => waiting.length > 0);
-    // All of it may have been settled before its time came.
+    // Everything may have been settled before the timer fired.
     if (batch.length === 0) return;
     const saved = batch.map((stream) => ({ session: stream.session, run: stream.run, chunks: take(stream) }));
     saving = saving.then(async () => {
@@ -83,7 +89,7 @@ export function openChunkWriter(store: TapeStore): ChunkWriter {
         settle: async (drafts, lease) => {
           stream.waiting = [];
           streams.delete(stream);
-          // What is being saved must not land after its chunks were dropped.
+          // A save in progress must not write chunks after `settle` has deleted them.
           await saving;
           return await store.settle(run, drafts, { lease });
         },
@@ -105,7 +111,9 @@ function isStorable({ chunk }: StreamChunk): boolean {
   }
 }
 
-/** What waits, with neighbouring pieces of one text joined: whoever replays it reads the same text in fewer pieces. */
+/**
+ * The waiting chunks, with adjacent deltas of one text joined: a replay has the same text in fewer chunks.
+ */
 function take(stream: Stream): StreamChunk[] {
   const joined: Chunk[] = [];
   for (const chunk of stream.waiting) {

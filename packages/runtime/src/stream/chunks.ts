@@ -8,17 +8,18 @@ import type { UIMessageChunk } from 'ai';
 import type { SessionEvent } from './events.ts';
 
 /**
- * What a run tells those who watch it, in the AI SDK's UI message stream protocol. Events that the protocol has no
- * chunk for travel as transient `data-event` chunks, which `useChat` hands to `onData` and keeps out of messages.
+ * What a run sends to its watchers, in the AI SDK's UI message stream protocol. Events without a chunk type
+ * in the protocol are transient `data-event` chunks, which `useChat` passes to `onData` and keeps out of
+ * messages.
  */
 export type Chunk = UIMessageChunk;
 
-/** An event as a chunk; those that stand for text are chunks of the model's answer already. */
+/** An event as a chunk. Events that stand for text need none: the answer's own chunks carry the text. */
 export function eventChunk(event: SessionEvent): Chunk {
   return { type: 'data-event', data: event, transient: true };
 }
 
-/** The event that a chunk tells of, if it does. Pure: events are one reading of a run's chunks (G63). */
+/** The event that a chunk carries, if any. Events are derived from a run's chunks. Pure. */
 export function eventOf(chunk: Chunk): SessionEvent | undefined {
   switch (chunk.type) {
     case 'text-delta':
@@ -44,7 +45,7 @@ export async function* eventsOf(chunks: AsyncIterable<Chunk>): AsyncGenerator<Se
   }
 }
 
-/** Which answer the chunks after it belong to; it is saved with them, and never shown. */
+/** The answer to which the chunks after it belong. Saved with the chunks, never shown. */
 export interface AnswerHead {
   readonly step: number;
   readonly provider?: string | undefined;
@@ -59,7 +60,9 @@ export function headOf(chunk: Chunk): AnswerHead | undefined {
   return chunk.type === 'data-answer' ? (chunk as { readonly data: AnswerHead }).data : undefined;
 }
 
-/** Whether a chunk is part of a model's answer: those are saved as they land, until the answer is an entry. */
+/**
+ * Whether a chunk is part of a model's answer. These are saved as they arrive, until the answer is an entry.
+ */
 export function isAnswer(chunk: Chunk): boolean {
   if (chunk.type === 'tool-output-available' || chunk.type === 'tool-output-error')
     return chunk.providerExecuted === true;

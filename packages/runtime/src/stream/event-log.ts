@@ -1,6 +1,6 @@
 /**
- * Events that anyone may read from the first, as often as they like, while more are written. Reading ends when the
- * log is closed, with the failure if there was one.
+ * A log of events that any number of readers can read from the first event, repeatedly, while it grows.
+ * Reading ends when the log is closed.
  */
 export class EventLog<T> implements AsyncIterable<T> {
   readonly #events: T[] = [];

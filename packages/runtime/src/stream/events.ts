@@ -3,14 +3,14 @@ import type { Usage } from '../usage/usage.ts';
 import type { CallName, WaitingCall } from './call.ts';
 
 /**
- * What happens during a run, in order (X11-X22). Every event that stands for an entry comes after the entry is
- * committed; texts come as they arrive. Times are milliseconds since the epoch.
+ * The events of a run, in order. An event that stands for an entry follows the commit of the entry; texts are
+ * sent as they arrive. Times are milliseconds since the epoch.
  */
 export type SessionEvent =
   | { readonly type: 'run-started'; readonly run: string; readonly session: string; readonly at: number }
-  /** Somebody left something for this session: it is done at the next settled point. */
+  /** Another process has sent items to the session's inbox; they are executed at the next settled point. */
   | { readonly type: 'inbox-waiting'; readonly items: number }
-  /** Messages that were sent while the run was under way are on the tape: its next step sees them. */
+  /** Messages sent during the run are on the tape; the next step sees them. */
   | { readonly type: 'steered'; readonly messages: number }
   | { readonly type: 'content-chunk'; readonly text: string }
   | { readonly type: 'reasoning-started' }
@@ -30,18 +30,18 @@ export type SessionEvent =
       readonly output: Json;
       readonly at: number;
     } & CallName)
-  /** A call failed, and the calls after it were not run. */
+  /** A call failed; the calls after it do not run. */
   | { readonly type: 'tool-batch-halted'; readonly at: number }
   | { readonly type: 'tool-batch-completed'; readonly at: number }
   | { readonly type: 'tool-waiting'; readonly calls: readonly WaitingCall[] }
-  /** A model call failed, and is made again after the delay. */
+  /** A model call failed and is retried after the delay. */
   | {
       readonly type: 'retrying';
       readonly attempt: number;
       readonly message: string;
       readonly delayMs: number;
     }
-  /** A summary stands for the entries of the range now. The sizes are those of the view, as an estimate. */
+  /** A summary has replaced the range in the view. The sizes are estimates of the whole view. */
   | {
       readonly type: 'compacted';
       readonly seq: Seq;
@@ -50,7 +50,7 @@ export type SessionEvent =
       readonly tokensBefore: number;
       readonly tokensAfter: number;
     }
-  /** Outputs of calls are left out of the view now: how many, and how large they were. */
+  /** Outputs of calls were pruned from the view: their number and total size. */
   | { readonly type: 'pruned'; readonly seq: Seq; readonly outputs: number; readonly tokens: number }
   | {
       readonly type: 'iteration-completed';
@@ -60,29 +60,34 @@ export type SessionEvent =
     }
   | { readonly type: 'session-completed'; readonly finish: Finish; readonly haltedAtLimit: boolean }
   | { readonly type: 'session-cancelled'; readonly reason: string }
-  /** Something is amiss that stops no run: what others are shown of it cannot be written. */
+  /** A problem that does not stop the run. */
   | { readonly type: 'warning'; readonly message: string }
-  /** Told to those who subscribed to the session: what its run is at. Not part of a run's own events. */
+  /**
+   * The status of the session has changed. Only subscribers to the session receive this event; it is not part
+   * of a run.
+   */
   | { readonly type: 'status-changed'; readonly status: RunStatus };
 
 /** How a run ended. */
 export type Finish = 'stop' | 'halted' | 'waiting' | 'aborted' | 'length' | 'error';
 
-/** What a run is at: reading its tape, hearing its model, summarising, or writing what was answered (N29, N30). */
+/** The phase of a run: reading its tape, streaming an answer, compacting, or writing the answer. */
 export type Phase = 'processing' | 'streaming' | 'compacting' | 'completing';
 
-/** Whether a session is at work. Not stored: a session that no process runs is idle, or waits (G78-G80, K15). */
+/** The state of a session. Not stored: a session without a run is idle or waiting. */
 export interface RunStatus {
   readonly state: 'idle' | 'busy' | 'waiting' | 'retrying' | 'error';
   readonly phase?: Phase;
   readonly run?: string;
   /** Milliseconds since the epoch. */
   readonly startedAt?: number;
-  /** Of a model call that is made again, from 1. */
+  /** The number of the retry, from 1. */
   readonly attempt?: number;
-  /** Why it is made again, or what the last run failed of. */
+  /** Why the call is retried, or why the last run failed. */
   readonly message?: string;
 }
 
-/** Why a session is summarised. `overflow`: its model refused it; `model-switch`: the next one would. */
+/**
+ * Why a session is compacted. `overflow`: its model refused the prompt; `model-switch`: the new model would.
+ */
 export type CompactionTrigger = 'manual' | 'threshold' | 'overflow' | 'model-switch';

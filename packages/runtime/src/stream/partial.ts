@@ -4,8 +4,8 @@ import type { Chunk } from './chunks.ts';
 type Open = { type: string; text: string; providerOptions?: unknown };
 
 /**
- * The parts of an answer that was broken off, as far as they had come: texts with what had arrived, calls whose
- * arguments were complete. Arguments that were still coming are dropped: nothing was asked for yet (G4, D301). Pure.
+ * The parts of an interrupted answer: the texts received so far, and the calls with complete arguments.
+ * Incomplete arguments are dropped, since they request nothing yet. Pure.
  */
 export function partialContent(chunks: Iterable<Chunk>): readonly Part[] {
   const parts: Part[] = [];
@@ -49,7 +49,7 @@ export function partialContent(chunks: Iterable<Chunk>): readonly Part[] {
         break;
     }
   }
-  // A provider's own call without its result would be refused when it is sent back.
+  // A provider refuses a prompt with a provider-executed call that has no result.
   const answered = new Set(parts.filter((p) => p.type === 'tool-result').map((p) => p.toolCallId));
   return parts.filter(
     (part) => part.text !== '' && (part.providerExecuted !== true || answered.has(part.toolCallId)),

@@ -5,12 +5,12 @@ import { type Chunk, eventChunk, headOf } from './chunks.ts';
 import type { Fresh } from './tail.ts';
 
 /**
- * An entry as those who watch a run see it. A message that a person or an agent wrote is a `data-message` part, one that
- * a merge brought a `data-merge` part; what nobody is shown gives nothing. Pure.
+ * An entry as the watchers of a run see it. A message from a user or an agent is a `data-message` part, the
+ * message of a merge a `data-merge` part. Yields nothing for an entry that is not shown. Pure.
  */
 function* chunksOf(
   entry: Entry,
-  { seen, asked }: { readonly seen: readonly Chunk[]; readonly asked: readonly Part[] },
+  { seen, answer }: { readonly seen: readonly Chunk[]; readonly answer: readonly Part[] },
 ): Generator<Chunk> {
   const { kind, payload, name } = entry;
   if (!isObject(payload)) return;
@@ -23,7 +23,7 @@ function* chunksOf(
   } else if (name === 'run/halted')
     yield eventChunk({ type: 'session-completed', finish: 'halted', haltedAtLimit: true });
   else if (name === 'run/waiting') {
-    yield eventChunk({ type: 'tool-waiting', calls: waitingCalls(payload.calls, asked) });
+    yield eventChunk({ type: 'tool-waiting', calls: waitingCalls(payload.calls, answer) });
     yield eventChunk({ type: 'session-completed', finish: 'waiting', haltedAtLimit: false });
   } else if (name === 'run/aborted') {
     yield { type: 'abort', reason: String(payload.reason) };
@@ -31,12 +31,12 @@ function* chunksOf(
   }
 }
 
-/** The calls that a note says wait, with the arguments that the answer before it gave them. */
-function waitingCalls(calls: Json | undefined, asked: readonly Part[]): WaitingCall[] {
+/** The waiting calls of a note, with the arguments from the answer before it. */
+function waitingCalls(calls: Json | undefined, answer: readonly Part[]): WaitingCall[] {
   return (Array.isArray(calls) ? calls.filter(isObject) : []).flatMap(
     ({ toolCallId, toolName, for: what }) => {
       if (what !== 'approval' && what !== 'result' && what !== 'tool') return [];
-      const input = asked.find((part) => part.toolCallId === toolCallId)?.input;
+      const input = answer.find((part) => part.toolCallId === toolCallId)?.input;
       const name = String(toolName);
       return [{ toolCallId: String(toolCallId), name, input: (input ?? {}) as Json, for: what }];
     },
@@ -69,7 +69,7 @@ function* answerChunks(entry: Entry, seen: readonly Chunk[]): Generator<Chunk> {
       });
 }
 
-/** That a step is over: told after the results of its calls (X22). */
+/** The end of a step. It follows the results of the step's calls. */
 function iterationEvent({ payload, meta }: Entry): Chunk | undefined {
   if (meta.partial === true) return undefined;
   const willContinue = clientCalls(payload).length > 0;
@@ -141,7 +141,7 @@ function plainOutput(output: unknown): Json {
   return (output.value ?? output.reason ?? null) as Json;
 }
 
-/** What has been told already of an answer that then was settled. */
+/** The parts of an answer that its live chunks have already shown. */
 class Seen {
   readonly isBegun: boolean;
   readonly calls = new Set<string>();
@@ -173,19 +173,19 @@ class Seen {
 }
 
 /**
- * What comes from a tape as one UI message stream for each run: entries, and the pieces of live answers, of which an entry tells
- * only what they did not (G68). Whoever reads it concatenates the same texts as those who watched the run itself.
+ * Converts news of a tape to one UI message stream for each run. An entry whose answer was streamed
+ * live yields only the rest, so a reader receives the same texts as the watchers of the run itself.
  */
 export async function* watchChunks(fresh: AsyncIterable<Fresh>): AsyncGenerator<Chunk> {
   let run: unknown;
   let seen: Chunk[] = [];
   let over: Chunk | undefined;
-  let asked: readonly Part[] = [];
+  let answer: readonly Part[] = [];
   for await (const item of fresh) {
     const of = item.type === 'chunk' ? item.run : item.entry.meta.run;
-    // The results of a step's calls belong to it; whatever else comes, comes after it.
+    // The results of a step's calls belong to the step; anything else ends it.
     if (over !== undefined && (item.type === 'chunk' || endsStep(item.entry))) {
-      // A run that waits has not come to the end of its step.
+      // A run that waits has not finished its step.
       if (item.type === 'chunk' || item.entry.name !== 'run/waiting') yield over;
       over = undefined;
     }
@@ -203,9 +203,9 @@ export async function* watchChunks(fresh: AsyncIterable<Fresh>): AsyncGenerator<
     }
     if (item.type === 'entry') {
       const { entry } = item;
-      yield* chunksOf(entry, { seen: isAnswer(entry) ? seen : [], asked });
+      yield* chunksOf(entry, { seen: isAnswer(entry) ? seen : [], answer });
       if (!isAnswer(entry)) continue;
-      asked = partsOf(entry);
+      answer = partsOf(entry);
       seen = [];
       over = iterationEvent(entry);
       if (over !== undefined && clientCalls(entry.payload).length === 0) {
@@ -233,7 +233,7 @@ function partsOf({ payload }: Entry): readonly Part[] {
     : []) as unknown as readonly Part[];
 }
 
-/** Whether an entry is none of what comes while the calls of a step are run. */
+/** Whether an entry cannot occur while the calls of a step run. */
 function endsStep({ kind, name = '' }: Entry): boolean {
   return kind !== 'tool-result' && !(kind === 'event' && /^(?:call\/answered|run\/begun)$/.test(name));
 }

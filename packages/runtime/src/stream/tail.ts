@@ -2,47 +2,47 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Entry, isObject, type Seq, type TapeStore } from '@tapedeck/tape';
 import type { Chunk } from './chunks.ts';
 
-/** Something new on a tape: an entry, or a piece of an answer that is still coming. */
+/** News of a tape: an entry, or a chunk of an answer in progress. */
 export type Fresh =
   | { readonly type: 'entry'; readonly entry: Entry }
   | { readonly type: 'chunk'; readonly run: string; readonly chunk: Chunk };
 
 export interface TailOptions {
-  /** The first position to tell of (default: what comes after the head). */
+  /** The first position to read (default: the one after the head). */
   readonly from?: Seq;
-  /** True: it ends when all is told and nobody is writing the session; by default it goes on for ever. */
+  /** True: ends once everything is read and the session has no writer. By default it never ends. */
   readonly untilIdle?: boolean;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** How often it looks whether anybody has written, in milliseconds. */
+/** The interval at which the store is checked for writes, in milliseconds. */
 const pollMs = 50;
 
 /**
- * What is on a session's tape from a position on, and then what is written to it, by whatever process: each entry once, in
- * order, and between them the pieces of the live answer as they are saved. It holds nothing and disturbs nobody (G66).
- * An entry may hold what its pieces have told before.
+ * The entries of a session's tape from a position on, then those that any process appends: each entry once,
+ * in order, and between them the chunks of the live answer as they are saved. Takes no lease and blocks no
+ * writer. An entry may repeat the content of its chunks.
  */
 export async function* tail(store: TapeStore, ref: string, options: TailOptions = {}): AsyncGenerator<Fresh> {
   const { signal, untilIdle = false } = options;
   const at = await store.find(ref);
   let next = options.from ?? (at?.head ?? 0) + 1;
-  const told = new Map<string, number>();
+  const sent = new Map<string, number>();
   const isStopped = () => signal?.aborted === true;
   while (!isStopped()) {
     const changes = await store.changes();
-    // Asked before the reading: what the last owner wrote is then read in this round.
+    // Checked before reading, so that this round still reads what the last owner wrote.
     const isIdle = untilIdle && !(await isOwned(store, ref));
     for await (const entry of store.read(ref, { from: next })) {
       next = entry.seq + 1;
       yield { type: 'entry', entry };
     }
-    yield* livePieces(store, ref, { next, told });
+    yield* livePieces(store, ref, { next, sent });
     if (isIdle) return;
     while ((await store.changes()) === changes) {
       if (isStopped()) return;
       await sleep(pollMs, undefined, { signal }).catch(() => {});
-      // A process that dies changes nothing.
+      // A process that dies writes nothing, so check the owner as well.
       if (untilIdle && !(await isOwned(store, ref))) break;
     }
   }
@@ -51,14 +51,14 @@ export async function* tail(store: TapeStore, ref: string, options: TailOptions 
 async function* livePieces(
   store: TapeStore,
   ref: string,
-  { next, told }: { readonly next: Seq; readonly told: Map<string, number> },
+  { next, sent }: { readonly next: Seq; readonly sent: Map<string, number> },
 ): AsyncGenerator<Fresh> {
   for (const run of await store.liveRuns(ref)) {
-    const pieces = await store.chunks(ref, run, told.get(run) ?? 0);
-    // What was settled meanwhile comes before them, in the next round.
+    const pieces = await store.chunks(ref, run, sent.get(run) ?? 0);
+    // Entries settled meanwhile come first, in the next round.
     if (((await store.find(ref))?.head ?? 0) >= next) return;
     for (const { index, chunk } of pieces) {
-      told.set(run, index + 1);
+      sent.set(run, index + 1);
       yield { type: 'chunk', run, chunk: chunk as unknown as Chunk };
     }
   }
@@ -69,10 +69,13 @@ async function isOwned(store: TapeStore, ref: string): Promise<boolean> {
   return (await store.owners()).some((owner) => owner.id === id);
 }
 
-/** How far back the beginning of a run is looked for. */
+/** How many entries are searched for the start of a run. */
 const runMax = 2_000;
 
-/** The first position of the run under way, else of a session's last run; `undefined` when it has had none lately. */
+/**
+ * The first position of the run in progress, or else of a session's last run; undefined if the searched
+ * entries have none.
+ */
 export async function lastRunStart(store: TapeStore, ref: string): Promise<Seq | undefined> {
   const live = (await store.liveRuns(ref)).at(-1);
   let start: { readonly run: unknown; readonly seq: Seq } | undefined;
@@ -82,11 +85,11 @@ export async function lastRunStart(store: TapeStore, ref: string): Promise<Seq |
     const run = runOf(entry);
     if (run !== undefined && start?.run !== run) start = { run, seq: entry.seq };
   }
-  // One that goes on from the tail has nothing on it before its first answer is whole.
+  // A run without input of its own has no entries until its first answer is complete.
   return live === undefined || start?.run === live ? start?.seq : next;
 }
 
-/** The run that an entry was written by, which the notes of a run name themselves. */
+/** The run that wrote an entry; the notes of a run name it in their payload. */
 function runOf({ kind, name, meta, payload }: Entry): unknown {
   if (kind === 'message' || kind === 'tool-result') return meta.run;
   return name?.startsWith('run/') === true && isObject(payload) ? payload.run : undefined;

@@ -16,32 +16,35 @@ import { type Source, sourcesOf } from './sources.ts';
 export type { Landing } from './landings.ts';
 export type { Source } from './sources.ts';
 
-/** Where an entry came from, and where it went. */
+/** The sources and destinations of an entry. */
 export interface Trace {
-  /** The session that was asked, and the one on whose own tape the entry is. */
+  /** The requested session, and the one on whose own tape the entry is. */
   readonly session: string;
   readonly owner: string;
   readonly seq: Seq;
   readonly kind: EntryKind;
   readonly name?: string;
-  /** The children whose work it brought: of a merge's mark or message, and of the result of a call that started children. */
+  /**
+   * The children whose work the entry contains, for a merge's mark or message and for the result of a call
+   * that started children.
+   */
   readonly from: readonly Source[];
-  /** The merges that brought it to other sessions. */
+  /** The merges that delivered it to other sessions. */
   readonly into: readonly Landing[];
-  /** The forks that have it without a copy, at most a hundred of them; `inheritedCount` is how many there are. */
+  /** The forks that inherit it, at most a hundred; `inheritedCount` is their number. */
   readonly inheritedBy: readonly string[];
   readonly inheritedCount: number;
 }
 
 /**
- * Follows an entry back to the children's entries that it was made of, through merges of merges, and on to the sessions
- * that merges brought it to.
+ * Traces an entry back to the children's entries from which it was made, through nested merges, and forward
+ * to the sessions to which merges delivered it.
  * @throws TAPE_NO_SESSION, TAPE_NO_SEQ, TAPE_NO_ANCHOR; TAPE_CORRUPT
  */
 export async function trace(store: TapeStore, session: string, point: Point): Promise<Trace> {
   const seq = await store.resolve(session, point);
-  const asked = await getInfo(store, session);
-  const owner = await ownerOf(store, asked, seq);
+  const requested = await getInfo(store, session);
+  const owner = await ownerOf(store, requested, seq);
   const [entry] = await Array.fromAsync(store.read(owner.id, { own: true, from: seq, to: seq }));
   if (entry === undefined)
     throw new TapeError('TAPE_CORRUPT', `cannot trace '${owner.name}@${seq}': the entry is missing`, {
@@ -49,7 +52,7 @@ export async function trace(store: TapeStore, session: string, point: Point): Pr
     });
   const { kind, name } = entry;
   return {
-    session: asked.name,
+    session: requested.name,
     owner: owner.name,
     seq,
     kind,
@@ -62,20 +65,20 @@ export async function trace(store: TapeStore, session: string, point: Point): Pr
 
 async function getInfo(store: TapeStore, ref: string): Promise<SessionInfo> {
   const info = await store.find(ref);
-  if (info === undefined) throw new TypeError(`session ${ref} must be there: a point of it was resolved`);
+  if (info === undefined) throw new TypeError(`session ${ref} has no row, but a point of it resolved`);
   return info;
 }
 
-/** The session on whose own tape a position of another is. */
-async function ownerOf(store: TapeStore, asked: SessionInfo, seq: Seq): Promise<SessionInfo> {
-  let at = asked;
+/** The session on whose own tape a position lies. */
+async function ownerOf(store: TapeStore, requested: SessionInfo, seq: Seq): Promise<SessionInfo> {
+  let at = requested;
   while (seq <= at.base && at.parentId !== undefined) at = await getInfo(store, at.parentId);
   return at;
 }
 
 const inheritorsMax = 100;
 
-/** The forks, and forks of forks, in whose interval a position lies. */
+/** The forks, and forks of forks, that inherit a position. */
 async function inheritors(
   store: TapeStore,
   owner: SessionInfo,

@@ -1,20 +1,20 @@
 import type { Seq } from '@tapedeck/tape';
 import type { Walk } from './walk.ts';
 
-/** A merge that brought an entry to another session. */
+/** A merge that delivered an entry to another session. */
 export interface Landing {
   readonly session: string;
-  /** Position of the merge's mark; its message follows it, unless it was a discard. */
+  /** Position of the merge's mark. Its message follows it, except for a discard. */
   readonly seq: Seq;
   readonly state: 'merged' | 'discarded';
   readonly range: readonly [Seq, Seq];
   readonly hiddenBy?: Seq;
   readonly again?: true;
-  /** The merges that brought that one further up. */
+  /** The merges that delivered this one further. */
   readonly into: readonly Landing[];
 }
 
-/** The merges that cover a position of a session's own, and those that cover them. */
+/** The merges that cover a position of a session's own tape, and the merges that cover those. */
 export async function landingsOf(walk: Walk, owner: string, seq: Seq): Promise<readonly Landing[]> {
   const { store, seen } = walk;
   const landings: Landing[] = [];

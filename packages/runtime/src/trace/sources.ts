@@ -10,34 +10,37 @@ import {
 } from '@tapedeck/tape';
 import type { Walk } from './walk.ts';
 
-/** What of a child was brought by one merge. */
+/** The part of a child that one merge delivered. */
 export interface Source {
   readonly session: string;
-  /** The mark that brought it; null for a child that was not merged there. */
+  /** The mark of the merge; null for a child that is not merged there. */
   readonly mark: { readonly session: string; readonly seq: Seq; readonly hiddenBy?: Seq } | null;
-  /** The child's positions, both ends included. */
+  /** The child's positions, inclusive. */
   readonly range: readonly [Seq, Seq] | null;
   readonly status?: string;
   readonly state: 'merged' | 'discarded' | 'unmerged';
-  /** The child's entry whose text was brought; null where the text was given with the merge, or erased since. */
+  /**
+   * The child's entry with the delivered text; null if the merge supplied its own text, or the text was
+   * redacted.
+   */
   readonly text: { readonly seq: Seq; readonly kind: EntryKind } | null;
-  /** It lies outside the range above it, and its message is quoted there. */
+  /** Outside the range of the outer merge, whose text quotes its message. */
   readonly quoted?: true;
-  /** There is no session of that id. */
+  /** The child's session does not exist. */
   readonly missing?: true;
-  /** It was told of above: what is below it stands there. */
+  /** Already listed above, with its sources. */
   readonly again?: true;
-  /** What other children's work lies in the range, or is quoted. */
+  /** The merges of other children in the range, or quoted by it. */
   readonly from: readonly Source[];
 }
 
-/** The children whose work an entry of a session's own brought. */
+/** The children whose work an entry on a session's own tape contains. */
 export async function sourcesOf(walk: Walk, owner: SessionInfo, entry: Entry): Promise<readonly Source[]> {
   const { store } = walk;
   const { seq, kind, name = '', meta, payload } = entry;
   if (kind === 'anchor' && name.startsWith('merge/')) return [await sourceOf(walk, owner, entry)];
   if (kind === 'message' && meta.source === 'merge') {
-    // The mark and its message are one act.
+    // One transaction writes a mark and, right after it, the message.
     const [mark] = await Array.fromAsync(store.read(owner.id, { own: true, from: seq - 1, to: seq - 1 }));
     return mark?.name?.startsWith('merge/') === true ? [await sourceOf(walk, owner, mark)] : [];
   }
@@ -46,7 +49,7 @@ export async function sourcesOf(walk: Walk, owner: SessionInfo, entry: Entry): P
   return [];
 }
 
-/** The children that a call started, each with its merges into the session that called. */
+/** The children that a call started, each with its merges into the calling session. */
 async function spawnedBy(walk: Walk, owner: SessionInfo, call: string): Promise<readonly Source[]> {
   const { store } = walk;
   const sources: Source[] = [];
@@ -71,14 +74,14 @@ async function spawnedBy(walk: Walk, owner: SessionInfo, call: string): Promise<
   return sources;
 }
 
-/** What a mark brought, and what lies below that. */
+/** The source that a mark records, and its own sources. */
 async function sourceOf(walk: Walk, into: SessionInfo, mark: Entry): Promise<Source> {
   const { store, seen } = walk;
   const state = isObject(mark.payload) && isObject(mark.payload.state) ? mark.payload.state : {};
   const child = await store.find(typeof state.child === 'string' ? state.child : childName(mark));
   const hiddenBy = await store.hiddenBy(into.id, mark.seq);
   const discarded = state.strategy === 'discard';
-  const told = {
+  const source = {
     session: child?.name ?? childName(mark),
     mark: { session: into.name, seq: mark.seq, ...(hiddenBy !== undefined && { hiddenBy }) },
     ...(typeof state.status === 'string' && { status: state.status }),
@@ -86,15 +89,19 @@ async function sourceOf(walk: Walk, into: SessionInfo, mark: Entry): Promise<Sou
   };
   const range = child === undefined ? undefined : await rangeOf(store, { child, into, mark, state });
   if (child === undefined || range === undefined)
-    return { ...told, range: null, text: null, ...(child === undefined && { missing: true }), from: [] };
+    return { ...source, range: null, text: null, ...(child === undefined && { missing: true }), from: [] };
   const key = `${into.id}@${mark.seq}`;
-  if (seen.has(key)) return { ...told, range, text: null, again: true, from: [] };
+  if (seen.has(key)) return { ...source, range, text: null, again: true, from: [] };
   seen.add(key);
   return {
-    ...told,
+    ...source,
     range,
     text: discarded ? null : await textOf(store, { child, range, state }),
-    from: await below(walk, { child, range, said: discarded ? '' : await messageAfter(store, into, mark) }),
+    from: await below(walk, {
+      child,
+      range,
+      delivered: discarded ? '' : await messageAfter(store, into, mark),
+    }),
   };
 }
 
@@ -102,7 +109,7 @@ function childName({ name = '' }: Entry): string {
   return name.slice('merge/'.length);
 }
 
-/** The positions that a mark covers: as it says, or, where it was erased, as the lineage does. */
+/** The positions that a mark covers; if the mark was redacted, those in the lineage. */
 async function rangeOf(
   store: TapeStore,
   { child, into, mark, state }: { child: SessionInfo; into: SessionInfo; mark: Entry; state: JsonObject },
@@ -116,7 +123,9 @@ async function rangeOf(
   return undefined;
 }
 
-/** The child's entry that holds the text that was brought. What was given with the merge is on no tape of the child. */
+/**
+ * The child's entry that holds the delivered text. Text supplied with the merge is on no tape of the child.
+ */
 async function textOf(
   store: TapeStore,
   { child, range, state }: { child: SessionInfo; range: readonly [Seq, Seq]; state: JsonObject },
@@ -127,22 +136,22 @@ async function textOf(
   return entry === undefined ? null : { seq: textSeq, kind: entry.kind };
 }
 
-/** The text of the message that follows a mark. */
+/** The message that follows a mark, as JSON. */
 async function messageAfter(store: TapeStore, into: SessionInfo, { seq }: Entry): Promise<string> {
   const [message] = await Array.fromAsync(store.read(into.id, { own: true, from: seq + 1, to: seq + 1 }));
   return message?.meta.source === 'merge' ? JSON.stringify(message.payload) : '';
 }
 
-/** The merges into a child that lie in a range of it, and those whose messages are quoted in what was said of it. */
+/** The merges into a child that lie in a range, and those whose messages the delivered text quotes. */
 async function below(
   walk: Walk,
-  { child, range, said }: { child: SessionInfo; range: readonly [Seq, Seq]; said: string },
+  { child, range, delivered }: { child: SessionInfo; range: readonly [Seq, Seq]; delivered: string },
 ): Promise<readonly Source[]> {
   const { store } = walk;
   const [from, to] = range;
-  const tags = new Set(Array.from(said.matchAll(/<merge-([0-9a-f]{8}) /g), ([, head = '']) => head));
+  const tags = new Set(Array.from(delivered.matchAll(/<merge-([0-9a-f]{8}) /g), ([, head = '']) => head));
   const found: { readonly owner: SessionInfo; readonly mark: Entry; readonly quoted: boolean }[] = [];
-  // What the child inherited can only be quoted; it is looked for where something is.
+  // Inherited merges can only be quoted: ancestors are searched only if the text has several merge tags.
   let upTo = child.head;
   for (let at: SessionInfo | undefined = child; at !== undefined && upTo > child.floor; ) {
     for await (const mark of store.merges(at.id)) {
@@ -159,7 +168,7 @@ async function below(
   return sources;
 }
 
-/** The beginning of the head that a mark covers, which is in the tag of its message. */
+/** The beginning of the head that a mark covers, as the tag of its message has it. */
 function headOf({ payload }: Entry): string {
   const state = isObject(payload) && isObject(payload.state) ? payload.state : {};
   return String(state.child_head ?? '').slice(0, 8);

@@ -1,6 +1,6 @@
 import type { TapeStore } from '@tapedeck/tape';
 
-/** A walk along merges: what was met before is not followed again, so that it comes to an end and to no more than there is. */
+/** The state of a walk along merges. `seen` holds the marks already followed, so that the walk ends. */
 export interface Walk {
   readonly store: TapeStore;
   readonly seen: Set<string>;

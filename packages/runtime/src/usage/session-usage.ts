@@ -9,39 +9,39 @@ import {
 } from '@tapedeck/tape';
 import { addUsage, noUsage, type Usage } from './usage.ts';
 
-/** What model calls took, added up (G7). */
+/** The total usage of model calls. */
 export interface UsageSum {
   /** Model calls whose usage is recorded. */
   readonly steps: number;
   readonly usage: Usage;
   /** All tokens of `usage`. */
   readonly total: number;
-  /** What the writers of the calls said that they cost, in their unit; left out where none said so (G10). */
+  /** The sum of the recorded costs, in the unit of their writers; absent if none is recorded. */
   readonly cost?: number;
 }
 
 export interface ModelUsage extends UsageSum {
-  /** Left out for calls that do not say which model was asked. */
+  /** Absent for calls that do not record their model. */
   readonly model?: string;
 }
 
-/** What the model calls of one session took. */
+/** The usage of one session's model calls. */
 export interface SessionUsage extends UsageSum {
   readonly session: string;
-  /** Tokens that the last call had in the model's window: what it was given and what it said (G11). */
+  /** Tokens in the model's window after the last call: prompt and answer. */
   readonly window?: number;
-  /** By model, in the order in which they were first asked. */
+  /** By model, in the order of first use. */
   readonly models: readonly ModelUsage[];
   /**
-   * What the calls took whose answers it inherited and shows: what a branch begins with (G26, G29). They are counted where they
-   * were made, and are in no other sum here.
+   * The usage of inherited calls that the session shows, that is, what a branch begins with. It belongs to
+   * the session that made the calls and is in no other sum here.
    */
   readonly inherited?: UsageSum;
-  /** What its summaries took. They are counted in the sessions in which they were written, and are in no other sum here. */
+  /** The usage of its summaries. It belongs to the summarizer sessions and is in no other sum here. */
   readonly summaries?: UsageSum;
-  /** The sessions that were forked from it, in that order. */
+  /** The sessions forked from it, in order. */
   readonly children?: readonly SessionUsage[];
-  /** The session and all that came from it. */
+  /** The session and all its descendants. */
   readonly tree?: UsageSum;
 }
 
@@ -58,8 +58,9 @@ export function addSums(a: UsageSum, b: UsageSum): UsageSum {
 }
 
 /**
- * Adds up the calls among a session's entries, which are read one at a time. A call is one assistant message, however its
- * stream ended (G8). What was inherited is counted where it was written; what a rewind hides was paid for and counts.
+ * Sums the calls among a session's entries, which it reads one at a time. A call is one assistant message,
+ * however its stream ended. Skips inherited entries, which count where they were written; includes entries
+ * hidden by a rewind, since they were paid for.
  */
 export async function sumUsage(
   session: string,
@@ -84,10 +85,10 @@ export async function sumUsage(
   };
 }
 
-/** The call that an entry is the answer of: what a model said, or a summary whose writer recorded on it what it took. */
+/** The usage that an entry records: of an assistant message, or of a summary. */
 function callOf({ kind, payload, meta }: Entry): UsageSum | undefined {
   if (!isObject(payload)) return undefined;
-  // A merge's message says what its summary took.
+  // The message of a merge records the usage of its summary.
   const isAnswer = kind === 'message' && (payload.role === 'assistant' || meta.source === 'merge');
   if (kind !== 'compaction' && !isAnswer) return undefined;
   const usage = recordedUsage(meta);
@@ -104,7 +105,10 @@ async function* answersOf(store: Pick<TapeStore, 'read'>, id: string): AsyncGene
   for (const kind of ['message', 'compaction'] as const) yield* store.read(id, { own: true, kind });
 }
 
-/** What the calls took whose answers a session inherited, as far as no rewind hid them there; nothing when it inherits nothing. */
+/**
+ * The usage of the inherited answers that no rewind in the parent hides; undefined if the session inherits
+ * nothing.
+ */
 async function inheritedUsage(
   store: Pick<TapeStore, 'find' | 'viewEntries'>,
   id: string,
@@ -119,7 +123,7 @@ async function inheritedUsage(
   return sum;
 }
 
-/** What the summaries of a session took, those too that came to nothing; nothing when there are none. */
+/** The usage of a session's summaries, including failed ones; undefined without summaries. */
 export async function readSummaries(
   store: Pick<TapeStore, 'read' | 'sessions'>,
   id: string,
@@ -131,8 +135,8 @@ export async function readSummaries(
 }
 
 /**
- * Reads what the model calls of a session took, off its own entries; with `beside` also of those that it begins with, which reads
- * all of them, and of its summaries; with `tree`, of each session that came from it, too.
+ * Reads the usage of a session from its own entries. `beside` adds the inherited usage, which reads all
+ * inherited entries, and that of summaries; `tree` adds that of all descendants.
  * @throws TAPE_NO_SESSION
  */
 export async function readUsage(

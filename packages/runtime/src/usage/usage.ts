@@ -4,7 +4,7 @@ export type { Usage };
 
 export const noUsage: Usage = { input: 0, output: 0, reasoning: 0, cacheRead: 0, cacheWrite: 0 };
 
-/** The AI SDK's counts of one step, which overlap. */
+/** The AI SDK's counts of one step; they overlap. */
 interface SdkUsage {
   readonly inputTokens?: number | undefined;
   readonly outputTokens?: number | undefined;
@@ -16,7 +16,7 @@ interface SdkUsage {
   readonly outputTokenDetails?: { readonly reasoningTokens?: number | undefined };
 }
 
-/** Takes cached tokens out of the input and reasoning out of the output (G9, K25). */
+/** Makes the counts disjoint: input without cached tokens, output without reasoning. */
 export function normaliseUsage(usage: SdkUsage): Usage {
   const cacheRead = usage.inputTokenDetails?.cacheReadTokens ?? 0;
   const cacheWrite = usage.inputTokenDetails?.cacheWriteTokens ?? 0;
@@ -41,22 +41,22 @@ export function addUsage(a: Usage, b: Usage): Usage {
   };
 }
 
-/** Usage as an entry's meta keeps it. */
+/** Usage as an entry's meta stores it. */
 export function usageJson(usage: Usage): JsonObject {
   return { ...usage };
 }
 
-/** What a call with this usage cost, in a unit of the deck's choice; undefined when it is not known. */
+/** The cost of a call with this usage, in a unit of the deck's choice; undefined if unknown. */
 export type CostOf = (usage: Usage, model: string) => number | undefined;
 
-/** A call's cost as meta keeps it: what the deck says, never what a table of prices would (G10). */
+/** The cost of a call as meta stores it. The deck computes it; there is no price table. */
 export function costMeta(cost: CostOf | undefined, usage: Usage, model: unknown): { readonly cost?: number } {
   if (cost === undefined || typeof model !== 'string') return {};
   try {
     const known = cost(usage, model);
     return known !== undefined && Number.isFinite(known) ? { cost: known } : {};
   } catch {
-    // The answer was paid for: it is recorded, whether or not its price can be told.
+    // The answer is recorded even if its cost is unknown.
     return {};
   }
 }

@@ -8,26 +8,30 @@ import { type GitCall, git, gitLine, onDisk, tryGit } from './git.ts';
 import { patchesOf, readNotes, type WorkspacePlace } from './notes.ts';
 import { callIn, findRepository, type Repository, withSnapshot } from './repository.ts';
 
-/** What applying a child's patches to a working tree would do. */
+/** The plan of applying a child's patches to a working tree. */
 export interface Application {
-  /** `ready`: files would change. `already`: they are so already. `empty`: the child changed none. */
+  /**
+   * `ready`: files would change; `already`: the files have the changes already; `empty`: the child changed no
+   * files.
+   */
   readonly state: 'ready' | 'already' | 'empty';
   /** The top of the working tree. */
   readonly dir: string;
-  /** The files that would change, as paths from there. */
+  /** The files that would change, relative to `dir`. */
   readonly files: readonly string[];
   /**
-   * Changes the files, all or none; git's index stays as it is.
-   * @throws SESSION_CANNOT_APPLY when they have changed since; SESSION_WORKSPACE_FAILED when the disk fails
+   * Changes all files or none. Does not touch git's index.
+   * @throws SESSION_CANNOT_APPLY when the files have changed meanwhile; SESSION_WORKSPACE_FAILED when the
+   * disk fails
    */
   write(): Promise<void>;
 }
 
 /**
- * Finds out whether what a child recorded of its worktree can be applied to the files of its repository, or of `dir`. Each
- * patch that is not there yet is merged with what changed meanwhile, as `git apply --3way` does. Nothing is changed.
- * @throws SESSION_CANNOT_APPLY, which names the files; SESSION_NO_WORKSPACE when the child was never to have one;
- * SESSION_NO_REPOSITORY, SESSION_NO_GIT, SESSION_WORKSPACE_FAILED
+ * Plans applying the recorded patches of a child's worktree to the files of its repository, or of `dir`.
+ * Merges each patch that is not applied yet with later changes, as `git apply --3way` does. Changes nothing.
+ * @throws SESSION_CANNOT_APPLY, with the files; SESSION_NO_WORKSPACE when the child was forked without a
+ * worktree; SESSION_NO_REPOSITORY, SESSION_NO_GIT, SESSION_WORKSPACE_FAILED
  */
 export async function planApplication(
   place: WorkspacePlace,
@@ -36,9 +40,13 @@ export async function planApplication(
 ): Promise<Application> {
   const notes = await readNotes(place.store, child);
   if (notes === undefined)
-    throw new SessionError('SESSION_NO_WORKSPACE', `cannot apply '${child}': it was not given a worktree`, {
-      data: { session: child },
-    });
+    throw new SessionError(
+      'SESSION_NO_WORKSPACE',
+      `cannot apply '${child}': it was forked without a worktree`,
+      {
+        data: { session: child },
+      },
+    );
   const doing = `apply '${notes.child.name}'`;
   const into = await findRepository(dir ?? notes.worktree.repository, doing);
   const patches = patchesOf(notes);
@@ -83,8 +91,8 @@ interface PatchInFile {
 }
 
 /**
- * Applies, in the index of a snapshot, those patches that are not in it. They were made one after another: where one can be taken
- * back, it was applied, and so were those before it.
+ * Applies to the index of a snapshot the patches that it lacks. The patches build on each other: if one can
+ * be reversed, it was applied, and so were those before it.
  */
 async function applyMissing(
   call: GitCall,
@@ -97,16 +105,16 @@ async function applyMissing(
     if ((await tryGit(call, ['apply', '--cached', '--check', '--reverse', '--', file])).ok) break;
   }
   for (const { file, artifact } of patches.slice(from)) {
-    const { ok, said } = await tryGit(call, ['apply', '--cached', '--3way', '--', file]);
+    const { ok, stderr } = await tryGit(call, ['apply', '--cached', '--3way', '--', file]);
     if (ok) continue;
     const stages = pathsIn(await git(call, 'ls-files', '--unmerged', '-z'));
     const unmerged = [...new Set(stages.map((line) => line.replace(/^[^\t]*\t/, '')))];
-    const named = unmerged.length > 0 ? unmerged : namedIn(said, patchPaths(artifact));
-    throw cannotApply(session, { into: into.top, files: named, said });
+    const named = unmerged.length > 0 ? unmerged : namedIn(stderr, patchPaths(artifact));
+    throw cannotApply(session, { into: into.top, files: named, stderr });
   }
 }
 
-/** What is to become of the files of a working tree. */
+/** The change of a working tree's files. */
 interface Change {
   readonly patch: Buffer;
   readonly files: readonly string[];
@@ -116,14 +124,17 @@ interface Change {
 
 type ChangeInFile = Omit<Change, 'patch'> & { readonly file: string };
 
-/** Whether a change fits the files as they are. @throws SESSION_CANNOT_APPLY */
+/** Checks that a change applies to the present files. @throws SESSION_CANNOT_APPLY */
 async function assertFits(into: Repository, { file, files, session, doing }: ChangeInFile): Promise<void> {
-  const { ok, said } = await tryGit(callIn(into, doing), ['apply', '--check', '--', file]);
+  const { ok, stderr } = await tryGit(callIn(into, doing), ['apply', '--check', '--', file]);
   if (ok) return;
-  throw cannotApply(session, { into: into.top, files: namedIn(said, files), said });
+  throw cannotApply(session, { into: into.top, files: namedIn(stderr, files), stderr });
 }
 
-/** Changes files, all or none: git looks at all of them before it writes the first, and what fails then is taken back. */
+/**
+ * Changes all files or none: git checks all of them before it writes the first, and a later failure restores
+ * them.
+ */
 async function writeFiles(into: Repository, { patch, ...change }: Change): Promise<void> {
   const { doing } = change;
   const dir = await onDisk(doing, () => mkdtemp(join(tmpdir(), 'tapedeck-apply-')));
@@ -135,7 +146,7 @@ async function writeFiles(into: Repository, { patch, ...change }: Change): Promi
     try {
       await git(callIn(into, doing), 'apply', '--', file);
     } catch (error) {
-      await onDisk(`bring back what was there before '${change.session}'`, restore);
+      await onDisk(`restore the files from before '${change.session}'`, restore);
       throw error;
     }
   } finally {
@@ -143,9 +154,9 @@ async function writeFiles(into: Repository, { patch, ...change }: Change): Promi
   }
 }
 
-/** Those of the paths that git names as what does not fit; all of them where it names none as we do. Pure. */
-function namedIn(said: string, paths: readonly string[]): readonly string[] {
-  const lines = said.split('; ');
+/** The paths that git's output names as conflicting; all paths if it names none of them. Pure. */
+function namedIn(stderr: string, paths: readonly string[]): readonly string[] {
+  const lines = stderr.split('; ');
   const isNamed = (path: string) =>
     lines.some(
       (line) => line.startsWith(`${path}: `) || line.includes(`: ${path}:`) || line.includes(`'${path}'`),
@@ -156,14 +167,14 @@ function namedIn(said: string, paths: readonly string[]): readonly string[] {
 
 function cannotApply(
   session: string,
-  { into, files, said }: { into: string; files: readonly string[]; said: string },
+  { into, files, stderr }: { into: string; files: readonly string[]; stderr: string },
 ): SessionError {
   const shown = files.slice(0, 10).join(', ');
   const more = files.length > 10 ? ` and ${files.length - 10} more` : '';
   return new SessionError(
     'SESSION_CANNOT_APPLY',
-    `cannot apply '${session}' to '${into}': it does not fit what is there now of ${shown}${more}`,
-    { data: { session, dir: into, files: [...files], git: said } },
+    `cannot apply '${session}' to '${into}': it conflicts with the present content of ${shown}${more}`,
+    { data: { session, dir: into, files: [...files], git: stderr } },
   );
 }
 

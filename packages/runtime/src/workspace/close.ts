@@ -17,10 +17,11 @@ import { withSnapshot } from './repository.ts';
 import { isDirectory, noWorkspace, worktreeOf } from './worktree.ts';
 
 /**
- * Puts what was done in a child's worktree on the child's tape, so that its merge brings it: again only when something
- * has changed since. Where the child is discarded, or merged by force, what cannot be recorded is left where it is.
- * @throws SESSION_PATCH_TOO_LARGE, SESSION_WORKSPACE_FAILED, SESSION_NO_GIT; SESSION_NO_WORKSPACE when it was removed; TAPE_BUSY while
- * somebody is writing the child
+ * Records the changes in a child's worktree on the child's tape, so that its merge delivers them; again only
+ * if the files have changed since. When the child is discarded, or merged with `force`, changes that cannot
+ * be recorded stay in the worktree.
+ * @throws SESSION_PATCH_TOO_LARGE, SESSION_WORKSPACE_FAILED, SESSION_NO_GIT; SESSION_NO_WORKSPACE when the
+ * worktree was removed; TAPE_BUSY while the child has another writer
  */
 export async function closeWorktree(
   place: WorkspacePlace,
@@ -42,9 +43,9 @@ async function close(place: WorkspacePlace, { child: { id, name } }: WorkspaceNo
   const held = await holdChild(place, { id, name });
   try {
     const notes = await readNotes(place.store, id);
-    // With open calls nothing is merged.
+    // A child with open calls cannot be merged.
     if (notes === undefined || notes.child.settled !== notes.child.head) return;
-    const doing = `record what was done in the worktree of '${name}'`;
+    const doing = `record the changes in the worktree of '${name}'`;
     const worktree = await worktreeOf(place, notes);
     if (!(await isDirectory(worktree.top))) {
       if (!isInUse(notes)) return;
@@ -63,7 +64,7 @@ async function close(place: WorkspacePlace, { child: { id, name } }: WorkspaceNo
   }
 }
 
-/** Nobody may work in a worktree while it is recorded or removed. */
+/** Acquires the child's lease, so that no run changes a worktree while it is recorded or removed. */
 export async function holdChild(
   { store }: WorkspacePlace,
   { id, name }: { readonly id: string; readonly name: string },

@@ -5,25 +5,26 @@ import { baseOf, deliveredTo, isInUse, readNotes, type WorkspacePlace } from './
 import { withSnapshot } from './repository.ts';
 import { isDirectory, noWorkspace, worktreeOf } from './worktree.ts';
 
-/** What leads from one state of files to another. */
+/** The change from one state of files to another. */
 export interface Patch {
-  /** The git trees, hex, that it leads from and to. */
+  /** The git trees before and after, in hex. */
   readonly base: string;
   readonly tree: string;
   readonly bytes: Buffer;
   readonly files: readonly PatchFile[];
 }
 
-/** The largest patch, and the longest list of its files as JSON, that are recorded, in bytes. */
+/** The largest patch, and the longest list of its files as JSON, that can be recorded, in bytes. */
 const patchMax = 16 * 1024 * 1024;
 const listMax = 4 * 1024 * 1024;
 
-/** The same files as git names them, and no more of them than it can match up in a while. */
+/** Detects renames among at most 1,000 files, which bounds the time. */
 const renames = ['--find-renames', '-l1000'];
 
 /**
- * What was done in a child's worktree since it began, or since what was merged last; nothing of a child that has none, or
- * whose worktree was never made or is removed after all of it was recorded. Writes nothing.
+ * The changes in a child's worktree since it began, or since the last merge. Undefined for a child without a
+ * worktree, for one that was never made, and for one that was removed after its changes were recorded. Writes
+ * nothing.
  * @throws SESSION_PATCH_TOO_LARGE, SESSION_WORKSPACE_FAILED, SESSION_NO_GIT, SESSION_NO_WORKSPACE
  */
 export async function diffOf(place: WorkspacePlace, child: Ref): Promise<Patch | undefined> {
@@ -32,7 +33,7 @@ export async function diffOf(place: WorkspacePlace, child: Ref): Promise<Patch |
   const base = baseOf(notes, await mergedTo(place.store, notes.child.id));
   if (base === undefined) return undefined;
   const { name: session } = notes.child;
-  const doing = `look at the worktree of '${session}'`;
+  const doing = `read the worktree of '${session}'`;
   const worktree = await worktreeOf(place, notes);
   if (!(await isDirectory(worktree.top))) {
     if (!isInUse(notes)) return undefined;
@@ -43,15 +44,16 @@ export async function diffOf(place: WorkspacePlace, child: Ref): Promise<Patch |
   );
 }
 
-/** The last of a child's positions that was merged. */
+/** The last merged position of a child. */
 export async function mergedTo(store: TapeStore, child: Ref): Promise<number> {
   const info = await store.find(child);
   return info === undefined ? 0 : await deliveredTo(store, info, { merged: true });
 }
 
 /**
- * The patch between two trees: of texts and of bytes, with whole object names, so that it can be merged where it does not fit.
- * @throws SESSION_PATCH_TOO_LARGE, and nothing was written
+ * The patch between two trees, including binary files. It has full object names, so that it can be merged
+ * three-way.
+ * @throws SESSION_PATCH_TOO_LARGE; nothing was written
  */
 export async function patchBetween(
   call: GitCall,
@@ -61,25 +63,28 @@ export async function patchBetween(
   const files = filesIn(listed.toString('utf8'));
   const listBytes = Buffer.byteLength(JSON.stringify(files));
   if (listBytes > listMax)
-    throw tooLarge(session, `the list of its ${files.length} files has over ${listMax} bytes`);
+    throw tooLarge(session, `the list of its ${files.length} files exceeds ${listMax} bytes`);
   const form = ['--binary', '--full-index', '--no-ext-diff', '--no-textconv', '--no-color', '-O/dev/null'];
   const printed = await tryGit(call, ['diff-tree', '-p', '-r', ...form, ...renames, base, tree], {
     bytesMax: patchMax,
   });
-  if (printed.isCut) throw tooLarge(session, `its patch has over ${patchMax} bytes`);
-  if (!printed.ok) throw gitFailed(call.doing, printed.said);
+  if (printed.isCut) throw tooLarge(session, `its patch exceeds ${patchMax} bytes`);
+  if (!printed.ok) throw gitFailed(call.doing, printed.stderr);
   return { base, tree, bytes: printed.stdout, files };
 }
 
 function tooLarge(session: string, why: string): SessionError {
   return new SessionError(
     'SESSION_PATCH_TOO_LARGE',
-    `cannot record what was done in the worktree of '${session}': ${why}`,
+    `cannot record the changes in the worktree of '${session}': ${why}`,
     { data: { session, bytesMax: patchMax } },
   );
 }
 
-/** What `git diff-tree --raw -z` tells of each file: modes, objects and a letter, then one path or, of a renamed file, two. Pure. */
+/**
+ * Parses `git diff-tree --raw -z`: for each file modes, objects and a letter, then one path or, for a renamed
+ * file, two. Pure.
+ */
 function filesIn(raw: string): readonly PatchFile[] {
   const fields = raw.split('\0');
   const files: PatchFile[] = [];

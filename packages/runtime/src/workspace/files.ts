@@ -1,12 +1,12 @@
 import { chmod, copyFile, lstat, mkdir, readlink, rm, symlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
-/** Brings a file back as it was. */
+/** Restores a file. */
 type Restore = () => Promise<void>;
 
 /**
- * Copies files of a directory to another, and returns what brings them back as they were: those that were not there go away
- * again. Paths are relative to the directory; a directory at one of them is left alone.
+ * Copies files of a directory to another one, and returns a function that restores them; it removes files
+ * that did not exist. Paths are relative to `top`. Ignores a path that is a directory.
  */
 export async function setAside(top: string, paths: readonly string[], to: string): Promise<Restore> {
   const restores: Restore[] = [];

@@ -2,26 +2,29 @@ import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { SessionError } from '../errors.ts';
 
-/** Where git is run, and what for. */
+/** Where and why git runs. */
 export interface GitCall {
   readonly cwd: string;
-  /** Beside what every call gets. */
+  /** Added to the environment of every call. */
   readonly env?: Readonly<Record<string, string>>;
-  /** What cannot be done when git fails, as errors tell it: `open the worktree of 'fix'`. */
+  /** What fails if git fails, for error messages: `open the worktree of 'fix'`. */
   readonly doing: string;
 }
 
-/** What git did. */
+/** The result of a git command. */
 interface GitResult {
   readonly ok: boolean;
   readonly stdout: Buffer;
-  /** What it said on stderr, in English. */
-  readonly said: string;
-  /** It printed more than was asked for, and was stopped. */
+  /** Its stderr, in English. */
+  readonly stderr: string;
+  /** It exceeded the limit of its output and was stopped. */
   readonly isCut: boolean;
 }
 
-/** Hold whatever the configuration of the user or the repository says: nothing of a repository is run, and nothing is left running. */
+/**
+ * Override the configuration of the user and the repository: git runs no program from a repository and leaves
+ * none running.
+ */
 const settings = [
   'core.hooksPath=/dev/null',
   'core.fsmonitor=false',
@@ -34,8 +37,8 @@ const settings = [
   'gc.auto=0',
 ].flatMap((setting) => ['-c', setting]);
 
-/** Git as a program is to be met by: it speaks English, asks nobody, fetches nothing and signs as us. */
-const manners: Readonly<Record<string, string>> = {
+/** The environment of git: English output, no prompts, no fetching, and Tapedeck as the author. */
+const environment: Readonly<Record<string, string>> = {
   LC_ALL: 'C',
   GIT_TERMINAL_PROMPT: '0',
   GIT_OPTIONAL_LOCKS: '0',
@@ -47,12 +50,12 @@ const manners: Readonly<Record<string, string>> = {
   GIT_COMMITTER_EMAIL: 'tapedeck@localhost',
 };
 
-/** The most that git may print where nothing else is said. */
+/** The default limit of git's output, in bytes. */
 const printedMax = 256 * 1024 * 1024;
 
 /**
- * Runs git, without a shell. `GIT_…` of the caller's environment means another repository and is left out.
- * @throws SESSION_NO_GIT when there is no git here, SESSION_WORKSPACE_FAILED when it was killed
+ * Runs git without a shell. Drops the caller's `GIT_…` variables, which may point to another repository.
+ * @throws SESSION_NO_GIT when git is not installed, SESSION_WORKSPACE_FAILED when it was killed
  */
 export async function tryGit(
   { cwd, env, doing }: GitCall,
@@ -62,13 +65,13 @@ export async function tryGit(
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('GIT_'));
   const options = {
     cwd,
-    env: { ...Object.fromEntries(inherited), ...manners, ...env },
+    env: { ...Object.fromEntries(inherited), ...environment, ...env },
     encoding: 'buffer' as const,
     maxBuffer: bytesMax,
   };
   return await new Promise((resolve, reject) => {
     execFile('git', [...settings, ...args], options, (error, stdout, stderr) => {
-      const result = { stdout, said: saidIn(stderr), isCut: false };
+      const result = { stdout, stderr: errorLines(stderr), isCut: false };
       if (error === null) return resolve({ ...result, ok: true });
       if (typeof error.code === 'number') return resolve({ ...result, ok: false });
       const code: unknown = error.code;
@@ -76,7 +79,7 @@ export async function tryGit(
       const isMissing = (code === 'ENOENT' || code === 'EACCES') && existsSync(cwd);
       reject(
         isMissing
-          ? new SessionError('SESSION_NO_GIT', `cannot ${doing}: there is no git here`, { cause: error })
+          ? new SessionError('SESSION_NO_GIT', `cannot ${doing}: git is not installed`, { cause: error })
           : gitFailed(doing, error.message),
       );
     });
@@ -84,33 +87,33 @@ export async function tryGit(
 }
 
 /**
- * Runs git for what it prints.
+ * Runs git and returns its output.
  * @throws SESSION_NO_GIT, SESSION_WORKSPACE_FAILED
  */
 export async function git(call: GitCall, ...args: readonly string[]): Promise<Buffer> {
-  const { ok, stdout, said } = await tryGit(call, args);
-  if (!ok) throw gitFailed(call.doing, said);
+  const { ok, stdout, stderr } = await tryGit(call, args);
+  if (!ok) throw gitFailed(call.doing, stderr);
   return stdout;
 }
 
-/** The same for one line: a path, or the name of an object. */
+/** Runs git and returns its output as one line: a path, or an object name. */
 export async function gitLine(call: GitCall, ...args: readonly string[]): Promise<string> {
   return lineOf(await git(call, ...args));
 }
 
-/** A printed line without its end; a path may hold line ends of its own. */
+/** A printed line without its line end. A path may contain others. */
 export function lineOf(stdout: Buffer): string {
   return stdout.toString('utf8').replace(/\n$/, '');
 }
 
-/** What git could not do, in its words. */
-export function gitFailed(doing: string, said: string): SessionError {
-  return new SessionError('SESSION_WORKSPACE_FAILED', `cannot ${doing}: git says '${said}'`);
+/** The error of a failed git command, with its stderr. */
+export function gitFailed(doing: string, stderr: string): SessionError {
+  return new SessionError('SESSION_WORKSPACE_FAILED', `cannot ${doing}: git says '${stderr}'`);
 }
 
 /**
- * Does what git or the disk may fail at.
- * @throws SESSION_WORKSPACE_FAILED for a failure of the disk; others as they are
+ * Runs an act that uses the disk.
+ * @throws SESSION_WORKSPACE_FAILED when the disk fails; other errors unchanged
  */
 export async function onDisk<T>(doing: string, act: () => Promise<T>): Promise<T> {
   try {
@@ -121,11 +124,11 @@ export async function onDisk<T>(doing: string, act: () => Promise<T>): Promise<T
   }
 }
 
-/** The lines in which git tells of a failure, or all that it said. */
-function saidIn(stderr: Buffer): string {
+/** The lines that report the failure, or all of stderr. */
+function errorLines(stderr: Buffer): string {
   const lines = stderr.toString('utf8').trim().split('\n');
-  const told = lines.filter((line) => /^(?:fatal|error): /.test(line));
-  return (told.length > 0 ? told : lines)
+  const errors = lines.filter((line) => /^(?:fatal|error): /.test(line));
+  return (errors.length > 0 ? errors : lines)
     .map((line) => line.replace(/^(?:fatal|error): /, ''))
     .join('; ')
     .slice(0, 1000);

@@ -12,40 +12,40 @@ import {
   type WorktreeRequest,
 } from '@tapedeck/tape';
 
-/** Where worktrees are kept and told of. */
+/** The store and the home that hold worktrees. */
 export interface WorkspacePlace {
   readonly store: TapeStore;
-  /** The tape home; without one there are no worktrees. */
+  /** The tape home; without one, worktrees are unavailable. */
   readonly home: string | undefined;
 }
 
-/** The event that says that a worktree is in use from here on. */
+/** The event that marks a worktree as in use. */
 export const workspaceOpened = 'workspace/opened';
 
-/** A worktree that was taken into use. */
+/** One opening of a worktree. */
 interface Opened {
   readonly seq: Seq;
-  /** The commit that it was made at, and that commit's tree. */
+  /** The commit at which it was made, and the tree of the commit. */
   readonly commit: string;
   readonly tree: string;
 }
 
-/** All that a child's tape tells of its worktree. */
+/** The facts on a child's tape about its worktree. */
 export interface WorkspaceNotes {
   readonly child: SessionInfo;
   readonly worktree: WorktreeRequest;
-  /** Each time that it was taken into use, oldest first. */
+  /** The openings, oldest first. */
   readonly opened: readonly Opened[];
-  /** Each time that what was done in it was recorded, oldest first. */
+  /** The recorded patches, oldest first. */
   readonly closed: readonly RecordedArtifact[];
 }
 
-/** What a child's tape tells of its worktree; nothing of a session that is to have none. */
+/** Reads the facts on a child's tape about its worktree; undefined for a session forked without one. */
 export async function readNotes(store: TapeStore, ref: string): Promise<WorkspaceNotes | undefined> {
   const child = await store.find(ref);
   if (child?.parentId === undefined) return undefined;
   let worktree: WorktreeRequest | undefined;
-  // Only a fork writes such an entry: where git is run is no caller's word.
+  // Only a fork can write this entry, so no appended entry can choose the directory in which git runs.
   for await (const entry of store.read(child.id, { from: child.base + 1, to: child.base + 1 }))
     worktree = worktreeIn(entry);
   if (worktree === undefined) return undefined;
@@ -61,7 +61,7 @@ export async function readNotes(store: TapeStore, ref: string): Promise<Workspac
   };
 }
 
-/** The worktree that a session is to work in, as the entry that forked it says. Pure. */
+/** The worktree that a session's `fork/start` assigns to it. Pure. */
 export function worktreeIn({ name, payload }: Entry): WorktreeRequest | undefined {
   if (name !== 'fork/start' || !isObject(payload) || !isObject(payload.worktree)) return undefined;
   const { repository, git } = payload.worktree;
@@ -75,20 +75,20 @@ function openedIn({ name, payload, seq }: Entry): readonly Opened[] {
   return isObjectName(commit) && isObjectName(tree) ? [{ seq, commit, tree }] : [];
 }
 
-/** Whether a worktree holds what is recorded nowhere: it was taken into use, and what was done in it was not recorded since. Pure. */
+/** Whether a worktree may hold unrecorded changes: it was opened after the last recording. Pure. */
 export function isInUse({ opened, closed }: Pick<WorkspaceNotes, 'opened' | 'closed'>): boolean {
   return (opened.at(-1)?.seq ?? 0) > (closed.at(-1)?.seq ?? 0);
 }
 
 /**
- * The tree that the next patch leads from: what was merged before is not in it, and what was only recorded is. `mergedTo`
- * is the last of the child's positions that was merged. Pure.
+ * The tree at which the next patch begins: it contains merged changes, but not those only recorded.
+ * `mergedTo` is the last merged position of the child. Pure.
  */
 export function baseOf({ opened, closed }: WorkspaceNotes, mergedTo: Seq): string | undefined {
   return closed.findLast(({ seq }) => seq <= mergedTo)?.artifact.tree ?? opened[0]?.tree;
 }
 
-/** The patches that lead, one after another, from what the child began with to what it recorded last. Pure. */
+/** The chain of patches from the state at which the child began to the last one recorded. Pure. */
 export function patchesOf({ closed }: WorkspaceNotes): readonly RecordedArtifact['artifact'][] {
   const patches: RecordedArtifact['artifact'][] = [];
   for (let at = closed.length - 1; at >= 0; ) {
@@ -100,7 +100,7 @@ export function patchesOf({ closed }: WorkspaceNotes): readonly RecordedArtifact
   return patches.filter(({ bytes }) => bytes > 0);
 }
 
-/** The last of the child's positions that a merge or a discard has covered; 0 for none. */
+/** The last position of a child that a merge or a discard covers; 0 if none does. */
 export async function deliveredTo(
   store: TapeStore,
   child: SessionInfo,

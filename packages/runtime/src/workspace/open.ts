@@ -13,14 +13,14 @@ import { forget, isDirectory, isHalfMade, isWhole, noWorkspace, worktreeOf } fro
 
 /** Where a child works. */
 export interface WorkspaceOptions {
-  /** `shared`: in the files that its parent works in (default). `worktree`: in a git worktree of its own. */
+  /** `shared` (default): in its parent's files; `worktree`: in its own git worktree. */
   readonly workspace?: 'shared' | 'worktree';
-  /** A directory of the repository, by default the parent's own worktree, else the working directory. */
+  /** A directory of the repository; default: the parent's worktree, or else the working directory. */
   readonly repository?: string;
 }
 
 /**
- * The request of a fork, with the worktree that its options ask for.
+ * Adds to a fork request the worktree that its options request.
  * @throws SESSION_NO_REPOSITORY, SESSION_NO_GIT, SESSION_BAD_INPUT when the deck has no home
  */
 export async function withWorktree<T extends object>(
@@ -37,7 +37,7 @@ export async function withWorktree<T extends object>(
   return { ...request, worktree: { repository: top, git: common } };
 }
 
-/** The directory of a child's worktree, if the child has one that is there. */
+/** The directory of a child's worktree, if it exists. */
 export async function workspaceOf(place: WorkspacePlace, child: Ref): Promise<string | undefined> {
   const notes = await readNotes(place.store, child);
   if (notes === undefined || place.home === undefined) return undefined;
@@ -46,12 +46,12 @@ export async function workspaceOf(place: WorkspacePlace, child: Ref): Promise<st
 }
 
 /**
- * The directory of the worktree that a child is to have, made if need be: at the state of the repository that the child
- * was forked for, with what is not committed there and what git does not know yet. Its index and files are not touched. The same
- * child gets the same worktree again; one that was merged and goes on gets one with what it had done. Nothing for a
- * session that is to have none. `lease`: the caller is writing the child.
- * @throws SESSION_NO_REPOSITORY, SESSION_NO_GIT, SESSION_WORKSPACE_FAILED; SESSION_NO_WORKSPACE when it was removed with what was in it;
- * SESSION_BUSY when another process does not come to an end of making it
+ * The directory of a child's worktree; makes the worktree if necessary. A new one has the state of the
+ * repository when it is made, with uncommitted and untracked files; the repository's index and files are not
+ * touched. The same child gets the same worktree again; a child that continues after a merge gets one with
+ * its earlier work. Undefined for a session without a worktree. `lease`: the caller holds the child's lease.
+ * @throws SESSION_NO_REPOSITORY, SESSION_NO_GIT, SESSION_WORKSPACE_FAILED; SESSION_NO_WORKSPACE when it was
+ * removed with unrecorded changes; SESSION_BUSY when another process does not finish making it in time
  */
 export async function openWorktree(
   place: WorkspacePlace,
@@ -78,7 +78,7 @@ export async function openWorktree(
   }
 }
 
-/** How long another process is given to make the worktree, in milliseconds. */
+/** How long to wait for another process that makes the worktree, in milliseconds. */
 const openMaxMs = 60_000;
 const pollMs = 20;
 
@@ -97,10 +97,10 @@ async function openHeld(
   }
   const [before, last] = [opened.at(-1), closed.at(-1)];
   const isKept = isThere && before !== undefined && last !== undefined;
-  // What a process that died has half made was told to nobody; anything else that is there is somebody's.
+  // A half-made worktree of a killed process was never in use and can go; any other directory is refused.
   if (!isKept && opened.length > 0 && (await isDirectory(tree.top)) && !(await isHalfMade(tree)))
     throw await noWorkspace(doing, tree, notes);
-  // One that was recorded and not removed is taken into use again as it is.
+  // A recorded worktree that was not removed is reused as it is.
   const at = isKept
     ? { ...before, tree: last.artifact.tree }
     : await onDisk(doing, () => make(tree, notes, doing));
@@ -112,13 +112,13 @@ async function openHeld(
   return tree.top;
 }
 
-/** What a worktree begins with: a commit, and its tree. */
+/** The start of a worktree: a commit, and its tree. */
 interface Made {
   readonly commit: string;
   readonly tree: string;
 }
 
-/** Makes the worktree anew; what is there goes. */
+/** Makes a worktree; removes any remains of an earlier one. */
 async function make(tree: WorkingTree, notes: WorkspaceNotes, doing: string): Promise<Made> {
   await forget(tree, doing);
   const at =
@@ -132,12 +132,12 @@ async function make(tree: WorkingTree, notes: WorkspaceNotes, doing: string): Pr
   if (!(await isWhole(tree)))
     throw new SessionError(
       'SESSION_WORKSPACE_FAILED',
-      `cannot ${doing}: git has not noted it as '${tree.gitDir}'`,
+      `cannot ${doing}: git did not register it as '${tree.gitDir}'`,
     );
   return at;
 }
 
-/** The state of the repository's files: its commit, or one of ours after it for what is not committed. */
+/** The state of the repository's files: its HEAD, or a commit on top of it with the uncommitted changes. */
 async function stateOf(
   { top }: WorkingTree,
   { child, worktree }: WorkspaceNotes,
@@ -148,7 +148,7 @@ async function stateOf(
   return await withSnapshot(repository, { doing, without: home, keep: true }, async ({ tree, call }) => {
     if (tree === (await gitLine(call, 'rev-parse', `${repository.head}^{tree}`)))
       return { commit: repository.head, tree };
-    const message = `What was not committed when ${child.name} was forked`;
+    const message = `Uncommitted changes before ${child.name}`;
     return { commit: await gitLine(call, 'commit-tree', '-p', repository.head, '-m', message, tree), tree };
   });
 }
@@ -160,7 +160,7 @@ async function stateLeft({ common }: WorkingTree, notes: WorkspaceNotes, doing: 
   const parents = opened.slice(-1).flatMap(({ commit }) => ['-p', commit]);
   const call = { cwd: common, doing, env: { GIT_DIR: common } };
   return {
-    commit: await gitLine(call, 'commit-tree', ...parents, '-m', `What ${child.name} had done`, tree),
+    commit: await gitLine(call, 'commit-tree', ...parents, '-m', `Work of ${child.name}`, tree),
     tree,
   };
 }

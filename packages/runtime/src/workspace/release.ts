@@ -9,15 +9,16 @@ import { deliveredTo, isInUse, readNotes, type WorkspaceNotes, type WorkspacePla
 import { type WorkingTree, withSnapshot } from './repository.ts';
 import { forget, goneOf, isDirectory, lockOf, worktreeOf, worktreesIn } from './worktree.ts';
 
-/** A worktree that stays although its child was merged, and why. */
+/** A worktree that was kept after the merge of its child, and why. */
 export interface KeptWorktree {
   readonly path: string;
   readonly why: string;
 }
 
 /**
- * Removes the worktree of a child that was merged or discarded, if all that is in it was recorded before: a worktree that was changed
- * since, that is locked, or that holds other repositories stays. Never fails: what cannot be removed now stays too.
+ * Removes the worktree of a merged or discarded child, if all its changes were recorded. Keeps one that has
+ * changed since, is locked, or holds other repositories. Never throws: a worktree that cannot be removed is
+ * kept.
  */
 export async function releaseWorktree(place: WorkspacePlace, child: Ref): Promise<KeptWorktree | undefined> {
   let path = '';
@@ -40,7 +41,7 @@ export async function releaseWorktree(place: WorkspacePlace, child: Ref): Promis
   }
 }
 
-/** Removes a worktree that nobody works in, or says why not. */
+/** Removes a worktree, under the child's lease, or returns why it is kept. */
 async function release(
   { store }: WorkspacePlace,
   worktree: WorkingTree,
@@ -50,13 +51,13 @@ async function release(
   if (notes === undefined) return undefined;
   const doing = `remove the worktree of '${notes.child.name}'`;
   const isThere = await isDirectory(worktree.top);
-  // Of a worktree that somebody else removed git still has what was committed there.
+  // If another program removed it, keep git's registration, which still refers to its commits.
   if (!isThere && isInUse(notes)) return undefined;
   const why =
     isThere && notes.opened.length > 0 ? await whyKept(store, worktree, { notes, doing }) : undefined;
   if (why !== undefined) return why;
   runPoint('workspace/before-removal');
-  // At any moment the worktree is there whole, or is not there: it is moved away first.
+  // Renamed first, so that a crash leaves the worktree complete or absent.
   if (isThere) {
     await rm(goneOf(worktree), { recursive: true, force: true });
     await rename(worktree.top, goneOf(worktree));
@@ -73,18 +74,18 @@ async function whyKept(
   { notes, doing }: { readonly notes: WorkspaceNotes; readonly doing: string },
 ): Promise<string | undefined> {
   const last = notes.closed.at(-1);
-  if (last === undefined || isInUse(notes)) return 'what is in it was not recorded';
-  if (last.seq > (await deliveredTo(store, notes.child))) return 'what was recorded of it is not merged yet';
+  if (last === undefined || isInUse(notes)) return 'its changes were not recorded';
+  if (last.seq > (await deliveredTo(store, notes.child))) return 'its recorded changes are not merged yet';
   const lock = await lockOf(worktree);
   if (lock !== undefined) return lock === '' ? 'it is locked' : `it is locked: ${lock}`;
   return await withSnapshot(worktree, { doing, keep: false }, async ({ tree, call }) => {
-    if (tree !== last.artifact.tree) return 'it was changed after it was recorded';
+    if (tree !== last.artifact.tree) return 'it has changed since it was recorded';
     const others = await repositoriesIn(worktree, call);
-    return others.length === 0 ? undefined : `it holds other repositories: ${others.join(', ')}`;
+    return others.length === 0 ? undefined : `it contains other repositories: ${others.join(', ')}`;
   });
 }
 
-/** Directories of a worktree that are repositories of their own: a patch has nothing of what is in them. */
+/** Nested repositories in a worktree; a patch does not cover their content. */
 async function repositoriesIn({ top }: WorkingTree, call: GitCall): Promise<readonly string[]> {
   const listed = (await git(call, 'ls-files', '--stage', '-z')).toString('utf8').split('\0');
   const links = listed
@@ -96,7 +97,7 @@ async function repositoriesIn({ top }: WorkingTree, call: GitCall): Promise<read
   return found;
 }
 
-/** Finishes what crashes left: removes the worktrees of children that were merged or discarded, and halves of them. */
+/** Cleans up after crashes: removes the worktrees of merged or discarded children, and partial ones. */
 export async function releaseLeftWorktrees(place: WorkspacePlace): Promise<void> {
   if (place.home === undefined) return;
   const names = await readdir(worktreesIn(place.home)).catch(() => []);

@@ -4,38 +4,39 @@ import { isAbsolute, join, relative, resolve } from 'node:path';
 import { SessionError } from '../errors.ts';
 import { type GitCall, git, gitLine, lineOf, onDisk, tryGit } from './git.ts';
 
-/** A directory of files under git. */
+/** A working tree of a git repository. */
 export interface WorkingTree {
   readonly top: string;
-  /** Its own git directory: a linked worktree has one inside the one that all share. */
+  /** Its own git directory. That of a linked worktree lies inside the common one. */
   readonly gitDir: string;
   /** The git directory that all worktrees of the repository share. */
   readonly common: string;
 }
 
-/** A working tree that has a commit to begin with. */
+/** A working tree whose repository has a commit. */
 export interface Repository extends WorkingTree {
   readonly head: string;
 }
 
 /**
- * The repository that a directory is in.
- * @throws SESSION_NO_REPOSITORY when it is in none, in a bare one, or in one without a commit; SESSION_NO_GIT
+ * Finds the repository of a directory.
+ * @throws SESSION_NO_REPOSITORY when the directory is in none, in a bare one, or in one without commits;
+ * SESSION_NO_GIT
  */
 export async function findRepository(dir: string, doing: string): Promise<Repository> {
   const refuse = (why: string) =>
     new SessionError('SESSION_NO_REPOSITORY', `cannot ${doing}: '${dir}' ${why}`, { data: { dir } });
   const cwd = await realpath(resolve(dir)).catch(() => {
-    throw refuse('is not there');
+    throw refuse('is missing');
   });
   if (!(await stat(cwd)).isDirectory()) throw refuse('is not a directory');
   const ask = async (...args: readonly string[]) => {
-    const { ok, stdout, said } = await tryGit({ cwd, doing }, ['rev-parse', ...args]);
-    return ok ? { line: lineOf(stdout) } : { said };
+    const { ok, stdout, stderr } = await tryGit({ cwd, doing }, ['rev-parse', ...args]);
+    return ok ? { line: lineOf(stdout) } : { stderr };
   };
   const inside = await ask('--is-inside-work-tree');
-  if (inside.line === undefined) throw refuse(`is in no git repository: git says '${inside.said}'`);
-  if (inside.line !== 'true') throw refuse('is in a git repository that has no working tree there');
+  if (inside.line === undefined) throw refuse(`is not in a git repository: git says '${inside.stderr}'`);
+  if (inside.line !== 'true') throw refuse('is not in a working tree of its git repository');
   const absolute = '--path-format=absolute';
   const [top, gitDir, common] = [
     await ask(absolute, '--show-toplevel'),
@@ -43,38 +44,41 @@ export async function findRepository(dir: string, doing: string): Promise<Reposi
     await ask(absolute, '--git-common-dir'),
   ];
   if (top.line === undefined || gitDir.line === undefined || common.line === undefined)
-    throw refuse(`cannot be used: git says '${top.said ?? gitDir.said ?? common.said}'`);
+    throw refuse(`cannot be used: git says '${top.stderr ?? gitDir.stderr ?? common.stderr}'`);
   const head = await ask('--verify', '--quiet', 'HEAD^{commit}');
-  if (head.line === undefined) throw refuse('is in a git repository that has no commit yet');
+  if (head.line === undefined) throw refuse('is in a git repository without commits');
   return { top: top.line, gitDir: gitDir.line, common: common.line, head: head.line };
 }
 
-/** Runs git on a working tree, whatever the `.git` in it says: whoever may write there may have changed it. */
+/**
+ * Runs git on a working tree. Ignores the `.git` in it, which any program with write access may have changed.
+ */
 export function callIn({ top, gitDir }: WorkingTree, doing: string): GitCall {
   return { cwd: top, doing, env: { GIT_DIR: gitDir, GIT_WORK_TREE: top } };
 }
 
-/** All files of a working tree at one moment, but for those that git ignores. */
+/** All files of a working tree at one moment, except ignored ones. */
 export interface Snapshot {
-  /** Name of the git tree. */
+  /** Object name of the git tree. */
   readonly tree: string;
-  /** Runs git on the working tree with an index that has the snapshot, and that nobody else uses. */
+  /** Runs git on the working tree with a private index that holds the snapshot. */
   readonly call: GitCall;
-  /** For files of the one who works with it; goes away afterwards. */
+  /** A temporary directory for the caller, removed afterwards. */
   readonly dir: string;
 }
 
 export interface SnapshotOptions {
   readonly doing: string;
-  /** A directory that is not looked at, even where it lies in the working tree. */
+  /** A directory to exclude, even if it lies in the working tree. */
   readonly without?: string;
-  /** True: the repository gets the objects. False: they go away with the snapshot. */
+  /** True: adds the objects to the repository. False: deletes them with the snapshot. */
   readonly keep: boolean;
 }
 
 /**
- * Takes a snapshot and works with it. Neither the files of the working tree nor its index are touched.
- * @throws SESSION_WORKSPACE_FAILED, SESSION_NO_GIT, SESSION_NO_REPOSITORY when nothing is left to look at
+ * Takes a snapshot and passes it to `act`. Touches neither the files of the working tree nor its index.
+ * @throws SESSION_WORKSPACE_FAILED, SESSION_NO_GIT; SESSION_NO_REPOSITORY when `without` is the whole working
+ * tree
  */
 export async function withSnapshot<T>(
   at: WorkingTree,
@@ -97,7 +101,10 @@ export async function withSnapshot<T>(
   }
 }
 
-/** The index tells which files have not changed since; where it is newer than it was, git would believe too much. */
+/**
+ * Copies the index, which tells git which files are unchanged. Keeps its time: with a newer time, git would
+ * treat files changed since as unchanged.
+ */
 async function copyIndex(from: string, to: string): Promise<void> {
   try {
     const { mtimeMs } = await stat(from);
@@ -105,16 +112,16 @@ async function copyIndex(from: string, to: string): Promise<void> {
     const seconds = Math.floor(mtimeMs / 1000);
     await utimes(to, seconds, seconds);
   } catch (error) {
-    // A repository of which everything was removed from the index may have none.
+    // A repository with an empty index may have no index file.
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
   }
 }
 
-/** New objects go to a directory of their own; those of the repository are read. */
+/** Writes new objects to a temporary directory; reads those of the repository. */
 function objectsIn(dir: string, common: string): Readonly<Record<string, string>> {
   return {
     GIT_OBJECT_DIRECTORY: join(dir, 'objects'),
-    // In quotes a path may hold the character that separates paths.
+    // Quoted, because the path may contain the path separator.
     GIT_ALTERNATE_OBJECT_DIRECTORIES: JSON.stringify(join(common, 'objects')),
   };
 }

@@ -11,8 +11,8 @@ export function worktreesIn(home: string): string {
 }
 
 /**
- * The worktree of a child, there or not. Its path is made of the child's id: no name becomes a path.
- * @throws SESSION_BAD_INPUT when there is no home to have it
+ * The worktree of a child, whether or not it exists. Its path contains the child's id, never its name.
+ * @throws SESSION_BAD_INPUT when the deck has no home
  */
 export async function worktreeOf(
   { home }: Pick<WorkspacePlace, 'home'>,
@@ -29,37 +29,37 @@ export async function worktreeOf(
   return { top, gitDir: join(git, 'worktrees', child.id), common: git };
 }
 
-/** Where a worktree is while it is being removed. */
+/** The path of a worktree while it is being removed. */
 export function goneOf({ top }: Pick<WorkingTree, 'top'>): string {
   return `${top}.gone`;
 }
 
-/** Removes a worktree and what git has noted of it, whatever state they are in. */
+/** Removes a worktree and git's registration of it, in whatever state they are. */
 export async function forget(worktree: WorkingTree, doing: string): Promise<void> {
   const { top, gitDir, common } = worktree;
   await rm(top, { recursive: true, force: true });
   if (await isDirectory(gitDir)) {
     const call = { cwd: common, doing, env: { GIT_DIR: common } };
     await tryGit(call, ['worktree', 'remove', '--force', '--force', '--', top]);
-    // Git knows nothing of one that it was killed over.
+    // If git was killed while it made the worktree, `git worktree remove` does not find it.
     await rm(gitDir, { recursive: true, force: true });
   }
   await rm(goneOf(worktree), { recursive: true, force: true });
 }
 
-/** Whether git was killed while it made a worktree: it keeps it locked for so long. */
+/** Whether git was killed while it made a worktree: git locks a worktree until it is complete. */
 export async function isHalfMade({ gitDir }: Pick<WorkingTree, 'gitDir'>): Promise<boolean> {
   return (await lockOf({ gitDir })) === 'initializing';
 }
 
-/** Whether a worktree is there, and was made to its end. */
+/** Whether a worktree exists and is complete. */
 export async function isWhole({ top, gitDir }: WorkingTree): Promise<boolean> {
   if (!(await isDirectory(top)) || (await isHalfMade({ gitDir }))) return false;
   const noted = await readFile(join(gitDir, 'gitdir'), 'utf8').catch(() => '');
   return resolve(gitDir, noted.replace(/\n$/, '')) === join(top, '.git');
 }
 
-/** Why a worktree is locked; empty when no reason was given, nothing when it is not locked. */
+/** Why a worktree is locked: '' without a reason, undefined if it is not locked. */
 export async function lockOf({ gitDir }: Pick<WorkingTree, 'gitDir'>): Promise<string | undefined> {
   return await readFile(join(gitDir, 'locked'), 'utf8').then(
     (reason) => reason.trim(),
@@ -67,7 +67,7 @@ export async function lockOf({ gitDir }: Pick<WorkingTree, 'gitDir'>): Promise<s
   );
 }
 
-/** Whether there is a directory; a link to one is none. */
+/** Whether a path is a directory; a link to one is not. */
 export async function isDirectory(path: string): Promise<boolean> {
   return await lstat(path).then(
     (found) => found.isDirectory(),
@@ -75,13 +75,13 @@ export async function isDirectory(path: string): Promise<boolean> {
   );
 }
 
-/** A worktree in which work was done, and which cannot be used: what was in it is known to nobody here. */
+/** The error of a used worktree that is missing or broken, so that its unrecorded changes are unknown. */
 export async function noWorkspace(
   doing: string,
   { top, common }: WorkingTree,
   { child, opened }: WorkspaceNotes,
 ): Promise<SessionError> {
-  const why = (await isDirectory(top)) ? `is no worktree of '${common}' any more` : 'was removed';
+  const why = (await isDirectory(top)) ? `is no longer a worktree of '${common}'` : 'was removed';
   const commit = opened.at(-1)?.commit;
   return new SessionError('SESSION_NO_WORKSPACE', `cannot ${doing}: '${top}' ${why}`, {
     data: { session: child.name, path: top, git: common, ...(commit !== undefined && { commit }) },
