@@ -157,7 +157,7 @@ test('instructions hold what config.yaml says, of the working directory; view sh
   expect(shown.stdout).toMatch(
     /^# Role\n\nYou keep the shop\.\n.*Count twice\..*The app counts\..*- count: How to count.*- Workspace: /s,
   );
-  expect(shown.stderr).toBe(`Left out '${cwd}/CLAUDE.md': it is larger than 64 KiB\n`);
+  expect(shown.stderr).toBe(`Omitted '${cwd}/CLAUDE.md': it is larger than 64 KiB\n`);
   const before = json<{ instructions: string; digest: string; sources: JsonObject[]; omitted: JsonObject[] }>(
     await p.here(['view', 'main', '--instructions', '--json'], { cwd }),
   );
@@ -223,7 +223,7 @@ test('config.yaml says when a session is summarised, and how much its model take
   expect(await p.tape(['run', 'main', 'Again'])).toMatchObject({
     code: 0,
     stdout: 'Two.\n',
-    stderr: expect.stringContaining('little of the window was left'),
+    stderr: expect.stringContaining('the context window was nearly full'),
   });
 });
 
@@ -433,7 +433,7 @@ test('a package that is not installed is named; for ours the hint says why', asy
   p.write('tape.config.mts', `import { tool } from 'ai';\nexport default { tools: { tool } };`);
   await trusted(p);
   expect(await run()).toMatchObject({
-    hint: 'install ai where the configuration is',
+    hint: 'install ai beside the configuration',
     data: { missing: 'ai' },
   });
 });
@@ -443,10 +443,10 @@ test('--config of what is no file: exit 2', async () => {
   mkdirSync(p.file('folder'));
   symlinkSync('gone.mts', p.file('dangling.mts'));
   for (const [file, says] of [
-    ['nothing.mts', 'there is no such file'],
+    ['nothing.mts', 'no such file'],
     ['folder', 'it is a directory'],
-    ['dangling.mts', 'there is no such file'],
-    ['/dev/null', 'it is no regular file'],
+    ['dangling.mts', 'no such file'],
+    ['/dev/null', 'it is not a regular file'],
   ] as const) {
     const result = await p.here(['run', 'main', 'Hi', '--config', file, '--json']);
     expect({ exit: result.code, ...jsonError(result) }).toMatchObject({

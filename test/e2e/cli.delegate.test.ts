@@ -71,7 +71,7 @@ test('delegate --context and --resume: the last messages alone, and a child that
   expect(json<Told>(again).children).toMatchObject([
     { session: name, status: 'completed', text: 'And on!', conflicts: [] },
   ]);
-  expect(again.stderr).toMatch(/^Going on with /);
+  expect(again.stderr).toMatch(/^Continuing /);
   expect(linesOf(home, name).slice(-2)).toEqual(['user: And on', 'assistant: And on!']);
   const stranger = await home.tape(
     ['delegate', 'main', '--task', 'x', '--resume', 'main', '--json', ...model],

@@ -1,4 +1,4 @@
-/** The command line was used wrongly: exit 2. */
+/** The command line is not valid: exit 2. */
 export class UsageError extends Error {
   readonly code = 'CLI_USAGE';
   readonly data: Readonly<Record<string, unknown>>;
@@ -14,7 +14,7 @@ export class UsageError extends Error {
   }
 }
 
-/** Something a verb looked for is not there: exit 3. */
+/** A file, home or verb does not exist: exit 3. */
 export class NotFoundError extends Error {
   readonly code = 'CLI_NOT_FOUND';
   readonly data: Readonly<Record<string, unknown>>;
@@ -25,7 +25,7 @@ export class NotFoundError extends Error {
   }
 }
 
-/** A configuration cannot be used, or is code that nobody has allowed: exit 2. */
+/** A configuration cannot be used, or is code that is not trusted: exit 2. */
 export class ConfigError extends Error {
   readonly code: 'CLI_BAD_CONFIG' | 'CLI_UNTRUSTED';
   readonly data: Readonly<Record<string, unknown>>;

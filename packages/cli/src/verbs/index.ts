@@ -1,6 +1,6 @@
 /**
- * The verbs, one file for each or for a pair that belongs together: grammar, options, examples, and what the verb does. A verb
- * imports every room below (`session`, `config`, `output`, `options`, `context` and what those stand on), and never another verb.
+ * The verbs, one file for each verb or pair of verbs: grammar, options, examples, and action. A verb may import the
+ * folders below (`session`, `config`, `output`, `options`, `context` and their imports), and never another verb.
  */
 
 import { abort } from './abort.ts';
@@ -43,7 +43,7 @@ import { verify } from './verify.ts';
 import { view } from './view.ts';
 import { wait } from './wait.ts';
 
-/** All verbs, in the order in which people meet them. */
+/** All verbs, in the order of `tape --help`. */
 export const verbs: readonly Verb[] = [
   init,
   newSession,
