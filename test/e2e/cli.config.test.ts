@@ -169,7 +169,7 @@ test('instructions hold what config.yaml says, of the working directory; view sh
   expect(answer?.meta.instructions_digest).toBe(before.digest);
   expect(Buffer.from(store.blob(before.digest)).toString()).toBe(before.instructions);
   expect(jsonError(await p.here(['view', 'main@1', '--instructions', '--json'], { cwd })).message).toContain(
-    'cannot show instructions of a point',
+    'cannot use --instructions with a point or --explain',
   );
 });
 
@@ -426,7 +426,7 @@ test('a package that is not installed is named; for ours the hint says why', asy
     code: 'CLI_BAD_CONFIG',
     message: expect.stringContaining("Cannot find package '@tapedeck/runtime'"),
     hint: expect.stringMatching(
-      /install @tapedeck\/runtime beside it, or export the object without defineDeck/,
+      /install @tapedeck\/runtime beside the configuration, or export the object without defineDeck/,
     ),
     data: { missing: '@tapedeck/runtime' },
   });
@@ -470,15 +470,15 @@ test.each([
     name: 'an unknown field',
     yaml: 'model: a/b\n\ncolour: red\n',
     line: 3,
-    says: "no field 'colour' (model, summarizer, instructions, prompt, limits, compaction, windows, view)",
+    says: "no such field 'colour' (the fields are model, summarizer, instructions, prompt, limits, compaction, windows, view)",
   },
   {
     name: 'an unknown limit',
     yaml: 'limits:\n  max_steps: 1\n  maxSteps: 2\n',
     line: 3,
-    says: "no field 'limits.maxSteps'",
+    says: "no such field 'limits.maxSteps'",
   },
-  { name: 'what is code', yaml: 'tools: {}\n', line: 1, says: "no field 'tools'" },
+  { name: 'what is code', yaml: 'tools: {}\n', line: 1, says: "no such field 'tools'" },
   {
     name: 'a number that is none',
     yaml: 'limits:\n  tool_timeout_ms: soon\n',
@@ -501,7 +501,7 @@ test.each([
     name: 'a part of a policy that there is not',
     yaml: 'compaction:\n  smart_recovery:\n    dropMiddle: true\n',
     line: 3,
-    says: "no field 'compaction.smart_recovery.dropMiddle'",
+    says: "no such field 'compaction.smart_recovery.dropMiddle'",
   },
   {
     name: 'an answer longer than its window',
@@ -526,9 +526,14 @@ test.each([
     line: 2,
     says: 'alias',
   },
-  { name: 'a list', yaml: '\n- model\n', line: 2, says: 'it must have fields' },
+  { name: 'a list', yaml: '\n- model\n', line: 2, says: 'it must be a mapping' },
   { name: 'a tag nobody knows', yaml: 'model: !!js/function x\n', line: 1, says: 'tag' },
-  { name: 'an inherited name', yaml: '__proto__: { model: x }\n', line: 1, says: "no field '__proto__'" },
+  {
+    name: 'an inherited name',
+    yaml: '__proto__: { model: x }\n',
+    line: 1,
+    says: "no such field '__proto__'",
+  },
 ])('config.yaml with $name: exit 2, with the line', async ({ yaml, line, says }) => {
   using p = project();
   p.write('.tape/config.yaml', yaml);

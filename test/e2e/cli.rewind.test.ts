@@ -342,7 +342,7 @@ test('diff says plainly that there is no common base, and what is not there', as
   using home = withTurns();
   home.session('other', user('Hello'));
   expect((await home.here(['diff', 'main', 'other'])).stdout.split('\n')[0]).toBe(
-    'main@5 and other@2 have no common base: no entry of one is in the other',
+    'main@5 and other@2 have no common base: they share no entry',
   );
   expect(json(await home.here(['diff', 'main', 'other', '--json']))).toMatchObject({
     base: null,

@@ -327,8 +327,12 @@ test('approve: without a model the answer is kept, and an approved call without 
 });
 
 test.each([
-  { name: 'several wait and none is named', args: [], says: /several wait: c1 \(measure\), c2 \(measure\)/ },
-  { name: 'an output for an approval', args: ['c1', '--output', '1'], says: /waits for an approval/ },
+  {
+    name: 'several wait and none is named',
+    args: [],
+    says: /several are pending: c1 \(measure\), c2 \(measure\)/,
+  },
+  { name: 'an output for an approval', args: ['c1', '--output', '1'], says: /it is pending approval/ },
   { name: 'an approval for a result', args: ['c2'], says: /waits for its result/ },
   { name: 'an output that is no JSON', args: ['c2', '--output', '{'], says: /--output/ },
 ])('approve: $name is exit 2, and answers nothing', async ({ args, says }) => {

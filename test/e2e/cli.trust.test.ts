@@ -256,12 +256,12 @@ test.each([
   {
     name: 'something else',
     spoil: (file: string) => writeFileSync(file, '{"v":1,"trusted":[{"dir":"/"}]}'),
-    says: 'not what tape trust writes',
+    says: 'tape trust did not write it',
   },
   {
     name: 'of a later form',
     spoil: (file: string) => writeFileSync(file, '{"v":2,"trusted":[]}'),
-    says: 'not what tape trust writes',
+    says: 'tape trust did not write it',
   },
   {
     name: 'open to others',

@@ -30,7 +30,7 @@ test('view --explain tells of an answer what its model was asked with, and wheth
       in: @3-5
       out: @1-2 before next@3
       digests: messages DIGEST
-    what @5 answers: last-boundary, version 3 for script, at @4, ~30 tokens
+    view answered by @5: last-boundary, version 3 for script, at @4, ~30 tokens
       in: @3-4
       out: @1-2 before next@3
       digests: messages DIGEST

@@ -233,7 +233,7 @@ describe.skipIf(skipsGit('worktrees of the command line'))('a worktree', () => {
       const lease = store.acquire('main', processOwner('busy'));
       const queued = await home.here(['merge', 'fix', '--apply', '--no-wait', '--json']);
       expect([queued.code, json<Merged>(queued).state]).toEqual([6, 'queued']);
-      expect(queued.stderr).toContain('Nothing is applied yet');
+      expect(queued.stderr).toContain('The patch is not applied yet');
       store.drain(lease);
       store.release(lease);
     }

@@ -26,7 +26,10 @@ export interface Context {
   writing<T>(act: (store: SqliteTapeStore) => Promise<T>): Promise<T>;
   /** Opens an existing home for writing, for acts on a session that must exist. */
   changing<T>(act: (store: SqliteTapeStore) => Promise<T>): Promise<T>;
-  /** Prints the result: `json` with `--json` or `--jsonl`, `quiet` (the id alone) with `--quiet`, else `human`. */
+  /**
+   * Prints the result: `json` with `--json` or `--jsonl`, `quiet` (the id alone) with `--quiet`, else
+   * `human`.
+   */
   answer(result: { readonly json: unknown; readonly quiet?: string; readonly human: string }): Promise<void>;
   /** Prints one line of status on stderr, unless `--quiet`. */
   status(text: string): void;

@@ -39,8 +39,8 @@ export interface DemoOptions {
 }
 
 /**
- * Runs the demo: import, anchor, parallel delegation, merge, graph, log, verify. Each step is the verb or library call
- * that a user would make, and prints its output.
+ * Runs the demo: import, anchor, parallel delegation, merge, graph, log, verify. Each step is the verb or
+ * library call that a user would make, and prints its output.
  */
 export async function runDemo(main: Main, io: Io, options: DemoOptions): Promise<number> {
   const { home, transcript } = options;

@@ -1,7 +1,9 @@
 /** Characters that can steer a terminal or mislead a reader: controls, bidi and zero-width marks, tags. */
 const unsafe = /(?![\n\t])[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
-/** Text for display, with unsafe characters shown as escapes: content of a tape must not steer the terminal. */
+/**
+ * Text for display, with unsafe characters shown as escapes: content of a tape must not steer the terminal.
+ */
 export function safe(text: string): string {
   return text.replace(unsafe, (c) => `\\u{${(c.codePointAt(0) ?? 0).toString(16)}}`);
 }

@@ -14,7 +14,9 @@ export interface Io {
   out(text: string | Uint8Array): Promise<void>;
   /** Writes status, hints, progress and errors. */
   err(text: string): void;
-  /** Aborted by Ctrl-C. Before the first access, Ctrl-C ends the process; after it, the caller must end it. */
+  /**
+   * Aborted by Ctrl-C. Before the first access, Ctrl-C ends the process; after it, the caller must end it.
+   */
   readonly signal: AbortSignal;
   /** Whether Ctrl-C has aborted `signal`. */
   readonly interrupted: boolean;

@@ -23,8 +23,8 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
       io.err(asJson ? `${JSON.stringify({ error })}\n` : 'Interrupted\n');
       return exit.interrupted;
     }
-    const { code, message, data, exit: status, ...told } = describeError(error);
-    const hint = told.hint ?? (code === 'CLI_USAGE' ? `see: ${helpFor(argv)}` : undefined);
+    const { code, message, data, exit: status, ...report } = describeError(error);
+    const hint = report.hint ?? (code === 'CLI_USAGE' ? `see: ${helpFor(argv)}` : undefined);
     if (asJson)
       io.err(`${JSON.stringify({ error: { code, message, ...(hint !== undefined && { hint }), data } })}\n`);
     else io.err(safe(`Error: ${message}\n${hint === undefined ? '' : `Hint: ${hint}\n`}`));
@@ -32,7 +32,9 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
   }
 }
 
-/** Options that accept `--no-`. yargs accepts it before any option, and would set a string option to false. */
+/**
+ * Options that accept `--no-`. yargs accepts it before any option, and would set a string option to false.
+ */
 const negatable = /^--no-(?:wait|color|own|config)$/;
 
 async function parseAndRun(argv: readonly string[], io: Io): Promise<number> {

@@ -1,6 +1,6 @@
 /**
- * Loads the configuration of a deck: finds the files, checks trust before running code, and merges options, environment
- * and files in order of precedence. May import `options`, `context` and the folders below them.
+ * Loads the configuration of a deck: finds the files, checks trust before running code, and merges options,
+ * environment and files in order of precedence. May import `options`, `context` and the folders below them.
  */
 
 import { existsSync } from 'node:fs';
@@ -14,8 +14,8 @@ import { loadConfig, readConfig } from './load.ts';
 import { needTrust } from './trust.ts';
 
 /**
- * Merges the configuration: options, else `$TAPE_MODEL`, else `tape.config.mts`, else `config.yaml` of the home.
- * The file is code, and is loaded nowhere else.
+ * Merges the configuration: options, else `$TAPE_MODEL`, else `tape.config.mts`, else `config.yaml` of the
+ * home. The file is code, and is loaded nowhere else.
  * @throws ConfigError, SESSION_BAD_CONFIG
  */
 export async function deckConfig(
@@ -43,7 +43,9 @@ export async function deckConfig(
   });
 }
 
-/** The configuration of the named file, which needs no trust, else of the nearest file, which must be trusted. */
+/**
+ * The configuration of the named file, which needs no trust, else of the nearest file, which must be trusted.
+ */
 async function fileConfig(
   named: string | undefined,
   { io, home }: Pick<Context, 'io' | 'home'>,
@@ -81,7 +83,8 @@ function placedIn(dir: string, config: DeckConfig): DeckConfig {
 }
 
 /**
- * Checks, before the first write, that a session has a model: a configured one, or the one that its tape records.
+ * Checks, before the first write, that a session has a model: a configured one, or the one that its tape
+ * records.
  * @throws UsageError when it has no model
  */
 export async function getModelFor(name: string, config: DeckConfig, context: Context): Promise<void> {

@@ -23,8 +23,8 @@ function isThere(path: string): boolean {
 }
 
 /**
- * The nearest configuration file, from the working directory up to the home directory of the user; else the file beside
- * the tape home.
+ * The nearest configuration file, from the working directory up to the home directory of the user; else the
+ * file beside the tape home.
  */
 export function findConfig({ cwd, env }: Pick<Io, 'cwd' | 'env'>, home: Home): string | undefined {
   const top = realPath(env.HOME === undefined || env.HOME === '' ? homedir() : env.HOME);

@@ -15,8 +15,8 @@ const fields: ReadonlyMap<string, ReadonlySet<string>> = new Map([
 ]);
 
 /**
- * Reads `config.yaml` of a tape home: the plain-data part of a configuration, which needs no trust. A missing file reads
- * as an empty one.
+ * Reads `config.yaml` of a tape home: the plain-data part of a configuration, which needs no trust. A missing
+ * file reads as an empty one.
  * @throws ConfigError with the line of the fault
  */
 export function readHomeConfig(home: Home): DeckConfig {
@@ -119,8 +119,8 @@ function placeOf(field: string, places: ReadonlyMap<string, number>): number | u
 }
 
 /**
- * A value with the fields of its mappings under camelCase names, at any depth. With `isNamed` the outermost keys are names
- * of models and keep their spelling. `parseConfig` checks the values.
+ * A value with the fields of its mappings under camelCase names, at any depth. With `isNamed` the outermost
+ * keys are names of models and keep their spelling. `parseConfig` checks the values.
  */
 function within(
   value: unknown,

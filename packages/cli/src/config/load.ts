@@ -9,8 +9,8 @@ export interface ConfigFile {
 }
 
 /**
- * Reads a configuration file without running it. With `found`, refuses a symbolic link, which would extend the trust in
- * one directory to another.
+ * Reads a configuration file without running it. With `found`, refuses a symbolic link, which would extend
+ * the trust in one directory to another.
  * @throws ConfigError when it is not a readable regular file
  */
 export function readConfig(path: string, { found = false }: { found?: boolean } = {}): ConfigFile {

@@ -25,7 +25,10 @@ export interface Grant {
   readonly sha256: string;
 }
 
-/** Path of the record of trust: `$XDG_CONFIG_HOME/tape/trust.json`, else `~/.config/tape/trust.json`. Never in a project. */
+/**
+ * Path of the record of trust: `$XDG_CONFIG_HOME/tape/trust.json`, else `~/.config/tape/trust.json`. Never in
+ * a project.
+ */
 export function trustFile({ env }: Pick<Io, 'env'>): string {
   const given = env.XDG_CONFIG_HOME ?? '';
   const user = env.HOME === undefined || env.HOME === '' ? homedir() : env.HOME;
@@ -65,8 +68,8 @@ function isGrant(value: unknown): value is Grant {
 }
 
 /**
- * Replaces the grants with the result of `change`, atomically, and resolves once they are on disk; `undefined` changes
- * nothing. The draft of the new file is the lock against other processes.
+ * Replaces the grants with the result of `change`, atomically, and resolves once they are on disk;
+ * `undefined` changes nothing. The draft of the new file is the lock against other processes.
  * @throws ConfigError
  */
 export async function changeGrants(

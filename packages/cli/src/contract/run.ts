@@ -168,7 +168,7 @@ export const runVerbs: Contracts = {
       session,
       aborted: flag('a run was stopped; false when nothing ran, or the run has not ended yet'),
       children: names(
-        'children whose runs were asked to stop, when the session itself did not run',
+        'children whose runs received the abort, when the session itself did not run',
       ).optional(),
     }),
     quiet: 'the name',
@@ -190,7 +190,7 @@ export const runVerbs: Contracts = {
     exits: {
       1: 'some failed',
       2: 'a child needs a model and none was given, or a configuration cannot be used or is not trusted',
-      6: 'some were left to other processes, or wait for an answer',
+      6: 'some run in other processes, or wait for an answer',
     },
   },
 };

@@ -51,7 +51,9 @@ export const Session: z.ZodObject = shape('Session', 'A session in a list.', {
   updated_at: text('time of the last change'),
 });
 
-/** Made anew for each schema: one that refers to itself cannot share the schemas of its fields with another. */
+/**
+ * Creates new schemas for each shape: a shape that refers to itself cannot share the schemas of its fields.
+ */
 const nodeFields = () => ({
   session,
   id: text('ULID'),
@@ -116,7 +118,7 @@ const Status: z.ZodObject = shape('Status', 'What a session does now.', {
 
 const ChildSession: z.ZodObject = Session.extend({
   text: text(
-    'what it came to: its result, else its last answer and why it ended early, as a merge gives it; `(no result)` for none',
+    'its result, else its last answer and why it ended early, as in a merge; `(no result)` for none',
   ),
 }).meta({ id: 'ChildSession', description: 'A fork in a list.' });
 

@@ -10,7 +10,10 @@ interface ChildState {
   readonly tool?: string;
 }
 
-/** Shows the progress of children: on a terminal one line per child, rewritten in place; in a pipe one line per event. */
+/**
+ * Shows the progress of children: on a terminal one line per child, rewritten in place; in a pipe one line
+ * per event.
+ */
 export function childProgress(
   context: Context,
   { resumed = false }: { readonly resumed?: boolean } = {},

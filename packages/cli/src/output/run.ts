@@ -11,8 +11,8 @@ export interface Ended {
 }
 
 /**
- * Prints a run as it proceeds, and the runs of inbox messages that follow it: answers on stdout, everything else on stderr;
- * with `--json` no answers. Ctrl-C aborts the active run.
+ * Prints a run as it proceeds, and the runs of inbox messages that follow it: answers on stdout, everything
+ * else on stderr; with `--json` no answers. Ctrl-C aborts the active run.
  */
 export async function printRuns(first: Run, context: Context): Promise<readonly Ended[]> {
   const ended: Ended[] = [];

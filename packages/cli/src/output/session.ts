@@ -23,7 +23,10 @@ export function sessionJson(info: SessionInfo): Readonly<Record<string, unknown>
 /** Maximum number of characters of a result in a table. */
 const textWidth = 60;
 
-/** Sessions as a table: aligned on a terminal, separated by tabs in a pipe. `textOf` returns the result of a session. */
+/**
+ * Sessions as a table: aligned on a terminal, separated by tabs in a pipe. `textOf` returns the result of a
+ * session.
+ */
 export function sessionTable(
   sessions: readonly SessionInfo[],
   {

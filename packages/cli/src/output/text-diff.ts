@@ -7,7 +7,9 @@ interface Labelled {
 /** Maximum number of edits of a diff: its cost grows with the square of this number. */
 const editsMax = 2_000;
 
-/** The unified diff of two texts; empty when they are equal, undefined when they have too little in common. */
+/**
+ * The unified diff of two texts; empty when they are equal, undefined when they have too little in common.
+ */
 export async function textDiff(a: Labelled, b: Labelled): Promise<string | undefined> {
   if (a.text === b.text) return '';
   const { createTwoFilesPatch, FILE_HEADERS_ONLY } = await import('diff');

@@ -49,8 +49,9 @@ interface Row {
 }
 
 /**
- * The usage of sessions as a table with a heading, children indented below their parent. With `total`, the last row is the
- * total; without it, rows for several models, inherited entries and summaries follow each session.
+ * The usage of sessions as a table with a heading, children indented below their parent. With `total`, the
+ * last row is the total; without it, rows for several models, inherited entries and summaries follow each
+ * session.
  */
 export function usageTable(
   sessions: readonly SessionUsage[],

@@ -6,8 +6,8 @@ import { exit } from '../exit.ts';
 import { failureLine } from '../output/run.ts';
 
 /**
- * Follows the active run of a session from its start to its end, in any process; without an active run, shows the last one.
- * Only reads, so Ctrl-C does not stop the run.
+ * Follows the active run of a session from its start to its end, in any process; without an active run, shows
+ * the last one. Only reads, so Ctrl-C does not stop the run.
  * @throws NotFoundError when the session has had no run
  */
 export async function attach(store: SqliteTapeStore, name: string, context: Context): Promise<number> {

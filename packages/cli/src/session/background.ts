@@ -3,8 +3,8 @@ import type { Context } from '../context.ts';
 import { type Ended, printRuns } from '../output/run.ts';
 
 /**
- * Prints a run and the runs that follow it, waits for its background children, which would end with this process, and
- * prints the runs that their results start. Ctrl-C aborts them.
+ * Prints a run and the runs that follow it, waits for its background children, which would end with this
+ * process, and prints the runs that their results start. Ctrl-C aborts them.
  */
 export async function printAll(
   first: Run,

@@ -17,18 +17,18 @@ export interface MergeCommand {
  */
 export async function mergeAndTell(
   store: SqliteTapeStore,
-  asked: MergeCommand & { readonly waitMs: number },
+  command: MergeCommand & { readonly waitMs: number },
   {
     context,
     apply,
-    act = async () => await mergeOrQueue(store, asked, context),
+    act = async () => await mergeOrQueue(store, command, context),
   }: {
     readonly context: Context;
     readonly apply?: { readonly dir?: string } | undefined;
     readonly act?: () => Promise<Merged | undefined>;
   },
 ): Promise<number> {
-  const { child, request } = asked;
+  const { child, request } = command;
   const worktrees = await import('@tapedeck/runtime/workspace');
   const place = { store, home: context.home.dir };
   await worktrees.closeWorktree(place, child, request);
@@ -47,7 +47,9 @@ export async function mergeAndTell(
   return exit.done;
 }
 
-/** Returns the receipt; undefined, after reporting it, when the merge is queued for the writer of the parent. */
+/**
+ * Returns the receipt; undefined, after reporting it, when the merge is queued for the writer of the parent.
+ */
 async function mergeOrQueue(
   store: SqliteTapeStore,
   { child, request, waitMs }: MergeCommand & { waitMs: number },

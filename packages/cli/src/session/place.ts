@@ -7,8 +7,8 @@ export interface SessionPoint {
 }
 
 /**
- * Parses `session[@point]`. Names may contain `@`: the longest existing name wins, and the rest is the point. If no
- * session matches, the whole text is the name.
+ * Parses `session[@point]`. Names may contain `@`: the longest existing name wins, and the rest is the point.
+ * If no session matches, the whole text is the name.
  */
 export function readPlace(store: SqliteTapeStore, text: string): SessionPoint {
   if (store.find(text) !== undefined) return { session: text };

@@ -13,7 +13,9 @@ import { exit } from '../exit.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Whether a merge failed because another process writes the parent: it can be queued. A busy child cannot. */
+/**
+ * Whether a merge failed because another process writes the parent: it can be queued. A busy child cannot.
+ */
 export function parentIsBusy(error: unknown): boolean {
   return error instanceof TapeError && error.code === 'TAPE_BUSY' && error.data.child === undefined;
 }

@@ -10,7 +10,10 @@ export interface Found {
   readonly message: string;
 }
 
-/** Verifies all tapes, or one session and its inherited entries. An error that stops the check is a problem too. */
+/**
+ * Verifies all tapes, or one session and its inherited entries. An error that stops the check is a problem
+ * too.
+ */
 export function* verifyTapes(store: SqliteTapeStore, ref: string | undefined): Iterable<Found> {
   try {
     for (const problem of store.verify(ref)) yield problem satisfies Problem;

@@ -1,6 +1,7 @@
 /**
- * Acts on sessions that several verbs share: find, create, follow a run, send and wait, merge, verify. These files receive a
- * `Context` and print. They may import `config`, `output`, `options` and the folders below those, and never a verb.
+ * Acts on sessions that several verbs share: find, create, follow a run, send and wait, merge, verify. These
+ * files receive a `Context` and print. They may import `config`, `output`, `options` and the folders below
+ * those, and never a verb.
  */
 
 import { existsSync } from 'node:fs';
@@ -22,7 +23,10 @@ export interface Sending {
   readonly session: string;
   /** The configuration to run it with; see `configUnlessRun`. */
   readonly config: DeckConfig | undefined;
-  /** Posts the item; a repeat posts nothing. With `takeUp`, starts a run here if no other process runs the session. */
+  /**
+   * Posts the item; a repeat posts nothing. With `takeUp`, starts a run here if no other process runs the
+   * session.
+   */
   readonly send: (session: Session, takeUp: boolean) => Promise<Sent>;
   /** The item in messages: `the message`. */
   readonly what: string;
@@ -35,8 +39,8 @@ export interface SendingArgs extends ModelArgs {
 }
 
 /**
- * The configuration to run a session with; undefined while another process runs it. A configuration may be untrusted code,
- * so it is not loaded for a run in another process.
+ * The configuration to run a session with; undefined while another process runs it. A configuration may be
+ * untrusted code, so it is not loaded for a run in another process.
  */
 export async function configUnlessRun(args: SendingArgs, context: Context): Promise<DeckConfig | undefined> {
   const isRun =
@@ -53,8 +57,8 @@ async function usableConfig(args: ModelArgs, context: Context): Promise<DeckConf
 }
 
 /**
- * Posts an item to a session, and prints the runs that it starts here. When another process runs the session, or this one
- * cannot, reports that and returns `exit.accepted`.
+ * Posts an item to a session, and prints the runs that it starts here. When another process runs the session,
+ * or this one cannot, reports that and returns `exit.accepted`.
  */
 export async function sendAndFollow(sending: Sending, args: SendingArgs, context: Context): Promise<number> {
   const { store, what } = sending;
@@ -97,8 +101,8 @@ function stateOf({ state }: Sent, { waits, others }: { waits: boolean; others: n
 }
 
 /**
- * Posts the item, and waits while another process runs the session. `started` wraps the run in an object, as a `Run` is a
- * promise.
+ * Posts the item, and waits while another process runs the session. `started` wraps the run in an object, as
+ * a `Run` is a promise.
  */
 async function post(
   sending: Sending,

@@ -105,7 +105,10 @@ function ownerOf(store: SqliteTapeStore, { id }: SessionInfo): Owner | undefined
   return store.owners().find((writing) => writing.id === id)?.owner;
 }
 
-/** Waits until the owner is gone, or has removed the abort from the inbox, which it does once the run has ended. */
+/**
+ * Waits until the owner is gone, or has removed the abort from the inbox, which it does once the run has
+ * ended.
+ */
 async function isOver(
   store: SqliteTapeStore,
   info: SessionInfo,

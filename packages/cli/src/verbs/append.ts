@@ -62,7 +62,9 @@ export const append: Verb = defineVerb({
     }),
 });
 
-/** Appends the batch of a new session to a store in memory first, so that a refused batch creates no session. */
+/**
+ * Appends the batch of a new session to a store in memory first, so that a refused batch creates no session.
+ */
 function rehearse(store: SqliteTapeStore, name: string, drafts: readonly Draft[], key?: string): void {
   if (store.find(name) !== undefined) return;
   using scratch = openTapeStore(':memory:');

@@ -126,7 +126,10 @@ function* examineFiles(home: Home): Generator<FileFinding> {
   }
 }
 
-/** Repairs, and returns what it repaired. A graph file that differs is evidence: it is renamed, not overwritten. */
+/**
+ * Repairs, and returns what it repaired. A graph file that differs is evidence: it is renamed, not
+ * overwritten.
+ */
 async function mend({ home, writing }: Context, { problems, left, files }: Looked): Promise<string[]> {
   const fixed: string[] = [];
   if (problems.some(({ code }) => code.startsWith('graph-'))) {

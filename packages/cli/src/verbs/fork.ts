@@ -100,11 +100,11 @@ export const fork: Verb = defineVerb({
           },
         );
       const place = { store, home: home.dir };
-      const asked = await workspaceIn(args, { io, home, store, parent });
+      const workspaceRequest = await workspaceIn(args, { io, home, store, parent });
       const worktrees =
-        asked.workspace === undefined ? undefined : await import('@tapedeck/runtime/workspace');
+        workspaceRequest.workspace === undefined ? undefined : await import('@tapedeck/runtime/workspace');
       const request: ForkRequest = {
-        ...(await worktrees?.withWorktree(place, parent, asked)),
+        ...(await worktrees?.withWorktree(place, parent, workspaceRequest)),
         ...(point !== undefined && { cut: point }),
         ...(since !== undefined && { since: pointOf(since.replace(/^@(?!\d+$)/, '')) }),
         ...(args.fresh === true && { fresh: true }),

@@ -103,7 +103,10 @@ interface Importing {
 
 const chunkEntries = 500;
 
-/** Writes a new session in unpublished chunks and publishes it at once; appends new records to an existing one. */
+/**
+ * Writes a new session in unpublished chunks and publishes it at once; appends new records to an existing
+ * one.
+ */
 async function storeTranscript(
   store: SqliteTapeStore,
   { name, title, drafts }: Importing,
@@ -151,14 +154,15 @@ async function storeNew(
 }
 
 /**
- * Refuses a transcript that lacks records of the earlier import. Such a transcript continued from an earlier record;
- * old and new records in one session would make a conversation that never happened.
+ * Refuses a transcript that lacks records of the earlier import. Such a transcript continued from an earlier
+ * record; old and new records in one session would make a conversation that never happened.
  * @throws TAPE_CONFLICT
  */
 function assertGrown(store: SqliteTapeStore, name: string, drafts: readonly Draft[]): void {
   const keys = new Set(drafts.map(({ key }) => `u:${key}`));
   for (const { key, seq } of store.read(name, { own: true })) {
-    // The import itself adds an "interrupted" answer to a call without a result; a later import has the real one.
+    // The import itself adds an "interrupted" answer to a call without a result; a later import has the real
+    // one.
     if (key === undefined || !key.startsWith('u:cc:') || key.endsWith(':interrupted') || keys.has(key))
       continue;
     throw new TapeError(

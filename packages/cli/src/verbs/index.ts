@@ -1,6 +1,7 @@
 /**
- * The verbs, one file for each verb or pair of verbs: grammar, options, examples, and action. A verb may import the
- * folders below (`session`, `config`, `output`, `options`, `context` and their imports), and never another verb.
+ * The verbs, one file for each verb or pair of verbs: grammar, options, examples, and action. A verb may
+ * import the folders below (`session`, `config`, `output`, `options`, `context` and their imports), and never
+ * another verb.
  */
 
 import { abort } from './abort.ts';

@@ -130,7 +130,10 @@ function isWritten(strategy: string | undefined): boolean {
   return strategy === 'summary' || strategy === 'structured' || strategy === 'pick';
 }
 
-/** Merges with a text that the runtime writes; undefined when the merge is queued for the writer of the parent. */
+/**
+ * Merges with a text that the runtime writes; undefined when the merge is queued for the writer of the
+ * parent.
+ */
 async function mergeWritten(
   store: SqliteTapeStore,
   { child, request, waitMs }: MergeCommand & { waitMs: number },

@@ -39,7 +39,9 @@ export const search: Verb = defineVerb({
 
 const unwritable = new Set(['TAPE_IO', 'TAPE_LOCKED', 'GRAPH_DIVERGED']);
 
-/** Opens the home for writing, which brings the index up to date; for reading if the home cannot be written. */
+/**
+ * Opens the home for writing, which brings the index up to date; for reading if the home cannot be written.
+ */
 async function opened(context: Context, act: (store: SqliteTapeStore) => Promise<number>): Promise<number> {
   await context.reading(async () => {}); // A search does not create a home.
   try {

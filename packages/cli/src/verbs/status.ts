@@ -65,8 +65,8 @@ function isIdle({ state, queued }: Status): boolean {
 }
 
 /**
- * Prints the status of a session each time it changes. Without a name, skips sessions that are idle at first until they
- * change. Looks once a second even without a write, as the death of a process writes nothing.
+ * Prints the status of a session each time it changes. Without a name, skips sessions that are idle at first
+ * until they change. Looks once a second even without a write, as the death of a process writes nothing.
  */
 async function printChanges(
   store: SqliteTapeStore,

@@ -133,7 +133,7 @@ async function explain(
   // The explanation covers entries outside the view, so it reads all entries.
   const why = viewOf(store.read(id, { to: at }), options).explain();
   const manifest = shown.manifest();
-  const asked = askedWith(store, id, at);
+  const asked = receivedManifest(store, id, at);
   await answer(
     shown,
     {
@@ -141,15 +141,17 @@ async function explain(
       lines: [
         ...why.map((e) => `${e.in ? '+' : '-'} @${e.seq} ${e.why}`),
         ...manifestLines('this view', manifest),
-        ...(asked === undefined ? [] : manifestLines(`what @${at} answers`, asked)),
+        ...(asked === undefined ? [] : manifestLines(`view answered by @${at}`, asked)),
       ],
     },
     context,
   );
 }
 
-/** The recorded manifest of the view that an answer was given to, and whether the tape still yields that view. */
-function askedWith(store: SqliteTapeStore, id: string, at: number): Record<string, Json> | undefined {
+/**
+ * The recorded manifest of the view that an answer was given to, and whether the tape still yields that view.
+ */
+function receivedManifest(store: SqliteTapeStore, id: string, at: number): Record<string, Json> | undefined {
   const [entry] = store.read(id, { from: at, to: at });
   if (entry === undefined || !isObject(entry.meta.view)) return undefined;
   const { instructions_digest, tools_digest, view: manifest } = entry.meta;
@@ -157,12 +159,14 @@ function askedWith(store: SqliteTapeStore, id: string, at: number): Record<strin
     ...manifest,
     ...(instructions_digest !== undefined && { instructions_digest }),
     ...(tools_digest !== undefined && { tools_digest }),
-    ...madeAgain(store, id, manifest),
+    ...reproduce(store, id, manifest),
   };
 }
 
-/** Whether the tape still yields the view of a manifest; `fault` gives the reason why it cannot be computed. */
-function madeAgain(store: SqliteTapeStore, id: string, manifest: Record<string, Json>): Record<string, Json> {
+/**
+ * Whether the tape still yields the view of a manifest; `fault` gives the reason why it cannot be computed.
+ */
+function reproduce(store: SqliteTapeStore, id: string, manifest: Record<string, Json>): Record<string, Json> {
   try {
     // A tape may come from another version or program, with unknown policies.
     if (typeof manifest.policy === 'string') parsePolicy(manifest.policy);
