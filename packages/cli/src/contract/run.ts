@@ -68,10 +68,10 @@ const sent: readonly Form[] = [
       state: z
         .enum(['queued', 'started', 'steered', 'interrupted'])
         .describe(
-          '`started`: another process took it up, or it was on the tape before; `steered` and `interrupted` by the `--mode` of `send`',
+          '`started`: another process runs it, or it was on the tape before; `steered` and `interrupted` by the `--mode` of `send`',
         ),
     },
-    'when another process runs it, none does, or the item existed before',
+    'when another process or none runs it, or the item existed before',
   ),
 ];
 
@@ -83,7 +83,7 @@ export const runVerbs: Contracts = {
       ...printed(
         {
           session,
-          text: text('text of the last answer, as far as it came'),
+          text: text('text of the last answer, possibly incomplete'),
           finish: z
             .enum(['stop', 'length', 'halted', 'waiting', 'aborted', 'error', 'interrupted'])
             .describe('`interrupted`: its process died'),
@@ -122,8 +122,8 @@ export const runVerbs: Contracts = {
     quiet: 'the answer, or the id of the inbox item, without status on stderr',
     exits: {
       1: 'the run that continued failed or stopped early, or another call waits',
-      2: 'several calls wait and none was named, the answer is of the wrong type, or the model cannot be used',
-      3: 'no such session, or no such call waits',
+      2: 'several calls are pending and CALL is missing, the answer has the wrong type, or the model cannot be used',
+      3: 'no such session, or no such pending call',
       4: 'the session is archived',
       6: 'another process runs the session, or there is no model: the answer is in the inbox',
       130: 'interrupted; the answer so far is on the tape',

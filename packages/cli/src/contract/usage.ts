@@ -28,7 +28,7 @@ const Usage: z.ZodObject = shape('Usage', 'What the model calls of a session use
   get children(): z.ZodOptional {
     return z.array(Usage).optional().describe('the same of each fork, in spawn order; with `--tree`');
   },
-  tree: Sum.optional().describe('the session and all that came from it; with `--tree`'),
+  tree: Sum.optional().describe('the session and its descendants; with `--tree`'),
 });
 
 /** The verb that adds up tokens. */

@@ -44,8 +44,8 @@ export function diffText(
   const lines = [baseLine(diff), ...sideLines(a), ...sideLines(b)];
   if (both.length > 0) lines.push(`Both wrote ${both.join(', ')}`);
   if (stat) return lines.join('\n');
-  const said = [...messageLines(a, { mark: '<', width }), ...messageLines(b, { mark: '>', width })];
-  if (said.length > 0) lines.push('', ...said);
+  const messages = [...messageLines(a, { mark: '<', width }), ...messageLines(b, { mark: '>', width })];
+  if (messages.length > 0) lines.push('', ...messages);
   const patch = answers ?? answersApart(diff);
   if (patch !== '') lines.push('', patch.trimEnd());
   return lines.join('\n');

@@ -112,7 +112,7 @@ async function tellMerged({ merged, application, kept }: Done, context: Context)
     quiet: where,
     human: [
       repeated
-        ? `${where} has it already${application === undefined ? ': nothing to do' : ''}`
+        ? `${child} is already ${state} at ${where}${application === undefined ? ': nothing to do' : ''}`
         : `${done}${conflicts.length === 0 ? '' : `; both wrote ${conflicts.map((c) => c.what).join(', ')}`}`,
       ...(application === undefined ? [] : [appliedLine(application)]),
     ].join('\n'),

@@ -71,7 +71,7 @@ export async function previewMerge(
     },
     quiet: `${parent}@${seq}`,
     human: repeated
-      ? `${parent}@${seq} has it already: nothing to do`
+      ? `${child} is already ${state} at ${parent}@${seq}: nothing to do`
       : [
           `Would ${act} ${parent}@${seq}`,
           ...conflicts.map((c) => `both wrote ${c.what} (child @${c.child}, parent @${c.parent})`),

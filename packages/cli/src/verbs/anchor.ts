@@ -14,11 +14,15 @@ export const anchor: Verb = defineVerb({
     y
       .positional('name', { type: 'string', demandOption: true, describe: 'Session' })
       .positional('anchor', { type: 'string', demandOption: true, describe: 'Name of the anchor' })
-      .option('state', { type: 'string', requiresArg: true, describe: 'JSON object (- for stdin, @FILE)' })
+      .option('state', {
+        type: 'string',
+        requiresArg: true,
+        describe: 'State of the anchor: a JSON object (- for stdin, @FILE)',
+      })
       .option('key', {
         type: 'string',
         requiresArg: true,
-        describe: 'Repeating it with this key adds nothing',
+        describe: 'Idempotency key: a repeat adds nothing',
       }),
   run: async ({ name, anchor: anchorName, state, key }, context) => {
     const draft = anchorDraft(anchorName, await readState(state, context.io));
@@ -41,11 +45,15 @@ export const handoff: Verb = defineVerb({
         requiresArg: true,
         describe: 'Summary that starts the new view (- for stdin, @FILE)',
       })
-      .option('state', { type: 'string', requiresArg: true, describe: 'JSON object (- for stdin, @FILE)' })
+      .option('state', {
+        type: 'string',
+        requiresArg: true,
+        describe: 'State of the anchor: a JSON object (- for stdin, @FILE)',
+      })
       .option('key', {
         type: 'string',
         requiresArg: true,
-        describe: 'Repeating it with this key adds nothing',
+        describe: 'Idempotency key: a repeat adds nothing',
       }),
   run: async ({ name, anchor: anchorName, summary, state, key }, context) => {
     const text = summary === undefined ? undefined : await readText(summary, context.io);

@@ -51,7 +51,7 @@ export const delegate: Verb = defineVerb({
         requiresArg: true,
         describe: 'Anchor or @SEQ where the inherited part begins',
       })
-      .option('from', { type: 'string', requiresArg: true, describe: 'Same as --since, for an anchor' })
+      .option('from', { type: 'string', requiresArg: true, describe: 'Same as --since, for an anchor only' })
       .option('fresh', { type: 'boolean', describe: 'Inherit nothing' })
       .option('context', {
         type: 'string',

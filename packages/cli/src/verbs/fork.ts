@@ -29,7 +29,7 @@ export const fork: Verb = defineVerb({
         requiresArg: true,
         describe: 'Anchor or @SEQ where the inherited part begins',
       })
-      .option('from', { type: 'string', requiresArg: true, describe: 'Same as --since, for an anchor' })
+      .option('from', { type: 'string', requiresArg: true, describe: 'Same as --since, for an anchor only' })
       .option('fresh', { type: 'boolean', describe: 'Inherit nothing' })
       .option('window', {
         type: 'number',

@@ -41,8 +41,7 @@ export const importVerb: Verb = defineVerb({
   run: async ({ file, as, format }, { io, writing, answer, status }) => {
     const path = resolve(io.cwd, file);
     const found = await stat(path).catch(() => undefined);
-    if (found === undefined)
-      throw new NotFoundError(`cannot import '${file}': there is no such file`, { file });
+    if (found === undefined) throw new NotFoundError(`cannot import '${file}': no such file`, { file });
     if (found.isDirectory())
       throw new UsageError(`cannot import '${file}': it is a directory`, {
         hint: 'name one transcript in it',
