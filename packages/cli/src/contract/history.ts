@@ -20,7 +20,7 @@ const toMessage = rewound.extend({
   warnings: names('failures of hooks; the rewind is done').optional(),
 });
 
-/** Verbs that change what of a session is visible. */
+/** Verbs that change which entries of a session are visible. */
 export const historyVerbs: Contracts = {
   rewind: {
     json: [

@@ -39,7 +39,7 @@ function outputOf(name: string): z.ZodType {
   return others.length === 0 ? first : z.union([first, ...others]);
 }
 
-/** A verb says what else it promises, and each of its forms when it is printed. */
+/** Adds a title, the quiet output, the exit codes, and the title of each form to a schema. */
 function titled(name: string, { anyOf, ...output }: JsonSchema): JsonSchema {
   const { json = [], quiet = '', exits = {} } = contract[name] ?? {};
   const ends = Object.entries(exits).map(([code, why]) => `${code}: ${why}`);

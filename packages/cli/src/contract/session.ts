@@ -95,7 +95,7 @@ const WaitingCall: z.ZodObject = shape('WaitingCall', 'A pending call.', {
 
 const waiting = z.array(WaitingCall).describe('pending calls');
 
-const Status: z.ZodObject = shape('Status', 'What a session does now.', {
+const Status: z.ZodObject = shape('Status', 'Current status of a session.', {
   session,
   state: z
     .enum(['idle', 'busy', 'waiting', 'retrying', 'error'])
@@ -125,7 +125,7 @@ const ChildSession: z.ZodObject = Session.extend({
   ),
 }).meta({ id: 'ChildSession', description: 'A fork in a list.' });
 
-/** Verbs that list sessions, or change what a session is. */
+/** Verbs that list sessions, or change their properties. */
 export const sessionVerbs: Contracts = {
   new: {
     json: printed({
