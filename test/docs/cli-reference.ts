@@ -55,17 +55,17 @@ export function cliReference(): string {
 }
 
 const limitMeanings: Readonly<Record<keyof typeof defaultLimits, string>> = {
-  maxSteps: 'model calls of a run at most; `Infinity`, in YAML `.inf`, for no bound',
-  toolTimeoutMs: 'milliseconds that a tool call may take',
+  maxSteps: 'maximum number of model calls of a run; `Infinity`, in YAML `.inf`, for no limit',
+  toolTimeoutMs: 'timeout of a tool call in milliseconds',
   concurrentTools: 'tool calls of one answer that run at once',
-  retries: 'how often a model call that failed for a passing reason is tried again',
-  retryDelayMs: 'milliseconds before the first of these; longer before each further one',
+  retries: 'maximum number of retries of a model call after a transient failure',
+  retryDelayMs: 'milliseconds before the first retry; longer before each further one',
   abortGraceMs: 'milliseconds that an aborted run waits for tools that do not stop',
-  maxDepth: 'forks between a session and its root, of children that are forked to be run',
-  maxChildren: 'children of one session that are unfinished at a time',
+  maxDepth: 'maximum number of forks between a delegated child and its root',
+  maxChildren: 'maximum number of unfinished children of a session',
   concurrentChildren: 'children of one depth that a process runs at once',
   concurrentCalls:
-    'model calls that a process makes at once: of each provider, or by name of the providers that have a bound',
+    'model calls that a process makes at once: for each provider, or by name for the limited providers',
 };
 
 function limitRows(): string {
@@ -78,7 +78,7 @@ function limitRows(): string {
     .join('\n');
 }
 
-const head = `<!-- Generated from packages/cli/src/verbs and packages/cli/src/contract by test/docs/cli.test.ts. Write it anew with:
+const head = `<!-- Generated from packages/cli/src/verbs and packages/cli/src/contract by test/docs/cli.test.ts. Regenerate it with:
      UPDATE_DOCS=1 npx vitest run --project e2e test/docs -->
 
 # The \`tape\` command
@@ -87,123 +87,125 @@ const head = `<!-- Generated from packages/cli/src/verbs and packages/cli/src/co
 tape <verb> [session[@point]] [options]
 \`\`\`
 
-From the checkout it is \`pnpm tape …\`. What the words mean is in [glossary.md](glossary.md).
+In a checkout, run \`pnpm tape …\`. The [glossary](glossary.md) defines the terms.
 
-**Sessions and points.** A session is named by its name, an alias, its ULID, or the beginning of its ULID when that fits one
-session only. A point is \`@42\` (a position), \`@task-start\` (an anchor; of several of a name, the last), \`@task-start~1\` (the
-one before the last) or \`@head\`. Session names may contain \`@\`: the longest name that exists wins, and what follows it is the
-point.
+**Sessions and points.** A session is given by its name, an alias, its ULID, or an unambiguous prefix of its ULID. A point is
+\`@42\` (a position), \`@task-start\` (the last anchor of that name), \`@task-start~1\` (the anchor of that name before the last)
+or \`@head\`. Session names may contain \`@\`: the longest existing name wins, and the rest is the point.
 
-**Text arguments.** Those that say so take \`-\` for standard input and \`@FILE\` for a file's contents.
+**Text arguments.** Arguments marked (-, @FILE) accept \`-\` for standard input and \`@FILE\` for the contents of a file.
 
-**Output.** What was asked for is on stdout; status, hints and errors are on stderr, and so is what tools print with \`console\`. With \`--json\` stdout has one JSON document
-and nothing else. With \`--jsonl\` the verbs that list entries or sessions print one object a line, and the others the same document,
-but for \`graph\` and \`log --graph\`, which draw. A later version may add fields to any object; [\`tape schema\`](#schema) has the fields of this version as JSON Schema, and \`@tapedeck/cli/contract\` has them as zod schemas. What could steer a terminal is printed to people as an escape (\`\\u{1b}\`); JSON has it unchanged.
+**Output.** Results are on stdout. Status, hints, errors, and \`console\` output of tools are on stderr. With \`--json\` stdout has one
+JSON document and nothing else. With \`--jsonl\` verbs that list entries or sessions print one object per line; other verbs print
+the same document as with \`--json\`, except \`graph\` and \`log --graph\`, which draw. A later version may add fields to any object;
+[\`tape schema\`](#schema) prints the fields of this version as JSON Schema, and \`@tapedeck/cli/contract\` exports them as zod
+schemas. Text output shows characters that could steer a terminal as escapes (\`\\u{1b}\`); JSON output has them unchanged.
 
-**Models.** \`run\`, \`send\`, \`approve\`, \`delegate\` and \`recover\` take \`--model\`, else the model that the session's last message named (\`--model\` of an
-earlier \`run\` or \`send\`: a session goes on with it), else \`$TAPE_MODEL\`, else what is [configured](#configuration):
+**Models.** \`run\`, \`send\`, \`approve\`, \`delegate\` and \`recover\` use \`--model\`, else the model of the last message of the session
+(set by \`--model\` of an earlier \`run\` or \`send\`), else \`$TAPE_MODEL\`, else the [configured](#configuration) model:
 
 | model | needs |
 | --- | --- |
 | \`openai-compatible/NAME\` | \`OPENAI_BASE_URL\` and \`OPENAI_API_KEY\` |
-| \`anthropic/NAME\`, \`openai/NAME\`, \`google/NAME\` | the AI SDK's package for it, installed beside the project, and \`ANTHROPIC_API_KEY\`, \`OPENAI_API_KEY\` or \`GOOGLE_GENERATIVE_AI_API_KEY\`; without that package, the AI Gateway |
+| \`anthropic/NAME\`, \`openai/NAME\`, \`google/NAME\` | the AI SDK package of the provider, installed beside the project, and \`ANTHROPIC_API_KEY\`, \`OPENAI_API_KEY\` or \`GOOGLE_GENERATIVE_AI_API_KEY\`; without that package, the AI Gateway |
 | anything else of the form \`PROVIDER/NAME\` | the AI Gateway: \`AI_GATEWAY_API_KEY\` |
 | \`script:FILE\` | nothing: scripted answers, offline |
 
 A script is a JSON array of answers: \`[{"text"?, "toolCalls"?: [{"name", "input", "id"?}], "delayMs"?, "usage"?: {"input"?, "output"?},
-"error"?, "when"?: {"session"?: GLOB, "text"?: PART_OF_THE_LAST_USER_MESSAGE}}]\`. A call is given the first answer that matches its
-\`when\` and that the session was not given yet; which those are is read from the tape, so it holds across processes.
+"error"?, "when"?: {"session"?: GLOB, "text"?: PART_OF_THE_LAST_USER_MESSAGE}}]\`. A call receives the first
+answer whose \`when\` matches and that the session has not received yet. The tape records the received answers, so this holds across processes.
 
 ## Configuration
 
-\`run\`, \`send\`, \`approve\`, \`delegate\`, \`recover\` and what else asks a model or tells of it (\`merge --strategy summary\`, \`view --instructions\`) read two files. What both say is taken from the first, limits one by one.
+Verbs that use a model (\`run\`, \`send\`, \`approve\`, \`delegate\`, \`recover\`, \`compact\`, \`rewind\`, \`merge --strategy summary\`) or show its instructions
+(\`view --instructions\`) read two files. The first has precedence, for each field and each limit.
 
-* \`tape.config.mts\`, whose default export is \`defineDeck({ … })\` of \`@tapedeck/runtime\` or a plain object of that form. It is the file that
-  \`--config FILE\` names; else the nearest \`tape.config.mts\`, \`.mjs\` or \`.js\` from the working directory upward, as far as
-  \`$HOME\`; else the one beside the tape home. \`--no-config\` loads none. Node.js removes the types, so that TypeScript which has to be compiled
-  (\`enum\`, \`namespace\`) is refused. What it imports is looked up from where it is: tape lends it no packages.
-* \`config.yaml\` in the tape home: the part that is data.
+* \`tape.config.mts\`, whose default export is \`defineDeck({ … })\` of \`@tapedeck/runtime\`, or a plain object of that form. tape loads the file
+  given with \`--config FILE\`; else the nearest \`tape.config.mts\`, \`.mjs\` or \`.js\` from the working directory up to \`$HOME\`; else the one
+  beside the tape home. \`--no-config\` loads none. Node.js strips the types, so TypeScript that requires compilation (\`enum\`, \`namespace\`)
+  is refused. Its imports resolve from its own location: install the packages that it imports there.
+* \`config.yaml\` in the tape home, for the plain-data fields.
 
-A \`tape.config.mts\` is code and can do whatever you can. One that was found, and not named with \`--config\`, is not run until its directory is
-trusted, and again after the file has changed: see [\`tape trust\`](#trust). It must be a file of its own there, not a link. What the file imports is not
-looked at.
+A \`tape.config.mts\` is code that runs with your permissions. Unless it is given with \`--config\`, tape does not run it until you trust its
+directory, and again after the file changes: see [\`tape trust\`](#trust). It must be a regular file, not a symbolic link. Trust does not
+cover the files that it imports.
 
 | \`tape.config.mts\` | \`config.yaml\` | meaning |
 | --- | --- | --- |
-| \`model\` | \`model\` | the model, as \`--model\` takes it, or in code any model of the AI SDK; a relative \`script:FILE\` is relative to the configuration |
-| \`summarizer\` | \`summarizer\` | the model that writes summaries; by default the session's own |
-| \`windows\` | \`windows\` | by the names of models, with or without their provider (\`gpt-oss-20b\`; of every script \`script\`), how many tokens they take: \`{ window, maxOutput? }\`, in YAML \`max_output\`; in code also a function. A session of a model that is not told of is summarised once the model refuses it |
-| \`view\` | \`view\` | what of a session its model is shown, from the last boundary on: \`{ window: 20 }\` messages, \`{ window: { tokens: 8000 } }\`, in YAML as \`--policy\` has them (\`window:20\`, \`window:8000-tokens\`); by default all. Summaries are made of all |
-| \`compaction\` | \`compaction\` | when sessions are summarised, and how: \`reserve\` (default), \`reserve-16k\`, \`at-85\`, \`at-90\`, or a [policy](library.md#compaction), in YAML in snake_case |
-| \`instructions\` | \`instructions\` | what every model call is told first: a text, or texts by their headings |
-| \`prompt.project\` | \`prompt.project\` | \`true\`: and \`AGENTS.md\`, \`CLAUDE.md\` and \`CONTEXT.md\` from the top of the repository (else your own directory) down to the working directory; or to a directory that is named |
-| \`prompt.skills\` | \`prompt.skills\` | and the names of the skills in these folders: each has a \`SKILL.md\`, or folders that have; the tool \`read_skill\` reads one |
-| \`prompt.environment\` | \`prompt.environment\` | \`true\`: and platform, directory, git branch, date and model, as they were when the view began |
-| \`prompt.tools\` | \`prompt.tools\` | \`true\`: and the tools, in words |
-| \`tools\` | | tools of the AI SDK, by name; delegated children get them too |
+| \`model\` | \`model\` | the model, in the syntax of \`--model\`, or in code any AI SDK model; a relative \`script:FILE\` is relative to the configuration |
+| \`summarizer\` | \`summarizer\` | the model that writes summaries; default: the model of the session |
+| \`windows\` | \`windows\` | context windows in tokens, by model name with or without provider (\`gpt-oss-20b\`; \`script\` for all scripts): \`{ window, maxOutput? }\`, in YAML \`max_output\`; in code also a function. Without a window, a session is summarised when the model refuses it as too long |
+| \`view\` | \`view\` | limit of the view since the last boundary: \`{ window: 20 }\` messages or \`{ window: { tokens: 8000 } }\`, in YAML in the syntax of \`--policy\` (\`window:20\`, \`window:8000-tokens\`); default: no limit. Summaries are made of the whole view |
+| \`compaction\` | \`compaction\` | when and how sessions are summarised: \`reserve\` (default), \`reserve-16k\`, \`at-85\`, \`at-90\`, or a [policy](library.md#compaction), in YAML in snake_case |
+| \`instructions\` | \`instructions\` | instructions for every model call: a text, or texts by heading |
+| \`prompt.project\` | \`prompt.project\` | \`true\`: add \`AGENTS.md\`, \`CLAUDE.md\` and \`CONTEXT.md\` from the root of the repository (else your home directory) down to the working directory; a path: down to that directory |
+| \`prompt.skills\` | \`prompt.skills\` | add the names of the skills in these folders: each has a \`SKILL.md\`, or subfolders with one; the tool \`read_skill\` reads a skill |
+| \`prompt.environment\` | \`prompt.environment\` | \`true\`: add platform, directory, git branch, date and model, as of the start of the view |
+| \`prompt.tools\` | \`prompt.tools\` | \`true\`: add a description of the tools |
+| \`tools\` | | AI SDK tools, by name; delegated children receive them too |
 ${limitRows()}
-| \`budget.child\` | | what a delegated child may take that is given no \`--budget\`: \`{ steps?, tokens?, timeMs?, cost? }\` |
-| \`budget.tree\` | | what such a child and all under it may take together, where nothing above it bounds that |
-| \`cost\` | | a function of the usage and the model's name: what a model call cost, or \`undefined\` |
-| \`onApproval\` | | a function that is asked before a tool that needs approval is run: \`{ approved, reason? }\`, or \`undefined\` to wait |
-| \`hooks\` | | functions: \`onMessage\`, called before a message of a user lands, may return \`{ snapshotId }\`, which is kept with it; \`onRewind\` is called after a rewind, with the snapshot of the message that it went back to. What they fail of is a warning |
+| \`budget.child\` | | budget of a delegated child without \`--budget\`: \`{ steps?, tokens?, timeMs?, cost? }\` |
+| \`budget.tree\` | | budget of a delegated child together with its descendants, unless an ancestor has one |
+| \`cost\` | | function of the usage and the model name: returns the cost of a model call, or \`undefined\` |
+| \`onApproval\` | | function, called before a tool that needs approval runs: returns \`{ approved, reason? }\`, or \`undefined\` to leave the call pending |
+| \`hooks\` | | functions: \`onMessage\`, called before a user message is appended, may return \`{ snapshotId }\`, which is stored with the message; \`onRewind\` is called after a rewind with the snapshot of the message that was rewound to. A failure of a hook is a warning |
 
 ## Options of every verb
 
 | option | meaning |
 | --- | --- |
-| \`--home DIR\` | the tape home; else \`$TAPE_HOME\`, else the nearest \`.tape\` upward from here, else \`~/.tape\` |
+| \`--home DIR\` | tape home; default: \`$TAPE_HOME\`, else the nearest \`.tape\` from the working directory upward, else \`~/.tape\` |
 | \`--json\` | print one JSON document on stdout; errors as JSON on stderr |
 | \`--jsonl\` | print JSON lines on stdout; errors as JSON on stderr |
-| \`--quiet\` | print the id alone, and no status |
-| \`--color\`, \`--no-color\` | colour or not; by default on a terminal, unless \`$NO_COLOR\` is set |
-| \`--durability fast\` | do not wait for the disk: a power cut may lose the last moments; by default \`full\` |
-| \`--help\`, \`-h\` | help for any verb |
-| \`--version\` | the version |
+| \`--quiet\` | print ids only, and no status |
+| \`--color\`, \`--no-color\` | colour the output, or not; default: on a terminal, unless \`$NO_COLOR\` is set |
+| \`--durability fast\` | do not wait for the disk: a power cut may lose the latest entries; default: \`full\` |
+| \`--help\`, \`-h\` | show help for any verb |
+| \`--version\` | print the version |
 
 ## Exit codes
 
 | code | meaning |
 | --- | --- |
-| 0 | done, or there already; also when the reader of stdout went away |
+| 0 | done, or done before; also when the reader of stdout closes it |
 | 1 | failed |
-| 2 | wrong usage, or a name or content that is not allowed |
+| 2 | invalid usage, or a name or content that is not allowed |
 | 3 | not found |
-| 4 | busy, taken, or in conflict with what is recorded |
+| 4 | busy, taken, or in conflict with recorded entries |
 | 5 | damaged |
 | 6 | accepted and durable, but not done yet |
 | 130 | interrupted |
 
-2 is also the code of \`tape\` without a verb. Every verb that opens a home can fail with 1 (it cannot be opened), 4 (its lock is
-held) or 5 (it is damaged); the lists below name what is particular to each.`;
+\`tape\` without a verb exits 2. Every verb that opens a home can exit 1 (it cannot be opened), 4 (another process has its lock)
+or 5 (it is damaged). The lists below have the further codes of each verb.`;
 
-const errorsIntro = `An error is two lines on stderr at most: \`Error: …\`, and \`Hint: …\` where the next command is known. With \`--json\` or \`--jsonl\`
+const errorsIntro = `An error is one or two lines on stderr: \`Error: …\`, and \`Hint: …\` if a next command is known. With \`--json\` or \`--jsonl\`
 it is one line:
 
 \`\`\`json
 {"error":{"code":"TAPE_NO_SESSION","message":"cannot find session 'mian': no such name, alias or id","hint":"did you mean 'main'? All sessions: tape sessions","data":{"session":"mian","near":["main"]}}}
 \`\`\`
 
-\`hint\` may be missing; \`data\` is always an object. Branch on the code or the exit code, never on the message.`;
+\`hint\` is optional; \`data\` is always an object. Branch on the code or the exit code, never on the message.`;
 
 function section(verb: Verb): string {
   const name = nameOf(verb);
   const options = declarations(verb);
   const also = (verb.aliases ?? []).map((alias) => ` Also \`tape ${alias}\`.`).join('');
   const grammar = options.some(({ positional }) => !positional) ? `${verb.command} [options]` : verb.command;
-  const told = contract[name];
-  if (told === undefined) throw new Error(`packages/cli/src/contract does not have '${name}'`);
-  const ends = Object.entries(told.exits).map(([code, why]) => `${code}: ${why}`);
+  const documented = contract[name];
+  if (documented === undefined) throw new Error(`packages/cli/src/contract does not have '${name}'`);
+  const ends = Object.entries(documented.exits).map(([code, why]) => `${code}: ${why}`);
   return [
     `### ${name}`,
     `\`\`\`\ntape ${grammar}\n\`\`\``,
     `${verb.summary}.${also}${verb.detail === undefined ? '' : ` ${verb.detail}`}`,
     ...(options.length === 0 ? [] : [table(['argument', 'meaning'], options.map(optionRow))]),
     `\`\`\`sh\n${verb.examples.map(([command, does]) => `# ${does}\n${command}`).join('\n')}\n\`\`\``,
-    ...(told.json.length === 0
+    ...(documented.json.length === 0
       ? ['It has no JSON form.']
-      : told.json.map((form, i) => jsonForm(form, schemaOf(name, i)))),
-    `\`--quiet\` prints ${told.quiet}.`,
+      : documented.json.map((form, i) => jsonForm(form, schemaOf(name, i)))),
+    `\`--quiet\` prints ${documented.quiet}.`,
     ...(ends.length === 0 ? [] : [`Exit codes: ${ends.join('; ')}.`]),
   ].join('\n\n');
 }

@@ -251,7 +251,7 @@ describe('with --json', () => {
       stdout: '',
       error: {
         code: 'CLI_NOT_FOUND',
-        message: "cannot print the schema of 'lgo': there is no such verb",
+        message: "cannot print the schema of 'lgo': no such verb",
         hint: "did you mean 'log'? All verbs: tape --help",
         data: { verb: 'lgo', near: ['log'] },
       },

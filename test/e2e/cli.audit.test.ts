@@ -81,7 +81,7 @@ test('audit: doing what it says leaves nothing to be found', async () => {
   });
   expect(await home.here(['recover', 'cut', '--abort'])).toMatchObject({ code: 0 });
   expect(await home.here(['audit'])).toEqual({
-    stdout: 'ok: 5 sessions, and all that was delegated is accounted for\n',
+    stdout: 'ok: 5 sessions, all delegated work is finished and merged\n',
     stderr: '',
     code: 0,
   });

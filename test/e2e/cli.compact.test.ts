@@ -26,7 +26,7 @@ test('compact says how it is taken back; its summarizer is listed when that is a
     ),
   });
   expect(done.stdout).toBe(
-    'Summarised main@1-3 at main@8: about 1507 tokens, now 1035 (take it back with: tape compact main --undo)\n',
+    'Summarised main@1-3 at main@8: about 1507 tokens, now 1035 (undo with: tape compact main --undo)\n',
   );
   expect((await home.here(['sessions', '--quiet'])).stdout).toBe('main\n');
   expect((await home.here(['children', 'main', '--quiet'])).stdout).toBe('');
@@ -50,7 +50,7 @@ test('compact says how it is taken back; its summarizer is listed when that is a
   expect((await home.here(['audit'])).code).toBe(0);
 
   expect((await home.here(['compact', 'main', '--undo'])).stdout).toBe(
-    'Took main@8 back: 1 entry hidden, none removed (put it in place again with: tape unrewind main)\n',
+    'Reverted main@8: 1 entry hidden, none removed (restore with: tape unrewind main)\n',
   );
   expect(jsonError(await home.here(['compact', 'main', '--undo', '--json']))).toMatchObject({
     code: 'SESSION_CANNOT_UNDO',
@@ -62,7 +62,7 @@ test('compact says how it is taken back; its summarizer is listed when that is a
   expect(refused.code).toBe(4);
   expect(jsonError(refused)).toMatchObject({
     message: 'cannot undo the summary main@8: message main@11 follows it',
-    hint: 'go back to before that first: tape rewind main@11; then: tape compact main --undo',
+    hint: 'rewind to before that message first: tape rewind main@11; then: tape compact main --undo',
   });
 });
 
@@ -73,7 +73,7 @@ test('a summary that cannot be had names the session where its answers are', asy
   expect(failed.code).toBe(1);
   const { data, hint } = jsonError(failed);
   const summarizer = String(data.summarizer);
-  expect(hint).toBe(`see what the model was asked, and what it answered: tape log ${summarizer} --own`);
+  expect(hint).toBe(`see the request and the answer of the model: tape log ${summarizer} --own`);
   expect((await home.here(['log', summarizer, '--own'])).stdout).toContain('summary/failed');
 });
 

@@ -157,7 +157,7 @@ test('instructions hold what config.yaml says, of the working directory; view sh
   expect(shown.stdout).toMatch(
     /^# Role\n\nYou keep the shop\.\n.*Count twice\..*The app counts\..*- count: How to count.*- Workspace: /s,
   );
-  expect(shown.stderr).toBe(`Left out '${cwd}/CLAUDE.md': it is larger than 64 KiB\n`);
+  expect(shown.stderr).toBe(`Omitted '${cwd}/CLAUDE.md': it is larger than 64 KiB\n`);
   const before = json<{ instructions: string; digest: string; sources: JsonObject[]; omitted: JsonObject[] }>(
     await p.here(['view', 'main', '--instructions', '--json'], { cwd }),
   );
@@ -169,7 +169,7 @@ test('instructions hold what config.yaml says, of the working directory; view sh
   expect(answer?.meta.instructions_digest).toBe(before.digest);
   expect(Buffer.from(store.blob(before.digest)).toString()).toBe(before.instructions);
   expect(jsonError(await p.here(['view', 'main@1', '--instructions', '--json'], { cwd })).message).toContain(
-    'cannot show instructions of a point',
+    'cannot use --instructions with a point or --explain',
   );
 });
 
@@ -223,7 +223,7 @@ test('config.yaml says when a session is summarised, and how much its model take
   expect(await p.tape(['run', 'main', 'Again'])).toMatchObject({
     code: 0,
     stdout: 'Two.\n',
-    stderr: expect.stringContaining('little of the window was left'),
+    stderr: expect.stringContaining('the context window was nearly full'),
   });
 });
 
@@ -431,7 +431,7 @@ test('a package that is not installed is named; for ours the hint says why', asy
   p.write('tape.config.mts', `import { tool } from 'ai';\nexport default { tools: { tool } };`);
   await trusted(p);
   expect(await run()).toMatchObject({
-    hint: 'install ai where the configuration is',
+    hint: 'install ai beside the configuration',
     data: { missing: 'ai' },
   });
 });
@@ -441,10 +441,10 @@ test('--config of what is no file: exit 2', async () => {
   mkdirSync(p.file('folder'));
   symlinkSync('gone.mts', p.file('dangling.mts'));
   for (const [file, says] of [
-    ['nothing.mts', 'there is no such file'],
+    ['nothing.mts', 'no such file'],
     ['folder', 'it is a directory'],
-    ['dangling.mts', 'there is no such file'],
-    ['/dev/null', 'it is no regular file'],
+    ['dangling.mts', 'no such file'],
+    ['/dev/null', 'it is not a regular file'],
   ] as const) {
     const result = await p.here(['run', 'main', 'Hi', '--config', file, '--json']);
     expect({ exit: result.code, ...jsonError(result) }).toMatchObject({
@@ -468,15 +468,15 @@ test.each([
     name: 'an unknown field',
     yaml: 'model: a/b\n\ncolour: red\n',
     line: 3,
-    says: "no field 'colour' (model, summarizer, instructions, prompt, limits, compaction, windows, view)",
+    says: "no such field 'colour' (the fields are model, summarizer, instructions, prompt, limits, compaction, windows, view)",
   },
   {
     name: 'an unknown limit',
     yaml: 'limits:\n  max_steps: 1\n  maxSteps: 2\n',
     line: 3,
-    says: "no field 'limits.maxSteps'",
+    says: "no such field 'limits.maxSteps'",
   },
-  { name: 'what is code', yaml: 'tools: {}\n', line: 1, says: "no field 'tools'" },
+  { name: 'what is code', yaml: 'tools: {}\n', line: 1, says: "no such field 'tools'" },
   {
     name: 'a number that is none',
     yaml: 'limits:\n  tool_timeout_ms: soon\n',
@@ -499,7 +499,7 @@ test.each([
     name: 'a part of a policy that there is not',
     yaml: 'compaction:\n  smart_recovery:\n    dropMiddle: true\n',
     line: 3,
-    says: "no field 'compaction.smart_recovery.dropMiddle'",
+    says: "no such field 'compaction.smart_recovery.dropMiddle'",
   },
   {
     name: 'an answer longer than its window',
@@ -524,9 +524,14 @@ test.each([
     line: 2,
     says: 'alias',
   },
-  { name: 'a list', yaml: '\n- model\n', line: 2, says: 'it must have fields' },
+  { name: 'a list', yaml: '\n- model\n', line: 2, says: 'it must be a mapping' },
   { name: 'a tag nobody knows', yaml: 'model: !!js/function x\n', line: 1, says: 'tag' },
-  { name: 'an inherited name', yaml: '__proto__: { model: x }\n', line: 1, says: "no field '__proto__'" },
+  {
+    name: 'an inherited name',
+    yaml: '__proto__: { model: x }\n',
+    line: 1,
+    says: "no such field '__proto__'",
+  },
 ])('config.yaml with $name: exit 2, with the line', async ({ yaml, line, says }) => {
   using p = project();
   p.write('.tape/config.yaml', yaml);

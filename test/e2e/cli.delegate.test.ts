@@ -71,7 +71,7 @@ test('delegate --context and --resume: the last messages alone, and a child that
   expect(json<Told>(again).children).toMatchObject([
     { session: name, status: 'completed', text: 'And on!', conflicts: [] },
   ]);
-  expect(again.stderr).toMatch(/^Going on with /);
+  expect(again.stderr).toMatch(/^Continuing /);
   expect(linesOf(home, name).slice(-2)).toEqual(['user: And on', 'assistant: And on!']);
   const stranger = await home.tape(
     ['delegate', 'main', '--task', 'x', '--resume', 'main', '--json', ...model],
@@ -138,7 +138,11 @@ test('run: children that it left in the background are waited for, and what thei
 });
 
 test.each([
-  { name: 'an unknown limit', args: ['--budget', 'lines=3'], says: /no limit 'lines', only steps, tokens/ },
+  {
+    name: 'an unknown limit',
+    args: ['--budget', 'lines=3'],
+    says: /no such limit 'lines'; the limits are steps, tokens/,
+  },
   { name: 'a budget of nothing', args: ['--budget', 'steps=0'], says: /steps must be a number above 0/ },
   { name: 'half a step', args: ['--budget', 'steps=2.5'], says: /steps must be a whole number/ },
   { name: 'a tool that there is not', args: ['--tool', 'raed'], says: /tool 'raed': the deck has no tools/ },
@@ -149,7 +153,11 @@ test.each([
   },
   { name: 'a context that is none', args: ['--context', 'some'], says: /full, fresh, or a number/ },
   { name: 'a schema that is no JSON', args: ['--schema', '{'], says: /--schema/ },
-  { name: 'a schema that is no object', args: ['--schema', '[]'], says: /a JSON Schema is an object/ },
+  {
+    name: 'a schema that is no object',
+    args: ['--schema', '[]'],
+    says: /--schema: it must be a JSON object/,
+  },
   { name: 'a cost that nobody can tell', args: ['--budget', 'cost=1'], says: /no cost function/ },
 ])('delegate: $name is exit 2, and forks nothing', async ({ args, says }) => {
   using home = tempHome();
@@ -216,10 +224,13 @@ test('merge --strategy: a summary, a result in a form, and chosen entries are wr
 });
 
 test.each([
-  { args: ['--strategy', 'pick'], says: /--pick goes with/ },
-  { args: ['--pick', '3'], says: /--pick goes with/ },
-  { args: ['--strategy', 'pick', '--pick', 'x'], says: /no position and no range/ },
-  { args: ['--strategy', 'summary', '--result', 'x'], says: /--result is the text/ },
+  { args: ['--strategy', 'pick'], says: /--pick and --strategy pick require each other/ },
+  { args: ['--pick', '3'], says: /--pick and --strategy pick require each other/ },
+  { args: ['--strategy', 'pick', '--pick', 'x'], says: /not a position or a range/ },
+  {
+    args: ['--strategy', 'summary', '--result', 'x'],
+    says: /--result cannot be combined with --strategy summary/,
+  },
 ])('merge: $args is exit 2, and merges nothing', async ({ args, says }) => {
   using home = tempHome();
   home.session('main');

@@ -107,7 +107,7 @@ test('merge --dry-run: where, what range, which conflicts, and what the parent w
   );
   expect(written.payload.content[0]?.text).toBe(text);
   expect((await unchanged(home, ['merge', 'kid', '--dry-run'])).stdout).toBe(
-    'main@6 has it already: nothing to do\n',
+    'kid is already merged at main@6: nothing to do\n',
   );
 });
 

@@ -251,7 +251,7 @@ test('a position after --from can mean two things: exit 2 names both', async () 
       args: ['fork', 'main', '--from', at],
       exit: 2,
       code: 'CLI_USAGE',
-      hint: `tape fork main --since ${at}, or tape fork main@2`,
+      hint: `tape fork main --since ${at}, tape fork main@2`,
     });
     writeFileSync(home.file('answers.json'), '[]');
     await refuses(home, {

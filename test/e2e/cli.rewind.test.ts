@@ -29,14 +29,14 @@ test('rewind gives the message back, and unrewind shows all again', async () => 
   const done = await home.tape(['rewind', 'main@4']);
   expect(done).toMatchObject({ code: 0, stderr: '' });
   expect(done.stdout).toMatchInlineSnapshot(`
-    "Rewound main to @3: 2 entries hidden, none removed (take it back with: tape unrewind main)
+    "Rewound main to @3: 2 entries hidden, none removed (undo with: tape unrewind main)
     ask 2
     in two lines
     "
   `);
   expect(await shown(home)).toEqual(['ask 1', 'One.']);
   expect((await home.tape(['unrewind', 'main'])).stdout).toMatchInlineSnapshot(`
-    "Took the rewind of main back, to @5: 2 entries shown again, 0 hidden (again, it undoes this)
+    "Undid the rewind of main, to @5: 2 entries shown again, 0 hidden (undo with: tape unrewind main)
     "
   `);
   expect(json(await home.here(['rewind', 'main@2', '--json']))).toEqual({
@@ -66,7 +66,7 @@ test('resend appends the message again; with a model it is answered, else by the
   using home = withTurns();
   const model = script(home, { text: 'Answered anew.' }, { text: 'And again.' });
   const again = await home.here(['rewind', 'main@4', '--mode', 'resend']);
-  expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining('go on with: tape run main\n') });
+  expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining('; run it with: tape run main\n') });
   expect(await shown(home)).toEqual(['ask 1', 'One.', 'ask 2\nin two lines']);
   expect((await home.here(['run', 'main', '--model', model])).stdout).toBe('Answered anew.\n');
   const run = ['rewind', 'main@7', '--mode', 'resend', '--model', model];
@@ -99,8 +99,13 @@ test('a point that cannot be rewound to is refused, with what can, and nothing i
     [['main@3'], 2, 'TAPE_BAD_POINT', 'the message of that turn is main@2'],
     [['main@mark'], 2, 'TAPE_BAD_POINT', 'the message of that turn is main@4'],
     [['main@8'], 2, 'TAPE_BAD_POINT', 'the message of that turn is main@4'],
-    [['main'], 2, 'CLI_USAGE', 'name one of a user: tape rewind main@SEQ; see: tape log main --kind message'],
-    [['main@99'], 3, 'TAPE_NO_SEQ', 'look at the last entries with: tape log main -n 20'],
+    [
+      ['main'],
+      2,
+      'CLI_USAGE',
+      'name a user message: tape rewind main@SEQ; list them with: tape log main --kind message',
+    ],
+    [['main@99'], 3, 'TAPE_NO_SEQ', 'list the last entries with: tape log main -n 20'],
     [
       ['main@marc'],
       3,
@@ -127,7 +132,7 @@ test('a point that cannot be rewound to is refused, with what can, and nothing i
   expect(jsonError(await home.here(['rewind', 'main@4', '--json']))).toMatchObject({
     code: 'TAPE_BAD_POINT',
     message: "cannot rewind 'main' to @4: the rewind main@9 hides it",
-    hint: 'see it with: tape show main@4; or show it again with: tape unrewind main@9',
+    hint: 'see it with: tape show main@4; or undo the rewind with: tape unrewind main@9',
   });
   expect((await home.here(['unrewind', 'main@9'])).code).toBe(0);
   expect((await shown(home)).slice(0, 4)).toEqual(['ask 1', 'One.', 'ask 2\nin two lines', 'Two.']);
@@ -224,7 +229,7 @@ test('branch: a session for people, through the point, with the JSON of a fork',
     repeated: false,
   });
   expect((await home.here(['branch', 'main', '--ephemeral', ...facts, '--as', 'aside'])).stdout).toContain(
-    'Exists already: aside',
+    'Already exists: aside',
   );
   expect(json(await home.here(['show', 'aside', '--json']))).toMatchObject({
     kind: 'session',
@@ -297,8 +302,8 @@ test('diff tells where two sessions part, what each has since, and how their las
   const done = await home.tape(['diff', 'main', 'fix']);
   expect(done).toMatchObject({ code: 0, stderr: '' });
   expect(done.stdout).toMatchInlineSnapshot(`
-    "main@5 and fix@9 part at main@5: both have 1-5
-    main@5: nothing more
+    "main@5 and fix@9 differ after main@5: both have 1-5
+    main@5: no further entries
     fix@9: 4 entries, 1 message, 1 answer
       state  goal
 
@@ -328,14 +333,16 @@ test('diff tells where two sessions part, what each has since, and how their las
   const stat = json(await home.here(['diff', 'main', 'fix', '--stat', '--json']));
   expect(stat).not.toHaveProperty('answers');
   expect((await home.here(['diff', 'main', 'fix', '--quiet'])).stdout).toBe('main@5\n');
-  expect((await home.here(['diff', 'main', 'main'])).stdout).toBe('main@5 is one point: nothing differs\n');
+  expect((await home.here(['diff', 'main', 'main'])).stdout).toBe(
+    'main@5 is the same point on both sides: no differences\n',
+  );
 });
 
 test('diff says plainly that there is no common base, and what is not there', async () => {
   using home = withTurns();
   home.session('other', user('Hello'));
   expect((await home.here(['diff', 'main', 'other'])).stdout.split('\n')[0]).toBe(
-    'main@5 and other@2 have no common base: no entry of one is in the other',
+    'main@5 and other@2 have no common base: they share no entry',
   );
   expect(json(await home.here(['diff', 'main', 'other', '--json']))).toMatchObject({
     base: null,

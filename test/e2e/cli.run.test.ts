@@ -144,7 +144,7 @@ test('append and merge: Ctrl-C while they wait ends them at once', async () => {
   const lease = store.acquire('main', { id: 'holder', pid: process.pid });
   const reading = startTape(['append', 'main'], { home: home.path });
   const waiting = startTape(['merge', 'kid', '--wait', '60'], { home: home.path });
-  await waiting.until('left in its inbox');
+  await waiting.until('posted to its inbox');
   await sleep(200);
   for (const running of [reading, waiting]) running.child.kill('SIGINT');
   expect(await reading.done).toMatchObject({ code: 130, stdout: '' });

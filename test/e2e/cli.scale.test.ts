@@ -50,7 +50,7 @@ describe('a heap of 192 MB is enough for', () => {
       }
       expect(await small(home, ['log', 'main', '--jsonl'])).toMatchObject({ lines: count + 1 });
       expect((await small(home, ['verify'])).last).toBe(
-        `ok: 1 sessions, ${count + 1} entries, every hash as recorded\n`,
+        `ok: 1 sessions, ${count + 1} entries, all hashes match\n`,
       );
       expect(await small(home, ['log', 'main', '--quiet', '-n', '5'])).toMatchObject({ lines: 5 });
       expect(await small(home, ['search', `entry ${count - 1}`, '--quiet'])).toMatchObject({ lines: 1 });

@@ -81,7 +81,7 @@ test('send: to an idle session it is a run, streamed as by run', async () => {
 test('send: without a model it waits, durable, and the next run takes it up', async () => {
   using home = tempHome();
   const left = await home.tape(['send', 'main', 'Hi', '--mode', 'interrupt', '--json']);
-  expect(left).toMatchObject({ code: 6, stderr: 'Created session main\nHint: go on with: tape run main\n' });
+  expect(left).toMatchObject({ code: 6, stderr: 'Created session main\nHint: run it with: tape run main\n' });
   expect(json(left)).toEqual({ session: 'main', id: expect.any(String), state: 'queued' });
   expect(await home.tape(['send', 'main', 'And?', '--quiet'])).toMatchObject({
     code: 6,
@@ -112,7 +112,7 @@ test('send: while another process runs the session it is left there, and that pr
   const one = await home.tape(['send', 'main', 'one', ...model], { env: slow.provider.env });
   expect(one).toEqual({
     code: 6,
-    stdout: `Left the message in the inbox of main: process ${pid} is running it\n`,
+    stdout: `Posted the message to the inbox of main: process ${pid} is running it\n`,
     stderr: '',
   });
   const steered = await home.tape(['send', 'main', 'two', '--mode', 'steer', '--json']);
@@ -205,7 +205,7 @@ test('abort: a run in another process is stopped, and waited for', async () => {
   const [end] = [...store.read('main', { last: 1 })];
   expect(end).toMatchObject({ name: 'run/aborted', payload: { reason: 'wrong branch' } });
   const again = await home.tape(['abort', 'main']);
-  expect(again).toEqual({ code: 0, stdout: 'Nobody is running main: nothing to do\n', stderr: '' });
+  expect(again).toEqual({ code: 0, stdout: 'No active run of main: nothing to do\n', stderr: '' });
   expect(json(await home.tape(['abort', 'main', '--json']))).toEqual({ session: 'main', aborted: false });
 });
 
@@ -290,7 +290,7 @@ test('approve: the output of a call that waits is its result, and the run goes o
   expect(nothing.code).toBe(3);
   expect(jsonError(nothing)).toMatchObject({
     code: 'SESSION_NO_CALL',
-    hint: 'see what waits with: tape status main',
+    hint: 'list pending calls with: tape status main',
   });
 });
 
@@ -308,25 +308,31 @@ test('approve: without a model the answer is kept, and an approved call without 
   using home = tempHome();
   waitingFor(home, { id: 'c1', for: 'approval' });
   const left = await home.tape(['approve', 'main', '--json']);
-  expect(left).toMatchObject({ code: 6, stderr: 'Hint: go on with: tape run main\n' });
+  expect(left).toMatchObject({ code: 6, stderr: 'Hint: run it with: tape run main\n' });
   expect(json(left)).toMatchObject({ session: 'main', state: 'queued' });
   expect(json<object[]>(await home.tape(['status', '--json']))).toMatchObject([
     { state: 'waiting', queued: 1 },
   ]);
   await using provider = await startProvider(() => ({ text: 'never' }));
   const run = await home.tape(['run', 'main', ...model], { env: provider.env });
-  const waits = 'measure is approved, and waits for its tool: c1 {"where":"here"}';
+  const waits = 'measure is approved, and waits for a run with its tool: c1 {"where":"here"}';
   expect(run).toMatchObject({ code: 1, stderr: expect.stringContaining(waits) });
   expect(provider.requests).toEqual([]);
   expect((await home.tape(['status'])).stdout).toBe(`main  waiting  active  ${waits}\n`);
   const again = await home.tape(['approve', 'main', 'c1', '--deny', '--json']);
   expect(again.code).toBe(3);
-  expect(jsonError(again).message).toMatch(/it is approved, and waits for a run in which 'measure' is/);
+  expect(jsonError(again).message).toMatch(
+    /it is approved, and waits for a run that has the tool 'measure'$/,
+  );
 });
 
 test.each([
-  { name: 'several wait and none is named', args: [], says: /several wait: c1 \(measure\), c2 \(measure\)/ },
-  { name: 'an output for an approval', args: ['c1', '--output', '1'], says: /waits for an approval/ },
+  {
+    name: 'several wait and none is named',
+    args: [],
+    says: /several are pending: c1 \(measure\), c2 \(measure\)/,
+  },
+  { name: 'an output for an approval', args: ['c1', '--output', '1'], says: /it is pending approval/ },
   { name: 'an approval for a result', args: ['c2'], says: /waits for its result/ },
   { name: 'an output that is no JSON', args: ['c2', '--output', '{'], says: /--output/ },
 ])('approve: $name is exit 2, and answers nothing', async ({ args, says }) => {

@@ -56,7 +56,7 @@ test('status: nothing going on, no home, no session', async () => {
   expect(await home.here(['status', 'main'], missing)).toMatchObject({ code: 3 });
   expect(existsSync(home.file('none'))).toBe(false);
   home.session('main', anchor('here'));
-  expect(await home.here(['status'])).toEqual({ code: 0, stdout: '', stderr: 'Nothing is going on\n' });
+  expect(await home.here(['status'])).toEqual({ code: 0, stdout: '', stderr: 'No active runs\n' });
   expect((await home.here(['status', 'mian'])).code).toBe(3);
 });
 

@@ -44,8 +44,8 @@ test('a configuration that nobody trusted is never run: exit 2, whatever the ver
     expect({ exit: result.code, ...jsonError(result) }, args.join(' ')).toEqual({
       exit: 2,
       code: 'CLI_UNTRUSTED',
-      message: `cannot use '${config}': it is code, and nobody has trusted it`,
-      hint: `read it, and trust it with: tape trust ${p.path}; or go on without it: --no-config`,
+      message: `cannot use '${config}': it is code, and is not trusted`,
+      hint: `read it, and trust it with: tape trust ${p.path}; or run without it: --no-config`,
       data: { config, dir: p.path, changed: false },
     });
   }
@@ -69,7 +69,7 @@ test('a changed configuration has to be trusted again, and a revoked one too', a
   const first = await p.here(['trust', '.']);
   expect(first).toMatchObject({
     code: 0,
-    stdout: `Trusted ${config} (take it back with: tape trust ${p.path} --revoke)\n`,
+    stdout: `Trusted ${config} (undo with: tape trust ${p.path} --revoke)\n`,
   });
   expect(await p.here(['trust', p.path])).toMatchObject({
     stdout: `${config} is trusted already: nothing to do\n`,
@@ -256,14 +256,18 @@ test.each([
   {
     name: 'something else',
     spoil: (file: string) => writeFileSync(file, '{"v":1,"trusted":[{"dir":"/"}]}'),
-    says: 'not what tape trust writes',
+    says: 'tape trust did not write it',
   },
   {
     name: 'of a later form',
     spoil: (file: string) => writeFileSync(file, '{"v":2,"trusted":[]}'),
-    says: 'not what tape trust writes',
+    says: 'tape trust did not write it',
   },
-  { name: 'open to others', spoil: (file: string) => chmodSync(file, 0o666), says: 'others can write it' },
+  {
+    name: 'open to others',
+    spoil: (file: string) => chmodSync(file, 0o666),
+    says: 'other users can write it',
+  },
 ])('a record that is $name trusts nothing and is not overwritten', async ({ spoil, says }) => {
   using p = project();
   leavesTrace(p);

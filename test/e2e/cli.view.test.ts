@@ -26,15 +26,15 @@ test('view --explain tells of an answer what its model was asked with, and wheth
     + @3 its state begins the view
     + @4 in view
     + @5 in view
-    this view: last-boundary, version 3, of @5, ~30 tokens
+    this view: last-boundary, version 3, at @5, ~30 tokens
       in: @3-5
       out: @1-2 before next@3
       digests: messages DIGEST
-    what @5 answers: last-boundary, version 3 for script, of @4, ~30 tokens
+    view answered by @5: last-boundary, version 3 for script, at @4, ~30 tokens
       in: @3-4
       out: @1-2 before next@3
       digests: messages DIGEST
-      made again, it is the same
+      reproduced: identical
     (~30 tokens, @3-5)
     "
   `);
@@ -110,7 +110,7 @@ test('config.yaml says what models are shown', async () => {
 test('a manifest that another program has written is told as it is, whatever its form, and forges no line', async () => {
   using home = tempHome();
   const odd = { toString: 1 };
-  const evil = 'x\n  made again, it is the same\u001b[2J';
+  const evil = 'x\n  reproduced: identical\u001b[2J';
   const told = { policy: evil, version: odd, target: evil, head: odd, tokens: odd, digest: evil };
   home.session('main', user('Go'), {
     ...assistant('Done.'),
@@ -118,8 +118,8 @@ test('a manifest that another program has written is told as it is, whatever its
   });
   const { code, stdout, stderr } = await home.here(['view', 'main@3', '--explain']);
   expect([code, stderr]).toEqual([0, '']);
-  expect(stdout.split('\n').filter((line) => line.startsWith('  made again'))).toEqual([
-    '  made again, it is another',
+  expect(stdout.split('\n').filter((line) => line.startsWith('  reproduced'))).toEqual([
+    '  reproduced: different',
   ]);
 });
 
@@ -144,7 +144,7 @@ test('a manifest whose policy this version does not know is told, with the reaso
   expect(explained.code).toBe(0);
   expect(json(explained)).toMatchObject({ asked: { ...told, same: false, fault } });
   expect((await home.here(['view', 'main@3', '--explain'])).stdout).toContain(
-    `  made again, it is another\n  why: ${fault.message}\n`,
+    `  reproduced: different\n  reason: ${fault.message}\n`,
   );
   expect((await home.here(['view', 'main'])).code).toBe(0);
 });

@@ -233,7 +233,7 @@ describe.skipIf(skipsGit('worktrees of the command line'))('a worktree', () => {
       const lease = store.acquire('main', processOwner('busy'));
       const queued = await home.here(['merge', 'fix', '--apply', '--no-wait', '--json']);
       expect([queued.code, json<Merged>(queued).state]).toEqual([6, 'queued']);
-      expect(queued.stderr).toContain('Nothing is applied yet');
+      expect(queued.stderr).toContain('The patch is not applied yet');
       store.drain(lease);
       store.release(lease);
     }
@@ -251,7 +251,7 @@ describe.skipIf(skipsGit('worktrees of the command line'))('a worktree', () => {
     code.git('worktree', 'lock', dir);
     const merged = await home.here(['merge', 'fix', '--json']);
     expect([merged.code, json<Merged>(merged).kept]).toEqual([0, { path: dir, why: 'it is locked' }]);
-    expect(merged.stderr).toBe(`The worktree ${dir} stays: it is locked\n`);
+    expect(merged.stderr).toBe(`Kept the worktree ${dir}: it is locked\n`);
     writeFileSync(home.file('worktrees/notes'), 'of nobody\n');
     const { ok, findings } = json<{ ok: boolean; findings: readonly { code: string; message: string }[] }>(
       await home.here(['doctor', '--json']),

@@ -97,8 +97,8 @@ describe('finds', () => {
     expect(problems.map(({ message }) => message)).toMatchInlineSnapshot(`
       [
         "records 2 to 3 are missing before record 4",
-        "holds record 5 glued to something else",
-        "record 6 stands here again",
+        "has record 5 glued to other text",
+        "record 6 is repeated",
       ]
     `);
   });

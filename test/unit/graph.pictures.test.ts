@@ -84,7 +84,7 @@ describe('lanes', () => {
     );
     expect(picture(drawGraph(odd.list()))).toMatchInlineSnapshot(`
       "
-      ○  s2 [subagent] from s1 ⚓ x, which is not drawn
+      ○  s2 [subagent] from s1 ⚓ x (not drawn)
       │ ○  s3
       ╰─┤  merge s2 1-2 → s3
         ○  merge s3 → s3

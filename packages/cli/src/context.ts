@@ -13,28 +13,31 @@ export interface CommonOptions {
   readonly durability?: 'full' | 'fast' | undefined;
 }
 
-/** What a verb works with. */
+/** Home, options and output of one command line. */
 export interface Context {
   readonly io: Io;
   readonly options: CommonOptions;
   readonly home: Home;
-  /** Whether to colour what a person reads. */
+  /** Whether to colour text output. */
   readonly color: boolean;
-  /** Opens the home for reading, for as long as `act` takes. */
+  /** Opens the home for reading, and closes it after `act`. */
   reading<T>(act: (store: SqliteTapeStore) => Promise<T>): Promise<T>;
-  /** Opens the home for writing; one that is not there is made. */
+  /** Opens the home for writing, and creates it if it does not exist. */
   writing<T>(act: (store: SqliteTapeStore) => Promise<T>): Promise<T>;
-  /** The same, for acts on a session that must be there: one that is not makes no home. */
+  /** Opens an existing home for writing, for acts on a session that must exist. */
   changing<T>(act: (store: SqliteTapeStore) => Promise<T>): Promise<T>;
-  /** A change that is done: JSON for programs, `quiet` (the id alone) for scripts, `human` for people. */
+  /**
+   * Prints the result: `json` with `--json` or `--jsonl`, `quiet` (the id alone) with `--quiet`, else
+   * `human`.
+   */
   answer(result: { readonly json: unknown; readonly quiet?: string; readonly human: string }): Promise<void>;
-  /** One line of status on stderr, unless `--quiet`. */
+  /** Prints one line of status on stderr, unless `--quiet`. */
   status(text: string): void;
   /** Runs another command line with the same input and output, and returns its exit code. */
   tape(argv: readonly string[]): Promise<number>;
 }
 
-/** Context of one command line; `main` runs the command lines that it starts itself. */
+/** Makes the context of one command line; `main` runs the command lines that a verb starts. */
 export function makeContext(
   io: Io,
   options: CommonOptions,

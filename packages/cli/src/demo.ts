@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { homeAt, openForWriting } from './home.ts';
 import type { Io } from './io.ts';
 
-/** Two tools over an invented project, so that the demo needs nothing of the machine it runs on. */
+/** Two tools over an invented project, so that the demo needs no files and no network. */
 const tools = {
   commits_since: tool({
     description: 'List the commits since a tag',
@@ -28,19 +28,19 @@ const tasks = [
   { task: 'Check the tests: find out whether invoice rounding or its test is wrong.' },
 ];
 
-/** Runs a command line: `main`, on the home of the demo's choice. */
+/** Runs a command line and returns its exit code. */
 type Main = (argv: readonly string[]) => Promise<number>;
 
 export interface DemoOptions {
   readonly home: string;
-  /** The files that the project ships: a transcript, and what the children's models answer. */
+  /** Files of this package: a transcript, and the script of the children's models. */
   readonly transcript: string;
   readonly answers: string;
 }
 
 /**
- * The main job: import, anchor, delegate in parallel, merge, look, verify. Each step is the verb or the library call
- * that a user would make, and prints what that prints.
+ * Runs the demo: import, anchor, parallel delegation, merge, graph, log, verify. Each step is the verb or
+ * library call that a user would make, and prints its output.
  */
 export async function runDemo(main: Main, io: Io, options: DemoOptions): Promise<number> {
   const { home, transcript } = options;
@@ -52,10 +52,10 @@ export async function runDemo(main: Main, io: Io, options: DemoOptions): Promise
   const taken = store.find('main') !== undefined;
   store.close();
   if (taken) {
-    io.err(`Error: cannot run the demo in '${home}': it has a session main already\n`);
+    io.err(`Error: cannot run the demo in '${home}': session 'main' exists\n`);
     return 4;
   }
-  // An import names its file as the user would; where the file lies in the package is of no interest.
+  // The printed command shows a short file name, not the path inside the package.
   await io.out('\n$ tape import transcript.jsonl --as main\n');
   const steps = [
     () => main(['import', transcript, '--as', 'main', '--home', home]),
@@ -80,7 +80,7 @@ export async function runDemo(main: Main, io: Io, options: DemoOptions): Promise
   return 0;
 }
 
-/** What `tape delegate` does, with tools: a deck of one's own, in a program of one's own. */
+/** Delegates the tasks with a deck that has tools, as a program would. */
 async function delegate(io: Io, { home, answers }: DemoOptions): Promise<number> {
   await io.out(
     `\n> session.delegate([${tasks.map(({ task }) => `{ task: '${task}' }`).join(', ')}], { since: 'task-start' })\n`,

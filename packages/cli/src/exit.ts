@@ -1,4 +1,4 @@
-/** Exit codes: a documented contract. */
+/** Exit codes; part of the documented contract. */
 export const exit = {
   done: 0,
   failed: 1,

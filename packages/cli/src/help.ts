@@ -2,7 +2,7 @@ import { type Group, nameOf, type Verb } from './verbs/verb.ts';
 
 const groups: readonly Group[] = ['Start', 'Look', 'Change direction', 'Trust', 'Other'];
 
-/** What `tape --help` prints: the verbs in the order in which people meet them. */
+/** The text of `tape --help`: the verbs by group. */
 export function helpPage(verbs: readonly Verb[]): string {
   const width = Math.max(...verbs.map((verb) => nameOf(verb).length));
   const lines = groups.flatMap((group) => {
@@ -11,7 +11,7 @@ export function helpPage(verbs: readonly Verb[]): string {
     return ['', group, ...own.map((verb) => `  ${nameOf(verb).padEnd(width)}  ${verb.summary}`)];
   });
   return [
-    'Keep agent sessions on append-only tapes: fork them, run them, merge them back',
+    'Record, fork, run and merge agent sessions on append-only tapes',
     '',
     'Usage: tape <verb> [session[@point]] [options]',
     ...lines,
@@ -20,9 +20,9 @@ export function helpPage(verbs: readonly Verb[]): string {
     '  --home DIR  Tape home (default: nearest .tape, or $TAPE_HOME)',
     '  --json      Print one JSON document on stdout; errors as JSON on stderr',
     '  --jsonl     Print JSON lines on stdout',
-    '  --quiet     Print the id alone, and no status',
-    '  --no-color  Print without colours, as in a pipe',
-    '  --durability fast  Do not wait for the disk: a power cut may lose the last moments',
+    '  --quiet     Print ids only, and no status',
+    '  --no-color  Print without colours (default in a pipe)',
+    '  --durability fast  Do not wait for the disk: a power cut may lose the latest entries',
     '  --help      Show help for any verb',
     '',
     'Examples',

@@ -15,7 +15,7 @@ export interface Home {
 
 /** `--home`, else `TAPE_HOME`, else the nearest `.tape` upward, else `~/.tape`. */
 export function findHome(given: string | undefined, { env, cwd }: Pick<Io, 'env' | 'cwd'>): Home {
-  // An unset variable in `--home "$X"` must not make a home of the directory that one happens to be in.
+  // An unset variable in `--home "$X"` must not turn the working directory into a home.
   if (given === '') throw new UsageError('cannot use --home: it is empty');
   return homeAt(
     given ?? nonEmpty(env.TAPE_HOME) ?? nearest(cwd) ?? join(nonEmpty(env.HOME) ?? homedir(), '.tape'),
@@ -40,13 +40,13 @@ function nonEmpty(text: string | undefined): string | undefined {
   return text === undefined || text === '' ? undefined : text;
 }
 
-/** Opens a home for writing; made if it is not there. */
+/** Opens a home for writing, and creates it if it does not exist. */
 export function openForWriting(
   home: Home,
   { env, err }: Pick<Io, 'env' | 'err'>,
   { durability }: Pick<StoreOptions, 'durability'> = {},
 ): SqliteTapeStore {
-  if (durability === 'fast') err('Durability fast: a power cut may lose the last moments\n');
+  if (durability === 'fast') err('Durability fast: a power cut may lose the latest entries\n');
   return openTapeStore(home.db, {
     durability,
     journal: openJournal(home.graph),
@@ -56,18 +56,18 @@ export function openForWriting(
 }
 
 /**
- * Opens a home for reading: nothing is written, not even what a crash left to be caught up.
- * @throws NotFoundError when there is no home yet
+ * Opens a home for reading. Writes nothing, not even the repairs that a crash left to do.
+ * @throws NotFoundError when the home does not exist
  */
 export function openForReading(home: Home): SqliteTapeStore {
   return openTapeStore(getHome(home).db, { readonly: true });
 }
 
 /**
- * The home, if it is there: what looks for a session makes no home for it.
+ * Returns the home if it exists, so that a lookup does not create one.
  * @throws NotFoundError
  */
 export function getHome(home: Home): Home {
   if (existsSync(home.db)) return home;
-  throw new NotFoundError(`cannot read the tapes of '${home.dir}': there are none yet`, { home: home.dir });
+  throw new NotFoundError(`cannot read the tapes of '${home.dir}': it has no tapes yet`, { home: home.dir });
 }

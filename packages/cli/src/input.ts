@@ -3,10 +3,10 @@ import { isObject, type Json, type JsonObject, parseJson, TapeError } from '@tap
 import { UsageError } from './errors/kinds.ts';
 import type { Io } from './io.ts';
 
-/** What `-` is read as; a file of that name is `@./-`. */
+/** The word that replaces `-` before parsing. A file of that name is `@./-`. */
 export const stdinWord = '@-';
 
-/** A text argument: itself, `-` for stdin, or `@FILE`. */
+/** Reads a text argument: the text itself, stdin for `-`, or a file for `@FILE`. */
 export async function readText(argument: string, io: Io): Promise<string> {
   if (argument === stdinWord) return withoutLastLf(decode(await readAll(io.stdin), 'stdin'));
   if (!argument.startsWith('@')) return argument;
@@ -19,7 +19,7 @@ export async function readText(argument: string, io: Io): Promise<string> {
   }
 }
 
-/** A JSON argument, of the option `what`. */
+/** Reads the JSON argument of the option `what`. */
 export async function readJson(argument: string, what: string, io: Io): Promise<Json> {
   try {
     return parseJson(await readText(argument, io), what);
@@ -29,7 +29,7 @@ export async function readJson(argument: string, what: string, io: Io): Promise<
   }
 }
 
-/** A JSON object argument, such as an anchor's state. */
+/** Reads the JSON object of `--state`; `{}` without the option. */
 export async function readState(argument: string | undefined, io: Io): Promise<JsonObject> {
   if (argument === undefined) return {};
   const value = await readJson(argument, '--state', io);
@@ -37,7 +37,7 @@ export async function readState(argument: string | undefined, io: Io): Promise<J
   return value;
 }
 
-/** The line end that files and `echo` end with is not part of what is said. */
+/** Removes the final line end, which `echo` and editors add. */
 function withoutLastLf(text: string): string {
   return text.replace(/\r?\n$/, '');
 }

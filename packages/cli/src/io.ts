@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 
-/** The command line's only window to the process it runs in. */
+/** Environment, input and output of the command line; verbs use nothing else of the process. */
 export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
-  /** Whether stdout is a terminal, and how wide it is. */
+  /** Whether stdout is a terminal, and its width. */
   readonly isTerminal: boolean;
   readonly columns: number;
   /** Whether stderr is a terminal. */
@@ -14,16 +14,18 @@ export interface Io {
   out(text: string | Uint8Array): Promise<void>;
   /** Writes status, hints, progress and errors. */
   err(text: string): void;
-  /** Aborted by Ctrl-C. Whoever asks for it takes over ending the process; until then Ctrl-C ends it at once. */
+  /**
+   * Aborted by Ctrl-C. Before the first access, Ctrl-C ends the process; after it, the caller must end it.
+   */
   readonly signal: AbortSignal;
-  /** Whether Ctrl-C was pressed while somebody had asked for the signal. */
+  /** Whether Ctrl-C has aborted `signal`. */
   readonly interrupted: boolean;
 }
 
-/** Nobody reads stdout any more: `tape log main | head` is done, not failed. */
+/** The reader of stdout has closed it. Not a failure: `tape log main | head` exits 0. */
 export class PipeClosed extends Error {}
 
-/** Resolves when a stream takes more, or will never take more: who listens for its errors is told of those. */
+/** Resolves when a stream drains or closes; its error listener handles errors. */
 async function drained(stream: NodeJS.WriteStream): Promise<void> {
   const over = new AbortController();
   const { signal } = over;

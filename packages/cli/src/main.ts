@@ -28,8 +28,8 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
       io.err(asJson ? `${JSON.stringify({ error })}\n` : 'Interrupted\n');
       return exit.interrupted;
     }
-    const { code, message, data, exit: status, ...told } = describeError(error);
-    const hint = told.hint ?? (code === 'CLI_USAGE' ? `see: ${helpFor(argv)}` : undefined);
+    const { code, message, data, exit: status, ...report } = describeError(error);
+    const hint = report.hint ?? (code === 'CLI_USAGE' ? `see: ${helpFor(argv)}` : undefined);
     if (asJson)
       io.err(`${JSON.stringify({ error: { code, message, ...(hint !== undefined && { hint }), data } })}\n`);
     else io.err(safe(`Error: ${message}\n${hint === undefined ? '' : `Hint: ${hint}\n`}`));
@@ -37,17 +37,19 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
   }
 }
 
-/** The options that `--no-` turns off; yargs would take it before any other and set a text to false. */
+/**
+ * Options that accept `--no-`. yargs accepts it before any option, and would set a string option to false.
+ */
 const negatable = /^--no-(?:wait|color|own|config)$/;
 
 async function parseAndRun(argv: readonly string[], io: Io): Promise<number> {
-  // yargs would drop what stands behind it.
+  // yargs would drop the words after `--`.
   if (argv.includes('--'))
-    throw new UsageError("cannot take '--'", {
+    throw new UsageError("cannot use '--'", {
       hint: "give a text that begins with a dash on stdin, as -, or with a space before it: ' -x'",
     });
   const negated = argv.find((word) => word.startsWith('--no-') && !negatable.test(word));
-  if (negated !== undefined) throw new UsageError(`cannot take ${negated}: there is no such option`);
+  if (negated !== undefined) throw new UsageError(`cannot use ${negated}: no such option`);
   if (argv.length === 0 || (argv.length === 1 && /^(?:--help|-h|help)$/.test(argv[0] ?? ''))) {
     await io.out(helpPage(verbs));
     return argv.length === 0 ? exit.usage : exit.done;
@@ -68,7 +70,7 @@ async function parseAndRun(argv: readonly string[], io: Io): Promise<number> {
       }),
     withCommonOptions(io, argv),
   );
-  // yargs takes a lone dash for an option without a name, or drops it.
+  // yargs parses a lone dash as an option without a name, or drops it.
   const words = argv.map((word) => (word === '-' ? stdinWord : word));
   await parser.parseAsync(words, {}, (_error, _args, output) => {
     printed = output;
@@ -77,17 +79,17 @@ async function parseAndRun(argv: readonly string[], io: Io): Promise<number> {
   return status ?? exit.done;
 }
 
-/** Options that need not be whole: seconds. */
+/** Options in seconds, which may be fractions. */
 const seconds: ReadonlySet<string> = new Set(['wait', 'timeout']);
 
 /**
- * yargs makes a list of an option given twice, and NaN of a number that is none. All numbers here count something:
- * entries, steps, seconds.
+ * Checks what yargs does not: yargs turns a repeated option into a list, and an invalid number into NaN.
+ * @throws UsageError
  */
 function assertOptions(args: Readonly<Record<string, unknown>>, { lists = [] }: Verb): void {
   for (const [name, value] of Object.entries(args)) {
     if (name !== '_' && Array.isArray(value) && !lists.includes(name))
-      throw new UsageError(`cannot take --${name} more than once`);
+      throw new UsageError(`cannot use --${name} more than once`);
     if (typeof value === 'number' && !(value >= 0 && (seconds.has(name) || Number.isSafeInteger(value))))
       throw new UsageError(
         `cannot read ${name.length === 1 ? '-' : '--'}${name}: it must be a whole number from 0`,
@@ -95,7 +97,7 @@ function assertOptions(args: Readonly<Record<string, unknown>>, { lists = [] }: 
   }
 }
 
-/** Where to read about the verb of a command line, or about all. */
+/** The help command for the verb of a command line, or for all verbs. */
 function helpFor(argv: readonly string[]): string {
   const verb = verbs.find((one) => [nameOf(one), ...(one.aliases ?? [])].some((name) => argv.includes(name)));
   return verb === undefined ? 'tape --help' : `tape ${nameOf(verb)} --help`;
@@ -117,13 +119,13 @@ function withCommonOptions(io: Io, argv: readonly string[]): Argv<CommonOptions>
     })
     .option('json', { type: 'boolean', describe: 'Print one JSON document on stdout' })
     .option('jsonl', { type: 'boolean', describe: 'Print JSON lines on stdout' })
-    .option('quiet', { type: 'boolean', describe: 'Print the id alone, and no status' })
+    .option('quiet', { type: 'boolean', describe: 'Print ids only, and no status' })
     .option('color', { type: 'boolean', describe: 'Colour the output (default: on a terminal)' })
     .option('durability', {
       type: 'string',
       requiresArg: true,
       choices: ['full', 'fast'] as const,
-      describe: 'fast: a power cut may lose the last moments (default: full)',
+      describe: 'fast: a power cut may lose the latest entries (default: full)',
     })
     .version(version())
     .help()
@@ -133,8 +135,8 @@ function withCommonOptions(io: Io, argv: readonly string[]): Argv<CommonOptions>
     .demandCommand(1)
     .exitProcess(false)
     .fail((message, error) => {
-      // A `fail` that returns would let yargs run the command all the same.
-      // What it throws itself, a YError, is about the command line as well; other errors are the verb's.
+      // This handler must throw, as yargs would otherwise run the command.
+      // yargs throws a YError for a bad command line; other errors come from the verb.
       if (error !== undefined && error !== null && error.name !== 'YError') throw error;
       throw new UsageError(message.replace(/^Did you mean/, 'no such verb: did you mean'), {
         hint: `see: ${helpFor(argv)}`,

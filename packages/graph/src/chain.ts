@@ -1,14 +1,14 @@
 import { hash } from 'node:crypto';
 
 /**
- * The chain of `session_graph.jsonl`, told again here so that a graph file can be read where the store is
- * not: each line's `prev` is the hash of the line before, and `g` counts 1, 2, 3 …
+ * The hash chain of `session_graph.jsonl`: `prev` of a line is the hash of the line before, and `g` counts 1,
+ * 2, 3 … Repeats the definition of the store, so that a graph file can be read without it.
  */
 
 /** `prev` of the first line. */
 export const firstPrev: string = '0'.repeat(64);
 
-/** What the next line's `prev` holds: the hash of the line without its LF, in lower-case hex. */
+/** The `prev` of the next line: SHA-256 of the line without its LF, in lower-case hex. */
 export function lineHash(line: string): string {
   return hash('sha256', line);
 }
@@ -20,13 +20,15 @@ export interface Link {
   readonly hash: string;
 }
 
-/** What a line is to the chain: a record's link, some other JSON, or no JSON at all (a fragment). */
+/** A line in the chain: the link of a record, other JSON, or no JSON at all (a fragment). */
 export type Linked =
   | { readonly kind: 'record'; readonly link: Link }
   | { readonly kind: 'other' }
   | { readonly kind: 'fragment' };
 
-/** Reads a line's place in the chain, and nothing else of it: types that are not known yet have one too. */
+/**
+ * Reads the place of a line in the chain, and no other field, so that it accepts records of unknown types.
+ */
 export function readLink(line: string): Linked {
   let value: unknown;
   try {
@@ -42,8 +44,8 @@ export function readLink(line: string): Linked {
 }
 
 /**
- * We never write a byte order mark. One that an editor put before a line does not hide the record, so that
- * the journal sees it and stops rather than write it again; its hash is wrong, and the check says so.
+ * Removes a byte order mark, which the journal never writes but an editor may add. The journal then sees the
+ * record and stops, instead of writing it again; the hash of the line is wrong, and the check reports it.
  */
 export function withoutBom(line: string): string {
   return line.charCodeAt(0) === 0xfeff ? line.slice(1) : line;

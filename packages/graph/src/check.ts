@@ -1,24 +1,27 @@
 import { firstPrev, type Link, readLink } from './chain.ts';
 import type { Line } from './lines.ts';
 
-/** What is wrong at a line. The five ways a chain can break. */
+/** The five ways in which the chain can break at a line. */
 export type ProblemCode = 'glued' | 'forged' | 'missing' | 'swapped' | 'duplicated';
 
 export interface JournalProblem {
   readonly code: ProblemCode;
-  /** The number of the line, from 1, sealed fragments and all. */
+  /** Number of the line, from 1; fragments count. */
   readonly line: number;
-  /** The record's number, or the first missing one. */
+  /** Number of the record, or of the first missing record. */
   readonly g?: number;
   readonly message: string;
 }
 
-/** What the file says of itself. A tail that was cut off at a line's end shows only against the store. */
+/**
+ * The result of a check of the file alone. A tail cut off at a line end is visible only in comparison with
+ * the store.
+ */
 export interface JournalReport {
   readonly records: number;
-  /** Lines that hold no record, as a crash and the seal after it leave them; the chain goes on around them. */
+  /** Lines without a record, which remain after a crash; the chain skips them. */
   readonly fragments: number;
-  /** Bytes follow the last LF: the next append seals them. */
+  /** Whether bytes follow the last LF; the next append seals them. */
   readonly torn: boolean;
   /** Number and hash of the last record in order. */
   readonly g: number;
@@ -43,8 +46,8 @@ interface Gap {
 const origin: Link = { g: 0, prev: undefined, hash: firstPrev };
 
 /**
- * Checks a graph file by itself, line after line (R6): the records count 1, 2, 3 …, and each names the hash
- * of the one before. Beside the current line it holds six bytes of hash for each record.
+ * Checks a graph file by itself, line by line: the records count 1, 2, 3 …, and each has the hash of the
+ * record before. Memory: the current line, and six bytes of hash for each record.
  */
 export function checkJournal(lines: Iterable<Line>): JournalReport {
   const chain = new ChainCheck();
@@ -60,40 +63,42 @@ export function checkJournal(lines: Iterable<Line>): JournalReport {
   return { ...chain.result(), fragments, torn };
 }
 
-/** The state of a check: what was last in order, what broke the order, what is still missing. */
+/**
+ * The state of a check: the last record in order, the record that broke the order, and the missing records.
+ */
 class ChainCheck {
   #last: Link = origin;
   #suspect: Suspect | undefined;
   #records = 0;
   readonly #problems = new Set<JournalProblem>();
   readonly #gaps: Gap[] = [];
-  /** By number, the first 48 bits of each record's hash, to know a repetition from another line. */
+  /** The first 48 bits of the hash of each record, by number, to tell a repeated record from another one. */
   readonly #seen = new Map<number, number>();
 
-  /** Takes a line; says whether it holds a record, or at least JSON that claims to be one. */
+  /** Checks a finished line. Returns false for a fragment. */
   read(text: string, line: number): boolean {
     const linked = readLink(text);
     if (linked.kind === 'record') {
-      this.#take(linked.link, line);
+      this.#add(linked.link, line);
       return true;
     }
     if (linked.kind === 'other') {
-      this.#report({ code: 'forged', line, message: 'is JSON, but no record' });
+      this.#report({ code: 'forged', line, message: 'is JSON, but not a record' });
       return true;
     }
     const glued = gluedRecords(text);
     if (glued.length === 0) return false;
     const g = glued[0]?.g ?? 0;
-    this.#report({ code: 'glued', line, g, message: `holds record ${g} glued to something else` });
-    for (const link of glued) this.#take(link, line);
+    this.#report({ code: 'glued', line, g, message: `has record ${g} glued to other text` });
+    for (const link of glued) this.#add(link, line);
     return true;
   }
 
-  /** Takes what follows the last LF: a record that lacks only its own and stands where it does not belong is named. */
+  /** Checks the bytes after the last LF, and reports a complete record that is out of order. */
   readTorn(text: string | undefined, line: number): void {
     if (text?.endsWith('}') !== true) return;
     const linked = readLink(text);
-    if (linked.kind === 'record' && !follows(this.#last, linked.link)) this.#take(linked.link, line);
+    if (linked.kind === 'record' && !follows(this.#last, linked.link)) this.#add(linked.link, line);
   }
 
   result(): Pick<JournalReport, 'records' | 'g' | 'hash' | 'problems'> {
@@ -101,7 +106,7 @@ class ChainCheck {
     return { records: this.#records, g: this.#last.g, hash: this.#last.hash, problems };
   }
 
-  #take(link: Link, line: number): void {
+  #add(link: Link, line: number): void {
     this.#records += 1;
     const { g } = link;
     if (follows(this.#last, link)) {
@@ -113,16 +118,16 @@ class ChainCheck {
       this.#doubt(link, line);
     } else if (!this.#seen.has(g)) {
       this.#fillGap(g);
-      this.#report({ code: 'swapped', line, g, message: `record ${g} stands after record ${this.#last.g}` });
+      this.#report({ code: 'swapped', line, g, message: `record ${g} follows record ${this.#last.g}` });
       this.#seen.set(g, short(link.hash));
     } else if (this.#seen.get(g) === short(link.hash)) {
-      this.#report({ code: 'duplicated', line, g, message: `record ${g} stands here again` });
+      this.#report({ code: 'duplicated', line, g, message: `record ${g} is repeated` });
     } else {
-      this.#report({ code: 'forged', line, g, message: `is another record ${g}` });
+      this.#report({ code: 'forged', line, g, message: `a different record ${g}` });
     }
   }
 
-  /** A record that does not follow. What it means may show with the next line. */
+  /** Reports a record that does not follow the last one. The next line may correct the report. */
   #doubt(link: Link, line: number): void {
     const before = this.#last;
     const { g } = link;
@@ -137,7 +142,10 @@ class ChainCheck {
     this.#advance(link);
   }
 
-  /** The line after a doubtful one follows the line before it: the doubtful one was put in, or came too early. */
+  /**
+   * Corrects the report: this record follows the one before the suspect, so the suspect was inserted or is
+   * early.
+   */
   #resolve({ problem, link: odd, before }: Suspect, link: Link, line: number): void {
     this.#suspect = undefined;
     this.#problems.delete(problem);
@@ -149,15 +157,15 @@ class ChainCheck {
         code: 'swapped',
         line,
         g: link.g,
-        message: `record ${link.g} stands after record ${odd.g}`,
+        message: `record ${link.g} follows record ${odd.g}`,
       });
-      return; // what comes next follows the odd one, which is the last already
+      return; // the next record follows the suspect, which is already `#last`
     }
     this.#report({
       code: 'forged',
       line: problem.line,
       g: odd.g,
-      message: `record ${odd.g} stands where none was between ${before.g} and ${link.g}`,
+      message: `record ${odd.g} was inserted between ${before.g} and ${link.g}`,
     });
     if (odd.g !== link.g) this.#seen.delete(odd.g);
     this.#last = link;
@@ -184,7 +192,10 @@ function follows(last: Link, link: Link): boolean {
   return link.g === last.g + 1 && link.prev === last.hash;
 }
 
-/** The records inside a line that is not one: our records begin alike, and no string in them can hold that. */
+/**
+ * The records inside a line that is not JSON. All records begin with `{"v":`, which JSON strings cannot
+ * contain.
+ */
 function gluedRecords(text: string): Link[] {
   const found: Link[] = [];
   const pieces = text.split('{"v":').slice(1);

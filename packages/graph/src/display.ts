@@ -1,21 +1,23 @@
-/** What a terminal, or a reader's eye, could take for more than text: controls, bidi marks, lone surrogates, line ends. */
+/**
+ * Characters that can steer a terminal or mislead a reader: controls, bidi marks, lone surrogates, line ends.
+ */
 const unsafe = /[\p{C}\p{Zl}\p{Zp}]/gu;
 
 /**
- * A name as it may be shown. The store refuses unsafe names, but a graph file may come from anywhere, so
- * whatever could steer a terminal is escaped (law 10).
+ * A name for display, with unsafe characters escaped. The store refuses unsafe names; a foreign graph file
+ * may have them.
  */
 export function shown(text: string): string {
   return text.replace(unsafe, (c) => `\\u{${(c.codePointAt(0) ?? 0).toString(16)}}`);
 }
 
-/** A text as it may stand inside a message: quoted, and at most 80 characters. */
+/** A text for a message: quoted, and cut to 80 characters. */
 export function quote(text: string): string {
   const short = text.length > 80 ? `${text.slice(0, 77)}...` : text;
   return `'${shown(short)}'`;
 }
 
-/** A text cut to so many characters. */
+/** A text cut to `width` characters. */
 export function cut(text: string, width: number): string {
   if (text.length <= width) return text;
   const characters = Array.from(text);

@@ -3,19 +3,19 @@ import { courseOf, type GraphEvent, type PictureMark } from './events.ts';
 import { type Lanes, lineBetween, openLane, pointOn, row } from './lanes.ts';
 import type { MergeRecord, SessionNode } from './node.ts';
 
-/** How a picture is drawn. */
+/** Options of a drawing. */
 export interface DrawOptions {
   /** Colours the lanes with ANSI escapes. */
   readonly color?: boolean | undefined;
-  /** Cuts rows to so many characters. */
+  /** Maximum number of characters of a row. */
   readonly width?: number | undefined;
-  /** Points of sessions to name. */
+  /** Points of sessions to draw. */
   readonly marks?: readonly PictureMark[] | undefined;
 }
 
 /**
- * Draws how sessions were forked and merged, oldest first, one row an event. A session has a lane from its
- * first line to its last merge, or to the row that tells its status; those at work come last.
+ * Draws forks and merges, oldest first, one row per event. A session has a lane from its first line to its
+ * last merge, or else to a row with its status; active sessions come last.
  */
 export function drawGraph(nodes: Iterable<SessionNode>, options: DrawOptions = {}): string[] {
   const all = [...nodes];
@@ -60,7 +60,7 @@ function drawEvent(
   return row(cells, event.kind === 'end' ? endLabel(node) : mergeLabel(event.merge), options);
 }
 
-/** A target that has no lane, as in a file from elsewhere, leaves a merge on the child's own. */
+/** Draws a merge on the lane of the child alone when its target has no lane, as in a foreign file. */
 function mergeCells(lanes: Lanes, lane: number, target: number, closes: boolean): string[] {
   if (target === -1 || target === lane) return pointOn(lanes, lane);
   return target < lane
@@ -78,7 +78,7 @@ function startLabel(node: SessionNode, joined: boolean): string {
   if (node.parentName === undefined) return name;
   const range = node.range === undefined ? '' : node.range === null ? ', fresh' : ` ${span(node.range)}`;
   const anchor = node.fromAnchor === undefined ? '' : ` ⚓ ${shown(node.fromAnchor)}`;
-  return `${name} from ${shown(node.parentName)}${anchor}${range}${joined ? '' : ', which is not drawn'}`;
+  return `${name} from ${shown(node.parentName)}${anchor}${range}${joined ? '' : ' (not drawn)'}`;
 }
 
 function mergeLabel({ type, childName, range, intoName, seq, status }: MergeRecord): string {

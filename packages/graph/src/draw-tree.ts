@@ -3,16 +3,16 @@ import type { SessionGraph, SessionRef } from './graph.ts';
 import type { SessionNode } from './node.ts';
 
 /**
- * Draws sessions as a tree, children in spawn order: kind, status, the anchor that each was forked from, and
- * what of it was merged where. All roots, or the one session of a reference with all that came from it.
- * @throws GRAPH_NO_SESSION
+ * Draws sessions as a tree, children in spawn order, with kind, status, source anchor and merges: all
+ * sessions, or the session of `ref` and its descendants.
+ * @throws GRAPH_NO_SESSION when `ref` matches no session, or several
  */
 export function drawTree(graph: SessionGraph, ref?: SessionRef): string[] {
   if (ref === undefined) return graph.roots().flatMap((root) => drawTree(graph, root.id));
   const [top, ...below] = graph.subtree(ref);
   if (top === undefined) return [];
   const rows = [label(top.node)];
-  // Which of the sessions above still has a child to come, from the top down.
+  // For each level above, whether a sibling follows.
   const open: boolean[] = [];
   for (const { depth, node, last } of below) {
     open.length = depth - 1;

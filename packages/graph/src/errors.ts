@@ -1,24 +1,27 @@
 import { CodedError } from '@tapedeck/tape/errors';
 
-/** What can go wrong with a graph file. Callers branch on the code, never on the message. */
+/** Error codes of graph files. Callers branch on the code, never on the message. */
 export type GraphErrorCode =
-  /** The file is there but cannot be read as one: a directory, a symbolic link, no permission, a failing disk. */
+  /**
+   * The path exists but cannot be read as a file: a directory, a symbolic link, no permission, a failing
+   * disk.
+   */
   | 'GRAPH_UNREADABLE'
-  /** The journal could not open, read or write its file; nothing may be taken for written. */
+  /** The journal could not open, read or write its file; no line of the call counts as written. */
   | 'GRAPH_IO'
-  /** No session of the graph answers to the reference, or more than one does. */
+  /** The reference matches no session of the graph, or more than one. */
   | 'GRAPH_NO_SESSION';
 
 export class GraphError extends CodedError<GraphErrorCode> {
   override readonly name = 'GraphError';
 }
 
-/** The code of a failed system call, as `ENOENT`. */
+/** The code of a failed system call, such as `ENOENT`; undefined for other errors. */
 export function systemCode(cause: unknown): string | undefined {
   return cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : undefined;
 }
 
-/** Why a system call failed, in a few words. */
+/** The reason of a failed system call, for a message. */
 export function reason(cause: unknown): string {
   const code = systemCode(cause);
   if (code === 'ELOOP') return 'it is a symbolic link';

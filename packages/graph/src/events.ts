@@ -1,6 +1,6 @@
 import type { MergeRecord, SessionNode } from './node.ts';
 
-/** A point of a session that a picture names: an anchor, say, which the graph file does not know of. */
+/** A labelled point of a session in a drawing, such as an anchor, which the graph file does not contain. */
 export interface PictureMark {
   /** The session's ULID. */
   readonly session: string;
@@ -8,24 +8,28 @@ export interface PictureMark {
   readonly label: string;
 }
 
-/** What a picture of a graph shows: where a session begins, its marks, what is merged, how one ends that is not. */
+/**
+ * An event of a drawing: the start of a session, a mark, a merge, or the end of a session without a merge.
+ */
 export type GraphEvent =
   | { readonly kind: 'start'; readonly at: number; readonly node: SessionNode }
   | { readonly kind: 'mark'; readonly at: number; readonly node: SessionNode; readonly label: string }
   | { readonly kind: 'merge'; readonly at: number; readonly node: SessionNode; readonly merge: MergeRecord }
   | { readonly kind: 'end'; readonly at: number; readonly node: SessionNode };
 
-/** The events in the order of the graph's lines, and after which event each session's lane is not needed. */
+/**
+ * The events in the order of the lines of the graph, and the last event that needs the lane of each session.
+ */
 export interface Course {
   readonly events: readonly GraphEvent[];
   readonly lastUse: ReadonlyMap<string, number>;
 }
 
-/** Puts what the sessions tell, and the marks of them, in order. */
+/** Orders the events and marks of sessions. */
 export function courseOf(nodes: readonly SessionNode[], marks: readonly PictureMark[] = []): Course {
   const marked = placeMarks(nodes, marks);
   const lastUse = lastUses(nodes, marked);
-  const told = nodes.flatMap((node): GraphEvent[] => {
+  const recorded = nodes.flatMap((node): GraphEvent[] => {
     const end = lastUse.get(node.id) ?? node.g;
     return [
       { kind: 'start', at: node.g, node },
@@ -35,14 +39,14 @@ export function courseOf(nodes: readonly SessionNode[], marks: readonly PictureM
         : [{ kind: 'end' as const, at: end, node }]),
     ];
   });
-  return { events: [...told, ...marked].sort((a, b) => a.at - b.at), lastUse };
+  return { events: [...recorded, ...marked].sort((a, b) => a.at - b.at), lastUse };
 }
 
 type MarkEvent = Extract<GraphEvent, { kind: 'mark' }>;
 
 /**
- * A mark has a position and no line in the file: it comes before the first fork or merge of its session that lies
- * behind it, and after all lines when there is none.
+ * Places marks, which have a position but no line in the file: before the first fork or merge of the session
+ * at a later position, else after all lines.
  */
 function placeMarks(nodes: readonly SessionNode[], marks: readonly PictureMark[]): MarkEvent[] {
   const byId = new Map(nodes.map((node) => [node.id, node]));
@@ -67,8 +71,8 @@ function placeMarks(nodes: readonly SessionNode[], marks: readonly PictureMark[]
 }
 
 /**
- * A lane ends with the last event that needs it. A session that ended without being merged has an event of
- * its own for that, half a step after its last line; one that is at work has no end.
+ * The last event that needs each lane. A session that ended without a merge gets an end event, half a step
+ * after its last line; an active session has no end.
  */
 function lastUses(nodes: readonly SessionNode[], marked: readonly MarkEvent[]): Map<string, number> {
   const uses = new Map<string, number>();
@@ -87,8 +91,8 @@ function lastUses(nodes: readonly SessionNode[], marked: readonly MarkEvent[]): 
   for (const node of nodes) {
     const last = uses.get(node.id) ?? node.g;
     if (node.merges.at(-1)?.g === last) continue;
-    const atWork = node.status === 'active' || node.status === 'running';
-    uses.set(node.id, atWork ? Number.POSITIVE_INFINITY : Math.max(last, node.lastG) + 0.5);
+    const isActive = node.status === 'active' || node.status === 'running';
+    uses.set(node.id, isActive ? Number.POSITIVE_INFINITY : Math.max(last, node.lastG) + 0.5);
   }
   return uses;
 }

@@ -1,21 +1,23 @@
 import type { LineageLine } from '@tapedeck/tape';
 import { createNode, type SessionNode, updateNode } from './node.ts';
 
-/** What the lines of a graph amount to. */
+/** The sessions and edges that the lines of a graph describe. */
 export interface Folded {
-  /** By session ULID, in the order of the lines that made them known. */
+  /** Nodes by session ULID, in the order of their first lines. */
   readonly nodes: ReadonlyMap<string, SessionNode>;
-  /** By the parent's ULID, in spawn order. A parent without a node of its own may have children here. */
+  /**
+   * ULIDs of children by ULID of the parent, in spawn order. A parent without a node may have children here.
+   */
   readonly children: ReadonlyMap<string, readonly string[]>;
-  /** The latest incarnation of each name. */
+  /** The ULID of the latest incarnation of each name. */
   readonly names: ReadonlyMap<string, string>;
-  /** Other words for sessions: aliases, and `name~n` for the n-th incarnation of a name. */
+  /** ULIDs by alias, and by `name~n` for the n-th incarnation of a name. */
   readonly aliases: ReadonlyMap<string, string>;
-  /** How many lines refer to a session that no line before made known, or make a circle of parents. */
+  /** Number of lines that refer to an unknown session, or would make a cycle of parents. */
   readonly dangling: number;
 }
 
-/** A fold under way. */
+/** A fold to which lines can be added. */
 export interface Folding extends Folded {
   readonly nodes: Map<string, SessionNode>;
   readonly children: Map<string, string[]>;
@@ -31,12 +33,12 @@ export function fold(lines: Iterable<LineageLine>): Folded {
   return folding;
 }
 
-/** The fold of no line. */
+/** An empty fold. */
 export function startFold(): Folding {
   return { nodes: new Map(), children: new Map(), names: new Map(), aliases: new Map(), dangling: 0 };
 }
 
-/** Goes on with a fold by one line. */
+/** Adds one line to a fold. */
 export function foldLine(folding: Folding, line: LineageLine): void {
   if (dangles(folding, line)) folding.dangling += 1;
   const known = folding.nodes.get(line.session);
@@ -45,19 +47,19 @@ export function foldLine(folding: Folding, line: LineageLine): void {
   if (line.alias !== undefined) folding.aliases.set(line.alias, node.id);
 }
 
-/** Whether a line refers to a session of which nothing has been told. */
+/** Whether a line refers to a session that no earlier line describes. */
 function dangles({ nodes }: Folding, line: LineageLine): boolean {
-  const untold = (id: string | null) => id !== null && id !== line.session && !nodes.has(id);
+  const isUnknown = (id: string | null) => id !== null && id !== line.session && !nodes.has(id);
   const first = !nodes.has(line.session);
   switch (line.type) {
     case 'session':
     case 'fork':
-      return first && untold(line.parent);
+      return first && isUnknown(line.parent);
     case 'merge':
     case 'discard':
-      return first || untold(line.into ?? line.parent);
+      return first || isUnknown(line.into ?? line.parent);
     case 'link':
-      return first || untold(line.parent);
+      return first || isUnknown(line.parent);
     default:
       return first;
   }
@@ -69,7 +71,7 @@ function add(folding: Folding, node: SessionNode): SessionNode {
   return node.parent === undefined ? node : adopt(folding, node, node.parent);
 }
 
-/** A `link` gives a parent to a session that has none; no line changes the parent of one that has. */
+/** A `link` sets the parent of a session without one; no line changes an existing parent. */
 function relink(folding: Folding, node: SessionNode, line: LineageLine): SessionNode {
   if (line.type !== 'link' || line.parent === null || node.parent !== undefined) return node;
   const linked = {
@@ -81,11 +83,11 @@ function relink(folding: Folding, node: SessionNode, line: LineageLine): Session
 }
 
 /**
- * Makes an edge, unless it would close a circle, as only a forged file has one: then the session becomes a
- * root. So whoever walks the graph comes to an end.
+ * Makes an edge. If it would close a cycle, which only a forged file has, the session becomes a root instead,
+ * so that walks of the graph terminate.
  */
 function adopt(folding: Folding, node: SessionNode, parent: string): SessionNode {
-  if (closesCircle(folding, node.id, parent)) {
+  if (closesCycle(folding, node.id, parent)) {
     folding.dangling += 1;
     return { ...node, parent: undefined };
   }
@@ -95,7 +97,7 @@ function adopt(folding: Folding, node: SessionNode, parent: string): SessionNode
   return { ...node, parent };
 }
 
-function closesCircle({ nodes, children }: Folding, id: string, parent: string): boolean {
+function closesCycle({ nodes, children }: Folding, id: string, parent: string): boolean {
   if (id === parent) return true;
   if (!children.has(id)) return false;
   for (let at = nodes.get(parent)?.parent; at !== undefined; at = nodes.get(at)?.parent)

@@ -6,10 +6,12 @@ import { ancestorsOf, type LineageStep, rootsOf, subtreeOf } from './lineage.ts'
 import type { MergeRecord, SessionNode } from './node.ts';
 import { GraphSource, noSkips, type Skips } from './source.ts';
 
-/** A session's name, `name~n` for its n-th incarnation, an alias, its ULID, or the beginning of one ULID. */
+/**
+ * A session name, `name~n` for its n-th incarnation, an alias, a ULID, or an unambiguous prefix of a ULID.
+ */
 export type SessionRef = string;
 
-/** The origin's five fields of a session (B10), with its names. */
+/** Five fields of a session, under their names in the graph file. */
 export interface SessionMetadata {
   readonly session_id: string;
   readonly parent_session_id: string | null;
@@ -18,7 +20,7 @@ export interface SessionMetadata {
   readonly status: string;
 }
 
-/** Which sessions `list` gives: those that match all that is named. */
+/** A filter of `list`: sessions match all given fields. */
 export interface ListFilter {
   readonly lifecycle?: string | undefined;
   readonly kind?: string | undefined;
@@ -26,12 +28,10 @@ export interface ListFilter {
 }
 
 /**
- * Who came from where: the sessions of a graph file and their edges, in memory, read only (B9). `parent`,
- * `metadata`, `children` and `list` are the origin's `get_parent`, `get_metadata`, `get_children` and
- * `list_sessions`; forking and setting a status need the store and are the runtime's.
+ * The sessions of a graph file and the edges between them, in memory and read-only.
  *
- * `find`, `parent`, `status` and `metadata` answer an unknown reference with undefined; the others need the
- * session and throw GRAPH_NO_SESSION. No line of any file makes them throw, or walk in a circle.
+ * `find`, `parent`, `status` and `metadata` return undefined for an unknown reference; the other methods
+ * throw GRAPH_NO_SESSION. No content of a file makes a method throw or loop.
  */
 export class SessionGraph {
   readonly #source: GraphSource | undefined;
@@ -42,7 +42,7 @@ export class SessionGraph {
     this.#source = source;
   }
 
-  /** The graph of records that are in memory. */
+  /** Makes a graph from records in memory. */
   static fromRecords(records: Iterable<LineageLine>): SessionGraph {
     const graph = new SessionGraph(undefined);
     for (const record of records) foldLine(graph.#folding, record);
@@ -57,8 +57,8 @@ export class SessionGraph {
   }
 
   /**
-   * Reads what was appended to the file since it was read, or all of it if it is no longer the same file.
-   * @returns how many records that were.
+   * Reads the lines appended since the last read, or the whole file if it was replaced.
+   * @returns the number of records read
    * @throws GRAPH_UNREADABLE
    */
   reload(): number {
@@ -69,42 +69,42 @@ export class SessionGraph {
     return added;
   }
 
-  /** The session of a reference. Of sessions that had one name after the other, the name means the latest. */
+  /** The session that a reference matches. A name refers to its latest incarnation. */
   find(ref: SessionRef): SessionNode | undefined {
     const matches = this.#matches(ref);
     return matches.length === 1 ? matches[0] : undefined;
   }
 
-  /** The session that a session came from; undefined for a root. */
+  /** The parent of a session; undefined for a root. */
   parent(ref: SessionRef): SessionNode | undefined {
     const id = this.find(ref)?.parent;
     return id === undefined ? undefined : this.#folding.nodes.get(id);
   }
 
-  /** The sessions that came from a session, in spawn order. */
+  /** The children of a session, in spawn order. */
   children(ref: SessionRef): SessionNode[] {
     const ids = this.#folding.children.get(this.#need(ref).id) ?? [];
     return ids.flatMap((id) => this.#folding.nodes.get(id) ?? []);
   }
 
-  /** The sessions that a session came from, nearest first. */
+  /** The ancestors of a session, nearest first. */
   ancestors(ref: SessionRef): SessionNode[] {
     return ancestorsOf(this.#folding, this.#need(ref));
   }
 
-  /** All that came from a session, each before its children, in spawn order. */
+  /** The descendants of a session, each before its children, in spawn order. */
   descendants(ref: SessionRef): SessionNode[] {
     return this.subtree(ref)
       .slice(1)
       .map(({ node }) => node);
   }
 
-  /** A session and all that came from it, each before its children, with its depth below the session. */
+  /** A session and its descendants, each before its children, with its depth below the session. */
   subtree(ref: SessionRef): LineageStep[] {
     return [...subtreeOf(this.#folding, this.#need(ref))];
   }
 
-  /** A session's whole line of descent: its root first, down to it, and then all that came from it. */
+  /** The ancestors of a session, root first, then the session and its descendants. */
   lineage(ref: SessionRef): LineageStep[] {
     const node = this.#need(ref);
     const above = ancestorsOf(this.#folding, node).reverse();
@@ -112,7 +112,7 @@ export class SessionGraph {
     return [...path, ...subtreeOf(this.#folding, node, above.length)];
   }
 
-  /** All sessions, or those that match, in the order in which they became known. */
+  /** All sessions, or those that match the filter, in the order of their first lines. */
   list({ lifecycle, kind, parent }: ListFilter = {}): SessionNode[] {
     const parentId = parent === undefined ? undefined : (this.find(parent)?.id ?? null);
     return [...this.#folding.nodes.values()].filter(
@@ -128,12 +128,12 @@ export class SessionGraph {
     return rootsOf(this.#folding);
   }
 
-  /** A session's status, as its last line has it (D515). */
+  /** The status in the last line of a session. */
   status(ref: SessionRef): string | undefined {
     return this.find(ref)?.status;
   }
 
-  /** The origin's five fields of a session. */
+  /** Five fields of a session, under their names in the graph file. */
   metadata(ref: SessionRef): SessionMetadata | undefined {
     const node = this.find(ref);
     return (
@@ -147,7 +147,7 @@ export class SessionGraph {
     );
   }
 
-  /** All merges and discards, oldest first, or those that a session took part in, as child or as target. */
+  /** All merges and discards, oldest first, or those with a given session as child or target. */
   merges(ref?: SessionRef): MergeRecord[] {
     const id = ref === undefined ? undefined : this.#need(ref).id;
     return [...this.#folding.nodes.values()]
@@ -156,7 +156,7 @@ export class SessionGraph {
       .sort((a, b) => a.g - b.g);
   }
 
-  /** How many lines were not used, and why; `dangling` ones were, but refer to a session that is not told of. */
+  /** Number of skipped lines by reason. `dangling` lines are used, but refer to an unknown session. */
   get skipped(): Skips & { readonly dangling: number } {
     return { ...this.#skips, dangling: this.#folding.dangling };
   }
@@ -164,7 +164,7 @@ export class SessionGraph {
   #matches(ref: SessionRef): SessionNode[] {
     const { nodes, names, aliases } = this.#folding;
     const start = ref.replace(/^worker:/, '').toUpperCase();
-    // A session's own id first, so that no name in a file from elsewhere can stand before it.
+    // Ids match first, so that no name in a foreign file can hide a session.
     const exact = nodes.get(ref) ?? nodes.get(names.get(ref) ?? aliases.get(ref) ?? start);
     if (exact !== undefined) return [exact];
     if (start === '') return [];
@@ -183,9 +183,9 @@ export class SessionGraph {
 }
 
 /**
- * Reads a graph file (B13). No file is an empty graph. Torn, unknown and bad lines are passed over and
+ * Reads a graph file. A missing file is an empty graph. Torn, unknown and malformed lines are skipped and
  * counted in `skipped`.
- * @throws GRAPH_UNREADABLE when there is something else at the path, or it cannot be read.
+ * @throws GRAPH_UNREADABLE when the path is not a regular file, or cannot be read
  */
 export function openSessionGraph(path: string): SessionGraph {
   return SessionGraph.open(path);

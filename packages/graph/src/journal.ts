@@ -19,7 +19,7 @@ import { findTail, type Tail } from './tail.ts';
 
 const { O_APPEND, O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR } = constants;
 
-/** The file as it was when its tail was read or written; any difference means that somebody else was there. */
+/** The file when its tail was last read or written; any difference means that another process changed it. */
 interface Seen {
   readonly dev: number;
   readonly ino: number;
@@ -29,9 +29,9 @@ interface Seen {
 }
 
 /**
- * `session_graph.jsonl` as the store's journal (B13, R6). Bytes that are in the file stay as they are: a tail
- * that a crash tore is ended with LF, never cut off. The store calls it under its write lock, so that one
- * process at a time writes; after an error, ask for the tail again before appending again.
+ * `session_graph.jsonl` as the journal of the store. Never changes existing bytes: a tail torn by a crash is
+ * ended with LF, not cut off. The store calls it under its write lock, so that one process writes at a time.
+ * After an error, call `tail` before the next `append`.
  */
 export class FileJournal implements Journal, Disposable {
   readonly #path: string;
@@ -43,8 +43,8 @@ export class FileJournal implements Journal, Disposable {
   }
 
   /**
-   * The end of the file: number and hash of the last record, 0 and 64 zeros when there is none. Costs one
-   * `lstat` while nobody else touches the file; notices one that was removed, replaced or changed.
+   * Number and hash of the last record; 0 and 64 zeros for an empty file. Costs one `lstat` while no other
+   * process changes the file; detects a removed, replaced or changed file.
    * @throws GRAPH_IO
    */
   tail(): Tail {
@@ -52,17 +52,18 @@ export class FileJournal implements Journal, Disposable {
   }
 
   /**
-   * Appends lines, given without their LFs, and returns once they are on disk. A torn tail is sealed first,
-   * also when there are no lines.
-   * @throws GRAPH_IO when not all of it is known to be on disk, or when the file is no longer the one whose tail was read.
+   * Appends lines, given without their LFs, and returns once they are on disk. Seals a torn tail first, even
+   * without lines.
+   * @throws GRAPH_IO when a line may not be on disk, or the file changed since its tail was read
    */
   append(lines: readonly string[]): void {
-    if (lines.some((line) => line.includes('\n'))) throw new TypeError('a line of the journal holds no LF');
+    if (lines.some((line) => line.includes('\n')))
+      throw new TypeError('a line of the journal must not contain LF');
     this.#try('append to', () => {
       const before = this.#seen;
       const now = this.#look();
-      // Lines chosen for the old tail do not continue another file.
-      if (before !== undefined && !continues(before, now)) throw new Error('it was changed by somebody else');
+      // The lines continue the old tail, not that of a changed file.
+      if (before !== undefined && !continues(before, now)) throw new Error('another process changed it');
       const text = (now.tail.torn ? '\n' : '') + lines.map((line) => `${line}\n`).join('');
       if (text === '') return;
       const fd = this.#open();
@@ -75,7 +76,7 @@ export class FileJournal implements Journal, Disposable {
     });
   }
 
-  /** Closes the file. Using the journal again opens it again. */
+  /** Closes the file. The next use of the journal opens it again. */
   close(): void {
     const fd = this.#fd;
     this.#fd = undefined;
@@ -87,7 +88,7 @@ export class FileJournal implements Journal, Disposable {
     this.close();
   }
 
-  /** What is at the path now: as it was seen, or looked at anew. */
+  /** The current file: as remembered if it did not change, else with its tail read again. */
   #look(): Seen {
     const there = lstatSync(this.#path, { throwIfNoEntry: false });
     if (this.#seen !== undefined && there !== undefined && same(this.#seen, there)) return this.#seen;
@@ -100,7 +101,7 @@ export class FileJournal implements Journal, Disposable {
     return this.#keep(stat, findTail(fd, stat.size));
   }
 
-  /** After an append the last line written is the tail, if it is a record. */
+  /** Remembers the last appended line as the tail, if it is a record. */
   #remember(stat: Stats, line: string | undefined): void {
     const linked = line === undefined ? undefined : readLink(line);
     if (linked?.kind !== 'record') return;
@@ -119,12 +120,14 @@ export class FileJournal implements Journal, Disposable {
     const stat = fstatSync(fd);
     if (!stat.isFile()) throw new Error('it is not a regular file');
     if (stat.nlink !== 1) throw new Error(`it has ${stat.nlink} names`);
-    // A file that has no line yet may be new to its directory too.
+    // The directory entry of an empty file may not be on disk yet.
     if (stat.size === 0) syncDirectory(dirname(this.#path));
     return fd;
   }
 
-  /** After any failure nothing that is remembered of the file can be trusted. */
+  /**
+   * Calls `act`. After a failure closes the file, as the remembered state may be wrong, and throws GRAPH_IO.
+   */
   #try<T>(what: string, act: () => T): T {
     try {
       return act();
@@ -138,14 +141,14 @@ export class FileJournal implements Journal, Disposable {
 }
 
 /**
- * A journal for the graph file at a path. Nothing is opened or created before its first use, so this does
- * not fail.
+ * Makes a journal for the graph file at a path. Opens or creates the file on first use, so this does not
+ * throw.
  */
 export function openJournal(path: string): FileJournal {
   return new FileJournal(path);
 }
 
-/** Opens the file, made with mode 0600 if need be. libuv adds CLOEXEC; NONBLOCK keeps a FIFO from holding us. */
+/** Opens the file, or creates it with mode 0600. libuv adds CLOEXEC; NONBLOCK avoids blocking on a FIFO. */
 function openOwn(path: string): number {
   const flags = O_RDWR | O_APPEND | O_NOFOLLOW | O_NONBLOCK;
   for (;;) {
@@ -156,20 +159,20 @@ function openOwn(path: string): number {
     }
     try {
       const fd = openSync(path, flags | O_CREAT | O_EXCL, 0o600);
-      fchmodSync(fd, 0o600); // the umask may have taken bits away
+      fchmodSync(fd, 0o600); // the umask may have removed bits
       return fd;
     } catch (cause) {
-      // Another process made it in between: open that one.
+      // Another process created it in between: open that file.
       if (systemCode(cause) !== 'EEXIST') throw cause;
     }
   }
 }
 
-/** One write may take less than all without an error, as on a disk that is almost full. */
+/** Writes all bytes. One write may write fewer without an error, as on an almost full disk. */
 function writeAll(fd: number, bytes: Buffer): void {
   for (let done = 0; done < bytes.length; ) {
     const n = writeSync(fd, bytes, done, bytes.length - done, null);
-    if (n === 0) throw new Error('nothing more could be written');
+    if (n === 0) throw new Error('the write made no progress');
     done += n;
   }
 }
@@ -183,7 +186,7 @@ function syncDirectory(path: string): void {
   }
 }
 
-/** Whether the file ends as it did: the same file, with the same last record. */
+/** Whether it is the same file with the same last record. */
 function continues(before: Seen, now: Seen): boolean {
   return (
     before.dev === now.dev &&

@@ -1,9 +1,9 @@
 import { cut } from './display.ts';
 
-/** The ids of the sessions in the lanes of a picture, left to right; a free lane is undefined. */
+/** The ids of the sessions in the lanes of a drawing, left to right; a free lane is undefined. */
 export type Lanes = (string | undefined)[];
 
-/** Takes the first free lane from one on, a new one if there is none. */
+/** Puts a session in the first free lane at or after `from`, and returns the lane. */
 export function openLane(lanes: Lanes, id: string, from: number): number {
   let lane = from;
   while (lanes[lane] !== undefined) lane += 1;
@@ -18,7 +18,7 @@ export function pointOn(lanes: Lanes, lane: number): string[] {
   return cells;
 }
 
-/** A line from one lane to another, across those between. The ends are given as they look from left to right. */
+/** A line from one lane to another, across the lanes between. `ends` has its left and right end. */
 export function lineBetween(lanes: Lanes, [left, right]: readonly [number, number], ends: string): string[] {
   const cells = running(lanes);
   cells[left] = `${ends.charAt(0)}─`;
@@ -27,7 +27,7 @@ export function lineBetween(lanes: Lanes, [left, right]: readonly [number, numbe
   return cells;
 }
 
-/** A row of the picture: lanes and label, cut to the width. Each lane has the colour of its place. */
+/** A row of the drawing: lanes and label, cut to the width. The colour of a lane depends on its index. */
 export function row(
   cells: readonly string[],
   label: string,
@@ -43,7 +43,7 @@ export function row(
   return painted.join('') + line.slice(drawn);
 }
 
-/** The lanes as they run on. Free ones at the right are given up. */
+/** The cells of all lanes without an event. Drops free lanes at the right. */
 function running(lanes: Lanes): string[] {
   while (lanes.length > 0 && lanes.at(-1) === undefined) lanes.pop();
   return Array.from(lanes, (id) => (id === undefined ? '  ' : '│ '));

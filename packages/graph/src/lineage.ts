@@ -1,14 +1,14 @@
 import type { Folded } from './fold.ts';
 import type { SessionNode } from './node.ts';
 
-/** A session in its family: how many steps below the top it stands, and whether no sibling follows it. */
+/** A session in a tree: its depth, and whether it is the last of its siblings. */
 export interface LineageStep {
   readonly depth: number;
   readonly node: SessionNode;
   readonly last: boolean;
 }
 
-/** The sessions that a session came from, nearest first. */
+/** The ancestors of a session, nearest first. */
 export function ancestorsOf({ nodes }: Folded, node: SessionNode): SessionNode[] {
   const found: SessionNode[] = [];
   let at = parentOf(nodes, node);
@@ -16,7 +16,7 @@ export function ancestorsOf({ nodes }: Folded, node: SessionNode): SessionNode[]
   return found;
 }
 
-/** A session and all that came from it, each before its children, children in spawn order. */
+/** A session and its descendants, each before its children, children in spawn order. */
 export function* subtreeOf(
   { nodes, children }: Folded,
   node: SessionNode,

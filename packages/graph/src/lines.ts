@@ -3,13 +3,15 @@ import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { quote } from './display.ts';
 import { GraphError, reason, systemCode } from './errors.ts';
 
-/** The most bytes of one line: four times what the longest record may have. A longer line is no record. */
+/** Maximum size of a line in bytes: four times the maximum size of a record. */
 export const lineBytesMax: number = 4 * 64 * 1024;
 
 const chunkBytes = 64 * 1024;
 const lf = 0x0a;
 
-/** Where a line stands: its number from 1, its first byte, and the byte after its LF (or its last byte). */
+/**
+ * The place of a line: its number from 1, its first byte, and the byte after its LF (or after its last byte).
+ */
 interface Place {
   readonly number: number;
   readonly start: number;
@@ -17,15 +19,15 @@ interface Place {
 }
 
 /**
- * One line of a file, without its LF. `bad`: a line whose text cannot be had. `torn`: bytes after the last
- * LF, which a writer has not finished or never will; their text, where they have one.
+ * One line of a file, without its LF. `bad`: the line is too long or not UTF-8. `torn`: the bytes after the
+ * last LF, from an unfinished write, with their text if they are UTF-8.
  */
 export type Line =
   | (Place & { readonly kind: 'line'; readonly text: string })
   | (Place & { readonly kind: 'bad'; readonly reason: 'tooLong' | 'notUtf8' })
   | (Place & { readonly kind: 'torn'; readonly text?: string });
 
-/** A graph file that is open for reading. */
+/** A graph file opened for reading. */
 export interface OpenFile {
   readonly fd: number;
   readonly dev: number;
@@ -33,13 +35,13 @@ export interface OpenFile {
 }
 
 /**
- * Opens a graph file for reading; nothing when there is none.
- * @throws GRAPH_UNREADABLE for a directory, a symbolic link, a FIFO (without waiting for it), or no permission.
+ * Opens a graph file for reading; returns undefined when it does not exist.
+ * @throws GRAPH_UNREADABLE for a directory, a symbolic link, a FIFO (without blocking), or no permission
  */
 export function openForReading(path: string): OpenFile | undefined {
   let fd: number;
   try {
-    // NONBLOCK: opening a FIFO would wait for its writer. libuv adds CLOEXEC to every open.
+    // NONBLOCK: opening a FIFO would block until a writer opens it. libuv adds CLOEXEC to every open.
     fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (cause) {
     if (systemCode(cause) === 'ENOENT') return undefined;
@@ -51,14 +53,14 @@ export function openForReading(path: string): OpenFile | undefined {
   throw new GraphError('GRAPH_UNREADABLE', `cannot read graph ${quote(path)}: it is not a regular file`);
 }
 
-/** A failed read as an error of ours. */
+/** The GRAPH_UNREADABLE error of a failed read. */
 export function unreadable(path: string, cause: unknown): GraphError {
   return new GraphError('GRAPH_UNREADABLE', `cannot read graph ${quote(path)}: ${reason(cause)}`, { cause });
 }
 
 /**
- * The lines of a graph file, oldest first; none when there is no file. Only the byte 0x0A ends a line: a CR
- * is part of it (JSON takes it for space), and so are U+2028 and U+2029.
+ * The lines of a graph file, oldest first; none when it does not exist. Only the byte 0x0A ends a line: CR
+ * (white space in JSON), U+2028 and U+2029 are part of it.
  * @throws GRAPH_UNREADABLE
  */
 export function* readLines(path: string): Generator<Line, void, undefined> {
@@ -73,7 +75,7 @@ export function* readLines(path: string): Generator<Line, void, undefined> {
   }
 }
 
-/** The lines of an open file from a byte on. Holds one chunk and one line at most, however long a line is. */
+/** The lines of an open file from a byte on. Memory: one chunk, and at most `lineBytesMax` of a line. */
 export function* linesOf(fd: number, from: number): Generator<Line, void, undefined> {
   const buffer = Buffer.allocUnsafe(chunkBytes);
   let kept: Buffer[] = [];

@@ -1,61 +1,61 @@
 import type { LineageLine, LineIntention } from '@tapedeck/tape';
 
-/** What one `merge` or `discard` line tells: what of a child was brought where. */
+/** One `merge` or `discard` line: the range of a child that was merged, and its target. */
 export interface MergeRecord {
   readonly type: 'merge' | 'discard';
-  /** The line's number. */
+  /** Number of the line. */
   readonly g: number;
   readonly at: string;
-  /** The child's status as the merge left it. */
+  /** Status of the child after the merge. */
   readonly status: string;
-  /** The session that was merged: its ULID and name. */
+  /** The merged session: its ULID and name. */
   readonly child: string;
   readonly childName: string;
-  /** The session that it went into: its ULID, its name, and the position of the merge there. */
+  /** The target session: its ULID, its name, and the position of the merge there. */
   readonly into: string | undefined;
   readonly intoName: string | undefined;
   readonly seq: number | undefined;
-  /** The child's positions that were brought, both ends included. */
+  /** The merged positions of the child, both ends included. */
   readonly range: readonly [number, number] | undefined;
   readonly parentHead: string | undefined;
   readonly childHead: string | undefined;
 }
 
-/** A session as the lines up to now describe it. */
+/** A session as the lines read so far describe it. */
 export interface SessionNode {
-  /** The session's ULID. */
+  /** ULID of the session. */
   readonly id: string;
-  /** Its name. Names may come back in a later incarnation; the ULID does not. */
+  /** Its name. A later incarnation may reuse the name, but not the ULID. */
   readonly session: string;
   readonly tape: string;
   readonly kind: string;
-  /** Where it came from: the parent's ULID and name, and the anchor that what it inherits begins at. */
+  /** ULID and name of the parent, and the anchor where the inherited part begins. */
   readonly parent: string | undefined;
   readonly parentName: string | undefined;
   readonly fromAnchor: string | undefined;
-  /** The position of the parent after which its own begin, and the positions it inherits: null for none. */
+  /** The last position before its own entries, and the inherited positions: null for none. */
   readonly base: number | undefined;
   readonly range: readonly [number, number] | null | undefined;
   readonly spawnKey: string | undefined;
   readonly intention: LineIntention | undefined;
-  /** As the line has it: it may not be a date. */
+  /** The text in the line, which may not be a date. */
   readonly createdAt: string;
   /** Time and number of the last line about this session. */
   readonly updatedAt: string;
   readonly lastG: number;
-  /** The last line wins, for the status and each of what it is computed from. */
+  /** The status and the fields that determine it; the last line wins for each. */
   readonly status: string;
   readonly lifecycle: string;
   readonly task: string | undefined;
   readonly delivery: string | undefined;
   readonly mergedAt: string | undefined;
-  /** How it was merged or discarded, oldest first. */
+  /** Its merges and discards, oldest first. */
   readonly merges: readonly MergeRecord[];
-  /** The number of the line that made the session known. */
+  /** Number of its first line. */
   readonly g: number;
 }
 
-/** The node that a first line about a session makes. Every line carries enough for one. */
+/** Creates a node from the first line about a session. Lines of all types have the required fields. */
 export function createNode(line: LineageLine): SessionNode {
   return {
     id: line.session,
@@ -82,9 +82,9 @@ export function createNode(line: LineageLine): SessionNode {
   };
 }
 
-/** The node after one more line about its session. */
+/** Returns the node updated by a further line about its session. */
 export function updateNode(node: SessionNode, line: LineageLine): SessionNode {
-  const told = {
+  const updated = {
     ...node,
     updatedAt: line.at,
     lastG: line.g,
@@ -93,9 +93,9 @@ export function updateNode(node: SessionNode, line: LineageLine): SessionNode {
     task: line.task ?? node.task,
     delivery: line.delivery ?? node.delivery,
   };
-  if (line.type !== 'merge' && line.type !== 'discard') return told;
+  if (line.type !== 'merge' && line.type !== 'discard') return updated;
   return {
-    ...told,
+    ...updated,
     delivery: line.delivery ?? (line.type === 'merge' ? 'merged' : 'discarded'),
     mergedAt: line.type === 'merge' ? line.at : node.mergedAt,
     merges: [...node.merges, mergeOf(line, line.type)],

@@ -1,9 +1,9 @@
 import { shown, span } from './display.ts';
 import type { MergeRecord, SessionNode } from './node.ts';
 
-/** A graph as other programs draw it: sessions, forks from parent to child, merges from child to target. */
+/** A graph for other programs: sessions, forks from parent to child, merges from child to target. */
 interface Drawing {
-  /** Name and status by id; a session that is not in the graph, but referred to, has no status. */
+  /** Name and status by id; a session outside the graph has no status. */
   readonly sessions: ReadonlyMap<string, readonly string[]>;
   readonly edges: readonly {
     readonly from: string;
@@ -13,7 +13,7 @@ interface Drawing {
   }[];
 }
 
-/** The graph in the language of Graphviz. */
+/** The graph in the DOT language of Graphviz. */
 export function toDot(nodes: Iterable<SessionNode>): string {
   const { sessions, edges } = drawing(nodes);
   const escaped = (text: string) => shown(text).replace(/["\\]/g, '\\$&');
@@ -34,7 +34,7 @@ export function toDot(nodes: Iterable<SessionNode>): string {
 /** The graph as a Mermaid flowchart. */
 export function toMermaid(nodes: Iterable<SessionNode>): string {
   const { sessions, edges } = drawing(nodes);
-  // Ids may be anything in a file from elsewhere, and Mermaid cannot quote them.
+  // Ids in a foreign file may be any text, and Mermaid cannot quote ids.
   const names = new Map(Array.from(sessions.keys(), (id, i) => [id, `s${i + 1}`]));
   const quoted = (text: string) =>
     `"${text.replace(/[^\p{L}\p{N} _.:@+%/()·⚓-]/gu, (c) => `#${c.codePointAt(0)};`)}"`;

@@ -3,10 +3,10 @@ import { z } from 'zod';
 import { withoutBom } from './chain.ts';
 import { lineBytesMax } from './lines.ts';
 
-/** Why a line was passed over. */
+/** Why a line was skipped. */
 export type SkipReason = 'tooLong' | 'malformed' | 'unknownType';
 
-/** What a line's text says: a record, or why it was passed over. */
+/** The result of parsing a line: a record, or the reason why it was skipped. */
 export type Parsed =
   | { readonly kind: 'record'; readonly record: LineageLine }
   | { readonly kind: 'skipped'; readonly reason: SkipReason; readonly why: string };
@@ -14,7 +14,7 @@ export type Parsed =
 const text = z.string();
 const position = z.int().nonnegative();
 
-/** A date that is not even a string does not cost the record: it is reported as it stands. */
+/** Accepts a date that is not a string, as its JSON text, so that it does not make the record invalid. */
 const date = z.union([text, z.unknown().transform((value) => JSON.stringify(value))]);
 
 const types = {
@@ -35,7 +35,7 @@ const intention: z.ZodType<LineIntention> = z.object({
   digest: text,
 } satisfies { readonly [F in keyof LineIntention]-?: z.ZodType<LineIntention[F]> });
 
-/** Reads one record. Fields that are not known are dropped, so a later version may add some. */
+/** Schema of a record. Drops unknown fields, so that a later version may add some. */
 export const lineageLine: z.ZodType<LineageLine> = z.object({
   v: z.literal(1),
   g: z.int().positive(),
@@ -68,12 +68,12 @@ export const lineageLine: z.ZodType<LineageLine> = z.object({
 } satisfies { readonly [F in keyof LineageLine]-?: z.ZodType<LineageLine[F]> });
 
 /**
- * Reads the text of one line, given without its LF. Never throws: a line that is no record, or one of a type
- * or version that this build does not know, is passed over with the reason (D515).
+ * Parses one line, given without its LF. Never throws: skips a line that is not a record, or has an unknown
+ * type or version, with the reason.
  */
 export function parseRecord(line: string): Parsed {
   if (line.length > lineBytesMax || Buffer.byteLength(line) > lineBytesMax)
-    return skipped('tooLong', `it has over ${lineBytesMax} bytes`);
+    return skipped('tooLong', `it is larger than ${lineBytesMax} bytes`);
   let value: unknown;
   try {
     value = JSON.parse(withoutBom(line));
@@ -85,16 +85,16 @@ export function parseRecord(line: string): Parsed {
   if (forged(value) || ('intention' in value && forged(value.intention)))
     return skipped('malformed', "it has a field '__proto__'");
   if ('type' in value && typeof value.type === 'string' && !Object.hasOwn(types, value.type))
-    return skipped('unknownType', 'its type is not known');
+    return skipped('unknownType', 'its type is unknown');
   if ('v' in value && typeof value.v === 'number' && value.v > 1)
-    return skipped('unknownType', `it is of version ${value.v}`);
+    return skipped('unknownType', `it has version ${value.v}`);
   const read = lineageLine.safeParse(value);
   if (read.success) return { kind: 'record', record: read.data };
   const [issue] = read.error.issues;
   return skipped('malformed', `field '${issue?.path.join('.')}': ${issue?.message}`);
 }
 
-/** A field of this name comes from nobody who means well, though here it could not do anything. */
+/** Whether an object has a field `__proto__`, which only a forged line has. It is harmless here. */
 function forged(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, '__proto__');
 }

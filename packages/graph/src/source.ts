@@ -5,10 +5,12 @@ import { type Folding, foldLine, startFold } from './fold.ts';
 import { type Line, linesOf, type OpenFile, openForReading, unreadable } from './lines.ts';
 import { parseRecord, type SkipReason } from './record.ts';
 
-/** Lines that were read but not used, by reason. `torn`: the one that is not finished, so 0 or 1. */
+/** Number of skipped lines by reason. `torn`: the unfinished last line, so 0 or 1. */
 export type Skips = Readonly<Record<SkipReason | 'torn', number>>;
 
-/** What a read came to: the fold of all lines, how many records were new, and the skips of the whole file. */
+/**
+ * The result of a read: the fold of all lines, the number of new records, and the skips of the whole file.
+ */
 export interface Read {
   readonly folding: Folding;
   readonly added: number;
@@ -18,15 +20,15 @@ export interface Read {
 interface Mark {
   readonly dev: number;
   readonly ino: number;
-  /** The last finished line that was read, to be found in its place again: its first byte and its hash. */
+  /** First byte and hash of the last complete line that was read, to detect a change of the file. */
   readonly start: number;
   readonly hash: string;
 }
 
-/** No line was passed over. */
+/** No skipped lines. */
 export const noSkips: Skips = { torn: 0, malformed: 0, unknownType: 0, tooLong: 0 };
 
-/** Follows a graph file as it grows: each read brings what was appended since the one before. */
+/** Follows a graph file as it grows: each read adds the lines appended since the last one. */
 export class GraphSource {
   readonly #path: string;
   #mark: Mark | undefined;
@@ -37,13 +39,13 @@ export class GraphSource {
   }
 
   /**
-   * Reads on from where the given fold ended, and adds to it. When the file is another one, or the last line
-   * that was read is no longer in its place, all of it is folded anew. No file reads as an empty one.
+   * Adds the lines after the last read to the given fold. When the file was replaced, or the last line read
+   * has moved or changed, reads the whole file into a new fold. A missing file reads as an empty one.
    * @throws GRAPH_UNREADABLE
    */
   read(folding: Folding): Read {
     const mark = this.#mark;
-    this.#mark = undefined; // a read that fails leaves a half-told fold: the next one starts anew
+    this.#mark = undefined; // a failed read leaves an incomplete fold, so the next read starts again
     const file = openForReading(this.#path);
     if (file === undefined) return { folding: startFold(), added: 0, skips: noSkips };
     try {
@@ -72,7 +74,7 @@ export class GraphSource {
   }
 }
 
-/** The lines after the marked one, if it is where it was in the same file. */
+/** The lines after the marked one; undefined when the file was replaced, or the line has moved or changed. */
 function linesAfter(mark: Mark, file: OpenFile): Iterable<Line> | undefined {
   if (mark.dev !== file.dev || mark.ino !== file.ino) return undefined;
   const lines = linesOf(file.fd, mark.start);
@@ -84,7 +86,7 @@ function markOf({ dev, ino }: OpenFile, line: Line): Mark {
   return { dev, ino, start: line.start, hash: digest(line) };
 }
 
-/** A line's record, or why there is none. */
+/** The record of a line, or the reason to skip it. */
 function read(line: Line): LineageLine | keyof Skips {
   if (line.kind === 'torn') return 'torn';
   if (line.kind === 'bad') return line.reason === 'tooLong' ? 'tooLong' : 'malformed';
@@ -92,7 +94,7 @@ function read(line: Line): LineageLine | keyof Skips {
   return parsed.kind === 'record' ? parsed.record : parsed.reason;
 }
 
-/** Knows a line again. A line whose text cannot be had is known by its length. */
+/** Identifies a line: by its hash, or by its length when it has no text. */
 function digest(line: Line): string {
   return line.kind === 'line' ? lineHash(line.text) : `${line.kind} ${line.end - line.start}`;
 }

@@ -3,7 +3,7 @@ import { readSync } from 'node:fs';
 import { firstPrev, type Link, lineHash, readLink } from './chain.ts';
 import { lineBytesMax } from './lines.ts';
 
-/** Where a graph file ends: its last record's number and hash, and whether a fragment follows its last LF. */
+/** The end of a graph file: number and hash of its last record, and whether bytes follow its last LF. */
 export interface Tail {
   readonly g: number;
   readonly hash: string;
@@ -14,10 +14,10 @@ const blockBytes = 64 * 1024;
 const lf = 0x0a;
 
 /**
- * Finds the end of a file, reading backwards and no further than the last two records. Fragments that were sealed
- * after a crash are passed over. A record that lacks only its LF counts, and is torn: the LF that seals it
- * completes it, so writing it again would make two. A record that does not follow from the one before it, an old line
- * put at the end say, gets a hash that no store has recorded: its place is not one to go on from.
+ * Finds the tail of a file, reading backwards, at most to the last two records. Skips sealed fragments. A
+ * record that lacks only its LF counts, and is torn: the LF that seals it completes it, so writing the record
+ * again would duplicate it. A record that does not follow the one before it, such as a copied old line, gets
+ * a hash that no store has recorded, so that no store appends after it.
  */
 export function findTail(fd: number, size: number): Tail {
   let torn = false;
@@ -26,7 +26,8 @@ export function findTail(fd: number, size: number): Tail {
     const isFragment = end === size && start < end;
     if (isFragment) torn = true;
     const text = textOf(fd, start, end);
-    // JSON takes space after a record that its writer did not put there: then it is not what the store recorded.
+    // JSON allows trailing white space, which the store does not write: such a line is not a record of the
+    // store.
     if (isFragment && text?.endsWith('}') !== true) continue;
     const linked = text === undefined ? undefined : readLink(text);
     if (linked?.kind !== 'record') continue;
@@ -39,7 +40,10 @@ export function findTail(fd: number, size: number): Tail {
   return last === undefined ? { g: 0, hash: firstPrev, torn } : { g: last.g, hash: last.hash, torn };
 }
 
-/** The lines' bytes without their LFs, last line first; what follows the last LF comes first of all. */
+/**
+ * The byte ranges of the lines without their LFs, last line first, beginning with the bytes after the last
+ * LF.
+ */
 function* spansFromEnd(fd: number, size: number): Generator<{ start: number; end: number }, void, undefined> {
   const buffer = Buffer.allocUnsafe(Math.min(blockBytes, size));
   let end = size;
@@ -65,7 +69,7 @@ function fill(fd: number, into: Buffer, position: number): Buffer {
   let got = 0;
   while (got < into.length) {
     const n = readSync(fd, into, got, into.length - got, position + got);
-    if (n === 0) break; // the file became shorter: what is there is what can be read
+    if (n === 0) break; // the file became shorter
     got += n;
   }
   return into.subarray(0, got);

@@ -1,6 +1,6 @@
 /**
- * How the command line gets the configuration of a deck: the files in which it stands, the trust that code needs before it
- * runs, and the order in which options, files and environment count. May import `options`, `context` and what is below them.
+ * Loads the configuration of a deck: finds the files, checks trust before running code, and merges options,
+ * environment and files in order of precedence. May import `options`, `context` and the folders below them.
  */
 
 import { existsSync } from 'node:fs';
@@ -14,19 +14,19 @@ import { loadConfig, readConfig } from './load.ts';
 import { needTrust } from './trust.ts';
 
 /**
- * What a model is run with: the options, else `$TAPE_MODEL`, else `tape.config.mts`, else `config.yaml` of the home.
- * The file is code and is loaded here, and nowhere else.
+ * Merges the configuration: options, else `$TAPE_MODEL`, else `tape.config.mts`, else `config.yaml` of the
+ * home. The file is code, and is loaded nowhere else.
  * @throws ConfigError, SESSION_BAD_CONFIG
  */
 export async function deckConfig(
   { model, config, maxSteps }: ModelArgs,
   { io, home }: Pick<Context, 'io' | 'home'>,
 ): Promise<DeckConfig> {
-  // An unset variable in `--model "$X"` must not be taken for no option.
+  // An unset variable in `--model "$X"` must not pass as a missing option.
   if (model === '' || config === '')
     throw new UsageError(`cannot use ${model === '' ? '--model' : '--config'}: it is empty`);
   if (maxSteps !== undefined && !(maxSteps >= 1))
-    throw new UsageError('cannot use --max-steps: it must be a number from 1 on');
+    throw new UsageError('cannot use --max-steps: it must be at least 1');
   const { mergeConfig } = await import('@tapedeck/runtime');
   const { readHomeConfig } = await import('./home.ts');
   const variable = io.env.TAPE_MODEL ?? '';
@@ -43,7 +43,9 @@ export async function deckConfig(
   });
 }
 
-/** The file that was named, which was thereby allowed; else one that was found, which has to be trusted. */
+/**
+ * The configuration of the named file, which needs no trust, else of the nearest file, which must be trusted.
+ */
 async function fileConfig(
   named: string | undefined,
   { io, home }: Pick<Context, 'io' | 'home'>,
@@ -57,7 +59,7 @@ async function fileConfig(
   return placedIn(dirname(path), config);
 }
 
-/** In a configuration a relative path is relative to the configuration, wherever the command is given. */
+/** Resolves the relative paths of a configuration against its directory. */
 function placedIn(dir: string, config: DeckConfig): DeckConfig {
   const placed = (spec: ModelSpec): ModelSpec => {
     if (typeof spec !== 'string' || !spec.startsWith('script:')) return spec;
@@ -81,9 +83,9 @@ function placedIn(dir: string, config: DeckConfig): DeckConfig {
 }
 
 /**
- * Finds out, before anything is written, whether there is a model to run a session with: a configured one, or the one that the
- * session goes on with.
- * @throws UsageError when there is none
+ * Checks, before the first write, that a session has a model: a configured one, or the one that its tape
+ * records.
+ * @throws UsageError when it has no model
  */
 export async function getModelFor(name: string, config: DeckConfig, context: Context): Promise<void> {
   if (config.model === undefined && existsSync(context.home.db)) {
@@ -99,11 +101,11 @@ export async function getModelFor(name: string, config: DeckConfig, context: Con
 
 /**
  * The model of a configuration.
- * @throws UsageError when there is none
+ * @throws UsageError when it has no model
  */
 export function getModel({ model }: DeckConfig): ModelSpec {
   if (model !== undefined) return model;
   throw new UsageError('cannot run: no model was given', {
-    hint: 'give one with: --model openai-compatible/MODEL, or --model script:FILE',
+    hint: 'set one with: --model openai-compatible/MODEL, or --model script:FILE',
   });
 }

@@ -4,15 +4,15 @@ import { dirname, join } from 'node:path';
 import type { Home } from '../home.ts';
 import type { Io } from '../io.ts';
 
-/** What a configuration file is called; of several in one directory the first is meant. */
+/** Names of a configuration file, in order of precedence. */
 export const configNames = ['tape.config.mts', 'tape.config.mjs', 'tape.config.js'] as const;
 
-/** The configuration file of a directory, whatever sort of file it is. */
+/** The path of the configuration file of a directory, of any file type; undefined if it has none. */
 export function configIn(dir: string): string | undefined {
   return configNames.map((name) => join(dir, name)).find(isThere);
 }
 
-/** Whether there is anything of that name, a link to nothing too. */
+/** Whether the path exists; a dangling link counts. */
 function isThere(path: string): boolean {
   try {
     return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
@@ -23,8 +23,8 @@ function isThere(path: string): boolean {
 }
 
 /**
- * The nearest configuration file from the working directory upward, as far as the user's own directory; else the one
- * beside the tape home.
+ * The nearest configuration file, from the working directory up to the home directory of the user; else the
+ * file beside the tape home.
  */
 export function findConfig({ cwd, env }: Pick<Io, 'cwd' | 'env'>, home: Home): string | undefined {
   const top = realPath(env.HOME === undefined || env.HOME === '' ? homedir() : env.HOME);
@@ -39,7 +39,7 @@ function realPath(path: string): string {
   try {
     return realpathSync(path);
   } catch {
-    // A directory that is not there is nobody's.
+    // The directory does not exist.
     return path;
   }
 }

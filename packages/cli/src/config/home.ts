@@ -7,7 +7,7 @@ import { ConfigError } from '../errors/kinds.ts';
 import type { Home } from '../home.ts';
 import { decode } from '../input.ts';
 
-/** The fields that there are, and those inside of them. */
+/** The allowed fields, by prefix. */
 const fields: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ['', new Set(['model', 'summarizer', 'instructions', 'prompt', 'limits', 'compaction', 'windows', 'view'])],
   ['prompt.', new Set(['project', 'skills', 'environment', 'tools'])],
@@ -15,9 +15,9 @@ const fields: ReadonlyMap<string, ReadonlySet<string>> = new Map([
 ]);
 
 /**
- * Reads `config.yaml` of a tape home: the part of a configuration that is data, and needs nobody's trust. No file says
- * as much as an empty one.
- * @throws ConfigError with the line of what is wrong
+ * Reads `config.yaml` of a tape home: the plain-data part of a configuration, which needs no trust. A missing
+ * file reads as an empty one.
+ * @throws ConfigError with the line of the fault
  */
 export function readHomeConfig(home: Home): DeckConfig {
   const path = join(home.dir, 'config.yaml');
@@ -35,7 +35,8 @@ export function readHomeConfig(home: Home): DeckConfig {
   if (fault !== undefined) throw refuse(fault.message, fault.pos[0]);
   const { contents } = document;
   if (contents === null || (isScalar(contents) && contents.value === null)) return {};
-  if (!isMap(contents)) throw refuse('it must have fields, as model: PROVIDER/MODEL', contents.range[0]);
+  if (!isMap(contents))
+    throw refuse('it must be a mapping, such as model: PROVIDER/MODEL', contents.range[0]);
   const places = new Map<string, number>();
   const config = fieldsOf(contents, { document, places, refuse });
   try {
@@ -43,7 +44,7 @@ export function readHomeConfig(home: Home): DeckConfig {
   } catch (error) {
     if (!(error instanceof SessionError)) throw error;
     const { field, why } = error.data as { field: string; why: string };
-    // The names of models are their own.
+    // Names of models keep their spelling.
     const name = field.startsWith('windows.') ? field.replace(/[^.]*$/, snakeCase) : snakeCase(field);
     throw refuse(
       `${name} ${why.replace('Infinity', '.inf')}`,
@@ -53,13 +54,13 @@ export function readHomeConfig(home: Home): DeckConfig {
   }
 }
 
-/** The bytes of the file as text; undefined when there is none. */
+/** The text of the file; undefined when it does not exist. */
 function textOf(path: string): string | undefined {
   try {
     return decode(readFileSync(path), `'${path}'`);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    // Where there is no home, opening it says so.
+    // A missing home is reported when it is opened.
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
     if (code === 'CLI_USAGE') throw error;
     throw new ConfigError('CLI_BAD_CONFIG', `cannot use '${path}': ${message}`, { data: { config: path } });
@@ -68,12 +69,12 @@ function textOf(path: string): string | undefined {
 
 interface Reading {
   readonly document: Document;
-  /** Where each field is, by its name in the configuration: `limits.maxSteps`. */
+  /** Offset of each field, by its name in the configuration: `limits.maxSteps`. */
   readonly places: Map<string, number>;
   readonly refuse: (why: string, offset: number, field?: string) => ConfigError;
 }
 
-/** The fields of a mapping, by the names that the configuration has for them. */
+/** The fields of a mapping, under their camelCase names. */
 function fieldsOf(map: YAMLMap, reading: Reading, inside = ''): Readonly<Record<string, unknown>> {
   const { document, places, refuse } = reading;
   const known = fields.get(inside) ?? new Set();
@@ -83,7 +84,7 @@ function fieldsOf(map: YAMLMap, reading: Reading, inside = ''): Readonly<Record<
     const offset = isScalar(key) ? (key.range?.[0] ?? 0) : 0;
     if (!known.has(name))
       throw refuse(
-        `there is no field '${inside}${name}' (${[...known].join(', ')})`,
+        `no such field '${inside}${name}' (the fields are ${[...known].join(', ')})`,
         offset,
         `${inside}${name}`,
       );
@@ -97,20 +98,20 @@ function fieldsOf(map: YAMLMap, reading: Reading, inside = ''): Readonly<Record<
       else found[field] = plain(value, document);
     } catch (error) {
       if (error instanceof TapeError) throw refuse(error.message, offset, field);
-      // An alias of nothing, or of far too much.
+      // A YAML alias without an anchor, or too many of them.
       throw error instanceof ReferenceError ? refuse(error.message, offset) : error;
     }
   }
   return found;
 }
 
-/** What a model is shown, as `--policy` has it; what is no text is for the check of the whole. */
+/** Parses a view policy in the syntax of `--policy`; `parseConfig` checks other types of values. */
 function rulesIn(value: unknown): unknown {
   if (typeof value !== 'string') return value;
   return parsePolicy(value);
 }
 
-/** Where a field is, or the one that holds it. */
+/** The offset of a field, else of the field that contains it. */
 function placeOf(field: string, places: ReadonlyMap<string, number>): number | undefined {
   const place = places.get(field);
   const end = field.lastIndexOf('.');
@@ -118,8 +119,8 @@ function placeOf(field: string, places: ReadonlyMap<string, number>): number | u
 }
 
 /**
- * A value with the fields of its mappings by the names that the configuration has for them, however deep; `isNamed`: the keys of
- * the outermost are names of models. What they are is checked with the whole.
+ * A value with the fields of its mappings under camelCase names, at any depth. With `isNamed` the outermost
+ * keys are names of models and keep their spelling. `parseConfig` checks the values.
  */
 function within(
   value: unknown,
@@ -133,7 +134,7 @@ function within(
     const offset = isScalar(key) ? (key.range?.[0] ?? 0) : 0;
     if (!isNamed && name !== snakeCase(name))
       throw reading.refuse(
-        `there is no field '${snakeCase(path)}.${name}'`,
+        `no such field '${snakeCase(path)}.${name}'`,
         offset,
         `${snakeCase(path)}.${name}`,
       );
@@ -145,7 +146,7 @@ function within(
   return Object.fromEntries(found);
 }
 
-/** The value as plain data; an alias is what it stands for. */
+/** The value as plain data, with aliases resolved. */
 function plain(value: unknown, document: Document): unknown {
   return isNode(value) ? value.toJS(document) : value;
 }

@@ -2,16 +2,16 @@ import { lstatSync, readFileSync, statSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { ConfigError } from '../errors/kinds.ts';
 
-/** The bytes of a configuration file, before anything of it is run. */
+/** A configuration file that was read, but not run. */
 export interface ConfigFile {
   readonly path: string;
   readonly bytes: Uint8Array;
 }
 
 /**
- * Reads a configuration file without running it. One that was found must lie where it was found: a link would let the
- * trust in one directory reach into another.
- * @throws ConfigError when it is no file that can be read
+ * Reads a configuration file without running it. With `found`, refuses a symbolic link, which would extend
+ * the trust in one directory to another.
+ * @throws ConfigError when it is not a readable regular file
  */
 export function readConfig(path: string, { found = false }: { found?: boolean } = {}): ConfigFile {
   const refuse = (why: string, cause?: unknown): never => {
@@ -22,21 +22,21 @@ export function readConfig(path: string, { found = false }: { found?: boolean } 
   };
   try {
     if (found && lstatSync(path).isSymbolicLink())
-      return refuse('it is a symbolic link; name it with --config');
+      return refuse('it is a symbolic link; give its path with --config');
     const stat = statSync(path);
     if (stat.isDirectory()) return refuse('it is a directory');
-    if (!stat.isFile()) return refuse('it is no regular file');
+    if (!stat.isFile()) return refuse('it is not a regular file');
     return { path, bytes: readFileSync(path) };
   } catch (error) {
     if (error instanceof ConfigError) throw error;
     const { code, message } = error as NodeJS.ErrnoException;
-    return refuse(code === 'ENOENT' ? 'there is no such file' : message, error);
+    return refuse(code === 'ENOENT' ? 'no such file' : message, error);
   }
 }
 
 /**
- * Runs a configuration file, TypeScript too, and returns its default export.
- * @throws ConfigError with the line, where Node.js tells it
+ * Runs a configuration file, JavaScript or TypeScript, and returns its default export.
+ * @throws ConfigError with the line, if Node.js reports it
  */
 export async function loadConfig(path: string): Promise<unknown> {
   let module: Readonly<Record<string, unknown>>;
@@ -56,7 +56,7 @@ function failure(path: string, error: unknown): ConfigError {
     error instanceof Error ? (error as NodeJS.ErrnoException) : { message: String(error) };
   const missing =
     code === 'ERR_MODULE_NOT_FOUND' ? /^Cannot find package '([^']+)'/.exec(message)?.[1] : undefined;
-  // The first place that is not Node's own; none where the syntax of plain JavaScript is wrong.
+  // The first position outside Node.js; a syntax error in plain JavaScript has none.
   const [, file, line] =
     /(file:\/\/\S+?):(\d+)/.exec(code === 'ERR_MODULE_NOT_FOUND' ? '' : (stack ?? '')) ?? [];
   const own = file === pathToFileURL(path).href;

@@ -16,7 +16,7 @@ import { isObject } from '@tapedeck/tape';
 import { ConfigError } from '../errors/kinds.ts';
 import type { Io } from '../io.ts';
 
-/** A directory whose configuration may be run, as long as that is these bytes. */
+/** A directory whose configuration may run, as long as its hash matches. */
 export interface Grant {
   /** The directory's real path. */
   readonly dir: string;
@@ -25,7 +25,10 @@ export interface Grant {
   readonly sha256: string;
 }
 
-/** Where trust is recorded: `$XDG_CONFIG_HOME/tape/trust.json`, else `~/.config/tape/trust.json`. Never in a project. */
+/**
+ * Path of the record of trust: `$XDG_CONFIG_HOME/tape/trust.json`, else `~/.config/tape/trust.json`. Never in
+ * a project.
+ */
 export function trustFile({ env }: Pick<Io, 'env'>): string {
   const given = env.XDG_CONFIG_HOME ?? '';
   const user = env.HOME === undefined || env.HOME === '' ? homedir() : env.HOME;
@@ -33,23 +36,23 @@ export function trustFile({ env }: Pick<Io, 'env'>): string {
 }
 
 /**
- * The grants that are recorded, in the order in which they were given.
- * @throws ConfigError when the file cannot be read, or is one that others can write
+ * The recorded grants, oldest first.
+ * @throws ConfigError when the file cannot be read, or other users can write it
  */
 export function readGrants(file: string): readonly Grant[] {
   const refuse = (why: string, mode?: string): ConfigError =>
-    new ConfigError('CLI_BAD_CONFIG', `cannot tell what is trusted by '${file}': ${why}`, {
+    new ConfigError('CLI_BAD_CONFIG', `cannot read the record of trust '${file}': ${why}`, {
       data: { config: file, ...(mode !== undefined && { mode }) },
     });
   try {
     const { mode, uid } = statSync(file);
     const own = process.getuid?.() ?? uid;
     if (uid !== own && uid !== 0) throw refuse('it belongs to another user');
-    if ((mode & 0o022) !== 0) throw refuse('others can write it', (mode & 0o777).toString(8));
+    if ((mode & 0o022) !== 0) throw refuse('other users can write it', (mode & 0o777).toString(8));
     const record: unknown = JSON.parse(readFileSync(file, 'utf8'));
     if (isObject(record) && record.v === 1 && Array.isArray(record.trusted) && record.trusted.every(isGrant))
       return record.trusted;
-    throw refuse('it is not what tape trust writes');
+    throw refuse('tape trust did not write it');
   } catch (error) {
     if (error instanceof ConfigError) throw error;
     const { code, message } = error as NodeJS.ErrnoException;
@@ -65,8 +68,8 @@ function isGrant(value: unknown): value is Grant {
 }
 
 /**
- * Replaces the grants by what `change` makes of them, at once and on disk when it resolves; `undefined` leaves them as
- * they are. Nobody else can change them in between: the draft of the new file is the lock.
+ * Replaces the grants with the result of `change`, atomically, and resolves once they are on disk;
+ * `undefined` changes nothing. The draft of the new file is the lock against other processes.
  * @throws ConfigError
  */
 export async function changeGrants(
@@ -94,7 +97,7 @@ export async function changeGrants(
 
 const pollMs = 10;
 
-/** What holds the lock needs milliseconds: one that is older was left behind by a process that was killed. */
+/** A holder needs the lock for milliseconds; an older lock is the remains of a killed process. */
 const leftBehindMs = 10_000;
 
 async function lock(path: string): Promise<number> {
@@ -109,7 +112,7 @@ async function lock(path: string): Promise<number> {
     if (Date.now() - since > leftBehindMs || performance.now() - from > leftBehindMs)
       throw new ConfigError(
         'CLI_BAD_CONFIG',
-        `cannot record trust: '${path}' is there, of another tape trust`,
+        `cannot record trust: another tape trust has the lock '${path}'`,
         {
           data: { lock: path },
         },

@@ -6,7 +6,7 @@ import type { Io } from '../io.ts';
 import type { ConfigFile } from './load.ts';
 import { type Grant, readGrants, trustFile } from './trust-file.ts';
 
-/** What trusting a configuration file as it stands now would record. */
+/** The grant for a configuration file with its current content. */
 export function grantOf({ path, bytes }: ConfigFile): Grant {
   return {
     dir: realpathSync(dirname(path)),
@@ -15,7 +15,7 @@ export function grantOf({ path, bytes }: ConfigFile): Grant {
   };
 }
 
-/** How a configuration file stands to what was recorded: `changed` since, or never `trusted`. */
+/** `changed`: the file differs from the recorded grant; `unknown`: its directory has no grant. */
 export type Trust = 'trusted' | 'changed' | 'unknown';
 
 export function trustOf(grant: Grant, grants: readonly Grant[]): Trust {
@@ -25,8 +25,8 @@ export function trustOf(grant: Grant, grants: readonly Grant[]): Trust {
 }
 
 /**
- * Lets a configuration file that was found go on only when somebody has trusted its directory, with these bytes in it.
- * @throws ConfigError
+ * Refuses a configuration file that the user has not trusted with its current content.
+ * @throws ConfigError CLI_UNTRUSTED
  */
 export function needTrust(file: ConfigFile, io: Pick<Io, 'env'>): void {
   const grant = grantOf(file);
@@ -35,7 +35,7 @@ export function needTrust(file: ConfigFile, io: Pick<Io, 'env'>): void {
   const why =
     trust === 'changed'
       ? 'it is code, and has changed since it was trusted'
-      : 'it is code, and nobody has trusted it';
+      : 'it is code, and is not trusted';
   throw new ConfigError('CLI_UNTRUSTED', `cannot use '${file.path}': ${why}`, {
     data: { config: file.path, dir: grant.dir, changed: trust === 'changed' },
   });

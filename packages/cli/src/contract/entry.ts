@@ -36,7 +36,7 @@ const Entry: z.ZodObject = shape('Entry', 'An entry of a tape.', {
   mark: z
     .enum(['anchor', 'boundary', 'rewind', 'redaction'])
     .optional()
-    .describe('what the entry does to the reading of its tape'),
+    .describe('effect of the entry on the view of its tape'),
   name: entryName,
   ref: count('position that a rewind returns to, or at which a kept tail begins').optional(),
   payload: z.unknown().describe('content; null once redacted'),
@@ -86,9 +86,9 @@ const anchored: Contracts[string] = {
   exits: { 2: 'the name or the state is not valid', ...noSession, ...busy },
 };
 
-const Source: z.ZodObject = shape('Source', 'Where an entry came from.', {
+const Source: z.ZodObject = shape('Source', 'A source of an entry.', {
   session: text('child whose work it is'),
-  state: z.enum(['merged', 'discarded', 'unmerged']).describe('what became of its result'),
+  state: z.enum(['merged', 'discarded', 'unmerged']).describe('state of its result in the parent'),
   mark: object('mark of the merge, and the rewind that hides it', {
     session: z.string(),
     seq: whole,
@@ -96,7 +96,7 @@ const Source: z.ZodObject = shape('Source', 'Where an entry came from.', {
   }).nullable(),
   range: range.nullable().describe('positions that the merge covers'),
   status: text('state of the task, as the merge recorded it').optional(),
-  text: object('entry whose text was merged; null when the text came with the merge, or was erased', {
+  text: object('entry whose text was merged; null when the merge supplied the text, or it was erased', {
     seq: whole,
     kind: z.string(),
   }).nullable(),
@@ -109,14 +109,14 @@ const Source: z.ZodObject = shape('Source', 'Where an entry came from.', {
 });
 
 const Landing: z.ZodObject = shape('Landing', 'Where an entry was merged.', {
-  session: text('session that took it in'),
+  session: text('target session'),
   seq: count('position of the mark'),
   state: z.enum(['merged', 'discarded']).describe('kind of the mark'),
   range: range.describe('positions that the merge covers'),
   hidden_by: count('rewind that hides the merge').optional(),
   again: mark('listed above, with what is below it').optional(),
   get into(): z.ZodType {
-    return z.array(Landing).describe('merges that took this one further');
+    return z.array(Landing).describe('further merges of this one');
   },
 });
 
@@ -174,7 +174,7 @@ export const entryVerbs: Contracts = {
           metadata: z
             .record(z.string(), z.unknown())
             .optional()
-            .describe('facts that a branch was given, with those of its parents'),
+            .describe('metadata of a branch, added to that of its ancestors'),
         }),
         'SESSION',
       ),
@@ -192,7 +192,7 @@ export const entryVerbs: Contracts = {
         tokens: z
           .number()
           .describe(
-            'size of the last answer as its provider counted it, plus an estimate of what follows; else an estimate of all: characters divided by four',
+            'tokens up to the last answer as counted by its provider, plus an estimate of the rest; else an estimate of all: characters divided by four',
           ),
         from: count('first position that it covers'),
         to: count('last position that it covers'),
@@ -204,17 +204,20 @@ export const entryVerbs: Contracts = {
         manifest: z
           .strictObject(manifest)
           .optional()
-          .describe('[what the view consists of](format.md#manifests), with `--explain`'),
-        asked: object('manifest of what the model of an answer was shown, with `--explain` of that answer', {
-          ...manifest,
-          instructions_digest: digest.optional(),
-          tools_digest: digest.optional(),
-          same: flag('the tape gives the same view now'),
-          fault: object('why the view cannot be made again', {
-            code: z.string(),
-            message: z.string(),
-          }).optional(),
-        }).optional(),
+          .describe('[manifest](format.md#manifests) of the view, with `--explain`'),
+        asked: object(
+          'manifest of the view that the model of an answer received, with `--explain` of that answer',
+          {
+            ...manifest,
+            instructions_digest: digest.optional(),
+            tools_digest: digest.optional(),
+            same: flag('the tape still yields the same view'),
+            fault: object('reason why the view cannot be reproduced', {
+              code: z.string(),
+              message: z.string(),
+            }).optional(),
+          },
+        ).optional(),
       }),
       ...printed(
         {
@@ -228,7 +231,7 @@ export const entryVerbs: Contracts = {
             path: z.string().optional(),
             chars: whole,
           }),
-          omitted: listOf('files and folders that were left out', { path: z.string(), why: z.string() }),
+          omitted: listOf('omitted files and folders', { path: z.string(), why: z.string() }),
         },
         'with `--instructions`',
       ),
@@ -250,11 +253,11 @@ export const entryVerbs: Contracts = {
       kind,
       name: entryName,
       from: z.array(Source).describe('work of children that the entry contains'),
-      into: z.array(Landing).describe('merges that took the entry to other sessions'),
+      into: z.array(Landing).describe('merges of the entry into other sessions'),
       inherited_by: names('forks that have the entry without a copy, at most a hundred'),
       inherited_count: count('number of these forks'),
     }),
-    quiet: 'the entries that it came from, then the merges, as `SESSION@SEQ`, one a line',
+    quiet: 'the source entries, then the merges, as `SESSION@SEQ`, one a line',
     exits: { 2: 'no point was named', ...noPoint },
   },
   redact: {
@@ -264,7 +267,7 @@ export const entryVerbs: Contracts = {
       by: count('position of the redaction entry'),
       repeated,
       quoted_by: names(
-        'what may still hold the content: merges and forks as `SESSION@SEQ`, lines of the graph file as `session_graph.jsonl:LINE`',
+        'places that may still contain the text: merges and forks as `SESSION@SEQ`, lines of the graph file as `session_graph.jsonl:LINE`',
       ),
       log_emptied: flag('false: another process was reading, and the write-ahead log still has the content'),
     }),

@@ -54,11 +54,11 @@ export const ForkPreview: z.ZodObject = shape('ForkPreview', 'A fork that was no
 });
 
 const complete = 'false when a tool ran that does not declare its files: there may be more conflicts';
-export const conflicts: z.ZodType = listOf('what both sides wrote', {
+export const conflicts: z.ZodType = listOf('keys and files that both sides wrote', {
   what: text('`state:KEY` or `file:PATH`'),
   child: count('position at which the child wrote it'),
   parent: count('position at which the parent has it'),
-  via: text('sibling that brought it').optional(),
+  via: text('sibling whose merge wrote it').optional(),
 });
 
 const child = text('name of the child');
@@ -82,7 +82,7 @@ const mergePreview: Form = document(
   'with `--dry-run`',
 );
 
-const DiffSide: z.ZodObject = shape('DiffSide', 'What one session has since the base.', {
+const DiffSide: z.ZodObject = shape('DiffSide', 'One side of a comparison, after the base.', {
   session,
   at: count('position that was compared'),
   ranges: z.array(range).describe('positions that only this side has'),
@@ -110,8 +110,8 @@ const diffed = z.strictObject({
     seq: count('both show the same up to it'),
     shared: range.nullable().describe('positions that both have'),
   }).nullable(),
-  a: DiffSide.describe('what the first has since the base'),
-  b: DiffSide.describe('what the second has since the base'),
+  a: DiffSide.describe('first side'),
+  b: DiffSide.describe('second side'),
   both: z.array(z.string()).describe('`state:KEY` or `file:PATH` that both wrote since the base'),
 });
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** What a verb prints with `--json` or `--jsonl`, in one of its forms. */
+/** One form of the output of a verb with `--json` or `--jsonl`. */
 export interface Form {
   /** The options or arguments that select it; the first form of a verb is its usual one. */
   readonly when?: string;
@@ -10,12 +10,12 @@ export interface Form {
   readonly schema: z.ZodType;
 }
 
-/** What programs may rely on, beside the options of a verb. */
+/** The contract of a verb with programs, beside its options. */
 export interface VerbContract {
   readonly json: readonly Form[];
-  /** What `--quiet` prints. */
+  /** Output with `--quiet`. */
   readonly quiet: string;
-  /** Exit codes beyond 0, with what each means for the verb. */
+  /** Exit codes other than 0, with their meaning for the verb. */
   readonly exits: Readonly<Record<number, string>>;
 }
 

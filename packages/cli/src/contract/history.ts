@@ -20,7 +20,7 @@ const toMessage = rewound.extend({
   warnings: names('failures of hooks; the rewind is done').optional(),
 });
 
-/** Verbs that change what of a session is visible. */
+/** Verbs that change which entries of a session are visible. */
 export const historyVerbs: Contracts = {
   rewind: {
     json: [
@@ -53,11 +53,11 @@ export const historyVerbs: Contracts = {
         ).nullable(),
         range: range
           .nullable()
-          .describe('positions that the summary replaces, or the first and last output left out'),
+          .describe('positions that the summary replaces, or the first and last pruned output'),
         tokens_before: z.number().nullable().describe('estimated size of the view before'),
         tokens_after: z.number().nullable().describe('estimated size of the view now'),
         summarizer: text('name of the session that wrote the summary').optional(),
-        missing_sections: names('sections that the summary should have, and lacks').optional(),
+        missing_sections: names('required sections that the summary lacks').optional(),
       }),
       document(
         rewound.extend({ undone: count('position of the summary or pruning that was undone') }),
@@ -66,10 +66,10 @@ export const historyVerbs: Contracts = {
     ],
     quiet: '`SESSION@SEQ`, or nothing',
     exits: {
-      1: 'no summary could be made, or none that is smaller',
+      1: 'no summary could be made, or no smaller one',
       2: 'no model was given',
       ...noSession,
-      4: 'another process is writing the session, or it is archived; or with `--undo`: there is nothing to undo, or a message followed it',
+      4: 'another process is writing the session, or it is archived; or with `--undo`: nothing to undo, or a message follows it',
       130: 'interrupted; no summary was written',
     },
   },

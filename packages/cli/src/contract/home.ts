@@ -48,7 +48,7 @@ export const homeVerbs: Contracts = {
       names: names('names of the sessions'),
       counts: z
         .strictObject(Object.fromEntries(counted.map((name) => [name, whole])))
-        .describe('numbers of records by what became of them'),
+        .describe('numbers of records by outcome'),
     }),
     quiet: 'the name of the session',
     exits: {
@@ -60,7 +60,7 @@ export const homeVerbs: Contracts = {
   },
   demo: {
     json: [],
-    quiet: 'what it prints otherwise',
+    quiet: 'the same output',
     exits: { 1: 'a step failed', 4: 'the given home has a session `main`' },
   },
   verify: {
@@ -97,13 +97,13 @@ export const homeVerbs: Contracts = {
       ok: flag('no problems are left'),
       ...checked,
       problems: z.array(problem).describe('damage, as of `verify`'),
-      findings: listOf('what is left over, or open to other users', {
+      findings: listOf('leftovers, and files that other users can access', {
         code: z.string(),
         session: z.string().nullable(),
         message: z.string(),
         fixable: z.boolean(),
       }),
-      fixed: names('what `--fix` repaired'),
+      fixed: names('repairs made by `--fix`'),
     }),
     quiet: '`ok` or `damaged`',
     exits: { 3: 'no tape home', 5: 'damage is left' },

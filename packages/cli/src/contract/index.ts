@@ -1,7 +1,7 @@
 /**
- * What programs may rely on: a zod schema for everything that a verb prints with `--json` and `--jsonl`, beside what `--quiet`
- * prints and what its exit codes mean. The schemas are strict: they allow no field that they do not name. Shapes that verbs
- * share have an `id`. These files import zod, each other, and the codes of `errors`. Only `tape schema` loads them, when it runs.
+ * The contract with programs: a zod schema of the output of each verb with `--json` and `--jsonl`, its output
+ * with `--quiet`, and its exit codes. The schemas are strict: they allow no other fields. Shared shapes have
+ * an `id`. These files import zod, each other, and the codes of `errors`. Only `tape schema` loads them.
  */
 
 export { errorCodes } from '../errors/codes.ts';

@@ -7,8 +7,9 @@ import { contract } from './verbs.ts';
 export type JsonSchema = z.core.JSONSchema.JSONSchema;
 
 /**
- * The contract as JSON Schema. Of one verb: the schema of what it prints. Of all: a document whose `properties` are those schemas by
- * the names of the verbs. A verb with several forms has one `anyOf` for each, in order. `$defs` has the shared shapes, and `Error`.
+ * The contract as JSON Schema. Of one verb: the schema of what it prints. Of all: a document whose
+ * `properties` are those schemas by the names of the verbs. A verb with several forms has one `anyOf` for
+ * each, in order. `$defs` has the shared shapes, and `Error`.
  */
 export function jsonSchema(verb?: string): JsonSchema {
   const names = verb === undefined ? Object.keys(contract) : [verb];
@@ -38,7 +39,7 @@ function outputOf(name: string): z.ZodType {
   return others.length === 0 ? first : z.union([first, ...others]);
 }
 
-/** A verb says what else it promises, and each of its forms when it is printed. */
+/** Adds a title, the quiet output, the exit codes, and the title of each form to a schema. */
 function titled(name: string, { anyOf, ...output }: JsonSchema): JsonSchema {
   const { json = [], quiet = '', exits = {} } = contract[name] ?? {};
   const ends = Object.entries(exits).map(([code, why]) => `${code}: ${why}`);

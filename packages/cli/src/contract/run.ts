@@ -68,10 +68,10 @@ const sent: readonly Form[] = [
       state: z
         .enum(['queued', 'started', 'steered', 'interrupted'])
         .describe(
-          '`started`: another process took it up, or it was on the tape before; `steered` and `interrupted` by the `--mode` of `send`',
+          '`started`: another process runs it, or it was on the tape before; `steered` and `interrupted` by the `--mode` of `send`',
         ),
     },
-    'when another process runs it, none does, or the item existed before',
+    'when another process or none runs it, or the item existed before',
   ),
 ];
 
@@ -83,7 +83,7 @@ export const runVerbs: Contracts = {
       ...printed(
         {
           session,
-          text: text('text of the last answer, as far as it came'),
+          text: text('text of the last answer, possibly incomplete'),
           finish: z
             .enum(['stop', 'length', 'halted', 'waiting', 'aborted', 'error', 'interrupted'])
             .describe('`interrupted`: its process died'),
@@ -122,8 +122,8 @@ export const runVerbs: Contracts = {
     quiet: 'the answer, or the id of the inbox item, without status on stderr',
     exits: {
       1: 'the run that continued failed or stopped early, or another call waits',
-      2: 'several calls wait and none was named, the answer is of the wrong type, or the model cannot be used',
-      3: 'no such session, or no such call waits',
+      2: 'several calls are pending and CALL is missing, the answer has the wrong type, or the model cannot be used',
+      3: 'no such session, or no such pending call',
       4: 'the session is archived',
       6: 'another process runs the session, or there is no model: the answer is in the inbox',
       130: 'interrupted; the answer so far is on the tape',
@@ -168,7 +168,7 @@ export const runVerbs: Contracts = {
       session,
       aborted: flag('a run was stopped; false when nothing ran, or the run has not ended yet'),
       children: names(
-        'children whose runs were asked to stop, when the session itself did not run',
+        'children whose runs received the abort, when the session itself did not run',
       ).optional(),
     }),
     quiet: 'the name',
@@ -190,7 +190,7 @@ export const runVerbs: Contracts = {
     exits: {
       1: 'some failed',
       2: 'a child needs a model and none was given, or a configuration cannot be used or is not trusted',
-      6: 'some were left to other processes, or wait for an answer',
+      6: 'some run in other processes, or wait for an answer',
     },
   },
 };

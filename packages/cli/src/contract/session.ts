@@ -28,7 +28,10 @@ export const task: z.ZodType = z.enum(['running', 'completed', 'halted', 'failed
 const standing = {
   lifecycle: lifecycle.describe('lists leave out those that are `archived` or `destroyed`'),
   task: task.optional().describe('state of the work that it was forked for'),
-  delivery: z.enum(['merged', 'discarded']).optional().describe('what became of its result in the parent'),
+  delivery: z
+    .enum(['merged', 'discarded'])
+    .optional()
+    .describe('whether its result was merged into the parent or discarded'),
 };
 
 const origin = {
@@ -45,13 +48,15 @@ export const Session: z.ZodObject = shape('Session', 'A session in a list.', {
   ...standing,
   ...origin,
   merged_at: text('time of the last merge or discard').optional(),
-  title: text('title for people').optional(),
+  title: text('title for display').optional(),
   ephemeral: mark('lists leave the session out').optional(),
   head: count('last position'),
   updated_at: text('time of the last change'),
 });
 
-/** Made anew for each schema: one that refers to itself cannot share the schemas of its fields with another. */
+/**
+ * Creates new schemas for each shape: a shape that refers to itself cannot share the schemas of its fields.
+ */
 const nodeFields = () => ({
   session,
   id: text('ULID'),
@@ -71,26 +76,26 @@ const nodeFields = () => ({
     at: z.string(),
   }),
   get children(): z.ZodType {
-    return z.array(Node).describe('forks, in the order in which they were made');
+    return z.array(Node).describe('forks, in spawn order');
   },
 });
 
 const Node: z.ZodObject = z
   .strictObject(nodeFields())
-  .meta({ id: 'Node', description: 'A session in the graph, with all that came from it.' });
+  .meta({ id: 'Node', description: 'A session in the graph, with its descendants.' });
 
-const WaitingCall: z.ZodObject = shape('WaitingCall', 'A call that waits.', {
+const WaitingCall: z.ZodObject = shape('WaitingCall', 'A pending call.', {
   call: text('id of the call'),
   tool: text('name of the tool'),
   input: z.unknown().describe('input of the call'),
   for: z
     .enum(['approval', 'result', 'tool'])
-    .describe('what it needs; `tool`: it is approved, and runs where its tool is offered'),
+    .describe('what it waits for; `tool`: it is approved, and waits for a run with its tool'),
 });
 
-const waiting = z.array(WaitingCall).describe('calls that wait');
+const waiting = z.array(WaitingCall).describe('pending calls');
 
-const Status: z.ZodObject = shape('Status', 'What a session does now.', {
+const Status: z.ZodObject = shape('Status', 'Current status of a session.', {
   session,
   state: z
     .enum(['idle', 'busy', 'waiting', 'retrying', 'error'])
@@ -102,11 +107,11 @@ const Status: z.ZodObject = shape('Status', 'What a session does now.', {
   run: text('ULID of the run').optional(),
   started_at: text('time at which the run began').optional(),
   attempt: count('number of the retry, from 1').optional(),
-  message: text('why the model call is made again').optional(),
+  message: text('reason of the retry').optional(),
   ...standing,
   queued: count('messages and answers in the inbox'),
   waiting,
-  children: listOf('children whose task has not ended', { session: z.string(), waiting }).optional(),
+  children: listOf('unfinished children', { session: z.string(), waiting }).optional(),
   owner: object('process that writes the session', {
     id: z.string(),
     pid: whole.nullable(),
@@ -116,11 +121,11 @@ const Status: z.ZodObject = shape('Status', 'What a session does now.', {
 
 const ChildSession: z.ZodObject = Session.extend({
   text: text(
-    'what it came to: its result, else its last answer and why it ended early, as a merge gives it; `(no result)` for none',
+    'its result, else its last answer and why it ended early, as in a merge; `(no result)` for none',
   ),
 }).meta({ id: 'ChildSession', description: 'A fork in a list.' });
 
-/** Verbs that list sessions, or change what a session is. */
+/** Verbs that list sessions, or change their properties. */
 export const sessionVerbs: Contracts = {
   new: {
     json: printed({
@@ -150,14 +155,14 @@ export const sessionVerbs: Contracts = {
   lineage: {
     json: printed({
       ...nodeFields(),
-      ancestors: names('sessions that it came from, nearest first'),
+      ancestors: names('ancestors, nearest first'),
     }),
     quiet: 'the tree, without status on stderr',
     exits: { 1: 'the graph file cannot be read', 3: 'the graph has no such session' },
   },
   graph: {
     json: listed(Node),
-    quiet: 'the picture, without status on stderr',
+    quiet: 'the drawing, without status on stderr',
     exits: { 1: 'the graph file cannot be read' },
   },
   archive: {

@@ -9,14 +9,14 @@ const sum = {
   cost: z.number().optional().describe('sum of the recorded costs, in the unit of their writers'),
 };
 
-const Sum: z.ZodObject = z.strictObject(sum).meta({ id: 'Sum', description: 'What model calls used.' });
+const Sum: z.ZodObject = z.strictObject(sum).meta({ id: 'Sum', description: 'Usage of model calls.' });
 
-const ModelUsage: z.ZodObject = shape('ModelUsage', 'What the calls of one model used.', {
+const ModelUsage: z.ZodObject = shape('ModelUsage', 'Usage of the calls of one model.', {
   model: text('null: not recorded').nullable(),
   ...sum,
 });
 
-const Usage: z.ZodObject = shape('Usage', 'What the model calls of a session used.', {
+const Usage: z.ZodObject = shape('Usage', 'Usage of the model calls of a session.', {
   session,
   ...sum,
   window: count('input and output tokens of the last call').optional(),
@@ -28,7 +28,7 @@ const Usage: z.ZodObject = shape('Usage', 'What the model calls of a session use
   get children(): z.ZodOptional {
     return z.array(Usage).optional().describe('the same of each fork, in spawn order; with `--tree`');
   },
-  tree: Sum.optional().describe('the session and all that came from it; with `--tree`'),
+  tree: Sum.optional().describe('the session and its descendants; with `--tree`'),
 });
 
 /** The verb that adds up tokens. */

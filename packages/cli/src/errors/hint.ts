@@ -1,13 +1,13 @@
 import { shellWord } from '../escape.ts';
 
-/** The next command, where it is known. */
+/** A hint at the next command; undefined when none is known. */
 export function hintFor(code: string, data: Readonly<Record<string, unknown>>): string | undefined {
   const near =
     Array.isArray(data.near) && data.near.length > 0 ? data.near.map((name) => `'${name}'`).join(' or ') : '';
   const session = typeof data.session === 'string' ? data.session : 'NAME';
   switch (code) {
     case 'CLI_UNTRUSTED':
-      return `read it, and trust it with: tape trust ${shellWord(String(data.dir))}; or go on without it: --no-config`;
+      return `read it, and trust it with: tape trust ${shellWord(String(data.dir))}; or run without it: --no-config`;
     case 'CLI_BAD_CONFIG':
       return configHint(data);
     case 'CLI_NOT_FOUND':
@@ -16,7 +16,7 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
     case 'TAPE_NO_SESSION':
     case 'GRAPH_NO_SESSION':
       return near === ''
-        ? 'list the sessions with: tape sessions'
+        ? 'list sessions with: tape sessions'
         : `did you mean ${near}? All sessions: tape sessions`;
     case 'TAPE_NO_ANCHOR': {
       const list = `list anchors with: tape log ${session} --kind anchor`;
@@ -24,74 +24,74 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
     }
     case 'TAPE_BAD_POINT':
       if (data.hidden !== undefined)
-        return `see it with: tape show ${session}@${String(data.seq)}; or show it again with: tape unrewind ${session}@${String(data.hidden)}`;
+        return `see it with: tape show ${session}@${String(data.seq)}; or undo the rewind with: tape unrewind ${session}@${String(data.hidden)}`;
       return data.message === undefined
         ? undefined
         : `the message of that turn is ${session}@${String(data.message)}`;
     case 'TAPE_NO_SEQ':
-      return `look at the last entries with: tape log ${session} -n 20`;
+      return `list the last entries with: tape log ${session} -n 20`;
     case 'TAPE_BUSY':
     case 'SESSION_BUSY':
       if (typeof data.child === 'string')
-        return `wait until it is idle with: tape wait ${data.child}; or take what is settled of it: --force`;
-      return `wait until it is idle with: tape wait ${session}; or leave it a message with: tape send ${session}`;
+        return `wait until it is idle with: tape wait ${data.child}; or use its settled entries: --force`;
+      return `wait until it is idle with: tape wait ${session}; or send it a message with: tape send ${session}`;
     case 'TAPE_EXISTS':
       return 'choose another name';
     case 'TAPE_ARCHIVED':
       return `make it active again with: tape archive ${String(data.parent ?? session)} --undo`;
     case 'TAPE_UNSETTLED':
       if (typeof data.child === 'string')
-        return `go on with: tape run ${data.child}; answer what waits with: tape approve ${data.child}; or take what is settled of it: --force`;
-      return `append the missing tool results, or go on with: tape run ${data.parent ?? session}`;
+        return `continue it with: tape run ${data.child}; answer pending calls with: tape approve ${data.child}; or use its settled entries: --force`;
+      return `append the missing tool results, or continue with: tape run ${data.parent ?? session}`;
     case 'SESSION_NO_MODEL':
       return data.abortable === true
-        ? 'go on with: tape recover --model SPEC, or end them with: tape recover --abort'
-        : 'give one with: --model openai-compatible/MODEL, or --model script:FILE';
+        ? 'continue with: tape recover --model SPEC, or abort them with: tape recover --abort'
+        : 'set one with: --model openai-compatible/MODEL, or --model script:FILE';
     case 'SESSION_MODEL_TOO_SMALL':
-      return `go on with the model that it had, or from an earlier point with: tape branch ${session}@POINT`;
+      return `continue with the previous model, or from an earlier point with: tape branch ${session}@POINT`;
     case 'SESSION_COMPACTION_FAILED':
       return data.summarizer === undefined
         ? undefined
-        : `see what the model was asked, and what it answered: tape log ${String(data.summarizer)} --own`;
+        : `see the request and the answer of the model: tape log ${String(data.summarizer)} --own`;
     case 'SESSION_CANNOT_UNDO':
       if (data.after === undefined) return undefined;
       if (data.before !== undefined)
-        return `go back to before the message that it followed: tape rewind ${session}@${String(data.before)}`;
+        return `rewind to before the message that it followed: tape rewind ${session}@${String(data.before)}`;
       return data.message === undefined
-        ? `go back to before a message of a user with: tape rewind ${session}@SEQ`
-        : `go back to before that first: tape rewind ${session}@${String(data.message)}; then: tape compact ${session} --undo`;
+        ? `rewind to before a user message with: tape rewind ${session}@SEQ`
+        : `rewind to before that message first: tape rewind ${session}@${String(data.message)}; then: tape compact ${session} --undo`;
     case 'SESSION_NO_CALL':
-      return `see what waits with: tape status ${session}`;
+      return `list pending calls with: tape status ${session}`;
     case 'SESSION_NO_KEY':
       return `set it and try again: export ${String(data.variable)}=...`;
     case 'SESSION_MERGE_WAITING':
-      return 'the merge is queued, and done when the parent is idle';
+      return 'the merge is queued, and runs when the parent is idle';
     case 'SESSION_NO_GIT':
       return 'install git, 2.32 or newer';
     case 'SESSION_NO_REPOSITORY':
-      return 'name a directory of a git repository that has a commit: --repository DIR (of merge: --into-dir DIR)';
+      return 'give a directory in a git repository that has a commit: --repository DIR (for merge: --into-dir DIR)';
     case 'SESSION_NO_WORKSPACE':
       return workspaceHint(data);
     case 'SESSION_PATCH_TOO_LARGE':
-      return `have git ignore what is not the work itself, or merge it without its patch: tape merge ${session} --force`;
+      return `add generated files to .gitignore, or merge it without its patch: tape merge ${session} --force`;
     case 'SESSION_CANNOT_APPLY':
       return `change those files and try again, merge without --apply, or apply it elsewhere: tape merge ${session} --apply --into-dir DIR`;
     case 'TAPE_UNSAFE_PLACE':
-      if (data.sharedDir !== undefined) return 'choose a directory of your own with --home';
+      if (data.sharedDir !== undefined) return 'choose a directory that you own with --home';
       return data.dir === undefined
-        ? 'choose another home with --home; TAPE_ALLOW_UNSAFE_FS=1 goes on at your risk'
-        : `close it with: chmod 700 ${String(data.dir)}`;
+        ? 'choose another home with --home; or use it at your own risk: TAPE_ALLOW_UNSAFE_FS=1'
+        : `make it private with: chmod 700 ${String(data.dir)}`;
     case 'TAPE_LOCKED':
       return Array.isArray(data.holders) && data.holders.length > 0
-        ? 'continue or end the process that is named, and try again'
-        : 'find who has tape.db open, and try again';
+        ? 'resume or end the named process, and try again'
+        : 'find the process that has tape.db open, and try again';
     case 'TAPE_SCHEMA_OLDER':
-      return 'bring it up to date, and keep a copy of what it was, with: tape raw checkpoint';
+      return 'migrate it, and keep a copy of the old file, with: tape raw checkpoint';
     case 'TAPE_CORRUPT':
     case 'TAPE_NOT_A_TAPE':
-      return 'look for what is damaged with: tape verify';
+      return 'find the damage with: tape verify';
     case 'GRAPH_DIVERGED':
-      return 'move session_graph.jsonl aside: the next command writes it anew from the database';
+      return 'rename session_graph.jsonl: the next command that writes rebuilds it from the database';
     default:
       return undefined;
   }
@@ -99,10 +99,10 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
 
 function workspaceHint({ session, path, git, commit }: Readonly<Record<string, unknown>>): string {
   if (path === undefined) return 'fork with one: tape fork PARENT --workspace worktree';
-  const merge = `merge without what was in it: tape merge ${String(session)} --force`;
+  const merge = `merge without its files: tape merge ${String(session)} --force`;
   if (commit === undefined) return merge;
   const again = `git --git-dir=${shellWord(String(git))} worktree add --force --detach ${shellWord(String(path))} ${String(commit)}`;
-  return `${merge}; or make it anew, as it was at first: ${again}`;
+  return `${merge}; or recreate it from its base: ${again}`;
 }
 
 function configHint({
@@ -114,11 +114,11 @@ function configHint({
 }: Readonly<Record<string, unknown>>): string | undefined {
   if (typeof missing === 'string' && missing.startsWith('@tapedeck/'))
     return 'export the object without defineDeck, or install the packages beside it from a checkout of Tapedeck: pnpm -C CHECKOUT pack:all && npm install CHECKOUT/dist/tapedeck-*.tgz';
-  if (missing !== undefined) return `install ${String(missing)} where the configuration is`;
-  if (unplaced === true) return `see where with: node --check ${shellWord(String(config))}`;
+  if (missing !== undefined) return `install ${String(missing)} beside the configuration`;
+  if (unplaced === true) return `find the line with: node --check ${shellWord(String(config))}`;
   if (lock !== undefined)
-    return `when no other tape trust is at work, remove it: rm ${shellWord(String(lock))}`;
+    return `if no other tape trust is running, remove the lock: rm ${shellWord(String(lock))}`;
   if (mode !== undefined)
-    return `look at what it says, and close it with: chmod 600 ${shellWord(String(config))}`;
+    return `check its content, and make it private with: chmod 600 ${shellWord(String(config))}`;
   return undefined;
 }

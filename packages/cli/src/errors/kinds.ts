@@ -1,10 +1,10 @@
 /**
  * What a command that failed says. `kinds.ts` has the errors of the command line itself, `codes.ts` every code with its
- * exit code and meaning, `tell.ts` finds message, code and exit code of any error, `hint.ts` the command to try next.
+ * exit code and meaning, `describe.ts` finds message, code and exit code of any error, `hint.ts` the command to try next.
  * Imports `escape` and `exit`.
  */
 
-/** The command line was used wrongly: exit 2. */
+/** The command line is not valid: exit 2. */
 export class UsageError extends Error {
   readonly code = 'CLI_USAGE';
   readonly data: Readonly<Record<string, unknown>>;
@@ -20,7 +20,7 @@ export class UsageError extends Error {
   }
 }
 
-/** Something a verb looked for is not there: exit 3. */
+/** A file, home or verb does not exist: exit 3. */
 export class NotFoundError extends Error {
   readonly code = 'CLI_NOT_FOUND';
   readonly data: Readonly<Record<string, unknown>>;
@@ -31,7 +31,7 @@ export class NotFoundError extends Error {
   }
 }
 
-/** A configuration cannot be used, or is code that nobody has allowed: exit 2. */
+/** A configuration cannot be used, or is code that is not trusted: exit 2. */
 export class ConfigError extends Error {
   readonly code: 'CLI_BAD_CONFIG' | 'CLI_UNTRUSTED';
   readonly data: Readonly<Record<string, unknown>>;

@@ -8,10 +8,13 @@ const limits: Readonly<Record<string, keyof Budget>> = {
   cost: 'cost',
 };
 
-/** What there is no half of. */
+/** Limits that must be whole numbers. */
 const counted: ReadonlySet<string> = new Set(['steps', 'tokens']);
 
-/** A budget as it is written on the command line: `steps=5,tokens=10000,seconds=60,cost=1.5`. */
+/**
+ * Parses a budget: `steps=5,tokens=10000,seconds=60,cost=1.5`.
+ * @throws UsageError
+ */
 export function budgetOf(text: string, option: string): Budget {
   const refuse = (why: string) =>
     new UsageError(`cannot use ${option} ${JSON.stringify(text)}: ${why}`, {
@@ -22,7 +25,7 @@ export function budgetOf(text: string, option: string): Budget {
     const [name = '', value = ''] = part.split('=', 2);
     const limit = Object.hasOwn(limits, name) ? limits[name] : undefined;
     if (limit === undefined)
-      throw refuse(`there is no limit '${name}', only ${Object.keys(limits).join(', ')}`);
+      throw refuse(`no such limit '${name}'; the limits are ${Object.keys(limits).join(', ')}`);
     const number = /^\d+(?:\.\d+)?$/.test(value) ? Number(value) : Number.NaN;
     if (!(number > 0)) throw refuse(`${name} must be a number above 0`);
     if (counted.has(name) && !Number.isSafeInteger(number)) throw refuse(`${name} must be a whole number`);
@@ -31,12 +34,15 @@ export function budgetOf(text: string, option: string): Budget {
   return budget;
 }
 
-/** How much a child inherits, as `--context` says it. */
+/**
+ * Parses `--context`: `full`, `fresh`, or a number of messages.
+ * @throws UsageError
+ */
 export function contextOf(text: string): NonNullable<ForkOptions['context']> {
   if (text === 'full' || text === 'fresh') return text;
   const window = /^[1-9]\d{0,8}$/.test(text) ? Number(text) : undefined;
   if (window !== undefined) return { window };
   throw new UsageError(
-    `cannot use --context ${JSON.stringify(text)}: it is full, fresh, or a number of messages`,
+    `cannot use --context ${JSON.stringify(text)}: it must be full, fresh, or a number of messages`,
   );
 }

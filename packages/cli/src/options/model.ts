@@ -1,6 +1,6 @@
 import type { Argv } from 'yargs';
 
-/** What the options of a verb that runs a model say. */
+/** The options of a verb that runs a model. */
 export interface ModelArgs {
   readonly model?: string | undefined;
   /** A file, or false for none (`--no-config`). */
@@ -13,11 +13,11 @@ export function runOptions<T>(y: Argv<T>): Argv<T & ModelArgs> {
   return modelOptions(y).option('max-steps', {
     type: 'number',
     requiresArg: true,
-    describe: 'Model calls of a run at most (default: as configured, else 10)',
+    describe: 'Maximum number of model calls of a run (default: as configured, else 10)',
   }) as Argv<T & ModelArgs>;
 }
 
-/** Declares the options of every verb that asks a model. */
+/** Declares the options of every verb that calls a model. */
 export function modelOptions<T>(y: Argv<T>): Argv<T & Omit<ModelArgs, 'maxSteps'>> {
   return y
     .option('model', {
@@ -28,6 +28,6 @@ export function modelOptions<T>(y: Argv<T>): Argv<T & Omit<ModelArgs, 'maxSteps'
     .option('config', {
       type: 'string',
       requiresArg: true,
-      describe: 'Configuration file (default: the nearest tape.config.mts; --no-config for none)',
+      describe: 'Configuration file (default: nearest tape.config.mts; --no-config: load none)',
     }) as Argv<T & Omit<ModelArgs, 'maxSteps'>>;
 }

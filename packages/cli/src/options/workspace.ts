@@ -8,24 +8,25 @@ export interface WorkspaceArgs {
   readonly repository?: string | undefined;
 }
 
-/** The options of verbs that fork: where their children work. */
+/** Declares the options of verbs that fork, for the workspace of a child. */
 export function workspaceOptions<T>(y: Argv<T>): Argv<T & WorkspaceArgs> {
   return y
     .option('workspace', {
       type: 'string',
       choices: ['shared', 'worktree'],
       requiresArg: true,
-      describe: 'worktree: a git worktree of its own, with what is not committed too (default: shared)',
+      describe: 'worktree: give the child a git worktree, uncommitted changes included (default: shared)',
     })
     .option('repository', {
       type: 'string',
       requiresArg: true,
       implies: 'workspace',
-      describe: "A directory of the worktree's repository (default: the parent's worktree, else this one)",
+      describe:
+        'Directory in the repository of the worktree (default: the worktree of the parent, else the working directory)',
     }) as Argv<T & WorkspaceArgs>;
 }
 
-/** What those options ask for, as the runtime takes it. */
+/** Those options in the form of the runtime. */
 export async function workspaceIn(
   { workspace, repository }: WorkspaceArgs,
   { io, home, store, parent }: Pick<Context, 'io' | 'home'> & { store: SqliteTapeStore; parent: string },

@@ -2,7 +2,7 @@ import type { ChildEvent } from '@tapedeck/runtime';
 import type { Context } from '../context.ts';
 import { safe } from '../escape.ts';
 
-/** What one child is at, as its line says. */
+/** The progress of one child, as its line shows it. */
 interface ChildState {
   readonly session: string;
   readonly at: string;
@@ -11,8 +11,8 @@ interface ChildState {
 }
 
 /**
- * Shows what children are at, as it happens: on a terminal a line for each child, rewritten in place; in a pipe a line for each
- * thing that happens.
+ * Shows the progress of children: on a terminal one line per child, rewritten in place; in a pipe one line
+ * per event.
  */
 export function childProgress(
   context: Context,
@@ -25,14 +25,14 @@ export function childProgress(
   };
 }
 
-/** A thing that happened, where it is worth a line; what both sides wrote has one of its own. */
+/** The lines of an event in a pipe; none for most events. Conflicts of a merge have a separate line. */
 function linesOf(event: ChildEvent, resumed: boolean): readonly string[] {
   if (event.type === 'child-forked')
-    return [resumed ? `Going on with ${event.session}` : `Forked ${event.session}`];
+    return [resumed ? `Continuing ${event.session}` : `Forked ${event.session}`];
   if (event.type === 'child-ended') return [`${event.session} ${event.status}`];
   if (event.type === 'child-merged') {
     const { parent, seq, conflicts } = event.merged;
-    const both = conflicts.map(({ what, via }) => (via === undefined ? what : `${what} (as did ${via})`));
+    const both = conflicts.map(({ what, via }) => (via === undefined ? what : `${what} (as ${via} did)`));
     return [
       `Merged ${event.session} into ${parent}@${seq}`,
       ...(both.length === 0 ? [] : [`  both wrote ${both.join(', ')}`]),
@@ -64,7 +64,7 @@ function inPlace({ io }: Context): (event: ChildEvent) => void {
   };
 }
 
-/** What a child is at after something happened. Pure; the same object when nothing that is shown has changed. */
+/** The progress of a child after an event. Returns the same object when the line does not change. */
 function stateAfter(state: ChildState, event: ChildEvent): ChildState {
   const { tool, ...rest } = state;
   if (event.type === 'child-ended') return { ...rest, at: event.status };

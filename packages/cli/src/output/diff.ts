@@ -3,15 +3,15 @@ import { oneLine } from '../escape.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** What to show of a comparison: the numbers alone, or the last messages and how the answers differ. */
+/** How much of a comparison to show. */
 export interface DiffDetail {
-  /** Leave out what is no number. */
+  /** Show counts and names alone. */
   readonly stat: boolean;
-  /** The last answers as a unified diff; null where there are no two, or they have too little in common. */
+  /** The last answers as a unified diff; null when one is missing, or they have too little in common. */
   readonly answers: string | null;
 }
 
-/** A comparison as `--json` gives it: a documented contract. */
+/** A comparison as `--json` prints it; part of the documented contract. */
 export function diffJson({ base, a, b, both }: SessionDiff, { stat, answers }: DiffDetail): Json {
   return {
     base: base ?? null,
@@ -26,12 +26,12 @@ function sideJson({ answer, recent, ...side }: DiffSide, stat: boolean): Json {
   return { ...side, ...(!stat && { recent }), answer: answer?.seq ?? null };
 }
 
-/** A point of a session, as it is named on the command line. */
+/** A point of a session in the syntax of the command line. */
 export function placeName({ session, at }: Pick<DiffSide, 'session' | 'at'>): string {
   return `${session}@${at}`;
 }
 
-/** A comparison for a person. */
+/** A comparison as text. */
 export function diffText(
   diff: SessionDiff,
   { stat, answers, width }: DiffDetail & { readonly width: number },
@@ -39,13 +39,13 @@ export function diffText(
   const { base, a, b, both } = diff;
   if (base !== undefined && a.entries + b.entries === 0)
     return placeName(a) === placeName(b)
-      ? `${placeName(a)} is one point: nothing differs`
-      : `${namesOf(diff)} show the same`;
+      ? `${placeName(a)} is the same point on both sides: no differences`
+      : `${namesOf(diff)} have the same entries`;
   const lines = [baseLine(diff), ...sideLines(a), ...sideLines(b)];
   if (both.length > 0) lines.push(`Both wrote ${both.join(', ')}`);
   if (stat) return lines.join('\n');
-  const said = [...messageLines(a, { mark: '<', width }), ...messageLines(b, { mark: '>', width })];
-  if (said.length > 0) lines.push('', ...said);
+  const messages = [...messageLines(a, { mark: '<', width }), ...messageLines(b, { mark: '>', width })];
+  if (messages.length > 0) lines.push('', ...messages);
   const patch = answers ?? answersApart(diff);
   if (patch !== '') lines.push('', patch.trimEnd());
   return lines.join('\n');
@@ -57,14 +57,15 @@ function namesOf({ a, b }: SessionDiff): string {
 
 function baseLine(diff: SessionDiff): string {
   const { base } = diff;
-  if (base === undefined) return `${namesOf(diff)} have no common base: no entry of one is in the other`;
-  const shared = base.shared === null ? 'nothing before it is in both' : `both have ${base.shared.join('-')}`;
-  return `${namesOf(diff)} part at ${base.session}@${base.seq}: ${shared}`;
+  if (base === undefined) return `${namesOf(diff)} have no common base: they share no entry`;
+  const shared =
+    base.shared === null ? 'they share no entry before it' : `both have ${base.shared.join('-')}`;
+  return `${namesOf(diff)} differ after ${base.session}@${base.seq}: ${shared}`;
 }
 
 function sideLines(side: DiffSide): string[] {
   const { entries, messages, tools, files, state, complete } = side;
-  if (entries === 0) return [`${placeName(side)}: nothing more`];
+  if (entries === 0) return [`${placeName(side)}: no further entries`];
   const { user, assistant, merge } = messages;
   const counts = [
     count(entries, 'entry', 'entries'),
@@ -88,7 +89,7 @@ function sideLines(side: DiffSide): string[] {
       'state',
       state.map(({ key }) => oneLine(key, nameMax)),
     ),
-    ...(complete ? [] : ['  and more than are named here']),
+    ...(complete ? [] : ['  and more']),
   ];
 }
 
@@ -102,10 +103,10 @@ function messageLines(
   const more = user + assistant + merge - recent.length;
   const line = ({ seq, from, text }: DiffMessage) =>
     `${mark}${String(seq).padStart(5)}  ${from.padEnd(9)}  ${oneLine(text, Math.max(20, width - 20))}`.trimEnd();
-  return [...(more > 0 ? [`${mark}       ${more} more before`] : []), ...recent.map(line)];
+  return [...(more > 0 ? [`${mark}       ${more} earlier messages`] : []), ...recent.map(line)];
 }
 
-/** Where no diff can be shown. */
+/** The line in place of a diff of the answers. */
 function answersApart({ a, b }: SessionDiff): string {
   if (a.answer === undefined || b.answer === undefined) return '';
   return `The last answers, ${a.session}@${a.answer.seq} and ${b.session}@${b.answer.seq}, have too little in common`;

@@ -2,7 +2,7 @@ import { styleText } from 'node:util';
 import { type Entry, isBlobRef, isObject, isTextRef, type Json } from '@tapedeck/tape';
 import { oneLine, safe } from '../escape.ts';
 
-/** An entry as `--json` and `--jsonl` give it: a documented contract. */
+/** An entry as `--json` and `--jsonl` print it; part of the documented contract. */
 export function entryJson(entry: Entry): Readonly<Record<string, unknown>> {
   const { session, tape, seq, kind, mark, name, ref, payload, meta, at, key, hash } = entry;
   return {
@@ -44,7 +44,7 @@ function colorOf({ mark, kind }: Entry): 'cyan' | 'magenta' | 'gray' {
   return kind === 'message' ? 'magenta' : 'gray';
 }
 
-/** What an entry says, as one text. */
+/** The content of an entry as one text. */
 function textOf(entry: Entry): string {
   const { kind, name, payload } = entry;
   if (payload === null) return '(redacted)';
@@ -78,7 +78,7 @@ export function partText(part: unknown): string {
     case 'text':
       return String(part.text);
     case 'reasoning':
-      return `(thinks: ${String(part.text)})`;
+      return `(reasoning: ${String(part.text)})`;
     case 'tool-call':
       return `${String(part.toolName)}(${JSON.stringify(part.input)})`;
     case 'tool-result':
@@ -93,11 +93,11 @@ export function partText(part: unknown): string {
 function outputText(output: unknown): string {
   if (!isObject(output)) return JSON.stringify(output ?? null);
   const value = output.value ?? output.reason ?? null;
-  if (isTextRef(value)) return `${value.preview}… (${value.size} bytes in all)`;
+  if (isTextRef(value)) return `${value.preview}… (${value.size} bytes in total)`;
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/** One entry in full, for a person. */
+/** An entry in full, as text. */
 export function entryPage(entry: Entry): string {
   const { session, seq, kind, name, at, hash, tape } = entry;
   const head = `${session}@${seq}  ${kind}${name === undefined ? '' : ` ${name}`}  ${new Date(at).toISOString()}`;

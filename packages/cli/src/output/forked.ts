@@ -1,6 +1,6 @@
 import type { Forked } from '@tapedeck/tape';
 
-/** The receipt of a fork or a branch as `--json` gives it: a documented contract. */
+/** The receipt of a fork or a branch as `--json` prints it; part of the documented contract. */
 export function forkedJson(forked: Forked): Readonly<Record<string, unknown>> {
   return {
     session: forked.session,
@@ -15,7 +15,7 @@ export function forkedJson(forked: Forked): Readonly<Record<string, unknown>> {
   };
 }
 
-/** The same for a person. */
+/** The receipt of a fork or a branch as text. */
 export function forkedLine(
   { session, parent, range, snappedFrom, repeated }: Forked,
   { done, tokens, workspace }: { done: string; tokens: number; workspace?: string | undefined },
@@ -25,9 +25,9 @@ export function forkedLine(
       ? `inherits nothing of ${parent}`
       : `inherits ${parent} ${range[0]}-${range[1]} (${range[1] - range[0] + 1} entries, ~${shortCount(tokens)} tokens)`;
   const snapped =
-    snappedFrom === undefined ? '' : `; cut back from @${snappedFrom}, where tool calls are open`;
+    snappedFrom === undefined ? '' : `; snapped back from @${snappedFrom}, where tool calls are open`;
   const where = workspace === undefined ? '' : `\nIts worktree is ${workspace}`;
-  return `${repeated ? 'Exists already:' : done} ${session} ${what}${snapped}${where}\nRun it with: tape run ${session}`;
+  return `${repeated ? 'Already exists:' : done} ${session} ${what}${snapped}${where}\nRun it with: tape run ${session}`;
 }
 
 function shortCount(n: number): string {

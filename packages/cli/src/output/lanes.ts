@@ -2,7 +2,7 @@ import { drawGraph, openSessionGraph } from '@tapedeck/graph';
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
 
-/** The lanes of one session and all that came from it, from the graph file, with their anchors from the tapes. */
+/** Draws a session and its descendants in lanes, from the graph file, with their anchors from the tapes. */
 export function drawLog(store: SqliteTapeStore, { home, io, color }: Context, session: string): string[] {
   const graph = openSessionGraph(home.graph);
   const nodes = graph.find(session) === undefined ? [] : graph.subtree(session).map(({ node }) => node);

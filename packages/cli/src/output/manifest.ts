@@ -1,27 +1,25 @@
 import { isObject, type Json } from '@tapedeck/tape';
 import { oneLine } from '../escape.ts';
 
-/** What a view was made of, for people: its rules, the ranges that are in and out of it, its size and its digests. */
+/** The manifest of a view as text: policy, ranges in and out, size and digests. */
 export function manifestLines(of: string, manifest: object): readonly string[] {
-  const told = manifest as Record<string, Json>;
-  const { policy, version, target, head, tokens, pruned, digest, instructions_digest, tools_digest } = told;
-  const { same, fault } = told;
-  const forWhom = target === undefined ? '' : ` for ${said(target)}`;
+  const fields = manifest as Record<string, Json>;
+  const { policy, version, target, head, tokens, pruned, digest, instructions_digest, tools_digest } = fields;
+  const { same, fault } = fields;
+  const forTarget = target === undefined ? '' : ` for ${shown(target)}`;
   return [
-    `${of}: ${said(policy)}, version ${said(version)}${forWhom}, of @${said(head)}, ~${said(tokens)} tokens`,
-    `  in: ${rangesText(told.in) || 'nothing'}`,
-    ...(Array.isArray(told.out) ? told.out : []).map((range) => `  out: ${rangesText([range])}`),
-    ...(pruned === undefined ? [] : [`  outputs left out: ${said(pruned)}`]),
-    `  digests: messages ${said(digest)}${digestText('instructions', instructions_digest)}${digestText('tools', tools_digest)}`,
-    ...(same === undefined
-      ? []
-      : [same === true ? '  made again, it is the same' : '  made again, it is another']),
-    ...(isObject(fault) ? [`  why: ${said(fault.message)}`] : []),
+    `${of}: ${shown(policy)}, version ${shown(version)}${forTarget}, at @${shown(head)}, ~${shown(tokens)} tokens`,
+    `  in: ${rangesText(fields.in) || 'nothing'}`,
+    ...(Array.isArray(fields.out) ? fields.out : []).map((range) => `  out: ${rangesText([range])}`),
+    ...(pruned === undefined ? [] : [`  pruned outputs: ${shown(pruned)}`]),
+    `  digests: messages ${shown(digest)}${digestText('instructions', instructions_digest)}${digestText('tools', tools_digest)}`,
+    ...(same === undefined ? [] : [same === true ? '  reproduced: identical' : '  reproduced: different']),
+    ...(isObject(fault) ? [`  reason: ${shown(fault.message)}`] : []),
   ];
 }
 
 function digestText(what: string, digest: Json | undefined): string {
-  return digest === undefined ? '' : `, ${what} ${said(digest)}`;
+  return digest === undefined ? '' : `, ${what} ${shown(digest)}`;
 }
 
 function rangesText(ranges: Json | undefined): string {
@@ -29,14 +27,14 @@ function rangesText(ranges: Json | undefined): string {
   return ranges
     .map((range) => {
       const [from, to, why] = Array.isArray(range) ? range : [];
-      return `@${said(from)}${from === to ? '' : `-${said(to)}`}${why === undefined ? '' : ` ${said(why)}`}`;
+      return `@${shown(from)}${from === to ? '' : `-${shown(to)}`}${why === undefined ? '' : ` ${shown(why)}`}`;
     })
     .join(', ');
 }
 
-const saidMax = 400;
+const shownMax = 400;
 
-/** A value of a manifest, which may be of any form: it is what the tape has. None of it begins a line of its own. */
-function said(value: Json | undefined): string {
-  return oneLine(typeof value === 'string' ? value : (JSON.stringify(value) ?? 'unknown'), saidMax);
+/** A value of a manifest on one line. A manifest comes from the tape, so the value may be any JSON. */
+function shown(value: Json | undefined): string {
+  return oneLine(typeof value === 'string' ? value : (JSON.stringify(value) ?? 'unknown'), shownMax);
 }

@@ -1,7 +1,7 @@
 import type { Rewound } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
 
-/** The receipt of a rewind as `--json` gives it: a documented contract. */
+/** The receipt of a rewind as `--json` prints it; part of the documented contract. */
 export function rewoundJson(rewound: Rewound): Readonly<Record<string, unknown>> {
   const { session, seq, to, hidden, shown, snappedFrom, forks } = rewound;
   return {
@@ -15,12 +15,12 @@ export function rewoundJson(rewound: Rewound): Readonly<Record<string, unknown>>
   };
 }
 
-/** Tells which children stand where nothing is seen any more. */
+/** Names the children that were forked from entries that are now hidden. */
 export function tellForks({ forks }: Rewound, { status }: Context): void {
-  if (forks.length > 0) status(`Forked where it is hidden now: ${forks.join(', ')}`);
+  if (forks.length > 0) status(`Forked from entries that are now hidden: ${forks.join(', ')}`);
 }
 
-/** So many entries, in words. */
+/** A number of entries as text. */
 export function count(entries: number): string {
   return entries === 1 ? '1 entry' : `${entries} entries`;
 }

@@ -4,20 +4,20 @@ import { oneLine, safe } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { usageJson } from './usage.ts';
 
-/** A run that is over, in an object: a run alone would be awaited for its result. */
+/** An ended run with its result. A `Run` is a promise, so it is returned inside an object. */
 export interface Ended {
   readonly run: Run;
   readonly result: RunResult;
 }
 
 /**
- * Prints a run as it goes on, and those that take up what waits after it: answers on stdout, everything else on stderr, with
- * `--json` no answers. Ctrl-C aborts the run under way.
+ * Prints a run as it proceeds, and the runs of inbox messages that follow it: answers on stdout, everything
+ * else on stderr; with `--json` no answers. Ctrl-C aborts the active run.
  */
 export async function printRuns(first: Run, context: Context): Promise<readonly Ended[]> {
   const ended: Ended[] = [];
   for (let run: Run | undefined = first; run !== undefined; run = run.following) {
-    if (ended.length > 0) context.status('Going on with what waited in the inbox');
+    if (ended.length > 0) context.status('Running the messages in the inbox');
     ended.push({ run, result: await printRun(run, context) });
   }
   return ended;
@@ -36,7 +36,7 @@ async function printRun(run: Run, context: Context): Promise<RunResult> {
         await io.out(safe(event.text));
         open = !event.text.endsWith('\n');
       } else if (event.type === 'iteration-completed' && open) {
-        // Each answer of a run is a text of its own.
+        // Each answer of a run ends with a newline.
         await io.out('\n');
         open = false;
       }
@@ -54,13 +54,13 @@ async function printRun(run: Run, context: Context): Promise<RunResult> {
   }
 }
 
-/** What a person is told of a run beside its answers. */
+/** The status lines of an event of a run; none for most events. */
 function statusLines(event: SessionEvent): readonly string[] {
   switch (event.type) {
     case 'inbox-waiting':
       return [`${event.items} waiting in the inbox`];
     case 'steered':
-      return [`Took in ${event.messages === 1 ? 'a message' : `${event.messages} messages`}`];
+      return [`Added ${event.messages === 1 ? 'a message' : `${event.messages} messages`} to the run`];
     case 'tool-started':
       return [`→ ${event.name}${event.display === undefined ? '' : ` ${event.display}`}`];
     case 'tool-completed':
@@ -73,9 +73,9 @@ function statusLines(event: SessionEvent): readonly string[] {
     case 'compacted':
       return [`Summarised ${event.range.join('-')}: ${summarisedFor[event.trigger]}`];
     case 'pruned':
-      return [`Left out ${event.outputs} outputs of calls: about ${event.tokens} tokens`];
+      return [`Pruned ${event.outputs} tool outputs: about ${event.tokens} tokens`];
     case 'retrying':
-      return [`Trying again (${event.attempt}): ${oneLine(event.message, failureMax)}`];
+      return [`Retrying (${event.attempt}): ${oneLine(event.message, failureMax)}`];
     case 'warning':
       return [`Warning: ${event.message}`];
     default:
@@ -83,33 +83,33 @@ function statusLines(event: SessionEvent): readonly string[] {
   }
 }
 
-/** Why a session was summarised, as people are told. */
+/** The reason of a compaction as text. */
 const summarisedFor = {
-  manual: 'as was asked',
-  threshold: 'little of the window was left',
-  overflow: 'it was too much for the model',
-  'model-switch': 'the model that comes next takes less',
+  manual: 'requested',
+  threshold: 'the context window was nearly full',
+  overflow: 'the view was too large for the model',
+  'model-switch': 'the next model has a smaller context window',
 } as const;
 
-/** What a call waits for, as people are told. */
+/** The state of a pending call as text. */
 export const awaitedOf = {
   approval: 'waits for approval',
   result: 'waits for its result',
-  tool: 'is approved, and waits for its tool',
+  tool: 'is approved, and waits for a run with its tool',
 } as const;
 
-/** How much of a call's input is shown, in characters: `--json` has all of it. */
+/** Maximum number of characters of the input of a call; `--json` has all of it. */
 export const inputMax = 200;
 
-/** That a call failed, on one line, however much its tool says of it. */
+/** The failure of a call on one line. */
 export function failureLine({ name, output }: { readonly name: string; readonly output: unknown }): string {
   return `  ${name} failed: ${oneLine(String(output), failureMax)}`;
 }
 
-/** How much of a failure is shown, in characters: all of it is on the tape. */
+/** Maximum number of characters of a failure; the tape has all of it. */
 const failureMax = 1_000;
 
-/** A run as `--json` gives it; `others` are those that this command did beside it. */
+/** A run as `--json` prints it; `others` are the further runs of the same command. */
 export function resultJson(
   result: RunResult,
   others: readonly RunResult[] = [],
@@ -129,7 +129,7 @@ export function resultJson(
   };
 }
 
-/** The exit code for how a run ended. */
+/** The exit code of a run. */
 export function exitOf(finish: Finish): number {
   if (finish === 'aborted') return exit.interrupted;
   return finish === 'stop' || finish === 'length' ? exit.done : exit.failed;

@@ -2,7 +2,7 @@ import type { SessionInfo } from '@tapedeck/tape';
 import { oneLine } from '../escape.ts';
 import { table } from './table.ts';
 
-/** A session as `--json` gives it: a documented contract. */
+/** A session as `--json` prints it; part of the documented contract. */
 export function sessionJson(info: SessionInfo): Readonly<Record<string, unknown>> {
   return {
     session: info.name,
@@ -20,10 +20,13 @@ export function sessionJson(info: SessionInfo): Readonly<Record<string, unknown>
   };
 }
 
-/** Characters of a result that a table shows. */
+/** Maximum number of characters of a result in a table. */
 const textWidth = 60;
 
-/** Sessions as a table: aligned for a person, separated by tabs in a pipe. `textOf` gives the result of each. */
+/**
+ * Sessions as a table: aligned on a terminal, separated by tabs in a pipe. `textOf` returns the result of a
+ * session.
+ */
 export function sessionTable(
   sessions: readonly SessionInfo[],
   {

@@ -1,6 +1,7 @@
 /**
- * How values of the library read on stdout: as the JSON of the contract (`…Json`) and as text for people (`…Line`, `…Table`). No
- * file here opens a store or decides what a verb does. May import `context`, `escape` and `exit`.
+ * Formats values of the library for stdout: as JSON of the contract (`…Json`) and as text (`…Line`,
+ * `…Table`). No file here opens a store or has the logic of a verb. May import `context`, `escape` and
+ * `exit`.
  */
 
 import type { Status } from '@tapedeck/runtime/status';
@@ -8,7 +9,7 @@ import type { Context } from '../context.ts';
 import { oneLine, safe } from '../escape.ts';
 import { awaitedOf, inputMax } from './run.ts';
 
-/** Where a session stands, as `--json` gives it: a documented contract. */
+/** The status of a session as `--json` prints it; part of the documented contract. */
 export function statusJson(status: Status): Readonly<Record<string, unknown>> {
   const { session, state, phase, run, startedAt, attempt, message } = status;
   const { lifecycle, task, delivery, queued, waiting, owner, children } = status;
@@ -41,7 +42,7 @@ function waitingJson(waiting: Status['waiting']): readonly object[] {
   }));
 }
 
-/** Where a session stands, on one line: `main  busy streaming  active  2 queued  process 4711`. */
+/** The status of a session on one line: `main  busy streaming  active  2 queued  process 4711`. */
 function statusLine(status: Status): string {
   const { session, state, phase, attempt, message, lifecycle, task, delivery } = status;
   const { queued, waiting, owner, children = [] } = status;
@@ -66,7 +67,7 @@ function statusLine(status: Status): string {
   return safe(words.join('  ')).replace(/\s*\n\s*/g, ' ');
 }
 
-/** Prints where sessions stand: a line each, or JSON. */
+/** Prints the status of sessions: one line each, or JSON. */
 export async function printStatuses(statuses: readonly Status[], { io, options }: Context): Promise<void> {
   if (options.json === true) {
     await io.out(`${JSON.stringify(statuses.map(statusJson))}\n`);

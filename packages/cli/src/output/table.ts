@@ -1,6 +1,6 @@
 /**
- * Rows as lines: columns aligned for a person, separated by tabs in a pipe.
- * @param right the first of the columns that are aligned to the right, as numbers are
+ * Rows as lines: columns aligned, or separated by tabs.
+ * @param right index of the first right-aligned column
  */
 export function table(
   rows: readonly (readonly string[])[],

@@ -1,13 +1,15 @@
-/** What stands above the lines of either text. */
+/** A text with the label of its side of the diff. */
 interface Labelled {
   readonly label: string;
   readonly text: string;
 }
 
-/** How many lines may differ before two texts are other texts: comparing them costs the square of that. */
+/** Maximum number of edits of a diff: its cost grows with the square of this number. */
 const editsMax = 2_000;
 
-/** Two texts as a unified diff; empty when they are the same, undefined when they have too little in common. */
+/**
+ * The unified diff of two texts; empty when they are equal, undefined when they have too little in common.
+ */
 export async function textDiff(a: Labelled, b: Labelled): Promise<string | undefined> {
   if (a.text === b.text) return '';
   const { createTwoFilesPatch, FILE_HEADERS_ONLY } = await import('diff');

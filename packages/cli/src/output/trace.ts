@@ -2,7 +2,7 @@ import type { Landing, Source, Trace } from '@tapedeck/runtime/trace';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** A trace as `--json` gives it: a documented contract. */
+/** A trace as `--json` prints it; part of the documented contract. */
 export function traceJson({ from, into, inheritedBy, inheritedCount, ...entry }: Trace): Json {
   return {
     ...entry,
@@ -15,7 +15,7 @@ export function traceJson({ from, into, inheritedBy, inheritedCount, ...entry }:
 
 function sourceJson({ mark, from, ...source }: Source): Json {
   const below: Json[] = [];
-  // A loop: merges may lie so deep that a call for each and one for its list are too many.
+  // A loop, not `map`: deep merges would exceed the call stack with two calls per level.
   for (const each of from) below.push(sourceJson(each));
   return {
     ...source,
@@ -34,7 +34,7 @@ function hiddenJson({ hiddenBy }: { readonly hiddenBy?: number | undefined }): J
   return hiddenBy === undefined ? {} : { hidden_by: hiddenBy };
 }
 
-/** The places that a trace leads to: entries that were brought, then marks of merges. */
+/** The places that a trace leads to: source entries, then anchors of merges. */
 export function tracePlaces({ from, into }: Trace): string[] {
   const places: string[] = [];
   for (const { at } of walk(from, (source) => source.from))
@@ -43,7 +43,7 @@ export function tracePlaces({ from, into }: Trace): string[] {
   return places;
 }
 
-/** Everything in a tree, each before what lies below it. */
+/** The nodes of a tree in preorder, with their depth. */
 function* walk<T>(roots: readonly T[], below: (at: T) => readonly T[]): Generator<{ at: T; depth: number }> {
   const left = roots.map((at) => ({ at, depth: 1 })).reverse();
   for (let next = left.pop(); next !== undefined; next = left.pop()) {
@@ -73,7 +73,7 @@ function sourceLine({ session, range, mark, state, status, text, quoted, missing
     ...(mark?.hiddenBy === undefined ? [] : [`hidden by the rewind @${mark.hiddenBy}`]),
     ...(status === undefined ? [] : [status]),
     ...(quoted === true ? ['quoted'] : []),
-    ...(missing === true ? ['there is no such session'] : []),
+    ...(missing === true ? ['no such session'] : []),
     ...(again === true ? ['see above'] : []),
   ];
   const places = range === null ? session : `${session} ${range[0]}-${range[1]}`;

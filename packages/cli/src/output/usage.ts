@@ -4,21 +4,21 @@ import { table } from './table.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Token counts as `--json` gives them. */
+/** Token counts as `--json` prints them. */
 export function usageJson(usage: Usage): Readonly<Record<string, number>> {
   const { input, output, reasoning, cacheRead, cacheWrite } = usage;
   return { input, output, reasoning, cache_read: cacheRead, cache_write: cacheWrite };
 }
 
-/** What calls took, added up, as `--json` gives it. */
+/** The sum of the usage of calls as `--json` prints it. */
 export function sumJson({ steps, usage, total, cost }: UsageSum): Json {
   return { steps, ...usageJson(usage), total, ...(cost !== undefined && { cost }) };
 }
 
-/** What a session's calls took, as `--json` gives it. */
+/** The usage of a session as `--json` prints it. */
 export function sessionUsageJson(own: SessionUsage): Json {
   const below: Json[] = [];
-  // A loop: forks may lie so deep that a call for each and one for its list are too many.
+  // A loop, not `map`: deep forks would exceed the call stack with two calls per level.
   for (const child of own.children ?? []) below.push(sessionUsageJson(child));
   return { ...ownJson(own), ...(own.children !== undefined && { children: below }), ...treeJson(own) };
 }
@@ -41,7 +41,7 @@ function treeJson({ tree }: SessionUsage): Json {
 
 const columns = ['steps', 'input', 'output', 'reasoning', 'cache read', 'cache write', 'total', 'window'];
 
-/** One line of the table: a name, and what stands in its columns. */
+/** One row of the table. */
 interface Row {
   readonly name: string;
   readonly sum: UsageSum;
@@ -49,8 +49,9 @@ interface Row {
 }
 
 /**
- * Sessions as a table with a heading, those that came from another below it. One session alone is followed by its models,
- * if it asked several, and by what it inherited and its summaries took; `total` is the last row.
+ * The usage of sessions as a table with a heading, children indented below their parent. With `total`, the
+ * last row is the total; without it, rows for several models, inherited entries and summaries follow each
+ * session.
  */
 export function usageTable(
   sessions: readonly SessionUsage[],
@@ -67,7 +68,7 @@ export function usageTable(
   return table([['session', ...columns, ...(costs ? ['cost'] : [])], ...lines], { aligned, right: 1 });
 }
 
-/** Each session, and what came from it below it, further to the right. */
+/** A row for each session, its descendants indented below it. */
 function rowsOf(sessions: readonly SessionUsage[]): Row[] {
   const rows: Row[] = [];
   const left = sessions.map((own) => ({ own, depth: 0 })).reverse();
@@ -81,10 +82,10 @@ function rowsOf(sessions: readonly SessionUsage[]): Row[] {
 
 function modelRows({ models }: SessionUsage): Row[] {
   if (models.length < 2) return [];
-  return models.map((of) => ({ name: `  ${oneLine(of.model ?? '(no model named)', 60)}`, sum: of }));
+  return models.map((of) => ({ name: `  ${oneLine(of.model ?? '(unknown model)', 60)}`, sum: of }));
 }
 
-/** What is in no sum of the session itself. */
+/** Rows of usage that the sum of the session excludes. */
 function besideRows({ inherited, summaries }: SessionUsage): Row[] {
   return [
     ...(inherited === undefined ? [] : [{ name: '  (inherited)', sum: inherited }]),
@@ -98,7 +99,7 @@ function cellsOf({ name, sum, window }: Row, costs: boolean): string[] {
   return [
     name,
     ...counts.map((count) => (count === undefined ? '' : String(count))),
-    // Adding up fractions leaves digits that nobody wrote.
+    // Rounds away the errors of adding fractions.
     ...(costs ? [cost === undefined ? '' : String(Number(cost.toPrecision(12)))] : []),
   ];
 }

@@ -6,8 +6,9 @@ import { exit } from '../exit.ts';
 import { failureLine } from '../output/run.ts';
 
 /**
- * Follows the run that any process has under way, from its beginning, to its end; of a session that nobody runs, its last
- * run. It only reads: leaving it stops nothing (G66, G76).
+ * Follows the active run of a session from its start to its end, in any process; without an active run, shows
+ * the last one. Only reads, so Ctrl-C does not stop the run.
+ * @throws NotFoundError when the session has had no run
  */
 export async function attach(store: SqliteTapeStore, name: string, context: Context): Promise<number> {
   const { io, options, status } = context;
@@ -44,12 +45,12 @@ export async function attach(store: SqliteTapeStore, name: string, context: Cont
 }
 
 interface Outcome {
-  /** As `run` tells it, or `interrupted` of a run whose process died. */
+  /** The finish of the run, or `interrupted` when its process died. */
   readonly finish: string;
   readonly message?: string;
 }
 
-/** How the run from a position on ended, as its own entries tell; others may have written after it. */
+/** The outcome of the run from a position on, read from its entries; other entries may follow them. */
 function outcome(store: SqliteTapeStore, name: string, from: number): Outcome {
   let found: Outcome = { finish: 'interrupted' };
   for (const entry of store.read(name, { from })) found = outcomeOf(entry) ?? found;

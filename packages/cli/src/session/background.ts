@@ -3,8 +3,8 @@ import type { Context } from '../context.ts';
 import { type Ended, printRuns } from '../output/run.ts';
 
 /**
- * Prints a run and those that follow, waits for the children that they have left at work in the background, which the end of
- * this process would stop, and prints the runs that their results start. Ctrl-C stops them.
+ * Prints a run and the runs that follow it, waits for its background children, which would end with this
+ * process, and prints the runs that their results start. Ctrl-C aborts them.
  */
 export async function printAll(
   first: Run,
@@ -17,7 +17,7 @@ export async function printAll(
   const events = session.subscribe({ signal: AbortSignal.any([over.signal, io.signal]) });
   const idle = deck.idle().finally(() => over.abort());
   const patience = setTimeout(
-    () => status(`Waiting for what ${session.name} has started in the background`),
+    () => status(`Waiting for the background children of ${session.name}`),
     patienceMs,
   );
   for await (const event of events) {
@@ -32,10 +32,10 @@ export async function printAll(
   return ended;
 }
 
-/** How long nothing is said of the waiting, in milliseconds. */
+/** Milliseconds before the status of the wait is printed. */
 const patienceMs = 300;
 
-/** Says where what a child came to was merged: whoever answers its call did not ask for that. */
+/** Reports the merge of a child that an answered call completed: the user did not request it. */
 async function tellMerge(
   { store }: Deck,
   { session, ended }: { readonly session: Session; readonly ended: readonly Ended[] },

@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SqliteTapeStore } from '@tapedeck/tape';
 
-/** Waits until an item has left the inbox; whoever waits does it, should the owner be gone. */
+/**
+ * Waits until an item has left the inbox, and processes the inbox itself if no process writes the session.
+ */
 export async function drained(
   store: SqliteTapeStore,
   { name, id, waitMs }: { name: string; id: string; waitMs: number },

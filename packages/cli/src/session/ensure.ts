@@ -1,7 +1,7 @@
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
 
-/** Creates the session if there is none, and says so. */
+/** Creates the session if it does not exist, and prints that on stderr. Returns its name. */
 export function ensure(store: SqliteTapeStore, name: string, { status }: Context): string {
   const found = store.find(name);
   if (found !== undefined) return found.name;

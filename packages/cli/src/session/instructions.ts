@@ -3,7 +3,7 @@ import { deckConfig } from '../config/deck.ts';
 import type { Context } from '../context.ts';
 import type { ModelArgs } from '../options/model.ts';
 
-/** Prints what a session's model would be told before the messages, were it asked now; what is left out, on stderr. */
+/** Prints the system prompt that a run of the session would use now, and omitted files on stderr. */
 export async function showInstructions(
   { store, session }: { readonly store: SqliteTapeStore; readonly session: SessionInfo },
   args: ModelArgs,
@@ -23,7 +23,7 @@ export async function showInstructions(
     quiet: digest ?? '',
     human: text ?? '',
   });
-  if (text === undefined) context.status(`The model of ${session.name} is told nothing before the messages`);
-  for (const { path, why } of omitted) context.status(`Left out '${path}': ${why}`);
+  if (text === undefined) context.status(`${session.name} has no system prompt`);
+  for (const { path, why } of omitted) context.status(`Omitted '${path}': ${why}`);
   return 0;
 }

@@ -5,45 +5,51 @@ import { exit } from '../exit.ts';
 import { drained } from './drained.ts';
 import { mergedJson, parentIsBusy, queuedJson } from './preview.ts';
 
-/** A merge as a command asks for it. */
+/** The merge that a command requests. */
 export interface MergeCommand {
   readonly child: string;
   readonly request: MergeRequest;
 }
 
-/** Merges, applies what the child did in its worktree if that is asked for, and tells of it; returns the exit code. */
+/**
+ * Merges a child, applies the patch of its worktree if `apply` is given, and prints the receipt.
+ * @returns the exit code
+ */
 export async function mergeAndTell(
   store: SqliteTapeStore,
-  asked: MergeCommand & { readonly waitMs: number },
+  command: MergeCommand & { readonly waitMs: number },
   {
     context,
     apply,
-    act = async () => await mergeOrQueue(store, asked, context),
+    act = async () => await mergeOrQueue(store, command, context),
   }: {
     readonly context: Context;
     readonly apply?: { readonly dir?: string } | undefined;
     readonly act?: () => Promise<Merged | undefined>;
   },
 ): Promise<number> {
-  const { child, request } = asked;
+  const { child, request } = command;
   const worktrees = await import('@tapedeck/runtime/workspace');
   const place = { store, home: context.home.dir };
   await worktrees.closeWorktree(place, child, request);
-  // What cannot be applied is not merged either.
+  // Planned before the merge: a child whose patch does not apply is not merged.
   const application = apply === undefined ? undefined : await worktrees.planApplication(place, child, apply);
   const merged = await act();
   if (merged === undefined) {
-    if (application !== undefined) context.status('Nothing is applied yet: say it again once it is merged');
+    if (application !== undefined)
+      context.status('The patch is not applied yet: repeat the command after the merge');
     return exit.accepted;
   }
   await application?.write();
   const kept = await worktrees.releaseWorktree(place, child);
-  if (kept !== undefined) context.status(`The worktree ${kept.path} stays: ${kept.why}`);
+  if (kept !== undefined) context.status(`Kept the worktree ${kept.path}: ${kept.why}`);
   await tellMerged({ merged, application, kept }, context);
   return exit.done;
 }
 
-/** The receipt, or nothing once it is told that the merge is left to whoever writes the parent. */
+/**
+ * Returns the receipt; undefined, after reporting it, when the merge is queued for the writer of the parent.
+ */
 async function mergeOrQueue(
   store: SqliteTapeStore,
   { child, request, waitMs }: MergeCommand & { waitMs: number },
@@ -61,14 +67,14 @@ async function mergeOrQueue(
     key: `merge:${info?.id}:${info?.headHash}`,
     source: 'cli',
   });
-  context.status(`${parent} is being written by another process: left in its inbox`);
+  context.status(`Another process is writing ${parent}: posted to its inbox`);
   if (await drained(store, { name: parent, id, waitMs }))
     return { ...store.merge(child, request), repeated: false };
   await tellQueued(context, { parent, child, id });
   return undefined;
 }
 
-/** Says that the merge is left to whoever writes the parent. */
+/** Reports that the merge is queued in the inbox of the parent. */
 export async function tellQueued(
   context: Context,
   { parent, child, id }: { readonly parent: string; readonly child: string; readonly id: string },
@@ -76,7 +82,7 @@ export async function tellQueued(
   await context.answer({
     json: queuedJson(parent, child),
     quiet: id,
-    human: `Queued: ${parent} takes ${child} in when it is idle`,
+    human: `Queued: ${child} will be merged into ${parent} when it is idle`,
   });
 }
 
@@ -89,9 +95,9 @@ interface Done {
 async function tellMerged({ merged, application, kept }: Done, context: Context): Promise<void> {
   const { parent, child, state, seq, range, repeated, conflicts, artifact } = merged;
   const where = `${parent}@${seq}`;
-  const brought =
+  const done =
     state === 'discarded'
-      ? `Discarded ${child}, noted at ${where}`
+      ? `Discarded ${child}, recorded at ${where}`
       : `Merged ${child}:${range[0]}-${range[1]} into ${where}`;
   await context.answer({
     json: {
@@ -106,8 +112,8 @@ async function tellMerged({ merged, application, kept }: Done, context: Context)
     quiet: where,
     human: [
       repeated
-        ? `${where} has it already${application === undefined ? ': nothing to do' : ''}`
-        : `${brought}${conflicts.length === 0 ? '' : `; both wrote ${conflicts.map((c) => c.what).join(', ')}`}`,
+        ? `${child} is already ${state} at ${where}${application === undefined ? ': nothing to do' : ''}`
+        : `${done}${conflicts.length === 0 ? '' : `; both wrote ${conflicts.map((c) => c.what).join(', ')}`}`,
       ...(application === undefined ? [] : [appliedLine(application)]),
     ].join('\n'),
   });
@@ -116,7 +122,7 @@ async function tellMerged({ merged, application, kept }: Done, context: Context)
 const appliedStates = { ready: 'applied', already: 'already', empty: 'empty' } as const;
 
 function appliedLine({ state, dir, files }: Application): string {
-  if (state === 'empty') return 'Nothing to apply: no file was changed';
-  if (state === 'already') return `${dir} has all of it already: nothing to apply`;
+  if (state === 'empty') return 'Nothing to apply: the child changed no file';
+  if (state === 'already') return `${dir} has all changes already: nothing to apply`;
   return `Applied to ${dir}: ${files.join(', ')}`;
 }

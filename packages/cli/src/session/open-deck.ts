@@ -2,7 +2,9 @@ import type { Deck, DeckConfig } from '@tapedeck/runtime';
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
 
-/** Opens a deck on the store of a home, for a verb that runs sessions where it was called. The runtime is loaded here, when it is needed. */
+/**
+ * Opens a deck on the store of a home, in the working directory. Loads the runtime only when a verb needs it.
+ */
 export async function openDeckAt(
   config: DeckConfig,
   store: SqliteTapeStore,

@@ -13,12 +13,14 @@ import { exit } from '../exit.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Whether a merge is refused for somebody who writes the parent: it can wait in its inbox. A busy child is the caller's to wait for. */
+/**
+ * Whether a merge failed because another process writes the parent: it can be queued. A busy child cannot.
+ */
 export function parentIsBusy(error: unknown): boolean {
   return error instanceof TapeError && error.code === 'TAPE_BUSY' && error.data.child === undefined;
 }
 
-/** The receipt of a merge, done or shown, as `--json` gives it. */
+/** The receipt of a merge, or of its preview, as `--json` prints it. */
 export function mergedJson({
   parent,
   child,
@@ -32,13 +34,13 @@ export function mergedJson({
   return { parent, child, state, seq, range, repeated, complete, conflicts };
 }
 
-/** A merge that waits in its parent's inbox, as `--json` gives it. */
+/** A merge that is queued in the inbox of its parent, as `--json` prints it. */
 export function queuedJson(parent: string, child: string): Json {
   const unknown = { seq: null, range: null, repeated: false, complete: null, conflicts: [] };
   return { parent, child, state: 'queued', ...unknown };
 }
 
-/** Tells what a merge or a discard would write, and writes nothing. */
+/** Prints the entries that a merge or a discard would write, and writes nothing. */
 export async function previewMerge(
   store: SqliteTapeStore,
   { child, request }: { readonly child: string; readonly request: MergeRequest },
@@ -53,7 +55,7 @@ export async function previewMerge(
     await context.answer({
       json: { ...queuedJson(parent, child), entries: [], text: null, dry_run: true },
       quiet: '',
-      human: `Would leave ${child} in the inbox of ${parent}, which another process is writing`,
+      human: `Would post the merge of ${child} to the inbox of ${parent}, which another process is writing`,
     });
     return exit.done;
   }
@@ -69,11 +71,11 @@ export async function previewMerge(
     },
     quiet: `${parent}@${seq}`,
     human: repeated
-      ? `${parent}@${seq} has it already: nothing to do`
+      ? `${child} is already ${state} at ${parent}@${seq}: nothing to do`
       : [
           `Would ${act} ${parent}@${seq}`,
           ...conflicts.map((c) => `both wrote ${c.what} (child @${c.child}, parent @${c.parent})`),
-          ...(complete ? [] : ['A tool ran that does not declare its files, so there may be more conflicts']),
+          ...(complete ? [] : ['A tool ran that does not declare its files: there may be more conflicts']),
           ...entries.map((entry) => entryLine(parent, entry)),
           ...(text === null ? [] : ['', text]),
         ].join('\n'),
@@ -81,7 +83,7 @@ export async function previewMerge(
   return exit.done;
 }
 
-/** What a fork would write, as `--json` gives it. */
+/** The preview of a fork as `--json` prints it. */
 export function forkPreviewJson(preview: ForkPreview): Json {
   const { session, parent, fromAnchor, base, range, snappedFrom, repeated, entries } = preview;
   return {
@@ -97,7 +99,7 @@ export function forkPreviewJson(preview: ForkPreview): Json {
   };
 }
 
-/** What a fork would write, for a person. */
+/** The preview of a fork as text. */
 export function forkPreviewText({
   session,
   parent,
@@ -107,10 +109,10 @@ export function forkPreviewText({
   entries,
 }: ForkPreview): string {
   if (repeated) return `${session} exists already: nothing to do`;
-  const child = session ?? 'a child with a name of its own';
+  const child = session ?? 'a child with a new name';
   const what = range === null ? `nothing of ${parent}` : `${parent} ${range[0]}-${range[1]}`;
   const snapped =
-    snappedFrom === undefined ? '' : `; cut back from @${snappedFrom}, where tool calls are open`;
+    snappedFrom === undefined ? '' : `; snapped back from @${snappedFrom}, where tool calls are open`;
   return [
     `Would fork ${child}, which inherits ${what}${snapped}`,
     ...entries.map((entry) => entryLine(session ?? '', entry)),
@@ -125,7 +127,7 @@ function entryLine(session: string, { seq, kind, name }: PreviewEntry): string {
   return `  ${session}@${seq} ${kind}${name === undefined ? '' : ` ${name}`}`;
 }
 
-/** The text of the message among the entries, if there is one. */
+/** The text of the message among the entries; null without a message. */
 function textOf(entries: readonly PreviewEntry[]): string | null {
   for (const { kind, payload } of entries)
     if (kind === 'message' && isObject(payload) && Array.isArray(payload.content))

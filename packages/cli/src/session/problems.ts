@@ -2,7 +2,7 @@ import type { JournalReport } from '@tapedeck/graph';
 import type { Problem, SqliteTapeStore } from '@tapedeck/tape';
 import type { Home } from '../home.ts';
 
-/** One thing that is wrong, as `--json` gives it. */
+/** One problem, as `--json` prints it. */
 export interface Found {
   readonly code: string;
   readonly session: string | null;
@@ -10,7 +10,10 @@ export interface Found {
   readonly message: string;
 }
 
-/** Damage to tapes, or to one session and all it inherits. Whatever stops the check is damage too. */
+/**
+ * Verifies all tapes, or one session and its inherited entries. An error that stops the check is a problem
+ * too.
+ */
 export function* verifyTapes(store: SqliteTapeStore, ref: string | undefined): Iterable<Found> {
   try {
     for (const problem of store.verify(ref)) yield problem satisfies Problem;
@@ -19,7 +22,7 @@ export function* verifyTapes(store: SqliteTapeStore, ref: string | undefined): I
   }
 }
 
-/** Damage to the graph file. */
+/** Verifies the graph file; `g` is the number of its last record. */
 export async function verifyGraph(
   store: SqliteTapeStore,
   home: Home,
@@ -34,7 +37,7 @@ export async function verifyGraph(
   }
 }
 
-/** The file checked by itself, then against the database: one may lag behind, never differ. */
+/** The problems of the file itself, then its differences from the database. The file may lag behind. */
 function* compareGraph(store: SqliteTapeStore, report: JournalReport): Iterable<Found> {
   for (const { code, line, message } of report.problems)
     yield {
@@ -50,6 +53,6 @@ function* compareGraph(store: SqliteTapeStore, report: JournalReport): Iterable<
       code: 'graph-differs',
       session: null,
       seq: null,
-      message: `session_graph.jsonl: its line ${report.g} is not the one in the database`,
+      message: `session_graph.jsonl: line ${report.g} differs from the database`,
     };
 }

@@ -1,6 +1,7 @@
 /**
- * What several verbs do with a session: find it by its name, make it, follow a run, send and wait, merge, check. These files
- * take a `Context` and print. They may import `config`, `output`, `options` and what is below those, and know no verb.
+ * Acts on sessions that several verbs share: find, create, follow a run, send and wait, merge, verify. These
+ * files receive a `Context` and print. They may import `config`, `output`, `options` and the folders below
+ * those, and never a verb.
  */
 
 import { existsSync } from 'node:fs';
@@ -15,28 +16,31 @@ import { exitOf, resultJson } from '../output/run.ts';
 import { printAll } from './background.ts';
 import { openDeckAt } from './open-deck.ts';
 
-/** Something that is left for a session: a message, or the answer to a call. */
+/** An item to post to a session: a message, or the answer to a call. */
 export interface Sending {
   readonly store: SqliteTapeStore;
-  /** The session's name. */
+  /** Name of the session. */
   readonly session: string;
-  /** What it is run with here: see `configUnlessRun`. */
+  /** The configuration to run it with; see `configUnlessRun`. */
   readonly config: DeckConfig | undefined;
-  /** Leaves it. Repeating that leaves nothing more; with `takeUp` it is taken up here, if nobody else does by now. */
+  /**
+   * Posts the item; a repeat posts nothing. With `takeUp`, starts a run here if no other process runs the
+   * session.
+   */
   readonly send: (session: Session, takeUp: boolean) => Promise<Sent>;
-  /** What it is called: `the message`. */
+  /** The item in messages: `the message`. */
   readonly what: string;
 }
 
-/** What a verb that leaves something is told of where, how, and for how many seconds it waits until another process takes it up. */
+/** Options of a verb that posts an item; `wait`: seconds to wait until another process takes it. */
 export interface SendingArgs extends ModelArgs {
   readonly name: string;
   readonly wait: number;
 }
 
 /**
- * What a session is run with here; nothing while another process runs it. Then no configuration is loaded, whose code nobody may
- * have allowed, for a run that is not done here.
+ * The configuration to run a session with; undefined while another process runs it. A configuration may be
+ * untrusted code, so it is not loaded for a run in another process.
  */
 export async function configUnlessRun(args: SendingArgs, context: Context): Promise<DeckConfig | undefined> {
   const isRun =
@@ -53,51 +57,54 @@ async function usableConfig(args: ModelArgs, context: Context): Promise<DeckConf
 }
 
 /**
- * Leaves something for a session, and prints the runs that this starts here. When another process is running the session, or
- * nothing can run it here, it says so, and ends as accepted.
+ * Posts an item to a session, and prints the runs that it starts here. When another process runs the session,
+ * or this one cannot, reports that and returns `exit.accepted`.
  */
 export async function sendAndFollow(sending: Sending, args: SendingArgs, context: Context): Promise<number> {
   const { store, what } = sending;
   await using decks = new AsyncDisposableStack();
-  const { deck, session, sent, started } = await leave(sending, { args, context, decks });
+  const { deck, session, sent, started } = await post(sending, { args, context, decks });
   const runs = started === undefined ? [] : await printAll(started.run, { deck, session }, context);
   const own = runs.find(({ run }) => run.took.includes(sent.id));
-  const told = { session: session.name, id: sent.id };
+  const receipt = { session: session.name, id: sent.id };
   if (own !== undefined) {
     const others = runs.filter((one) => one !== own).map(({ result }) => result);
     if (context.options.json === true || context.options.jsonl === true)
       await context.answer({
-        json: { ...told, state: 'started', ...resultJson(own.result, others) },
+        json: { ...receipt, state: 'started', ...resultJson(own.result, others) },
         human: '',
       });
     return context.io.interrupted ? exit.interrupted : exitOf(own.result.finish);
   }
   const waits = isWaiting(store, session.id, sent.id);
   const owner = store.owners().find(({ id }) => id === session.id)?.owner;
-  const who = owner?.pid === undefined ? 'another process' : `process ${owner.pid}`;
+  const runner = owner?.pid === undefined ? 'another process' : `process ${owner.pid}`;
   await context.answer({
-    json: { ...told, state: stateOf(sent, { waits, others: runs.length }) },
+    json: { ...receipt, state: stateOf(sent, { waits, others: runs.length }) },
     quiet: sent.id,
     human: !waits
       ? `${session.name} has ${what}`
       : owner === undefined
-        ? `Left ${what} in the inbox of ${session.name}: nobody is running it`
-        : `Left ${what} in the inbox of ${session.name}: ${who} is running it`,
+        ? `Posted ${what} to the inbox of ${session.name}: no active run`
+        : `Posted ${what} to the inbox of ${session.name}: ${runner} is running it`,
   });
   if (context.io.interrupted) return exit.interrupted;
   if (!waits) return exit.done;
-  if (owner === undefined) context.status(`Hint: go on with: tape run ${session.name}`);
+  if (owner === undefined) context.status(`Hint: run it with: tape run ${session.name}`);
   return exit.accepted;
 }
 
-/** What became of it by now: one that waited and does no more was taken up. */
+/** The current state of the item: one that was queued and has left the inbox has started. */
 function stateOf({ state }: Sent, { waits, others }: { waits: boolean; others: number }): Sent['state'] {
   if (!waits) return state === 'queued' ? 'started' : state;
   return others > 0 ? 'queued' : state;
 }
 
-/** Leaves it; while another process has the session, waits. `started`, in an object: a run is awaited for its result. */
-async function leave(
+/**
+ * Posts the item, and waits while another process runs the session. `started` wraps the run in an object, as
+ * a `Run` is a promise.
+ */
+async function post(
   sending: Sending,
   { args, context, decks }: { args: SendingArgs; context: Context; decks: AsyncDisposableStack },
 ) {
@@ -112,7 +119,7 @@ async function leave(
   const deadline = performance.now() + args.wait * 1000;
   let wasOwned = true;
   for (let sent = await sending.send(session, config !== undefined); ; ) {
-    // What had been waiting longer comes first, in this process too.
+    // The active run may process earlier items first.
     const run = sent.run ?? session.attach();
     if (run !== undefined) return { deck, session, sent, started: { run } };
     if (!isWaiting(store, session.id, sent.id)) return { deck, session, sent };

@@ -7,22 +7,27 @@ import { defineVerb, type Verb } from './verb.ts';
 export const abort: Verb = defineVerb({
   command: 'abort <name>',
   group: 'Change direction',
-  summary: 'Stop the run of a session, in whatever process it is',
+  summary: 'Stop the run of a session, in this or another process',
   detail:
-    'The model and the tools are told; what was said so far stays on the tape. It waits until the run has ended. Messages that ' +
-    'wait in the inbox stay there. When only children of the session are being run, those are stopped.',
+    'Aborts the model call and the running tools, and waits until the run has ended. Output received before the abort stays on ' +
+    'the tape; messages in the inbox stay there. When only children of the session run, stops those.',
   examples: [
-    ['tape abort main', 'Stop what main is doing'],
-    ['tape abort main --reason "wrong branch"', 'Say why: it is kept with the run'],
+    ['tape abort main', 'Stop the run of main'],
+    ['tape abort main --reason "wrong branch"', 'Record the reason with the run'],
   ],
   options: (y) =>
     y
       .positional('name', { type: 'string', demandOption: true, describe: 'Session' })
-      .option('reason', { type: 'string', requiresArg: true, default: 'aborted', describe: 'Why' })
+      .option('reason', {
+        type: 'string',
+        requiresArg: true,
+        default: 'aborted',
+        describe: 'Reason to record',
+      })
       .option('wait', {
         type: 'number',
         default: 10,
-        describe: 'Seconds to wait for the end of the run; --no-wait for none',
+        describe: 'Seconds to wait for the run to end; --no-wait: do not wait',
       }),
   run: async ({ name, reason, wait }, context) =>
     await context.changing(async (store) => {
@@ -31,16 +36,16 @@ export const abort: Verb = defineVerb({
       const waitMs = typeof wait === 'number' ? wait * 1000 : 0;
       const running = runningIn(store, info);
       if (running.length === 0) {
-        const human = `Nobody is running ${session}: nothing to do`;
+        const human = `No active run of ${session}: nothing to do`;
         await context.answer({ json: { session, aborted: false }, quiet: session, human });
         return exit.done;
       }
-      const asked = running.map((one) => ({
+      const requests = running.map((one) => ({
         ...one,
         item: store.post(one.info.id, { body: { type: 'abort', owner: one.owner.id, reason } }).id,
       }));
       const stops = await Promise.all(
-        asked.map(async (one) => await stopOf(store, one, { waitMs, signal: context.io.signal })),
+        requests.map(async (one) => await stopOf(store, one, { waitMs, signal: context.io.signal })),
       );
       const children = stops.filter((stop) => stop.session !== session);
       await context.answer({
@@ -56,13 +61,13 @@ export const abort: Verb = defineVerb({
     }),
 });
 
-/** A run that a process has under way. */
+/** A session with an active run, and the process that runs it. */
 interface Running {
   readonly info: SessionInfo;
   readonly owner: Owner;
 }
 
-/** Who runs a session; when nobody does, who runs its children: a session that only delegates is at work through them. */
+/** The active run of a session; without one, the active runs of its children, which a delegation started. */
 function runningIn(store: SqliteTapeStore, info: SessionInfo): readonly Running[] {
   const owner = ownerOf(store, info);
   if (owner !== undefined) return [{ info, owner }];
@@ -72,7 +77,7 @@ function runningIn(store: SqliteTapeStore, info: SessionInfo): readonly Running[
   });
 }
 
-/** What came of asking a run to stop. */
+/** The result of a request to stop a run. */
 interface Stop {
   readonly session: string;
   readonly pid: number | undefined;
@@ -90,17 +95,20 @@ async function stopOf(
 }
 
 function stopText({ session, pid, over, aborted }: Stop): string {
-  if (!over) return `MergeCommand process ${pid} to stop its run of ${session}`;
+  if (!over) return `Process ${pid} has the request to stop ${session}, and still runs it`;
   return aborted
-    ? `Stopped ${session}; go on with: tape run ${session}`
-    : `The run of ${session} had ended by itself`;
+    ? `Stopped ${session}; continue with: tape run ${session}`
+    : `The run of ${session} ended before it was stopped`;
 }
 
 function ownerOf(store: SqliteTapeStore, { id }: SessionInfo): Owner | undefined {
   return store.owners().find((writing) => writing.id === id)?.owner;
 }
 
-/** Waits until the owner has taken the abort away, which it does when the run has ended, or has gone itself. */
+/**
+ * Waits until the owner is gone, or has removed the abort from the inbox, which it does once the run has
+ * ended.
+ */
 async function isOver(
   store: SqliteTapeStore,
   info: SessionInfo,
@@ -114,7 +122,7 @@ async function isOver(
   }
 }
 
-/** Whether a run that was under way when the session stood at its head has been recorded as aborted. */
+/** Whether an aborted run was recorded after the head in `info`. */
 function wasAborted(store: SqliteTapeStore, { id, head }: SessionInfo): boolean {
   for (const entry of store.read(id, { from: head + 1, kind: 'event' }))
     if (entry.name === 'run/aborted') return true;

@@ -7,18 +7,22 @@ import { defineVerb, type Verb } from './verb.ts';
 export const anchor: Verb = defineVerb({
   command: 'anchor <name> <anchor>',
   group: 'Change direction',
-  summary: 'Name this point of a session, with a state',
-  detail: 'An anchor is a place to fork from. It does not change what the model sees; for that, see handoff.',
+  summary: 'Mark the current point of a session with a name and a state',
+  detail: 'Forks can start at an anchor. An anchor does not change the view of the model; a handoff does.',
   examples: [[`tape anchor main task-start --state '{"phase":"build"}'`, 'Mark the point before a task']],
   options: (y) =>
     y
       .positional('name', { type: 'string', demandOption: true, describe: 'Session' })
       .positional('anchor', { type: 'string', demandOption: true, describe: 'Name of the anchor' })
-      .option('state', { type: 'string', requiresArg: true, describe: 'JSON object (- for stdin, @FILE)' })
+      .option('state', {
+        type: 'string',
+        requiresArg: true,
+        describe: 'State of the anchor: a JSON object (- for stdin, @FILE)',
+      })
       .option('key', {
         type: 'string',
         requiresArg: true,
-        describe: 'Repeating it with this key adds nothing',
+        describe: 'Idempotency key: a repeat adds nothing',
       }),
   run: async ({ name, anchor: anchorName, state, key }, context) => {
     const draft = anchorDraft(anchorName, await readState(state, context.io));
@@ -29,8 +33,8 @@ export const anchor: Verb = defineVerb({
 export const handoff: Verb = defineVerb({
   command: 'handoff <name> <anchor>',
   group: 'Change direction',
-  summary: 'Start the next phase: the view begins here, with a summary',
-  detail: 'What came before stays readable; the model sees the summary and state instead.',
+  summary: 'Start a new view here, with a summary',
+  detail: 'The model sees the summary and the state in place of the earlier entries, which stay readable.',
   examples: [['tape handoff main design-done --summary "The API is agreed"', 'Begin a new view']],
   options: (y) =>
     y
@@ -39,13 +43,17 @@ export const handoff: Verb = defineVerb({
       .option('summary', {
         type: 'string',
         requiresArg: true,
-        describe: 'What to carry on (- for stdin, @FILE)',
+        describe: 'Summary that starts the new view (- for stdin, @FILE)',
       })
-      .option('state', { type: 'string', requiresArg: true, describe: 'JSON object (- for stdin, @FILE)' })
+      .option('state', {
+        type: 'string',
+        requiresArg: true,
+        describe: 'State of the anchor: a JSON object (- for stdin, @FILE)',
+      })
       .option('key', {
         type: 'string',
         requiresArg: true,
-        describe: 'Repeating it with this key adds nothing',
+        describe: 'Idempotency key: a repeat adds nothing',
       }),
   run: async ({ name, anchor: anchorName, summary, state, key }, context) => {
     const text = summary === undefined ? undefined : await readText(summary, context.io);
@@ -77,7 +85,7 @@ async function write(context: Context, { name, anchorName, draft, key, done }: W
       quiet: `${session}@${to}`,
       human:
         added === 0
-          ? `${session}@${to} is there already: nothing to do`
+          ? `${session}@${to} exists already: nothing to do`
           : `${done} ${anchorName} at ${session}@${to}`,
     });
     return 0;

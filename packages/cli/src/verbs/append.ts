@@ -21,10 +21,10 @@ import { defineVerb, type Verb } from './verb.ts';
 export const append: Verb = defineVerb({
   command: 'append <name>',
   group: 'Change direction',
-  summary: 'Append JSON lines from stdin, all or nothing',
+  summary: 'Append JSON lines from stdin, all or none',
   detail:
     'A line is {"role":"user","content":"…"} or {"kind":…,"payload":…}, with an optional "name", "meta" and "key". ' +
-    'Creates the session if there is none. While another process writes it, the lines wait in its inbox.',
+    'Creates the session if it does not exist. While another process writes it, the lines wait in its inbox.',
   examples: [
     [`echo '{"role":"user","content":"hello"}' | tape append main`, 'Append one message'],
     ['tape append main --each --jsonl < lines.jsonl', 'Commit and acknowledge every line as it arrives'],
@@ -42,11 +42,11 @@ export const append: Verb = defineVerb({
       .option('key', {
         type: 'string',
         requiresArg: true,
-        describe: 'Repeating a batch of this key adds nothing',
+        describe: 'Idempotency key of the batch: a repeat adds nothing',
       }),
   run: async ({ name, each, wait, key }, context) =>
     await context.writing(async (store) => {
-      // Everything is read and checked before the session is made, so that bad input leaves nothing behind.
+      // All input is read and checked before the session is created, so that bad input creates nothing.
       if (each === true) return await appendEach(store, name, context);
       const drafts: Draft[] = [];
       for await (const { number, bytes } of readLines(context.io.stdin))
@@ -63,8 +63,7 @@ export const append: Verb = defineVerb({
 });
 
 /**
- * A session is not made for a batch that it would refuse: one that is yet to be made takes the batch in a store in
- * memory first, which refuses for the same reasons.
+ * Appends the batch of a new session to a store in memory first, so that a refused batch creates no session.
  */
 function rehearse(store: SqliteTapeStore, name: string, drafts: readonly Draft[], key?: string): void {
   if (store.find(name) !== undefined) return;
@@ -106,7 +105,7 @@ async function appendBatch(store: SqliteTapeStore, batch: Batch, context: Contex
       quiet: String(to),
       human:
         added === 0
-          ? `${session}@${from}-${to} is there already: nothing to do`
+          ? `${session}@${from}-${to} exists already: nothing to do`
           : `Appended ${session}@${from === to ? from : `${from}-${to}`}`,
     });
     return exit.done;
@@ -117,21 +116,21 @@ async function appendBatch(store: SqliteTapeStore, batch: Batch, context: Contex
     if (!(error instanceof TapeError) || error.code !== 'TAPE_BUSY') throw error;
   }
   const { id } = store.post(name, { body: { type: 'append', drafts }, key, source: 'cli' });
-  context.status(`${name} is being written by another process: left in its inbox`);
+  context.status(`Another process is writing ${name}: posted to its inbox`);
   if (await drained(store, { name, id, waitMs: batch.waitMs })) {
-    // Appending it again finds what the owner has appended in the meantime, for us.
+    // The owner has appended the batch; a repeat with the same key returns its positions.
     const done = store.append(name, drafts, { key });
     return await print({ ...done, added: done.repeated, repeated: 0 });
   }
   await context.answer({
     json: { session: name, queued: id },
     quiet: id,
-    human: `Queued for ${name} as ${id}: its owner appends it`,
+    human: `Queued for ${name} as ${id}: the process that writes it will append it`,
   });
   return exit.accepted;
 }
 
-/** The draft of one line; blank lines are none. */
+/** The draft of one line; none for a blank line. */
 function readDraft(bytes: Uint8Array, number: number): Draft[] {
   const what = `line ${number}`;
   const fail = (why: string) => new UsageError(`cannot append: ${what}: ${why}`, { data: { line: number } });
@@ -164,18 +163,18 @@ function toDraft(value: Record<string, Json>, fail: (why: string) => UsageError)
   const unknown = Object.keys(value).find((field) => !fields.has(field));
   if (unknown !== undefined) throw fail(`unknown field ${JSON.stringify(unknown.slice(0, 40))}`);
   const { kind = 'message', role = 'user', content, payload, key, name, meta, mark } = value;
-  if (typeof kind !== 'string') throw fail('"kind" must be a text');
+  if (typeof kind !== 'string') throw fail('"kind" must be a string');
   for (const [field, text] of [
     ['key', key],
     ['name', name],
   ] as const)
     if (text !== undefined && (typeof text !== 'string' || text === ''))
-      throw fail(`"${field}" must be a text, and not an empty one`);
+      throw fail(`"${field}" must be a non-empty string`);
   if (meta !== undefined && !isObject(meta)) throw fail('"meta" must be an object');
   if (content === undefined && payload === undefined) throw fail('it has neither "content" nor "payload"');
   if (content !== undefined && payload !== undefined) throw fail('it has both "content" and "payload"');
   if (mark !== undefined && (kind !== 'anchor' || (mark !== 'anchor' && mark !== 'boundary')))
-    throw fail('"mark" is for anchors: "anchor" or "boundary"');
+    throw fail('"mark" must be "anchor" or "boundary", and needs "kind": "anchor"');
   return {
     kind: kind as Draft['kind'],
     payload: 'payload' in value ? payload : kind === 'message' ? { role, content } : content,

@@ -10,34 +10,31 @@ import { defineVerb, type Verb } from './verb.ts';
 export const approve: Verb = defineVerb({
   command: 'approve <name> [call]',
   group: 'Change direction',
-  summary: 'Answer a tool call that waits, and go on with the run',
+  summary: 'Approve, deny or answer a pending tool call, and continue the run',
   detail:
-    'Without CALL it is the only one that waits. The run goes on here, as by run, or in the process that has the session. A ' +
-    'message that is sent instead answers all calls that wait: superseded.',
+    'Without CALL, answers the only pending call. The run continues in this process, or in the process that runs the session. ' +
+    'A message sent to the session instead answers all pending calls as superseded.',
   examples: [
-    ['tape approve main --model openai-compatible/gpt-oss', 'Let the call be run that waits'],
-    ['tape approve main call_1 --deny --reason "not on a Friday"', 'The model is told the reason'],
-    [
-      `tape approve main call_1 --output '{"temperature":7}'`,
-      'Give the result of a call that is run elsewhere',
-    ],
+    ['tape approve main --model openai-compatible/gpt-oss', 'Run the pending call'],
+    ['tape approve main call_1 --deny --reason "not on a Friday"', 'Deny it; the model receives the reason'],
+    [`tape approve main call_1 --output '{"temperature":7}'`, 'Give the result of a call that ran elsewhere'],
   ],
   options: (y) =>
     runOptions(y)
       .positional('name', { type: 'string', demandOption: true, describe: 'Session' })
       .positional('call', { type: 'string', describe: 'Id of the call' })
-      .option('deny', { type: 'boolean', describe: 'It must not be run' })
-      .option('reason', { type: 'string', requiresArg: true, describe: 'Why; the model is told' })
+      .option('deny', { type: 'boolean', describe: 'Deny the call' })
+      .option('reason', { type: 'string', requiresArg: true, describe: 'Reason; the model receives it' })
       .option('output', {
         type: 'string',
         requiresArg: true,
-        describe: 'The result of a call that nothing here can run: JSON (- for stdin, @FILE)',
+        describe: 'Result of a call that ran elsewhere: JSON (- for stdin, @FILE)',
       })
       .option('wait', {
         type: 'number',
         requiresArg: true,
         default: 0,
-        describe: 'Seconds to wait for who runs it to take the answer up',
+        describe: 'Seconds to wait until the process that runs the session takes the answer',
       })
       .conflicts('output', ['deny', 'reason']),
   run: async (args, context) => {
@@ -53,10 +50,10 @@ export const approve: Verb = defineVerb({
       });
       const answer = given ?? { approved: deny !== true, ...(reason !== undefined && { reason }) };
       const model = args.model === undefined ? {} : { model: args.model };
-      const leave = (session: Session, takeUp: boolean) =>
+      const send = (session: Session, takeUp: boolean) =>
         session.respond(toolCallId, answer, { ...model, takeUp });
       return await sendAndFollow(
-        { store, session: info.name, config, send: leave, what: 'the answer' },
+        { store, session: info.name, config, send, what: 'the answer' },
         args,
         context,
       );
@@ -64,7 +61,11 @@ export const approve: Verb = defineVerb({
   },
 });
 
-/** The call that is meant, which must be one that waits for this kind of answer. */
+/**
+ * The pending call of that id, or the only one.
+ * @throws SESSION_NO_CALL when no such call waits for an answer
+ * @throws UsageError when several wait, or the call waits for another kind of answer
+ */
 async function waitingCall(
   store: SqliteTapeStore,
   { id: of, name }: SessionInfo,
@@ -81,23 +82,23 @@ async function waitingCall(
   const data = { session: name, waiting: waiting.map(({ toolCallId }) => toolCallId) };
   if (call === undefined) {
     const what = id === undefined ? 'a call' : `call '${id}'`;
-    const why = ids === '' ? 'none waits for an answer' : `only these wait for an answer: ${ids}`;
+    const why = ids === '' ? 'no call is pending' : `the pending calls are: ${ids}`;
     throw new SessionError('SESSION_NO_CALL', `cannot answer ${what} of '${name}': ${why}`, { data });
   }
   if (others.length > 0)
-    throw new UsageError(`cannot answer a call of '${name}': several wait: ${ids}`, {
+    throw new UsageError(`cannot answer a call of '${name}': several are pending: ${ids}`, {
       data,
       hint: `name one with: tape approve ${name} ${call.toolCallId}`,
     });
   if (call.for === 'tool')
     throw new SessionError(
       'SESSION_NO_CALL',
-      `cannot answer call '${call.toolCallId}' of '${name}': it is approved, and waits for a run in which '${call.name}' is offered`,
+      `cannot answer call '${call.toolCallId}' of '${name}': it is approved, and waits for a run that has the tool '${call.name}'`,
       { data },
     );
   if (isOutput && call.for === 'approval')
     throw new UsageError(
-      `cannot give the output of call '${call.toolCallId}': it waits for an approval, and is run then`,
+      `cannot give the output of call '${call.toolCallId}': it is pending approval, and runs once approved`,
       { data },
     );
   if (!isOutput && !isDenied && call.for === 'result')

@@ -4,13 +4,13 @@ import { defineVerb, type Verb } from './verb.ts';
 export const archive: Verb = defineVerb({
   command: 'archive <name>',
   group: 'Change direction',
-  summary: 'Put a session away: out of lists, still readable',
+  summary: 'Archive a session: hide it from lists and refuse new work',
   detail:
-    'Until it is taken back it is not run, sent to, compacted or rewound, nothing is delegated from it, and no child is merged ' +
-    'into it. It can be read, forked and branched.',
+    'An archived session can be read, forked and branched. It refuses runs, messages, delegation, compaction, rewinds and merges ' +
+    'until --undo makes it active again.',
   examples: [
-    ['tape archive main', 'Put main away'],
-    ['tape archive main --undo', 'Take it back'],
+    ['tape archive main', 'Archive main'],
+    ['tape archive main --undo', 'Make main active again'],
   ],
   options: (y) =>
     y
@@ -24,7 +24,7 @@ export const archive: Verb = defineVerb({
       const done =
         undo === true
           ? `${info.name} is active again`
-          : `Archived ${info.name} (take it back with: tape archive ${info.name} --undo)`;
+          : `Archived ${info.name} (undo with: tape archive ${info.name} --undo)`;
       await answer({
         json: { session: info.name, lifecycle: info.lifecycle, repeated: before.lifecycle === wanted },
         quiet: info.name,

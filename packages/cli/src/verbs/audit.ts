@@ -7,14 +7,14 @@ import { defineVerb, type Verb } from './verb.ts';
 export const audit: Verb = defineVerb({
   command: 'audit [name]',
   group: 'Trust',
-  summary: 'Find delegated work that did not come home',
+  summary: 'Find delegated work that was not finished or not merged',
   detail:
-    'Children that have not come to an end and that nobody runs, results that were not merged, calls that nobody answers, refused ' +
-    'merges, and forks and merges that only one side tells of: the tapes, the lineage or the graph file. Each with what to do next. ' +
-    'With a name: that session and all that was forked below it.',
+    'Reports unfinished children without an active run, results that were not merged, calls without an answer, refused merges, ' +
+    'and forks and merges that are missing from the tapes, the lineage or the graph file. Each finding names the next command. ' +
+    'With a name: checks that session and its descendants.',
   examples: [
-    ['tape audit', 'Everything'],
-    ['tape audit main --json', 'main and what came from it, for a program'],
+    ['tape audit', 'Check all sessions'],
+    ['tape audit main --json', 'Check main and its descendants, for a program'],
   ],
   options: (y) => y.positional('name', { type: 'string', describe: 'Session (default: all)' }),
   run: async ({ name }, { reading, answer, home }) => {
@@ -31,7 +31,7 @@ export const audit: Verb = defineVerb({
         json: { ok, sessions, findings: findings.map(findingJson) },
         quiet: ok ? 'ok' : 'incomplete',
         human: ok
-          ? `ok: ${sessions} sessions, and all that was delegated is accounted for`
+          ? `ok: ${sessions} sessions, all delegated work is finished and merged`
           : [...findings.map(findingLine), `${count} in ${sessions} sessions`].join('\n'),
       });
       return ok ? exit.done : exit.failed;

@@ -4,11 +4,12 @@ import { defineVerb, type Verb } from './verb.ts';
 export const backup: Verb = defineVerb({
   command: 'backup <file>',
   group: 'Trust',
-  summary: 'Copy all tapes to one file, while they are used',
+  summary: 'Copy all tapes to one file, also while they are in use',
   detail:
-    'The copy is verified before it gets its name, and no existing file is replaced. To restore it, copy it to HOME/tape.db of a new home: the first command that writes makes the graph file.',
-  examples: [['tape backup ~/tapes-friday.db', 'A whole, verified copy']],
-  options: (y) => y.positional('file', { type: 'string', demandOption: true, describe: 'The new file' }),
+    'Verifies the copy before it gets its name, and never replaces an existing file. To restore a backup, copy it to tape.db in ' +
+    'a new home; the first command that writes creates the graph file.',
+  examples: [['tape backup ~/tapes-friday.db', 'Write a complete, verified copy']],
+  options: (y) => y.positional('file', { type: 'string', demandOption: true, describe: 'New file' }),
   run: async ({ file }, { io, reading, answer }) =>
     await reading(async (store) => {
       const path = resolve(io.cwd, file);
@@ -17,7 +18,7 @@ export const backup: Verb = defineVerb({
       await answer({
         json: { file: path, sessions, entries },
         quiet: path,
-        human: `Backed up ${sessions} sessions, ${entries} entries to ${path}, every hash as recorded`,
+        human: `Backed up ${sessions} sessions, ${entries} entries to ${path}, all hashes match`,
       });
       return 0;
     }),

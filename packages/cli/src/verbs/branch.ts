@@ -8,26 +8,30 @@ import { defineVerb, type Verb } from './verb.ts';
 export const branch: Verb = defineVerb({
   command: 'branch <place>',
   group: 'Change direction',
-  summary: 'Go on from a point of a session in another, beside it',
+  summary: 'Continue from a point of a session in a second session',
   detail:
-    'For people, where fork is for work: the branch has all that is visible up to the point (default: all of it), that point ' +
-    'included, and the same settings; it has no task, and nothing merges it by itself. Refused while the session is being run.',
+    'The branch inherits the visible entries up to and including the point (default: the head), and the settings. Unlike a fork ' +
+    'it has no task and is never merged automatically. Refused while the session has an active run.',
   examples: [
-    ['tape branch main@42 --as idea', 'Try something else from main@42 on'],
-    ['tape branch main --ephemeral', 'An aside, which lists leave out'],
+    ['tape branch main@42 --as idea', 'Try another approach from main@42'],
+    ['tape branch main --ephemeral', 'Make a branch that lists omit'],
   ],
   options: (y) =>
     y
       .positional('place', { type: 'string', demandOption: true, describe: 'SESSION or SESSION@POINT' })
       .option('as', { type: 'string', requiresArg: true, describe: 'Name of the branch (default: derived)' })
-      .option('title', { type: 'string', requiresArg: true, describe: 'A title for people' })
-      .option('ephemeral', { type: 'boolean', describe: 'Leave it out of lists' })
+      .option('title', { type: 'string', requiresArg: true, describe: 'Title for display' })
+      .option('ephemeral', { type: 'boolean', describe: 'Omit it from lists' })
       .option('metadata', {
         type: 'string',
         requiresArg: true,
-        describe: 'JSON object of facts about it, beside those of its parent (- for stdin, @FILE)',
+        describe: 'JSON object, added to the metadata of the parent (- for stdin, @FILE)',
       })
-      .option('key', { type: 'string', requiresArg: true, describe: 'The same key is the same branch' }),
+      .option('key', {
+        type: 'string',
+        requiresArg: true,
+        describe: 'Idempotency key: a repeat returns the same branch',
+      }),
   run: async (args, { io, changing, answer, options }) => {
     const metadata =
       args.metadata === undefined ? undefined : await readJson(args.metadata, '--metadata', io);

@@ -10,17 +10,20 @@ import { defineVerb, type Verb } from './verb.ts';
 export const compact: Verb = defineVerb({
   command: 'compact <name>',
   group: 'Change direction',
-  summary: 'Put a summary in the place of the older part of the view',
+  summary: 'Replace the older part of the view with a summary',
   detail:
-    'A model writes it, and it is taken only if it makes the view smaller. What came before stays readable, and tape log shows ' +
-    'it. What the model was asked and what it said is in a session of its own, which tape children --all lists. With --prune large outputs of calls are left ' +
-    'out of the view instead. --undo takes the last of either back, as long as nothing was said after it. Runs do the same by themselves when a window ' +
-    'fills up whose size is configured.',
+    'A model writes the summary, which is used only if it makes the view smaller. The summarised entries stay readable with tape ' +
+    'log. The request and the answer of the model are in a separate session, which tape children --all lists. With --prune, ' +
+    'omits large tool outputs from the view instead. --undo reverts the last summary or pruning, if no message followed it. Runs ' +
+    'compact automatically when the context window fills up, if its size is configured.',
   examples: [
     ['tape compact main --model openai-compatible/gpt-oss', 'Summarise all but the last turns'],
-    ['tape compact main --prune', 'Leave large outputs of calls out, and ask no model'],
-    ['tape compact main --focus "the failing test"', 'Say what the summary is to tell most of'],
-    ['tape compact main --undo', 'Take that back: all of it is seen again'],
+    ['tape compact main --prune', 'Omit large tool outputs, without calling a model'],
+    [
+      'tape compact main --focus "the failing test"',
+      'Name the subject that the summary covers in most detail',
+    ],
+    ['tape compact main --undo', 'Show all entries again'],
   ],
   options: (y) =>
     modelOptions(y)
@@ -28,15 +31,15 @@ export const compact: Verb = defineVerb({
       .option('focus', {
         type: 'string',
         requiresArg: true,
-        describe: 'What the summary is to tell most of (- for stdin, @FILE)',
+        describe: 'Subject that the summary covers in most detail (- for stdin, @FILE)',
       })
       .option('prune', {
         type: 'boolean',
-        describe: 'Leave large outputs of calls out of the view, instead of a summary',
+        describe: 'Omit large tool outputs from the view, and write no summary',
       })
       .option('undo', {
         type: 'boolean',
-        describe: 'Take the last summary or pruning back, by a rewind; no model is asked',
+        describe: 'Revert the last summary or pruning by a rewind; calls no model',
       })
       .conflicts('prune', 'focus')
       .conflicts('undo', ['prune', 'focus', 'model']),
@@ -57,9 +60,7 @@ export const compact: Verb = defineVerb({
       });
       const { missingSections = [] } = made ?? {};
       if (missingSections.length > 0)
-        context.status(
-          `Warning: the summary lacks ${missingSections.join(', ')}: look at it with: tape view ${name}`,
-        );
+        context.status(`Warning: the summary lacks ${missingSections.join(', ')}; see: tape view ${name}`);
       await context.answer({
         json: {
           session: name,
@@ -73,8 +74,8 @@ export const compact: Verb = defineVerb({
         quiet: made === undefined ? '' : `${name}@${made.seq}`,
         human:
           made === undefined
-            ? `${name} has nothing to ${args.prune === true ? 'leave out' : 'summarise'}: nothing to do`
-            : `${args.prune === true ? 'Left out outputs of' : 'Summarised'} ${name}@${made.range.join('-')} at ${name}@${made.seq}: about ${made.tokensBefore} tokens, now ${made.tokensAfter} (take it back with: tape compact ${name} --undo)`,
+            ? `${name} has nothing to ${args.prune === true ? 'prune' : 'summarise'}: nothing to do`
+            : `${args.prune === true ? 'Pruned outputs of' : 'Summarised'} ${name}@${made.range.join('-')} at ${name}@${made.seq}: about ${made.tokensBefore} tokens, now ${made.tokensAfter} (undo with: tape compact ${name} --undo)`,
       });
       return 0;
     });
@@ -90,7 +91,7 @@ async function undo(ref: string, context: Context): Promise<number> {
     await context.answer({
       json: { ...rewoundJson(done), undone },
       quiet: `${session}@${seq}`,
-      human: `Took ${session}@${undone} back: ${count(hidden)} hidden, none removed (put it in place again with: tape unrewind ${session})`,
+      human: `Reverted ${session}@${undone}: ${count(hidden)} hidden, none removed (restore with: tape unrewind ${session})`,
     });
     return 0;
   });

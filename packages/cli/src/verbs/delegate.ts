@@ -20,108 +20,109 @@ export const delegate: Verb = defineVerb({
   command: 'delegate <parent>',
   group: 'Start',
   lists: ['task', 'tool'],
-  summary: 'Fork a child for each task, run them, and merge them back',
+  summary: 'Fork a child for each task, run the children, and merge their results',
   detail:
-    'Children inherit what the parent has, or less: --since, --context. On a terminal a line shows what each is at. A child that is ' +
-    'halted at its budget is merged as partial; one that waits for an answer is not merged until it has it (tape approve).',
+    'Children inherit the entries of the parent, or the part that --since or --context selects. On a terminal, a line shows the ' +
+    'progress of each child. A child that halts at its budget is merged as partial; a child with a pending call is merged after ' +
+    'the call is answered (tape approve).',
   examples: [
     [
       'tape delegate main --since task-start --task "Check the docs" --task "Run the tests" --model script:answers.json',
-      'Two children in parallel',
+      'Run two children in parallel',
     ],
     [
       'tape delegate main --task @task.md --context fresh --budget steps=20,tokens=100000',
-      'One that knows its task alone, and is halted where it takes too much',
+      'Run a child that inherits nothing and halts at its budget',
     ],
     [
       `tape delegate main --task "Which ports?" --schema '{"type":"object","properties":{"ports":{"type":"array"}}}'`,
-      'The result is JSON in that form',
+      'Require a JSON result that matches the schema',
     ],
     [
       'tape delegate main --task "Fix the build" --workspace worktree --model openai-compatible/gpt-oss',
-      'The child works on files of its own; its merge brings a patch',
+      'Run the child in its own git worktree, and merge a patch',
     ],
   ],
   options: (y) =>
     workspaceOptions(runOptions(y))
-      .positional('parent', { type: 'string', demandOption: true, describe: 'Session that delegates' })
+      .positional('parent', { type: 'string', demandOption: true, describe: 'Parent session' })
       .option('since', {
         type: 'string',
         requiresArg: true,
-        describe: 'Anchor or @SEQ where what they inherit begins',
+        describe: 'Anchor or @SEQ where the inherited part begins',
       })
-      .option('from', { type: 'string', requiresArg: true, describe: 'The same, for an anchor' })
-      .option('fresh', { type: 'boolean', describe: 'They inherit nothing' })
+      .option('from', { type: 'string', requiresArg: true, describe: 'Same as --since, for an anchor only' })
+      .option('fresh', { type: 'boolean', describe: 'Inherit nothing' })
       .option('context', {
         type: 'string',
         requiresArg: true,
-        describe: 'What they inherit: full, fresh, or the last N messages',
+        describe: 'Inherited part: full, fresh, or N for the last N messages',
       })
       .option('task', {
         type: 'array',
         string: true,
         nargs: 1,
         demandOption: true,
-        describe: 'What one child is to do (-, @FILE)',
+        describe: 'Task of one child (-, @FILE)',
       })
       .option('resume', {
         type: 'string',
         requiresArg: true,
-        describe: 'Go on with this child instead of a new one: the task is its next message',
+        describe: 'Continue this child instead of a new one; the task is its next message',
       })
       .option('tool', {
         type: 'array',
         string: true,
         nargs: 1,
-        describe: 'Name of a tool that they may call (default: all that the parent may)',
+        describe: 'Name of a tool that the children may call (default: the tools of the parent)',
       })
       .option('schema', {
         type: 'string',
         requiresArg: true,
-        describe: 'JSON Schema of the result that each gives at its end (-, @FILE)',
+        describe: 'JSON Schema of the final result of each child (-, @FILE)',
       })
       .option('strategy', {
         type: 'string',
         requiresArg: true,
         choices: ['result', 'summary', 'structured'],
-        describe: 'What is merged (default: the last answer; with --schema the result in that form)',
+        describe: 'Text to merge (default: the last answer; with --schema, the structured result)',
       })
       .option('budget', {
         type: 'string',
         requiresArg: true,
-        describe: 'What each may take: steps=N,tokens=N,seconds=N,cost=N',
+        describe: 'Budget of each child: steps=N,tokens=N,seconds=N,cost=N',
       })
       .option('tree-budget', {
         type: 'string',
         requiresArg: true,
-        describe: 'The same, for each and all under it together',
+        describe: 'Budget of each child together with its descendants',
       })
       .option('on-complete', {
         type: 'string',
         requiresArg: true,
         choices: ['notify_parent'],
-        describe: 'Each result gives the parent a run of its own',
+        describe: 'Start a run of the parent for each result',
       })
       .option('concurrency', {
         type: 'number',
         requiresArg: true,
         default: 4,
-        describe: 'How many run at once',
+        describe: 'Children that run at once',
       })
       .option('order', {
         type: 'string',
         requiresArg: true,
         default: 'completion',
         choices: ['completion', 'spawn'],
-        describe: 'In which order results are merged',
+        describe: 'Order in which results are merged',
       })
-      .option('dry-run', { type: 'boolean', describe: 'Show what would be forked, and do nothing' })
+      .option('dry-run', { type: 'boolean', describe: 'Show the forks without making them' })
       .conflicts('fresh', ['since', 'from', 'context'])
       .conflicts('since', ['from', 'context'])
       .conflicts('from', 'context')
       .conflicts('resume', [
         ...['since', 'from', 'context', 'fresh', 'tool', 'schema'],
-        // It goes on with what it was forked with.
+        // A resumed child keeps the options of its fork.
         ...['budget', 'tree-budget', 'strategy', 'on-complete', 'workspace'],
       ]),
   run: async (args, context) => {
@@ -132,11 +133,11 @@ export const delegate: Verb = defineVerb({
     if (tasks.some(({ task }) => task.trim() === ''))
       throw new UsageError('cannot delegate: a task is empty');
     if (args.resume !== undefined && tasks.length > 1)
-      throw new UsageError('cannot delegate: --resume goes on with one child, and takes one --task');
+      throw new UsageError('cannot delegate: --resume continues one child, and takes one --task');
     const since = args.since ?? args.from;
     if (args.dryRun === true) {
       if (args.resume !== undefined)
-        throw new UsageError('cannot show what --resume would fork: it forks nothing');
+        throw new UsageError('cannot use --dry-run with --resume: it forks nothing');
       return await preview(tasks, { args, options, since }, context);
     }
     const config = await deckConfig(args, context);
@@ -160,7 +161,7 @@ export const delegate: Verb = defineVerb({
       const see = childProgress(context, { resumed: resume !== undefined });
       for await (const event of delegation) see(event);
       const outcomes = await delegation;
-      // What its results started of the parent is part of what was asked for.
+      // The runs of the parent that --on-complete starts belong to this command.
       if (args.onComplete !== undefined) await session.idle();
       await context.answer({
         json: { parent: parent.name, children: outcomes.map(outcomeJson) },
@@ -173,7 +174,7 @@ export const delegate: Verb = defineVerb({
   },
 });
 
-/** Shows what each task's child would inherit and be told. */
+/** Shows the fork of each task: the inherited part and the entries that it would write. */
 async function preview(
   tasks: readonly DelegateTask[],
   { args, options, since }: { args: { parent: string }; options: DelegateOptions; since: string | undefined },
@@ -214,7 +215,7 @@ interface OptionArgs extends ModelArgs {
   readonly order: string;
 }
 
-/** What the options of the command say, checked before anything is loaded. */
+/** The options of the command, checked before the configuration is loaded. */
 async function optionsOf(args: OptionArgs, { io }: Context): Promise<DelegateOptions> {
   if (!Number.isInteger(args.concurrency) || args.concurrency < 1)
     throw new UsageError('cannot delegate: --concurrency must be a whole number from 1');
@@ -224,7 +225,7 @@ async function optionsOf(args: OptionArgs, { io }: Context): Promise<DelegateOpt
     });
   const schema = args.schema === undefined ? undefined : await readJson(args.schema, '--schema', io);
   if (schema !== undefined && !isObject(schema))
-    throw new UsageError('cannot use --schema: a JSON Schema is an object');
+    throw new UsageError('cannot use --schema: it must be a JSON object');
   return {
     concurrency: args.concurrency,
     order: args.order === 'spawn' ? 'spawn' : 'completion',
@@ -264,7 +265,7 @@ function outcomeJson({
 
 function outcomeLine({ session, status, merged, text, error }: ChildOutcome): string {
   const where = merged === undefined ? 'not merged' : `merged into ${merged.parent}@${merged.seq}`;
-  const [said = ''] = (error ?? text).split('\n');
+  const [firstLine = ''] = (error ?? text).split('\n');
   const next = status === 'running' && merged === undefined ? ` (next: tape status ${session})` : '';
-  return `${session} ${status}, ${where}${said === '' ? '' : `: ${said}`}${next}`;
+  return `${session} ${status}, ${where}${firstLine === '' ? '' : `: ${firstLine}`}${next}`;
 }

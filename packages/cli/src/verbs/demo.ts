@@ -10,14 +10,15 @@ const shipped = (name: string): string => fileURLToPath(new URL(`../../demo/${na
 export const demo: Verb = defineVerb({
   command: 'demo',
   group: 'Start',
-  summary: 'Show the main job in a temporary home, offline',
+  summary: 'Run an example of import, delegation and merge, offline',
   detail:
-    'Imports a transcript, anchors it, delegates two tasks to scripted models with tools, merges both, verifies.',
+    'Imports a transcript into a temporary home, anchors it, delegates two tasks to scripted models with tools, merges both ' +
+    'results, and verifies the tapes.',
   examples: [['tape demo', 'Takes about a second, and needs no key']],
   options: (y) => y,
   run: async ({ home: given, json, jsonl }, { io, tape }) => {
     if (json === true || jsonl === true)
-      throw new UsageError('cannot print the demo as JSON: it is for people');
+      throw new UsageError('cannot use --json or --jsonl: the demo prints text');
     const home = given ?? (await mkdtemp(join(tmpdir(), 'tapedeck-demo-')));
     const { runDemo } = await import('../demo.ts');
     return await runDemo(tape, io, {

@@ -8,18 +8,18 @@ export const diff: Verb = defineVerb({
   group: 'Look',
   summary: 'Compare two sessions, or a session at two points',
   detail:
-    'Tells where they part, by their lineage and by what is not rewound, and what each has since: messages, tools that were called, files ' +
-    'that those declare or a worktree changed, keys of anchors’ states; then how their last answers differ.',
+    'Finds the last common position, by lineage and without rewound entries. For each side it shows what follows: messages, tool ' +
+    'calls, files that tools declare or that a worktree changed, and keys of anchor states. Then it compares the last answers.',
   examples: [
-    ['tape diff main fix', 'A session and its fork, or any two'],
-    ['tape diff main@40 main', 'What came since main@40'],
-    ['tape diff main fix --stat', 'The numbers alone'],
+    ['tape diff main fix', 'Compare two sessions, such as a session and its fork'],
+    ['tape diff main@40 main', 'Show what followed main@40'],
+    ['tape diff main fix --stat', 'Show counts and names alone'],
   ],
   options: (y) =>
     y
       .positional('a', { type: 'string', demandOption: true, describe: 'SESSION or SESSION@POINT' })
       .positional('b', { type: 'string', demandOption: true, describe: 'SESSION or SESSION@POINT' })
-      .option('stat', { type: 'boolean', describe: 'Only numbers and names, no texts' }),
+      .option('stat', { type: 'boolean', describe: 'Show counts and names, no texts' }),
   run: async (args, { io, reading, answer }) => {
     const { diffSessions } = await import('@tapedeck/runtime/diff');
     return await reading(async (store) => {

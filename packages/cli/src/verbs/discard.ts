@@ -8,29 +8,29 @@ import { defineVerb, type Verb } from './verb.ts';
 export const discard: Verb = defineVerb({
   command: 'discard <child>',
   group: 'Change direction',
-  summary: "Record on the parent that a child's work is not wanted",
+  summary: 'Record on the parent that the work of a child is not wanted',
   detail:
-    'One anchor at the end of the parent, and no message: its model is told nothing. The child stays as it is. Discarding again ' +
-    'changes nothing; what was merged cannot be discarded.',
+    'Appends one anchor to the parent, and no message: the model does not see it. The child does not change. A repeated discard ' +
+    'changes nothing; a merged child cannot be discarded.',
   examples: [
-    ['tape discard fix --reason "The tests fail"', 'Do not bring the work of fix home'],
+    ['tape discard fix --reason "The tests fail"', 'Discard the work of fix'],
     ['tape discard fix --dry-run', 'Show what would be written'],
   ],
   options: (y) =>
     y
-      .positional('child', { type: 'string', demandOption: true, describe: 'The forked session' })
-      .option('reason', { type: 'string', requiresArg: true, describe: 'Why; recorded (-, @FILE)' })
+      .positional('child', { type: 'string', demandOption: true, describe: 'Forked session' })
+      .option('reason', { type: 'string', requiresArg: true, describe: 'Reason to record (-, @FILE)' })
       .option('into', {
         type: 'string',
         requiresArg: true,
-        describe: 'Its parent (default), or another ancestor',
+        describe: 'Parent (default), or another ancestor',
       })
-      .option('force', { type: 'boolean', describe: 'Also a child that is running or has open calls' })
-      .option('dry-run', { type: 'boolean', describe: 'Show what would be written, and write nothing' })
+      .option('force', { type: 'boolean', describe: 'Discard a child that is running or has open calls' })
+      .option('dry-run', { type: 'boolean', describe: 'Show the entries without writing them' })
       .option('wait', {
         type: 'number',
         default: 10,
-        describe: 'Seconds to wait for a busy parent; --no-wait for none',
+        describe: 'Seconds to wait for a busy parent; --no-wait: do not wait',
       }),
   run: async (args, context) => {
     const reason = args.reason === undefined ? undefined : await readText(args.reason, context.io);

@@ -11,25 +11,26 @@ import { defineVerb, type Verb } from './verb.ts';
 export const doctor: Verb = defineVerb({
   command: 'doctor',
   group: 'Trust',
-  summary: 'Examine a tape home, and mend what can be made anew',
+  summary: 'Check a tape home, and repair what can be rebuilt',
   detail:
-    'Everything that verify checks, the database file itself, and what is left over: leases of dead processes, waiting inboxes, ' +
-    'files that others can read. --fix makes projections anew and never touches an entry; a graph file that differs is put aside, not removed.',
+    'Checks everything that verify checks, the database file, leases of dead processes, items left in inboxes, and files that ' +
+    'other users can read. --fix rebuilds projections and never changes an entry; it renames a graph file that differs from the ' +
+    'database, and writes a new one.',
   examples: [
-    ['tape doctor', 'Look, and change nothing'],
-    ['tape doctor --fix', 'Mend what can be mended'],
+    ['tape doctor', 'Check, and change nothing'],
+    ['tape doctor --fix', 'Repair what can be rebuilt'],
   ],
-  options: (y) => y.option('fix', { type: 'boolean', describe: 'Mend what can be made anew' }),
+  options: (y) => y.option('fix', { type: 'boolean', describe: 'Repair what can be rebuilt' }),
   run: async ({ fix }, context) => {
     const { home, answer } = context;
     if (!existsSync(home.db))
-      throw new NotFoundError(`cannot examine '${home.dir}': there are no tapes yet`, { home: home.dir });
+      throw new NotFoundError(`cannot check '${home.dir}': it has no tapes yet`, { home: home.dir });
     const before = await look(context);
     const fixed = fix === true ? await mend(context, before) : [];
     const { problems, left, files, sessions, entries } = fixed.length === 0 ? before : await look(context);
     const ok = problems.length === 0;
     const findings = [...left, ...files.map(({ path: _, ...finding }) => finding)];
-    const told = [
+    const lines = [
       ...fixed.map((text) => `fixed: ${text}`),
       ...problems.map((p) => `${p.code}: ${p.message}`),
       ...findings.map((f) => `${f.code}: ${f.message}`),
@@ -38,7 +39,7 @@ export const doctor: Verb = defineVerb({
       json: { ok, sessions, entries, problems, findings, fixed },
       quiet: ok ? 'ok' : 'damaged',
       human: [
-        ...told,
+        ...lines,
         `${ok ? 'ok' : problems.length === 1 ? '1 problem' : `${problems.length} problems`}: ${sessions} sessions, ${entries} entries`,
       ].join('\n'),
     });
@@ -48,7 +49,7 @@ export const doctor: Verb = defineVerb({
 
 interface Looked {
   readonly problems: readonly Found[];
-  /** What the store has left over, and what is amiss with the files beside it. */
+  /** Leftovers in the store, and problems with the files beside it. */
   readonly left: readonly Finding[];
   readonly files: readonly FileFinding[];
   readonly sessions: number;
@@ -74,7 +75,7 @@ async function look({ home, reading }: Context): Promise<Looked> {
               code: 'graph-behind',
               session: null,
               path: home.graph,
-              message: `session_graph.jsonl ends at line ${graph.g} of ${newest}: the next command that writes goes on with it`,
+              message: `session_graph.jsonl ends at line ${graph.g} of ${newest}: the next command that writes adds the rest`,
               fixable: true,
             },
           ]
@@ -91,7 +92,7 @@ async function look({ home, reading }: Context): Promise<Looked> {
 /** The directories of a home. */
 const directories: readonly string[] = ['run', 'worktrees'];
 
-/** What is in a directory of a home, if it is there. */
+/** The files in a directory of a home; none when the directory does not exist. */
 function namesIn(home: Home, dir: string): string[] {
   const path = join(home.dir, dir);
   if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return [];
@@ -102,7 +103,7 @@ function* examineFiles(home: Home): Generator<FileFinding> {
   for (const name of ['.', ...readdirSync(home.dir), ...directories.flatMap((dir) => namesIn(home, dir))]) {
     const path = join(home.dir, name);
     const stat = lstatSync(path, { throwIfNoEntry: false });
-    // What is being run is written anew all the time: a draft may be gone by now.
+    // Processes rewrite the list of active runs all the time: a draft may be gone by now.
     if (stat === undefined) continue;
     const isStray =
       !isHomeFile(name) || stat.isSymbolicLink() || (directories.includes(name) && !stat.isDirectory());
@@ -125,20 +126,23 @@ function* examineFiles(home: Home): Generator<FileFinding> {
   }
 }
 
-/** Mends, and tells what. A graph file that differs is evidence: it is put aside whole before it is written anew. */
+/**
+ * Repairs, and returns what it repaired. A graph file that differs is evidence: it is renamed, not
+ * overwritten.
+ */
 async function mend({ home, writing }: Context, { problems, left, files }: Looked): Promise<string[]> {
   const fixed: string[] = [];
   if (problems.some(({ code }) => code.startsWith('graph-'))) {
     const aside = `${home.graph}.aside-${new Date().toISOString().replaceAll(':', '')}`;
     renameSync(home.graph, aside);
-    fixed.push(`put the graph file aside as '${aside}' and wrote it anew from the database`);
+    fixed.push(`renamed the graph file to '${aside}' and wrote a new one from the database`);
   }
   for (const { code, path, message } of files) {
     if (code === 'open-to-others' && existsSync(path))
       chmodSync(path, lstatSync(path).isDirectory() ? 0o700 : 0o600);
     if (code !== 'unknown-file') fixed.push(message);
   }
-  // Opening for writing brings the graph file up to date by itself.
+  // Opening the store for writing brings the graph file up to date.
   await writing(async (store) => {
     for (const finding of left) {
       store.mend(finding);

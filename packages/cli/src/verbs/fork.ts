@@ -11,15 +11,15 @@ export const fork: Verb = defineVerb({
   command: 'fork <parent>',
   group: 'Change direction',
   lists: ['tool'],
-  summary: 'Start a child session from a point of another',
+  summary: 'Fork a child session from a point of another session',
   detail:
-    'PARENT[@CUT]: CUT (default: the head) ends what the child inherits, --since begins it (default: the start). ' +
-    'Nothing is copied, and the parent does not change.',
+    'The child inherits the entries of the parent after --since (default: from the start) up to @CUT (default: the head), by ' +
+    'reference. The parent does not change.',
   examples: [
-    ['tape fork main --since task-start', 'The child sees what followed task-start'],
-    ['tape fork main@42 --as fix', 'The child sees everything up to main@42'],
-    ['tape fork main --since task-start --dry-run', 'Show what it would inherit'],
-    ['tape fork main --as fix --workspace worktree', 'The child has files of its own to work on'],
+    ['tape fork main --since task-start', 'Inherit the entries after task-start'],
+    ['tape fork main@42 --as fix', 'Inherit the entries up to main@42'],
+    ['tape fork main --since task-start --dry-run', 'Show the inherited part without forking'],
+    ['tape fork main --as fix --workspace worktree', 'Give the child its own git worktree'],
   ],
   options: (y) =>
     workspaceOptions(y)
@@ -29,44 +29,48 @@ export const fork: Verb = defineVerb({
         requiresArg: true,
         describe: 'Anchor or @SEQ where the inherited part begins',
       })
-      .option('from', { type: 'string', requiresArg: true, describe: 'The same, for an anchor' })
+      .option('from', { type: 'string', requiresArg: true, describe: 'Same as --since, for an anchor only' })
       .option('fresh', { type: 'boolean', describe: 'Inherit nothing' })
       .option('window', {
         type: 'number',
         requiresArg: true,
-        describe: 'Inherit only the last so many messages',
+        describe: 'Inherit the last N messages only',
       })
       .option('instructions', {
         type: 'string',
         requiresArg: true,
         describe:
-          'What its model is told first (-, @FILE); by default what the parent’s is, or, of a child that inherits less, that it is a worker',
+          'Instructions of its model (-, @FILE; default: those of the parent, or worker instructions for a child that inherits a part)',
       })
       .option('tool', {
         type: 'array',
         string: true,
         nargs: 1,
-        describe: 'Name of a tool that it may call (default: all that the parent may)',
+        describe: 'Name of a tool that it may call (default: the tools of the parent)',
       })
       .option('as', { type: 'string', requiresArg: true, describe: 'Name of the child (default: derived)' })
-      .option('key', { type: 'string', requiresArg: true, describe: 'The same key is the same child' })
+      .option('key', {
+        type: 'string',
+        requiresArg: true,
+        describe: 'Idempotency key: a repeat returns the same child',
+      })
       .option('next-steps', {
         type: 'string',
         requiresArg: true,
-        describe: 'What the child is to do (-, @FILE)',
+        describe: 'Intention: next steps of the child (-, @FILE)',
       })
       .option('context-summary', {
         type: 'string',
         requiresArg: true,
-        describe: 'What it should know (-, @FILE)',
+        describe: 'Intention: context for the child (-, @FILE)',
       })
       .option('on-complete', {
         type: 'string',
         choices: ['notify_parent'],
         requiresArg: true,
-        describe: 'Recorded in the intention: what to do when the child is done',
+        describe: 'Intention: what to do when the child completes',
       })
-      .option('dry-run', { type: 'boolean', describe: 'Show what would be written, and write nothing' })
+      .option('dry-run', { type: 'boolean', describe: 'Show the fork without making it' })
       .conflicts('fresh', ['since', 'from', 'window'])
       .conflicts('window', ['since', 'from'])
       .conflicts('since', 'from'),
@@ -74,12 +78,12 @@ export const fork: Verb = defineVerb({
     const since = args.since ?? args.from;
     const read = async (text: string | undefined) =>
       text === undefined ? undefined : await readText(text, io);
-    const told = await read(args.instructions);
+    const given = await read(args.instructions);
     const isPart = args.fresh === true || since !== undefined || args.window !== undefined;
-    const instructions = told ?? (isPart ? workerInstructions : undefined);
+    const instructions = given ?? (isPart ? workerInstructions : undefined);
     const tools = args.tool === undefined ? {} : { tools: args.tool };
     const settings = { ...(instructions !== undefined && { instructions }), ...tools };
-    const wanted = { ...(told !== undefined && { instructions: told }), ...tools };
+    const wanted = { ...(given !== undefined && { instructions: given }), ...tools };
     const intention = intentionOf(
       await read(args.nextSteps),
       await read(args.contextSummary),
@@ -92,15 +96,15 @@ export const fork: Verb = defineVerb({
         throw new UsageError(
           `cannot fork '${parent}' from ${args.from}: a position can mean where the inherited part begins or ends`,
           {
-            hint: `say which: tape fork ${parent} --since ${args.from}, or tape fork ${parent}${args.from.startsWith('@') ? '' : '@'}${args.from}`,
+            hint: `use one of: tape fork ${parent} --since ${args.from}, tape fork ${parent}${args.from.startsWith('@') ? '' : '@'}${args.from}`,
           },
         );
       const place = { store, home: home.dir };
-      const asked = await workspaceIn(args, { io, home, store, parent });
+      const workspaceRequest = await workspaceIn(args, { io, home, store, parent });
       const worktrees =
-        asked.workspace === undefined ? undefined : await import('@tapedeck/runtime/workspace');
+        workspaceRequest.workspace === undefined ? undefined : await import('@tapedeck/runtime/workspace');
       const request: ForkRequest = {
-        ...(await worktrees?.withWorktree(place, parent, asked)),
+        ...(await worktrees?.withWorktree(place, parent, workspaceRequest)),
         ...(point !== undefined && { cut: point }),
         ...(since !== undefined && { since: pointOf(since.replace(/^@(?!\d+$)/, '')) }),
         ...(args.fresh === true && { fresh: true }),

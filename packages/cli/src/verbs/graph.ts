@@ -6,18 +6,18 @@ import { defineVerb, type Verb } from './verb.ts';
 export const graph: Verb = defineVerb({
   command: 'graph',
   group: 'Look',
-  summary: 'Draw how sessions were forked and merged',
-  detail: 'Reads session_graph.jsonl alone.',
+  summary: 'Draw the forks and merges of all sessions',
+  detail: 'Reads session_graph.jsonl only.',
   examples: [
-    ['tape graph', 'Lanes, oldest first'],
-    ['tape graph --format dot | dot -Tsvg > graph.svg', 'For Graphviz'],
+    ['tape graph', 'Draw lanes, oldest first'],
+    ['tape graph --format dot | dot -Tsvg > graph.svg', 'Draw an image with Graphviz'],
   ],
   options: (y) =>
     y.option('format', {
       type: 'string',
       requiresArg: true,
       choices: ['lanes', 'tree', 'json', 'dot', 'mermaid'],
-      describe: 'How (default: lanes)',
+      describe: 'Output format (default: lanes)',
     }),
   run: async ({ format }, context) => {
     const { io, options, home, color } = context;
@@ -53,9 +53,9 @@ export const graph: Verb = defineVerb({
 export const lineage: Verb = defineVerb({
   command: 'lineage <name>',
   group: 'Look',
-  summary: 'Show where a session came from and what came from it',
-  detail: 'Reads session_graph.jsonl alone.',
-  examples: [['tape lineage main', 'The tree of main']],
+  summary: 'Show the ancestors and descendants of a session',
+  detail: 'Reads session_graph.jsonl only.',
+  examples: [['tape lineage main', 'Show the tree of main']],
   options: (y) => y.positional('name', { type: 'string', demandOption: true, describe: 'Session' }),
   run: async ({ name }, context) => {
     const { drawTree, openSessionGraph } = await import('@tapedeck/graph');
@@ -72,7 +72,7 @@ export const lineage: Verb = defineVerb({
 });
 
 /**
- * The sessions that a session came from, nearest first.
+ * The ancestors of a session, nearest first.
  * @throws GRAPH_NO_SESSION with near names
  */
 async function ancestorsOf(graph: SessionGraph, name: string): Promise<SessionNode[]> {
@@ -89,11 +89,11 @@ async function ancestorsOf(graph: SessionGraph, name: string): Promise<SessionNo
   }
 }
 
-/** Lines that were skipped are told: a lineage is not complete without them. */
+/** Warns of skipped lines: a lineage without them is incomplete. */
 function warn({ skipped }: SessionGraph, { status }: Context): void {
-  const told = Object.entries(skipped).filter(([, count]) => count > 0);
-  if (told.length > 0)
-    status(`Skipped lines of the graph file: ${told.map(([why, count]) => `${count} ${why}`).join(', ')}`);
+  const reasons = Object.entries(skipped).filter(([, count]) => count > 0);
+  if (reasons.length > 0)
+    status(`Skipped lines of the graph file: ${reasons.map(([why, count]) => `${count} ${why}`).join(', ')}`);
 }
 
 async function lines({ io, status }: Context, rows: readonly string[]): Promise<void> {
@@ -101,7 +101,7 @@ async function lines({ io, status }: Context, rows: readonly string[]): Promise<
   for (const row of rows) await io.out(`${row}\n`);
 }
 
-/** A session with all that came from it, nested (D005). */
+/** A session with its descendants, nested. */
 function treeJson(graph: SessionGraph, node: SessionNode): Readonly<Record<string, unknown>> {
   return {
     session: node.session,

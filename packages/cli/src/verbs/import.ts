@@ -16,31 +16,32 @@ import { defineVerb, type Verb } from './verb.ts';
 export const importVerb: Verb = defineVerb({
   command: 'import <file>',
   group: 'Start',
-  summary: 'Read a transcript of another agent as a session',
+  summary: 'Import a transcript of another agent as a session',
   detail:
-    'A Claude Code transcript becomes one session: the path from its last message to the first. What is off that path is ' +
-    'kept as entries that views skip. Importing a file that has grown adds what is new.',
-  examples: [['tape import ~/.claude/projects/app/2f1c.jsonl --as main', 'One transcript as session main']],
+    'A Claude Code transcript becomes one session: the path from its last message back to the first. Records off that path ' +
+    'become entries that views skip. Importing a file that has grown appends the new records.',
+  examples: [
+    ['tape import ~/.claude/projects/app/2f1c.jsonl --as main', 'Import a transcript as session main'],
+  ],
   options: (y) =>
     y
-      .positional('file', { type: 'string', demandOption: true, describe: 'The transcript' })
+      .positional('file', { type: 'string', demandOption: true, describe: 'Transcript' })
       .option('as', {
         type: 'string',
         requiresArg: true,
-        describe: "Name of the session (default: the transcript's own id)",
+        describe: 'Name of the session (default: the id in the transcript)',
       })
       .option('format', {
         type: 'string',
         requiresArg: true,
         default: 'auto',
         choices: ['auto', 'claude-code'],
-        describe: 'What wrote it',
+        describe: 'Format of the transcript',
       }),
   run: async ({ file, as, format }, { io, writing, answer, status }) => {
     const path = resolve(io.cwd, file);
     const found = await stat(path).catch(() => undefined);
-    if (found === undefined)
-      throw new NotFoundError(`cannot import '${file}': there is no such file`, { file });
+    if (found === undefined) throw new NotFoundError(`cannot import '${file}': no such file`, { file });
     if (found.isDirectory())
       throw new UsageError(`cannot import '${file}': it is a directory`, {
         hint: 'name one transcript in it',
@@ -61,7 +62,7 @@ export const importVerb: Verb = defineVerb({
       const late = answeredLate(store, info.name, drafts);
       if (late > 0)
         status(
-          `${late} calls had no result when they were imported and were answered "interrupted": views keep that answer`,
+          `${late} calls had no result at the first import and were answered "interrupted": views keep that answer`,
         );
       const { repaired, offPath, compactions, records } = transcript.counts;
       await answer({
@@ -76,7 +77,7 @@ export const importVerb: Verb = defineVerb({
         quiet: info.name,
         human:
           added === 0
-            ? `${info.name} has all of it already: nothing to do`
+            ? `${info.name} has all records already: nothing to do`
             : `Imported ${info.name}: ${added} entries from ${records} records (${offPath} off the path, ${compactions} compactions, ${repaired} calls without a result)`,
       });
       return 0;
@@ -102,8 +103,8 @@ interface Importing {
 const chunkEntries = 500;
 
 /**
- * A new session is written in chunks that nobody sees and published at once; one that was imported before gets what
- * is new, in one batch.
+ * Writes a new session in unpublished chunks and publishes it at once; appends new records to an existing
+ * one.
  */
 async function storeTranscript(
   store: SqliteTapeStore,
@@ -114,9 +115,13 @@ async function storeTranscript(
     const [first] = drafts;
     const [source] = store.read(name, { from: 2, to: 2, own: true });
     if (source?.name !== 'import/source' || JSON.stringify(source.payload) !== JSON.stringify(first?.payload))
-      throw new TapeError('TAPE_EXISTS', `cannot import into '${name}': it is another session`, {
-        data: { session: name },
-      });
+      throw new TapeError(
+        'TAPE_EXISTS',
+        `cannot import into '${name}': it is not an import of this transcript`,
+        {
+          data: { session: name },
+        },
+      );
     assertGrown(store, name, drafts);
     const { added } = store.append(name, drafts);
     return { info: store.find(name) ?? existing, added };
@@ -124,7 +129,7 @@ async function storeTranscript(
   try {
     return await storeNew(store, { name, title, drafts });
   } catch (error) {
-    // Another import of the same file has published it meanwhile: now it is one that was imported before.
+    // A concurrent import of the same file has published the session: append to it.
     const gone =
       error instanceof TapeError && (error.code === 'TAPE_NO_SESSION' || error.code === 'TAPE_EXISTS');
     if (!gone || store.find(name) === undefined) throw error;
@@ -139,7 +144,7 @@ async function storeNew(
   const keys = drafts.flatMap(({ key }) => key ?? []);
   const staged = store.stage(name, { keys, ...(title !== undefined && { title }) });
   for (let i = 0; i < drafts.length; i += chunkEntries) {
-    // Between two chunks other writers get their turn (M3).
+    // The pause lets other writers take the lock of the database.
     if (i > 0) await sleep(2);
     store.appendStaged(staged.id, drafts.slice(i, i + chunkEntries));
   }
@@ -148,18 +153,20 @@ async function storeNew(
 }
 
 /**
- * A transcript may only have grown: one that went on from an earlier record has left entries behind that it does not
- * hold any more, and both in one session would be a conversation that nobody had.
+ * Refuses a transcript that lacks records of the earlier import. Such a transcript continued from an earlier
+ * record; old and new records in one session would make a conversation that never happened.
+ * @throws TAPE_CONFLICT
  */
 function assertGrown(store: SqliteTapeStore, name: string, drafts: readonly Draft[]): void {
   const keys = new Set(drafts.map(({ key }) => `u:${key}`));
   for (const { key, seq } of store.read(name, { own: true })) {
-    // The answer of a call that had none yet is made by the import, and not made again once there is a real one.
+    // The import itself adds an "interrupted" answer to a call without a result; a later import has the real
+    // one.
     if (key === undefined || !key.startsWith('u:cc:') || key.endsWith(':interrupted') || keys.has(key))
       continue;
     throw new TapeError(
       'TAPE_CONFLICT',
-      `cannot import into '${name}': ${name}@${seq} is not in the transcript any more`,
+      `cannot import into '${name}': the transcript no longer has ${name}@${seq}`,
       {
         data: { session: name, seq },
       },
@@ -167,7 +174,7 @@ function assertGrown(store: SqliteTapeStore, name: string, drafts: readonly Draf
   }
 }
 
-/** How many calls the import answered "interrupted" whose real results have come since. */
+/** How many calls answered "interrupted" by an earlier import have a real result in the transcript now. */
 function answeredLate(store: SqliteTapeStore, name: string, drafts: readonly Draft[]): number {
   const keys = new Set(drafts.map(({ key }) => `u:${key}`));
   let late = 0;

@@ -44,7 +44,7 @@ import { verify } from './verify.ts';
 import { view } from './view.ts';
 import { wait } from './wait.ts';
 
-/** All verbs, in the order in which people meet them. */
+/** All verbs, in the order of `tape --help`. */
 export const verbs: readonly Verb[] = [
   init,
   newSession,

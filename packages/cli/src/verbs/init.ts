@@ -7,9 +7,10 @@ export const init: Verb = defineVerb({
   command: 'init [dir]',
   group: 'Start',
   summary: 'Create a tape home in this directory',
-  detail: 'Makes DIR/.tape, which git ignores; with --home X, X itself.',
+  detail: 'Creates DIR/.tape, which git ignores; with --home X, creates X.',
   examples: [['tape init', 'Keep the tapes of this directory in ./.tape']],
-  options: (y) => y.positional('dir', { type: 'string', describe: 'Where (default: here)' }),
+  options: (y) =>
+    y.positional('dir', { type: 'string', describe: 'Directory (default: the working directory)' }),
   run: async ({ dir, home }, { io, answer }) => {
     const at = homeAt(home ?? join(resolve(io.cwd, dir ?? '.'), '.tape'), io.cwd);
     const created = !existsSync(at.db);

@@ -23,12 +23,12 @@ export const log: Verb = defineVerb({
   command: 'log <name>',
   group: 'Look',
   summary: 'Show the entries of a session',
-  detail: 'Inherited entries are marked with an arrow up; --own leaves them out.',
+  detail: 'An arrow (↑) marks inherited entries; --own omits them.',
   examples: [
-    ['tape log main -n 20', 'The last twenty entries'],
-    ['tape log main --since task-start --jsonl', 'What followed an anchor, as JSON lines'],
-    ['tape log main --follow', 'And then what any process writes to it'],
-    ['tape log main --graph', 'Its anchors, forks and merges, in lanes'],
+    ['tape log main -n 20', 'Show the last 20 entries'],
+    ['tape log main --since task-start --jsonl', 'Print the entries after an anchor as JSON lines'],
+    ['tape log main --follow', 'Show the entries, then new ones as any process writes them'],
+    ['tape log main --graph', 'Draw anchors, forks and merges in lanes'],
   ],
   options: (y) =>
     y
@@ -38,24 +38,24 @@ export const log: Verb = defineVerb({
       .option('since', {
         type: 'string',
         requiresArg: true,
-        describe: 'Only what follows this anchor or @SEQ',
+        describe: 'Show the entries after this anchor or @SEQ',
       })
       .option('kind', {
         type: 'string',
         requiresArg: true,
-        describe: 'message, tool-call, tool-result, anchor, event, …',
+        describe: 'Show entries of this kind: message, tool-call, tool-result, anchor, event, …',
       })
-      .option('own', { type: 'boolean', describe: 'Nothing inherited; --no-own: nothing else' })
-      .option('graph', { type: 'boolean', describe: 'Draw its anchors, forks and merges in lanes' })
+      .option('own', { type: 'boolean', describe: 'Omit inherited entries; --no-own: show them alone' })
+      .option('graph', { type: 'boolean', describe: 'Draw anchors, forks and merges in lanes' })
       .option('oneline', {
         type: 'boolean',
-        describe: 'Cut every entry to the width of the terminal (the default there)',
+        describe: 'Cut each entry to the width of the terminal (default on a terminal)',
       })
-      .option('n', { type: 'number', requiresArg: true, describe: 'The last so many, oldest first' })
+      .option('n', { type: 'number', requiresArg: true, describe: 'Show the last N entries' })
       .option('follow', {
         alias: 'f',
         type: 'boolean',
-        describe: 'Then go on with what is written, until Ctrl-C',
+        describe: 'Show new entries as they are written, until Ctrl-C',
       })
       .conflicts('graph', ['json', 'jsonl'])
       .conflicts('follow', ['json', 'to', 'graph']),
@@ -72,7 +72,7 @@ export const log: Verb = defineVerb({
         return 0;
       }
       const { head } = needSession(store, name);
-      // What is written meanwhile is told once, by whoever follows.
+      // `--follow` prints the entries that are written from here on.
       await print(find(store, name, { ...args, to: args.to ?? head }), args, context);
       return args.follow === true ? await follow({ store, name, from: head + 1 }, args, context) : 0;
     });
@@ -93,7 +93,7 @@ const kinds: ReadonlySet<string> = new Set([
   'ui',
 ]);
 
-/** Shows what is written from a position on, whoever writes it. */
+/** Shows the entries that any process writes from a position on. */
 async function follow(
   { store, name, from }: { store: SqliteTapeStore; name: string; from: number },
   args: Options,
@@ -105,12 +105,12 @@ async function follow(
   return exit.interrupted;
 }
 
-function isOfKind({ kind, payload }: Entry, asked: string | undefined): boolean {
-  if (asked === 'tool-call') return clientCalls(payload).length > 0;
-  return asked === undefined || kind === asked;
+function isOfKind({ kind, payload }: Entry, wanted: string | undefined): boolean {
+  if (wanted === 'tool-call') return clientCalls(payload).length > 0;
+  return wanted === undefined || kind === wanted;
 }
 
-/** A tool call has no entry of its own: it is a part of its assistant message. */
+/** The entries to show. For `--kind tool-call`: messages with calls, as a call has no separate entry. */
 function* find(store: SqliteTapeStore, name: string, args: Options): Iterable<Entry> {
   const calls = args.kind === 'tool-call';
   const range = {
@@ -145,7 +145,7 @@ async function print(
     await io.out(`${JSON.stringify([...entries].map(entryJson))}\n`);
     return;
   }
-  // In a pipe a line is as long as its text, unless it is asked to be short.
+  // In a pipe, entries are cut to the width of the terminal with `--oneline` only.
   const width = io.isTerminal || oneline === true ? io.columns : 2000;
   for (const entry of entries) {
     if (options.jsonl === true) await io.out(`${JSON.stringify(entryJson(entry))}\n`);

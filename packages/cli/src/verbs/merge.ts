@@ -23,78 +23,78 @@ export const merge: Verb = defineVerb({
   command: 'merge <child>',
   group: 'Change direction',
   lists: ['pick'],
-  summary: "Append a child's result to its parent",
+  summary: 'Append the result of a child to its parent',
   detail:
-    'One anchor and one message at the end of the parent. Merging again changes nothing; after the child grew, what is new ' +
-    'is merged. Of a child with a worktree of its own the merge keeps a patch, and the worktree goes. --apply changes the files of ' +
-    'the repository by it, all or none, and leaves its index alone; a child that does not fit is not merged either.',
+    'Appends one anchor and one message to the parent. A repeated merge changes nothing; if the child has new entries, it merges ' +
+    'those. For a child with a worktree, the merge records a patch and removes the worktree. --apply applies the patch to the ' +
+    'files of the repository, all or none, without changing the index; if the patch does not apply, the child is not merged.',
   examples: [
-    ['tape merge main-fork-3fa1c2d4', 'Bring the last answer of the child home'],
-    ['tape merge fix --result "Nothing to do"', 'Say yourself what came of it'],
+    ['tape merge main-fork-3fa1c2d4', 'Merge the last answer of the child'],
+    ['tape merge fix --result "Nothing to do"', 'Merge this text instead'],
     [
       'tape merge fix --strategy summary --model openai-compatible/gpt-oss',
-      'A model tells the parent of its work',
+      'Merge a summary that a model writes',
     ],
-    ['tape merge fix --check', 'Only look for conflicts'],
-    ['tape merge fix --dry-run', 'Show what would be written'],
-    ['tape merge fix --apply', 'And change the files as the child did in its worktree'],
+    ['tape merge fix --check', 'Report conflicts without merging'],
+    ['tape merge fix --dry-run', 'Show the entries without writing them'],
+    ['tape merge fix --apply', 'Merge, and apply the patch of the worktree'],
   ],
   options: (y) =>
     modelOptions(y)
-      .positional('child', { type: 'string', demandOption: true, describe: 'The forked session' })
+      .positional('child', { type: 'string', demandOption: true, describe: 'Forked session' })
       .option('into', {
         type: 'string',
         requiresArg: true,
-        describe: 'Its parent (default), or another ancestor',
+        describe: 'Parent (default), or another ancestor',
       })
       .option('strategy', {
         type: 'string',
         choices: ['result', 'summary', 'structured', 'pick', 'discard'],
         describe:
-          'result: its result or last answer; summary: a model writes it; structured: its result, which must be JSON; pick: chosen entries; discard: a receipt without a message',
+          'Text to merge. result: its result or last answer; summary: a summary by a model; structured: its JSON result; pick: chosen entries; discard: none',
       })
       .option('pick', {
         type: 'array',
         string: true,
         nargs: 1,
-        describe: 'Position of the child to quote, or A..B; with --strategy pick',
+        describe: 'Position or range A..B of the child to quote, with --strategy pick',
       })
       .option('result', {
         type: 'string',
         requiresArg: true,
-        describe: 'The result to merge (- for stdin, @FILE)',
+        describe: 'Text to merge (- for stdin, @FILE)',
       })
-      .option('check', { type: 'boolean', describe: 'Report conflicts, write nothing' })
-      .option('dry-run', { type: 'boolean', describe: 'Show what would be written, and write nothing' })
+      .option('check', { type: 'boolean', describe: 'Report conflicts without merging' })
+      .option('dry-run', { type: 'boolean', describe: 'Show the entries without writing them' })
       .option('apply', {
         type: 'boolean',
-        describe: 'Bring what the child did in its worktree to the files it began with, or exit 4',
+        describe: 'Apply the patch of its worktree to the repository, or exit 4',
       })
       .option('into-dir', {
         type: 'string',
         requiresArg: true,
         implies: 'apply',
-        describe: 'To the files of this working tree instead',
+        describe: 'Apply the patch to this working tree instead',
       })
       .option('on-conflict', {
         type: 'string',
         choices: ['report', 'refuse'],
-        describe: 'Merge all the same, or exit 4',
+        describe: 'Report conflicts, or refuse to merge (exit 4)',
       })
       .option('force', {
         type: 'boolean',
-        describe: 'Merge a child that is still running, or whose worktree cannot be recorded',
+        describe: 'Merge a child that is running, or whose worktree cannot be recorded',
       })
       .option('wait', {
         type: 'number',
         default: 10,
-        describe: 'Seconds to wait for a busy parent; --no-wait for none',
+        describe: 'Seconds to wait for a busy parent; --no-wait: do not wait',
       })
       .conflicts('check', 'dry-run')
       .conflicts('apply', ['check', 'dry-run']),
   run: async (args, context) => {
     if (args.apply === true && args.strategy === 'discard')
-      throw new UsageError('cannot merge: what is discarded is not applied');
+      throw new UsageError('cannot merge: --strategy discard cannot be combined with --apply');
     const writesNothing = args.check === true || args.dryRun === true;
     return await (writesNothing ? context.reading : context.changing)(async (store) => {
       const child = needSession(store, args.child).name;
@@ -106,33 +106,34 @@ export const merge: Verb = defineVerb({
         ...(args.force === true && { force: true }),
       };
       if ((args.pick !== undefined) !== (args.strategy === 'pick'))
-        throw new UsageError('cannot merge: --pick goes with --strategy pick');
+        throw new UsageError('cannot merge: --pick and --strategy pick require each other');
       if (isWritten(args.strategy) && args.result !== undefined)
-        throw new UsageError(
-          `cannot merge: --result is the text, and --strategy ${args.strategy} writes one`,
-        );
+        throw new UsageError(`cannot merge: --result cannot be combined with --strategy ${args.strategy}`);
       if (args.check === true) return await check(store, { child, request }, context);
       if (args.dryRun === true) return await previewMerge(store, { child, request }, context);
       const waitMs = typeof args.wait === 'number' ? args.wait * 1000 : 0;
-      const asked = { child, request, waitMs };
+      const command = { child, request, waitMs };
       const dir = args.intoDir === undefined ? {} : { dir: resolve(context.io.cwd, args.intoDir) };
       const apply = args.apply === true ? dir : undefined;
-      if (!isWritten(args.strategy)) return await mergeAndTell(store, asked, { context, apply });
-      return await mergeAndTell(store, asked, {
+      if (!isWritten(args.strategy)) return await mergeAndTell(store, command, { context, apply });
+      return await mergeAndTell(store, command, {
         context,
         apply,
-        act: async () => await mergeWritten(store, asked, { args, context }),
+        act: async () => await mergeWritten(store, command, { args, context }),
       });
     });
   },
 });
 
-/** Whether a merge's text is written for it, and not found on the child's tape. */
+/** Whether the runtime writes the text of a merge, instead of reading it from the tape of the child. */
 function isWritten(strategy: string | undefined): boolean {
   return strategy === 'summary' || strategy === 'structured' || strategy === 'pick';
 }
 
-/** Merges with a text that the runtime writes; nothing when that is left to whoever writes the parent. */
+/**
+ * Merges with a text that the runtime writes; undefined when the merge is queued for the writer of the
+ * parent.
+ */
 async function mergeWritten(
   store: SqliteTapeStore,
   { child, request, waitMs }: MergeCommand & { waitMs: number },
@@ -142,7 +143,7 @@ async function mergeWritten(
   }: { args: ModelArgs & { readonly pick?: readonly string[] | undefined }; context: Context },
 ): Promise<Merged | undefined> {
   const { io } = context;
-  // Only a summary asks a model, and so runs code that somebody else may have written.
+  // A configuration is code; only a summary needs its model.
   const config = request.strategy === 'summary' ? await deckConfig(args, context) : {};
   await using deck = await openDeckAt(config, store, context);
   const parent = request.into ?? store.find(child)?.parent ?? child;
@@ -170,7 +171,7 @@ async function mergeWritten(
 function picked(text: string): Seq | readonly [Seq, Seq] {
   const [, from, to] = /^@?(\d{1,15})(?:\.\.@?(\d{1,15}))?$/.exec(text) ?? [];
   if (from === undefined)
-    throw new UsageError(`cannot pick ${JSON.stringify(text)}: it is no position and no range`, {
+    throw new UsageError(`cannot pick ${JSON.stringify(text)}: it is not a position or a range`, {
       hint: 'write it as --pick 12 or --pick 12..15',
     });
   return to === undefined ? Number(from) : [Number(from), Number(to)];
@@ -190,7 +191,7 @@ async function check(
     json: { child, complete, conflicts },
     human: [
       found.length === 0 ? `${child}: no conflicts found` : `${child}: ${found.join('; ')}`,
-      ...(complete ? [] : ['A tool ran that does not declare its files, so this may not be all']),
+      ...(complete ? [] : ['A tool ran that does not declare its files: there may be more conflicts']),
     ].join('\n'),
   });
   const refused = request.onConflict === 'refuse' && (conflicts.length > 0 || !complete);

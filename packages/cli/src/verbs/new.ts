@@ -4,7 +4,7 @@ export const newSession: Verb = defineVerb({
   command: 'new <name>',
   group: 'Start',
   summary: 'Create a session',
-  detail: 'A name is one tape, in every process: for an existing one this says so and changes nothing.',
+  detail: 'Does nothing if the session exists: a name refers to the same tape in every process.',
   examples: [['tape new main', 'Create session main with its tape tape:main']],
   options: (y) =>
     y
@@ -12,9 +12,9 @@ export const newSession: Verb = defineVerb({
       .option('kind', {
         type: 'string',
         requiresArg: true,
-        describe: 'What sort of session: session, or manager, whose runs people interrupt',
+        describe: 'Kind of session: session (default), or manager, whose runs users interrupt',
       })
-      .option('title', { type: 'string', requiresArg: true, describe: 'A title for people' }),
+      .option('title', { type: 'string', requiresArg: true, describe: 'Title for display' }),
   run: async ({ name, kind, title }, { writing, answer }) =>
     await writing(async (store) => {
       const info = store.session(name, {

@@ -4,14 +4,14 @@ import { defineVerb, type Verb } from './verb.ts';
 export const raw: Verb = defineVerb({
   command: 'raw <action>',
   group: 'Other',
-  summary: 'Plumbing: checkpoint writes the log back into the database file',
-  examples: [['tape raw checkpoint', 'Afterwards tape.db alone holds everything, until the next write']],
+  summary: 'Low-level commands: checkpoint writes the WAL back into tape.db',
+  examples: [['tape raw checkpoint', 'Write all data into tape.db, so that the file can be copied alone']],
   options: (y) =>
     y.positional('action', {
       type: 'string',
       demandOption: true,
       choices: ['checkpoint'] as const,
-      describe: 'What to do',
+      describe: 'Command',
     }),
   run: async (_args, { writing, answer }) =>
     await writing(async (store) => {
@@ -20,8 +20,8 @@ export const raw: Verb = defineVerb({
         json: { checkpoint: done },
         quiet: done ? 'done' : 'busy',
         human: done
-          ? 'Wrote the log back into tape.db'
-          : 'Somebody is reading or writing: the log stays for now',
+          ? 'Wrote the WAL back into tape.db'
+          : 'Another process is reading or writing: the WAL was not emptied',
       });
       return done ? exit.done : exit.conflict;
     }),

@@ -9,28 +9,28 @@ import { defineVerb, type Verb } from './verb.ts';
 export const recover: Verb = defineVerb({
   command: 'recover [name]',
   group: 'Trust',
-  summary: 'Go on with delegated children whose process was killed, and merge them',
+  summary: 'Continue delegated children whose process was killed, and merge them',
   detail:
-    'Each child goes on from its last recorded step: no recorded answer is asked for again, and no call that may have been run is ' +
-    'run again. Children that have ended are merged. Those that another process is running are left to it, but not those that it ' +
-    'has not started yet: recover when the process that delegated is gone.',
+    'Each child continues from its last recorded step: recorded answers are not requested again, and calls that may have run do ' +
+    'not run again. Ended children are merged. Skips children that another process runs, but takes over children that it has ' +
+    'not started yet: recover after the process that delegated has ended.',
   examples: [
-    ['tape recover --model openai-compatible/gpt-oss', 'Go on with all that was interrupted'],
-    ['tape recover main --abort', 'End the children of main; main is told that they were aborted'],
+    ['tape recover --model openai-compatible/gpt-oss', 'Continue all interrupted children'],
+    ['tape recover main --abort', 'Abort the children of main, and merge that outcome into main'],
   ],
   options: (y) =>
     runOptions(y)
-      .positional('name', { type: 'string', describe: 'Only this session and what was forked below it' })
-      .option('abort', { type: 'boolean', describe: 'End them instead of going on' })
+      .positional('name', { type: 'string', describe: 'Only this session and its descendants' })
+      .option('abort', { type: 'boolean', describe: 'Abort the children instead of continuing them' })
       .option('wait', {
         type: 'number',
         default: 10,
-        describe: 'Seconds to wait for a busy parent; --no-wait for none',
+        describe: 'Seconds to wait for a busy parent; --no-wait: do not wait',
       }),
   run: async (args, context) => {
     const { name, abort, wait } = args;
     const { io, answer } = context;
-    // Ending children runs no model, and so nobody's code.
+    // Aborting children calls no model, and so needs no configuration, which is code.
     const config = abort === true ? {} : await deckConfig(args, context);
     return await context.changing(async (store) => {
       const session = name === undefined ? undefined : needSession(store, name).name;
@@ -46,11 +46,11 @@ export const recover: Verb = defineVerb({
       const line = (what: string, names: readonly string[]) =>
         names.length === 0 ? [] : [`${what} ${names.join(', ')}`];
       const lines = [
-        ...line('Went on with', resumed),
+        ...line('Continued', resumed),
         ...line('Aborted', aborted),
         ...line('Merged', merged),
         ...line('Waiting for an answer (tape status):', waiting),
-        ...line('Left to others:', busy),
+        ...line('Running in other processes:', busy),
         ...failed.map(({ session, message }) => `${session}: ${message}`),
       ];
       await answer({

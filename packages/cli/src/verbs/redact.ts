@@ -6,11 +6,11 @@ import { defineVerb, type Verb } from './verb.ts';
 export const redact: Verb = defineVerb({
   command: 'redact <place>',
   group: 'Trust',
-  summary: 'Erase what one entry says, for good, and record why',
+  summary: 'Erase the content of an entry permanently, and record the reason',
   detail:
-    'The entry stays as a place in the chain, which still verifies; its content, and bytes that nothing else needs, are gone ' +
-    "from the database, its log and the search index. Merges that quote it, forks that carry an anchor's state, and the " +
-    'beginning of an intention in the graph file stay, and are named. Backups made before still have it.',
+    'Removes the content, and bytes that no other entry uses, from the database, its WAL and the search index. The entry keeps ' +
+    'its place in the hash chain, which still verifies. Lists what may still contain the text: merges that quote it, forks that ' +
+    'carry the state of an anchor, intentions in the graph file. Earlier backups still contain it.',
   examples: [['tape redact main@42 --reason "a key was pasted"', 'Erase main@42']],
   options: (y) =>
     y
@@ -19,7 +19,7 @@ export const redact: Verb = defineVerb({
         type: 'string',
         requiresArg: true,
         demandOption: true,
-        describe: 'Why (-, @FILE); it stays readable',
+        describe: 'Reason to record (-, @FILE); it stays readable',
       }),
   run: async ({ place, reason }, { io, changing, answer, status }) => {
     const why = await readText(reason, io);
@@ -28,14 +28,14 @@ export const redact: Verb = defineVerb({
       const { session, point } = readPlace(store, place);
       const { id } = needSession(store, session);
       if (point === undefined)
-        throw new UsageError(`cannot redact '${place}': it names no entry`, {
-          hint: `say which: tape redact ${session}@SEQ`,
+        throw new UsageError(`cannot redact '${place}': it is a session, not an entry`, {
+          hint: `name an entry: tape redact ${session}@SEQ`,
         });
       const { session: owner, seq, by, repeated, quotedBy, logEmptied } = store.redact(id, point, why);
-      const quoted = quotedBy.length === 0 ? '' : `; what may hold it still: ${quotedBy.join(', ')}`;
+      const quoted = quotedBy.length === 0 ? '' : `; may still contain it: ${quotedBy.join(', ')}`;
       if (!logEmptied)
         status(
-          'Somebody is reading: the content stays in the log until this has succeeded: tape raw checkpoint',
+          'Another process is reading: the content stays in the WAL until this succeeds: tape raw checkpoint',
         );
       await answer({
         json: { session: owner, seq, by, repeated, quoted_by: quotedBy, log_emptied: logEmptied },

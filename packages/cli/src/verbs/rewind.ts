@@ -17,15 +17,15 @@ const modes = ['edit', 'resend'] as const;
 export const rewind: Verb = defineVerb({
   command: 'rewind <place>',
   group: 'Change direction',
-  summary: 'Go back to before a message of a user, removing nothing',
+  summary: 'Rewind a session to before a user message',
   detail:
-    'The session reads as if it ended right before SESSION@POINT, which must be a message of a user; what is hidden stays on the tape. ' +
-    'edit gives the text of the message back, to be changed and sent; resend appends it again, and runs it where --model is given. ' +
-    'What tools did is not undone, but for what the hooks of a configuration restore. Refused while the session is being run.',
+    'The session reads as if it ended before SESSION@POINT, a user message; hidden entries stay on the tape. --mode edit prints ' +
+    'the text of the message, to be edited and sent; resend appends the message again, and runs it if --model is given. Side ' +
+    'effects of tools are not undone, except those that configured hooks restore. Refused while the session has an active run.',
   examples: [
-    ['tape rewind main@42', 'Take main@42 and all after it back, and show what it said'],
-    ['tape rewind main@42 --mode resend --model openai-compatible/gpt-oss', 'Have it answered anew'],
-    ['tape unrewind main', 'Take that back'],
+    ['tape rewind main@42', 'Hide main@42 and the entries after it, and print its text'],
+    ['tape rewind main@42 --mode resend --model openai-compatible/gpt-oss', 'Answer the message again'],
+    ['tape unrewind main', 'Undo the rewind'],
   ],
   options: (y) =>
     runOptions(y)
@@ -35,19 +35,19 @@ export const rewind: Verb = defineVerb({
         requiresArg: true,
         choices: modes,
         default: 'edit' as const,
-        describe: 'What becomes of the message',
+        describe: 'Print the message for editing, or append it again',
       }),
   run: async (args, context) => {
     const { mode, model } = args;
     if (mode === 'edit' && (model !== undefined || args.maxSteps !== undefined))
-      throw new UsageError('cannot use --model and --max-steps: nothing is run with --mode edit');
+      throw new UsageError('cannot use --model or --max-steps with --mode edit: it runs no model');
     const config = needsDeck(args, context) ? await deckConfig(args, context) : undefined;
     return await context.changing(async (store) => {
       const { session, point } = readPlace(store, args.place);
       const { id, name } = needSession(store, session);
       if (point === undefined)
-        throw new UsageError(`cannot rewind '${name}': no message was named`, {
-          hint: `name one of a user: tape rewind ${name}@SEQ; see: tape log ${name} --kind message`,
+        throw new UsageError(`cannot rewind '${name}': it is a session, not a message`, {
+          hint: `name a user message: tape rewind ${name}@SEQ; list them with: tape log ${name} --kind message`,
         });
       if (config === undefined) {
         const { rewindSession } = await import('@tapedeck/runtime/rewind');
@@ -60,13 +60,13 @@ export const rewind: Verb = defineVerb({
   },
 });
 
-/** Hooks and models come from a configuration; without one nothing of that is loaded. */
+/** Whether the rewind needs a deck: a model or a configuration, which may have hooks. */
 function needsDeck({ model, config }: ModelArgs, { io, home }: Context): boolean {
   if (model !== undefined) return true;
   return config !== false && (config ?? findConfig(io, home)) !== undefined;
 }
 
-/** Prints what was done, then the run that answers the message, if there is one. */
+/** Prints the receipt, then the run that answers the message, if one was started. */
 async function print(
   rewound: RewoundMessage & Pick<SessionRewound, 'run'>,
   context: Context,
@@ -82,11 +82,11 @@ async function print(
   };
   for (const warning of warnings) context.status(`Warning: ${warning}`);
   tellForks(rewound, context);
-  const back = `take it back with: tape unrewind ${session}`;
+  const back = `undo with: tape unrewind ${session}`;
   const done = `Rewound ${session} to @${to}: ${count(hidden)} hidden, none removed (${back})`;
   if (run === undefined) {
     const rest =
-      resent === undefined ? text : `Sent again as ${session}@${resent}: go on with: tape run ${session}`;
+      resent === undefined ? text : `Sent again as ${session}@${resent}; run it with: tape run ${session}`;
     await context.answer({ json, quiet: `${session}@${seq}`, human: `${done}\n${rest}` });
     return exit.done;
   }
@@ -105,13 +105,13 @@ async function print(
 export const unrewind: Verb = defineVerb({
   command: 'unrewind <place>',
   group: 'Change direction',
-  summary: 'Take a rewind of a session back, the last or one that is named',
+  summary: 'Undo the last rewind of a session, or a given one',
   detail:
-    'What it hid is shown again, and what was said since is hidden. Doing it again takes that back. Files that a hook restored are left ' +
-    'as they are. Refused while the session is being run.',
+    'Shows the entries that the rewind hid, and hides the entries after it. A second unrewind undoes the first. Files that a hook ' +
+    'restored do not change. Refused while the session has an active run.',
   examples: [
-    ['tape unrewind main', 'Show again what the last rewind hid'],
-    ['tape unrewind main@42', 'Show again what the rewind at 42 hid, and hide what was said since'],
+    ['tape unrewind main', 'Undo the last rewind'],
+    ['tape unrewind main@42', 'Undo the rewind at 42, and hide the entries after it'],
   ],
   options: (y) =>
     y.positional('place', {
@@ -130,7 +130,7 @@ export const unrewind: Verb = defineVerb({
       await context.answer({
         json: rewoundJson(done),
         quiet: `${session}@${seq}`,
-        human: `Took the rewind of ${session} back, to @${to}: ${count(shown)} shown again, ${hidden} hidden (again, it undoes this)`,
+        human: `Undid the rewind of ${session}, to @${to}: ${count(shown)} shown again, ${hidden} hidden (undo with: tape unrewind ${session})`,
       });
       return exit.done;
     }),

@@ -16,23 +16,27 @@ export const run: Verb = defineVerb({
   group: 'Start',
   summary: 'Send a prompt to a session and follow its run',
   detail:
-    'Without a prompt it takes up what waits in the inbox, else goes on from the tail; --attach follows a run that another ' +
-    'process has under way. The answer is on stdout, everything else on stderr. Messages that others send meanwhile are ' +
-    'answered before it ends, and so are the results of children that it started in the background. Exit 1 when the run did not come to its end.',
+    'Without a prompt, runs the messages in the inbox, or else continues from the head of the tape. --attach follows the active ' +
+    'run of another process. Prints the answer on stdout, everything else on stderr. Answers messages that arrive during the ' +
+    'run, and results of background children, before it ends. Exits 1 if the run failed.',
   examples: [
     [
       'tape run main "Plan the release" --model openai-compatible/gpt-oss',
-      'With OPENAI_BASE_URL and OPENAI_API_KEY',
+      'Run with OPENAI_BASE_URL and OPENAI_API_KEY',
     ],
-    ['tape run main "Plan the release" --model script:answers.json', 'With scripted answers, offline'],
+    ['tape run main "Plan the release" --model script:answers.json', 'Run with scripted answers, offline'],
   ],
   options: (y) =>
     runOptions(y)
-      .positional('name', { type: 'string', demandOption: true, describe: 'Session; made if there is none' })
-      .positional('prompt', { type: 'string', describe: 'What to say (- for stdin, @FILE)' })
+      .positional('name', {
+        type: 'string',
+        demandOption: true,
+        describe: 'Session; created if it does not exist',
+      })
+      .positional('prompt', { type: 'string', describe: 'Message (- for stdin, @FILE)' })
       .option('attach', {
         type: 'boolean',
-        describe: 'Follow the run under way, or the last one, and write nothing',
+        describe: 'Follow the active run, or show the last one, and write nothing',
       }),
   run: async (args, context) => {
     const { name, prompt } = args;
@@ -49,7 +53,7 @@ export const run: Verb = defineVerb({
     if (input !== undefined && input.trim() === '') throw new UsageError('cannot run: the prompt is empty');
     const { assertModel } = await import('@tapedeck/runtime');
     if (config.model !== undefined) await assertModel(config.model, io.env);
-    // Without a prompt there must be something to go on from.
+    // Without a prompt the session must exist.
     const opening = input === undefined ? context.changing : context.writing;
     return await opening(async (store) => {
       const session = input === undefined ? needSession(store, name).name : ensure(store, name, context);

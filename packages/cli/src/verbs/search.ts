@@ -7,19 +7,23 @@ import { defineVerb, type Verb } from './verb.ts';
 export const search: Verb = defineVerb({
   command: 'search <text>',
   group: 'Look',
-  summary: 'Find entries that hold a text',
+  summary: 'Find entries that contain a text',
   detail:
-    'Every word must be in the entry, and the text as it is written, in upper or lower case. No character has a meaning of its own.',
+    'Matches entries that contain the text as written, ignoring case. No character has a special meaning.',
   examples: [
-    ['tape search "invoice rounding"', 'In all sessions, the newest first'],
-    ['tape search CHANGELOG.md --session main -n 5', 'In what main sees'],
+    ['tape search "invoice rounding"', 'Search all sessions, newest entries first'],
+    ['tape search CHANGELOG.md --session main -n 5', 'Search the entries that main sees'],
   ],
   options: (y) =>
     y
-      .positional('text', { type: 'string', demandOption: true, describe: 'What to find' })
-      .option('session', { type: 'string', requiresArg: true, describe: 'Only what this session sees' })
+      .positional('text', { type: 'string', demandOption: true, describe: 'Text to find' })
+      .option('session', {
+        type: 'string',
+        requiresArg: true,
+        describe: 'Only entries that this session sees',
+      })
       .option('kind', { type: 'string', requiresArg: true, describe: 'Only entries of this kind' })
-      .option('n', { type: 'number', requiresArg: true, default: 20, describe: 'At most so many' }),
+      .option('n', { type: 'number', requiresArg: true, default: 20, describe: 'Show at most N hits' }),
   run: async ({ text, session, kind, n }, context) =>
     await opened(context, async (store) => {
       const hits = store.search({
@@ -35,9 +39,11 @@ export const search: Verb = defineVerb({
 
 const unwritable = new Set(['TAPE_IO', 'TAPE_LOCKED', 'GRAPH_DIVERGED']);
 
-/** For writing, so that the index is brought up to date; for reading where the home cannot be written. */
+/**
+ * Opens the home for writing, which brings the index up to date; for reading if the home cannot be written.
+ */
 async function opened(context: Context, act: (store: SqliteTapeStore) => Promise<number>): Promise<number> {
-  await context.reading(async () => {}); // A home that is not there is not made by looking into it.
+  await context.reading(async () => {}); // A search does not create a home.
   try {
     return await context.writing(act);
   } catch (error) {

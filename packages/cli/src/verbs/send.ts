@@ -19,57 +19,61 @@ const modes: Readonly<Record<QueueMode, true>> = {
 export const send: Verb = defineVerb({
   command: 'send <name> <text>',
   group: 'Start',
-  summary: 'Leave a message for a session, whether or not it is being run',
+  summary: 'Send a message to a session, running or idle',
   detail:
-    'It is on disk once this tells so. When nobody is running the session, it is run here, as by run; else whoever runs it takes the ' +
-    'message up, and this exits 6. Modes: queue and followup wait for their turn, collect for one run with all others that ' +
-    'collect; steer is seen by the next step of the run, steer-backlog too if there is one; interrupt stops the run.',
+    'If the session has no active run, runs it in this process, as run does. Otherwise posts the message to its inbox for the ' +
+    'process that runs it, and exits 6; the message is on disk then. Modes: queue and followup wait for their turn; collect waits ' +
+    'for one run together with other collected messages; steer joins the next step of the run; steer-backlog does so if a run is ' +
+    'active; interrupt stops the run.',
   examples: [
     [
       'tape send main "And the changelog?" --model openai-compatible/gpt-oss',
-      'Answered here, or by who runs main',
+      'Answer here, or in the process that runs main',
     ],
-    ['tape send main "Use the other branch" --mode steer', 'Seen by the next step of the run under way'],
+    ['tape send main "Use the other branch" --mode steer', 'Steer the next step of the active run'],
     [
       'tape send main "Nightly check" --source timer --key check-2026-11-21',
-      'Once, however often it is sent',
+      'Send once, even if the command repeats',
     ],
   ],
   options: (y) =>
     runOptions(y)
-      .positional('name', { type: 'string', demandOption: true, describe: 'Session; made if there is none' })
+      .positional('name', {
+        type: 'string',
+        demandOption: true,
+        describe: 'Session; created if it does not exist',
+      })
       .positional('text', {
         type: 'string',
         demandOption: true,
-        describe: 'What to say (- for stdin, @FILE)',
+        describe: 'Message (- for stdin, @FILE)',
       })
       .option('mode', {
         type: 'string',
         requiresArg: true,
         choices: Object.keys(modes),
-        describe:
-          'What it does to a run under way (default: queue; in a session of kind manager by its source)',
+        describe: 'Queue mode during an active run (default: queue; for kind manager, by source)',
       })
       .option('source', {
         type: 'string',
         requiresArg: true,
-        describe: 'Who says it: user, agent, timer, …',
+        describe: 'Source of the message: user, agent, timer, …',
       })
       .option('key', {
         type: 'string',
         requiresArg: true,
-        describe: 'The same key sent twice is one message',
+        describe: 'Idempotency key: a repeat sends nothing',
       })
       .option('wait', {
         type: 'number',
         requiresArg: true,
         default: 0,
-        describe: 'Seconds to wait for who runs it to take the message up',
+        describe: 'Seconds to wait until the process that runs the session takes the message',
       }),
   run: async (args, context) => {
     const { name, text, mode, source, key = randomUUID() } = args;
-    const said = await readText(text, context.io);
-    if (said.trim() === '') throw new UsageError('cannot send: the text is empty');
+    const message = await readText(text, context.io);
+    if (message.trim() === '') throw new UsageError('cannot send: the text is empty');
     if (key === '' || source === '')
       throw new UsageError('cannot send: --key and --source must not be empty');
     const config = await configUnlessRun(args, context);
@@ -81,8 +85,8 @@ export const send: Verb = defineVerb({
         ...(source !== undefined && { source }),
         ...(args.model !== undefined && { model: args.model }),
       };
-      const leave = (to: Session, takeUp: boolean) => to.send(said, { ...options, takeUp });
-      return await sendAndFollow({ store, session, config, send: leave, what: 'the message' }, args, context);
+      const post = (to: Session, takeUp: boolean) => to.send(message, { ...options, takeUp });
+      return await sendAndFollow({ store, session, config, send: post, what: 'the message' }, args, context);
     });
   },
 });

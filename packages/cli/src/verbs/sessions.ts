@@ -9,13 +9,13 @@ export const sessions: Verb = defineVerb({
   command: 'sessions',
   aliases: ['ls'],
   group: 'Look',
-  summary: 'List sessions, the newest first',
-  examples: [['tape sessions --json', 'All sessions, for a program']],
+  summary: 'List sessions, newest first',
+  examples: [['tape sessions --json', 'List sessions as JSON']],
   options: (y) =>
     y
-      .option('all', { type: 'boolean', describe: 'Also archived and ephemeral ones' })
+      .option('all', { type: 'boolean', describe: 'Include archived and ephemeral sessions' })
       .option('kind', { type: 'string', requiresArg: true, describe: 'Only this kind: session, subagent, …' })
-      .option('n', { type: 'number', requiresArg: true, describe: 'At most so many' }),
+      .option('n', { type: 'number', requiresArg: true, describe: 'List at most N sessions' }),
   run: async ({ all, kind, n }, context) => {
     if (!existsSync(context.home.db)) return await list(context, []);
     return await context.reading(async (store) =>
@@ -34,15 +34,15 @@ export const sessions: Verb = defineVerb({
 export const children: Verb = defineVerb({
   command: 'children <name>',
   group: 'Look',
-  summary: 'List the sessions that were forked from one, with their results',
+  summary: 'List the children of a session, with their results',
   examples: [
-    ['tape children main', 'In the order in which they were forked'],
-    ['tape children main --all', 'Also those in which its summaries were written'],
+    ['tape children main', 'List children in fork order'],
+    ['tape children main --all', 'Include the sessions that wrote its summaries'],
   ],
   options: (y) =>
     y
-      .positional('name', { type: 'string', demandOption: true, describe: 'The parent' })
-      .option('all', { type: 'boolean', describe: 'Also those in which summaries were written' }),
+      .positional('name', { type: 'string', demandOption: true, describe: 'Parent session' })
+      .option('all', { type: 'boolean', describe: 'Include the sessions that wrote summaries' }),
   run: async ({ name, all }, context) =>
     await context.reading(async (store) => {
       const found = store
@@ -52,7 +52,7 @@ export const children: Verb = defineVerb({
     }),
 });
 
-/** Prints sessions; `textOf` is called for each that is printed, in forms that have its result. */
+/** Prints sessions. Forms that show results call `textOf` for each session. */
 async function list(
   context: Context,
   found: readonly SessionInfo[],

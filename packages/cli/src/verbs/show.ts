@@ -16,33 +16,34 @@ import { defineVerb, type Verb } from './verb.ts';
 export const show: Verb = defineVerb({
   command: 'show <place>',
   group: 'Look',
-  summary: 'Show one entry in full, or what is known of a session',
+  summary: 'Show an entry in full, or the properties of a session',
   detail:
-    'A tool output of over 256 KiB is shown by its beginning; --output prints it whole, --bytes a part of it, --raw as the ' +
-    'bytes that were stored, control characters included.',
+    'Shows the beginning of a tool output larger than 256 KiB; --output prints all of it, --bytes a part, and --raw the stored ' +
+    'bytes, control characters included.',
   examples: [
-    ['tape show main@42', 'One entry'],
-    ['tape show main@task-start', 'An anchor with its state'],
-    ['tape show main', 'The session'],
-    ['tape show main@42 --output --bytes 0..4095', 'The first 4 KiB of what a tool gave'],
+    ['tape show main@42', 'Show an entry'],
+    ['tape show main@task-start', 'Show an anchor with its state'],
+    ['tape show main', 'Show the session'],
+    ['tape show main@42 --output --bytes 0..4095', 'Print the first 4 KiB of a tool output'],
   ],
   options: (y) =>
     y
       .positional('place', { type: 'string', demandOption: true, describe: 'SESSION@POINT, or SESSION' })
-      .option('output', { type: 'boolean', describe: "Print the tool's output alone" })
+      .option('output', { type: 'boolean', describe: 'Print the tool output alone' })
       .option('bytes', {
         type: 'string',
         requiresArg: true,
         implies: 'output',
-        describe: 'Only bytes FROM..TO, both included',
+        describe: 'Print bytes FROM..TO, both included',
       })
-      .option('raw', { type: 'boolean', implies: 'output', describe: 'As it was stored, unescaped' }),
+      .option('raw', { type: 'boolean', implies: 'output', describe: 'Print the stored bytes, unescaped' }),
   run: async ({ place, output, bytes, raw }, context) =>
     await context.reading(async (store) => {
       const { session, point } = readPlace(store, place);
       const info = needSession(store, session);
       if (point === undefined) {
-        if (output === true) throw new UsageError(`cannot print the output of '${place}': it is no entry`);
+        if (output === true)
+          throw new UsageError(`cannot print the output of '${place}': it is a session, not an entry`);
         const { metadataOf } = await import('@tapedeck/runtime/branch');
         const metadata = await metadataOf(store, info);
         const json = {
@@ -88,7 +89,10 @@ async function showOutput(
       ? payload.output.value
       : undefined;
   if (value === undefined)
-    throw new NotFoundError(`cannot print the output of ${session}@${seq}: it holds none`, { session, seq });
+    throw new NotFoundError(`cannot print the output of ${session}@${seq}: it has no tool output`, {
+      session,
+      seq,
+    });
   const inline = isBlobRef(value) ? Buffer.alloc(0) : Buffer.from(inFull(value, store));
   const size = isBlobRef(value) ? value.size : inline.byteLength;
   const { from, to } = bytes === undefined ? { from: 0, to: size } : rangeOf(bytes, size);
@@ -103,7 +107,7 @@ async function showOutput(
   await answer({ json: { session, seq, size, from, to, text }, human: text });
 }
 
-/** A value as text, with what is kept elsewhere put back: bytes as base64. */
+/** A value as text, with the contents of its blobs: bytes as base64. */
 function inFull(value: Json, store: SqliteTapeStore): string {
   const whole = restoreBlobs(value, (hash) => store.blob(hash));
   if (typeof whole === 'string') return whole;
@@ -112,11 +116,11 @@ function inFull(value: Json, store: SqliteTapeStore): string {
   );
 }
 
-/** `A..B`, both included, as numbers of which the second is not. */
+/** Reads `A..B`, both included, as a half-open range. */
 function rangeOf(text: string, size: number): { from: number; to: number } {
   const match = /^(\d+)\.\.(\d+)$/.exec(text);
   const [from, last] = [Number(match?.[1]), Number(match?.[2])];
   if (match === null || last < from)
-    throw new UsageError(`cannot read --bytes ${text}: it must be FROM..TO, both included, 0..4095 say`);
+    throw new UsageError(`cannot read --bytes ${text}: it must be FROM..TO, both included, such as 0..4095`);
   return { from: Math.min(from, size), to: Math.min(last + 1, size) };
 }

@@ -13,23 +13,23 @@ import { defineVerb, type Verb } from './verb.ts';
 export const status: Verb = defineVerb({
   command: 'status [name]',
   group: 'Look',
-  summary: 'Show what sessions are at, and what they wait for',
+  summary: 'Show active runs, inboxes and pending tool calls',
   detail:
-    'Whether a session is at work, in which phase and in which process; where it is in its life, and how its task stands; what ' +
-    'waits in its inbox, and which tool calls wait for somebody. Without a name: all sessions that are not idle.',
+    'Shows the state of each session: whether it runs, its phase and process, its lifecycle and task, the number of inbox items, and ' +
+    'the pending tool calls. Without a name: all sessions that are not idle.',
   examples: [
-    ['tape status', 'What is going on'],
-    ['tape status main --watch', 'A line for every change, until Ctrl-C'],
+    ['tape status', 'Show all sessions that are not idle'],
+    ['tape status main --watch', 'Print a line for each change, until Ctrl-C'],
   ],
   options: (y) =>
     y
       .positional('name', { type: 'string', describe: 'Session' })
-      .option('all', { type: 'boolean', describe: 'Idle ones, too' })
-      .option('watch', { type: 'boolean', describe: 'Print a line for every change, until Ctrl-C' }),
+      .option('all', { type: 'boolean', describe: 'Include idle sessions' })
+      .option('watch', { type: 'boolean', describe: 'Print a line for each change, until Ctrl-C' }),
   run: async ({ name, all, watch }, context) => {
     if (watch === true && context.options.json === true)
-      throw new UsageError('cannot watch with --json: it has no end', {
-        hint: 'use --jsonl: a line for every change',
+      throw new UsageError('cannot use --watch with --json: the output has no end', {
+        hint: 'use --jsonl, which prints a line for each change',
       });
     if (name === undefined && watch !== true && !existsSync(context.home.db)) {
       await printStatuses([], context);
@@ -42,7 +42,7 @@ export const status: Verb = defineVerb({
       if (watch === true) return await printChanges(store, { look, all: everything }, context);
       const found = (await look()).filter((one) => everything || !isIdle(one));
       await printStatuses(found, context);
-      if (found.length === 0) context.status('Nothing is going on');
+      if (found.length === 0) context.status('No active runs');
       return exit.done;
     });
   },
@@ -65,8 +65,8 @@ function isIdle({ state, queued }: Status): boolean {
 }
 
 /**
- * Prints a session's status when it is another one than before; of all sessions, those that are idle to begin with when they
- * change. What is not written anywhere, that a process died, is looked for every second.
+ * Prints the status of a session each time it changes. Without a name, skips sessions that are idle at first
+ * until they change. Looks once a second even without a write, as the death of a process writes nothing.
  */
 async function printChanges(
   store: SqliteTapeStore,
@@ -91,7 +91,7 @@ async function printChanges(
   return exit.interrupted;
 }
 
-/** When processes last showed what they run. */
+/** Time of the last change to the list of active runs. */
 function shownAt({ home }: Context): number {
   return statSync(join(home.dir, 'run', 'sessions.json'), { throwIfNoEntry: false })?.mtimeMs ?? 0;
 }

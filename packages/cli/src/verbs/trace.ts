@@ -7,14 +7,14 @@ import { defineVerb, type Verb } from './verb.ts';
 export const trace: Verb = defineVerb({
   command: 'trace <place>',
   group: 'Look',
-  summary: 'Follow an entry through merges, back and on',
+  summary: 'Trace an entry through merges, to its sources and its targets',
   detail:
-    "A merge's anchor or message leads back to the entries of the child that it was made of, and, where the child had merged others, " +
-    'to theirs; so does the result of a tool call that started children. An entry of a child leads on to the merges that brought it to its ' +
-    'parent and further up. For any entry: which forks have it without a copy.',
+    'For the anchor or message of a merge, or the result of a tool call that started children: shows the source entries of the ' +
+    'child, and of its merged children in turn. For an entry of a child: shows the merges into its parent and further ancestors. ' +
+    'For any entry: shows the forks that inherit it.',
   examples: [
-    ['tape trace main@8', 'Where this came from'],
-    ['tape trace fix@12 --json', 'Where this went, for a program'],
+    ['tape trace main@8', 'Show the sources of a merge'],
+    ['tape trace fix@12 --json', 'Show where an entry was merged, as JSON'],
   ],
   options: (y) => y.positional('place', { type: 'string', demandOption: true, describe: 'SESSION@POINT' }),
   run: async ({ place }, { reading, answer }) => {

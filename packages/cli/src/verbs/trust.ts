@@ -13,24 +13,24 @@ import { defineVerb, type Verb } from './verb.ts';
 export const trust: Verb = defineVerb({
   command: 'trust [dir]',
   group: 'Trust',
-  summary: 'Allow the configuration of a directory to be run as code',
+  summary: 'Allow tape to run the configuration code of a directory',
   detail:
-    'Verbs that run a model load the tape.config.mts (.mjs, .js) that they find, which can do whatever you can: they refuse to until ' +
-    'its directory is trusted, and again when the file has changed. Read it first. What the file imports is not looked at. Without ' +
-    'DIR it lists what is trusted. It is recorded outside of any project: $XDG_CONFIG_HOME/tape/trust.json, else ~/.config/tape/trust.json.',
+    'Verbs that run a model load the nearest tape.config.mts (.mjs, .js), which runs with your permissions. They refuse until you ' +
+    'trust its directory, and again after the file changes. Read the file first; trust does not cover the files that it imports. ' +
+    'Without DIR, lists trusted directories. The record is in $XDG_CONFIG_HOME/tape/trust.json, else ~/.config/tape/trust.json.',
   examples: [
-    ['tape trust .', 'Trust the configuration of this directory, as it stands now'],
-    ['tape trust . --revoke', 'Take it back'],
-    ['tape trust', 'List what is trusted'],
+    ['tape trust .', 'Trust the current configuration of this directory'],
+    ['tape trust . --revoke', 'Revoke the trust'],
+    ['tape trust', 'List trusted configurations'],
   ],
   options: (y) =>
     y
-      .positional('dir', { type: 'string', describe: 'Directory of the configuration; none: list' })
-      .option('revoke', { type: 'boolean', describe: 'Trust it no longer' }),
+      .positional('dir', { type: 'string', describe: 'Directory of the configuration (default: list all)' })
+      .option('revoke', { type: 'boolean', describe: 'Revoke the trust' }),
   run: async ({ dir, revoke }, context) => {
     if (dir === undefined && revoke === true)
       throw new UsageError('cannot revoke trust: no directory was named', {
-        hint: 'list them with: tape trust',
+        hint: 'list trusted directories with: tape trust',
       });
     if (dir === undefined) return await list(context);
     const at = resolve(context.io.cwd, dir);
@@ -40,10 +40,9 @@ export const trust: Verb = defineVerb({
 
 async function give(dir: string, { io, answer }: Context): Promise<number> {
   const stat = statSync(dir, { throwIfNoEntry: false });
-  if (stat === undefined)
-    throw new NotFoundError(`cannot trust '${dir}': there is no such directory`, { dir });
+  if (stat === undefined) throw new NotFoundError(`cannot trust '${dir}': no such directory`, { dir });
   if (!stat.isDirectory())
-    throw new UsageError(`cannot trust '${dir}': it is no directory`, { data: { dir } });
+    throw new UsageError(`cannot trust '${dir}': it is not a directory`, { data: { dir } });
   const path = configIn(dir);
   if (path === undefined)
     throw new NotFoundError(`cannot trust '${dir}': it has no ${configNames.join(', ')}`, { dir });
@@ -59,15 +58,15 @@ async function give(dir: string, { io, answer }: Context): Promise<number> {
     quiet: grant.dir,
     human: {
       trusted: `${path} is trusted already: nothing to do`,
-      changed: `Trusted ${path} as it is now, since it had changed (take it back with: tape trust ${shellWord(dir)} --revoke)`,
-      unknown: `Trusted ${path} (take it back with: tape trust ${shellWord(dir)} --revoke)`,
+      changed: `Trusted ${path} again after a change (undo with: tape trust ${shellWord(dir)} --revoke)`,
+      unknown: `Trusted ${path} (undo with: tape trust ${shellWord(dir)} --revoke)`,
     }[before],
   });
   return exit.done;
 }
 
 async function takeBack(at: string, { io, answer }: Context): Promise<number> {
-  // What is gone can be revoked all the same.
+  // Trust in a directory that no longer exists can be revoked.
   const dir = statSync(at, { throwIfNoEntry: false }) === undefined ? at : realpathSync(at);
   let revoked: Grant | undefined;
   await changeGrants(trustFile(io), (grants) => {
@@ -86,7 +85,7 @@ async function takeBack(at: string, { io, answer }: Context): Promise<number> {
     human:
       revoked === undefined
         ? `${dir} is not trusted: nothing to do`
-        : `${join(dir, revoked.config)} is not trusted any more (trust it again with: tape trust ${shellWord(dir)})`,
+        : `Revoked trust in ${join(dir, revoked.config)} (trust it again with: tape trust ${shellWord(dir)})`,
   });
   return exit.done;
 }
@@ -99,18 +98,18 @@ async function list({ io, options, status }: Context): Promise<number> {
   else
     for (const { dir, config, state } of grants)
       await io.out(`${safe(`${state.padEnd(7)}  ${join(dir, config)}`)}\n`);
-  if (grants.length === 0) status('Nothing is trusted');
+  if (grants.length === 0) status('No trusted configurations');
   return exit.done;
 }
 
-/** Whether what was trusted is what is there now. */
+/** Whether the current file is the one that was trusted. */
 function stateOf(grant: Grant): 'trusted' | 'changed' | 'gone' {
   const path = configIn(grant.dir);
   if (path === undefined) return 'gone';
   try {
     return trustOf(grantOf(readConfig(path, { found: true })), [grant]) === 'trusted' ? 'trusted' : 'changed';
   } catch (error) {
-    // A link or a directory in its place.
+    // A link or a directory has replaced the file.
     if (error instanceof ConfigError) return 'changed';
     throw error;
   }

@@ -5,30 +5,28 @@ import { defineVerb, type Verb } from './verb.ts';
 export const usage: Verb = defineVerb({
   command: 'usage [name]',
   group: 'Look',
-  summary: 'Add up the tokens that model calls took',
+  summary: 'Add up the tokens of model calls',
   detail:
-    "Counts what is recorded of each call on a session's own entries, those that a rewind hides too: what a fork inherited " +
-    'is counted once, where it was written, and shown beside the sums of the session that was asked for. So is what its summaries took, ' +
-    'each of which was written in a session of its own. What an import has of its calls counts, and what a redaction erased does not. ' +
-    'The columns do not overlap: input is without what was read from a cache or written to it, output without reasoning. ' +
-    'The window is what the last call was given and said. A cost is shown where the writer of a call recorded one.',
+    'Counts the calls recorded on the own entries of a session, including entries that a rewind hides and imported calls, but not ' +
+    'redacted entries. Usage of inherited entries and of the sessions that wrote its summaries is shown separately. The columns ' +
+    'do not overlap: input excludes cache reads and writes, output excludes reasoning. The window is the number of tokens of the ' +
+    'last call, input and output together. A cost is shown if it was recorded with the call.',
   examples: [
-    ['tape usage', 'Every session, and all of them together'],
-    ['tape usage main --tree', 'main, and all that was forked from it'],
+    ['tape usage', 'Show each session, and the total'],
+    ['tape usage main --tree', 'Show main and its descendants'],
   ],
   options: (y) =>
     y
       .positional('name', { type: 'string', describe: 'Session (default: all)' })
-      .option('tree', { type: 'boolean', describe: 'Also what was forked from it, and from that' }),
+      .option('tree', { type: 'boolean', describe: 'Include descendants' }),
   run: async ({ name, tree = false }, { io, options, reading, answer }) => {
     const { addSums, noSum, readUsage } = await import('@tapedeck/runtime/session-usage');
     return await reading(async (store) => {
       const all = name === undefined ? store.sessions({ all: true }) : [needSession(store, name)];
       const known = new Set(all.map(({ id }) => id));
-      const asked = tree ? all.filter(({ parentId = '' }) => !known.has(parentId)) : all;
+      const tops = tree ? all.filter(({ parentId = '' }) => !known.has(parentId)) : all;
       const found: Awaited<ReturnType<typeof readUsage>>[] = [];
-      for (const info of asked)
-        found.push(await readUsage(store, info, { tree, beside: name !== undefined }));
+      for (const info of tops) found.push(await readUsage(store, info, { tree, beside: name !== undefined }));
       const total = found.reduce((sum, own) => addSums(sum, own.tree ?? own), noSum);
       const [only] = found;
       if (name === undefined && options.jsonl === true) {

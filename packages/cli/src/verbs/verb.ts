@@ -3,7 +3,7 @@ import type { CommonOptions, Context } from '../context.ts';
 
 export type Group = 'Start' | 'Look' | 'Change direction' | 'Trust' | 'Other';
 
-/** What every verb tells of itself. */
+/** Name, help texts and examples of a verb. */
 interface Described {
   /** The grammar, as yargs reads it: `fork <parent>`. */
   readonly command: string;
@@ -12,9 +12,9 @@ interface Described {
   /** Imperative, no full stop, under 72 columns. */
   readonly summary: string;
   readonly detail?: string;
-  /** Options that may be given more than once. */
+  /** Names of the options that may repeat. */
   readonly lists?: readonly string[];
-  /** Commands that work as they stand, each with what it does. */
+  /** Complete commands, each with its effect. */
   readonly examples: readonly (readonly [command: string, does: string])[];
 }
 
@@ -22,11 +22,11 @@ interface Described {
 export interface Verb extends Described {
   /** Declares the verb's own options. */
   options(yargs: Argv<CommonOptions>): unknown;
-  /** Does it, with what those options parsed to, and returns the exit code. */
+  /** Runs the verb with its parsed options, and returns the exit code. */
   run(args: unknown, context: Context): Promise<number>;
 }
 
-/** A verb whose `run` gets the arguments that its `options` declare. */
+/** A verb whose `run` receives the arguments that its `options` declare. */
 export function defineVerb<Options>(
   verb: Described & {
     options(yargs: Argv<CommonOptions>): Argv<Options>;

@@ -8,11 +8,11 @@ export const verify: Verb = defineVerb({
   group: 'Trust',
   summary: 'Prove that no entry was changed, removed or added',
   detail:
-    'Recomputes every hash from the stored bytes. With a name: that session and all it inherits. Without: every session, ' +
-    'the lineage and the graph file. Exit 5 when something is wrong.',
+    'Recomputes every hash from the stored bytes. With a name: of that session and the entries that it inherits. Without: of all ' +
+    'sessions, the lineage and the graph file. Exits 5 on a mismatch.',
   examples: [
-    ['tape verify', 'Everything'],
-    ['tape verify main', 'One session and its ancestors'],
+    ['tape verify', 'Verify everything'],
+    ['tape verify main', 'Verify a session and its ancestors'],
   ],
   options: (y) => y.positional('name', { type: 'string', describe: 'Session (default: all)' }),
   run: async ({ name }, { reading, answer, home }) =>
@@ -28,7 +28,7 @@ export const verify: Verb = defineVerb({
         json: { ok, sessions, entries, problems },
         quiet: ok ? 'ok' : 'damaged',
         human: ok
-          ? `ok: ${sessions} sessions, ${entries} entries, every hash as recorded`
+          ? `ok: ${sessions} sessions, ${entries} entries, all hashes match`
           : [
               ...problems.map((p) => `${p.code}: ${p.message}`),
               problems.length === 1 ? '1 problem' : `${problems.length} problems`,

@@ -25,54 +25,54 @@ import { defineVerb, type Verb } from './verb.ts';
 export const view: Verb = defineVerb({
   command: 'view <place>',
   group: 'Look',
-  summary: 'Show what the model sees of a session',
+  summary: 'Show the messages that the model sees',
   detail:
-    'A view is computed from the entries, the policy and the target provider, and from nothing else. A policy tells where it begins ' +
-    'and what of that is shown, one rule after the other. --explain tells of each entry why it is in or out, and what the view was ' +
-    'made of; of an answer, also what its model was asked with, and whether that still comes out the same. --jsonl prints a message ' +
-    'a line: a full view of a long history is then never in memory. --instructions shows what the model is told before it, put ' +
-    'together as for a run from here now; what is left out is on stderr.',
+    'Computes the view from the entries, the policy and the target provider alone. A policy lists rules: where the view begins, then ' +
+    'which of its messages it keeps. --explain gives the reason why each entry is in or out, and the manifest of the view; for an ' +
+    'answer, also the manifest of the view that its model received, and whether that view can be reproduced. --jsonl streams one ' +
+    'message per line, without holding a long view in memory. --instructions shows the system prompt of a run started here and ' +
+    'now, and lists omitted files on stderr.',
   examples: [
-    ['tape view main', 'From the last handoff on'],
-    ['tape view main --policy full --target anthropic', 'Everything, as it would be sent to Anthropic'],
-    ['tape view main --policy full,window:20', 'The last 20 messages'],
-    ['tape view main --explain', 'And why each entry is in or out'],
-    ['tape view main@42 --explain', 'And what the model was asked with that gave the answer at 42'],
-    ['tape view main --instructions', 'What its model would be told before that'],
+    ['tape view main', 'Show the view since the last handoff'],
+    ['tape view main --policy full --target anthropic', 'Show all messages as sent to Anthropic'],
+    ['tape view main --policy full,window:20', 'Show the last 20 messages'],
+    ['tape view main --explain', 'Explain why each entry is in or out'],
+    ['tape view main@42 --explain', 'Explain the view that the model answered at 42'],
+    ['tape view main --instructions', 'Show the system prompt'],
   ],
   options: (y) =>
     modelOptions(y)
       .positional('place', {
         type: 'string',
         demandOption: true,
-        describe: 'SESSION, or SESSION@POINT as it stood there',
+        describe: 'SESSION, or SESSION@POINT for an earlier view',
       })
       .option('policy', {
         type: 'string',
         requiresArg: true,
         describe:
-          'last-boundary, full or from-anchor:ANCHOR; after a comma, window:N (messages) or window:N-tokens (default: as its model was shown it last, else last-boundary)',
+          'last-boundary, full or from-anchor:ANCHOR; after a comma, window:N (messages) or window:N-tokens (default: the policy of the last model call, else last-boundary)',
       })
       .option('target', { type: 'string', requiresArg: true, describe: 'Provider: anthropic, openai, …' })
-      .option('explain', { type: 'boolean', describe: 'Tell why each entry is in or out' })
+      .option('explain', { type: 'boolean', describe: 'Explain why each entry is in or out' })
       .option('instructions', {
         type: 'boolean',
-        describe: 'Show the instructions in place of the view (these take --model and --config)',
+        describe: 'Show the system prompt instead of the view; takes --model and --config',
       }),
   run: async (args, context) => {
-    const asked = args.policy === undefined ? undefined : readPolicy(args.policy);
+    const given = args.policy === undefined ? undefined : readPolicy(args.policy);
     return await context.reading(async (store) => {
       const { session, point = 'head' } = readPlace(store, args.place);
       const info = needSession(store, session);
       if (args.instructions === true) {
         if (args.explain === true || point !== 'head')
           throw new UsageError(
-            'cannot show instructions of a point, nor explain them: they are those of now',
+            'cannot use --instructions with a point or --explain: instructions are computed for the present only',
           );
         return await showInstructions({ store, session: info }, args, context);
       }
       const at = store.resolve(info.id, point);
-      const policy = asked ?? policyOfLastCall(store, info.id, at);
+      const policy = given ?? policyOfLastCall(store, info.id, at);
       const options = {
         policy,
         ...(args.target !== undefined && { target: { provider: args.target } }),
@@ -89,10 +89,10 @@ export const view: Verb = defineVerb({
   },
 });
 
-/** How far back a model call is looked for, in messages. */
+/** How many messages back the last model call is searched. */
 const callsMax = 50;
 
-/** What the model was shown last, which a configuration may have narrowed. */
+/** The policy of the last model call, which a configuration may set. */
 function policyOfLastCall(store: SqliteTapeStore, id: string, to: number): ViewPolicy {
   const messages = [...store.read(id, { to, kind: 'message', last: callsMax })];
   return remakeOf(messages.findLast(({ meta }) => isObject(meta.view))?.meta.view)?.policy ?? 'last-boundary';
@@ -130,10 +130,10 @@ async function explain(
   options: ViewOptions,
   context: Context,
 ): Promise<void> {
-  // Explaining is about what is left out as well, so it reads all that there is.
+  // The explanation covers entries outside the view, so it reads all entries.
   const why = viewOf(store.read(id, { to: at }), options).explain();
   const manifest = shown.manifest();
-  const asked = askedWith(store, id, at);
+  const asked = receivedManifest(store, id, at);
   await answer(
     shown,
     {
@@ -141,15 +141,17 @@ async function explain(
       lines: [
         ...why.map((e) => `${e.in ? '+' : '-'} @${e.seq} ${e.why}`),
         ...manifestLines('this view', manifest),
-        ...(asked === undefined ? [] : manifestLines(`what @${at} answers`, asked)),
+        ...(asked === undefined ? [] : manifestLines(`view answered by @${at}`, asked)),
       ],
     },
     context,
   );
 }
 
-/** What the answer at a position was given to, as it was recorded, and whether the same comes out of the tape now. */
-function askedWith(store: SqliteTapeStore, id: string, at: number): Record<string, Json> | undefined {
+/**
+ * The recorded manifest of the view that an answer was given to, and whether the tape still yields that view.
+ */
+function receivedManifest(store: SqliteTapeStore, id: string, at: number): Record<string, Json> | undefined {
   const [entry] = store.read(id, { from: at, to: at });
   if (entry === undefined || !isObject(entry.meta.view)) return undefined;
   const { instructions_digest, tools_digest, view: manifest } = entry.meta;
@@ -157,14 +159,16 @@ function askedWith(store: SqliteTapeStore, id: string, at: number): Record<strin
     ...manifest,
     ...(instructions_digest !== undefined && { instructions_digest }),
     ...(tools_digest !== undefined && { tools_digest }),
-    ...madeAgain(store, id, manifest),
+    ...reproduce(store, id, manifest),
   };
 }
 
-/** Whether the view that an answer was given to still comes out the same; `fault` says why it cannot be made again. */
-function madeAgain(store: SqliteTapeStore, id: string, manifest: Record<string, Json>): Record<string, Json> {
+/**
+ * Whether the tape still yields the view of a manifest; `fault` gives the reason why it cannot be computed.
+ */
+function reproduce(store: SqliteTapeStore, id: string, manifest: Record<string, Json>): Record<string, Json> {
   try {
-    // A tape may come from a version that knew other policies, or from another program.
+    // A tape may come from another version or program, with unknown policies.
     if (typeof manifest.policy === 'string') parsePolicy(manifest.policy);
     const again = remakeOf(manifest);
     if (again === undefined) return { same: false };

@@ -7,19 +7,19 @@ export const wait: Verb = defineVerb({
   command: 'wait <names..>',
   group: 'Change direction',
   lists: ['names'],
-  summary: 'Wait until nobody is running the sessions',
+  summary: 'Wait until sessions are idle',
   examples: [
-    ['tape wait main', 'Until the run of main is over, and what waits behind it'],
-    ['tape wait main other --any --timeout 60', 'Until one of them is idle, a minute at most'],
+    ['tape wait main', 'Wait until main has finished its run and its inbox'],
+    ['tape wait main other --any --timeout 60', 'Wait until one of them is idle, at most a minute'],
   ],
   options: (y) =>
     y
       .positional('names', { type: 'string', array: true, demandOption: true, describe: 'Sessions' })
-      .option('any', { type: 'boolean', describe: 'Until one of them is idle' })
+      .option('any', { type: 'boolean', describe: 'Wait until one of them is idle' })
       .option('timeout', {
         type: 'number',
         requiresArg: true,
-        describe: 'Seconds to wait at most (default: no end)',
+        describe: 'Maximum number of seconds to wait (default: no limit)',
       }),
   run: async ({ names, any, timeout }, context) =>
     await context.reading(async (store) => {
