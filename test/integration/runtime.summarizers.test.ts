@@ -249,7 +249,13 @@ describe('a summarizer that is of no use', () => {
     answers: number;
     usage: object;
   }>([
-    { what: 'says nothing', summary: { text: ' \n', ...took }, why: 'returned no text', answers: 1, usage: once },
+    {
+      what: 'says nothing',
+      summary: { text: ' \n', ...took },
+      why: 'returned no text',
+      answers: 1,
+      usage: once,
+    },
     {
       what: 'says more than there was',
       summary: { text: long('More', 20_000), ...took },

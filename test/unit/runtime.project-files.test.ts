@@ -99,7 +99,11 @@ const cases: readonly {
     make: (path) => writeFileSync(path, 'x'.repeat(65_537)),
     why: 'it is larger than 64 KiB',
   },
-  { name: 'a NUL', make: (path) => writeFileSync(path, 'a\0b'), why: 'it contains the control character U+0000' },
+  {
+    name: 'a NUL',
+    make: (path) => writeFileSync(path, 'a\0b'),
+    why: 'it contains the control character U+0000',
+  },
   {
     name: 'an escape',
     make: (path) => writeFileSync(path, 'a\x1b[2Jb'),
