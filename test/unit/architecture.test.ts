@@ -174,6 +174,14 @@ test('every test file belongs to one project, so that none silently never runs; 
   expect(globSync('packages/**/*.test.ts', { cwd: root, exclude: ['**/node_modules/**'] })).toEqual([]);
 });
 
+test('every project names files that there are', () => {
+  const globs = (config.test?.projects ?? []).flatMap((project) =>
+    typeof project === 'object' && 'test' in project ? (project.test?.include ?? []) : [],
+  );
+  expect(globs.length).toBeGreaterThan(5);
+  expect(globs.filter((glob) => globSync(glob, { cwd: root }).length === 0)).toEqual([]);
+});
+
 test('tests reach the packages by their public names; only the reference is made from the verbs themselves', () => {
   const files = globSync('test/**/*.ts', { cwd: root, exclude: ['test/docs/**'] });
   const wrong = files.filter((file) =>
