@@ -86,7 +86,7 @@ describe.skipIf(skipsGit('tape merge --apply'))('tape merge --apply', () => {
     expect(refused.code).toBe(4);
     expect(jsonError(refused)).toMatchObject({
       code: 'SESSION_CANNOT_APPLY',
-      message: expect.stringContaining('what is there now of a.txt'),
+      message: expect.stringContaining('the present content of a.txt'),
       data: { session: 'fix', dir: code.path, files: ['a.txt'] },
     });
     expect([code.state(), code.read('b.txt')]).toEqual([before, 'b\n']);
