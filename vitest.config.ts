@@ -35,7 +35,7 @@ export default defineConfig({
         isolate: false,
         testTimeout: 60_000,
       }),
-      project('integration', { testTimeout: 60_000 }),
+      project('integration', { isolate: false, testTimeout: 60_000 }),
       // Tests of the runtime again, on a store that answers everything on a later tick: see test/support/deck.ts.
       project('later', {
         include: sized(few, every, every),

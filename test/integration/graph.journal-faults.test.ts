@@ -1,9 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { checkJournal, lineHash, openJournal, readLines } from '@tapedeck/graph';
 import fc from 'fast-check';
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, expect, test, vi } from 'vitest';
 import { fileOf, lines, tempDir } from '../unit/graph.support/lines.ts';
 
 /** How many bytes each coming write may take; -1 fails. No entry: all of them. */
@@ -34,6 +33,13 @@ vi.mock('node:fs', async (original) => {
     default: { ...fs, writeSync, fdatasyncSync, fsyncSync },
   };
 });
+
+// Files before and after this one, in the same process, have the package without these calls.
+vi.resetModules();
+afterAll(() => {
+  vi.resetModules();
+});
+const { checkJournal, lineHash, openJournal, readLines } = await import('@tapedeck/graph');
 
 afterEach(() => {
   plan.writes = [];

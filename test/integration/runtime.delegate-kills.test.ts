@@ -96,7 +96,9 @@ test.skipIf(isLater)(
               { act: 'second', death: deaths.next((point) => !isRecovery(point) && !isFirst(point)) },
               { act: 'second', death: deaths.next((point) => !isRecovery(point) && !isFirst(point)) },
             ],
-            [{ act: 'recover', death: deaths.next((point) => !isFirst(point)) }],
+            ...Array.from({ length: sized(3, 1, 1) }, (): DelegateRound['stages'][number] => [
+              { act: 'recover', death: deaths.next((point) => !isFirst(point)) },
+            ]),
             i % 3 < 2 ? [{ act: 'recover' }] : [{ act: 'recover' }, { act: 'recover' }],
           ],
         };

@@ -10,7 +10,7 @@ import { tempDir } from '../support/temp-dir.ts';
 import { tempHome } from '../support/temp-home.ts';
 
 /** Rounds that are done, and how many more at most until a process has died at every point. */
-const [least, most] = sized([6, 60], [60, 60], [1_000, 1_000]);
+const [least, most] = sized([4, 60], [60, 60], [1_000, 1_000]);
 const seed = Number(process.env.TAPEDECK_SEED ?? 20261121);
 const points: readonly string[] = [...crashPoints, ...journalPoints];
 
@@ -21,7 +21,7 @@ const linesOf = (log: string): string[] => readFileSync(log, 'utf8').split('\n')
  * nothing to do with a point.
  */
 function deathsOf(round: number, log: readonly string[]): string[] {
-  const workers = round % 10 === 9 ? 6 : sized(4, 2, 2);
+  const workers = round % 10 === 9 ? 6 : sized(8, 2, 2);
   if (round % 5 === 4) return Array.from({ length: workers }, () => 'outside');
   return points
     .map((point) => ({ point, deaths: log.filter((line) => line === `died ${point}`).length }))

@@ -353,13 +353,14 @@ describe('files', () => {
   });
 });
 
-test('eight processes whose clocks all stand at one millisecond make eight thousand different ids (T29)', async () => {
+test('eight processes whose clocks all stand at one millisecond make thousands of different ids (T29)', async () => {
   using dir = tempDir();
   const path = dir.file('tape.db');
   openTapeStore(path).session('main');
   await using workers = await startStores(8);
-  const ids = await Promise.all(workers.map((worker) => worker.ask<string[]>('ids', { path, count: 1_000 })));
-  expect(new Set(ids.flat()).size).toBe(8_000);
+  const count = sized(250, 1_000, 1_000);
+  const ids = await Promise.all(workers.map((worker) => worker.ask<string[]>('ids', { path, count })));
+  expect(new Set(ids.flat()).size).toBe(8 * count);
   // Opening for writing appends what was posted: nothing took the place of something else.
-  expect(read(path, 'main').length).toBe(8_000);
+  expect(read(path, 'main').length).toBe(8 * count);
 });

@@ -13,6 +13,7 @@ import { goldenTapes } from '../support/golden-tapes.ts';
 import { answerTo, ask } from '../support/provider/ask.ts';
 import { modeOf, modes } from '../support/provider/modes.ts';
 import { startProvider } from '../support/provider.ts';
+import { sized } from '../support/size.ts';
 import { openStore } from '../support/store.ts';
 
 /** Every golden tape in a store of its own. */
@@ -36,7 +37,8 @@ describe.each(modes)('for $name', (mode) => {
     let sent = 0;
     for (const name of names) {
       using store = written(name);
-      const answers = [...cuts(store)].map(async ({ session, at }) => {
+      const some = [...cuts(store)].filter((_, i) => i % sized(3, 1, 1) === 0);
+      const answers = some.map(async ({ session, at }) => {
         const entries = store.viewEntries(session, { at });
         const blob = (hash: string) => store.blob(hash);
         const answer = await answerTo(mode, entries, { blob, baseURL: provider.url });
@@ -48,7 +50,7 @@ describe.each(modes)('for $name', (mode) => {
     }
     expect(provider.refusals).toEqual([]);
     expect(provider.requests).toHaveLength(sent);
-    expect(sent).toBeGreaterThan(120);
+    expect(sent).toBeGreaterThan(sized(40, 120, 120));
   });
 
   test.each(names)('nothing of what others signed or keep is sent: %s', async (name) => {
