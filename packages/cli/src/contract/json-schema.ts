@@ -7,9 +7,9 @@ import { contract } from './verbs.ts';
 export type JsonSchema = z.core.JSONSchema.JSONSchema;
 
 /**
- * The contract as JSON Schema. Of one verb: the schema of what it prints. Of all: a document whose
- * `properties` are those schemas by the names of the verbs. A verb with several forms has one `anyOf` for
- * each, in order. `$defs` has the shared shapes, and `Error`.
+ * The contract as JSON Schema: of one verb, the schema of its output; of all verbs, a document whose
+ * `properties` are those schemas by verb. A verb with several forms lists them under `anyOf`, in order.
+ * `$defs` has the shared shapes, and `Error`.
  */
 export function jsonSchema(verb?: string): JsonSchema {
   const names = verb === undefined ? Object.keys(contract) : [verb];
