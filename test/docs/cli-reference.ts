@@ -79,7 +79,7 @@ function limitRows(): string {
 }
 
 const head = `<!-- Generated from packages/cli/src/verbs and packages/cli/src/contract by test/docs/cli.test.ts. Regenerate it with:
-     UPDATE_DOCS=1 npx vitest run --project e2e test/docs -->
+     UPDATE_DOCS=1 pnpm exec vitest run --project e2e test/docs -->
 
 # The \`tape\` command
 

@@ -10,7 +10,8 @@ export const root: string = fileURLToPath(new URL('../..', import.meta.url));
 export const updating: boolean = process.env.UPDATE_DOCS === '1';
 
 /** What to do when a generated part is stale. */
-export const howToUpdate = 'stale: write it anew with UPDATE_DOCS=1 npx vitest run --project e2e test/docs';
+export const howToUpdate =
+  'stale: write it anew with UPDATE_DOCS=1 pnpm exec vitest run --project e2e test/docs';
 
 /** The text of a page, by its path from the root. */
 export function page(path: string): string {

@@ -268,6 +268,17 @@ describe('by hand', () => {
     expect(s.lines().slice(-3)).toEqual(['compaction compaction', 'user: Then', 'assistant: Fine.']);
   });
 
+  test('a message that arrives during a compaction that fails starts a run all the same', async () => {
+    await using s = await serving({ summary: () => ({ text: '', delayMs: 200 }) });
+    talk(s);
+    const compacting = s.main.compact();
+    await expect.poll(async () => (await s.main.status()).phase).toBe('compacting');
+    expect(await s.main.send('Then')).toMatchObject({ state: 'queued' });
+    await expect(compacting).rejects.toMatchObject({ code: 'SESSION_COMPACTION_FAILED' });
+    await s.main.idle();
+    expect(s.lines().slice(-2)).toEqual(['user: Then', 'assistant: Fine.']);
+  });
+
   test('an abort leaves nothing behind', async () => {
     await using s = await serving({ summary: () => ({ text: form, hang: true }) });
     talk(s);

@@ -19,7 +19,7 @@ export function importsOf(file: string, text: string): readonly Import[] {
   const fixed = [...text.matchAll(/^(?:import|export)\s+(?:([^;'"`(=]*?)\s+from\s+)?'([^']+)'/gms)].map(
     ([, names = '', from = '']) => ({ file, from, typesOnly: isTypesOnly(names), dynamic: false }),
   );
-  const dynamic = [...text.matchAll(/(typeof\s+)?\bimport\(\s*'([^']+)'\s*\)/g)].map(
+  const dynamic = [...text.matchAll(/(typeof\s+)?\bimport\(\s*(?:\/\*.*?\*\/\s*)?['"`]([^'"`]+)['"`]/gs)].map(
     ([, type, from = '']) => ({ file, from, typesOnly: type !== undefined, dynamic: type === undefined }),
   );
   return [...fixed, ...dynamic];

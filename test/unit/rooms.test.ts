@@ -211,6 +211,9 @@ test('an import that points upward is reported with its file, whichever way it i
   expect(upward("import '../high/b.ts';")).toEqual(reported);
   expect(upward("export { b } from '../high/b.ts';")).toEqual(reported);
   expect(upward("const { b } = await import('../high/b.ts');")).toEqual(reported);
+  expect(upward("const { b } = await import('../high/b.ts', {});")).toEqual(reported);
+  expect(upward("const { b } = await import(/* later */ '../high/b.ts');")).toEqual(reported);
+  expect(upward('const { b } = await import(`../high/b.ts`);')).toEqual(reported);
   expect(upward("type B = typeof import('../high/b.ts');")).toEqual(reported);
   expect(upward("import { c } from './c.ts';")).toEqual([]);
   expect(upward("import { d } from '../other/d.ts';")).toEqual([

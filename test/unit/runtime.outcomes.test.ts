@@ -1,5 +1,13 @@
 import { type ChildOutcome, delegationTools, type ScriptAnswer } from '@tapedeck/runtime';
-import { assistant, isObject, type Json, type SqliteTapeStore, type Task } from '@tapedeck/tape';
+import {
+  anchor,
+  assistant,
+  isObject,
+  type Json,
+  type SqliteTapeStore,
+  type Task,
+  user,
+} from '@tapedeck/tape';
 import { Output, tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
@@ -165,3 +173,68 @@ test('after a child went on, what it came to is what its next merge brings', asy
 function literally(text: string): RegExp {
   return new RegExp(`^${RegExp.escape(text)}$`);
 }
+
+test('an entry after the merge changes nothing of a result: delegated again by its key, it is the same', async () => {
+  await using home = await scriptedDeck([{ text: 'Looked.' }, { text: '{"ports":[80]}' }]);
+  const main = await home.deck.session('main');
+  const task = { task: 'Work', name: 'kid', key: 'k', output: form };
+  const [first] = await main.delegate([task]);
+  home.store.append('kid', [anchor('later')]);
+  const [again] = await main.delegate([task]);
+  expect(again).toMatchObject({ status: 'completed', output: { ports: [80] }, text: first?.text });
+  expect(home.store.collect('kid')).toMatchObject({ text: '{"ports":[80]}', value: { ports: [80] } });
+  expect(mergedText(home.store)).toBe('{"ports":[80]}');
+  expect(home.store.find('kid')?.task).toBe('completed');
+});
+
+test('a structured result reaches an ancestor although the parent has it already', async () => {
+  await using home = await scriptedDeck([]);
+  const main = await home.deck.session('main');
+  const parent = await main.fork({ name: 'parent', onUnmerged: 'keep' });
+  const kid = await parent.fork({ name: 'kid', onUnmerged: 'keep' });
+  await kid.result({ ports: [80] });
+  await kid.finish();
+  home.store.append('kid', [anchor('later')]);
+  await main.merge('kid', { strategy: 'structured' });
+  expect(mergedText(home.store)).toBe('{"ports":[80]}');
+});
+
+test('two tasks that resume one child run one after the other, each with its own answer', async () => {
+  await using home = await scriptedDeck([{ text: 'Zero.' }, { text: 'One.' }, { text: 'Two.' }]);
+  const main = await home.deck.session('main');
+  await main.delegate({ task: 'Start', name: 'kid' });
+  const outcomes = await main.delegate([
+    { task: 'Do one', resume: 'kid' },
+    { task: 'Do two', resume: 'kid' },
+  ]);
+  expect(outcomes.map(({ status, text }) => [status, text])).toEqual([
+    ['completed', 'One.'],
+    ['completed', 'Two.'],
+  ]);
+});
+
+test('a run without input brings a merge that waited to its model', async () => {
+  await using home = await scriptedDeck([{ text: 'Seen.', when: { text: 'A result.' } }]);
+  const main = await home.deck.session('main');
+  home.store.append('main', [user('Hello')]);
+  const kid = await main.fork({ name: 'kid', onUnmerged: 'keep' });
+  await kid.result('A result.');
+  const call = { type: 'tool-call', toolCallId: 'c1', toolName: 'look', input: {} };
+  home.store.append('main', [assistant([call])]);
+  home.store.post('main', { body: { type: 'merge', draft: { child: 'kid' } } });
+  expect(home.store.inbox('main')).toHaveLength(1);
+  expect(await main.run()).toMatchObject({ finish: 'stop', text: 'Seen.' });
+});
+
+test('a redacted result is no result, and whitespace is no text', async () => {
+  await using home = await scriptedDeck([]);
+  const main = await home.deck.session('main');
+  for (const name of ['redacted', 'blank']) await main.fork({ name, onUnmerged: 'keep' });
+  const { to } = home.store.result('redacted', { secret: 1 });
+  home.store.redact('redacted', to, 'a secret');
+  home.store.append('blank', [assistant(' \n')]);
+  for (const name of ['redacted', 'blank']) {
+    expect(home.store.collect(name).text).toBe('(no result)');
+    expect(home.store.collect(name).value).toBeUndefined();
+  }
+});

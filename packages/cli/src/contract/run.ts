@@ -19,15 +19,18 @@ import {
   shape,
   text,
 } from './form.ts';
-import { task } from './session.ts';
+import { outcomeText, task } from './session.ts';
+
+/** A number of tokens as a provider reports it, which need not be a whole number. */
+export const tokenCount = (what: string): z.ZodNumber => z.number().describe(what);
 
 /** Token counts that do not overlap. */
-export const tokens: Readonly<Record<string, z.ZodInt>> = {
-  input: count('input tokens, without those of a cache'),
-  output: count('output tokens, without reasoning'),
-  reasoning: count('tokens of reasoning'),
-  cache_read: count('tokens read from a cache'),
-  cache_write: count('tokens written to a cache'),
+export const tokens: Readonly<Record<string, z.ZodNumber>> = {
+  input: tokenCount('input tokens, without those of a cache'),
+  output: tokenCount('output tokens, without reasoning'),
+  reasoning: tokenCount('tokens of reasoning'),
+  cache_read: tokenCount('tokens read from a cache'),
+  cache_write: tokenCount('tokens written to a cache'),
 };
 
 const Tokens: z.ZodObject = z
@@ -139,7 +142,7 @@ export const runVerbs: Contracts = {
           merged: z.boolean(),
           seq: count('position of the merge; null without one').nullable(),
           conflicts,
-          text: text('its last answer, or its result'),
+          text: outcomeText,
           usage: Tokens.nullable().describe('null when nothing ran'),
           output: z.unknown().optional().describe('result in the form of `--schema`'),
           error: text('why it failed, or could not be merged').optional(),

@@ -119,10 +119,13 @@ const Status: z.ZodObject = shape('Status', 'Current status of a session.', {
   }).optional(),
 });
 
+/** The outcome of a child, the same wherever a command prints it. */
+export const outcomeText: z.ZodString = text(
+  'its result, else its last answer and `Halted: …` or `Error: …` if it ended early; `(no result)` for none; a merge brings it unless it has another strategy or `--result`, and cuts it at 16,000 characters',
+);
+
 const ChildSession: z.ZodObject = Session.extend({
-  text: text(
-    'its result, else its last answer and why it ended early, as in a merge; `(no result)` for none',
-  ),
+  text: outcomeText,
 }).meta({ id: 'ChildSession', description: 'A fork in a list.' });
 
 /** Verbs that list sessions, or change their properties. */

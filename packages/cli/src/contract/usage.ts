@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { type Contracts, count, document, lines, printed, session, shape, text } from './form.ts';
-import { tokens } from './run.ts';
+import { tokenCount, tokens } from './run.ts';
 
 const sum = {
   steps: count('model calls whose usage is recorded'),
   ...tokens,
-  total: count('all of these tokens'),
+  total: tokenCount('all of these tokens'),
   cost: z.number().optional().describe('sum of the recorded costs, in the unit of their writers'),
 };
 
@@ -19,7 +19,7 @@ const ModelUsage: z.ZodObject = shape('ModelUsage', 'Usage of the calls of one m
 const Usage: z.ZodObject = shape('Usage', 'Usage of the model calls of a session.', {
   session,
   ...sum,
-  window: count('input and output tokens of the last call').optional(),
+  window: tokenCount('input and output tokens of the last call').optional(),
   models: z.array(ModelUsage).describe('each model, in the order of their first calls'),
   inherited: Sum.optional().describe('calls whose answers it inherited, in no sum here; of a named session'),
   summaries: Sum.optional().describe(

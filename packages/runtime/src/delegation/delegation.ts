@@ -186,9 +186,15 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
   async #run(forked: Forked): Promise<RunEnd> {
     const { child, task, depth } = forked;
     const { startedChildren, engine } = this.#parts;
-    // Two tasks with the same key are one child: it starts once, and both wait for its end.
-    const started = startedChildren.get(child.name);
-    if (started !== undefined) return await started.end;
+    for (;;) {
+      const started = startedChildren.get(child.name);
+      if (started === undefined) break;
+      const end = await started.end;
+      // Two tasks with the same key are one child: it starts once, and both wait for its end.
+      if (task.resume === undefined) return end;
+      // A second task for a child that runs waits until the result of the first is merged.
+      await sleep(pollMs);
+    }
     const { promise: end, resolve } = Promise.withResolvers<RunEnd>();
     const run = async (cancelled: AbortSignal) => {
       resolve(await this.#runOne(forked, AbortSignal.any([this.#signal, cancelled])));

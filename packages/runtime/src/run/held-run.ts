@@ -88,20 +88,25 @@ export async function performHeld(
   return await perform(scope, request, { model, info });
 }
 
-/**
- * The inbox items that a run without input takes up. Undefined without items, or when an interrupted run
- * has to continue first.
- */
+/** What a run without input finds in the inbox. */
+export interface FoundInInbox {
+  /** The items that it takes up. Undefined without items, or when an interrupted run has to continue first. */
+  readonly items?: readonly InboxItem[];
+  readonly inboxIsEmpty?: boolean;
+}
+
+/** Reads the inbox for a run without input; a run with input leaves it for later. */
 export async function waitingFor(
   { input }: RunRequest,
   held: Hold,
   { store, id }: { readonly store: WorkerParts['store']; readonly id: string },
-): Promise<readonly InboxItem[] | undefined> {
-  if (input !== undefined) return undefined;
-  const decision = decide(await held.inbox(), 'ended', held.lease.owner);
-  if (decision.do !== 'start') return undefined;
+): Promise<FoundInInbox> {
+  if (input !== undefined) return {};
+  const inbox = await held.inbox();
+  const decision = decide(inbox, 'ended', held.lease.owner);
+  if (decision.do !== 'start') return { inboxIsEmpty: inbox.length === 0 };
   const isAnswer = decision.items.some(({ body }) => body.type === 'answer');
-  return !isAnswer && (await wasInterrupted(store, id)) ? undefined : decision.items;
+  return !isAnswer && (await wasInterrupted(store, id)) ? {} : { items: decision.items };
 }
 
 /** The status after a run: idle, unless it waits for an answer or failed. */

@@ -25,7 +25,7 @@ import type { RunRequest, RunScope } from './request.ts';
  */
 export async function begin(
   scope: RunScope,
-  { input, items = [], run, options }: RunRequest,
+  { input, items = [], run, options, inboxIsEmpty }: RunRequest,
   { context, spec, before: info }: { context: LoopContext; spec: string | undefined; before: SessionInfo },
 ): Promise<readonly string[]> {
   const { hold, parts } = scope;
@@ -46,8 +46,8 @@ export async function begin(
     warnings.push(...landed.warnings);
     taken.push({ id: item.id, drafts: i === 0 ? [...before, ...landed.drafts] : landed.drafts });
   }
-  // The first step handles the rest of the inbox.
-  if (taken.length > 0) await hold.drain(taken);
+  // Merges that wait must reach the tape before the model call.
+  if (taken.length > 0 || inboxIsEmpty !== true) await hold.drain(taken);
   return warnings;
 }
 

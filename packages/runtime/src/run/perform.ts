@@ -155,7 +155,9 @@ export async function perform(
     for (const message of warnings) context.tell({ type: 'warning', message });
     for (const event of deferred) context.tell(event);
     runPoint('run/begun');
-    const open = before.settled === before.head ? [] : await openBatch(store, session.id);
+    // The drained inbox may have held entries with calls.
+    const isSettled = request.inboxIsEmpty === true && before.settled === before.head;
+    const open = isSettled ? [] : await openBatch(store, session.id);
     const result = await runLoop(context, open);
     broken.signal.throwIfAborted();
     const after = isTask

@@ -12,6 +12,8 @@ export interface RunRequest {
   readonly run: string;
   readonly input?: Input | undefined;
   readonly items?: readonly InboxItem[];
+  /** The inbox was read under the lease, and nothing waited in it. */
+  readonly inboxIsEmpty?: boolean;
   readonly options: RunOptions;
 }
 

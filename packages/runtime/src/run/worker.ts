@@ -250,7 +250,10 @@ export class Worker {
           : cutOff && (await wasInterrupted(this.#parts.store, this.#session.id))
             ? this.#turn(held, { run: this.#parts.newId(), options: options ?? {} })
             : await this.#next(held, { point: 'ended', options });
-      let known = model === undefined || turn?.started !== first ? undefined : { info: facts.info, model };
+      let known =
+        model === undefined || turn?.started.request.items !== undefined
+          ? undefined
+          : { info: facts.info, model };
       while (turn !== undefined) {
         const { started } = turn;
         onBegin?.(started);
@@ -273,10 +276,9 @@ export class Worker {
   /** The requested run, with the inbox items that it takes up. */
   async #firstTurn(held: Hold, first: Started): Promise<HeldRun> {
     const { store } = this.#parts;
-    const items = await waitingFor(first.request, held, { store, id: this.#session.id });
-    if (items === undefined) return { held, started: first };
-    this.#attention.begin(first.control, items);
-    const started = { ...first, request: { ...first.request, items } };
+    const found = await waitingFor(first.request, held, { store, id: this.#session.id });
+    const started = { ...first, request: { ...first.request, ...found } };
+    if (found.items !== undefined) this.#attention.begin(first.control, found.items);
     this.#current = started;
     return { held, started };
   }

@@ -339,9 +339,11 @@ export class Session {
    */
   async compact(options: CompactOptions = {}): Promise<Compaction | undefined> {
     assertFields(options, compactFields, `compact '${this.name}'`);
-    const made = await compactSession(this.#parts, this, options);
-    if (options.takeUp !== false) await this.#takeUpLeft();
-    return made;
+    try {
+      return await compactSession(this.#parts, this, options);
+    } finally {
+      if (options.takeUp !== false) await this.#takeUpLeft();
+    }
   }
 
   /**

@@ -130,10 +130,14 @@ async function textOf(
   store: TapeStore,
   { child, range, state }: { child: SessionInfo; range: readonly [Seq, Seq]; state: JsonObject },
 ): Promise<Source['text']> {
-  const { text, textSeq } = await store.collect(child.id, range);
-  if (textSeq === undefined || sha256(text) !== state.result_digest) return null;
-  const [entry] = await Array.fromAsync(store.read(child.id, { from: textSeq, to: textSeq }));
-  return entry === undefined ? null : { seq: textSeq, kind: entry.kind };
+  // A range without a result brings the text of an earlier one.
+  for (const from of [range[0], child.base + 1]) {
+    const { text, textSeq } = await store.collect(child.id, [from, range[1]]);
+    if (textSeq === undefined || sha256(text) !== state.result_digest) continue;
+    const [entry] = await Array.fromAsync(store.read(child.id, { from: textSeq, to: textSeq }));
+    return entry === undefined ? null : { seq: textSeq, kind: entry.kind };
+  }
+  return null;
 }
 
 /** The message that follows a mark, as JSON. */

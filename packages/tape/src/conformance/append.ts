@@ -37,6 +37,7 @@ export const appendChapter: Chapter = ({ test, expect }, open) => {
   test('an unknown lifecycle or task is an error that lists the valid ones, and nothing is written', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 1);
+    expect((await store.session('odd', { lifecycle: 'gone' } as never)).lifecycle).toBe('active');
     const before = [await store.find('main'), await all(store.lineage())];
     const lifecycle = ['active', 'archived', 'destroyed', 'purged'];
     const task = ['running', 'completed', 'halted', 'failed', 'aborted', 'orphaned'];

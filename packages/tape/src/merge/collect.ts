@@ -53,13 +53,14 @@ export function collectResult(db: Db, child: TapeRow, [from, to]: readonly [Seq,
     // Rewound entries count for usage and duration, but not for the result.
     while (shown[0] !== undefined && entry.seq > shown[0].hi) shown.shift();
     if (shown[0] === undefined || entry.seq <= shown[0].lo) continue;
-    if (entry.kind === 'result') result = entry;
+    // A redacted result is no result.
+    if (entry.kind === 'result') result = entry.payload === null ? undefined : entry;
     else if (entry.kind === 'event') {
       failed = endOf(entry) ?? failed;
       if (entry.name === resultRefused) result = lastText = undefined;
     } else if (entry.kind === 'message') {
       const text = assistantText(entry.payload);
-      if (text !== '') lastText = { seq: entry.seq, text };
+      if (text.trim() !== '') lastText = { seq: entry.seq, text };
     }
   }
   const unfinished = failed !== undefined && failed.seq > (lastText?.seq ?? 0) ? failed : undefined;

@@ -4,7 +4,7 @@ import { TapeError } from '../errors.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { getTape } from '../tape/find.ts';
 import { hiddenBy, segments } from '../tape/interval.ts';
-import { type Ref, type TapeRow, type Task, tapeById } from '../tape/tape.ts';
+import { assertStatus, type Ref, type TapeRow, type Task, tapeById, tasks } from '../tape/tape.ts';
 import { type Collected, collectResult } from './collect.ts';
 
 /** How a child's work becomes a message. The caller makes the text, except for `result` and `discard`. */
@@ -60,11 +60,12 @@ export interface MergePlan {
  */
 export function planMerge(db: Db, realm: string, draft: MergeDraft): MergePlan {
   const child = getTape(db, realm, draft.child);
+  if (draft.status !== undefined) assertStatus(`merge '${child.name}' with the status`, draft.status, tasks);
   const { into, base } = chooseTarget(db, realm, child, draft.into);
   const to = draft.force === true ? child.settled_seq : child.head_seq;
   const range = rangeOf(db, child, { into, to });
   const childHead = headAt(db, child, to);
-  return { child, into, base, range, childHead, collected: collectResult(db, child, range) };
+  return { child, into, base, range, childHead, collected: collectNewest(db, child, range) };
 }
 
 /**
@@ -80,12 +81,24 @@ function rangeOf(
 }
 
 /**
- * Collects a child's result from a range of its own positions. Default range: the positions that a merge into
- * its parent would cover or, if none followed it, that the last merge covered.
+ * Collects a child's result from a range of its own positions. Without a range it gives the text that a merge into
+ * its parent brings, or has brought.
  */
 export function collect(db: Db, child: TapeRow, range?: readonly [Seq, Seq]): Collected {
+  if (range !== undefined) return collectResult(db, child, range);
   const into = child.parent_id === null ? undefined : tapeById(db, child.parent_id);
-  return collectResult(db, child, range ?? rangeOf(db, child, { into, to: child.head_seq }));
+  return collectNewest(db, child, rangeOf(db, child, { into, to: child.head_seq }));
+}
+
+/**
+ * Collects a range that a merge covers. If it holds no result, for example only an anchor after the last merge, the
+ * text is that of all the child's entries up to its end; usage and files remain those of the range.
+ */
+function collectNewest(db: Db, child: TapeRow, range: readonly [Seq, Seq]): Collected {
+  const newest = collectResult(db, child, range);
+  if (newest.textSeq !== undefined || range[0] <= child.base_seq + 1) return newest;
+  const { text, textSeq, ...whole } = collectResult(db, child, [child.base_seq + 1, range[1]]);
+  return { ...newest, text, textSeq, ...('value' in whole && { value: whole.value }) };
 }
 
 function chooseTarget(

@@ -91,10 +91,10 @@ export function createRoot(
   writer: Writer,
   realm: string,
   name: string,
-  init: SessionInit & { lifecycle?: 'staging' } = {},
+  { kind = 'session', title, ephemeral }: SessionInit = {},
+  lifecycle?: 'staging',
 ): TapeRow {
   const ulid = writer.sources.newId();
-  const { kind = 'session', title, ephemeral, lifecycle } = init;
   const tape = insertTape(writer, realm, ulid, {
     name,
     kind,

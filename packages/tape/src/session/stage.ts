@@ -31,7 +31,7 @@ export function stageTape(writer: Writer, realm: string, name: string, init: Sta
       data: { session: name },
     });
   assertFree(writer, realm, name);
-  return createRoot(writer, realm, name, { ...init, lifecycle: 'staging' });
+  return createRoot(writer, realm, name, init, 'staging');
 }
 
 /**
