@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, globSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { page, pages, root, tableAfter } from './pages.ts';
@@ -75,4 +75,23 @@ test('the glossary is in order, and tells of each word once', () => {
     word.replaceAll('*', ''),
   );
   expect(words).toEqual([...new Set(words)].toSorted((a, b) => a.localeCompare(b, 'en')));
+});
+
+describe.each(pages().filter((path) => path !== 'docs/cli.md'))('%s', (path) => {
+  test('has no line over 120 characters outside of code, tables and links', () => {
+    const prose = page(path).replaceAll(/^```[\s\S]*?^```$/gm, '');
+    const long = prose
+      .split('\n')
+      .filter((line) => line.length > 120 && !/^\s*\|/.test(line) && !/\S{100,}/.test(line));
+    expect(long).toEqual([]);
+  });
+});
+
+test('no page, comment, docstring or test title cites an id of a requirement, which nobody can look up', () => {
+  const files = ['packages/*/src/**/*.ts', 'test/**/*.ts', 'examples/*.ts', '**/*.md'].flatMap((pattern) =>
+    globSync(pattern, { cwd: root, exclude: ['**/node_modules/**', '**/dist/**'] }),
+  );
+  const cited = files.filter((file) => /\((?:[BCDGJKMNRTX]\d{1,3})(?:[,;) -]|$)/m.test(page(file)));
+  expect(files.length).toBeGreaterThan(500);
+  expect(cited).toEqual([]);
 });
