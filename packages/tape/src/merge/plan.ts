@@ -65,7 +65,7 @@ export function planMerge(db: Db, realm: string, draft: MergeDraft): MergePlan {
   const to = draft.force === true ? child.settled_seq : child.head_seq;
   const range = rangeOf(db, child, { into, to });
   const childHead = headAt(db, child, to);
-  return { child, into, base, range, childHead, collected: collectNewest(db, child, range) };
+  return { child, into, base, range, childHead, collected: collectResult(db, child, range) };
 }
 
 /**
@@ -81,23 +81,17 @@ function rangeOf(
 }
 
 /**
- * Collects a child's result from a range of its own positions. Without a range it gives the text that a merge into
- * its parent brings, or has brought.
+ * Collects a child's result from a range of its own positions. Without a range: from those that a merge into its parent
+ * covers, or has covered when nothing followed it. If they hold no result, for example only an anchor after a merge,
+ * the text is that of all the child's entries; a merge does not repeat it.
  */
 export function collect(db: Db, child: TapeRow, range?: readonly [Seq, Seq]): Collected {
   if (range !== undefined) return collectResult(db, child, range);
   const into = child.parent_id === null ? undefined : tapeById(db, child.parent_id);
-  return collectNewest(db, child, rangeOf(db, child, { into, to: child.head_seq }));
-}
-
-/**
- * Collects a range that a merge covers. If it holds no result, for example only an anchor after the last merge, the
- * text is that of all the child's entries up to its end; usage and files remain those of the range.
- */
-function collectNewest(db: Db, child: TapeRow, range: readonly [Seq, Seq]): Collected {
-  const newest = collectResult(db, child, range);
-  if (newest.textSeq !== undefined || range[0] <= child.base_seq + 1) return newest;
-  const { text, textSeq, ...whole } = collectResult(db, child, [child.base_seq + 1, range[1]]);
+  const [from, to] = rangeOf(db, child, { into, to: child.head_seq });
+  const newest = collectResult(db, child, [from, to]);
+  if (newest.textSeq !== undefined || from <= child.base_seq + 1) return newest;
+  const { text, textSeq, ...whole } = collectResult(db, child, [child.base_seq + 1, to]);
   return { ...newest, text, textSeq, ...('value' in whole && { value: whole.value }) };
 }
 
