@@ -97,7 +97,9 @@ test('a process killed while its model thinks leaves a session that goes on', as
   const model = script(home, { text: 'Here I am.' });
   await using deck = await openDeck({ home: home.path, model });
   expect(await (await deck.session('main')).run()).toMatchObject({ text: 'Here I am.' });
-  expect(linesOf(home, 'main').slice(1)).toEqual(['user: Think', 'assistant: Here I am.']);
+  // Whether a chunk of the answer was saved before the kill depends on the machine.
+  const lines = linesOf(home, 'main').filter((line) => line !== 'event run/interrupted');
+  expect(lines.slice(1)).toEqual(['user: Think', 'assistant: Here I am.']);
   soundHome(home);
 });
 
