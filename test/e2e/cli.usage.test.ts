@@ -173,3 +173,11 @@ test('usage counts what a transcript says of its calls, each message once', asyn
     models: [{ model: 'claude', steps: 2, ...counts }],
   });
 });
+
+test('token counts that a provider reports as fractions are printed as they are, and fit the contract', async () => {
+  using home = tempHome();
+  writeFileSync(home.file('answers.json'), '[{"text":"Hi","usage":{"input":1.5,"output":2.25}}]');
+  const model = `script:${home.file('answers.json')}`;
+  const run = await home.tape(['run', 'main', 'Go', '--model', model, '--json']);
+  expect(json(run)).toMatchObject({ usage: { input: 1.5, output: 2.25 } });
+});

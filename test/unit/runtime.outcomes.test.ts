@@ -238,3 +238,28 @@ test('a redacted result is no result, and whitespace is no text', async () => {
     expect(home.store.collect(name).value).toBeUndefined();
   }
 });
+
+test('a merge with a status that does not exist is refused, and nothing is merged', async () => {
+  await using home = await scriptedDeck([]);
+  const main = await home.deck.session('main');
+  const kid = await main.fork({ name: 'kid', onUnmerged: 'keep' });
+  const before = home.store.find('main');
+  await expect(kid.finish({ status: 'bogus' as never })).rejects.toMatchObject({
+    code: 'TAPE_BAD_STATUS',
+    data: { value: 'bogus', allowed: expect.arrayContaining(['completed', 'failed']) },
+  });
+  expect(home.store.find('main')).toEqual(before);
+});
+
+test('a call that an inbox item brings at the start of a run is closed before its model is called', async () => {
+  await using home = await scriptedDeck([{ text: 'Fine.' }], { tools: { look } });
+  const main = await home.deck.session('main');
+  // An owner that has let its lease expire leaves the item to the run.
+  const { expiresAt } = home.store.acquire('main', { id: 'another' }, { ttlMs: 200 });
+  const part = { type: 'tool-call', toolCallId: 'c1', toolName: 'look', input: {} };
+  home.store.post('main', { body: { type: 'append', drafts: [assistant([part])] } });
+  expect(home.store.inbox('main')).toHaveLength(1);
+  await expect.poll(() => Date.now() > expiresAt).toBe(true);
+  await main.run('Go');
+  expect(home.store.find('main')).toMatchObject({ settled: home.store.find('main')?.head });
+});
