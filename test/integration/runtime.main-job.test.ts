@@ -110,7 +110,7 @@ async function delegateBoth(home: TempHome, env: Record<string, string>): Promis
     instructions: 'Be short.',
   });
   const main = await deck.session('main');
-  return await main.delegate(tasks, { since: 'task-start' });
+  return await main.delegate(tasks, { inherit: { since: 'task-start' } });
 }
 
 /** At the parent's tail: for each child one merge anchor and one message, and nothing else. */

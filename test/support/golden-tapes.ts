@@ -297,13 +297,13 @@ export const goldenTapes: readonly GoldenTape[] = [
       store.append('main', [toolResult(read('toolu_1'), 'the file'), anchor('task', { goal: 'ship' })]);
       store.fork('main', {
         name: 'child',
-        since: 'task',
+        inherit: { since: 'task' },
         intention: { nextSteps: 'Write.', contextSummary: 'A release.', triggerOnComplete: 'none' },
       });
       store.append('child', [said(by.responses, item('w'), itemText('Written.'))]);
       store.fork('main', {
         name: 'fresh',
-        fresh: true,
+        inherit: 'nothing',
         intention: { nextSteps: 'Alone.', contextSummary: '', triggerOnComplete: 'none' },
       });
       store.append('fresh', [said(by.compatible, 'By myself.')]);

@@ -14,7 +14,12 @@ export function playScript(store: SqliteTapeStore): void {
   store.session('main', { title: 'Release' });
   store.append('main', [user('Plan it.'), assistant('First the tests.')], { key: 'turn-1' });
   store.append('main', [anchor('task', { goal: 'release', owner: 'main' })]);
-  store.fork('main', { name: 'one', since: 'task', key: 'a', intention: { nextSteps: 'Write tests.' } });
+  store.fork('main', {
+    name: 'one',
+    inherit: { since: 'task' },
+    key: 'a',
+    intention: { nextSteps: 'Write tests.' },
+  });
   store.fork('main', { name: 'two', key: 'b', deliver: 'merge', kind: 'subagent' });
   const call = { toolCallId: 'c1', toolName: 'read' };
   const parts = [

@@ -5,7 +5,7 @@ export function twelveActs(store: SqliteTapeStore): void {
   store.session('main');
   store.append('main', [user('hello'), anchor('start')]);
   store.fork('main', { name: 'a', intention: { nextSteps: 'x'.repeat(300) } });
-  store.fork('main', { name: 'b', since: 'start' });
+  store.fork('main', { name: 'b', inherit: { since: 'start' } });
   store.append('a', [user('done')]);
   store.setTask('a', 'completed');
   store.merge('a');

@@ -124,6 +124,7 @@ const topFiles: Readonly<Record<string, string>> = {
   'packages/cli/src': 'main.ts',
   'packages/cli/src/config': 'deck.ts',
   'packages/cli/src/errors': 'kinds.ts',
+  'packages/cli/src/options': 'inherit.ts',
   'packages/cli/src/output': 'status.ts',
   'packages/cli/src/session': 'sent.ts',
   'packages/runtime/src/history': 'rewind.ts',

@@ -70,8 +70,8 @@ test('points lie where they lie: of one session, before a fork, or in what was i
 test('sessions without a common tape have no base, and a fork that inherits nothing has one all the same', async () => {
   using store = withMain();
   store.session('other');
-  store.fork('main', { name: 'fresh', fresh: true });
-  store.fork('main', { name: 'part', since: 3, cut: 5 });
+  store.fork('main', { name: 'fresh', inherit: 'nothing' });
+  store.fork('main', { name: 'part', inherit: { since: 3 }, cut: 5 });
   expect(await parting(store, 'main', 'other')).toBe('nowhere | main 1-6 | other 1-1');
   expect(await parting(store, 'main', 'fresh')).toBe('main@6 - | main | fresh 7-7');
   expect(await parting(store, 'part', 'main')).toBe('main@5 4-5 | part 6-6 | main 6-6');
@@ -200,8 +200,8 @@ function play(store: SqliteTapeStore, { kind, who, to }: { kind: string; who: nu
   const point = floor + 1 + (to % (head - floor));
   if (kind === 'say') store.append(name, [user('x')]);
   else if (kind === 'fork') store.fork(name, { cut: point });
-  else if (kind === 'part') store.fork(name, { since: point });
-  else if (kind === 'fresh') store.fork(name, { fresh: true });
+  else if (kind === 'part') store.fork(name, { inherit: { since: point } });
+  else if (kind === 'fresh') store.fork(name, { inherit: 'nothing' });
   else if (kind === 'rewind') store.rewind(name, point);
   else if ([...store.read(name, { kind: 'rewind', own: true })].length > 0) store.unrewind(name);
 }

@@ -169,11 +169,11 @@ test('what is left out is told of once, in a warning and on the tape; the run go
 });
 
 test('a child that inherits everything is told what its parent was told, byte for byte; another, that it is a worker', async () => {
-  const asks = (context: string): ScriptAnswer => ({
+  const asks = (inherit: string): ScriptAnswer => ({
     when: { session: 'main' },
     toolCalls: [
       { name: 'spoil', input: {} },
-      { name: 'delegate', input: { tasks: [{ task: 'Count them' }], context } },
+      { name: 'delegate', input: { tasks: [{ task: 'Count them' }], inherit } },
     ],
   });
   const files: string[] = [];
@@ -186,7 +186,7 @@ test('a child that inherits everything is told what its parent was told, byte fo
     },
   });
   await using home = await projectDeck(
-    [asks('full'), { when: { session: 'main' }, text: 'Done.' }, asks('fresh'), ...says(4)],
+    [asks('all'), { when: { session: 'main' }, text: 'Done.' }, asks('nothing'), ...says(4)],
     { project: true, environment: true, tools: true },
     { tools: { spoil, ...delegationTools() } },
   );

@@ -177,7 +177,7 @@ test('what only the tape shows of an end is enough: its model is not asked again
   const store = openStore();
   await using home = await scriptedDeck([{ text: 'A is done.' }], { store });
   const main = await home.deck.session('main');
-  const child = await main.fork({ key: 'a', deliver: 'merge', intention: { nextSteps: 'task a' } });
+  const child = await main.fork({ key: 'a', deliver: 'merge', task: 'task a' });
   await child.run();
   store.setTask(child.name, 'running');
   const [outcome] = await main.delegate({ task: 'task a', key: 'a' });

@@ -213,7 +213,7 @@ test('a fork is rewound into what it inherited, on its own tape alone', async ()
   const { main, store } = home;
   const before = await main.info();
   store.fork('main', { name: 'kid' });
-  store.fork('main', { name: 'part', since: 3 });
+  store.fork('main', { name: 'part', inherit: { since: 3 } });
   const kid = await home.deck.session('kid');
   expect(await kid.rewind(4)).toMatchObject({ session: 'kid', seq: 7, to: 3, text: 'ask 2' });
   expect(shown(store, 'kid')).toEqual(['user: ask 1', 'assistant: One.']);
@@ -384,8 +384,8 @@ test('an anchor before the message stays in view, and one after it does not', as
   await main.run('ask 2');
   await main.anchor('after');
   expect(await main.rewind(5)).toMatchObject({ to: 4 });
-  expect(await main.fork({ since: 'before' })).toMatchObject({ parent: 'main' });
-  await expect(main.fork({ since: 'after' })).rejects.toMatchObject({
+  expect(await main.fork({ inherit: { since: 'before' } })).toMatchObject({ parent: 'main' });
+  await expect(main.fork({ inherit: { since: 'after' } })).rejects.toMatchObject({
     code: 'TAPE_NO_ANCHOR',
     data: { hidden: { seq: 7, by: 8 } },
   });

@@ -300,7 +300,7 @@ test('a tool that fails without saying what it touches leaves the verdict on con
     tools: { fail },
   });
   const main = await home.deck.session('main');
-  const child = await main.fork({ intention: { nextSteps: 'Try.' } });
+  const child = await main.fork({ task: 'Try.' });
   await child.run();
   expect(await child.finish()).toMatchObject({ complete: false });
 });

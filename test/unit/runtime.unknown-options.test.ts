@@ -11,7 +11,7 @@ const acts: readonly (readonly [
   near: string,
   call: (main: Session, options: object) => unknown,
 ])[] = [
-  ['fork', 'sinse', 'since', async (main, o) => await main.fork(o)],
+  ['fork', 'inherits', 'inherit', async (main, o) => await main.fork(o)],
   ['run', 'maxStep', 'maxSteps', async (main, o) => await main.run('hello', o)],
   ['send', 'mod', 'mode', async (main, o) => await main.send('hello', o)],
   ['respond', 'models', 'model', async (main, o) => await main.respond('c1', { approved: true }, o)],

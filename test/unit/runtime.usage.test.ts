@@ -263,8 +263,8 @@ function play(store: SqliteTapeStore, { kind, who, to }: { kind: string; who: nu
     return (to % 1000) + 1;
   }
   if (kind === 'fork') store.fork(name, { cut: point === floor ? 'head' : point });
-  else if (kind === 'part') store.fork(name, { since: point === floor ? 'head' : point });
-  else if (kind === 'fresh') store.fork(name, { fresh: true });
+  else if (kind === 'part') store.fork(name, { inherit: { since: point === floor ? 'head' : point } });
+  else if (kind === 'fresh') store.fork(name, { inherit: 'nothing' });
   else if (kind === 'rewind') store.rewind(name, point === floor ? head : point);
   else if (kind === 'unrewind' && [...store.read(name, { kind: 'rewind', own: true })].length > 0)
     store.unrewind(name);

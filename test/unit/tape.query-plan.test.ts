@@ -52,7 +52,7 @@ const acts: Readonly<Record<string, (store: SqliteTapeStore) => void>> = {
   },
   'fork since an anchor, up to a cut, by key': (store) => {
     store.fork('main', {
-      since: 'A',
+      inherit: { since: 'A' },
       cut: store.find('main')?.head ?? 0,
       key: `f${store.find('main')?.head}`,
     });

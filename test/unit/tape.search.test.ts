@@ -196,7 +196,7 @@ describe('search', () => {
   test('tells an inherited entry once, with the sessions that see it', () => {
     using store = storeWith('seen by all', 'seen later');
     store.fork('main', { name: 'all' });
-    store.fork('main', { name: 'late', since: 2 });
+    store.fork('main', { name: 'late', inherit: { since: 2 } });
     store.fork('all', { name: 'grandchild' });
     const [hit, ...others] = store.search({ text: 'seen by all' });
     expect(others).toEqual([]);

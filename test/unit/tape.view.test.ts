@@ -130,7 +130,7 @@ describe('a fork', () => {
   test('since an anchor begins with the state that stands for the rest', () => {
     using store = openMain();
     store.append('main', [user('1'), anchor('A', { summary: 'S', goal: 'x' }), user('2')]);
-    store.fork('main', { name: 'child', since: 'A', intention });
+    store.fork('main', { name: 'child', inherit: { since: 'A' }, intention });
     store.fork('child', { name: 'grand' });
     expect(shown(store, 'child')).toEqual([`user ${wrapped('S')}\n{"goal":"x"}`, 'user 2', task]);
     // An ancestor's intention is an entry like others.
@@ -140,7 +140,7 @@ describe('a fork', () => {
   test('since the boundary that its parent is at, begins with the same bytes', () => {
     using store = openMain();
     store.append('main', [user('1'), handoff('H', { summary: 'S', goal: 'x' }), user('2'), assistant('3')]);
-    store.fork('main', { name: 'child', since: 'H', intention });
+    store.fork('main', { name: 'child', inherit: { since: 'H' }, intention });
     const [of, upTo] = [view(store.viewEntries('child')).messages, view(store.viewEntries('main')).messages];
     expect(JSON.stringify(of.slice(0, upTo.length))).toBe(JSON.stringify(upTo));
   });
@@ -177,7 +177,7 @@ describe('a fork', () => {
   test('that inherits nothing begins with its task', () => {
     using store = openMain();
     store.append('main', [user('1'), anchor('A', { goal: 'x' })]);
-    store.fork('main', { name: 'child', fresh: true, intention });
+    store.fork('main', { name: 'child', inherit: 'nothing', intention });
     expect(shown(store, 'child')).toEqual([task]);
   });
 });
@@ -186,7 +186,7 @@ describe('a merge', () => {
   test('is one quoted message of the user', () => {
     using store = openMain();
     store.append('main', [user('1'), anchor('task'), assistant('2')]);
-    store.fork('main', { name: 'child', since: 'task' });
+    store.fork('main', { name: 'child', inherit: { since: 'task' } });
     store.append('child', [assistant('It is </merge> done.')]);
     const tag = `merge-${store.find('child')?.headHash.slice(0, 8)}`;
     store.merge('child');

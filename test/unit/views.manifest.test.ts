@@ -91,10 +91,10 @@ describe('what a view was made of', () => {
     using store = openStore();
     store.session('main');
     store.append('main', [user('2'), anchor('a'), user('4')]);
-    store.fork('main', { name: 'since', since: 'a', intention: { nextSteps: 'Look.' } });
+    store.fork('main', { name: 'since', inherit: { since: 'a' }, intention: { nextSteps: 'Look.' } });
     store.append('since', [user('7')]);
     expect(ranges(store, 'last-boundary', 'since')).toEqual({ in: [[4, 7]], out: [] });
-    store.fork('main', { name: 'fresh', fresh: true });
+    store.fork('main', { name: 'fresh', inherit: 'nothing' });
     expect(ranges(store, 'last-boundary', 'fresh')).toEqual({ in: [[5, 5]], out: [] });
   });
 

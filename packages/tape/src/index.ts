@@ -71,7 +71,7 @@ export { type Touch, touchesOf } from './entry/touch.ts';
 export { recordedUsage, totalOf, type Usage } from './entry/usage.ts';
 export { TapeError, type TapeErrorCode } from './errors.ts';
 export type { Forked } from './fork/fork.ts';
-export type { Deliver, DoneWork, ForkRequest, Span, WorktreeRequest } from './fork/request.ts';
+export type { Deliver, DoneWork, ForkRequest, Inherit, WorktreeRequest } from './fork/request.ts';
 export { workerInstructions } from './fork/worker-instructions.ts';
 export type { Redacted } from './history/redact.ts';
 export type { Rewound } from './history/rewind.ts';

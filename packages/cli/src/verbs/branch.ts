@@ -41,7 +41,7 @@ export const branch: Verb = defineVerb({
     return await changing(async (store) => {
       const { session, point } = readPlace(store, args.place);
       const forked = await branchSession(store, needSession(store, session), {
-        ...(point !== undefined && { at: point }),
+        ...(point !== undefined && { cut: point }),
         ...(args.as !== undefined && { name: args.as }),
         ...(args.key !== undefined && { key: args.key }),
         ...(args.title !== undefined && { title: args.title }),

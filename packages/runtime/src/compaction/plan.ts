@@ -33,10 +33,10 @@ export interface CompactionPlan {
   /** The first and last position that the summary replaces, including those of the summary before it. */
   readonly range: readonly [Seq, Seq];
   /**
-   * The part of `range` that the summarizer reads, as the arguments of a fork: positions after `since`, up to
-   * `cut`.
+   * The part of `range` that the summarizer reads, as the arguments of a fork: positions after
+   * `inherit.since`, up to `cut`.
    */
-  readonly span: { readonly since: Seq; readonly cut: Seq };
+  readonly span: { readonly inherit: { readonly since: Seq }; readonly cut: Seq };
 }
 
 /** The state at the start of a view: the summary that the next one updates. */
@@ -90,7 +90,7 @@ export function planCompaction(
     manifest: view(entries, { countTokens: policy.countTokens }).manifest(),
     previous,
     range: [previous.from ?? begins, cut.at - 1],
-    span: { since: Math.max(first, begins) - 1, cut: cut.at - 1 },
+    span: { inherit: { since: Math.max(first, begins) - 1 }, cut: cut.at - 1 },
   };
 }
 

@@ -48,7 +48,7 @@ export function openDeckGraph(store: TapeStore, file: string | undefined): DeckG
       return fresh().skipped;
     },
     fork: async (parent, fromAnchor) =>
-      (await store.fork(parent, fromAnchor === undefined ? {} : { since: fromAnchor })).session,
+      (await store.fork(parent, fromAnchor === undefined ? {} : { inherit: { since: fromAnchor } })).session,
     setStatus: async (session, lifecycle) => {
       await (store.setLifecycle(session, lifecycle) satisfies Awaitable<unknown>);
     },

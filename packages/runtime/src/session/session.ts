@@ -312,11 +312,11 @@ export class Session {
    * @throws SESSION_BUSY while this or another process runs this session; TAPE_BAD_POINT. No branch is made
    *   then
    */
-  async branch(at?: Point, options: BranchOptions = {}): Promise<Session> {
+  async branch(cut?: Point, options: BranchOptions = {}): Promise<Session> {
     assertFields(options, branchFields, `branch '${this.name}'`);
     this.#assertIdle('branch');
     const { store } = this.#parts;
-    const place = at === undefined ? options : { ...options, at };
+    const place = cut === undefined ? options : { ...options, cut };
     const { id } = await branchSession(store, await this.info(), place);
     const info = await store.find(id);
     if (info === undefined) throw new TypeError('the new branch is not in the store');

@@ -1,4 +1,4 @@
-import { anchor, assistant, handoff, user } from '../entry/entry.ts';
+import { anchor, assistant, handoff, note, user } from '../entry/entry.ts';
 import { entryBytesMax } from '../entry/json.ts';
 import { all, answers, asks, type Chapter, refusal, sessionOf, stateOf, textOf } from './contract.ts';
 
@@ -33,14 +33,14 @@ export const forkChapter: Chapter = ({ test, expect }, open) => {
     await using store = await open();
     await store.session('main');
     await store.append('main', [user('m1'), anchor('A', { goal: 'x' }), user('m2'), assistant('m3')]);
-    const since = await store.fork('main', { since: 'A', name: 'since' });
+    const since = await store.fork('main', { inherit: { since: 'A' }, name: 'since' });
     expect(since).toMatchObject({ fromAnchor: 'A', base: 5, range: [4, 5] });
     const entries = await all(store.read('since'));
     expect(entries.map(textOf)).toEqual(['m2', 'm3', 'anchor fork/start']);
     expect(entries.at(-1)?.payload).toMatchObject({ state: { goal: 'x' }, range: [4, 5], from_anchor: 'A' });
     await store.fork('main', { name: 'full' });
     expect((await all(store.read('full', { kind: 'message' }))).map(textOf)).toEqual(['m1', 'm2', 'm3']);
-    const none = await store.fork('main', { name: 'none', fresh: true });
+    const none = await store.fork('main', { name: 'none', inherit: 'nothing' });
     expect(none).toMatchObject({ base: 5, range: null });
     expect((await all(store.read('none'))).map((e) => [e.seq, e.name])).toEqual([[6, 'fork/start']]);
   });
@@ -48,14 +48,16 @@ export const forkChapter: Chapter = ({ test, expect }, open) => {
   test('cut is the last inherited position; since is the position before the first', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 6);
-    expect(await store.fork('main', { since: 2, cut: 5, name: 'middle' })).toMatchObject({
+    expect(await store.fork('main', { inherit: { since: 2 }, cut: 5, name: 'middle' })).toMatchObject({
       fromAnchor: '@2',
       range: [3, 5],
     });
     expect((await all(store.read('middle', { kind: 'message' }))).map(textOf)).toEqual(['m2', 'm3', 'm4']);
-    expect((await refusal(() => store.fork('main', { since: 5, cut: 3 }))).code).toBe('TAPE_BAD_POINT');
+    expect((await refusal(() => store.fork('main', { inherit: { since: 5 }, cut: 3 }))).code).toBe(
+      'TAPE_BAD_POINT',
+    );
     expect((await refusal(() => store.fork('main', { cut: 8 }))).code).toBe('TAPE_NO_SEQ');
-    const unknown = await refusal(() => store.fork('main', { since: 'nowhere' }));
+    const unknown = await refusal(() => store.fork('main', { inherit: { since: 'nowhere' } }));
     expect(unknown.code).toBe('TAPE_NO_ANCHOR');
   });
 
@@ -124,7 +126,7 @@ export const forkChapter: Chapter = ({ test, expect }, open) => {
     await store.append('main', [user('more')]);
     const again = await store.fork('main', { key: 'call-7', intention: { nextSteps: 'Look.' } });
     expect(again).toEqual({ ...first, repeated: true });
-    const other = await refusal(() => store.fork('main', { key: 'call-7', fresh: true }));
+    const other = await refusal(() => store.fork('main', { key: 'call-7', inherit: 'nothing' }));
     expect(other).toMatchObject({ code: 'TAPE_KEY_CONFLICT', data: { session: first.session } });
     expect((await store.sessions({ parent: 'main' })).length).toBe(1);
     const [a, b] = [await store.fork('main'), await store.fork('main')];
@@ -178,14 +180,38 @@ export const forkChapter: Chapter = ({ test, expect }, open) => {
     expect(await store.fork('main', { name: 'child', key: 'k' })).toMatchObject({ repeated: false });
   });
 
+  test('the last n messages are inherited, with the entries between them', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 2);
+    await store.append('main', [anchor('A'), user('m3'), note('n', {})]);
+    const { range } = await store.fork('main', { inherit: { last: 2 } });
+    expect(range).toEqual([3, 6]);
+    expect((await store.fork('main', { inherit: { last: 2 }, cut: 3 })).range).toEqual([2, 3]);
+    expect((await store.fork('main', { inherit: { last: 9 } })).range).toEqual([1, 6]);
+    expect((await store.fork('main', { inherit: 'all' })).range).toEqual([1, 6]);
+  });
+
+  test('another form of `inherit` is refused, and nothing is written', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 2);
+    const forms = ['"none"', 'null', '[]', '{}', '{"since":null}', '{"since":2,"last":1}', '{"window":2}'];
+    const amounts = ['{"last":0}', '{"last":1.5}', '{"last":"2"}'];
+    for (const inherit of [...forms, ...amounts]) {
+      const request = { inherit: JSON.parse(inherit) };
+      for (const act of [() => store.fork('main', request), () => store.previewFork('main', request)])
+        expect(await refusal(act)).toMatchObject({ code: 'TAPE_BAD_POINT', data: { session: 'main' } });
+    }
+    expect((await store.sessions({ all: true })).length).toBe(1);
+  });
+
   test('a preview of a fork returns what the fork writes and returns, and writes nothing', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 2);
     await store.append('main', [anchor('A', { goal: 'x' }), asks('c1')]);
     const requests = [
-      { name: 'named', since: 'A', intention: { nextSteps: 'Look.' } },
+      { name: 'named', inherit: { since: 'A' }, intention: { nextSteps: 'Look.' } },
       { key: 'keyed', cut: 'head' },
-      { key: 'nothing', fresh: true },
+      { key: 'nothing', inherit: 'nothing' },
     ] as const;
     for (const request of requests) {
       const before = [await store.find('main'), await store.sessions({ all: true })];
@@ -201,7 +227,9 @@ export const forkChapter: Chapter = ({ test, expect }, open) => {
     }
     const [{ name }] = requests;
     expect((await refusal(() => store.previewFork('main', { name }))).code).toBe('TAPE_EXISTS');
-    expect((await refusal(() => store.previewFork('main', { since: 'B' }))).code).toBe('TAPE_NO_ANCHOR');
+    expect((await refusal(() => store.previewFork('main', { inherit: { since: 'B' } }))).code).toBe(
+      'TAPE_NO_ANCHOR',
+    );
     expect((await refusal(() => store.previewFork('main', { key: 'keyed' }))).code).toBe('TAPE_KEY_CONFLICT');
     expect(await store.previewFork('main', { key: 'keyed', cut: 'head' })).toMatchObject({
       repeated: true,
@@ -234,7 +262,7 @@ export const forkChapter: Chapter = ({ test, expect }, open) => {
     await using store = await open();
     await store.session('main');
     await store.append('main', [user('m1'), handoff('H', { summary: 'so far' }), user('m2')]);
-    await store.fork('main', { since: 'H', name: 'child' });
+    await store.fork('main', { inherit: { since: 'H' }, name: 'child' });
     await store.append('child', [user('c1')]);
     expect(await store.fork('child', { name: 'grand' })).toMatchObject({ range: [4, 6] });
     const start = (await all(store.read('grand', { own: true })))[0];

@@ -175,7 +175,7 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
     expect((await refusal(() => store.merge('grand', { into: 'other' }))).code).toBe('TAPE_CONFLICT');
     expect(await store.merge('grand')).toMatchObject({ parent: 'child', range: [7, 8] });
     expect(await store.merge('grand', { into: 'main' })).toMatchObject({ parent: 'main', repeated: false });
-    await store.fork('child', { name: 'fresh', fresh: true });
+    await store.fork('child', { name: 'fresh', inherit: 'nothing' });
     expect(await store.merge('fresh')).toMatchObject({ parent: 'child' });
   });
 

@@ -60,7 +60,7 @@ export const rewindChapter: Chapter = ({ test, expect }, open) => {
       [7, 7],
     ]);
     expect(await store.unrewind('main')).toMatchObject({ hidden: 2, shown: 1 });
-    await store.fork('main', { name: 'child', since: 2 });
+    await store.fork('main', { name: 'child', inherit: { since: 2 } });
     expect(await store.visible('child')).toEqual([
       [3, 3],
       [7, 7],
@@ -123,7 +123,7 @@ export const rewindChapter: Chapter = ({ test, expect }, open) => {
     await store.fork('main', { name: 'after' });
     await store.fork('main', { name: 'between', cut: 7 });
     await store.fork('main', { name: 'before', cut: 5 });
-    await store.fork('main', { name: 'clipped', since: 4 });
+    await store.fork('main', { name: 'clipped', inherit: { since: 4 } });
     expect(await seen(store, 'after')).toEqual(['m2', 'm5', 'm6']);
     expect(await seen(store, 'between')).toEqual(['m1', 'm2', 'm5']);
     expect(await seen(store, 'before')).toEqual(['m1', 'm2', 'm3', 'm4']);
