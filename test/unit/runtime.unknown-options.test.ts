@@ -17,7 +17,7 @@ const acts: readonly (readonly [
   ['respond', 'models', 'model', async (main, o) => await main.respond('c1', { approved: true }, o)],
   ['subscribe', 'form', 'from', async (main, o) => main.subscribe(o)],
   ['rewind', 'Mode', 'mode', async (main, o) => await main.rewind(1, o)],
-  ['unrewind', 'rewindd', 'rewind', async (main, o) => await main.unrewind(o)],
+  ['undo', 'att', 'at', async (main, o) => await main.undo(o)],
   ['branch', 'titel', 'title', async (main, o) => await main.branch(1, o)],
   ['compact', 'focused', 'focus', async (main, o) => await main.compact(o)],
   ['delegate', 'concurency', 'concurrency', async (main, o) => await main.delegate('look', o)],

@@ -60,7 +60,7 @@ async function parseAndRun(argv: readonly string[], io: Io): Promise<number> {
     (y, verb) =>
       y.command({
         command: verb.command,
-        aliases: verb.aliases ?? [],
+        aliases: [...(verb.aliases ?? []), ...(verb.synonyms ?? [])],
         describe: verb.summary,
         builder: (own) => describeVerb(own, verb),
         handler: async (args) => {
@@ -99,7 +99,9 @@ function assertOptions(args: Readonly<Record<string, unknown>>, { lists = [] }: 
 
 /** The help command for the verb of a command line, or for all verbs. */
 function helpFor(argv: readonly string[]): string {
-  const verb = verbs.find((one) => [nameOf(one), ...(one.aliases ?? [])].some((name) => argv.includes(name)));
+  const verb = verbs.find((one) =>
+    [nameOf(one), ...(one.aliases ?? []), ...(one.synonyms ?? [])].some((name) => argv.includes(name)),
+  );
   return verb === undefined ? 'tape --help' : `tape ${nameOf(verb)} --help`;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Acts of people on the history of a session: rewinds and their way back (`rewind.ts`, `rewind-target.ts`), branches
- * (`branch.ts`), and taking a compaction back (`uncompact.ts`). Each is one entry or one fork of the store. No file
+ * Acts of people on the history of a session: rewinds (`rewind.ts`, `rewind-target.ts`), branches (`branch.ts`),
+ * and undoing a rewind or a compaction (`undo.ts`). Each is one entry or one fork of the store. No file
  * here loads the AI SDK. Imports `config`, `terms`, `tools`, `lease`, `fields` and `errors`.
  */
 import {
@@ -57,7 +57,7 @@ interface RewindPlace {
 
 /**
  * Makes a session read as if it ended right before a user message, own or inherited. Hidden entries stay
- * readable, and `unrewindSession` shows them again. Runs under the session's lease.
+ * readable, and `undoSession` shows them again. Runs under the session's lease.
  * @param model the name of the model that answers a resent message
  * @throws SESSION_BUSY; SESSION_BAD_INPUT for an unknown mode; TAPE_ARCHIVED; TAPE_BAD_POINT when the point
  *   is not a visible user message; the errors of `store.resolve`
@@ -105,25 +105,6 @@ export async function rewindSession(
     };
   };
   return await withLease(store, id, { does });
-}
-
-/**
- * Undoes a rewind of a session, by default the last: shows what it hid, and hides what was added since. A
- * second call undoes the first. Calls no hook, because no snapshot exists of the files at that point.
- * @param rewind the position of the rewind's entry
- * @throws SESSION_BUSY; TAPE_ARCHIVED; TAPE_BAD_POINT when the session has no own rewind, or none at that
- *   position; the errors of `store.resolve`
- */
-export async function unrewindSession(
-  { store }: RewindPlace,
-  ref: string,
-  { rewind }: { readonly rewind?: Point | undefined } = {},
-): Promise<Rewound> {
-  const { id } = await getActive(store, ref, 'rewind');
-  const which = rewind === undefined ? {} : { rewind: await store.resolve(id, rewind) };
-  return await withLease(store, id, {
-    does: async ({ lease }) => await store.unrewind(id, { lease, ...which }),
-  });
 }
 
 /**
