@@ -77,6 +77,7 @@ test('no help text and no page names an earlier name', async () => {
   for (const verb of ['fork', 'delegate'])
     expect((await home.here([verb, '--help'])).stdout).not.toContain('--from');
   expect((await home.here(['compact', '--help'])).stdout).not.toContain('--undo');
+  expect((await home.here(['unrewin', 'main'])).stderr).toContain('did you mean undo?');
   // Its help is that of the verb.
   expect((await home.here(['unrewind', '--help'])).stdout).toBe((await home.here(['undo', '--help'])).stdout);
 });

@@ -140,7 +140,12 @@ function withCommonOptions(io: Io, argv: readonly string[]): Argv<CommonOptions>
       // This handler must throw, as yargs would otherwise run the command.
       // yargs throws a YError for a bad command line; other errors come from the verb.
       if (error !== undefined && error !== null && error.name !== 'YError') throw error;
-      throw new UsageError(message.replace(/^Did you mean/, 'no such verb: did you mean'), {
+      const text = message.replace(/^Did you mean (.+)\?$/, (_all, word: string) => {
+        // yargs knows the earlier names, which no text names.
+        const verb = verbs.find(({ synonyms = [] }) => synonyms.includes(word));
+        return `no such verb: did you mean ${verb === undefined ? word : nameOf(verb)}?`;
+      });
+      throw new UsageError(text, {
         hint: `see: ${helpFor(argv)}`,
       });
     });
