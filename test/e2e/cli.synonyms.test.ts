@@ -40,7 +40,7 @@ test('unrewind undoes the newest rewind, and compact --undo the newest summary',
   using home = withMain();
   await home.here(['rewind', 'main@5']);
   using store = home.open();
-  store.append('main', [compaction({ summary: 'One.', range: [1, 3] })]);
+  store.entries.append('main', [compaction({ summary: 'One.', range: [1, 3] })]);
   expect(json(await home.here(['compact', 'main', '--undo', '--json']))).toEqual({
     session: 'main',
     seq: 9,
@@ -57,7 +57,7 @@ test('unrewind undoes the newest rewind, and compact --undo the newest summary',
   });
   expect(json(await home.here(['unrewind', 'main', '--json']))).toMatchObject({ undone: 9, act: 'rewind' });
   expect(json(await home.here(['unrewind', 'main@7', '--json']))).toMatchObject({ undone: 7, to: 6 });
-  store.session('new');
+  store.sessions.open('new');
   expect(jsonError(await home.here(['unrewind', 'new', '--json']))).toMatchObject({
     code: 'SESSION_CANNOT_UNDO',
     message: "cannot undo 'new': it has no rewind",

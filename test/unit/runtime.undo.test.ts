@@ -20,7 +20,7 @@ import { scriptedDeck } from '../support/scripted.ts';
 import { openStore } from '../support/store.ts';
 
 const shown = (store: SqliteTapeStore, name = 'main') =>
-  JSON.stringify(view(store.viewEntries(name)).messages);
+  JSON.stringify(view(store.views.entries(name)).messages);
 const refused = (data: object, message = '') => ({
   code: 'SESSION_CANNOT_UNDO',
   message: expect.stringContaining(message),
@@ -32,7 +32,7 @@ async function talked() {
   const store = openStore();
   const home = await scriptedDeck([{ text: 'Fine.' }], { store });
   const main = await home.deck.session('main');
-  store.append('main', [user('One'), assistant('First.'), user('Two'), assistant('Second.')]);
+  store.entries.append('main', [user('One'), assistant('First.'), user('Two'), assistant('Second.')]);
   return Object.assign(home, { main });
 }
 const summary = compaction({ summary: 'Of the first.', range: [1, 3] }, { keepFrom: 4 });
@@ -41,7 +41,7 @@ test('the last summary is taken back, and that is taken back; nothing is removed
   await using home = await talked();
   const { main, store } = home;
   const whole = shown(store);
-  const { to: seq } = store.append('main', [summary]);
+  const { to: seq } = store.entries.append('main', [summary]);
   const compacted = shown(store);
   expect(compacted).not.toBe(whole);
   expect(await main.undo()).toEqual({
@@ -55,7 +55,10 @@ test('the last summary is taken back, and that is taken back; nothing is removed
     act: 'compaction',
   });
   expect(shown(store)).toBe(whole);
-  expect([...store.read('main')].at(-1)).toMatchObject({ kind: 'rewind', payload: { mode: 'uncompact' } });
+  expect([...store.entries.read('main')].at(-1)).toMatchObject({
+    kind: 'rewind',
+    payload: { mode: 'uncompact' },
+  });
   expect(await main.undo()).toMatchObject({ undone: seq + 1, act: 'rewind' });
   expect(shown(store)).toBe(compacted);
   expect(await main.undo()).toMatchObject({ undone: seq + 2, act: 'rewind' });
@@ -66,11 +69,11 @@ test('so is the last pruning; with `at`, the one before it', async () => {
   await using home = await talked();
   const { main, store } = home;
   const call = { toolCallId: 'c1', toolName: 'read' };
-  store.append('main', [assistant([toolCall('c1', 'read', {})]), toolResult(call, 'a long text')]);
+  store.entries.append('main', [assistant([toolCall('c1', 'read', {})]), toolResult(call, 'a long text')]);
   const whole = shown(store);
-  store.append('main', [summary]);
+  store.entries.append('main', [summary]);
   const compacted = shown(store);
-  store.append('main', [prune([{ seq: 7, toolCallId: 'c1', tokens: 3 }], { trigger: 'manual' })]);
+  store.entries.append('main', [prune([{ seq: 7, toolCallId: 'c1', tokens: 3 }], { trigger: 'manual' })]);
   expect(shown(store)).toContain('<output pruned');
   expect(await main.undo()).toMatchObject({ undone: 9, to: 8, act: 'prune' });
   expect(shown(store)).toBe(compacted);
@@ -81,9 +84,9 @@ test('so is the last pruning; with `at`, the one before it', async () => {
 test('events after it are no obstacle; whatever was said is, until somebody rewinds it', async () => {
   await using home = await talked();
   const { main, store } = home;
-  const { to: seq } = store.append('main', [summary]);
-  store.append('main', [note('run/aborted', { run: 'r', reason: 'enough' })]);
-  store.append('main', [user('More'), assistant('So.')]);
+  const { to: seq } = store.entries.append('main', [summary]);
+  store.entries.append('main', [note('run/aborted', { run: 'r', reason: 'enough' })]);
+  store.entries.append('main', [user('More'), assistant('So.')]);
   const after = { seq: seq + 2, kind: 'message' };
   await expect(main.undo()).rejects.toMatchObject(
     refused({ seq, after, message: seq + 2 }, `message main@${seq + 2} follows it`),
@@ -99,21 +102,21 @@ test.each([
 ])('$what after it names no message to go back to', async ({ draft, kind }) => {
   await using home = await talked();
   const { main, store } = home;
-  const { to: seq } = store.append('main', [summary]);
-  store.append('main', [draft]);
-  const before = [...store.read('main')];
+  const { to: seq } = store.entries.append('main', [summary]);
+  store.entries.append('main', [draft]);
+  const before = [...store.entries.read('main')];
   await expect(main.undo()).rejects.toMatchObject({
     code: 'SESSION_CANNOT_UNDO',
     data: { session: 'main', seq, after: { seq: seq + 1, kind } },
   });
-  expect([...store.read('main')]).toEqual(before);
+  expect([...store.entries.read('main')]).toEqual(before);
 });
 
 test('where there is none in view there is nothing to take back', async () => {
   await using home = await talked();
   const { main, store } = home;
   await expect(main.undo()).rejects.toMatchObject(refused({}, 'its view has no summary'));
-  store.append('main', [summary]);
+  store.entries.append('main', [summary]);
   const { seq } = await main.handoff('next', { summary: 'On.' });
   await expect(main.undo()).rejects.toMatchObject(
     refused({ seq: seq - 1, after: { seq, kind: 'anchor' } }, `anchor main@${seq} follows it`),
@@ -124,7 +127,7 @@ test('a fork takes back for itself what it inherited', async () => {
   await using home = await talked();
   const { main, store } = home;
   const whole = shown(store);
-  const { to: seq } = store.append('main', [summary]);
+  const { to: seq } = store.entries.append('main', [summary]);
   const compacted = shown(store);
   const branch = await main.branch();
   expect(await branch.undo()).toMatchObject({ undone: seq, session: branch.name });
@@ -135,14 +138,14 @@ test('a fork takes back for itself what it inherited', async () => {
 test('it is refused while somebody writes the session, and of one that is archived', async () => {
   await using home = await talked();
   const { main, store } = home;
-  store.append('main', [summary]);
-  const lease = store.acquire('main', { id: 'alice' });
+  store.entries.append('main', [summary]);
+  const lease = store.leases.acquire('main', { id: 'alice' });
   await expect(main.undo()).rejects.toMatchObject({
     code: 'SESSION_BUSY',
     message: expect.stringContaining("cannot undo 'main'"),
   });
-  store.release(lease);
-  store.setLifecycle('main', 'archived');
+  store.leases.release(lease);
+  store.sessions.update('main', { lifecycle: 'archived' });
   await expect(main.undo()).rejects.toMatchObject({ code: 'TAPE_ARCHIVED' });
 });
 
@@ -152,7 +155,7 @@ test('the newest act decides: of a rewind and a summary, the later one', async (
   const whole = shown(store);
   const { seq: rewound } = await main.rewind(4);
   const rest = shown(store);
-  const { to: seq } = store.append('main', [compaction({ summary: 'Of all.', range: [1, 3] })]);
+  const { to: seq } = store.entries.append('main', [compaction({ summary: 'Of all.', range: [1, 3] })]);
   expect(await main.undo()).toMatchObject({ undone: seq, act: 'compaction' });
   expect(shown(store)).toBe(rest);
   expect(await main.undo({ at: rewound })).toMatchObject({ undone: rewound, act: 'rewind' });
@@ -163,21 +166,21 @@ test('an undo never passes the newest act to undo an older one', async () => {
   await using home = await talked();
   const { main, store } = home;
   await main.rewind(4);
-  const { to: seq } = store.append('main', [compaction({ summary: 'Of all.', range: [1, 3] })]);
+  const { to: seq } = store.entries.append('main', [compaction({ summary: 'Of all.', range: [1, 3] })]);
   await main.handoff('next', { summary: 'On.' });
-  const before = [...store.read('main')];
+  const before = [...store.entries.read('main')];
   await expect(main.undo()).rejects.toMatchObject(
     refused({ seq, after: { seq: seq + 1, kind: 'anchor' } }, `cannot undo the summary main@${seq}`),
   );
-  expect([...store.read('main')]).toEqual(before);
+  expect([...store.entries.read('main')]).toEqual(before);
 });
 
 test('`at` names a rewind, a summary or a pruning that is visible; anything else is refused', async () => {
   await using home = await talked();
   const { main, store } = home;
-  const { to: seq } = store.append('main', [summary]);
+  const { to: seq } = store.entries.append('main', [summary]);
   const { seq: rewound } = await main.rewind(2);
-  const before = [...store.read('main')];
+  const before = [...store.entries.read('main')];
   const bad = { name: 'TapeError', code: 'TAPE_BAD_POINT' };
   await expect(main.undo({ at: 3 })).rejects.toMatchObject({
     ...bad,
@@ -190,7 +193,7 @@ test('`at` names a rewind, a summary or a pruning that is visible; anything else
     data: { session: 'main', seq, hidden: rewound },
   });
   await expect(main.undo({ at: 99 })).rejects.toMatchObject({ code: 'TAPE_NO_SEQ' });
-  expect([...store.read('main')]).toEqual(before);
+  expect([...store.entries.read('main')]).toEqual(before);
   // A child cannot undo a rewind that it inherited.
   const branch = await main.branch();
   await expect(branch.undo({ at: rewound })).rejects.toMatchObject(bad);
@@ -209,14 +212,14 @@ async function perform(
   { session, store }: { session: Session; store: SqliteTapeStore },
 ): Promise<Seq | undefined> {
   const name = session.name;
-  const view = [...store.viewEntries(name)];
+  const view = [...store.views.entries(name)];
   const asked = view.filter(
     ({ kind, payload }) => kind === 'message' && isObject(payload) && payload.role === 'user',
   );
   const message = asked[choice % Math.max(1, asked.length)]?.seq;
   if (act === 'say') {
-    const id = `call-${store.find(name)?.head}`;
-    store.append(name, [
+    const id = `call-${store.sessions.find(name)?.head}`;
+    store.entries.append(name, [
       user(`Ask ${id}`),
       assistant([toolCall(id, 'read', {})]),
       toolResult({ toolCallId: id, toolName: 'read' }, `a long text of ${id}`),
@@ -226,13 +229,13 @@ async function perform(
   if (act === 'handoff') await session.handoff('next', { summary: `On ${choice}.` });
   if (act === 'rewind' && message !== undefined) return (await session.rewind(message)).seq;
   if (act === 'summary' && message !== undefined)
-    return store.append(name, [
+    return store.entries.append(name, [
       compaction({ summary: `Of ${choice}.`, range: [1, message - 1] }, { keepFrom: message }),
     ]).to;
   const results = view.filter(({ kind }) => kind === 'tool-result');
   const result = results[choice % Math.max(1, results.length)];
   if (act === 'prune' && result !== undefined)
-    return store.append(name, [
+    return store.entries.append(name, [
       prune([{ seq: result.seq, toolCallId: callOf(result), tokens: 3 }], {
         trigger: 'manual',
       }),

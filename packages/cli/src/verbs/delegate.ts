@@ -131,7 +131,7 @@ export const delegate: Verb = defineVerb({
     return await context.changing(async (store) => {
       const parent = needSession(store, args.parent);
       const { inherit } = options;
-      if (typeof inherit === 'object' && 'since' in inherit) store.resolve(parent.id, inherit.since);
+      if (typeof inherit === 'object' && 'since' in inherit) store.entries.resolve(parent.id, inherit.since);
       const resume = args.resume === undefined ? undefined : needSession(store, args.resume).name;
       await using deck = await openDeckAt(config, store, context);
       const session = await deck.session(parent.name);
@@ -170,7 +170,7 @@ async function preview(
     assertActive(parent, 'delegate from');
     const { inherit } = options;
     const previews = tasks.map(({ task }) =>
-      store.previewFork(parent.id, {
+      store.lineage.previewFork(parent.id, {
         ...(inherit !== undefined && { inherit }),
         intention: { nextSteps: task },
       }),

@@ -47,7 +47,7 @@ export async function undoSession(
   { at, only }: UndoOptions = {},
 ): Promise<Undone> {
   const { id } = await getActive(store, ref, 'undo');
-  const seq = at === undefined ? undefined : await store.resolve(id, at);
+  const seq = at === undefined ? undefined : await store.entries.resolve(id, at);
   return await withLease(store, id, {
     act: 'undo',
     does: async ({ lease }, info) => {
@@ -55,11 +55,11 @@ export async function undoSession(
         seq === undefined ? await getNewest(store, info, only) : await getUndoable(store, info, seq);
       const act = actOf(entry);
       if (act === 'rewind') {
-        const done = await store.unrewind(id, { lease, rewind: entry.seq });
+        const done = await store.history.unrewind(id, { lease, rewind: entry.seq });
         return { ...done, undone: entry.seq, act };
       }
       await assertLast(store, info, entry);
-      const done = await store.rewind(id, entry.seq - 1, { lease, mode: 'uncompact' });
+      const done = await store.history.rewind(id, entry.seq - 1, { lease, mode: 'uncompact' });
       return { ...done, undone: entry.seq, act };
     },
   });
@@ -78,7 +78,7 @@ async function getNewest(
   const rewinds =
     only === 'compaction'
       ? []
-      : await Array.fromAsync(store.read(id, { kind: 'rewind', own: true, last: 1 }));
+      : await Array.fromAsync(store.entries.read(id, { kind: 'rewind', own: true, last: 1 }));
   const compactions = only === 'rewind' ? [] : await newestCompactions(store, id);
   const [newest] = [...rewinds, ...compactions].toSorted((a, b) => b.seq - a.seq);
   if (newest !== undefined) return newest;
@@ -97,8 +97,8 @@ async function newestCompactions(store: TapeStore, id: string): Promise<readonly
   for (const [from, to] of (await store.visible(id)).toReversed()) {
     const range = { from, to, last: 1 };
     const found = [
-      ...(await Array.fromAsync(store.read(id, { ...range, kind: 'compaction' }))),
-      ...(await Array.fromAsync(store.read(id, { ...range, kind: 'event', name: 'context/pruned' }))),
+      ...(await Array.fromAsync(store.entries.read(id, { ...range, kind: 'compaction' }))),
+      ...(await Array.fromAsync(store.entries.read(id, { ...range, kind: 'event', name: 'context/pruned' }))),
     ];
     if (found.length > 0) return found;
   }
@@ -107,7 +107,7 @@ async function newestCompactions(store: TapeStore, id: string): Promise<readonly
 
 /** The entry at a position, if it can be undone. */
 async function getUndoable(store: TapeStore, { id, name }: SessionInfo, seq: Seq): Promise<Entry> {
-  const [entry] = await Array.fromAsync(store.read(id, { from: seq, to: seq }));
+  const [entry] = await Array.fromAsync(store.entries.read(id, { from: seq, to: seq }));
   const refuse = (why: string, data: object = {}) =>
     new TapeError('TAPE_BAD_POINT', `cannot undo ${name}@${seq}: ${why}`, {
       data: { session: name, seq, ...data },
@@ -122,7 +122,7 @@ async function getUndoable(store: TapeStore, { id, name }: SessionInfo, seq: Seq
 
 /** Refuses to undo a summary or pruning that entries follow which the undo would hide. */
 async function assertLast(store: TapeStore, { id, name }: SessionInfo, last: Entry): Promise<void> {
-  const { start, entries } = select(await Array.fromAsync(store.viewEntries(id)), 'last-boundary');
+  const { start, entries } = select(await Array.fromAsync(store.views.entries(id)), 'last-boundary');
   const shown = [...(start === undefined ? [] : [start]), ...entries].toSorted((a, b) => a.seq - b.seq);
   const after = shown.find((entry) => entry.seq > last.seq && !stays(entry));
   if (after === undefined) return;
