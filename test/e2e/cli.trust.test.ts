@@ -224,7 +224,7 @@ test('the list says what is still as it was trusted, and what is gone can be rev
 
 test('many at once lose nothing, and what is read is always whole', async () => {
   using p = project();
-  const names = Array.from({ length: sized(4, 8, 8) }, (_, i) => `p${i}`);
+  const names = Array.from({ length: sized(3, 8, 8) }, (_, i) => `p${i}`);
   for (const name of names) {
     mkdirSync(p.file(name));
     p.write(`${name}/tape.config.mts`, `export default {}; // ${name}`);
