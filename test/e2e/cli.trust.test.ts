@@ -41,7 +41,7 @@ test('a configuration that nobody trusted is never run: exit 2, whatever the ver
     ['delegate', 'main', '--task', 'x'],
     ['recover'],
   ]) {
-    const result = await p.process([...args, '--json']);
+    const result = await p.tape([...args, '--json']);
     expect({ exit: result.code, ...jsonError(result) }, args.join(' ')).toEqual({
       exit: 2,
       code: 'CLI_UNTRUSTED',
@@ -52,9 +52,7 @@ test('a configuration that nobody trusted is never run: exit 2, whatever the ver
   }
   expect(existsSync(p.file('ran'))).toBe(false);
   // Going on without it does not run it either.
-  expect(
-    await p.process(['run', 'main', 'Hi', '--no-config', '--model', 'script:answers.json']),
-  ).toMatchObject({
+  expect(await p.tape(['run', 'main', 'Hi', '--no-config', '--model', 'script:answers.json'])).toMatchObject({
     code: 0,
   });
   expect(existsSync(p.file('ran'))).toBe(false);
