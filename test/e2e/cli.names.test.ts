@@ -181,9 +181,9 @@ test('the last lines of a long tape come without a look at the rest, and without
   const thousands = sized(10, 100, 100);
   {
     using store = openTapeStore(home.db, { durability: 'fast' });
-    store.session('main');
+    store.sessions.open('main');
     for (let i = 0; i < thousands; i += 1)
-      store.append(
+      store.entries.append(
         'main',
         Array.from({ length: 1000 }, (_, n) => user(`entry ${i * 1000 + n}`)),
       );

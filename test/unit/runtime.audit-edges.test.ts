@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { openJournal } from '@tapedeck/graph/journal';
 import { audit } from '@tapedeck/runtime/audit';
-import { anchor, assistant, type SqliteTapeStore, user } from '@tapedeck/tape';
+import { anchor, assistant, type SqliteTapeStore, user, wrapStore } from '@tapedeck/tape';
 import { describe, expect, test } from 'vitest';
 import { asAsked } from '../support/deck.ts';
 import { type RawDb, rawDb } from '../support/raw-db.ts';
@@ -19,15 +19,15 @@ function scene(): Scene {
   const dir = tempDir();
   const [path, graph] = [dir.file('tape.db'), dir.file('session_graph.jsonl')];
   const store = openStore(path, { journal: openJournal(graph) });
-  store.session('main');
-  store.append('main', [user('Go')]);
+  store.sessions.open('main');
+  store.entries.append('main', [user('Go')]);
   for (const name of ['kid', 'left']) {
-    store.fork('main', { name });
-    store.append(name, [assistant('Done.')]);
+    store.lineage.fork('main', { name });
+    store.entries.append(name, [assistant('Done.')]);
   }
-  store.merge('kid');
-  store.merge('left', { strategy: 'discard' });
-  store.fork('main', { name: 'idle' });
+  store.lineage.merge('kid');
+  store.lineage.merge('left', { strategy: 'discard' });
+  store.lineage.fork('main', { name: 'idle' });
   return {
     path,
     graph,
@@ -223,7 +223,7 @@ describe('of the graph file', () => {
 
   test('what concerns other sessions is left out', async () => {
     using home = scene();
-    home.store.session('other');
+    home.store.sessions.open('other');
     write(home, linesOf(home).toSpliced(3, 1));
     const of = async (session: string) =>
       (await audit(asAsked(home.store), { graph: home.graph, session })).findings.length;
@@ -233,21 +233,15 @@ describe('of the graph file', () => {
   test('what is written while it is read is nothing amiss', async () => {
     using home = scene();
     let asked = 0;
-    const growing = new Proxy(home.store, {
-      get: (target, property) => {
-        const value: unknown = Reflect.get(target, property, target);
-        if (typeof value !== 'function') return value;
-        return (...args: readonly unknown[]) => {
-          const answer: unknown = Reflect.apply(value, target, args);
-          if (property !== 'lineage' || Object.hasOwn(args[0] ?? {}, 'session')) return answer;
-          asked += 1;
-          if (asked > 1) return answer;
-          // The lines are read; only then one more is written, to the database and to the file.
-          const read = [...(answer as Iterable<unknown>)];
-          target.session('newer');
-          return read;
-        };
-      },
+    const growing = wrapStore(home.store, ({ method, args: [query], act }) => {
+      const answer = act();
+      if (method !== 'lineage.read' || Object.hasOwn(query ?? {}, 'session')) return answer;
+      asked += 1;
+      if (asked > 1) return answer;
+      // The lines are read; only then one more is written, to the database and to the file.
+      const read = [...(answer as Iterable<unknown>)];
+      home.store.sessions.open('newer');
+      return read;
     });
     expect((await audit(growing, { graph: home.graph })).findings).toEqual([]);
     expect([linesOf(home).length, asked]).toEqual([7, 2]);
@@ -264,9 +258,9 @@ describe('of the graph file', () => {
 test('marks among other anchors, of one child many times, are each held against their lines', async () => {
   using home = scene();
   for (let n = 0; n < 140; n += 1) {
-    home.store.append('kid', [assistant(`More ${n}.`)]);
-    home.store.merge('kid');
-    home.store.append('main', [anchor('merged')]);
+    home.store.entries.append('kid', [assistant(`More ${n}.`)]);
+    home.store.lineage.merge('kid');
+    home.store.entries.append('main', [anchor('merged')]);
   }
   expect(await edges(home, home.graph)).toEqual([]);
   // The lines of these merges are 7 to 146.

@@ -15,14 +15,16 @@ test(`a delegated child with one model call makes at most ${most} calls of the s
   writeFileSync(dir.file('script.json'), JSON.stringify([{ text: 'Done.' }]));
   await using deck = await openDeck({ store, model: `script:${dir.file('script.json')}` });
   const main = await deck.session('main');
-  own.append('main', [user('hello')]);
+  own.entries.append('main', [user('hello')]);
   calls.length = 0;
   const [outcome] = await main.delegate({ task: 'Look' });
   await deck.idle();
   expect(outcome).toMatchObject({ status: 'completed', text: 'Done.', merged: { state: 'merged' } });
   // The store was counted, and each call is named where there are too many.
-  for (const act of ['fork', 'acquire', 'settle', 'release', 'collect', 'merge'])
+  for (const act of ['lineage.fork', 'leases.acquire', 'leases.release', 'lineage.collect', 'lineage.merge'])
     expect(calls.filter((call) => call.startsWith(`${act} `))).toHaveLength(1);
+  const settles = (call: string) => call.startsWith('entries.append ') && call.includes('"settles":');
+  expect(calls.filter(settles)).toHaveLength(1);
   expect(calls.length > most ? calls : []).toEqual([]);
 });
 
@@ -39,7 +41,7 @@ test('what a session was forked with is read once, however often it runs and is 
     { text: 'One.', merged: { state: 'merged' } },
     { text: 'Two.', merged: { state: 'merged' } },
   ]);
-  const { id, base = 0 } = own.find('kid') ?? {};
+  const { id, base = 0 } = own.sessions.find('kid') ?? {};
   const first = JSON.stringify([id, { from: base + 1, to: base + 1 }]);
-  expect(calls.filter((call) => call === `read ${first}`)).toHaveLength(1);
+  expect(calls.filter((call) => call === `entries.read ${first}`)).toHaveLength(1);
 });

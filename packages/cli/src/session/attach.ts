@@ -53,8 +53,8 @@ interface Outcome {
 /** The outcome of the run from a position on, read from its entries; other entries may follow them. */
 function outcome(store: SqliteTapeStore, name: string, from: number): Outcome {
   let found: Outcome = { finish: 'interrupted' };
-  for (const entry of store.read(name, { from })) found = outcomeOf(entry) ?? found;
-  return store.liveRuns(name).length > 0 ? { finish: 'interrupted' } : found;
+  for (const entry of store.entries.read(name, { from })) found = outcomeOf(entry) ?? found;
+  return store.live.read(name).length > 0 ? { finish: 'interrupted' } : found;
 }
 
 function outcomeOf({ kind, name = '', payload, meta }: Entry): Outcome | undefined {

@@ -146,7 +146,7 @@ async function mergeWritten(
   // A configuration is code; only a summary needs its model.
   const config = request.strategy === 'summary' ? await deckConfig(args, context) : {};
   await using deck = await openDeckAt(config, store, context);
-  const parent = request.into ?? store.find(child)?.parent ?? child;
+  const parent = request.into ?? store.sessions.find(child)?.parent ?? child;
   const { text: _, ...given } = request;
   try {
     return await (await deck.session(parent)).merge(child, {
@@ -185,7 +185,7 @@ async function check(
   const { diffOf } = await import('@tapedeck/runtime/workspace');
   const patch = await diffOf({ store, home: context.home.dir }, child);
   const written = patch === undefined ? {} : { written: patchPaths(patch) };
-  const { complete, conflicts } = store.checkMerge(child, { ...request, ...written });
+  const { complete, conflicts } = store.lineage.previewMerge(child, { ...request, ...written });
   const found = conflicts.map((c) => `both wrote ${c.what} (child @${c.child}, parent @${c.parent})`);
   await context.answer({
     json: { child, complete, conflicts },

@@ -100,13 +100,15 @@ export async function sideOf(
 
 /** The last answer with text in ranges, searched from the end. */
 export async function lastAnswer(
-  store: Pick<TapeStore, 'read'>,
+  store: Pick<TapeStore, 'entries'>,
   id: string,
   ranges: DiffSide['ranges'],
 ): Promise<DiffSide['answer']> {
   for (const [from, hi] of ranges.toReversed())
     for (let to = hi; to >= from; ) {
-      const page = await Array.fromAsync(store.read(id, { kind: 'message', last: recentMax, from, to }));
+      const page = await Array.fromAsync(
+        store.entries.read(id, { kind: 'message', last: recentMax, from, to }),
+      );
       const answer = page.findLast((entry) => assistantText(entry.payload) !== '');
       if (answer !== undefined) return { seq: answer.seq, text: assistantText(answer.payload) };
       if (page.length < recentMax) break;

@@ -14,11 +14,11 @@ import {
  *   nearest one, `data.hidden` that of the rewind that hides the point
  */
 export async function getTarget(store: TapeStore, info: SessionInfo, to: Point): Promise<Entry> {
-  const seq = await store.resolve(info.id, to);
-  const [entry] = await Array.fromAsync(store.read(info.id, { from: seq, to: seq }));
-  const by = await store.hiddenBy(info.id, seq);
+  const seq = await store.entries.resolve(info.id, to);
+  const [entry] = await Array.fromAsync(store.entries.read(info.id, { from: seq, to: seq }));
+  const [range] = await store.views.ranges(info.id, { from: seq });
   // A rewind entry hides itself.
-  const hidden = by === seq ? undefined : by;
+  const hidden = range?.hiddenBy === seq ? undefined : range?.hiddenBy;
   const why =
     hidden !== undefined
       ? `the rewind ${info.name}@${hidden} hides it`
@@ -58,17 +58,19 @@ const searchMax = 1_000;
 /** The last visible user message at or before a position; without one, the first after it. */
 async function messageNear(store: TapeStore, { id }: SessionInfo, seq: Seq): Promise<Seq | undefined> {
   for (let to = seq, searched = 0; searched < searchMax; searched += pageSize) {
-    const page = await Array.fromAsync(store.read(id, { kind: 'message', last: pageSize, to }));
+    const page = await Array.fromAsync(store.entries.read(id, { kind: 'message', last: pageSize, to }));
     for (const entry of page.reverse()) if (await isTarget(store, id, entry)) return entry.seq;
     const first = page.at(-1);
     if (first === undefined || page.length < pageSize) break;
     to = first.seq - 1;
   }
-  const after = store.read(id, { kind: 'message', limit: searchMax, from: seq + 1 });
+  const after = store.entries.read(id, { kind: 'message', limit: searchMax, from: seq + 1 });
   for await (const entry of after) if (await isTarget(store, id, entry)) return entry.seq;
   return undefined;
 }
 
 async function isTarget(store: TapeStore, id: string, entry: Entry): Promise<boolean> {
-  return faultOf(entry) === undefined && (await store.hiddenBy(id, entry.seq)) === undefined;
+  if (faultOf(entry) !== undefined) return false;
+  const [range] = await store.views.ranges(id, { from: entry.seq });
+  return range?.hiddenBy === undefined;
 }

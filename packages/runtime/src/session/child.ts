@@ -1,4 +1,4 @@
-import type { Intention, Json, Merged, Seq, SessionInfo } from '@tapedeck/tape';
+import { type Intention, type Json, type Merged, result, type Seq, type SessionInfo } from '@tapedeck/tape';
 import type { ChildOptions } from '../delegation/parts.ts';
 import type { ForkOptions } from '../delegation/spawn.ts';
 import { messageOf } from '../errors.ts';
@@ -50,7 +50,7 @@ export class Child extends Session implements AsyncDisposable {
 
   /** Records the child's result, which `finish` merges instead of its last text. */
   async result(value: Json): Promise<void> {
-    await this.#parts.store.result(this.id, value);
+    await this.#parts.store.entries.append(this.id, [result(value)]);
   }
 
   /** Merges the child into its parent. A repeated call returns the same receipt. */

@@ -39,7 +39,7 @@ export async function carriedModel(
   session: string,
   o: { readonly at?: Seq } = {},
 ): Promise<string | undefined> {
-  const info = await store.find(session);
+  const info = await store.sessions.find(session);
   return info === undefined ? undefined : await modelCarried(store, await factsOf(store, info), o);
 }
 
@@ -60,9 +60,9 @@ async function lastOf(store: TapeStore, info: SessionInfo): Promise<TakenMessage
  * Whether the entries visible at a position are still the visible ones: no later rewind goes back past it.
  */
 async function isVisibleAs(store: TapeStore, id: string, head: Seq): Promise<boolean> {
-  const by = await store.hiddenBy(id, head);
+  const [range] = await store.views.ranges(id, { from: head });
   // A rewind entry hides itself.
-  return by === undefined || by === head;
+  return range?.hiddenBy === undefined || range.hiddenBy === head;
 }
 
 /** The last visible message that a run took up, after one position and up to another. */
@@ -74,12 +74,18 @@ async function search(
   let to = last;
   for (let searched = 0; searched < carriedMax && to > after; searched += pageSize) {
     const page: Entry[] = [];
-    for await (const entry of store.read(id, { kind: 'message', last: pageSize, from: after + 1, to }))
+    for await (const entry of store.entries.read(id, {
+      kind: 'message',
+      last: pageSize,
+      from: after + 1,
+      to,
+    }))
       page.push(entry);
     for (const { seq, payload, meta, inherited } of page.toReversed()) {
       const isAsked = isObject(payload) && payload.role === 'user';
       if (!isAsked || (meta.run === undefined && meta.model === undefined)) continue;
-      if ((await store.hiddenBy(id, seq)) === undefined) return { inherited, meta };
+      const [range] = await store.views.ranges(id, { from: seq });
+      if (range?.hiddenBy === undefined) return { inherited, meta };
     }
     if (page.length < pageSize || page[0] === undefined) return undefined;
     to = page[0].seq - 1;
