@@ -1,8 +1,8 @@
 import {
   assistant,
+  type InboxDraft,
   openTapeStore,
   processOwner,
-  type SqliteTapeStore,
   toolCall,
   toolResult,
   user,
@@ -14,7 +14,7 @@ import { tempDir } from '../support/temp-dir.ts';
 const gone = { ...processOwner('gone'), pid: 2 ** 22 - 1, pidStart: '1' };
 
 /** A parent whose owner is gone, with an open call, and a merge of its child in the inbox. */
-function abandoned(path: string, ...more: Parameters<SqliteTapeStore['post']>[1][]): void {
+function abandoned(path: string, ...more: InboxDraft[]): void {
   using store = openTapeStore(path);
   store.sessions.open('main');
   store.entries.append('main', [user('hello')]);
@@ -47,7 +47,7 @@ describe('an inbox that nobody owns', () => {
     using store = openTapeStore(dir.file('tape.db'));
     expect(store.inbox.list('main').map(({ body }) => body.type)).toEqual(['merge']);
     store.entries.append('main', [result]);
-    expect(store.inbox.drain('main')).toBe(true);
+    expect(store.inbox.drain('main')).toBe(1);
     expect(store.inbox.list('main')).toEqual([]);
     expect(store.sessions.find('child')?.delivery).toBe('merged');
   });

@@ -32,11 +32,11 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'the graph line is written before the commit',
-    file: tape('store/sqlite'),
-    find: 'const forked = this.db.writeThrough(() => forkTape(this.#writer, this.need(parent), asked));',
-    replace: `const forked = this.db.writeThrough(() => {
-      const made = forkTape(this.#writer, this.need(parent), asked);
-      this.#drainOutbox();
+    file: tape('store/lineage'),
+    find: 'const forked = db.writeThrough(() => forkTape(writer, at.need(parent), asked));',
+    replace: `const forked = db.writeThrough(() => {
+      const made = forkTape(writer, at.need(parent), asked);
+      at.drainOutbox();
       return made;
     });`,
     test: 'test/integration/tape.crashes.test.ts',
@@ -57,14 +57,14 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a failed graph line is told as a failed act',
-    file: tape('store/sqlite'),
+    file: tape('store/connection'),
     find: "if (typeof code === 'string' && /^(?:TAPE|GRAPH)_/.test(code)) return { graphLagging: true };",
     replace: '',
     test: 'test/integration/runtime.locks.test.ts',
   },
   {
     name: 'opening does not bring the graph file up to date',
-    file: tape('store/sqlite'),
+    file: tape('store/connection'),
     find: 'if (this.#journal !== undefined) drainOutbox(this.db, this.#journal);',
     replace: '',
     test: 'test/integration/tape.processes.test.ts',
@@ -94,7 +94,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'opening leaves inboxes that nobody owns as they are',
     file: tape('store/sqlite'),
-    find: 'for (const id of tapesWithInbox(this.#writer))',
+    find: 'for (const id of tapesWithInbox(writer))',
     replace: 'for (const id of [] as number[])',
     test: 'test/integration/tape.crashes.test.ts',
   },

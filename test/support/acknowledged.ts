@@ -113,7 +113,7 @@ const checks: Checks = {
   archive: (store, { session }) => [[store.sessions.find(session)?.lifecycle, 'archived']],
   alias: (store, { alias, session }) => [[store.sessions.find(alias)?.name, session]],
   settle: (store, { session, run, seq }) => [
-    [store.chunks(session, run), []],
+    [store.live.read(session, { run }), []],
     [[...store.entries.read(session, { from: seq, to: seq })].length, 1],
   ],
   // It was given back, or its owner was found dead and another took it over: either way it writes no more.

@@ -77,7 +77,7 @@ function sessionFaults({ store }: Found, { name, head, settled }: SessionInfo): 
   return [
     ...(head === settled ? [] : [`${name} has open calls`]),
     ...store.inbox.list(name).map(({ key }) => `${key} waits in the inbox of ${name}`),
-    ...store.liveRuns(name).map((run) => `the live answer of ${run} is left in ${name}`),
+    ...store.live.read(name).map(({ run }) => `the live answer of ${run} is left in ${name}`),
     ...asked.filter((id, i) => asked.indexOf(id) !== i).map((id) => `${name} has call ${id} twice`),
   ];
 }
@@ -160,9 +160,10 @@ function askedAgain({ store, sessions, asked }: Found): string[] {
     answersOf(store, name).map(({ payload, seq }) => ({ place: `${name}@${seq}`, index: numberOf(payload) })),
   );
   return recorded.flatMap(({ place, index }) => {
-    const digest = asked.find((one) => one.index === index)?.digest;
+    const first = asked.find((one) => one.index === index);
+    // A request of a process that died may be read after that of the process that took over.
     return asked
-      .filter((one) => one.index > index && one.digest === digest)
+      .filter((one) => first !== undefined && one.digest === first.digest && one.sentAt > first.sentAt)
       .map((one) => `what ${place} answers was asked for again by request ${one.index}`);
   });
 }

@@ -1,21 +1,31 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
-import type { TapeStore } from '@tapedeck/tape';
+import { type TapeStore, wrapStore } from '@tapedeck/tape';
 
-/** What a store does when it is asked; `lockWaitMs` is a setting. */
-export type Method = Exclude<keyof TapeStore, symbol | 'lockWaitMs'>;
+/** The groups of a store's methods. */
+type Group = Exclude<keyof TapeStore, symbol | 'lockWaitMs' | 'verify' | 'changes'>;
+
+/** What a store does when it is asked, by group; `lockWaitMs` is a setting. */
+export type Method =
+  | { [G in Group]: `${G}.${keyof TapeStore[G] & string}` }[Group]
+  | Extract<keyof TapeStore, 'verify' | 'changes'>;
+
+type Act<M extends Method> = M extends `${infer G extends Group}.${infer N}`
+  ? N extends keyof TapeStore[G]
+    ? TapeStore[G][N]
+    : never
+  : M extends keyof TapeStore
+    ? TapeStore[M]
+    : never;
 
 /** The methods that give a sequence instead of one answer. */
 type Streaming = {
-  [M in Method]: TapeStore[M] extends (...args: never[]) => Iterable<unknown> | AsyncIterable<unknown>
-    ? M
-    : never;
+  [M in Method]: Act<M> extends (...args: never[]) => Iterable<unknown> | AsyncIterable<unknown> ? M : never;
 }[Method];
 
 const streaming: Readonly<Record<Streaming, true>> = {
-  read: true,
-  viewEntries: true,
-  merges: true,
-  lineage: true,
+  'entries.read': true,
+  'views.entries': true,
+  'lineage.read': true,
   verify: true,
 };
 
@@ -34,16 +44,11 @@ export function laterStore(store: TapeStore): TapeStore {
     asked += 1;
     for (let n = 0; n < ticks; n += 1) await nextTick();
   };
-  return new Proxy(store, {
-    get: (target, property) => {
-      const value: unknown = Reflect.get(target, property, target);
-      if (typeof value !== 'function') return value;
-      const act = (args: readonly unknown[]): unknown => Reflect.apply(value, target, args);
-      return Object.hasOwn(streaming, property)
-        ? (...args: readonly unknown[]) => itemsOf(wait(), () => act(args) as Iterable<unknown>)
-        : (...args: readonly unknown[]) => answerOf(wait(), () => act(args));
-    },
-  });
+  return wrapStore(store, ({ method, act }) =>
+    Object.hasOwn(streaming, method)
+      ? itemsOf(wait(), () => act() as Iterable<unknown>)
+      : answerOf(wait(), act),
+  );
 }
 
 async function answerOf(turn: Promise<void>, act: () => unknown): Promise<unknown> {

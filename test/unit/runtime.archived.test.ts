@@ -1,6 +1,6 @@
 import type { DeckTools } from '@tapedeck/runtime';
 import { tool } from 'ai';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { scriptedDeck } from '../support/scripted.ts';
 
@@ -63,11 +63,11 @@ test('a session that is archived between the look at it and its lease is not run
   const { deck, store } = home;
   const main = await deck.session('main');
   const { head } = await main.info();
-  const acquire = store.acquire.bind(store);
-  store.acquire = (...given) => {
+  const { acquire } = store.leases;
+  vi.spyOn(store.leases, 'acquire').mockImplementation((...given) => {
     store.sessions.update('main', { lifecycle: 'archived' });
     return acquire(...given);
-  };
+  });
   await expect(main.run('ask 1')).rejects.toMatchObject(archived);
   expect([(await main.info()).head, store.leases.list()]).toEqual([head, []]);
   // A message that was left before that waits.

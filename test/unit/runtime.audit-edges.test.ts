@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { openJournal } from '@tapedeck/graph/journal';
 import { audit } from '@tapedeck/runtime/audit';
-import { anchor, assistant, type SqliteTapeStore, user } from '@tapedeck/tape';
+import { anchor, assistant, type SqliteTapeStore, user, wrapStore } from '@tapedeck/tape';
 import { describe, expect, test } from 'vitest';
 import { asAsked } from '../support/deck.ts';
 import { type RawDb, rawDb } from '../support/raw-db.ts';
@@ -233,21 +233,15 @@ describe('of the graph file', () => {
   test('what is written while it is read is nothing amiss', async () => {
     using home = scene();
     let asked = 0;
-    const growing = new Proxy(home.store, {
-      get: (target, property) => {
-        const value: unknown = Reflect.get(target, property, target);
-        if (typeof value !== 'function') return value;
-        return (...args: readonly unknown[]) => {
-          const answer: unknown = Reflect.apply(value, target, args);
-          if (property !== 'lineage' || Object.hasOwn(args[0] ?? {}, 'session')) return answer;
-          asked += 1;
-          if (asked > 1) return answer;
-          // The lines are read; only then one more is written, to the database and to the file.
-          const read = [...(answer as Iterable<unknown>)];
-          target.sessions.open('newer');
-          return read;
-        };
-      },
+    const growing = wrapStore(home.store, ({ method, args: [query], act }) => {
+      const answer = act();
+      if (method !== 'lineage.read' || Object.hasOwn(query ?? {}, 'session')) return answer;
+      asked += 1;
+      if (asked > 1) return answer;
+      // The lines are read; only then one more is written, to the database and to the file.
+      const read = [...(answer as Iterable<unknown>)];
+      home.store.sessions.open('newer');
+      return read;
     });
     expect((await audit(growing, { graph: home.graph })).findings).toEqual([]);
     expect([linesOf(home).length, asked]).toEqual([7, 2]);

@@ -9,6 +9,7 @@ import {
   toolCall,
   toolResult,
   user,
+  wrapStore,
 } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { fixedClock } from '../support/clock.ts';
@@ -310,19 +311,13 @@ test('what somebody does meanwhile is not taken for something missing', async ()
   child(store, 'done', 'completed');
   const { id } = store.sessions.find('done') ?? {};
   let asked = 0;
-  const busy = new Proxy(store, {
-    get: (target, property) => {
-      const value: unknown = Reflect.get(target, property, target);
-      if (typeof value !== 'function') return value;
-      return (...args: readonly unknown[]) => {
-        const answer: unknown = Reflect.apply(value, target, args);
-        if (property !== 'find' || args[0] !== id) return answer;
-        asked += 1;
-        // Between the look at the child and the next question its parent takes it in.
-        if (asked === 1) store.lineage.merge('done');
-        return answer;
-      };
-    },
+  const busy = wrapStore(store, ({ method, args: [ref], act }) => {
+    const answer = act();
+    if (method !== 'sessions.find' || ref !== id) return answer;
+    asked += 1;
+    // Between the look at the child and the next question its parent takes it in.
+    if (asked === 1) store.lineage.merge('done');
+    return answer;
   });
   expect(await audit(busy)).toEqual({ sessions: 2, findings: [] });
   expect(asked).toBeGreaterThan(1);

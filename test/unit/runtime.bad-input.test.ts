@@ -2,7 +2,7 @@ import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provide
 import type { DeckTools } from '@tapedeck/runtime';
 import { isObject, type SqliteTapeStore, toolResult, user } from '@tapedeck/tape';
 import { jsonSchema, tool } from 'ai';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { entryLines, eventsOf, scriptedDeck } from '../support/scripted.ts';
 
@@ -99,7 +99,7 @@ test.each(Object.keys(failures))(
     expect(home.store.sessions.find('main')).toMatchObject({ head: last?.seq, settled: last?.seq });
     expect(await main.status()).toMatchObject({ state: 'error' });
     expect(await main.run('Are you there?')).toMatchObject({ finish: 'stop', text: 'Here.' });
-    expect([[...home.store.verify()], home.store.liveRuns('main'), home.store.leases.list()]).toEqual([
+    expect([[...home.store.verify()], home.store.live.read('main'), home.store.leases.list()]).toEqual([
       [],
       [],
       [],
@@ -232,13 +232,13 @@ test('arguments that could not be kept are not taken for others when the call is
   await using home = await scriptedDeck([{ text: 'I see.' }], { tools: { add } });
   const main = await home.deck.session('main');
   // The deck's store fails before the call has a result: another run takes it up.
-  const { append } = home.store;
+  const { append } = home.store.entries;
   let appends = 0;
-  home.store.append = function (...args) {
+  vi.spyOn(home.store.entries, 'append').mockImplementation((...args) => {
     appends += 1;
     if (appends === 3) throw new Error('not now');
-    return append.apply(this, args);
-  };
+    return append(...args);
+  });
   await expect(
     main.run('Add', { model: saying(asking('c1', 'add', input), finish('tool-calls')) }),
   ).rejects.toThrow('not now');

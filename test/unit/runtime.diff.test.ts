@@ -215,10 +215,10 @@ function play(store: SqliteTapeStore, { kind, who, to }: { kind: string; who: nu
 
 /** The entries that a session shows, each as its tape and position. */
 function shown(store: SqliteTapeStore, name: string): Map<Seq, string> {
-  const visible = store.visible(name);
+  const visible = store.views.ranges(name).filter(({ hiddenBy }) => hiddenBy === undefined);
   return new Map(
     [...store.entries.read(name)]
-      .filter(({ seq }) => visible.some(([from, to]) => seq >= from && seq <= to))
+      .filter(({ seq }) => visible.some(({ from, to }) => seq >= from && seq <= to))
       .map(({ seq, tape }) => [seq, `${tape}@${seq}`]),
   );
 }

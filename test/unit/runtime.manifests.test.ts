@@ -36,7 +36,8 @@ function asked(
 function again(store: SqliteTapeStore, { entry, view: told }: { entry: Entry; view: JsonObject }): string {
   const remake = remakeOf(told);
   if (remake === undefined) throw new TypeError('no manifest');
-  return view(store.views.entries(entry.session, remake), remake).digest;
+  const { policy, at } = remake;
+  return view(store.views.entries(entry.session, { policy, at }), remake).digest;
 }
 
 test('each answer tells what its model was shown, so that the same can be made again', async () => {

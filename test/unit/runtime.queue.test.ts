@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type SqliteTapeStore, user } from '@tapedeck/tape';
+import { type SqliteTapeStore, user, wrapStore } from '@tapedeck/tape';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
@@ -96,16 +96,10 @@ test('an interruption stops the run and starts another', async () => {
 test('an interruption does not stop the run that it has started, however long that takes to begin', async () => {
   const { wait, entered } = gate();
   const store = openStore();
-  const slow = new Proxy(store, {
-    get: (target, property) => {
-      const value: unknown = Reflect.get(target, property, target);
-      if (property !== 'liveRuns') return typeof value === 'function' ? value.bind(target) : value;
-      return async (ref: string) => {
-        // An owner looks into its inbox several times meanwhile.
-        if (target.inbox.list(ref).length > 0) await sleep(400);
-        return target.liveRuns(ref);
-      };
-    },
+  const slow = wrapStore(store, ({ method, args: [ref], act }) => {
+    // An owner looks into its inbox several times meanwhile.
+    const isLate = method === 'live.read' && store.inbox.list(String(ref)).length > 0;
+    return isLate ? sleep(400).then(act) : act();
   });
   await using home = await scriptedDeck([askWait, { text: 'At once.' }], { store: slow, tools: { wait } });
   const main = await home.deck.session('main');
@@ -368,17 +362,11 @@ function aroundRelease(store: SqliteTapeStore, when: 'before' | 'after', act: ()
     armed = false;
     act();
   };
-  return new Proxy(store, {
-    get: (target, property) => {
-      const value: unknown = Reflect.get(target, property, target);
-      if (typeof value !== 'function') return value;
-      return (...args: readonly unknown[]) => {
-        if (property === 'release') once('before');
-        const result: unknown = Reflect.apply(value, target, args);
-        if (property === 'release') once('after');
-        return result;
-      };
-    },
+  return wrapStore(store, ({ method, act }) => {
+    if (method === 'leases.release') once('before');
+    const answer = act();
+    if (method === 'leases.release') once('after');
+    return answer;
   });
 }
 

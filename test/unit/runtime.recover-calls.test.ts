@@ -4,7 +4,7 @@ import {
   type Draft,
   isObject,
   type JsonObject,
-  result,
+  result as resultDraft,
   type SqliteTapeStore,
   toolCall,
   user,
@@ -202,7 +202,7 @@ test('a result that was told by a call is merged once, whatever form it has', as
     spawnCall: 'c1',
     terms: { output, strategy: 'structured' },
   });
-  store.entries.append('a', [result({ port: 80 })]);
+  store.entries.append('a', [resultDraft({ port: 80 })]);
   store.sessions.update('a', { task: 'completed' });
   store.inbox.post('main', mergeOf(store, 'a', { context: false, at: 'step' }));
   await using home = await scriptedDeck([], { store });

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type SqliteTapeStore, TapeError, user } from '@tapedeck/tape';
 import { tool } from 'ai';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { fixedClock } from '../support/clock.ts';
 import { entryLines, scriptedDeck } from '../support/scripted.ts';
@@ -44,12 +44,12 @@ test('what waits in the inbox when a run begins comes before its input', async (
 /** A store whose disk is full from its nth append on. */
 function filling(store: SqliteTapeStore, after: number): SqliteTapeStore {
   let appends = 0;
-  const append = store.append.bind(store);
-  store.append = (...args) => {
+  const { append } = store.entries;
+  vi.spyOn(store.entries, 'append').mockImplementation((...args) => {
     appends += 1;
     if (appends > after) throw new TapeError('TAPE_IO', 'cannot use the database file: it is full');
     return append(...args);
-  };
+  });
   return store;
 }
 
@@ -68,14 +68,17 @@ test('a session whose disk was full for a while can be run as soon as it has roo
   const store = openStore();
   await using home = await scriptedDeck([{ text: 'Well.' }], { store });
   const main = await home.deck.session('main');
-  const { append, release } = store;
+  const { append } = store.entries;
+  const { release } = store.leases;
   const fail = () => {
     throw new TapeError('TAPE_IO', 'cannot use the database file: it is full');
   };
-  Object.assign(store, { append: fail, release: fail });
+  Object.assign(store.entries, { append: fail });
+  Object.assign(store.leases, { release: fail });
   for (const text of ['One?', 'Two?', 'Three?'])
     await expect(main.run(text)).rejects.toMatchObject({ code: 'TAPE_IO' });
-  Object.assign(store, { append, release });
+  Object.assign(store.entries, { append });
+  Object.assign(store.leases, { release });
   expect(await main.run('Four?')).toMatchObject({ finish: 'stop', text: 'Well.' });
   expect(store.leases.list()).toEqual([]);
 });
@@ -83,12 +86,10 @@ test('a session whose disk was full for a while can be run as soon as it has roo
 test('an answer that was recorded before its pieces were saved has none that are saved', async () => {
   const store = openStore();
   const saved: number[] = [];
-  const { saveChunks } = store;
-  Object.assign(store, {
-    saveChunks: (streams: readonly unknown[]) => {
-      saved.push(streams.length);
-      saveChunks.call(store, streams as never);
-    },
+  const { save } = store.live;
+  vi.spyOn(store.live, 'save').mockImplementation((streams) => {
+    saved.push(streams.length);
+    save(streams);
   });
   const wait = tool({ inputSchema: z.object({}), execute: async () => await sleep(60, 'waited') });
   await using home = await scriptedDeck(

@@ -21,8 +21,10 @@ test(`a delegated child with one model call makes at most ${most} calls of the s
   await deck.idle();
   expect(outcome).toMatchObject({ status: 'completed', text: 'Done.', merged: { state: 'merged' } });
   // The store was counted, and each call is named where there are too many.
-  for (const act of ['fork', 'acquire', 'settle', 'release', 'collect', 'merge'])
+  for (const act of ['lineage.fork', 'leases.acquire', 'leases.release', 'lineage.collect', 'lineage.merge'])
     expect(calls.filter((call) => call.startsWith(`${act} `))).toHaveLength(1);
+  const settles = (call: string) => call.startsWith('entries.append ') && call.includes('"settles":');
+  expect(calls.filter(settles)).toHaveLength(1);
   expect(calls.length > most ? calls : []).toEqual([]);
 });
 
@@ -41,5 +43,5 @@ test('what a session was forked with is read once, however often it runs and is 
   ]);
   const { id, base = 0 } = own.sessions.find('kid') ?? {};
   const first = JSON.stringify([id, { from: base + 1, to: base + 1 }]);
-  expect(calls.filter((call) => call === `read ${first}`)).toHaveLength(1);
+  expect(calls.filter((call) => call === `entries.read ${first}`)).toHaveLength(1);
 });

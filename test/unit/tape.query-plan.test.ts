@@ -97,7 +97,7 @@ const acts: Readonly<Record<string, (store: SqliteTapeStore) => void>> = {
     for (const session of [one, two, 'main'])
       store.entries.append(session, [anchor('state', { goal: session })]);
     store.lineage.merge(one);
-    expect(store.checkMerge(two).conflicts.length).toBeGreaterThan(0);
+    expect(store.lineage.previewMerge(two).conflicts.length).toBeGreaterThan(0);
     store.lineage.merge([{ child: two }]);
   },
   'previews of forks and merges': (store) => {
@@ -124,7 +124,7 @@ const acts: Readonly<Record<string, (store: SqliteTapeStore) => void>> = {
     expect([...store.lineage.read({ session, types: ['fork', 'merge', 'discard'] })].length).toBe(2);
     expect([...store.lineage.read({ session })].length).toBe(2);
     expect([...store.lineage.read({ from: 2 })].length).toBeGreaterThan(1);
-    expect(store.hiddenBy('main', seq)).toBe(undefined);
+    expect(store.views.ranges('main', { from: seq })[0]?.hiddenBy).toBe(undefined);
     expect(store.lineage.collect(session, range).text).toBe('done');
   },
   'un-rewind': (store) => {
@@ -146,7 +146,7 @@ const acts: Readonly<Record<string, (store: SqliteTapeStore) => void>> = {
   'chunks of an answer, and what they come to': (store) => {
     const lease = store.leases.acquire('main', { id: 'owner' });
     store.live.save([{ session: 'main', run: 'run', chunks: [{ index: 0, chunk: 'so' }] }]);
-    expect(store.chunks('main', 'run').length).toBe(1);
+    expect(store.live.read('main')[0]?.chunks.length).toBe(1);
     store.entries.append(lease.id, [assistant('so far')], { lease, settles: 'run' });
     store.leases.release(lease);
   },

@@ -1,8 +1,7 @@
-import { nearNames } from '@tapedeck/tape';
+import { type Fields, unknownField } from '@tapedeck/tape';
 import { SessionError } from './errors.ts';
 
-/** The names of all fields of an options type; the compiler refuses a missing and a surplus name. */
-export type Fields<T> = Readonly<Record<keyof T, true>>;
+export type { Fields };
 
 /** Why options cannot be used: the first field that does not exist, with the nearest names; undefined when all do. */
 export function fieldFault(
@@ -10,13 +9,10 @@ export function fieldFault(
   known: Readonly<Record<string, true>>,
   act: string,
 ): SessionError | undefined {
-  const field = Object.keys(options).find((name) => !Object.hasOwn(known, name));
-  if (field === undefined) return undefined;
-  const near = nearNames(field, Object.keys(known));
-  const hint = near.length === 0 ? '' : `; did you mean ${near.map((name) => `'${name}'`).join(' or ')}?`;
-  return new SessionError('SESSION_BAD_INPUT', `cannot ${act}: there is no option '${field}'${hint}`, {
-    data: { field, near },
-  });
+  const unknown = unknownField(options, known);
+  if (unknown === undefined) return undefined;
+  const { field, near, why } = unknown;
+  return new SessionError('SESSION_BAD_INPUT', `cannot ${act}: ${why}`, { data: { field, near } });
 }
 
 /**

@@ -26,6 +26,7 @@ export type TapeErrorCode =
   | 'TAPE_NO_BLOB'
   | 'TAPE_BAD_NAME'
   | 'TAPE_BAD_ENTRY'
+  | 'TAPE_BAD_OPTION'
   | 'TAPE_BAD_POINT'
   | 'TAPE_BAD_POLICY'
   | 'TAPE_BAD_STATUS'

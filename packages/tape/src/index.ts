@@ -39,11 +39,13 @@ export {
   normalise,
   note,
   type Part,
+  result,
   type Seq,
   toolCall,
   toolResult,
   user,
 } from './entry/entry.ts';
+export { type Fields, type UnknownField, unknownField } from './entry/fields.ts';
 export { bodyHash, type ChainLink, entryHash, genesisHash, sha256 } from './entry/hash.ts';
 export {
   encodeJson,
@@ -94,23 +96,44 @@ export type { MergeDraft, MergeRequest, MergeStrategy } from './merge/plan.ts';
 export type { Merged } from './merge/receipt.ts';
 export { type Owner, processOwner, provablyDead } from './owner.ts';
 export type { Hit, SearchQuery } from './search/search.ts';
-export type { SessionInit } from './session/session.ts';
+export type { Alias, SessionChange, SessionInit } from './session/session.ts';
 export type { StageInit } from './session/stage.ts';
 export { isHomeFile } from './sqlite/place.ts';
 export type { OpenOptions } from './store/open.ts';
+export type {
+  AppendOptions,
+  ByteRange,
+  DrainOptions,
+  EntryQuery,
+  LeaseOptions,
+  RangeQuery,
+  ReleaseOptions,
+  RewindOptions,
+  UnrewindOptions,
+  ViewQuery,
+  WriteOptions,
+} from './store/options.ts';
 export type { ForkPreview, MergePreview, PreviewEntry } from './store/preview.ts';
 export { openTapeStore, SqliteTapeStore, type StoreOptions } from './store/sqlite.ts';
 export type {
-  AppendOptions,
-  DrainOptions,
-  EntryQuery,
+  Entries,
+  History,
+  Imports,
+  Inbox,
+  Leases,
+  Lineage,
+  Live,
   Posted,
+  Sequence,
+  Sessions,
   TapeStore,
-  WriteOptions,
+  Views,
 } from './store/store.ts';
+export { type StoreCall, wrapStore } from './store/wrap.ts';
 export type { Appended } from './tape/append.ts';
-export type { LiveStream, StreamChunk } from './tape/chunks.ts';
+export type { LiveQuery, LiveRun, LiveStream, StreamChunk } from './tape/chunks.ts';
 export { isSummarizer, type SessionInfo, type SessionQuery, summarizerKind } from './tape/info.ts';
+export type { SessionRange } from './tape/interval.ts';
 export { fenced, type Lease, leaseTtlMs, type SessionOwner } from './tape/lease.ts';
 export { clientCalls } from './tape/open-calls.ts';
 export type { Point } from './tape/point.ts';

@@ -26,6 +26,10 @@ export const errorCodes: Readonly<Record<string, readonly [exit: number, meaning
   TAPE_NO_BLOB: [exit.notFound, 'no blob of that hash'],
   TAPE_BAD_NAME: [exit.usage, 'the name is not allowed'],
   TAPE_BAD_ENTRY: [exit.usage, 'cannot be appended: no such kind, not JSON, too large, nested too deep'],
+  TAPE_BAD_OPTION: [
+    exit.usage,
+    'no such option (`data.field`) of a method; `data.near` has the nearest names',
+  ],
   TAPE_BAD_POINT: [
     exit.usage,
     'the point is not valid here; for a rewind, `data.message` is the message of that turn, `data.hidden` the rewind that hides the point',

@@ -54,7 +54,7 @@ interface Outcome {
 function outcome(store: SqliteTapeStore, name: string, from: number): Outcome {
   let found: Outcome = { finish: 'interrupted' };
   for (const entry of store.entries.read(name, { from })) found = outcomeOf(entry) ?? found;
-  return store.liveRuns(name).length > 0 ? { finish: 'interrupted' } : found;
+  return store.live.read(name).length > 0 ? { finish: 'interrupted' } : found;
 }
 
 function outcomeOf({ kind, name = '', payload, meta }: Entry): Outcome | undefined {

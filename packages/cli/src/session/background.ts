@@ -42,7 +42,11 @@ async function tellMerge(
   { status }: Context,
 ): Promise<void> {
   const { deliver } = await session.info();
-  const merged = deliver === undefined ? undefined : await store.merged(session.id);
-  if (merged?.state === 'merged' && ended.some(({ result }) => merged.range[1] >= result.to))
+  const merged = deliver === undefined ? undefined : await store.lineage.previewMerge(session.id);
+  if (
+    merged?.repeated === true &&
+    merged.state === 'merged' &&
+    ended.some(({ result }) => merged.range[1] >= result.to)
+  )
     status(`Merged ${session.name} into ${merged.parent}@${merged.seq}`);
 }

@@ -46,11 +46,9 @@ export async function previewMerge(
   { child, request }: { readonly child: string; readonly request: MergeRequest },
   context: Context,
 ): Promise<number> {
-  let preview: MergePreview;
-  try {
-    preview = store.lineage.previewMerge(child, request);
-  } catch (error) {
-    if (!parentIsBusy(error)) throw error;
+  const preview: MergePreview = store.lineage.previewMerge(child, request);
+  if (preview.refusal !== undefined) {
+    if (!parentIsBusy(preview.refusal)) throw preview.refusal;
     const parent = request.into ?? store.sessions.find(child)?.parent ?? child;
     await context.answer({
       json: { ...queuedJson(parent, child), entries: [], text: null, dry_run: true },

@@ -185,7 +185,7 @@ async function check(
   const { diffOf } = await import('@tapedeck/runtime/workspace');
   const patch = await diffOf({ store, home: context.home.dir }, child);
   const written = patch === undefined ? {} : { written: patchPaths(patch) };
-  const { complete, conflicts } = store.checkMerge(child, { ...request, ...written });
+  const { complete, conflicts } = store.lineage.previewMerge(child, { ...request, ...written });
   const found = conflicts.map((c) => `both wrote ${c.what} (child @${c.child}, parent @${c.parent})`);
   await context.answer({
     json: { child, complete, conflicts },

@@ -88,7 +88,7 @@ async function mergesOf(store: TapeStore, { id }: SessionInfo): Promise<Merges> 
   for await (const { into = '', seq = 0, range } of store.lineage.read({ session: id, types: ['merge'] })) {
     const target = await store.sessions.find(into);
     if (target === undefined) continue;
-    const by = await store.hiddenBy(target.id, seq);
+    const [{ hiddenBy: by } = {}] = await store.views.ranges(target.id, { from: seq });
     const to = range?.[1] ?? 0;
     if (by !== undefined) merges = { ...merges, hidden: { into: target.name, seq, by } };
     else if (to >= (merges.merged?.to ?? 0)) merges = { ...merges, merged: { into: target.name, seq, to } };

@@ -74,8 +74,8 @@ async function* examineLine(
 
 /** Compares the merge marks on a session's own tape with their children and with the lineage. */
 async function* examineMarks(store: TapeStore, info: SessionInfo): AsyncGenerator<AuditFinding> {
-  // Marks are grouped by child, so the lines of each child are read once.
-  let known: { readonly child: string; readonly seqs: ReadonlySet<Seq> } | undefined;
+  // The lines of each child are read once.
+  const known = new Map<string, ReadonlySet<Seq>>();
   for await (const mark of store.entries.read(info.id, { own: true, kind: 'anchor', namePrefix: 'merge/' })) {
     const { seq, name = '', payload } = mark;
     const state = stateOf(mark);
@@ -85,9 +85,9 @@ async function* examineMarks(store: TapeStore, info: SessionInfo): AsyncGenerato
       yield oneSided(info.name, seq, `the mark ${info.name}@${seq} names '${of}', which is not a session`);
       continue;
     }
-    if (known?.child !== child.id)
-      known = { child: child.id, seqs: await linesInto(store, child.id, info.id) };
-    if (!known.seqs.has(seq))
+    const seqs = known.get(child.id) ?? (await linesInto(store, child.id, info.id));
+    known.set(child.id, seqs);
+    if (!seqs.has(seq))
       yield oneSided(info.name, seq, `the lineage has no line of the mark ${info.name}@${seq} of '${of}'`);
     const fault = payload === null ? undefined : await rangeFault(store, child, state);
     if (fault !== undefined)

@@ -1,6 +1,7 @@
 import { type Merged, note, resultRefused, type SessionInfo, TapeError } from '@tapedeck/tape';
 import { runPoint } from '../crash-point.ts';
 import { SessionError } from '../errors.ts';
+import { earlierMerge } from '../merge/earlier.ts';
 import { recordFailure } from '../merge/failure.ts';
 import { type MergeOptions, mergeChild, postMerge, settleChild, type Waiting } from '../merge/merge.ts';
 import { isAwaited, isEnded, isReportedToParent } from '../merge/spawn-calls.ts';
@@ -50,7 +51,7 @@ export async function deliver(
     return { merged: undefined };
   }
   if (answered === undefined && (await isAwaited(store, child))) return { merged: undefined };
-  const before = child.delivery === undefined ? undefined : await store.merged(child.id);
+  const before = child.delivery === undefined ? undefined : await earlierMerge(store, child.id);
   const delivered =
     before === undefined ? await mergeNow(parts, { info: child, origin }, given) : { merged: before };
   runPoint('child/merged');
@@ -78,7 +79,9 @@ async function mergeNow(
   } catch (error) {
     // Another process merged the child first, with another text.
     const merged =
-      error instanceof TapeError && error.code === 'TAPE_CONFLICT' ? await store.merged(child.id) : undefined;
+      error instanceof TapeError && error.code === 'TAPE_CONFLICT'
+        ? await earlierMerge(store, child.id)
+        : undefined;
     if (merged === undefined) throw error;
     return { merged };
   }

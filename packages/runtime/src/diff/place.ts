@@ -19,5 +19,7 @@ export async function placeOf(store: TapeStore, { session, at: point = 'head' }:
   const at = await store.entries.resolve(session, point);
   const info = await store.sessions.find(session);
   if (info === undefined) throw new TypeError('a resolved session has no row');
-  return { info, at, visible: await store.visible(info.id, { at }) };
+  const ranges = await store.views.ranges(info.id, { at });
+  const visible = ranges.filter(({ hiddenBy }) => hiddenBy === undefined);
+  return { info, at, visible: visible.map(({ from, to }) => [from, to]) };
 }

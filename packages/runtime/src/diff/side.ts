@@ -100,7 +100,7 @@ export async function sideOf(
 
 /** The last answer with text in ranges, searched from the end. */
 export async function lastAnswer(
-  store: Pick<TapeStore, 'read'>,
+  store: Pick<TapeStore, 'entries'>,
   id: string,
   ranges: DiffSide['ranges'],
 ): Promise<DiffSide['answer']> {

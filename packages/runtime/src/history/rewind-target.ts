@@ -16,9 +16,9 @@ import {
 export async function getTarget(store: TapeStore, info: SessionInfo, to: Point): Promise<Entry> {
   const seq = await store.entries.resolve(info.id, to);
   const [entry] = await Array.fromAsync(store.entries.read(info.id, { from: seq, to: seq }));
-  const by = await store.hiddenBy(info.id, seq);
+  const [range] = await store.views.ranges(info.id, { from: seq });
   // A rewind entry hides itself.
-  const hidden = by === seq ? undefined : by;
+  const hidden = range?.hiddenBy === seq ? undefined : range?.hiddenBy;
   const why =
     hidden !== undefined
       ? `the rewind ${info.name}@${hidden} hides it`
@@ -70,5 +70,7 @@ async function messageNear(store: TapeStore, { id }: SessionInfo, seq: Seq): Pro
 }
 
 async function isTarget(store: TapeStore, id: string, entry: Entry): Promise<boolean> {
-  return faultOf(entry) === undefined && (await store.hiddenBy(id, entry.seq)) === undefined;
+  if (faultOf(entry) !== undefined) return false;
+  const [range] = await store.views.ranges(id, { from: entry.seq });
+  return range?.hiddenBy === undefined;
 }

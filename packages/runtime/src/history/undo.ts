@@ -94,7 +94,8 @@ async function getNewest(
 
 /** The last summary and the last pruning of the newest visible part that has one. */
 async function newestCompactions(store: TapeStore, id: string): Promise<readonly Entry[]> {
-  for (const [from, to] of (await store.visible(id)).toReversed()) {
+  for (const { from, to, hiddenBy } of (await store.views.ranges(id)).toReversed()) {
+    if (hiddenBy !== undefined) continue;
     const range = { from, to, last: 1 };
     const found = [
       ...(await Array.fromAsync(store.entries.read(id, { ...range, kind: 'compaction' }))),
@@ -115,7 +116,8 @@ async function getUndoable(store: TapeStore, { id, name }: SessionInfo, seq: Seq
   if (entry?.kind === 'rewind' && !entry.inherited) return entry;
   if (entry === undefined || (entry.kind !== 'compaction' && !isPrune(entry)))
     throw refuse(`it is no rewind, summary or pruning of '${name}'`);
-  const hidden = await store.hiddenBy(id, seq);
+  const [range] = await store.views.ranges(id, { from: seq });
+  const hidden = range?.hiddenBy;
   if (hidden !== undefined) throw refuse(`the rewind ${name}@${hidden} hides it`, { hidden });
   return entry;
 }

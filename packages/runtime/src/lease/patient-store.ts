@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { TapeError, type TapeStore } from '@tapedeck/tape';
+import { TapeError, type TapeStore, wrapStore } from '@tapedeck/tape';
 
 /** The longest total wait of one call for the write lock, in milliseconds. */
 const waitMaxMs = 15_000;
@@ -10,14 +10,7 @@ const waitMaxMs = 15_000;
  * iteration over its reads, still blocks for `lockWaitMs`.
  */
 export function patientStore(store: TapeStore): TapeStore {
-  return new Proxy(store, {
-    get: (target, property) => {
-      const value: unknown = Reflect.get(target, property, target);
-      if (typeof value !== 'function') return value;
-      return (...args: readonly unknown[]) =>
-        patiently(() => withoutWaiting(target, () => Reflect.apply(value, target, args)));
-    },
-  });
+  return wrapStore(store, ({ act }) => patiently(() => withoutWaiting(store, act)));
 }
 
 /** Makes a call that would block the thread fail at once instead. */

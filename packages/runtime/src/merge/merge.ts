@@ -21,6 +21,7 @@ import type { SessionFacts } from '../terms/terms.ts';
 import { closeOrphans } from '../tools/orphans.ts';
 import { closeWorktree } from '../workspace/close.ts';
 import { releaseWorktree } from '../workspace/release.ts';
+import { earlierMerge } from './earlier.ts';
 import { type TextOptions, writeText } from './text.ts';
 
 export interface MergeOptions extends Omit<MergeRequest, 'strategy' | 'usage' | 'asked'>, TextOptions {
@@ -187,7 +188,7 @@ async function repeated(
   { strategy, pick: _, model: __, ...request }: Omit<MergeOptions, 'waitMs' | 'signal'>,
 ): Promise<Merged | undefined> {
   if (delivery === undefined) return undefined;
-  return await store.merged(id, { ...request, ...(typeof strategy === 'string' && { strategy }) });
+  return await earlierMerge(store, id, { ...request, ...(typeof strategy === 'string' && { strategy }) });
 }
 
 async function requestOf(

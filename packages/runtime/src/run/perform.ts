@@ -1,4 +1,4 @@
-import type { Awaitable, SessionInfo } from '@tapedeck/tape';
+import { type Awaitable, result as resultDraft, type SessionInfo } from '@tapedeck/tape';
 import { compactionTerms } from '../compaction/compact.ts';
 import { limitsOf, viewPolicyOf } from '../config/config.ts';
 import { runPoint } from '../crash-point.ts';
@@ -131,7 +131,7 @@ export async function perform(
       await recording(() => store.entries.append(session.id, drafts, { lease: hold.lease })),
     giveResult: async (value) =>
       await recording(() =>
-        store.entries.append(session.id, [result(value, { run })], { lease: hold.lease }),
+        store.entries.append(session.id, [resultDraft(value, { run })], { lease: hold.lease }),
       ),
     settle: async (drafts) => await recording(() => recorder.settle(drafts, hold.lease)),
     takeMessages: async (at) => await takeMessages(scope, context, { at, spec }),

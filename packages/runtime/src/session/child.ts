@@ -1,4 +1,4 @@
-import type { Json, Merged, Seq, SessionInfo } from '@tapedeck/tape';
+import { type Json, type Merged, result, type Seq, type SessionInfo } from '@tapedeck/tape';
 import type { ChildOptions } from '../delegation/parts.ts';
 import type { ForkOptions } from '../delegation/spawn.ts';
 import { messageOf } from '../errors.ts';

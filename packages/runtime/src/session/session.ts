@@ -459,9 +459,9 @@ export class Session {
 
   /** The conflicts of merging a child: what both sides changed since the fork. Nothing is written. */
   async checkMerge(child: string | Session): Promise<ConflictReport> {
-    return await this.#parts.store.checkMerge(typeof child === 'string' ? child : child.name, {
-      into: this.name,
-    });
+    const name = typeof child === 'string' ? child : child.name;
+    const { complete, conflicts } = await this.#parts.store.lineage.previewMerge(name, { into: this.name });
+    return { complete, conflicts };
   }
 
   /**

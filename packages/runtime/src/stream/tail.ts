@@ -53,11 +53,10 @@ async function* livePieces(
   ref: string,
   { next, sent }: { readonly next: Seq; readonly sent: Map<string, number> },
 ): AsyncGenerator<Fresh> {
-  for (const run of await store.liveRuns(ref)) {
-    const pieces = await store.chunks(ref, run, sent.get(run) ?? 0);
+  for (const { run, chunks } of await store.live.read(ref, { from: Object.fromEntries(sent) })) {
     // Entries settled meanwhile come first, in the next round.
     if (((await store.sessions.find(ref))?.head ?? 0) >= next) return;
-    for (const { index, chunk } of pieces) {
+    for (const { index, chunk } of chunks) {
       sent.set(run, index + 1);
       yield { type: 'chunk', run, chunk: chunk as unknown as Chunk };
     }
@@ -77,7 +76,7 @@ const runMax = 2_000;
  * entries have none.
  */
 export async function lastRunStart(store: TapeStore, ref: string): Promise<Seq | undefined> {
-  const live = (await store.liveRuns(ref)).at(-1);
+  const live = (await store.live.read(ref)).at(-1)?.run;
   let start: { readonly run: unknown; readonly seq: Seq } | undefined;
   let next = 1;
   for await (const entry of store.entries.read(ref, { last: runMax })) {

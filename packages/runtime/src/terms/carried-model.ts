@@ -60,9 +60,9 @@ async function lastOf(store: TapeStore, info: SessionInfo): Promise<TakenMessage
  * Whether the entries visible at a position are still the visible ones: no later rewind goes back past it.
  */
 async function isVisibleAs(store: TapeStore, id: string, head: Seq): Promise<boolean> {
-  const by = await store.hiddenBy(id, head);
+  const [range] = await store.views.ranges(id, { from: head });
   // A rewind entry hides itself.
-  return by === undefined || by === head;
+  return range?.hiddenBy === undefined || range.hiddenBy === head;
 }
 
 /** The last visible message that a run took up, after one position and up to another. */
@@ -84,7 +84,8 @@ async function search(
     for (const { seq, payload, meta, inherited } of page.toReversed()) {
       const isAsked = isObject(payload) && payload.role === 'user';
       if (!isAsked || (meta.run === undefined && meta.model === undefined)) continue;
-      if ((await store.hiddenBy(id, seq)) === undefined) return { inherited, meta };
+      const [range] = await store.views.ranges(id, { from: seq });
+      if (range?.hiddenBy === undefined) return { inherited, meta };
     }
     if (page.length < pageSize || page[0] === undefined) return undefined;
     to = page[0].seq - 1;

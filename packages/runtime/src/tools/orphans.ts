@@ -17,8 +17,8 @@ import { type DeckTools, toolOf } from './traits.ts';
 
 /** Records the saved text and calls of live answers whose process died, as partial answers. */
 export async function settleLeftovers(store: TapeStore, session: string, { lease }: Hold): Promise<void> {
-  for (const run of await store.liveRuns(session)) {
-    const chunks = (await store.chunks(session, run)).map(({ chunk }) => chunk as unknown as Chunk);
+  for (const { run, chunks: saved } of await store.live.read(session)) {
+    const chunks = saved.map(({ chunk }) => chunk as unknown as Chunk);
     const head = chunks.map(headOf).findLast((found) => found !== undefined);
     // Each retry saved a head. The chunks before the last head belong to failed attempts.
     const content = partialContent(

@@ -23,7 +23,7 @@ export async function landingsOf(walk: Walk, owner: string, seq: Seq): Promise<r
     if (!Array.isArray(range) || range[0] > seq || range[1] < seq) continue;
     const target = into === undefined ? undefined : await store.sessions.find(into);
     if (target === undefined || at === undefined) continue;
-    const hiddenBy = await store.hiddenBy(target.id, at);
+    const [shown] = await store.views.ranges(target.id, { from: at });
     const key = `${target.id}@${at}`;
     const again = seen.has(key);
     seen.add(key);
@@ -32,7 +32,7 @@ export async function landingsOf(walk: Walk, owner: string, seq: Seq): Promise<r
       seq: at,
       state: type === 'merge' ? 'merged' : 'discarded',
       range: [range[0], range[1]],
-      ...(hiddenBy !== undefined && { hiddenBy }),
+      ...(shown?.hiddenBy !== undefined && { hiddenBy: shown.hiddenBy }),
       ...(again && { again }),
       into: again ? [] : await landingsOf(walk, target.id, at),
     });

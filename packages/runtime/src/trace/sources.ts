@@ -86,11 +86,15 @@ async function sourceOf(walk: Walk, into: SessionInfo, mark: Entry): Promise<Sou
   const { store, seen } = walk;
   const state = isObject(mark.payload) && isObject(mark.payload.state) ? mark.payload.state : {};
   const child = await store.sessions.find(typeof state.child === 'string' ? state.child : childName(mark));
-  const hiddenBy = await store.hiddenBy(into.id, mark.seq);
+  const [shown] = await store.views.ranges(into.id, { from: mark.seq });
   const discarded = state.strategy === 'discard';
   const source = {
     session: child?.name ?? childName(mark),
-    mark: { session: into.name, seq: mark.seq, ...(hiddenBy !== undefined && { hiddenBy }) },
+    mark: {
+      session: into.name,
+      seq: mark.seq,
+      ...(shown?.hiddenBy !== undefined && { hiddenBy: shown.hiddenBy }),
+    },
     ...(typeof state.status === 'string' && { status: state.status }),
     state: discarded ? ('discarded' as const) : ('merged' as const),
   };

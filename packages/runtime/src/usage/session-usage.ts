@@ -101,7 +101,7 @@ function callOf({ kind, payload, meta }: Entry): UsageSum | undefined {
   };
 }
 
-async function* answersOf(store: Pick<TapeStore, 'read'>, id: string): AsyncGenerator<Entry> {
+async function* answersOf(store: Pick<TapeStore, 'entries'>, id: string): AsyncGenerator<Entry> {
   for (const kind of ['message', 'compaction'] as const) yield* store.entries.read(id, { own: true, kind });
 }
 
@@ -110,7 +110,7 @@ async function* answersOf(store: Pick<TapeStore, 'read'>, id: string): AsyncGene
  * nothing.
  */
 async function inheritedUsage(
-  store: Pick<TapeStore, 'find' | 'viewEntries'>,
+  store: Pick<TapeStore, 'sessions' | 'views'>,
   id: string,
 ): Promise<UsageSum | undefined> {
   const { base = 0, floor = 0 } = (await store.sessions.find(id)) ?? {};
@@ -125,7 +125,7 @@ async function inheritedUsage(
 
 /** The usage of a session's summaries, including failed ones; undefined without summaries. */
 export async function readSummaries(
-  store: Pick<TapeStore, 'read' | 'sessions'>,
+  store: Pick<TapeStore, 'entries' | 'sessions'>,
   id: string,
 ): Promise<UsageSum | undefined> {
   let sum: UsageSum | undefined;
@@ -140,7 +140,7 @@ export async function readSummaries(
  * @throws TAPE_NO_SESSION
  */
 export async function readUsage(
-  store: Pick<TapeStore, 'find' | 'read' | 'sessions' | 'viewEntries'>,
+  store: Pick<TapeStore, 'entries' | 'sessions' | 'views'>,
   { id, name }: Pick<SessionInfo, 'id' | 'name'>,
   { tree = false, beside = false }: { readonly tree?: boolean; readonly beside?: boolean } = {},
 ): Promise<SessionUsage> {

@@ -1,4 +1,4 @@
-import { anchor, assistant, note, user } from '../entry/entry.ts';
+import { anchor, assistant, note, result, user } from '../entry/entry.ts';
 import { all, answers, asks, type Chapter, refusal, sessionOf, textOf } from './contract.ts';
 
 /** Sessions and appends. */
@@ -40,7 +40,9 @@ export const appendChapter: Chapter = ({ test, expect }, open) => {
   test('an unknown lifecycle or task is an error that lists the valid ones, and nothing is written', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 1);
-    expect((await store.sessions.open('odd', { lifecycle: 'gone' } as never)).lifecycle).toBe('active');
+    const odd = await refusal(() => store.sessions.open('odd', { lifecycle: 'gone' } as never));
+    expect(odd.code).toBe('TAPE_BAD_OPTION');
+    expect(await store.sessions.find('odd')).toBe(undefined);
     const before = [await store.sessions.find('main'), await all(store.lineage.read())];
     const lifecycle = ['active', 'archived', 'destroyed', 'purged'];
     const task = ['running', 'completed', 'halted', 'failed', 'aborted', 'orphaned'];
@@ -106,6 +108,20 @@ export const appendChapter: Chapter = ({ test, expect }, open) => {
     const entry = (await all(store.entries.read('main', { last: 1 })))[0];
     expect(entry?.payload).toEqual({ role: 'assistant', content: parts });
     expect(entry?.meta).toEqual({ model: 'm', nested: { deep: [1, { a: null }] } });
+  });
+
+  test('a result is appended like any other entry, and only with a value', async () => {
+    await using store = await open();
+    await store.sessions.open('main');
+    const draft = { ...result({ answer: 42 }, { run: 'r' }), key: 'k' };
+    expect(await store.entries.append('main', [user('x'), draft])).toMatchObject({ added: 2 });
+    expect(await store.entries.append('main', [draft])).toMatchObject({ added: 0, repeated: 1 });
+    const [entry] = await all(store.entries.read('main', { kind: 'result' }));
+    expect(entry).toMatchObject({ payload: { value: { answer: 42 } }, meta: { run: 'r' }, key: 'u:k' });
+    for (const payload of [{}, 'x', null, { value: undefined }, { value: () => 1 }])
+      expect((await refusal(() => store.entries.append('main', [{ kind: 'result', payload }]))).code).toBe(
+        'TAPE_BAD_ENTRY',
+      );
   });
 
   test('a batch is all or nothing', async () => {

@@ -1,6 +1,6 @@
 /**
  * The contract of a `TapeStore` as test cases, for every store and every test runner; one file per group of
- * methods. Imports `entry`, `errors` and, from `store`, the interface only.
+ * methods. Imports `entry`, `errors` and, from `store`, `merge` and `tape`, types only.
  */
 import { appendChapter } from './append.ts';
 import { contentChapter } from './content.ts';
@@ -9,6 +9,7 @@ import { doneChapter } from './done.ts';
 import { forkChapter } from './fork.ts';
 import { leaseChapter } from './lease.ts';
 import { mergeChapter } from './merge.ts';
+import { optionsChapter } from './options.ts';
 import { readChapter } from './read.ts';
 import { restartChapter } from './restart.ts';
 import { rewindChapter } from './rewind.ts';
@@ -39,5 +40,6 @@ export function tapeStoreContract(
   leaseChapter(runner, open);
   stageChapter(runner, open);
   contentChapter(runner, open);
+  optionsChapter(runner, open);
   if (place !== undefined) restartChapter(runner, place);
 }

@@ -1,6 +1,9 @@
-import { anchor, assistant, type Draft, note, user } from '../entry/entry.ts';
+import { anchor, assistant, type Draft, note, result, user } from '../entry/entry.ts';
 import { sha256 } from '../entry/hash.ts';
 import type { Json } from '../entry/json.ts';
+import type { ConflictReport } from '../merge/conflicts.ts';
+import type { MergeRequest } from '../merge/plan.ts';
+import type { EntryQuery } from '../store/options.ts';
 import type { TapeStore } from '../store/store.ts';
 import { all, answers, asks, type Chapter, refusal, sessionOf, textOf } from './contract.ts';
 
@@ -9,6 +12,12 @@ async function finishedChild(store: TapeStore): Promise<void> {
   await sessionOf(store, 'main', 2);
   await store.lineage.fork('main', { name: 'child' });
   await store.entries.append('child', [user('Do it.'), assistant('done')]);
+}
+
+/** Returns the conflicts that a merge would report. */
+async function conflictsOf(store: TapeStore, child: string, request?: MergeRequest): Promise<ConflictReport> {
+  const { complete, conflicts } = await store.lineage.previewMerge(child, request);
+  return { complete, conflicts };
 }
 
 /** Makes the record of a child's worktree on its tape. */
@@ -198,10 +207,10 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
       await store.lineage.fork('main', { name });
       await store.entries.append(name, [anchor('plan', { owner: name, summary: 'y', [name]: 1 })]);
     }
-    expect(await store.checkMerge('one')).toEqual({ complete: true, conflicts: [] });
+    expect(await conflictsOf(store, 'one')).toEqual({ complete: true, conflicts: [] });
     await store.lineage.merge('one');
     const conflict = { what: 'state:owner', child: 4, parent: 3, via: 'one' };
-    expect((await store.checkMerge('two')).conflicts).toEqual([conflict]);
+    expect((await store.lineage.previewMerge('two')).conflicts).toEqual([conflict]);
     const refused = await refusal(() => store.lineage.merge('two', { onConflict: 'refuse' }));
     expect(refused).toMatchObject({ code: 'TAPE_CONFLICT', data: { conflicts: [conflict] } });
     await store.entries.append('main', [anchor('plan', { owner: 'main' })]);
@@ -218,7 +227,7 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
       await store.entries.append(name, [asks('c1'), answers('c1')]);
     }
     await store.entries.append('one', [patched('a first try', ['src/old.ts', 'src/first.ts'])]);
-    expect((await store.checkMerge('one')).complete).toBe(true);
+    expect((await store.lineage.previewMerge('one')).complete).toBe(true);
     await store.entries.append('one', [patched('the patch', ['src/a.ts'])]);
     const artifact = {
       type: 'patch',
@@ -238,9 +247,9 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
     await store.entries.append('two', [patched('another', ['src/a.ts', 'src/first.ts'])]);
     await store.entries.append('two', [asks('c2'), answers('c2')]);
     const conflict = { what: 'file:src/a.ts', child: 6, parent: merged.seq, via: 'one' };
-    expect(await store.checkMerge('two')).toEqual({ complete: false, conflicts: [conflict] });
+    expect(await conflictsOf(store, 'two')).toEqual({ complete: false, conflicts: [conflict] });
     // `written` checks paths that are not on the tape yet.
-    expect(await store.checkMerge('three', { written: ['src/a.ts', 'src/old.ts'] })).toEqual({
+    expect(await conflictsOf(store, 'three', { written: ['src/a.ts', 'src/old.ts'] })).toEqual({
       complete: true,
       conflicts: [{ ...conflict, child: 5 }],
     });
@@ -278,7 +287,7 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
     await store.lineage.fork('child', { name: 'grand' });
     await store.entries.append('grand', [anchor('plan', { owner: 'grand' })]);
     await store.entries.append('main', [anchor('plan', { owner: 'main' })]);
-    const report = await store.checkMerge('grand', { into: 'main' });
+    const report = await store.lineage.previewMerge('grand', { into: 'main' });
     expect(report.conflicts).toEqual([{ what: 'state:owner', child: 8, parent: 3 }]);
   });
 
@@ -334,10 +343,19 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
     }
   });
 
-  test('a preview of a merge throws the errors of the merge', async () => {
+  test('a preview of a merge reports the error of the merge as its refusal', async () => {
     await using store = await open();
     await finishedChild(store);
-    const refused = async () => (await refusal(() => store.lineage.previewMerge('child'))).code;
+    const refused = async () => {
+      const { entries, refusal: why } = await store.lineage.previewMerge('child');
+      expect(entries).toEqual([]);
+      const thrown = await refusal(() => store.lineage.merge('child'));
+      expect({ code: why?.code, message: why?.message }).toEqual({
+        code: thrown.code,
+        message: thrown.message,
+      });
+      return why?.code;
+    };
     expect((await refusal(() => store.lineage.previewMerge('nobody'))).code).toBe('TAPE_NO_SESSION');
     expect((await refusal(() => store.lineage.previewMerge('main'))).code).toBe('TAPE_CONFLICT');
     await store.entries.append('main', [asks('c1')]);
@@ -353,7 +371,7 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
     expect(await refused()).toBe('TAPE_CONFLICT');
   });
 
-  test('the marks of merges are listed by child, and a rewind hides those after its target', async () => {
+  test('the marks of merges are found by the beginning of their names, and a rewind hides those after its target', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 1);
     for (const name of ['two', 'one']) {
@@ -364,24 +382,24 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
     await store.lineage.merge('one', { strategy: 'discard' });
     await store.entries.append('two', [assistant('more')]);
     await store.lineage.merge('two');
-    expect(
-      (await all(store.entries.read('main', { own: true, kind: 'anchor', namePrefix: 'merge/' }))).map(
+    const marks = async (ref: string, more: EntryQuery = {}) =>
+      (await all(store.entries.read(ref, { own: true, kind: 'anchor', namePrefix: 'merge/', ...more }))).map(
         ({ name, seq }) => [name, seq],
-      ),
-    ).toEqual([
-      ['merge/one', 5],
+      );
+    const [first, second, third] = [
       ['merge/two', 3],
+      ['merge/one', 5],
       ['merge/two', 6],
-    ]);
-    expect(await all(store.entries.read('one', { own: true, kind: 'anchor', namePrefix: 'merge/' }))).toEqual(
-      [],
-    );
+    ];
+    expect(await marks('main')).toEqual([first, second, third]);
+    expect(await marks('main', { namePrefix: 'merge/t' })).toEqual([first, third]);
+    expect(await marks('main', { last: 2 })).toEqual([second, third]);
+    expect(await marks('main', { from: 4, limit: 1 })).toEqual([second]);
+    expect(await marks('one')).toEqual([]);
     const { seq } = await store.history.rewind('main', 4);
-    expect(await Promise.all([3, 5, 6].map((at) => store.hiddenBy('main', at)))).toEqual([
-      undefined,
-      seq,
-      seq,
-    ]);
+    const hiding = [];
+    for (const from of [3, 5, 6]) hiding.push((await store.views.ranges('main', { from }))[0]?.hiddenBy);
+    expect(hiding).toEqual([undefined, seq, seq]);
   });
 
   test('collecting a range returns what a merge of it delivers, and its position', async () => {

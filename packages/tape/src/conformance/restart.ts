@@ -1,4 +1,4 @@
-import { assistant, toolResult, user } from '../entry/entry.ts';
+import { assistant, result, toolResult, user } from '../entry/entry.ts';
 import type { TapeStore } from '../store/store.ts';
 import {
   all,

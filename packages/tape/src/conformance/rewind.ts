@@ -1,10 +1,17 @@
-import { anchor, handoff, user } from '../entry/entry.ts';
+import { anchor, handoff, type Seq, user } from '../entry/entry.ts';
+import type { RangeQuery } from '../store/options.ts';
 import type { TapeStore } from '../store/store.ts';
 import { all, answers, asks, type Chapter, refusal, sessionOf, textOf } from './contract.ts';
 
 /** Returns the messages of a session's current view. */
 async function seen(store: TapeStore, name: string): Promise<string[]> {
   return (await all(store.views.entries(name))).filter((e) => e.kind === 'message').map(textOf);
+}
+
+/** Returns the positions that no rewind hides: first and last of each range. */
+async function shown(store: TapeStore, name: string, query: RangeQuery = {}): Promise<[Seq, Seq][]> {
+  const ranges = await store.views.ranges(name, query);
+  return ranges.flatMap(({ from, to, hiddenBy }) => (hiddenBy === undefined ? [[from, to]] : []));
 }
 
 /** Rewinds. */
@@ -43,30 +50,51 @@ export const rewindChapter: Chapter = ({ test, expect }, open) => {
     expect((await refusal(() => store.history.unrewind('child', { rewind: 6 }))).code).toBe('TAPE_BAD_POINT');
   });
 
-  test('a rewind reports how many entries it hides and shows, and `visible` lists the rest', async () => {
+  test('a rewind reports how many entries it hides and shows, and the ranges list the rest', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 4);
-    expect(await store.visible('main')).toEqual([[1, 5]]);
+    expect(await shown(store, 'main')).toEqual([[1, 5]]);
     expect(await store.history.rewind('main', 3)).toMatchObject({ hidden: 2, shown: 0 });
     await store.entries.append('main', [user('instead')]);
-    expect(await store.visible('main')).toEqual([
+    expect(await shown(store, 'main')).toEqual([
       [1, 3],
       [7, 7],
     ]);
     expect(await store.history.unrewind('main')).toMatchObject({ hidden: 1, shown: 2 });
-    expect(await store.visible('main')).toEqual([[1, 5]]);
-    expect(await store.visible('main', { at: 7 })).toEqual([
+    expect(await shown(store, 'main')).toEqual([[1, 5]]);
+    expect(await shown(store, 'main', { at: 7 })).toEqual([
       [1, 3],
       [7, 7],
     ]);
     expect(await store.history.unrewind('main')).toMatchObject({ hidden: 2, shown: 1 });
     await store.lineage.fork('main', { name: 'child', inherit: { since: 2 } });
-    expect(await store.visible('child')).toEqual([
+    expect(await shown(store, 'child')).toEqual([
       [3, 3],
       [7, 7],
       [10, 10],
     ]);
-    expect(await store.visible('child', { at: '@2' })).toEqual([]);
+    expect(await shown(store, 'child', { at: '@2' })).toEqual([]);
+  });
+
+  test('ranges divide a session into what readers see and what each rewind hides', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 4);
+    await store.history.rewind('main', 3);
+    await store.entries.append('main', [user('instead')]);
+    await store.history.rewind('main', 1);
+    const ranges = [
+      { from: 1, to: 1 },
+      { from: 2, to: 8, hiddenBy: 8 },
+    ];
+    expect(await store.views.ranges('main')).toEqual(ranges);
+    const before = [
+      { from: 1, to: 3 },
+      { from: 4, to: 6, hiddenBy: 6 },
+      { from: 7, to: 7 },
+    ];
+    expect(await store.views.ranges('main', { at: 7 })).toEqual(before);
+    expect(await store.views.ranges('main', { at: 7, from: 5 })).toEqual(before.slice(1));
+    expect(await store.views.ranges('main', { at: 7, from: 8 })).toEqual([]);
   });
 
   test('a rewind to the start hides everything before it', async () => {

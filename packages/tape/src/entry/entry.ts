@@ -130,6 +130,9 @@ export const note = (name: string, payload: Json, meta?: Meta): Draft => ({
   meta,
 });
 
+/** The explicit result of a session, a text or any JSON value: what a merge delivers of a child. */
+export const result = (value: Json, meta?: Meta): Draft => ({ kind: 'result', payload: { value }, meta });
+
 /** A mark anchor: names this point and stores a state, without starting a new view. */
 export const anchor = (name: string, state: JsonObject = {}): Draft => ({
   kind: 'anchor',
@@ -202,6 +205,11 @@ export function normalise(draft: Draft): Draft[] {
     throw bad(`an entry of kind ${kind} cannot have a mark or a ref`);
   if (kind === 'message') return normaliseMessage(draft);
   if (kind === 'tool-result') return [{ ...draft, payload: parseToolResult(payload) }];
+  if (kind === 'result') {
+    if (draft.name !== undefined || !isObject(payload) || payload.value === undefined)
+      throw bad('a result draft must come from result()');
+    return [draft];
+  }
   if (appendable.has(kind) || /^x-[a-z0-9][a-z0-9-]*$/.test(kind)) return [draft];
   throw bad(`an entry of kind ${JSON.stringify(kind)} cannot be appended`);
 }

@@ -129,21 +129,22 @@ function withOrigin(draft: Draft, { source, mode, queuedAt }: InboxItem): Draft 
 }
 
 /**
- * Drains the inbox of a session without an owner, in the caller's transaction. Returns false, and does
- * nothing, when the session has a live lease.
+ * Drains the inbox of a session without an owner, in the caller's transaction; returns how many items. Returns
+ * undefined, and does nothing, when the session has a live lease.
  */
-export function drainInPlaceOfOwner(writer: Writer, realm: string, tape: TapeRow): boolean {
+export function drainInPlaceOfOwner(writer: Writer, realm: string, tape: TapeRow): number | undefined {
   const { db, sources } = writer;
-  if (liveLease(db, tape.id, sources.now()) !== undefined) return false;
+  if (liveLease(db, tape.id, sources.now()) !== undefined) return undefined;
   const lease = acquireLease(db, tape, { owner: processOwner(sources.newId()), now: sources.now() });
   crashPoint('inbox/ownerless-leased');
+  let count = 0;
   // Drained appends can settle the tape, which lets waiting merges proceed.
   do {
-    drainInbox(writer, realm, { tapeId: tape.id, lease });
+    count += drainInbox(writer, realm, { tapeId: tape.id, lease });
     crashPoint('inbox/ownerless-drained');
   } while (!releaseLease(db, tapeById(db, tape.id), lease));
   crashPoint('inbox/ownerless-released');
-  return true;
+  return count;
 }
 
 function handle(

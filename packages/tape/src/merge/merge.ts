@@ -16,7 +16,14 @@ import { type TapeRow, type Task, tapeById } from '../tape/tape.ts';
 import { type ConflictReport, findConflicts, touchMerged } from './conflicts.ts';
 import { mergeMark, mergeMessage, noticeOf } from './drafts.ts';
 import type { MergeDraft, MergePlan } from './plan.ts';
-import { delivered, type Merged, receiptOf, repeatMerge, visibleMerge } from './receipt.ts';
+import {
+  delivered,
+  type EarlierMerge,
+  earlierMerge,
+  type Merged,
+  receiptOf,
+  visibleMerge,
+} from './receipt.ts';
 
 /** A merge request, with what was read from its child. */
 export interface PlannedMerge {
@@ -120,8 +127,11 @@ export function decideMerge(
   if (child.head_seq !== plan.child.head_seq) return undefined;
   const key = mergeKey(plan);
   const before = visibleMerge(writer, into, key);
-  if (before.receipt !== undefined)
-    return { repeated: repeatMerge(writer, { child, into, draft, seq: before.receipt }) };
+  if (before.receipt !== undefined) {
+    const { receipt, refusal } = earlierMerge(writer, { child, into, draft, seq: before.receipt });
+    if (refusal !== undefined) throw refusal;
+    return { repeated: receipt };
+  }
   assertMergeable(writer, child, into, draft);
   const epoch = writeEpoch(db, into, { lease, now: sources.now() });
   if (into.settled_seq !== into.head_seq)
@@ -142,11 +152,11 @@ export function decideMerge(
   return { child, into, epoch, report, drafts };
 }
 
-/** Returns the receipt of a visible merge that covers the child's current head, or undefined. */
-export function mergedBefore(db: Writer['db'], plan: MergePlan, draft: MergeDraft): Merged | undefined {
+/** Returns the visible merge that covers the child's current head, or undefined. */
+export function mergedBefore(db: Writer['db'], plan: MergePlan, draft: MergeDraft): EarlierMerge | undefined {
   const [child, into] = [tapeById(db, plan.child.id), tapeById(db, plan.into.id)];
   const { receipt: seq } = visibleMerge({ db }, into, mergeKey(plan));
-  return seq === undefined ? undefined : repeatMerge({ db }, { child, into, draft, seq });
+  return seq === undefined ? undefined : earlierMerge({ db }, { child, into, draft, seq });
 }
 
 function mergeKey({ child, childHead }: MergePlan): string {

@@ -1,7 +1,7 @@
 import type { Artifact } from '../entry/artifact.ts';
 import type { Seq } from '../entry/entry.ts';
 import { sha256 } from '../entry/hash.ts';
-import { isObject } from '../entry/json.ts';
+import { isObject, type JsonObject } from '../entry/json.ts';
 import { TapeError } from '../errors.ts';
 import type { Writer } from '../tape/append.ts';
 import { hiddenBy } from '../tape/interval.ts';
@@ -87,42 +87,56 @@ function mergedByLine(
   };
 }
 
-/**
- * Returns the receipt of an earlier merge.
- * @throws TAPE_CONFLICT when the request has another strategy or result
- */
-export function repeatMerge(
+/** A merge that a request would repeat. */
+export interface EarlierMerge {
+  readonly receipt: Merged;
+  /** Why the request cannot be a repetition of it. */
+  readonly refusal?: TapeError;
+}
+
+/** Returns the merge at a position of the target; with a refusal if the request has another strategy or result. */
+export function earlierMerge(
   { db }: Pick<Writer, 'db'>,
   { child, into, draft, seq }: { child: TapeRow; into: TapeRow; draft: MergeDraft; seq: Seq },
-): Merged {
+): EarlierMerge {
   const { payload } = getEntry(db, into, seq);
-  if (payload === null) return mergedByLine(db, { child, into, seq });
+  if (payload === null) return { receipt: mergedByLine(db, { child, into, seq }) };
   const state = isObject(payload) && isObject(payload.state) ? payload.state : {};
+  const refusal = otherAct({ child, into, draft, seq }, state);
+  return {
+    receipt: {
+      parent: into.name,
+      child: child.name,
+      state: state.strategy === 'discard' ? 'discarded' : 'merged',
+      seq,
+      range: state.range as unknown as [Seq, Seq],
+      repeated: true,
+      complete: state.complete === true,
+      conflicts: (state.conflicts ?? []) as unknown as Conflict[],
+      ...(isObject(state.artifact) && { artifact: state.artifact as unknown as Artifact }),
+    },
+    ...(refusal !== undefined && { refusal }),
+  };
+}
+
+/** Returns why a request cannot repeat the merge whose anchor has this state, or undefined when it can. */
+function otherAct(
+  { child, into, draft, seq }: { child: TapeRow; into: TapeRow; draft: MergeDraft; seq: Seq },
+  state: JsonObject,
+): TapeError | undefined {
   const strategy = String(state.strategy);
   if ((strategy === 'discard') !== (draft.strategy === 'discard'))
-    throw delivered(child, into, strategy === 'discard' ? 'discarded' : 'merged');
-  const other =
-    (draft.strategy !== undefined && draft.strategy !== strategy) ||
-    (draft.text !== undefined && sha256(draft.text) !== state.result_digest);
-  if (other)
-    throw new TapeError(
-      'TAPE_CONFLICT',
-      `cannot merge '${child.name}' into '${into.name}' again: ${into.name}@${seq} merged it with another ${
-        draft.strategy !== undefined && draft.strategy !== strategy ? 'strategy' : 'result'
-      }`,
-      { data: { parent: into.name, child: child.name, seq } },
-    );
-  return {
-    parent: into.name,
-    child: child.name,
-    state: strategy === 'discard' ? 'discarded' : 'merged',
-    seq,
-    range: state.range as unknown as [Seq, Seq],
-    repeated: true,
-    complete: state.complete === true,
-    conflicts: (state.conflicts ?? []) as unknown as Conflict[],
-    ...(isObject(state.artifact) && { artifact: state.artifact as unknown as Artifact }),
-  };
+    return delivered(child, into, strategy === 'discard' ? 'discarded' : 'merged');
+  const otherStrategy = draft.strategy !== undefined && draft.strategy !== strategy;
+  const otherResult = draft.text !== undefined && sha256(draft.text) !== state.result_digest;
+  if (!otherStrategy && !otherResult) return undefined;
+  return new TapeError(
+    'TAPE_CONFLICT',
+    `cannot merge '${child.name}' into '${into.name}' again: ${into.name}@${seq} merged it with another ${
+      otherStrategy ? 'strategy' : 'result'
+    }`,
+    { data: { parent: into.name, child: child.name, seq } },
+  );
 }
 
 /** The error for a merge of a discarded child, or a discard of a merged one. */

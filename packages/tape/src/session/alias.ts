@@ -5,6 +5,7 @@ import { recordLineage } from '../lineage/outbox.ts';
 import type { Writer } from '../tape/append.ts';
 import { findTape } from '../tape/find.ts';
 import type { TapeRow } from '../tape/tape.ts';
+import type { Alias } from './session.ts';
 
 /**
  * Adds an alias of a session, with its lineage line, in the caller's transaction. Adding it again changes
@@ -14,7 +15,8 @@ import type { TapeRow } from '../tape/tape.ts';
 export function aliasTape(
   writer: Writer,
   realm: string,
-  { tape, alias, reason }: { readonly tape: TapeRow; readonly alias: string; readonly reason: string },
+  tape: TapeRow,
+  { name: alias, reason }: Alias,
 ): void {
   parseName(alias);
   const taken = findTape(writer.db, realm, alias);

@@ -25,6 +25,22 @@ export interface SessionInit {
   readonly ephemeral?: boolean;
 }
 
+/** Another name of a session. */
+export interface Alias {
+  readonly name: string;
+  /** Why the session has it, for readers of the database. */
+  readonly reason: string;
+}
+
+/** What to change of a session. Everything that it names changes in one transaction. */
+export interface SessionChange {
+  readonly lifecycle?: Lifecycle;
+  /** Task state of a child. Only its runs set it. */
+  readonly task?: Task;
+  /** A further name for the session. */
+  readonly alias?: Alias;
+}
+
 interface Identity {
   readonly name: string;
   readonly kind: string;

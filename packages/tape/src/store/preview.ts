@@ -1,9 +1,11 @@
 import { encodeDraft } from '../entry/encode.ts';
 import type { Draft, EntryKind, Seq } from '../entry/entry.ts';
+import { TapeError, type TapeErrorCode } from '../errors.ts';
 import { chooseName, decideFork, type Forked, snapped } from '../fork/fork.ts';
 import { firstDrafts, rangeOf, settingsOf } from '../fork/marks.ts';
 import type { ForkRequest } from '../fork/request.ts';
-import { decideMerge } from '../merge/merge.ts';
+import { findConflicts } from '../merge/conflicts.ts';
+import { decideMerge, mergedBefore } from '../merge/merge.ts';
 import { type MergeDraft, planMerge } from '../merge/plan.ts';
 import { type Merged, receiptOf } from '../merge/receipt.ts';
 import type { Writer } from '../tape/append.ts';
@@ -17,10 +19,15 @@ export interface PreviewEntry {
   readonly payload: unknown;
 }
 
-/** What a merge would write to its target's tape, and return. */
+/**
+ * What a merge would write to its target's tape, and return; the receipt of the earlier merge, if one covers the
+ * child's head.
+ */
 export interface MergePreview extends Omit<Merged, 'graphLagging'> {
-  /** Empty when the merge exists already. */
+  /** Empty when the merge exists already or is refused. */
   readonly entries: readonly PreviewEntry[];
+  /** The error that the merge would throw now. The other fields are those of the merge without it. */
+  readonly refusal?: TapeError;
 }
 
 /**
@@ -33,19 +40,42 @@ export interface ForkPreview extends Omit<Forked, 'graphLagging' | 'session' | '
   readonly entries: readonly PreviewEntry[];
 }
 
+/** The errors of a merge that its preview reports as its refusal. */
+const refusals: ReadonlySet<TapeErrorCode> = new Set([
+  'TAPE_BUSY',
+  'TAPE_UNSETTLED',
+  'TAPE_CONFLICT',
+  'TAPE_ARCHIVED',
+  'TAPE_BAD_ENTRY',
+]);
+
 /**
- * Returns what a merge would write and return now. Reads only.
- * @throws the errors of the merge
+ * Returns what a merge would write and return now, or why it would be refused. Reads only.
+ * @throws TAPE_NO_SESSION, TAPE_BAD_STATUS; TAPE_CONFLICT when the child was not forked from the target
  */
 export function previewMerge(writer: Writer, realm: string, draft: MergeDraft): MergePreview {
+  const { db } = writer;
   for (;;) {
-    const plan = planMerge(writer.db, realm, draft);
-    const decided = decideMerge(writer, plan, draft, undefined);
-    if (decided === undefined) continue; // The child changed after it was read.
-    if (decided.repeated !== undefined) return { ...decided.repeated, entries: [] };
-    const { into, report, drafts } = decided;
-    const receipt = receiptOf(plan, draft, { seq: into.head_seq + 1, report });
-    return { ...receipt, entries: entriesAfter(into.head_seq, drafts) };
+    const plan = planMerge(db, realm, draft);
+    const before = mergedBefore(db, plan, draft);
+    if (before !== undefined)
+      return {
+        ...before.receipt,
+        entries: [],
+        ...(before.refusal !== undefined && { refusal: before.refusal }),
+      };
+    try {
+      const decided = decideMerge(writer, plan, draft, undefined);
+      if (decided === undefined || decided.repeated !== undefined) continue; // It changed after it was read.
+      const { into, report, drafts } = decided;
+      const receipt = receiptOf(plan, draft, { seq: into.head_seq + 1, report });
+      return { ...receipt, entries: entriesAfter(into.head_seq, drafts) };
+    } catch (error) {
+      if (!(error instanceof TapeError) || !refusals.has(error.code)) throw error;
+      const report = findConflicts(db, plan, draft);
+      const receipt = receiptOf(plan, draft, { seq: plan.into.head_seq + 1, report });
+      return { ...receipt, entries: [], refusal: error };
+    }
   }
 }
 

@@ -15,6 +15,20 @@ export interface LiveStream {
   readonly chunks: readonly StreamChunk[];
 }
 
+/** The saved chunks of one run, in order. */
+export interface LiveRun {
+  readonly run: string;
+  readonly chunks: readonly StreamChunk[];
+}
+
+/** Selects runs of a session, and their chunks. */
+export interface LiveQuery {
+  /** Only this run. */
+  readonly run?: string;
+  /** Index of the first chunk of each run (default 0). A run without later chunks has an empty list. */
+  readonly from?: number | Readonly<Record<string, number>>;
+}
+
 /**
  * Saves chunks of a run's live answer, in the caller's transaction. Chunks that are already saved do not
  * change.
@@ -27,21 +41,29 @@ export function saveChunks(db: Db, tape: TapeRow, { run, chunks }: LiveStream): 
     );
 }
 
-/** Returns the saved chunks of a run in order, from an index on. */
-export function savedChunks(db: Db, tape: TapeRow, run: string, from: number): StreamChunk[] {
+/**
+ * Returns the runs of a session that have saved chunks, and the chunks: the run is live, or its process died.
+ */
+export function liveRuns(db: Db, tape: TapeRow, { run: only, from = 0 }: LiveQuery = {}): LiveRun[] {
+  const one = only === undefined ? '' : 'AND run = @only';
+  return db
+    .all<{ run: string }>(`SELECT DISTINCT run FROM stream_chunk WHERE tape_id = @tape ${one}`, {
+      tape: tape.id,
+      ...(only !== undefined && { only }),
+    })
+    .map(({ run }) => ({
+      run,
+      chunks: savedChunks(db, tape, run, typeof from === 'number' ? from : (from[run] ?? 0)),
+    }));
+}
+
+function savedChunks(db: Db, tape: TapeRow, run: string, from: number): StreamChunk[] {
   return db
     .all<{ idx: number; chunk: string }>(
       'SELECT idx, chunk FROM stream_chunk WHERE tape_id = @tape AND run = @run AND idx >= @from ORDER BY idx',
       { tape: tape.id, run, from },
     )
     .map(({ idx, chunk }) => ({ index: idx, chunk: JSON.parse(chunk) as Json }));
-}
-
-/** Returns the runs of a session whose answer is live, or was when their process died. */
-export function liveRuns(db: Db, tape: TapeRow): string[] {
-  return db
-    .all<{ run: string }>('SELECT DISTINCT run FROM stream_chunk WHERE tape_id = @tape', { tape: tape.id })
-    .map(({ run }) => run);
 }
 
 /** Deletes the chunks of a run, once its answer is on the tape. */

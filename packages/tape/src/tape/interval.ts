@@ -53,11 +53,16 @@ export function lastMarked(
   return { ...found, ref: row?.ref ?? null };
 }
 
+/** An interval of a session, and the rewind that hides it, if one does. */
+interface ReadInterval extends Interval {
+  readonly hiddenBy?: Seq;
+}
+
 /**
- * Yields the intervals of `(floor, head]` that no rewind hides, newest first: `E(h) = E(to) ++ (r, h]` for
- * the last rewind r. Lazy: a view that ends at a boundary reads few.
+ * Divides `(floor, head]` into what a session shows and what rewinds hide, newest first: `E(h) = E(to) ++ (r, h]`
+ * for the last rewind r, which hides `(to, r]`. Lazy: a view that ends at a boundary reads few.
  */
-export function* visible(db: Db, tape: Place, head: Seq): Generator<Interval> {
+function* intervals(db: Db, tape: Place, head: Seq): Generator<ReadInterval> {
   const floor = tape.floor_seq;
   let hi = head;
   while (hi > floor) {
@@ -67,21 +72,39 @@ export function* visible(db: Db, tape: Place, head: Seq): Generator<Interval> {
       return;
     }
     if (rewind.seq < hi) yield { lo: rewind.seq, hi };
-    hi = Math.min(rewind.ref ?? floor, rewind.seq - 1);
+    const to = Math.max(floor, Math.min(rewind.ref ?? floor, rewind.seq - 1));
+    yield { lo: to, hi: rewind.seq, hiddenBy: rewind.seq };
+    hi = to;
   }
+}
+
+/** Yields the intervals of `(floor, head]` that no rewind hides, newest first. */
+export function* visible(db: Db, tape: Place, head: Seq): Generator<Interval> {
+  for (const { lo, hi, hiddenBy } of intervals(db, tape, head)) if (hiddenBy === undefined) yield { lo, hi };
 }
 
 /** Returns the rewind that hides a position from a session's current view, or undefined. */
 export function hiddenBy(db: Db, tape: Place & Pick<TapeRow, 'head_seq'>, seq: Seq): Seq | undefined {
-  let hi = tape.head_seq;
-  while (hi > tape.floor_seq) {
-    const rewind = lastMarked(db, tape, 'rewind', { lo: tape.floor_seq, hi });
-    if (rewind === undefined || seq > rewind.seq) return undefined;
-    const to = Math.min(rewind.ref ?? tape.floor_seq, rewind.seq - 1);
-    if (seq > to) return rewind.seq;
-    hi = to;
-  }
+  for (const { lo, hi, hiddenBy } of intervals(db, tape, tape.head_seq))
+    if (seq > lo) return seq > hi ? undefined : hiddenBy;
   return undefined;
+}
+
+/** Positions of a session, both ends included, and the position of the rewind that hides them, if one does. */
+export interface SessionRange {
+  readonly from: Seq;
+  readonly to: Seq;
+  readonly hiddenBy?: Seq;
+}
+
+/** Returns the ranges of a session up to a head, oldest first; only those that end at `from` or after it. */
+export function rangesOf(db: Db, tape: Place, head: Seq, from: Seq): SessionRange[] {
+  const ranges: SessionRange[] = [];
+  for (const { lo, hi, ...read } of intervals(db, tape, head)) {
+    if (hi < from) break;
+    ranges.push({ from: lo + 1, to: hi, ...read });
+  }
+  return ranges.reverse();
 }
 
 /**

@@ -30,6 +30,8 @@ export interface EntryQuery {
   readonly kind?: EntryKind;
   /** Only anchors and events of this name. */
   readonly name?: string;
+  /** Only anchors and events whose name begins with this: `merge/` selects the marks of merges. */
+  readonly namePrefix?: string;
   /** True: only the session's own entries; false: only inherited ones. */
   readonly own?: boolean;
   /** Only the last N, in ascending order. */
@@ -46,6 +48,11 @@ const pageRows = 128;
 export function* readEntries(db: Db, tape: TapeRow, query: EntryQuery = {}): Generator<Entry> {
   const lo = Math.max(query.own === true ? tape.base_seq : tape.floor_seq, (query.from ?? 1) - 1);
   const hi = Math.min(query.own === false ? tape.base_seq : tape.head_seq, query.to ?? tape.head_seq);
+  const { namePrefix } = query;
+  if (namePrefix !== undefined) {
+    yield* readNamed(db, tape, { lo, hi, query, namePrefix });
+    return;
+  }
   if (query.last !== undefined) {
     yield* readLast(db, tape, { lo, hi, only: query, last: query.last });
     return;
@@ -104,21 +111,41 @@ function page(
 }
 
 /**
- * Reads the marks of merges and discards on a session's own tape, by child name, then position: in this order
- * an index finds them without reading other entries.
+ * Reads the entries whose name begins with a prefix. An index on names finds their positions, in another order
+ * than that of the tape, without reading other entries.
  */
-export function* readMerges(db: Db, tape: TapeRow): Generator<Entry> {
-  const toEntry = entriesOf(db, tape, { tapeId: tape.id, lo: tape.base_seq, hi: tape.head_seq });
-  for (let after = { name: 'merge/', seq: 0 }; ; ) {
-    const rows = db.all<EntryRow>(
-      `SELECT ${columns} FROM entry WHERE tape_id = @id AND name >= @name AND name < 'merge0'
-         AND (name, seq) > (@name, @seq) AND kind = 'anchor' ORDER BY name, seq LIMIT @limit`,
-      { id: tape.id, ...after, limit: pageRows },
-    );
-    for (const row of rows) yield toEntry(row);
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < pageRows) return;
-    after = { name: last.name ?? '', seq: last.seq };
+function* readNamed(
+  db: Db,
+  tape: TapeRow,
+  { lo, hi, query, namePrefix }: { lo: Seq; hi: Seq; query: EntryQuery; namePrefix: string },
+): Generator<Entry> {
+  const { kind, name, last, limit } = query;
+  const named = segments(db, tape, lo, hi).flatMap((segment) => {
+    const toEntry = entriesOf(db, tape, segment);
+    // The sign keeps SQLite from searching by position.
+    return db
+      .all<{ seq: Seq }>(
+        `SELECT seq FROM entry WHERE tape_id = @tapeId AND name >= @namePrefix AND name < @end
+           AND +seq > @lo AND +seq <= @hi
+           ${name === undefined ? '' : 'AND name = @name'} ${kind === undefined ? '' : 'AND kind = @kind'}`,
+        {
+          ...segment,
+          namePrefix,
+          end: `${namePrefix}\u{10ffff}`,
+          ...(kind !== undefined && { kind }),
+          ...(name !== undefined && { name }),
+        },
+      )
+      .map(({ seq }) => ({ tapeId: segment.tapeId, seq, toEntry }));
+  });
+  named.sort((a, b) => a.seq - b.seq);
+  const asked = last === undefined ? named.slice(0, limit) : last > 0 ? named.slice(-last) : [];
+  for (const { tapeId, seq, toEntry } of asked) {
+    const row = db.get<EntryRow>(`SELECT ${columns} FROM entry WHERE tape_id = @tapeId AND seq = @seq`, {
+      tapeId,
+      seq,
+    });
+    if (row !== undefined) yield toEntry(row);
   }
 }
 

@@ -66,7 +66,10 @@ export function manifestOf(
   };
 }
 
-/** The options of `viewEntries` and `view` that make the view of a manifest again. */
+/**
+ * What makes the view of a manifest again: `policy` and `at` for `store.views.entries`, `policy` and `target` for
+ * `view`.
+ */
 export interface Remake {
   readonly policy: ViewPolicy;
   readonly target: Target;

@@ -24,7 +24,7 @@ export interface Selection {
 
 /**
  * Applies rewinds, then boundaries, windows and prunes, to the entries of a session. Pure. All entries and
- * only those that `viewEntries` reads give the same selection.
+ * only those that `store.views.entries` reads give the same selection.
  * @throws TAPE_BAD_POLICY; TAPE_NO_ANCHOR when the policy names an anchor that is not visible
  */
 export function select(all: readonly Entry[], policy: ViewPolicy): Selection {

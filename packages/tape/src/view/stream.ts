@@ -23,7 +23,7 @@ export interface ViewEnd {
  * Emits the messages of a view one by one, the same as `view` gives, and returns their totals. The full view
  * of a long history is never in memory: it is read twice, and only the entries between a call and its result
  * and the ids of calls are kept. Other views fit a model's window and are made at once.
- * @param read reads what `viewEntries` returns for the same policy; called up to twice
+ * @param read reads what `store.views.entries` returns for the same policy; called up to twice
  * @throws the errors of `view`
  */
 export async function* streamView(

@@ -45,7 +45,7 @@ export interface View {
 
 /**
  * Renders the entries of a session for a target. Pure: no store, no clock.
- * @param entries all entries of a session, or those that `viewEntries` reads for the same policy
+ * @param entries all entries of a session, or those that `store.views.entries` reads for the same policy
  * @throws TAPE_BAD_POLICY; TAPE_NO_ANCHOR when the policy names an anchor that is not visible
  */
 export function view(

@@ -1,0 +1,93 @@
+import { user } from '../entry/entry.ts';
+import type { TapeStore } from '../store/store.ts';
+import type { Lease } from '../tape/lease.ts';
+import { all, type Chapter, refusal, sessionOf } from './contract.ts';
+
+/** A call of a method with options that have a field of another name than the nearest one. */
+type Misspelt = readonly [
+  method: string,
+  field: string,
+  near: string,
+  call: (store: TapeStore, options: object, lease: Lease) => unknown,
+];
+
+const misspelt: readonly Misspelt[] = [
+  ['sessions.open', 'titel', 'title', (store, o) => store.sessions.open('new', o)],
+  ['sessions.list', 'parents', 'parent', (store, o) => store.sessions.list(o)],
+  ['sessions.update', 'lifecyle', 'lifecycle', (store, o) => store.sessions.update('main', o)],
+  ['sessions.update', 'leese', 'lease', (store, o) => store.sessions.update('main', { task: 'failed' }, o)],
+  [
+    'sessions.update',
+    'reasons',
+    'reason',
+    (store, o) => store.sessions.update('main', { alias: { name: 'also', reason: 'a test', ...o } }),
+  ],
+  ['entries.append', 'keys', 'key', (store, o) => store.entries.append('main', [user('x')], o)],
+  ['entries.read', 'lasts', 'last', (store, o) => all(store.entries.read('main', o))],
+  ['entries.blob', 'form', 'from', (store, o) => store.entries.blob('00', o)],
+  ['entries.search', 'sesion', 'session', (store, o) => store.entries.search({ text: 'x', ...o })],
+  ['entries.redact', 'leese', 'lease', (store, o) => store.entries.redact('main', 2, 'a test', o)],
+  ['views.entries', 'polcy', 'policy', (store, o) => all(store.views.entries('main', o))],
+  ['views.ranges', 'form', 'from', (store, o) => store.views.ranges('main', o)],
+  ['history.rewind', 'moed', 'mode', (store, o) => store.history.rewind('main', 1, o)],
+  ['history.unrewind', 'rewinds', 'rewind', (store, o) => store.history.unrewind('main', o)],
+  ['lineage.read', 'type', 'types', (store, o) => all(store.lineage.read(o))],
+  ['lineage.fork', 'sinse', 'since', (store, o) => store.lineage.fork('main', o)],
+  [
+    'lineage.fork',
+    'draft',
+    'drafts',
+    (store, o) => store.lineage.fork('main', { done: { drafts: [], task: 'completed', ...o } }),
+  ],
+  ['lineage.previewFork', 'sinse', 'since', (store, o) => store.lineage.previewFork('main', o)],
+  ['lineage.merge', 'stratgy', 'strategy', (store, o) => store.lineage.merge('kid', o)],
+  ['lineage.merge', 'leese', 'lease', (store, o) => store.lineage.merge('kid', {}, o)],
+  ['lineage.merge', 'stratgy', 'strategy', (store, o) => store.lineage.merge([{ child: 'kid', ...o }])],
+  ['lineage.previewMerge', 'stratgy', 'strategy', (store, o) => store.lineage.previewMerge('kid', o)],
+  ['leases.acquire', 'ttlMS', 'ttlMs', (store, o) => store.leases.acquire('main', { id: 'me' }, o)],
+  ['leases.extend', 'ttlMS', 'ttlMs', (store, o, lease) => store.leases.extend(lease, o)],
+  ['leases.release', 'input', 'inputs', (store, o, lease) => store.leases.release(lease, o)],
+  [
+    'inbox.post',
+    'modes',
+    'mode',
+    (store, o) => store.inbox.post('main', { body: { type: 'append', drafts: [user('x')] }, ...o }),
+  ],
+  ['inbox.drain', 'latr', 'later', (store, o, lease) => store.inbox.drain(lease, o)],
+  ['live.read', 'runs', 'run', (store, o) => store.live.read('main', o)],
+  ['imports.stage', 'titel', 'title', (store, o) => store.imports.stage('old', o)],
+];
+
+/** Options that do not exist. */
+export const optionsChapter: Chapter = ({ test, expect }, open) => {
+  for (const [method, field, near, call] of misspelt)
+    test(`${method} refuses the option ${field}, suggests ${near}, and writes nothing`, async () => {
+      await using store = await open();
+      await sessionOf(store, 'main', 2);
+      await store.sessions.open('leased');
+      const lease = await store.leases.acquire('leased', { id: 'owner' });
+      await store.lineage.fork('main', { name: 'kid' });
+      const state = async () => [
+        await store.sessions.list({ all: true }),
+        await all(store.lineage.read()),
+        await store.leases.list(),
+        await store.inbox.list('main'),
+      ];
+      const before = await state();
+      const refused = await refusal(() => call(store, { [field]: 'x' }, lease));
+      expect(refused.code).toBe('TAPE_BAD_OPTION');
+      expect(refused.message).toMatch(
+        new RegExp(`^cannot .*: there is no option '${field}'; did you mean .*'${near}'`),
+      );
+      expect(refused.data.field).toBe(field);
+      expect((refused.data.near as readonly string[]).includes(near)).toBe(true);
+      expect(await state()).toEqual(before);
+    });
+
+  test('the inbox of a session without an owner is drained without options', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 1);
+    const refused = await refusal(() => store.inbox.drain('main', { later: [] }));
+    expect(refused).toMatchObject({ code: 'TAPE_BAD_OPTION', data: { field: 'later', near: [] } });
+  });
+};

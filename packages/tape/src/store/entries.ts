@@ -1,0 +1,103 @@
+import { crashPoint } from '../crash-point.ts';
+import { loadBlob, loadBlobRange } from '../entry/blob.ts';
+import { type Encoded, encodeDraft } from '../entry/encode.ts';
+import type { Draft, Entry, Seq } from '../entry/entry.ts';
+import { hex } from '../entry/hash.ts';
+import { TapeError } from '../errors.ts';
+import { emptyLog, ownerOfSeq, type Redacted, redactEntry } from '../history/redact.ts';
+import { type Hit, type SearchQuery, searchEntries, updateIndex } from '../search/search.ts';
+import { type Appended, receipt, repeatedOnly, repetitions, writeEncoded } from '../tape/append.ts';
+import { dropChunks } from '../tape/chunks.ts';
+import { type Point, resolvePoint } from '../tape/point.ts';
+import { readEntries } from '../tape/read.ts';
+import type { Ref, TapeRow } from '../tape/tape.ts';
+import type { Connection } from './connection.ts';
+import type { InProcess } from './in-process.ts';
+import { keyedDrafts } from './keys.ts';
+import {
+  type AppendOptions,
+  assertOptions,
+  type ByteRange,
+  type EntryQuery,
+  fieldsOf,
+  type WriteOptions,
+} from './options.ts';
+import type { Entries } from './store.ts';
+
+/** Makes `store.entries`. */
+export function entriesOn(at: Connection): InProcess<Entries> {
+  const { db, realm, writer } = at;
+
+  function appendTo(
+    tape: TapeRow,
+    drafts: readonly Encoded[],
+    { lease, expectHead }: AppendOptions,
+  ): Appended {
+    const repeated = repetitions(writer, tape, drafts);
+    const before = repeatedOnly(tape, repeated);
+    if (before !== undefined) return before;
+    const epoch = at.epoch(tape, lease);
+    if (expectHead !== undefined && expectHead !== hex(tape.head_hash))
+      throw new TapeError(
+        'TAPE_STALE_HEAD',
+        `cannot append to '${tape.name}': its head is now @${tape.head_seq}`,
+        { data: { session: tape.name, head: tape.head_seq } },
+      );
+    if (drafts.length === 0) return receipt({ tape, seqs: [], added: 0 });
+    return receipt(writeEncoded(writer, tape, drafts, { epoch, repeated }));
+  }
+
+  return {
+    append(ref: Ref, batch: readonly Draft[], o: AppendOptions = {}): Appended {
+      assertOptions(o, fieldsOf['entries.append'], 'append to', ref);
+      // Encodes before taking the lock, since that is most of the work.
+      const drafts = keyedDrafts(batch, o.key).map(encodeDraft);
+      if (drafts.length === 0 && o.settles === undefined)
+        throw new TapeError('TAPE_BAD_ENTRY', 'cannot append: the batch is empty');
+      return db.write(() => {
+        const tape = at.need(ref);
+        const appended = appendTo(tape, drafts, o);
+        if (o.settles !== undefined) {
+          crashPoint('settle/appended');
+          dropChunks(db, tape, o.settles);
+        }
+        return appended;
+      });
+    },
+
+    *read(ref: Ref, { since, ...query }: EntryQuery = {}): Iterable<Entry> {
+      assertOptions(query, fieldsOf['entries.read'], 'read', ref);
+      const tape = at.need(ref);
+      const after = since === undefined ? 0 : resolvePoint(db, tape, since);
+      yield* readEntries(db, tape, { ...query, from: Math.max(query.from ?? 1, after + 1) });
+    },
+
+    resolve(ref: Ref, point: Point): Seq {
+      return resolvePoint(db, at.need(ref), point);
+    },
+
+    blob(hash: string, range?: ByteRange): Uint8Array {
+      if (range === undefined) return loadBlob(db, hash);
+      assertOptions(range, fieldsOf['entries.blob'], 'read blob', hash);
+      return loadBlobRange(db, hash, range);
+    },
+
+    search(query: SearchQuery): readonly Hit[] {
+      assertOptions(query, fieldsOf['entries.search'], 'search for', query.text);
+      if (!at.readonly) updateIndex(db);
+      return db.read(() => searchEntries(db, realm, query));
+    },
+
+    redact(ref: Ref, point: Point, reason: string, o: WriteOptions = {}): Redacted {
+      assertOptions(o, fieldsOf.write, 'redact an entry of', ref);
+      const done = db.writeAndWipe(() => {
+        const tape = at.need(ref);
+        const seq = resolvePoint(db, tape, point);
+        const owner = ownerOfSeq(writer, tape, seq);
+        return redactEntry(writer, owner, { seq, reason, epoch: at.epoch(owner, o.lease) });
+      });
+      crashPoint('redact/before-checkpoint');
+      return { ...done, logEmptied: emptyLog(db) };
+    },
+  };
+}

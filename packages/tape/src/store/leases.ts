@@ -1,0 +1,43 @@
+import type { Owner } from '../owner.ts';
+import {
+  acquireLease,
+  extendLease,
+  type Lease,
+  liveOwners,
+  releaseLease,
+  type SessionOwner,
+} from '../tape/lease.ts';
+import type { Ref } from '../tape/tape.ts';
+import type { Connection } from './connection.ts';
+import type { InProcess } from './in-process.ts';
+import { assertOptions, fieldsOf, type LeaseOptions, type ReleaseOptions } from './options.ts';
+import type { Leases } from './store.ts';
+
+/** Makes `store.leases`. */
+export function leasesOn(at: Connection): InProcess<Leases> {
+  const { db } = at;
+  return {
+    acquire(ref: Ref, owner: Owner, o: LeaseOptions = {}): Lease {
+      assertOptions(o, fieldsOf['leases.acquire'], 'take the lease of', ref);
+      return db.write(() => acquireLease(db, at.need(ref), { owner, now: at.now(), ttlMs: o.ttlMs }));
+    },
+
+    extend(lease: Lease, o: LeaseOptions = {}): Lease {
+      assertOptions(o, fieldsOf['leases.acquire'], 'extend the lease of', lease.session);
+      return db.write(() => extendLease(db, at.need(lease.id), { lease, now: at.now(), ttlMs: o.ttlMs }));
+    },
+
+    holds(lease: Lease): boolean {
+      return at.need(lease.id).epoch === lease.epoch;
+    },
+
+    list(): readonly SessionOwner[] {
+      return liveOwners(db, at.now());
+    },
+
+    release(lease: Lease, o: ReleaseOptions = {}): boolean {
+      assertOptions(o, fieldsOf['leases.release'], 'release the lease of', lease.session);
+      return db.write(() => releaseLease(db, at.need(lease.id), lease, o));
+    },
+  };
+}

@@ -1,0 +1,95 @@
+import type { Seq } from '../entry/entry.ts';
+import { type Forked, forkTape } from '../fork/fork.ts';
+import type { ForkRequest } from '../fork/request.ts';
+import type { LineageLine } from '../lineage/line.ts';
+import { type LineageQuery, readLineage } from '../lineage/read.ts';
+import type { Collected } from '../merge/collect.ts';
+import { mergeTapes } from '../merge/merge.ts';
+import { collect, type MergeDraft, type MergeRequest, planMerge } from '../merge/plan.ts';
+import type { Merged } from '../merge/receipt.ts';
+import type { Ref } from '../tape/tape.ts';
+import type { Connection } from './connection.ts';
+import type { InProcess } from './in-process.ts';
+import { keyedDrafts } from './keys.ts';
+import { assertOptions, fieldsOf, type WriteOptions } from './options.ts';
+import { type ForkPreview, type MergePreview, previewFork, previewMerge } from './preview.ts';
+import type { Lineage } from './store.ts';
+
+/** `store.lineage` of a store in this process. */
+export interface LineageInProcess extends Omit<InProcess<Lineage>, 'merge'> {
+  /** See `Lineage.merge`. */
+  readonly merge: {
+    (child: Ref, request?: MergeRequest, o?: WriteOptions): Merged;
+    (drafts: readonly MergeDraft[], o?: WriteOptions): readonly Merged[];
+  };
+}
+
+/** Makes `store.lineage`. */
+export function lineageOn(at: Connection): LineageInProcess {
+  const { db, realm, writer } = at;
+
+  function mergeAll(drafts: readonly MergeDraft[], o: WriteOptions): readonly Merged[] {
+    for (const draft of drafts) assertOptions(draft, fieldsOf['lineage.merge'], 'merge', draft.child);
+    assertOptions(o, fieldsOf.write, 'merge');
+    for (;;) {
+      const planned = drafts.map((draft) => ({ draft, plan: planMerge(db, realm, draft) }));
+      const merged = db.writeThrough(() => mergeTapes(writer, planned, o.lease));
+      if (merged === undefined) continue; // A child changed after it was read.
+      const lagging = at.drainOutbox();
+      return merged.map((receipt) => ({ ...receipt, ...lagging }));
+    }
+  }
+
+  function merge(child: Ref, request?: MergeRequest, o?: WriteOptions): Merged;
+  function merge(drafts: readonly MergeDraft[], o?: WriteOptions): readonly Merged[];
+  function merge(
+    what: Ref | readonly MergeDraft[],
+    second: MergeRequest | WriteOptions = {},
+    third: WriteOptions = {},
+  ): Merged | readonly Merged[] {
+    if (typeof what !== 'string') return mergeAll(what, second as WriteOptions);
+    const [merged] = mergeAll([{ ...(second as MergeRequest), child: what }], third);
+    if (merged === undefined) throw new TypeError('a merge of one child has one receipt');
+    return merged;
+  }
+
+  return {
+    *read(query: LineageQuery = {}): Iterable<LineageLine> {
+      assertOptions(query, fieldsOf['lineage.read'], 'read the lineage');
+      const { session, ...rest } = query;
+      const tape = session === undefined ? undefined : at.need(session).id;
+      yield* readLineage(db, { ...rest, tape });
+    },
+
+    fork(parent: Ref, request: ForkRequest = {}): Forked {
+      const asked = checked(parent, request);
+      const forked = db.writeThrough(() => forkTape(writer, at.need(parent), asked));
+      return { ...forked, ...at.drainOutbox() };
+    },
+
+    previewFork(parent: Ref, request: ForkRequest = {}): ForkPreview {
+      const asked = checked(parent, request);
+      return db.read(() => previewFork(writer, at.need(parent), asked));
+    },
+
+    merge,
+
+    previewMerge(child: Ref, request: MergeRequest = {}): MergePreview {
+      assertOptions(request, fieldsOf['lineage.merge'], 'merge', child);
+      return db.read(() => previewMerge(writer, realm, { ...request, child }));
+    },
+
+    collect(child: Ref, range?: readonly [Seq, Seq]): Collected {
+      return collect(db, at.need(child), range);
+    },
+  };
+}
+
+/** Checks the fields of a request, normalises its finished work and sets the keys, like `append`. */
+function checked(parent: Ref, request: ForkRequest): ForkRequest {
+  assertOptions(request, fieldsOf['lineage.fork'], 'fork', parent);
+  const { done } = request;
+  if (done === undefined) return request;
+  assertOptions(done, fieldsOf.done, 'fork', parent);
+  return { ...request, done: { ...done, drafts: keyedDrafts(done.drafts) } };
+}

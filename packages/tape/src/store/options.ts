@@ -1,0 +1,210 @@
+import type { Seq } from '../entry/entry.ts';
+import { type Fields, unknownField } from '../entry/fields.ts';
+import { quote } from '../entry/name.ts';
+import { TapeError } from '../errors.ts';
+import type { DoneWork, ForkRequest } from '../fork/request.ts';
+import type { InboxDraft, Taken } from '../inbox/inbox.ts';
+import type { LineageQuery } from '../lineage/read.ts';
+import type { MergeDraft } from '../merge/plan.ts';
+import type { SearchQuery } from '../search/search.ts';
+import type { Alias, SessionChange, SessionInit } from '../session/session.ts';
+import type { StageInit } from '../session/stage.ts';
+import type { LiveQuery } from '../tape/chunks.ts';
+import type { SessionQuery } from '../tape/info.ts';
+import type { Lease } from '../tape/lease.ts';
+import type { Point } from '../tape/point.ts';
+import type { EntryQuery as RowQuery } from '../tape/read.ts';
+import type { ViewPolicy } from '../view/policy.ts';
+
+/** Selects entries of a session. */
+export interface EntryQuery extends RowQuery {
+  /** Only entries after this anchor or position. */
+  readonly since?: Point;
+}
+
+/** Selects a part of a blob. */
+export interface ByteRange {
+  /** The first byte (default 0). */
+  readonly from?: number;
+  /** The byte after the last (default: the length). */
+  readonly to?: number;
+}
+
+/** Selects the entries of a view. */
+export interface ViewQuery {
+  readonly policy?: ViewPolicy;
+  /** The last position of the view (default: the head). */
+  readonly at?: Point;
+}
+
+/** Selects ranges of a session. */
+export interface RangeQuery {
+  /** The session as it was at this point (default: its head). */
+  readonly at?: Point;
+  /** Only ranges that end at this position or after it: the first of them is the range of the position. */
+  readonly from?: Seq;
+}
+
+export interface WriteOptions {
+  /** The lease to write under. Without one, the call throws TAPE_BUSY while the session has a live lease. */
+  readonly lease?: Lease | undefined;
+}
+
+export interface AppendOptions extends WriteOptions {
+  /** Idempotency key of the batch: entries without their own key get `key`, `key#2`, … */
+  readonly key?: string | undefined;
+  /**
+   * Hash (hex) of the head that the caller read.
+   * @throws TAPE_STALE_HEAD when the session has another head.
+   */
+  readonly expectHead?: string | undefined;
+  /**
+   * Id of a run whose live answer the batch completes: its saved chunks are dropped in the same transaction.
+   * The batch may then be empty.
+   */
+  readonly settles?: string | undefined;
+}
+
+export interface RewindOptions extends WriteOptions {
+  /** Why the session is rewound, for readers of the entry. */
+  readonly mode?: string | undefined;
+}
+
+export interface UnrewindOptions extends WriteOptions {
+  /** Position of the rewind to undo (default: the last). */
+  readonly rewind?: Seq | undefined;
+}
+
+export interface LeaseOptions {
+  /** How long the lease lives without a heartbeat, in milliseconds (default 30,000). */
+  readonly ttlMs?: number | undefined;
+}
+
+export interface ReleaseOptions {
+  /** Items that only a run can process also keep the lease. */
+  readonly inputs?: boolean | undefined;
+}
+
+export interface DrainOptions {
+  /** Entries that a run made of items. They are appended first, in order, in place of these items. */
+  readonly taken?: readonly Taken[];
+  /** Ids of items to keep in the inbox. */
+  readonly later?: readonly string[];
+}
+
+/** The type of each options object that a method of a store takes, by method. */
+interface OptionsOf {
+  'sessions.open': SessionInit;
+  'sessions.list': SessionQuery;
+  'sessions.update': SessionChange;
+  'entries.append': AppendOptions;
+  'entries.read': EntryQuery;
+  'entries.blob': ByteRange;
+  'entries.search': SearchQuery;
+  'views.entries': ViewQuery;
+  'views.ranges': RangeQuery;
+  'history.rewind': RewindOptions;
+  'history.unrewind': UnrewindOptions;
+  'lineage.read': LineageQuery;
+  'lineage.fork': ForkRequest;
+  'lineage.merge': MergeDraft;
+  'leases.acquire': LeaseOptions;
+  'leases.release': ReleaseOptions;
+  'inbox.post': InboxDraft;
+  'inbox.drain': DrainOptions;
+  'live.read': LiveQuery;
+  'imports.stage': StageInit;
+  alias: Alias;
+  done: DoneWork;
+  write: WriteOptions;
+}
+
+/** The fields of every options object that a method of a store takes, by method. */
+export const fieldsOf: { readonly [M in keyof OptionsOf]: Fields<OptionsOf[M]> } = {
+  'sessions.open': { kind: true, title: true, ephemeral: true },
+  'sessions.list': { kind: true, lifecycle: true, parent: true, all: true, after: true, limit: true },
+  'sessions.update': { lifecycle: true, task: true, alias: true },
+  'entries.append': { lease: true, key: true, expectHead: true, settles: true },
+  'entries.read': {
+    from: true,
+    to: true,
+    since: true,
+    kind: true,
+    name: true,
+    namePrefix: true,
+    own: true,
+    last: true,
+    limit: true,
+  },
+  'entries.blob': { from: true, to: true },
+  'entries.search': { text: true, session: true, kind: true, limit: true },
+  'views.entries': { policy: true, at: true },
+  'views.ranges': { at: true, from: true },
+  'history.rewind': { lease: true, mode: true },
+  'history.unrewind': { lease: true, rewind: true },
+  'lineage.read': { session: true, types: true, from: true },
+  'lineage.fork': {
+    inherit: true,
+    cut: true,
+    name: true,
+    key: true,
+    intention: true,
+    kind: true,
+    deliver: true,
+    spawnCall: true,
+    settings: true,
+    terms: true,
+    asked: true,
+    worktree: true,
+    title: true,
+    ephemeral: true,
+    whenIdle: true,
+    whereShown: true,
+    done: true,
+  },
+  'lineage.merge': {
+    child: true,
+    into: true,
+    strategy: true,
+    text: true,
+    status: true,
+    reason: true,
+    context: true,
+    onConflict: true,
+    force: true,
+    charsMax: true,
+    notify: true,
+    at: true,
+    usage: true,
+    asked: true,
+    written: true,
+  },
+  'leases.acquire': { ttlMs: true },
+  'leases.release': { inputs: true },
+  'inbox.post': { body: true, mode: true, source: true, key: true },
+  'inbox.drain': { taken: true, later: true },
+  'live.read': { run: true, from: true },
+  'imports.stage': { kind: true, title: true, ephemeral: true, keys: true },
+  alias: { name: true, reason: true },
+  done: { drafts: true, task: true },
+  write: { lease: true },
+};
+
+/**
+ * Refuses options with a field that does not exist, which would otherwise be ignored.
+ * @param act what cannot be done: `append to`
+ * @param to the session, or other object, of the act
+ * @throws TAPE_BAD_OPTION; `data.field` names the field, `data.near` has the nearest names
+ */
+export function assertOptions(
+  options: object,
+  known: Readonly<Record<string, true>>,
+  act: string,
+  to?: string,
+): void {
+  const unknown = unknownField(options, known);
+  if (unknown === undefined) return;
+  const { field, near, why } = unknown;
+  const what = to === undefined ? act : `${act} ${quote(String(to))}`;
+  throw new TapeError('TAPE_BAD_OPTION', `cannot ${what}: ${why}`, { data: { field, near } });
+}

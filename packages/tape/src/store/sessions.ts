@@ -1,0 +1,65 @@
+import { aliasTape } from '../session/alias.ts';
+import {
+  ensureSession,
+  type SessionChange,
+  type SessionInit,
+  setLifecycle,
+  setTask,
+} from '../session/session.ts';
+import { findTape } from '../tape/find.ts';
+import { infoOf, listTapes, type SessionInfo, type SessionQuery } from '../tape/info.ts';
+import { type Lifecycle, type Ref, type TapeRow, type Task, tapeByName } from '../tape/tape.ts';
+import type { Connection } from './connection.ts';
+import type { InProcess } from './in-process.ts';
+import { assertOptions, fieldsOf, type WriteOptions } from './options.ts';
+import type { Sessions } from './store.ts';
+
+/** Makes `store.sessions`. */
+export function sessionsOn(at: Connection): InProcess<Sessions> {
+  const { db, realm, writer } = at;
+
+  function changed(ref: Ref, change: SessionChange, { lease }: WriteOptions): TapeRow {
+    let tape = at.need(ref);
+    // A status that is present but undefined is a mistake of the caller, which `assertStatus` reports.
+    if ('lifecycle' in change) {
+      const lifecycle = change.lifecycle as Lifecycle;
+      const epoch = lease !== undefined || lifecycle === 'archived' ? at.epoch(tape, lease) : tape.epoch;
+      tape = setLifecycle(writer, tape, { lifecycle, epoch });
+    }
+    if ('task' in change)
+      tape = setTask(writer, tape, { task: change.task as Task, epoch: at.epoch(tape, lease) });
+    if (change.alias !== undefined) aliasTape(writer, realm, tape, change.alias);
+    return tape;
+  }
+
+  return {
+    open(name: string, init: SessionInit = {}): SessionInfo & { readonly created: boolean } {
+      assertOptions(init, fieldsOf['sessions.open'], 'open session', name);
+      const existing = tapeByName(db, realm, name);
+      if (existing !== undefined && existing.lifecycle !== 'staging')
+        return { ...infoOf(existing), created: false };
+      const { tape, created } = db.writeThrough(() => ensureSession(writer, realm, name, init));
+      if (created) at.drainOutbox();
+      return { ...infoOf(tape), created };
+    },
+
+    find(ref: Ref): SessionInfo | undefined {
+      const tape = findTape(db, realm, ref);
+      return tape === undefined ? undefined : infoOf(tape);
+    },
+
+    list(query: SessionQuery = {}): readonly SessionInfo[] {
+      assertOptions(query, fieldsOf['sessions.list'], 'list sessions');
+      return listTapes(db, realm, query);
+    },
+
+    update(ref: Ref, change: SessionChange, o: WriteOptions = {}): SessionInfo {
+      assertOptions(change, fieldsOf['sessions.update'], 'update', ref);
+      if (change.alias !== undefined) assertOptions(change.alias, fieldsOf.alias, 'alias', ref);
+      assertOptions(o, fieldsOf.write, 'update', ref);
+      const tape = db.writeThrough(() => changed(ref, change, o));
+      at.drainOutbox();
+      return infoOf(tape);
+    },
+  };
+}

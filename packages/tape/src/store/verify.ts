@@ -1,0 +1,56 @@
+import { verifyLineage, verifyRow } from '../check/lineage.ts';
+import { type Problem, tapesToVerify, verifyTape } from '../check/verify.ts';
+import type { Db } from '../sqlite/sqlite.ts';
+import { type TapeRow, tapeById } from '../tape/tape.ts';
+
+/** Yields the problems of the tapes that a session reads. */
+export function* verifySession(db: Db, session: TapeRow): Generator<Problem> {
+  for (const { tape, to } of tapesToVerify(db, session)) yield* guarded(tape.name, verifyTape(db, tape, to));
+}
+
+/** Yields the problems of all tapes and of the lineage. */
+export function* verifyAll(db: Db): Generator<Problem> {
+  for (const { id, name } of db.all<{ id: number; name: string }>('SELECT id, name FROM tape ORDER BY id'))
+    yield* guarded(name, verifyById(db, id));
+  yield* guarded(null, verifyLineage(db));
+}
+
+/** Counts the sessions and entries that `verifySession` reads; without a session, those of `verifyAll`. */
+export function countVerified(
+  db: Db,
+  session?: TapeRow,
+): { readonly sessions: number; readonly entries: number } {
+  if (session === undefined)
+    return (
+      db.get<{ sessions: number; entries: number }>(
+        `SELECT count(*) AS sessions, coalesce(sum(head_seq - base_seq), 0) AS entries FROM tape WHERE lifecycle <> 'staging'`,
+      ) ?? { sessions: 0, entries: 0 }
+    );
+  let sessions = 0;
+  let entries = 0;
+  for (const { tape, to } of tapesToVerify(db, session)) {
+    sessions += 1;
+    entries += Math.max(0, to - tape.base_seq);
+  }
+  return { sessions, entries };
+}
+
+function* verifyById(db: Db, id: number): Generator<Problem> {
+  const tape = tapeById(db, id);
+  yield* verifyTape(db, tape);
+  yield* verifyRow(db, tape);
+}
+
+/**
+ * Reports an error while reading as damage of the session that was read, so that the others are still
+ * verified.
+ */
+function* guarded(session: string | null, problems: Iterable<Problem>): Generator<Problem> {
+  try {
+    yield* problems;
+  } catch (error) {
+    const { data } = error as { data?: { seq?: unknown } };
+    const seq = typeof data?.seq === 'number' ? data.seq : null;
+    yield { code: 'database-damaged', session, seq, message: (error as Error).message };
+  }
+}

@@ -1,0 +1,31 @@
+import type { Entry } from '../entry/entry.ts';
+import { rangesOf, type SessionRange } from '../tape/interval.ts';
+import { isStart, resolvePoint } from '../tape/point.ts';
+import type { Ref } from '../tape/tape.ts';
+import { viewEntries } from '../view/source.ts';
+import type { Connection } from './connection.ts';
+import type { InProcess } from './in-process.ts';
+import { assertOptions, fieldsOf, type RangeQuery, type ViewQuery } from './options.ts';
+import type { Views } from './store.ts';
+
+/** Makes `store.views`. */
+export function viewsOn(at: Connection): InProcess<Views> {
+  const { db } = at;
+  return {
+    *entries(ref: Ref, query: ViewQuery = {}): Iterable<Entry> {
+      assertOptions(query, fieldsOf['views.entries'], 'view', ref);
+      const { policy = 'last-boundary', at: point = 'head' } = query;
+      const tape = at.need(ref);
+      // Anchors are resolved as of that position, like in the view itself.
+      yield* viewEntries(db, { ...tape, head_seq: resolvePoint(db, tape, point) }, policy);
+    },
+
+    ranges(ref: Ref, query: RangeQuery = {}): readonly SessionRange[] {
+      assertOptions(query, fieldsOf['views.ranges'], 'read ranges of', ref);
+      const { at: point = 'head', from = 1 } = query;
+      const tape = at.need(ref);
+      const head = isStart(tape, point) ? tape.floor_seq : resolvePoint(db, tape, point);
+      return rangesOf(db, tape, head, from);
+    },
+  };
+}
