@@ -14,7 +14,7 @@ const writer = `
   const end = performance.now() + Number(ms);
   let [count, worst] = [0, 0];
   for (let before = performance.now(); before < end; ) {
-    store.append(session, draft);
+    store.entries.append(session, draft);
     const now = performance.now();
     worst = Math.max(worst, now - before);
     before = now;
