@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest';
 import { json, jsonLines, startTape } from '../support/cli.ts';
 import { startProvider } from '../support/provider.ts';
+import { sized } from '../support/size.ts';
 import { tempHome } from '../support/temp-home.ts';
 
-const words = Array.from({ length: 40 }, (_, i) => `word${i} `);
+const words = Array.from({ length: sized(16, 40, 40) }, (_, i) => `word${i} `);
 const model = 'openai-compatible/slow';
 
 test('another process follows a run from its beginning to its end, and leaving it stops nothing', async () => {

@@ -5,6 +5,7 @@ import { anchor, assistant, openTapeStore, user } from '@tapedeck/tape';
 import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { json, jsonLines, startTape, tape } from '../support/cli.ts';
+import { sized } from '../support/size.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { tempHome } from '../support/temp-home.ts';
 
@@ -177,10 +178,11 @@ const spy = `import { createRequire, registerHooks } from 'node:module';
 
 test('the last lines of a long tape come without a look at the rest, and without the AI SDK', async () => {
   using home = tempHome();
+  const thousands = sized(10, 100, 100);
   {
     using store = openTapeStore(home.db, { durability: 'fast' });
     store.sessions.open('main');
-    for (let i = 0; i < 100; i += 1)
+    for (let i = 0; i < thousands; i += 1)
       store.entries.append(
         'main',
         Array.from({ length: 1000 }, (_, n) => user(`entry ${i * 1000 + n}`)),
@@ -188,7 +190,9 @@ test('the last lines of a long tape come without a look at the rest, and without
   }
   const node = ['--import', `data:text/javascript,${encodeURIComponent(spy)}`];
   const result = await home.process(['log', 'main', '-n', '20', '--jsonl'], { node });
-  expect(jsonLines(result).map(({ seq }) => seq)).toEqual(Array.from({ length: 20 }, (_, i) => 99_982 + i));
+  expect(jsonLines(result).map(({ seq }) => seq)).toEqual(
+    Array.from({ length: 20 }, (_, i) => thousands * 1000 - 18 + i),
+  );
   const said = (what: string) =>
     result.stderr
       .split('\n')

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { workloads } from '../support/fault-acts.ts';
 import { draftsLeft } from '../support/fault-check.ts';
 import { type FaultKind, notedCalls, runInjected } from '../support/fault-inject.ts';
-import { inTwoLanes, judge, prepareSweep, type Sweep, saidIn, spread } from '../support/fault-sweep.ts';
+import { inLanes, judge, prepareSweep, type Sweep, saidIn, spread } from '../support/fault-sweep.ts';
 import { sized } from '../support/size.ts';
 import { tracing } from '../support/strace.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -28,7 +28,7 @@ describe('a fault at any statement or call on a file', () => {
       const [half, other] = [points.filter(isHalf), points.filter((point) => !isHalf(point))];
       const chosen = [...half, ...spread(other, pointsEach)];
       expect(chosen.length).toBeGreaterThanOrEqual(sized(3, 10, 10));
-      expect(await inTwoLanes(chosen, (point, i) => tryPoint(sweep, `${i}`, point))).toEqual([]);
+      expect(await inLanes(2, chosen, (point, i) => tryPoint(sweep, `${i}`, point))).toEqual([]);
     },
     1_200_000,
   );

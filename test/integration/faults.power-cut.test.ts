@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { faultPlace, openFaultStore } from '../support/fault-acts.ts';
 import { damage } from '../support/fault-check.ts';
 import { type LoopDisk, loopDisk, loopFault } from '../support/loop-device.ts';
+import { program } from '../support/programs.ts';
 import { sized } from '../support/size.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
@@ -68,10 +68,9 @@ async function cut({ durability, forkEvery, cutAfter }: Writing): Promise<Left> 
   using dir = tempDir();
   using disk = loopDisk(dir.file('disk'));
   const acknowledged = { count: 0 };
-  const worker = join(import.meta.dirname, '../support/power-worker.ts');
   const writer = spawn(
     process.execPath,
-    ['--conditions=@tapedeck/source', worker, disk.path, durability, `${forkEvery}`],
+    [...program('power-worker.ts'), disk.path, durability, `${forkEvery}`],
     { stdio: ['ignore', 'pipe', 'pipe'] },
   );
   let errors = '';

@@ -6,7 +6,7 @@ import { type Call, skipsTracing, trace } from '../support/strace.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 /** What is acknowledged was synced before, in an order that a power cut cannot turn round. */
-const worker = join(import.meta.dirname, '../support/fault-worker.ts');
+const worker = 'fault-worker.ts';
 const syscalls = [
   ...['write', 'pwrite64', 'fsync', 'fdatasync', 'mkdir', 'mkdirat', 'open', 'openat'],
   ...['link', 'linkat', 'rename', 'renameat', 'renameat2', 'access', 'faccessat', 'faccessat2'],

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { runPoints } from '@tapedeck/runtime/crash-point';
 import { expect, test } from 'vitest';
-import { inTwoLanes } from '../support/fault-sweep.ts';
+import { inLanes } from '../support/fault-sweep.ts';
 import { startProvider } from '../support/provider.ts';
 import { type Death, effectsOf, faultsAfterRun, nextAnswer, runWorker } from '../support/run-crash.ts';
 import { seeded } from '../support/seeded.ts';
@@ -51,7 +51,7 @@ test('a run that is killed anywhere is gone on with: no request is refused, no e
   const deaths = deathsAmong(passed, effects).filter((_, i) => !few || i % 5 === seed % 5);
   const died: Death[] = [];
   const repeated = new Set<string>();
-  const faults = await inTwoLanes(deaths, async (dieAt) => {
+  const faults = await inLanes(2, deaths, async (dieAt) => {
     using home = tempHome();
     const killed = await runWorker(home, { ...common, dieAt });
     if (killed.killed) died.push(dieAt);

@@ -67,7 +67,7 @@ test('a tape that was cut after any entry goes on as a session and as a fork, an
     model: 'openai-compatible/test-model',
     env: provider.env,
   });
-  const cuts = entries.map((_, i) => i + 1).filter((length) => length > 1 && length % sized(4, 1, 1) === 0);
+  const cuts = entries.map((_, i) => i + 1).filter((length) => length > 1 && length % sized(8, 1, 1) === 0);
   for (const length of cuts) {
     const where = `cut after @${length}`;
     store.sessions.open(`cut-${length}`);

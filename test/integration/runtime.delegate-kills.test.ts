@@ -2,8 +2,9 @@ import { delegationPoints, runPoints } from '@tapedeck/runtime/crash-point';
 import { crashPoints } from '@tapedeck/tape/crash-point';
 import { expect, test } from 'vitest';
 import { type DelegateDeath, type DelegateRound, delegateRound } from '../support/delegate-round.ts';
+import { type Scene, scenes } from '../support/delegate-scenes.ts';
 import { type DelegateServer, startDelegateServer } from '../support/delegate-server.ts';
-import { inTwoLanes } from '../support/fault-sweep.ts';
+import { inLanes } from '../support/fault-sweep.ts';
 import { journalPoints } from '../support/journal-points.ts';
 import { type Random, seeded } from '../support/seeded.ts';
 import { sized } from '../support/size.ts';
@@ -65,13 +66,18 @@ class Deaths {
   }
 }
 
-/** Does rounds, two at a time, as long as there are any, and collects what is wrong. */
+/** The scenes of a round: all four, or on a push two of them in turn. */
+const scenesOf = (round: number): readonly Scene[] =>
+  sized<readonly Scene[]>(round % 2 === 0 ? ['program', 'notice'] : ['call', 'elsewhere'], scenes, scenes);
+
+/** Does rounds, some at a time, as long as there are any, and collects what is wrong. */
 async function faultsOf(
   server: DelegateServer,
   rounds: Iterable<DelegateRound>,
   told: (deaths: readonly DelegateDeath[]) => void,
+  lanes = 2,
 ): Promise<string[]> {
-  const faults = await inTwoLanes(rounds, async (round) => {
+  const faults = await inLanes(lanes, rounds, async (round) => {
     const { faults, deaths } = await delegateRound({ server }, round);
     told(deaths);
     return faults.map((fault) => `${round.id} of TAPEDECK_SEED=${seed}, ${JSON.stringify(deaths)}: ${fault}`);
@@ -90,6 +96,7 @@ test.skipIf(isLater)(
       for (let i = 0; i < 60 * least && deaths.missed(least).length > 0; i += 1)
         yield {
           id: `point${i}`,
+          scenes: scenesOf(i),
           stages: [
             [
               { act: i % 4 === 3 ? 'work' : 'first', death: deaths.next((point) => !isRecovery(point)) },
@@ -113,7 +120,11 @@ test('nor at any other moment, in several processes, which take over from each o
 }, async () => {
   await using server = await startDelegateServer();
   const began = performance.now();
-  const undisturbed = { id: 'undisturbed', stages: [[{ act: 'work' }], [{ act: 'recover' }]] } as const;
+  const undisturbed = {
+    id: 'undisturbed',
+    stages: [[{ act: 'work' }], [{ act: 'recover' }]],
+    scenes: scenesOf(0),
+  } as const;
   expect(await faultsOf(server, [undisturbed], () => {})).toEqual([]);
   const tookMs = performance.now() - began;
   const random = seeded(seed);
@@ -125,6 +136,7 @@ test('nor at any other moment, in several processes, which take over from each o
     for (let i = 0; i < least || (kills <= enough && i < 3 * least); i += 1)
       yield {
         id: `moment${i}`,
+        scenes: scenesOf(i),
         stages: [
           [
             { act: 'first', death: within(0.6) },
@@ -140,10 +152,10 @@ test('nor at any other moment, in several processes, which take over from each o
         ],
       };
   };
-  // Each process was at work in four homes.
+  // Each process was at work in a home of each scene.
   const count = (deaths: readonly DelegateDeath[]) => {
-    kills += 4 * deaths.length;
+    kills += scenesOf(0).length * deaths.length;
   };
-  expect(await faultsOf(server, rounds(), count)).toEqual([]);
+  expect(await faultsOf(server, rounds(), count, sized(1, 2, 2))).toEqual([]);
   expect(kills).toBeGreaterThan(enough);
 });

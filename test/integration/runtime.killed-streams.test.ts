@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isObject } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { openDeck } from '../support/deck.ts';
-import { inTwoLanes } from '../support/fault-sweep.ts';
+import { inLanes } from '../support/fault-sweep.ts';
 import { startProcess } from '../support/process.ts';
 import { lastUserText, startProvider } from '../support/provider.ts';
 import { seeded } from '../support/seeded.ts';
@@ -42,7 +42,7 @@ test('a process that is killed at any time leaves what it had saved, and only wh
   const random = seeded(seed);
   const delays = Array.from({ length: sized(3, 8, 100) }, () => random.below(600));
   let grown = 0;
-  const faults = await inTwoLanes(delays, async (ms) => {
+  const faults = await inLanes(2, delays, async (ms) => {
     using home = tempHome();
     await using running = startProcess(teller, home.path, provider.url);
     await running.said('saved');

@@ -4,14 +4,14 @@ import { startProcess } from '../support/process.ts';
 import { entryLines } from '../support/scripted.ts';
 import { type TempHome, tempHome } from '../support/temp-home.ts';
 
-/** Does one act to \`main\`, and ends by itself, or by a kill when it passes a point. */
+/** Does acts to \`main\`, one after another, and ends by itself, or by a kill when it passes a point. */
 const actor = `
   import { appendFileSync } from 'node:fs';
   import { openDeck } from '@tapedeck/runtime';
   import { onCrashPoint } from '@tapedeck/tape/crash-point';
   import { tool } from 'ai';
   import { z } from 'zod';
-  const [home, act, dieAt] = process.argv.slice(1);
+  const [home, acts, dieAt] = process.argv.slice(1);
   const pay = tool({
     inputSchema: z.object({}),
     needsApproval: true,
@@ -28,11 +28,13 @@ const actor = `
     if (point === 'inbox/posted') armed = true;
     if (armed && point === dieAt) process.kill(process.pid, 'SIGKILL');
   });
+  for (const act of acts.split(', ')) {
   if (act === 'buy') await main.run('Buy');
   if (act === 'approve') await (await main.respond('c1', { approved: true })).run;
   if (act === 'look') await (await main.respond('c2', { output: 'seen' })).run;
   if (act === 'go on') await main.run();
   if (act === 'say') await main.run('Well?');
+  }
   console.log(JSON.stringify(await main.status()));
 `;
 
@@ -98,8 +100,7 @@ test.each([
   'a process killed at $point while an approval is given: the call is run at most once ($why)',
   async ({ point, run }) => {
     using home = shop();
-    await act(home, 'buy');
-    await act(home, 'look');
+    await act(home, 'buy, look');
     await act(home, 'approve', point);
     const status = await act(home, 'go on');
     if (status?.state === 'waiting') await act(home, 'approve');
@@ -116,8 +117,7 @@ test.each([
 
 test('what was approved before a kill and not begun is superseded by other input', async () => {
   using home = shop();
-  await act(home, 'buy');
-  await act(home, 'look');
+  await act(home, 'buy, look');
   await act(home, 'approve', 'run/begun');
   expect(await act(home, 'say')).toMatchObject({ state: 'idle' });
   expect(paid(home)).toBe('');

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import type { Acknowledged } from './acknowledged.ts';
 import { crashActs } from './crash-acts.ts';
+import { program } from './programs.ts';
 import type { Random } from './seeded.ts';
 import type { TempHome } from './temp-home.ts';
 
@@ -85,8 +85,7 @@ function orderOf(
 
 /** Whether it was killed. @throws when it failed by itself, with what it wrote to stderr */
 async function run(order: CrashOrder, killAfterMs?: number): Promise<boolean> {
-  const script = join(import.meta.dirname, 'crash-worker.ts');
-  const child = spawn(process.execPath, ['--conditions=@tapedeck/source', script, JSON.stringify(order)], {
+  const child = spawn(process.execPath, [...program('crash-worker.ts'), JSON.stringify(order)], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let errors = '';

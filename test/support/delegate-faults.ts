@@ -160,9 +160,10 @@ function askedAgain({ store, sessions, asked }: Found): string[] {
     answersOf(store, name).map(({ payload, seq }) => ({ place: `${name}@${seq}`, index: numberOf(payload) })),
   );
   return recorded.flatMap(({ place, index }) => {
-    const digest = asked.find((one) => one.index === index)?.digest;
+    const first = asked.find((one) => one.index === index);
+    // A request of a process that died may be read after that of the process that took over.
     return asked
-      .filter((one) => one.index > index && one.digest === digest)
+      .filter((one) => first !== undefined && one.digest === first.digest && one.sentAt > first.sentAt)
       .map((one) => `what ${place} answers was asked for again by request ${one.index}`);
   });
 }

@@ -6,6 +6,7 @@ import { type Provider, startProvider } from './provider.ts';
 export interface Asked {
   readonly index: number;
   readonly digest: string;
+  readonly sentAt: number;
 }
 
 /** The model of all homes, which remembers what each of them asked. */
@@ -16,11 +17,11 @@ export interface DelegateServer extends Provider {
 
 export async function startDelegateServer(): Promise<DelegateServer> {
   const byHome = new Map<string, Asked[]>();
-  const provider = await startProvider((request, index) => {
+  const provider = await startProvider((request, index, sentAt) => {
     const about = aboutOf(request);
     const digest = createHash('sha256').update(JSON.stringify(request.messages)).digest('hex');
     const asked = byHome.get(about.home) ?? [];
-    byHome.set(about.home, [...asked, { index, digest }]);
+    byHome.set(about.home, [...asked, { index, digest, sentAt }]);
     return answerTo(request, { about, index });
   });
   return { ...provider, asked: (home) => byHome.get(home) ?? [] };

@@ -2,6 +2,7 @@ import { appendFileSync, writeSync } from 'node:fs';
 import { onCrashPoint } from '@tapedeck/tape/crash-point';
 import { type DelegateHome, delegateAll, delegateDeck, runMain, untilHeard } from './delegate-acts.ts';
 import { watchJournal } from './journal-points.ts';
+import { preciseNow, sentAtHeader } from './provider/server.ts';
 
 /**
  * A process that is at work in several homes at once: `delegate-worker.ts ORDER`, where the order is a `DelegateOrder` as
@@ -20,6 +21,13 @@ export interface DelegateOrder {
 }
 
 const { url, homes, act, points, dieAt } = JSON.parse(process.argv[2] ?? '') as DelegateOrder;
+
+const send = globalThis.fetch;
+globalThis.fetch = async (input, init) => {
+  const headers = new Headers(init?.headers);
+  headers.set(sentAtHeader, String(preciseNow()));
+  return await send(input, { ...init, headers });
+};
 
 const passed = new Map<string, number>();
 const pass = (point: string) => {

@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { FaultPlace } from './fault-acts.ts';
 import type { Ended } from './fault-sweep.ts';
+import { program } from './programs.ts';
 
 /** How a call of the store goes wrong. `SHORT` and `TORN` take half of a write; then the disk is full, or the process gone. */
 export type FaultKind = 'SIGKILL' | 'EIO' | 'ENOSPC' | 'SHORT' | 'TORN';
@@ -14,12 +15,10 @@ export async function runInjected(
   place: FaultPlace,
   how: { readonly point: string } | { readonly log: string },
 ): Promise<Ended> {
-  const file = (name: string) => join(import.meta.dirname, name);
   const child = spawn(
     process.execPath,
     [
-      '--conditions=@tapedeck/source',
-      ...['--import', file('fault-preload.ts'), file('fault-worker.ts')],
+      ...['--import', join(import.meta.dirname, 'fault-preload.ts'), ...program('fault-worker.ts')],
       ...[dirname(place.dir), workload],
     ],
     {

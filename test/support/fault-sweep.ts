@@ -85,8 +85,9 @@ export function oneOfEach<T>(all: readonly T[], classOf: (item: T) => string): T
   });
 }
 
-/** Does something with each, two at a time, and collects what it finds. */
-export async function inTwoLanes<T>(
+/** Does something with each, some at a time, and collects what it finds. */
+export async function inLanes<T>(
+  lanes: number,
   items: Iterable<T>,
   act: (item: T, i: number) => Promise<readonly string[]>,
 ): Promise<string[]> {
@@ -95,6 +96,6 @@ export async function inTwoLanes<T>(
   const lane = async () => {
     for (const [i, item] of queue) found.push(...(await act(item, i)));
   };
-  await Promise.all([lane(), lane()]);
+  await Promise.all(Array.from({ length: lanes }, lane));
   return found;
 }

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
+import { program } from './programs.ts';
 
 /** A worker script under way, which may be killed at any time, or kill itself. */
 export interface KilledWorker {
@@ -19,7 +19,7 @@ export interface WorkerEnd {
 
 /** Starts `test/support/{script}` with an order as JSON. */
 export function startWorker(script: string, order: object): KilledWorker {
-  const args = ['--conditions=@tapedeck/source', join(import.meta.dirname, script), JSON.stringify(order)];
+  const args = [...program(script), JSON.stringify(order)];
   const child = spawn(process.execPath, args, {
     stdio: ['ignore', 'pipe', 'pipe'],
   });

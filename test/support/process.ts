@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { script } from './programs.ts';
 
 /** A program of ours in a process of its own. */
 export interface Process extends AsyncDisposable {
@@ -14,11 +15,11 @@ export interface Process extends AsyncDisposable {
   done(): Promise<void>;
 }
 
-/** Runs a module's text, which may import the packages from their sources; `process.argv.slice(1)` are the arguments. */
-export function startProcess(script: string, ...args: readonly string[]): Process {
-  const node = ['--conditions=@tapedeck/source', '--input-type=module', '-e', script, ...args];
-  const child = spawn(process.execPath, node, {
-    cwd: import.meta.dirname,
+/** Runs a module's text, which may import the packages; `process.argv.slice(1)` are the arguments. */
+export function startProcess(text: string, ...args: readonly string[]): Process {
+  const node = script(text);
+  const child = spawn(process.execPath, [...node.args, ...args], {
+    cwd: node.cwd,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let printed = '';

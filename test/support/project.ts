@@ -27,7 +27,7 @@ export interface Project extends Disposable {
   write(name: string, text: string | object): string;
   /** Runs `tape` in the project, or below it: on a push in this process, else as a process of its own. */
   tape(args: readonly string[], options?: Omit<CliOptions, 'node'>): Promise<CliResult>;
-  /** The same as a process of its own, whatever the size: for what depends on how Node.js loads a file. */
+  /** The same as a process of its own, whatever the size: for what depends on how Node.js loads a file, or on an exit. */
   process(args: readonly string[], options?: Omit<CliOptions, 'node'>): Promise<CliResult>;
   /** The same in this process, which is quicker: for what loads no configuration. */
   here(args: readonly string[], options?: Omit<CliOptions, 'node'>): Promise<CliResult>;

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { program } from './programs.ts';
 
 /** A running `store-worker.ts`; it is killed at the end of its block. */
 export interface StoreProcess extends AsyncDisposable {
@@ -33,8 +33,7 @@ interface Answer {
 }
 
 export async function startStore(): Promise<StoreProcess> {
-  const script = join(import.meta.dirname, 'store-worker.ts');
-  const child = spawn(process.execPath, ['--conditions=@tapedeck/source', script], {
+  const child = spawn(process.execPath, [...program('store-worker.ts')], {
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   const { pid, stdin } = child;

@@ -2,6 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import type { Ended } from './fault-sweep.ts';
+import { program } from './programs.ts';
 
 /** Whether a program's system calls can be followed here: `missing` is strace itself, `forbidden` what it needs. */
 export type Tracing = 'works' | 'missing' | 'forbidden';
@@ -53,7 +54,7 @@ export interface TraceOptions {
 
 const hangMs = 60_000;
 
-/** Runs a TypeScript module as a process of its own under strace, which follows its main thread: the store works there. */
+/** Runs a program of `test/support` as a process of its own under strace, which follows its main thread: the store works there. */
 export async function trace(
   module: string,
   args: readonly string[],
@@ -69,7 +70,7 @@ export async function trace(
       ...['-e', `trace=${syscalls.map((name) => `?${name}`).join(',')}`],
       ...injection,
       ...paths.flatMap((path) => ['-P', path]),
-      ...[process.execPath, '--conditions=@tapedeck/source', module, ...args],
+      ...[process.execPath, ...program(module), ...args],
     ],
     {
       stdio: ['ignore', 'pipe', 'pipe'],

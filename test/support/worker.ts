@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { program } from './programs.ts';
 
 /** A running `tape-worker.ts`. */
 export interface Worker {
@@ -19,8 +19,7 @@ export interface Worker {
 
 /** Starts a worker and waits until it is ready to act. */
 export async function startWorker(path: string, act: string, ...args: readonly string[]): Promise<Worker> {
-  const script = join(import.meta.dirname, 'tape-worker.ts');
-  const child = spawn(process.execPath, ['--conditions=@tapedeck/source', script, path, act, ...args], {
+  const child = spawn(process.execPath, [...program('tape-worker.ts'), path, act, ...args], {
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   const said: unknown[] = [];

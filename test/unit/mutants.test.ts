@@ -11,12 +11,13 @@ describe('the known bugs that the tests are tried with', () => {
   });
 
   // All of them are tried by `pnpm test:mutants`, which a soak runs.
-  test('are caught, as one or two of them show', { timeout: 300_000 }, () => {
-    using checkout = copyCheckout();
-    const count = sized(1, 2, 2);
-    const few = mutants.filter(({ test }) => test === 'test/contract/sqlite-memory.test.ts').slice(0, count);
-    expect(few.length).toBe(count);
-    expect(checkout.run(few[0] ?? { test: '' }, 'push')).toMatchObject({ failed: 0 });
-    for (const mutant of few) expect(checkout.runWith(mutant, 'push').failed, mutant.name).toBeGreaterThan(0);
-  });
+  if (sized(false, true, true))
+    test('are caught, as two of them show', { timeout: 300_000 }, () => {
+      using checkout = copyCheckout();
+      const few = mutants.filter(({ test }) => test === 'test/contract/sqlite-memory.test.ts').slice(0, 2);
+      expect(few.length).toBe(2);
+      expect(checkout.run(few[0] ?? { test: '' }, 'push')).toMatchObject({ failed: 0 });
+      for (const mutant of few)
+        expect(checkout.runWith(mutant, 'push').failed, mutant.name).toBeGreaterThan(0);
+    });
 });

@@ -23,8 +23,18 @@ export interface Provider extends AsyncDisposable {
   readonly refusals: readonly string[];
 }
 
-/** What a server answers to a valid request. */
-export type Answers = (request: ChatRequest, index: number) => ChatAnswer | Promise<ChatAnswer>;
+/** What a server answers to a valid request, which was sent at a time of `preciseNow`. */
+export type Answers = (
+  request: ChatRequest,
+  index: number,
+  sentAt: number,
+) => ChatAnswer | Promise<ChatAnswer>;
+
+/** The header in which a client says when it sent a request: requests of several processes do not come in that order. */
+export const sentAtHeader = 'x-test-sent-at';
+
+/** Milliseconds since the epoch, with fractions: the same clock in every process. */
+export const preciseNow = (): number => performance.timeOrigin + performance.now();
 
 /** Starts a server that answers every valid request with what `answer` says, and every other one with an error. */
 export async function startServer(protocol: Protocol, answer: Answers): Promise<Provider> {
@@ -33,6 +43,7 @@ export async function startServer(protocol: Protocol, answer: Answers): Promise<
   let now = 0;
   let most = 0;
   const handle = async (request: IncomingMessage, response: ServerResponse) => {
+    const sentAt = Number(request.headers[sentAtHeader] ?? preciseNow());
     const body: unknown = JSON.parse(await textOf(request));
     const fault = routeFault(protocol, request) ?? protocol.refuses(request.headers) ?? protocol.fault(body);
     if (fault !== undefined) {
@@ -47,7 +58,7 @@ export async function startServer(protocol: Protocol, answer: Answers): Promise<
     });
     await send(response, protocol, {
       request: body as ChatRequest,
-      answer: await answer(body as ChatRequest, requests.length - 1),
+      answer: await answer(body as ChatRequest, requests.length - 1, sentAt),
     });
   };
   const server = createServer((request, response) => {
