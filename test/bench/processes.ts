@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { isObject, openTapeStore } from '@tapedeck/tape';
+import { openTapeStore } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { inChild } from './child.ts';
 import { median } from './measure.ts';
 import { type Bench, counted, type Row } from './topic.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isObject } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { expect, test } from 'vitest';
 import { openDeck } from '../support/deck.ts';
 import { inLanes } from '../support/fault-sweep.ts';

@@ -1,4 +1,5 @@
-import { type Intention, type Json, type Merged, result, type Seq, type SessionInfo } from '@tapedeck/tape';
+import { type Json, type Merged, result, type Seq, type SessionInfo } from '@tapedeck/tape';
+import type { Intention } from '@tapedeck/tape/store';
 import type { ChildOptions } from '../delegation/parts.ts';
 import type { ForkOptions } from '../delegation/spawn.ts';
 import { messageOf } from '../errors.ts';
