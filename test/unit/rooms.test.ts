@@ -11,6 +11,7 @@ import { arrows, circles, paragraphFaults, paragraphOf, roomOf, upwardImports } 
 const rooms: Readonly<Record<string, readonly string[]>> = {
   tape: [
     'index',
+    'internal',
     'conformance',
     'store',
     'inbox',

@@ -9,8 +9,8 @@ import {
   toolCall,
   toolResult,
   user,
-  wrapStore,
 } from '@tapedeck/tape';
+import { wrapStore } from '@tapedeck/tape/store';
 import { expect, test } from 'vitest';
 import { fixedClock } from '../support/clock.ts';
 import { asAsked } from '../support/deck.ts';

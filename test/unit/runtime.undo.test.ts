@@ -4,7 +4,6 @@ import {
   assistant,
   compaction,
   type Entry,
-  isObject,
   note,
   prune,
   type Seq,
@@ -14,6 +13,7 @@ import {
   user,
   view,
 } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { scriptedDeck } from '../support/scripted.ts';

@@ -1,15 +1,13 @@
 import {
   type Entry,
-  isObject,
-  isPrune,
   type Point,
   type Rewound,
   type Seq,
   type SessionInfo,
-  select,
   TapeError,
   type TapeStore,
 } from '@tapedeck/tape';
+import { isObject, isPrune, select } from '@tapedeck/tape/internal';
 import { SessionError } from '../errors.ts';
 import { getActive } from '../lease/get-active.ts';
 import { withLease } from './rewind.ts';

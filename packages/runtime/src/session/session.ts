@@ -6,15 +6,12 @@
  */
 import {
   anchor,
-  type ConflictReport,
   type Entry,
-  type EntryQuery,
   handoff,
   type Json,
   type JsonObject,
   type Point,
   type SessionInfo,
-  select,
   TapeError,
   type TapeErrorCode,
   user,
@@ -22,6 +19,8 @@ import {
   type ViewOptions,
   view,
 } from '@tapedeck/tape';
+import { select } from '@tapedeck/tape/internal';
+import type { ConflictReport, EntryQuery } from '@tapedeck/tape/store';
 import { resolvePolicy } from '../compaction/policy.ts';
 import { viewPolicyOf } from '../config/config.ts';
 import { Delegation } from '../delegation/delegation.ts';
