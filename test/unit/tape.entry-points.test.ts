@@ -17,7 +17,7 @@ function exportsOf(file: string): string[] {
 const names = (text: string) => text.trim().split(/\s+/);
 /** What programs import. A name here is a promise: adding one is a decision, removing one breaks programs. */
 const forPrograms = names(`
-  anchor Appended assistant compaction Draft Entry EntryKind Forked ForkRequest handoff Json JsonObject
+  anchor Appended assistant compaction Draft Entry EntryKind Forked ForkRequest handoff Inherit Json JsonObject
   Lease Lifecycle Merged MergeRequest Meta note openTapeStore parsePolicy Part Point processOwner prune
   Ref remakeOf result Rewound Seq SessionInfo SqliteTapeStore StoredMessage StoreOptions streamView
   TapeError TapeErrorCode TapeStore Target Task toolCall toolResult user view View ViewOptions ViewPolicy
@@ -34,7 +34,7 @@ const forStores = names(`
   MergeDraft MergePreview MergeStrategy nameFault nameMax nearNames normalise Owner parseAnchorName
   parseName PatchFile Posted PreviewEntry Problem provablyDead RangeQuery RecordedArtifact Redacted
   ReleaseOptions restoreBlobs RewindOptions RunItem SearchQuery Sequence SessionChange SessionInit
-  SessionOwner SessionQuery SessionRange Sessions sha256 Span StageInit StoreCall StreamChunk Taken
+  SessionOwner SessionQuery SessionRange Sessions sha256 StageInit StoreCall StreamChunk Taken
   tapeName TextRef Touch touchesOf UnknownField unknownField UnrewindOptions ViewQuery Views
   WorktreeRequest wrapStore WriteOptions
 `);
