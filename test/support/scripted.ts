@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
-import type { Deck, DeckOptions, ScriptAnswer, SessionEvent } from '@tapedeck/runtime';
+import type { Deck, DeckOptions, SessionEvent } from '@tapedeck/runtime';
+import type { ScriptAnswer } from '@tapedeck/runtime/testing';
 import { type Entry, isObject, type JsonObject, type SqliteTapeStore } from '@tapedeck/tape';
 import { openDeck } from './deck.ts';
 import { openStore } from './store.ts';

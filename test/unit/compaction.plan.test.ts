@@ -1,4 +1,4 @@
-import { planCompaction, resolvePolicy } from '@tapedeck/runtime/compaction';
+import { planCompaction, resolvePolicy } from '@tapedeck/runtime/internal';
 import { assistant, compaction, type SqliteTapeStore, select, user, view } from '@tapedeck/tape';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

@@ -1,5 +1,5 @@
 import type { LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider';
-import { noUsage } from '@tapedeck/runtime';
+import { noUsage } from '@tapedeck/runtime/internal';
 import { isObject, user } from '@tapedeck/tape';
 import { tool } from 'ai';
 import { convertArrayToReadableStream, MockLanguageModelV4 } from 'ai/test';

@@ -1,4 +1,5 @@
-import { delegateTool, delegationTools, type ScriptAnswer } from '@tapedeck/runtime';
+import { delegateTool, delegationTools } from '@tapedeck/runtime';
+import type { ScriptAnswer } from '@tapedeck/runtime/testing';
 import { isObject, type SqliteTapeStore } from '@tapedeck/tape';
 import { asSchema, tool } from 'ai';
 import { expect, test } from 'vitest';

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type DeckConfig, delegationTools, type ScriptAnswer } from '@tapedeck/runtime';
+import { type DeckConfig, delegationTools } from '@tapedeck/runtime';
+import type { ScriptAnswer } from '@tapedeck/runtime/testing';
 import { type Entry, isBlobRef, isObject, type JsonObject, type SqliteTapeStore } from '@tapedeck/tape';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-import type { ScriptAnswer } from '@tapedeck/runtime';
+import type { ScriptAnswer } from '@tapedeck/runtime/testing';
 import { assistant, isObject, type SqliteTapeStore, toolCall, toolResult } from '@tapedeck/tape';
 import { Output, tool } from 'ai';
 import { describe, expect, test } from 'vitest';

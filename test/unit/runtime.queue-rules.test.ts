@@ -1,4 +1,5 @@
-import { decide, defaultMode, type QueueMode, type QueuePoint, queueModes } from '@tapedeck/runtime';
+import type { QueueMode } from '@tapedeck/runtime';
+import { decide, defaultMode, type QueuePoint, queueModes } from '@tapedeck/runtime/internal';
 import { type InboxBody, type InboxItem, user } from '@tapedeck/tape';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-import { type Landing, type Source, trace } from '@tapedeck/runtime/trace';
+import { type Landing, type TraceSource as Source, trace } from '@tapedeck/runtime';
 import { anchor, assistant, type SqliteTapeStore, toolCall, toolResult, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { asAsked } from '../support/deck.ts';

@@ -1,4 +1,4 @@
-import type { Landing, Source, Trace } from '@tapedeck/runtime/trace';
+import type { Landing, TraceSource as Source, Trace } from '@tapedeck/runtime';
 
 type Json = Readonly<Record<string, unknown>>;
 

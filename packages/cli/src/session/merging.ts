@@ -1,4 +1,5 @@
-import type { Application, KeptWorktree } from '@tapedeck/runtime/workspace';
+import type { Application } from '@tapedeck/runtime';
+import type { KeptWorktree } from '@tapedeck/runtime/internal';
 import type { Merged, MergeRequest, SqliteTapeStore } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
 import { exit } from '../exit.ts';
@@ -29,11 +30,12 @@ export async function mergeAndTell(
   },
 ): Promise<number> {
   const { child, request } = command;
-  const worktrees = await import('@tapedeck/runtime/workspace');
+  const { planApplication } = await import('@tapedeck/runtime');
+  const { closeWorktree, releaseWorktree } = await import('@tapedeck/runtime/internal');
   const place = { store, home: context.home.dir };
-  await worktrees.closeWorktree(place, child, request);
+  await closeWorktree(place, child, request);
   // Planned before the merge: a child whose patch does not apply is not merged.
-  const application = apply === undefined ? undefined : await worktrees.planApplication(place, child, apply);
+  const application = apply === undefined ? undefined : await planApplication(place, child, apply);
   const merged = await act();
   if (merged === undefined) {
     if (application !== undefined)
@@ -41,7 +43,7 @@ export async function mergeAndTell(
     return exit.accepted;
   }
   await application?.write();
-  const kept = await worktrees.releaseWorktree(place, child);
+  const kept = await releaseWorktree(place, child);
   if (kept !== undefined) context.status(`Kept the worktree ${kept.path}: ${kept.why}`);
   await tellMerged({ merged, application, kept }, context);
   return exit.done;

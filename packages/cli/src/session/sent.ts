@@ -51,7 +51,7 @@ export async function configUnlessRun(args: SendingArgs, context: Context): Prom
 
 async function usableConfig(args: ModelArgs, context: Context): Promise<DeckConfig> {
   const config = await deckConfig(args, context);
-  const { assertModel } = await import('@tapedeck/runtime');
+  const { assertModel } = await import('@tapedeck/runtime/internal');
   if (config.model !== undefined) await assertModel(config.model, context.io.env);
   return config;
 }

@@ -72,10 +72,7 @@ async function waitingCall(
   id: string | undefined,
   { isOutput, isDenied }: { readonly isOutput: boolean; readonly isDenied: boolean },
 ): Promise<WaitingCall> {
-  const [{ statusOf }, { SessionError }] = await Promise.all([
-    import('@tapedeck/runtime/status'),
-    import('@tapedeck/runtime'),
-  ]);
+  const { SessionError, statusOf } = await import('@tapedeck/runtime');
   const { waiting } = await statusOf({ store }, { id: of });
   const [call, ...others] = waiting.filter(({ toolCallId }) => id === undefined || toolCallId === id);
   const ids = waiting.map((one) => `${one.toolCallId} (${one.name})`).join(', ');

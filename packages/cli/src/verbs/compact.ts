@@ -84,7 +84,7 @@ export const compact: Verb = defineVerb({
 
 async function undo(ref: string, context: Context): Promise<number> {
   return await context.changing(async (store) => {
-    const { uncompactSession } = await import('@tapedeck/runtime/uncompact');
+    const { uncompactSession } = await import('@tapedeck/runtime');
     const done = await uncompactSession(store, needSession(store, ref).id);
     const { session, seq, undone, hidden } = done;
     tellForks(done, context);

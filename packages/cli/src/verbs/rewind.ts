@@ -1,5 +1,4 @@
-import type { SessionRewound } from '@tapedeck/runtime';
-import type { RewoundMessage } from '@tapedeck/runtime/rewind';
+import type { RewoundMessage, SessionRewound } from '@tapedeck/runtime';
 import { deckConfig } from '../config/deck.ts';
 import { findConfig } from '../config/find.ts';
 import type { Context } from '../context.ts';
@@ -50,7 +49,7 @@ export const rewind: Verb = defineVerb({
           hint: `name a user message: tape rewind ${name}@SEQ; list them with: tape log ${name} --kind message`,
         });
       if (config === undefined) {
-        const { rewindSession } = await import('@tapedeck/runtime/rewind');
+        const { rewindSession } = await import('@tapedeck/runtime');
         return await print(await rewindSession({ store }, id, { to: point, mode }), context);
       }
       await using deck = await openDeckAt(config, store, context);
@@ -121,7 +120,7 @@ export const unrewind: Verb = defineVerb({
     }),
   run: async ({ place }, context) =>
     await context.changing(async (store) => {
-      const { unrewindSession } = await import('@tapedeck/runtime/rewind');
+      const { unrewindSession } = await import('@tapedeck/runtime');
       const { session: ref, point } = readPlace(store, place);
       const rewind = { ...(point !== undefined && { rewind: point }) };
       const done = await unrewindSession({ store }, needSession(store, ref).id, rewind);

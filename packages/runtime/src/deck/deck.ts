@@ -9,8 +9,8 @@ import {
   type TapeStore,
 } from '@tapedeck/tape';
 import { ulid } from 'ulid';
-import { parseConfig } from '../config/check.ts';
 import { type DeckConfig, limitsOf } from '../config/config.ts';
+import { parseConfig } from '../config/parse.ts';
 import { deliverUnattended } from '../delegation/deliver.ts';
 import { inProcessEngine, type RunEngine } from '../delegation/engine.ts';
 import type { RecoverOptions, RecoveryReport } from '../delegation/recover.ts';
@@ -80,7 +80,7 @@ export async function openDeck(options: DeckOptions): Promise<Deck> {
     now = Date.now,
     ...config
   } = options;
-  parseConfig(config, 'the options of a deck');
+  await parseConfig(config, 'the options of a deck');
   const file = home === undefined ? undefined : join(home, 'session_graph.jsonl');
   const store = given ?? openHome(home, file);
   const startedChildren: DeckParts['startedChildren'] = new Map();
@@ -151,7 +151,7 @@ export async function openDeck(options: DeckOptions): Promise<Deck> {
   const close = () => (closed ??= end());
   return {
     store,
-    graph: openDeckGraph(parts.store, file),
+    graph: await openDeckGraph(parts.store, file),
     session: async (name, init) => parts.session(await parts.store.session(name, init)),
     find: async (ref) => {
       const info = await parts.store.find(ref);

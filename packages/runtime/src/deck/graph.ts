@@ -1,4 +1,4 @@
-import { SessionGraph } from '@tapedeck/graph';
+import type { SessionGraph } from '@tapedeck/graph';
 import type { Awaitable, Lifecycle, Point, TapeStore } from '@tapedeck/tape';
 
 type Reads = Pick<
@@ -27,7 +27,8 @@ export interface DeckGraph extends Reads {
 }
 
 /** Opens the graph of a home. Without a file, as with a store in memory, reads find nothing. */
-export function openDeckGraph(store: TapeStore, file: string | undefined): DeckGraph {
+export async function openDeckGraph(store: TapeStore, file: string | undefined): Promise<DeckGraph> {
+  const { SessionGraph } = await import('@tapedeck/graph');
   const graph = file === undefined ? SessionGraph.fromRecords([]) : SessionGraph.open(file);
   const fresh = (): SessionGraph => {
     graph.reload();

@@ -85,7 +85,7 @@ async function structured({ store }: Shared, { info, origin }: SessionFacts): Pr
         ? 'its result is a string'
         : output === undefined
           ? undefined
-          : schemaFault(value, output);
+          : await schemaFault(value, output);
   if (fault === undefined) return { text: JSON.stringify(value) };
   throw new SessionError('SESSION_BAD_RESULT', `cannot merge '${info.name}' as structured: ${fault}`, {
     data: { session: info.name },

@@ -1,10 +1,10 @@
 import { homedir } from 'node:os';
 import { resolve } from 'node:path';
-import { type Draft, type Entry, type JsonObject, note, type SessionInfo, sha256 } from '@tapedeck/tape';
+import { type Draft, type Entry, note, type SessionInfo, sha256 } from '@tapedeck/tape';
 import type { ToolSet } from 'ai';
 import type { Shared } from '../config/shared.ts';
 import { SessionError } from '../errors.ts';
-import { asSchema, type LanguageModel, modelMeta } from '../model/model.ts';
+import { type LanguageModel, modelMeta } from '../model/model.ts';
 import { environmentOf, pin } from '../prompt/environment.ts';
 import type { Omission } from '../prompt/file.ts';
 import { readProjectFiles } from '../prompt/project-files.ts';
@@ -18,7 +18,7 @@ import {
 import type { SessionEvent } from '../stream/events.ts';
 import { modelFor } from '../terms/model-for.ts';
 import { factsOf, type Settings } from '../terms/terms.ts';
-import { definitionsOf } from '../tools/schema.ts';
+import { definitionsOf, inputSchemaOf } from '../tools/schema.ts';
 import type { DeckTools } from '../tools/traits.ts';
 import { workspaceOf } from '../workspace/open.ts';
 import type { RunOptions } from './options.ts';
@@ -186,7 +186,7 @@ async function entriesOf(definitions: ToolSet): Promise<readonly ToolEntry[]> {
   const entries = Object.entries(definitions).map(async ([name, { description, inputSchema, type }]) => ({
     name,
     ...(typeof description === 'string' && { description }),
-    ...(type !== 'provider' && { schema: (await asSchema(inputSchema).jsonSchema) as JsonObject }),
+    ...(type !== 'provider' && { schema: await inputSchemaOf({ inputSchema }) }),
   }));
   return await Promise.all(entries);
 }

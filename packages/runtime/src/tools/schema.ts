@@ -1,8 +1,6 @@
 import { isObject, type Json, type JsonObject } from '@tapedeck/tape';
 import type { ToolSet } from 'ai';
-import { z } from 'zod';
 import { messageOf, SessionError } from '../errors.ts';
-import { asSchema, jsonSchema } from '../model/model.ts';
 import type { DeckTool, DeckTools } from './traits.ts';
 
 /** The argument with which a model requests that the calls of its answer run in parallel. */
@@ -26,6 +24,7 @@ export async function definitionsOf(tools: DeckTools): Promise<ToolSet> {
 
 async function sentSchema(name: string, tool: DeckTool) {
   const own = await schemaOf(name, tool);
+  const { jsonSchema } = await import('ai');
   return jsonSchema(withFlag(own, tool) as Parameters<typeof jsonSchema>[0], {
     // Accept all arguments here: invalid ones fail the call, not the answer.
     validate: (value) => ({ success: true, value }),
@@ -34,7 +33,7 @@ async function sentSchema(name: string, tool: DeckTool) {
 
 async function schemaOf(name: string, tool: DeckTool): Promise<JsonObject> {
   try {
-    return (await asSchema(tool.inputSchema).jsonSchema) as unknown as JsonObject;
+    return await inputSchemaOf(tool);
   } catch (cause) {
     const why = `its input schema has no JSON form: ${messageOf(cause)}`;
     throw new SessionError('SESSION_BAD_CONFIG', `cannot offer tool '${name}': ${why}`, {
@@ -42,6 +41,12 @@ async function schemaOf(name: string, tool: DeckTool): Promise<JsonObject> {
       cause,
     });
   }
+}
+
+/** The input schema of a tool as JSON Schema, whichever kind of schema the tool has. */
+export async function inputSchemaOf({ inputSchema }: Pick<DeckTool, 'inputSchema'>): Promise<JsonObject> {
+  const { asSchema } = await import('ai');
+  return (await asSchema(inputSchema).jsonSchema) as unknown as JsonObject;
 }
 
 /** Adds the flag to a schema, unless it is strict, a provider's, or not a plain object. */
@@ -66,6 +71,7 @@ export async function parseArguments(
     // Copy the arguments, so that a tool that changes them does not affect the recorded call.
     const given = structuredClone(input);
     const own = isObject(given) && !(await declaresFlag(tool)) ? withoutFlag(given) : given;
+    const { asSchema } = await import('ai');
     const checked = await asSchema(tool.inputSchema).validate?.(own);
     if (checked === undefined) return { value: own };
     return checked.success ? { value: checked.value } : { fault: messageOf(checked.error) };
@@ -76,8 +82,8 @@ export async function parseArguments(
 }
 
 async function declaresFlag(tool: DeckTool): Promise<boolean> {
-  const { properties } = (await asSchema(tool.inputSchema).jsonSchema) as { properties?: object };
-  return properties !== undefined && flag in properties;
+  const { properties } = await inputSchemaOf(tool);
+  return properties !== undefined && isObject(properties) && flag in properties;
 }
 
 function withoutFlag({ [flag]: _, ...rest }: JsonObject): JsonObject {
@@ -85,7 +91,8 @@ function withoutFlag({ [flag]: _, ...rest }: JsonObject): JsonObject {
 }
 
 /** Why a value does not match a schema; undefined when it does. */
-export function schemaFault(value: unknown, schema: JsonObject): string | undefined {
+export async function schemaFault(value: unknown, schema: JsonObject): Promise<string | undefined> {
+  const { z } = await import('zod');
   const [issue] =
     z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0]).safeParse(value).error?.issues ?? [];
   if (issue === undefined) return undefined;

@@ -62,7 +62,7 @@ export async function owedResult({ output, store, session }: LoopContext): Promi
 async function record(context: LoopContext, schema: JsonObject, after: Done): Promise<LoopResult> {
   const { run } = context;
   const { text } = after;
-  const result = resultOf(text, schema);
+  const result = await resultOf(text, schema);
   if ('value' in result) {
     await context.giveResult(result.value);
     runPoint('result/recorded');
@@ -81,14 +81,17 @@ async function record(context: LoopContext, schema: JsonObject, after: Done): Pr
 }
 
 /** Parses a text as a result that matches a schema, or returns why it is not one. */
-function resultOf(text: string, schema: JsonObject): { readonly value: Json } | { readonly fault: string } {
+async function resultOf(
+  text: string,
+  schema: JsonObject,
+): Promise<{ readonly value: Json } | { readonly fault: string }> {
   let value: Json;
   try {
     value = JSON.parse(withoutFence(text)) as Json;
   } catch (error) {
     return { fault: `it is not JSON: ${messageOf(error)}` };
   }
-  const fault = schemaFault(value, schema);
+  const fault = await schemaFault(value, schema);
   return fault === undefined ? { value } : { fault };
 }
 
