@@ -28,9 +28,10 @@ export {
 } from './config/config.ts';
 export type { Hooks, LandingMessage, RewindEvent } from './config/hooks.ts';
 export { parseConfig } from './config/parse.ts';
-export { type Deck, type DeckOptions, openDeck } from './deck/deck.ts';
+export type { Deck, DeckOptions } from './deck/deck.ts';
 export type { DeckGraph } from './deck/graph.ts';
-export { Delegation } from './delegation/delegation.ts';
+export { openDeck } from './deck/open.ts';
+export type { Delegation } from './delegation/delegation.ts';
 export { inProcessEngine, type RunEngine, type RunSpec } from './delegation/engine.ts';
 export type { DelegateOptions, DelegateTask } from './delegation/options.ts';
 export type { ChildEvent, ChildOutcome } from './delegation/outcome.ts';
@@ -69,8 +70,8 @@ export {
 export type { Instructions } from './run/instructions.ts';
 export type { Input, RunOptions } from './run/options.ts';
 export type { QueueMode, Source } from './run/queue.ts';
-export { type Callbacks, Run, type RunResult } from './run/run.ts';
-export { Child } from './session/child.ts';
+export type { Callbacks, Run, RunResult } from './run/run.ts';
+export type { Child } from './session/child.ts';
 export type { Compaction, CompactOptions } from './session/compact.ts';
 export {
   type DelegateToolOptions,
@@ -87,7 +88,7 @@ export type {
   SessionRewound,
   SubscribeOptions,
 } from './session/options.ts';
-export { Session } from './session/session.ts';
+export type { Session } from './session/session.ts';
 export type { ToolContext } from './session/tool-context.ts';
 export { type Status, statusesOf, statusOf, untilIdle } from './status/status.ts';
 export type { AwaitedAnswer, CallName, Decision, WaitingCall } from './stream/call.ts';
@@ -100,12 +101,4 @@ export type { DeckTool, DeckTools, ToolPaths, ToolTraits } from './tools/traits.
 export { type Landing, type Source as TraceSource, type Trace, trace } from './trace/index.ts';
 export { type ModelUsage, readUsage, type SessionUsage, type UsageSum } from './usage/session-usage.ts';
 export type { CostOf, Usage } from './usage/usage.ts';
-export {
-  type Application,
-  diffOf,
-  type Patch,
-  planApplication,
-  type WorkspaceOptions,
-  type WorkspacePlace,
-  workspaceOf,
-} from './workspace/index.ts';
+export type { WorkspaceOptions } from './workspace/index.ts';

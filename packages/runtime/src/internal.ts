@@ -30,9 +30,13 @@ export { carriedModel } from './terms/carried-model.ts';
 export { addSums, noSum } from './usage/session-usage.ts';
 export { noUsage } from './usage/usage.ts';
 export {
+  type Application,
   closeWorktree,
+  diffOf,
   type KeptWorktree,
   openWorktree,
+  planApplication,
   releaseWorktree,
   withWorktree,
+  workspaceOf,
 } from './workspace/index.ts';

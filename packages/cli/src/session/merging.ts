@@ -1,5 +1,4 @@
-import type { Application } from '@tapedeck/runtime';
-import type { KeptWorktree } from '@tapedeck/runtime/internal';
+import type { Application, KeptWorktree } from '@tapedeck/runtime/internal';
 import type { Merged, MergeRequest, SqliteTapeStore } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
 import { exit } from '../exit.ts';
@@ -30,8 +29,7 @@ export async function mergeAndTell(
   },
 ): Promise<number> {
   const { child, request } = command;
-  const { planApplication } = await import('@tapedeck/runtime');
-  const { closeWorktree, releaseWorktree } = await import('@tapedeck/runtime/internal');
+  const { closeWorktree, planApplication, releaseWorktree } = await import('@tapedeck/runtime/internal');
   const place = { store, home: context.home.dir };
   await closeWorktree(place, child, request);
   // Planned before the merge: a child whose patch does not apply is not merged.

@@ -182,7 +182,7 @@ async function check(
   { child, request }: MergeCommand,
   context: Context,
 ): Promise<number> {
-  const { diffOf } = await import('@tapedeck/runtime');
+  const { diffOf } = await import('@tapedeck/runtime/internal');
   const patch = await diffOf({ store, home: context.home.dir }, child);
   const written = patch === undefined ? {} : { written: patchPaths(patch) };
   const { complete, conflicts } = store.checkMerge(child, { ...request, ...written });

@@ -65,11 +65,8 @@ export interface Deck extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/**
- * Opens a tape home, or wraps a store, for running sessions.
- * @throws SESSION_BAD_CONFIG before anything is opened, and the errors of `openTapeStore`
- */
-export async function openDeck(options: DeckOptions): Promise<Deck> {
+/** Makes the deck of `openDeck`, and opens what it needs. */
+export async function createDeck(options: DeckOptions): Promise<Deck> {
   const {
     home,
     store: given,
