@@ -53,6 +53,8 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   ],
   runtime: [
     'index',
+    'testing',
+    'internal',
     'deck',
     'session',
     'delegation',
@@ -64,7 +66,6 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'audit',
     'trace',
     'import',
-    'watch',
     'config',
     'compaction',
     'prompt',

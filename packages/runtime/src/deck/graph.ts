@@ -9,6 +9,8 @@ type Reads = Pick<
   | 'ancestors'
   | 'descendants'
   | 'lineage'
+  | 'roots'
+  | 'subtree'
   | 'list'
   | 'status'
   | 'metadata'
@@ -41,6 +43,8 @@ export async function openDeckGraph(store: TapeStore, file: string | undefined):
     ancestors: (ref) => fresh().ancestors(ref),
     descendants: (ref) => fresh().descendants(ref),
     lineage: (ref) => fresh().lineage(ref),
+    roots: () => fresh().roots(),
+    subtree: (ref) => fresh().subtree(ref),
     list: (filter) => fresh().list(filter),
     status: (ref) => fresh().status(ref),
     metadata: (ref) => fresh().metadata(ref),

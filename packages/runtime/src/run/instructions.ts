@@ -33,8 +33,9 @@ export interface InstructionsInput {
   readonly settings: Settings;
   readonly options: Pick<RunOptions, 'instructions'>;
   readonly model: LanguageModel | undefined;
-  /** The tool definitions sent to the provider. */
-  readonly definitions: ToolSet;
+  readonly tools: DeckTools;
+  /** The tool definitions sent to the provider. They load the AI SDK, so they are made only where they are used. */
+  readonly definitions: () => Promise<ToolSet>;
   /** The directory of the session's worktree, if it has one. */
   readonly workspace: string | undefined;
 }
@@ -69,14 +70,15 @@ export async function instructionsOf(
     if (error instanceof SessionError) return undefined;
     throw error;
   });
-  const definitions = await definitionsOf(toolsOf(parts, options));
+  const tools = toolsOf(parts, options);
   const workspace = facts.origin.worktree === undefined ? undefined : await workspaceOf(parts, info.id);
   const entries = await Array.fromAsync(parts.store.viewEntries(info.id));
   const { unpinned: _, ...instructions } = await gather(parts, entries, {
     settings: facts.origin.settings,
     options,
     model,
-    definitions,
+    tools,
+    definitions: async () => await definitionsOf(tools),
     workspace,
   });
   return instructions;
@@ -137,7 +139,7 @@ function once(
 
 async function gather(parts: Shared, entries: readonly Entry[], input: InstructionsInput): Promise<Gathered> {
   const { config, cwd, env, now } = parts;
-  const { settings, options, model, definitions } = input;
+  const { settings, options, model } = input;
   const manifest = options.instructions ?? settings.instructions ?? config.instructions;
   const alone = {
     ...systemPrompt(manifest === undefined ? {} : { manifest }),
@@ -152,7 +154,7 @@ async function gather(parts: Shared, entries: readonly Entry[], input: Instructi
   const { files, omitted: noFiles } =
     project === false ? nothing : await readProjectFiles(directory, env.HOME ?? homedir());
   const { skills, omitted: noSkills } =
-    'read_skill' in definitions && folders.length > 0 ? await readSkills(folders, directoryOf(cwd)) : nothing;
+    'read_skill' in input.tools && folders.length > 0 ? await readSkills(folders, directoryOf(cwd)) : nothing;
   const here = { workspace: directory, model: model === undefined ? undefined : modelMeta(model).model };
   const placed = isPlaced === true ? await environmentOf(entries, here, now()) : undefined;
   const prompt = systemPrompt({
@@ -160,7 +162,7 @@ async function gather(parts: Shared, entries: readonly Entry[], input: Instructi
     project: files,
     skills,
     ...(placed !== undefined && { environment: placed.environment }),
-    ...(hasTools === true && { tools: await entriesOf(definitions) }),
+    ...(hasTools === true && { tools: await entriesOf(await input.definitions()) }),
   });
   return {
     ...prompt,

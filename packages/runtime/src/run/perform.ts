@@ -106,7 +106,7 @@ export async function perform(
     shows: viewPolicyOf(config),
     instruct: instructor(
       parts,
-      { settings, options, model, definitions, workspace },
+      { settings, options, model, tools: offered, definitions: async () => definitions, workspace },
       {
         run,
         append: (drafts) => context.append(drafts),
