@@ -22,7 +22,7 @@ test('an archived session is not run, and nothing is written', async () => {
     ['run', () => main.run('ask 2')],
     ['run', () => main.run()],
     ['send to', () => main.send('ask 2')],
-    ['send to', () => main.send('ask 2', { takeUp: false })],
+    ['send to', () => main.send('ask 2', { start: false })],
     ['compact', () => main.compact()],
     ['compact', () => main.compact({ prune: true })],
     ['compact', () => main.uncompact()],
@@ -46,7 +46,7 @@ test('what waited in the inbox when its session was archived stays there until i
   await using home = await scriptedDeck([{ text: 'One.' }]);
   const { deck, store } = home;
   const main = await deck.session('main');
-  const sent = await main.send('ask 1', { takeUp: false });
+  const sent = await main.send('ask 1', { start: false });
   store.setLifecycle('main', 'archived');
   await expect(main.run()).rejects.toMatchObject(archived);
   expect(store.inbox('main').map(({ id }) => id)).toEqual([sent.id]);

@@ -41,7 +41,7 @@ export const delegationPoints = [
   'child/posted',
   'child/merged',
   'parent/woken',
-  'result/asked',
+  'result/requested',
   'result/recorded',
   'parent/settled',
   'recover/child-ended',

@@ -26,7 +26,7 @@ export {
   defineDeck,
   type Limits,
 } from './config/config.ts';
-export type { Hooks, LandingMessage, RewindEvent } from './config/hooks.ts';
+export type { Hooks, IncomingMessage, RewindEvent } from './config/hooks.ts';
 export { parseConfig } from './config/parse.ts';
 export type { Deck, DeckOptions } from './deck/deck.ts';
 export type { DeckGraph } from './deck/graph.ts';
@@ -69,7 +69,7 @@ export {
 } from './prompt/system-prompt.ts';
 export type { Instructions } from './run/instructions.ts';
 export type { Input, RunOptions } from './run/options.ts';
-export type { QueueMode, Source } from './run/queue.ts';
+export type { MessageSource, QueueMode } from './run/queue.ts';
 export type { Callbacks, Run, RunResult } from './run/run.ts';
 export type { Child } from './session/child.ts';
 export type { Compaction, CompactOptions } from './session/compact.ts';
@@ -98,7 +98,7 @@ export { watchChunks } from './stream/replay.ts';
 export { type Fresh, type TailOptions, tail } from './stream/tail.ts';
 export type { Budget } from './terms/terms.ts';
 export type { DeckTool, DeckTools, ToolPaths, ToolTraits } from './tools/traits.ts';
-export { type Landing, type Source as TraceSource, type Trace, trace } from './trace/index.ts';
+export { type Trace, type TraceDestination, type TraceSource, trace } from './trace/index.ts';
 export { type ModelUsage, readUsage, type SessionUsage, type UsageSum } from './usage/session-usage.ts';
 export type { CostOf, Usage } from './usage/usage.ts';
 export type { WorkspaceOptions } from './workspace/index.ts';

@@ -3,7 +3,7 @@
  * without notice.
  */
 export {
-  type Cut,
+  type CutPoint,
   cutPoint,
   fileSets,
   fileTags,

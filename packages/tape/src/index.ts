@@ -75,7 +75,7 @@ export type { Deliver, DoneWork, ForkRequest, Span, WorktreeRequest } from './fo
 export { workerInstructions } from './fork/worker-instructions.ts';
 export type { Redacted } from './history/redact.ts';
 export type { Rewound } from './history/rewind.ts';
-export type { InboxBody, InboxDraft, InboxItem, Taken } from './inbox/inbox.ts';
+export type { HandledItem, InboxBody, InboxDraft, InboxItem } from './inbox/inbox.ts';
 export {
   encodeLine,
   firstPrev,

@@ -24,10 +24,10 @@ export interface Sending {
   /** The configuration to run it with; see `configUnlessRun`. */
   readonly config: DeckConfig | undefined;
   /**
-   * Posts the item; a repeat posts nothing. With `takeUp`, starts a run here if no other process runs the
+   * Posts the item; a repeat posts nothing. With `start`, starts a run here if no other process runs the
    * session.
    */
-  readonly send: (session: Session, takeUp: boolean) => Promise<Sent>;
+  readonly send: (session: Session, start: boolean) => Promise<Sent>;
   /** The item in messages: `the message`. */
   readonly what: string;
 }

@@ -50,8 +50,8 @@ export const approve: Verb = defineVerb({
       });
       const answer = given ?? { approved: deny !== true, ...(reason !== undefined && { reason }) };
       const model = args.model === undefined ? {} : { model: args.model };
-      const send = (session: Session, takeUp: boolean) =>
-        session.respond(toolCallId, answer, { ...model, takeUp });
+      const send = (session: Session, start: boolean) =>
+        session.respond(toolCallId, answer, { ...model, start: start });
       return await sendAndFollow(
         { store, session: info.name, config, send, what: 'the answer' },
         args,

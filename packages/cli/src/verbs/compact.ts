@@ -2,7 +2,7 @@ import { deckConfig } from '../config/deck.ts';
 import type { Context } from '../context.ts';
 import { readText } from '../input.ts';
 import { modelOptions } from '../options/model.ts';
-import { count, rewoundJson, tellForks } from '../output/rewound.ts';
+import { count, reportForks, rewoundJson } from '../output/rewound.ts';
 import { openDeckAt } from '../session/open-deck.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -55,7 +55,7 @@ export const compact: Verb = defineVerb({
         ...(focus !== undefined && { focus }),
         ...(args.prune === true && { prune: true }),
         ...(args.model !== undefined && { model: args.model }),
-        takeUp: false,
+        start: false,
         signal: io.signal,
       });
       const { missingSections = [] } = made ?? {};
@@ -87,7 +87,7 @@ async function undo(ref: string, context: Context): Promise<number> {
     const { uncompactSession } = await import('@tapedeck/runtime');
     const done = await uncompactSession(store, needSession(store, ref).id);
     const { session, seq, undone, hidden } = done;
-    tellForks(done, context);
+    reportForks(done, context);
     await context.answer({
       json: { ...rewoundJson(done), undone },
       quiet: `${session}@${seq}`,

@@ -5,7 +5,7 @@ import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { exit } from '../exit.ts';
 import { type ModelArgs, runOptions } from '../options/model.ts';
-import { count, rewoundJson, tellForks } from '../output/rewound.ts';
+import { count, reportForks, rewoundJson } from '../output/rewound.ts';
 import { exitOf, printRuns, resultJson } from '../output/run.ts';
 import { openDeckAt } from '../session/open-deck.ts';
 import { needSession, readPlace } from '../session/place.ts';
@@ -53,7 +53,7 @@ export const rewind: Verb = defineVerb({
         return await print(await rewindSession({ store }, id, { to: point, mode }), context);
       }
       await using deck = await openDeckAt(config, store, context);
-      const options = { mode, takeUp: model !== undefined, ...(model !== undefined && { model }) };
+      const options = { mode, start: model !== undefined, ...(model !== undefined && { model }) };
       return await print(await (await deck.session(name)).rewind(point, options), context);
     });
   },
@@ -80,7 +80,7 @@ async function print(
     ...(warnings.length > 0 && { warnings }),
   };
   for (const warning of warnings) context.status(`Warning: ${warning}`);
-  tellForks(rewound, context);
+  reportForks(rewound, context);
   const back = `undo with: tape unrewind ${session}`;
   const done = `Rewound ${session} to @${to}: ${count(hidden)} hidden, none removed (${back})`;
   if (run === undefined) {
@@ -125,7 +125,7 @@ export const unrewind: Verb = defineVerb({
       const rewind = { ...(point !== undefined && { rewind: point }) };
       const done = await unrewindSession({ store }, needSession(store, ref).id, rewind);
       const { session, seq, to, hidden, shown } = done;
-      tellForks(done, context);
+      reportForks(done, context);
       await context.answer({
         json: rewoundJson(done),
         quiet: `${session}@${seq}`,

@@ -2,7 +2,7 @@ import { type Entry, isObject, type Part, type Seq } from '@tapedeck/tape';
 import type { Keep } from './policy.ts';
 
 /** Where the part that stays begins. */
-export interface Cut {
+export interface CutPoint {
   readonly at: Seq;
   /** Why less, or more, stays than `keep` requests. */
   readonly warning?: string;
@@ -65,7 +65,7 @@ function callSpans(entries: readonly Entry[]): readonly { readonly from: Seq; re
 export function cutPoint(
   entries: readonly Entry[],
   { keep, usable, tokens: tokensOf }: CutOptions,
-): Cut | undefined {
+): CutPoint | undefined {
   const cuts = validCuts(entries);
   const sizes = new Map(entries.map((entry) => [entry.seq, tokensOf(entry)]));
   const tokens = ({ seq }: Entry) => sizes.get(seq) ?? 0;
@@ -109,7 +109,7 @@ export function cutPoint(
   };
 }
 
-function found(at: Seq | undefined): Cut | undefined {
+function found(at: Seq | undefined): CutPoint | undefined {
   return at === undefined ? undefined : { at };
 }
 

@@ -4,7 +4,7 @@
  * `prune-outputs.ts` chooses outputs. `context.ts` is all that these files know of the run. This file is what
  * `@tapedeck/runtime/internal` gives: the pure part. Imports `tools`, `model`, `stream`, `usage` and `errors`.
  */
-export { type Cut, cutPoint, validCuts } from './cut-point.ts';
+export { type CutPoint, cutPoint, validCuts } from './cut-point.ts';
 export { fileSets, fileTags, withoutFileTags } from './file-sets.ts';
 export { planCompaction } from './plan.ts';
 export {

@@ -180,11 +180,11 @@ export function forkOptions(task: DelegateTask, options: DelegateOptions, blocki
     workspace,
     repository,
   };
-  const asked =
+  const requested =
     typeof strategy === 'string' ? strategy : given.output === undefined ? undefined : 'structured';
   return {
     ...(Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as ForkOptions),
-    ...(asked !== undefined && { strategy: asked }),
+    ...(requested !== undefined && { strategy: requested }),
     intention: {
       nextSteps: task.task,
       ...(task.contextSummary !== undefined && { contextSummary: task.contextSummary }),

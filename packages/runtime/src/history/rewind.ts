@@ -18,7 +18,7 @@ import {
   type TapeStore,
   user,
 } from '@tapedeck/tape';
-import { announce, type Hooks, tellRewind, textOf } from '../config/hooks.ts';
+import { callOnMessage, callOnRewind, type Hooks, textOf } from '../config/hooks.ts';
 import { SessionError } from '../errors.ts';
 import { getActive } from '../lease/get-active.ts';
 import { type Hold, hold } from '../lease/hold.ts';
@@ -82,7 +82,7 @@ export async function rewindSession(
     const done = await store.rewind(id, target.seq - 1, { lease: held.lease, mode });
     const { snapshot_id: snapshot } = target.meta;
     const snapshotId = typeof snapshot === 'string' ? { snapshotId: snapshot } : {};
-    const noticed = await tellRewind(hooks, {
+    const noticed = await callOnRewind(hooks, {
       session: info.name,
       to: done.to,
       message: target.seq,
@@ -90,7 +90,7 @@ export async function rewindSession(
     });
     const again =
       mode === 'resend'
-        ? await announce(hooks, [user(content, againMeta(target, model))], { session: info.name })
+        ? await callOnMessage(hooks, [user(content, againMeta(target, model))], { session: info.name })
         : { drafts: [], warnings: [] };
     const drafts = [...noticed.drafts, ...again.drafts];
     const appended = drafts.length > 0 ? await store.append(id, drafts, { lease: held.lease }) : undefined;

@@ -6,11 +6,11 @@
 import {
   type DrainOptions,
   fenced,
+  type HandledItem,
   type InboxItem,
   type Lease,
   leaseTtlMs,
   type Owner,
-  type Taken,
   TapeError,
   type TapeStore,
 } from '@tapedeck/tape';
@@ -28,7 +28,7 @@ export interface Hold {
    * Executes the pending items; `taken` holds the entries that replace the inputs of a run. Call it only at
    * settled points.
    */
-  drain(taken?: readonly Taken[], o?: DrainOptions): Promise<void>;
+  drain(handled?: readonly HandledItem[], o?: DrainOptions): Promise<void>;
   /** Checks the lease and the inbox now instead of at the next poll. */
   look(): Promise<void>;
   /**
@@ -99,8 +99,8 @@ export async function hold(
     lost: lost.signal,
     look,
     inbox: async () => await store.inbox(lease.id),
-    drain: async (taken = [], o = {}) => {
-      await store.drain(lease, taken, o);
+    drain: async (handled = [], o = {}) => {
+      await store.drain(lease, handled, o);
     },
     release: async ({ inputs = false } = {}) => {
       if (lost.signal.aborted) {

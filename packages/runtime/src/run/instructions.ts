@@ -88,7 +88,7 @@ export async function instructionsOf(
 export interface InstructionsLog {
   readonly run: string;
   readonly append: (drafts: readonly Draft[]) => Promise<unknown>;
-  readonly tell: (event: SessionEvent) => void;
+  readonly emitEvent: (event: SessionEvent) => void;
   /** Called with the instructions each time they are assembled. */
   readonly onInstructions: (text: string) => void;
 }
@@ -100,7 +100,7 @@ export interface InstructionsLog {
 export function instructor(
   parts: Shared,
   input: InstructionsInput,
-  { run, append, tell, onInstructions }: InstructionsLog,
+  { run, append, emitEvent, onInstructions }: InstructionsLog,
 ): (entries: readonly Entry[]) => Promise<string | undefined> {
   let kept: string | undefined;
   let lacking = '[]';
@@ -121,7 +121,7 @@ export function instructor(
     if (drafts.length > 0) await append(drafts);
     if (missing !== lacking)
       for (const { path, why } of omitted)
-        tell({ type: 'warning', message: `cannot include '${path}' in the system prompt: ${why}` });
+        emitEvent({ type: 'warning', message: `cannot include '${path}' in the system prompt: ${why}` });
     [kept, lacking] = [digest, missing];
     if (text !== undefined) onInstructions(text);
     return text;

@@ -29,19 +29,19 @@ export function delegateTool(options: DelegateToolOptions = {}): DeckTool {
     timeoutMs: Number.POSITIVE_INFINITY,
     paths: {},
     execute: async (
-      asked: DelegateInput,
+      input: DelegateInput,
       { toolCallId, context }: { toolCallId: string; context: unknown },
     ) => {
       const { session, run } = contextOf(context);
       const { settled } = await session.info();
-      const background = asked.background === true;
-      const tasks = asked.tasks.map((one, i) => taskOf(one, `${settled}:${toolCallId}:${i + 1}`));
+      const background = input.background === true;
+      const tasks = input.tasks.map((one, i) => taskOf(one, `${settled}:${toolCallId}:${i + 1}`));
       const delegation = session.delegate(tasks, {
         ...options,
-        ...(asked.context !== undefined && { context: asked.context }),
-        ...(asked.since !== undefined && { since: asked.since }),
+        ...(input.context !== undefined && { context: input.context }),
+        ...(input.since !== undefined && { since: input.since }),
         ...(background &&
-          asked.trigger_on_complete !== undefined && { onComplete: asked.trigger_on_complete }),
+          input.trigger_on_complete !== undefined && { onComplete: input.trigger_on_complete }),
         by: { run, toolCallId, blocking: !background },
       });
       if (background) return { started: [...(await delegation.forked)] };

@@ -58,7 +58,7 @@ function withFlag(schema: JsonObject, tool: DeckTool): JsonObject {
 }
 
 /** Whether the arguments of a call request a parallel batch. */
-export function asksParallel(input: Json): boolean {
+export function requestsParallel(input: Json): boolean {
   return isObject(input) && input[flag] === true;
 }
 

@@ -14,8 +14,8 @@ import { type Rewound, rewindTape, unrewindTape } from '../history/rewind.ts';
 import {
   drainInbox,
   drainInPlaceOfOwner,
+  type HandledItem,
   type InboxDraft,
-  type Taken,
   takeItems,
   tapesWithInbox,
 } from '../inbox/inbox.ts';
@@ -265,11 +265,11 @@ export class SqliteTapeStore extends SqliteTapeReader implements TapeStore {
     });
   }
 
-  drain(lease: Lease, taken: readonly Taken[] = [], { later }: DrainOptions = {}): number {
+  drain(lease: Lease, handled: readonly HandledItem[] = [], { later }: DrainOptions = {}): number {
     const count = this.db.writeThrough(() => {
       const tape = this.need(lease.id);
       this.#epoch(tape, lease);
-      const before = takeItems(this.#writer, tape.id, taken, lease);
+      const before = takeItems(this.#writer, tape.id, handled, lease);
       return (
         before + drainInbox(this.#writer, this.realm, { tapeId: tape.id, lease, ...(later && { later }) })
       );

@@ -10,7 +10,7 @@ import type { Forked } from '../fork/fork.ts';
 import type { ForkRequest } from '../fork/request.ts';
 import type { Redacted } from '../history/redact.ts';
 import type { Rewound } from '../history/rewind.ts';
-import type { InboxDraft, InboxItem, Taken } from '../inbox/inbox.ts';
+import type { HandledItem, InboxDraft, InboxItem } from '../inbox/inbox.ts';
 import type { LineageLine } from '../lineage/line.ts';
 import type { LineageQuery } from '../lineage/read.ts';
 import type { Collected } from '../merge/collect.ts';
@@ -192,7 +192,7 @@ export interface TapeStore extends AsyncDisposable {
    * Applies and removes inbox items in one transaction; returns how many. First appends the entries of
    * `taken`, in order, in place of those items. Other items that only a run can process stay in the inbox.
    */
-  drain(lease: Lease, taken?: readonly Taken[], o?: DrainOptions): Awaitable<number>;
+  drain(lease: Lease, handled?: readonly HandledItem[], o?: DrainOptions): Awaitable<number>;
   /** Drains the inbox of a session without a live lease; returns false, and does nothing, if it has one. */
   drainOwnerless(ref: Ref): Awaitable<boolean>;
   /** Saves chunks of live answers, for other processes to read. They survive a kill, but not a power loss. */
