@@ -34,16 +34,16 @@ export async function giveResult(
 
 type Done = Omit<LoopResult, 'finish' | 'error'>;
 
-/** The state of an owed result: to request, requested, or answered and not recorded yet. */
+/** The state of a pending result: to request, requested, or answered and not recorded yet. */
 type PendingResult =
-  | { readonly state: 'due' | 'asked' }
+  | { readonly state: 'due' | 'requested' }
   | { readonly state: 'answered'; readonly text: string };
 
 /** The number of entries that are searched for it. */
 const backMax = 50;
 
 /**
- * The state of the owed result when a run continues from the tail; undefined while the task itself is
+ * The state of the pending result when a run continues from the tail; undefined while the task itself is
  * unfinished.
  */
 export async function pendingResult({
