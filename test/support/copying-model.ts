@@ -1,8 +1,8 @@
 import {
   assistantText,
   clientCalls,
+  continueText,
   type Entry,
-  goOn,
   isObject,
   type JsonObject,
   noResult,
@@ -216,7 +216,7 @@ function inTurns(said: readonly Said[]): string[] {
   return said.flatMap(({ role, lines }, i) => {
     if (role !== 'assistant') return lines;
     if (i === 0) return [`user ${noStart}`, ...lines];
-    return said[i - 1]?.role === 'assistant' ? [`user ${goOn}`, ...lines] : lines;
+    return said[i - 1]?.role === 'assistant' ? [`user ${continueText}`, ...lines] : lines;
   });
 }
 

@@ -36,7 +36,7 @@ function sourceLines(sources: readonly TraceSource[], depth = 0): string[] {
   });
 }
 
-/** Landings as nested texts: `merged into main@3 (3-7)`. */
+/** Destinations as nested texts: `merged into main@3 (3-7)`. */
 function landingLines(landings: readonly TraceDestination[], depth = 0): string[] {
   return landings.flatMap(({ session, seq, state, range, hiddenBy, again, into }) => {
     const more = `${hiddenBy === undefined ? '' : ` hidden by @${hiddenBy}`}${again ? ' again' : ''}`;

@@ -1,7 +1,7 @@
 import {
   assistant,
+  continueText,
   type Draft,
-  goOn,
   type Json,
   noAnswer,
   noResult,
@@ -35,7 +35,7 @@ describe('who speaks when', () => {
 
   test('between two messages of the assistant the user tells it to go on', () => {
     const drafts = [user('a'), assistant('b'), user(' '), assistant('c')];
-    expect(lines(drafts)).toEqual(['user a', 'assistant b', `user ${goOn}`, 'assistant c']);
+    expect(lines(drafts)).toEqual(['user a', 'assistant b', `user ${continueText}`, 'assistant c']);
   });
 
   test('a chat template gets an answer between a result and the user; others need none', () => {

@@ -117,7 +117,7 @@ export type { Point } from './tape/point.ts';
 export type { RunItem } from './tape/post.ts';
 export { assertActive, type Delivery, type Lifecycle, type Ref, type Task } from './tape/tape.ts';
 export type { Target } from './view/dialect.ts';
-export { goOn, noAnswer, noResult, noStart } from './view/fit.ts';
+export { continueText, noAnswer, noResult, noStart } from './view/fit.ts';
 export { type Manifest, type Remake, remakeOf } from './view/manifest.ts';
 export {
   parsePolicy,

@@ -1,7 +1,7 @@
 import {
   type Awaitable,
   blobHashes,
-  goOn,
+  continueText,
   isObject,
   type Part,
   restoreBlobs,
@@ -26,7 +26,7 @@ export async function toPrompt(
     const whole = wellFormed(restoreBlobs(message, load)) as StoredMessage;
     return { ...whole, content: whole.content.map(withAddresses) } as unknown as ModelMessage;
   });
-  if (awaitsUser(messages)) prompt.push({ role: 'user', content: [{ type: 'text', text: goOn }] });
+  if (awaitsUser(messages)) prompt.push({ role: 'user', content: [{ type: 'text', text: continueText }] });
   return prompt;
 }
 

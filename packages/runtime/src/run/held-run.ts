@@ -61,7 +61,7 @@ export interface KnownAtStart {
 /** Performs a run up to its recorded end. */
 export async function performHeld(
   { held, started: { request, run, control } }: HeldRun,
-  { parts, session, origin, publisher: announcer, enter, onInstructions }: RunHost,
+  { parts, session, origin, publisher, enter, onInstructions }: RunHost,
   known?: KnownAtStart,
 ): Promise<RunResult> {
   const base = { run: request.run, startedAt: parts.now() };
@@ -71,7 +71,7 @@ export async function performHeld(
     origin,
     hold: held,
     signal: control.signal,
-    emit: (chunk) => announcer.emit(control, chunk),
+    emit: (chunk) => publisher.emit(control, chunk),
     enter: (phase) => enter({ state: 'busy', phase, ...base }),
     retrying: (attempt, message) => enter({ state: 'retrying', attempt, message, ...base }),
     abort: (reason) => run.abort(reason),

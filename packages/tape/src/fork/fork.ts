@@ -134,10 +134,10 @@ export function decideFork(writer: Writer, parent: TapeRow, request: ForkRequest
 
 /** The receipt's field for a cut that lay inside a batch of tool calls and was moved back. */
 export function snapped(
-  { asked, base }: Pick<Cut, 'asked' | 'base'>,
+  { requested, base }: Pick<Cut, 'requested' | 'base'>,
   { fresh }: ForkRequest,
 ): { readonly snappedFrom?: Seq } {
-  return asked !== base && fresh !== true ? { snappedFrom: asked } : {};
+  return requested !== base && fresh !== true ? { snappedFrom: requested } : {};
 }
 
 /** Returns the receipt of an existing child. */
