@@ -79,7 +79,7 @@ interface Writing {
 async function write(context: Context, { name, anchorName, draft, key, done }: Writing): Promise<number> {
   return await context.changing(async (store) => {
     const { name: session } = needSession(store, name);
-    const { to, added } = store.append(session, [draft], { key });
+    const { to, added } = store.entries.append(session, [draft], { key });
     await context.answer({
       json: { session, seq: to, name: anchorName },
       quiet: `${session}@${to}`,

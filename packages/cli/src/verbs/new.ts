@@ -17,7 +17,7 @@ export const newSession: Verb = defineVerb({
       .option('title', { type: 'string', requiresArg: true, describe: 'Title for display' }),
   run: async ({ name, kind, title }, { writing, answer }) =>
     await writing(async (store) => {
-      const info = store.session(name, {
+      const info = store.sessions.open(name, {
         ...(kind !== undefined && { kind }),
         ...(title !== undefined && { title }),
       });

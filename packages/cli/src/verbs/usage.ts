@@ -23,7 +23,7 @@ export const usage: Verb = defineVerb({
     const { readUsage } = await import('@tapedeck/runtime');
     const { addSums, noSum } = await import('@tapedeck/runtime/internal');
     return await reading(async (store) => {
-      const all = name === undefined ? store.sessions({ all: true }) : [needSession(store, name)];
+      const all = name === undefined ? store.sessions.list({ all: true }) : [needSession(store, name)];
       const known = new Set(all.map(({ id }) => id));
       const tops = tree ? all.filter(({ parentId = '' }) => !known.has(parentId)) : all;
       const found: Awaited<ReturnType<typeof readUsage>>[] = [];

@@ -149,12 +149,12 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
   return {
     store,
     graph: await openDeckGraph(parts.store, file),
-    session: async (name, init) => parts.session(await parts.store.session(name, init)),
+    session: async (name, init) => parts.session(await parts.store.sessions.open(name, init)),
     find: async (ref) => {
-      const info = await parts.store.find(ref);
+      const info = await parts.store.sessions.find(ref);
       return info === undefined ? undefined : parts.session(info);
     },
-    sessions: async (query) => await parts.store.sessions(query),
+    sessions: async (query) => await parts.store.sessions.list(query),
     idle: async () => {
       for (;;) {
         await Promise.all([...workers.values()].map(({ delivered }) => delivered));

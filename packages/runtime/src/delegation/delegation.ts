@@ -153,7 +153,7 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
 
   /** The row of a child to resume. */
   async #resumed(parent: SessionInfo, ref: string): Promise<SessionInfo> {
-    const info = await this.#parts.store.find(ref);
+    const info = await this.#parts.store.sessions.find(ref);
     if (info?.parentId !== parent.id)
       throw new SessionError(
         'SESSION_BAD_INPUT',

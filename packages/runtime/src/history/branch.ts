@@ -51,7 +51,7 @@ export async function branchSession(
   { at, ...options }: BranchOptions & { readonly at?: Point },
 ): Promise<Forked> {
   const { name, key, title, ephemeral, instructions, tools, metadata } = options;
-  const seq = at === undefined ? parent.head : await store.resolve(parent.id, at);
+  const seq = at === undefined ? parent.head : await store.entries.resolve(parent.id, at);
   const model = options.model ?? (await carriedModel(store, parent.id, { at: seq }));
   const given = {
     ...(instructions !== undefined && { instructions }),
@@ -60,7 +60,7 @@ export async function branchSession(
   const facts =
     metadata === undefined ? {} : { metadata: { ...(await metadataOf(store, parent)), ...metadata } };
   try {
-    return await store.fork(parent.id, {
+    return await store.lineage.fork(parent.id, {
       kind: 'session',
       whenIdle: true,
       whereShown: true,

@@ -39,7 +39,7 @@ export async function carriedModel(
   session: string,
   o: { readonly at?: Seq } = {},
 ): Promise<string | undefined> {
-  const info = await store.find(session);
+  const info = await store.sessions.find(session);
   return info === undefined ? undefined : await modelCarried(store, await factsOf(store, info), o);
 }
 
@@ -75,7 +75,12 @@ async function search(
   let to = last;
   for (let searched = 0; searched < carriedMax && to > after; searched += pageSize) {
     const page: Entry[] = [];
-    for await (const entry of store.read(id, { kind: 'message', last: pageSize, from: after + 1, to }))
+    for await (const entry of store.entries.read(id, {
+      kind: 'message',
+      last: pageSize,
+      from: after + 1,
+      to,
+    }))
       page.push(entry);
     for (const { seq, payload, meta, inherited } of page.toReversed()) {
       const isUserMessage = isObject(payload) && payload.role === 'user';

@@ -59,7 +59,7 @@ export interface SessionFacts {
 export async function originOf(store: TapeStore, info: SessionInfo): Promise<Origin> {
   if (info.parentId === undefined) return { settings: {}, terms: {} };
   const at = info.base + 1;
-  for await (const entry of store.read(info.id, { from: at, to: at })) {
+  for await (const entry of store.entries.read(info.id, { from: at, to: at })) {
     const { payload } = entry;
     if (!isObject(payload)) continue;
     const worktree = worktreeIn(entry);
@@ -100,7 +100,7 @@ export function allowedTools(line: Ancestry): ReadonlySet<string> | undefined {
 
 /** The session that another was forked from. */
 export async function parentOf(store: TapeStore, info: SessionInfo): Promise<SessionInfo | undefined> {
-  return info.parentId === undefined ? undefined : await store.find(info.parentId);
+  return info.parentId === undefined ? undefined : await store.sessions.find(info.parentId);
 }
 
 /** Reads settings from a tape, which is untrusted data: ignores values of the wrong type. */

@@ -22,10 +22,10 @@ export async function destinationsOf(
 ): Promise<readonly TraceDestination[]> {
   const { store, seen } = walk;
   const destinations: TraceDestination[] = [];
-  for await (const line of store.lineage({ session: owner, types: ['merge', 'discard'] })) {
+  for await (const line of store.lineage.read({ session: owner, types: ['merge', 'discard'] })) {
     const { type, range, into, seq: at } = line;
     if (!Array.isArray(range) || range[0] > seq || range[1] < seq) continue;
-    const target = into === undefined ? undefined : await store.find(into);
+    const target = into === undefined ? undefined : await store.sessions.find(into);
     if (target === undefined || at === undefined) continue;
     const hiddenBy = await store.hiddenBy(target.id, at);
     const key = `${target.id}@${at}`;

@@ -53,7 +53,7 @@ export async function pendingResult({
 }: LoopContext): Promise<PendingResult | undefined> {
   if (output === undefined) return undefined;
   // Only complete entries of runs count, not partial answers, merges or notes.
-  const written = (await Array.fromAsync(store.read(session, { own: true, last: backMax }))).filter(
+  const written = (await Array.fromAsync(store.entries.read(session, { own: true, last: backMax }))).filter(
     ({ kind, meta }) =>
       kind !== 'event' && kind !== 'compaction' && meta.run !== undefined && meta.partial !== true,
   );
