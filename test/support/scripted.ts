@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import type { Deck, DeckOptions, SessionEvent } from '@tapedeck/runtime';
 import type { ScriptAnswer } from '@tapedeck/runtime/testing';
-import { type Entry, isObject, type JsonObject, type SqliteTapeStore } from '@tapedeck/tape';
+import type { Entry, JsonObject, SqliteTapeStore } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { openDeck } from './deck.ts';
 import { openStore } from './store.ts';
 import { tempDir } from './temp-dir.ts';

@@ -1,6 +1,7 @@
 import { type CompactionPolicy, parseConfig } from '@tapedeck/runtime';
 import { isToBePruned, isTooFull, resolvePolicy, usableOf } from '@tapedeck/runtime/internal';
-import { assistant, compaction, note, toolResult, usedSinceStep, user } from '@tapedeck/tape';
+import { assistant, compaction, note, toolResult, user } from '@tapedeck/tape';
+import { usedSinceStep } from '@tapedeck/tape/internal';
 import { describe, expect, test } from 'vitest';
 import { entriesOf } from '../support/entries.ts';
 

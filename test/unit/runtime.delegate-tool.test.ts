@@ -1,6 +1,7 @@
 import { delegateTool, delegationTools } from '@tapedeck/runtime';
 import type { ScriptAnswer } from '@tapedeck/runtime/testing';
-import { isObject, type SqliteTapeStore } from '@tapedeck/tape';
+import type { SqliteTapeStore } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { asSchema, tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';

@@ -1,6 +1,7 @@
 import { type ChildEvent, inProcessEngine, type RunSpec } from '@tapedeck/runtime';
 import type { ScriptAnswer } from '@tapedeck/runtime/testing';
-import { anchor, isObject, type SqliteTapeStore, user } from '@tapedeck/tape';
+import { anchor, type SqliteTapeStore, user } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';

@@ -1,6 +1,7 @@
 import type { QueueMode } from '@tapedeck/runtime';
 import { decide, defaultMode, type QueuePoint, queueModes } from '@tapedeck/runtime/internal';
-import { type InboxBody, type InboxItem, user } from '@tapedeck/tape';
+import { user } from '@tapedeck/tape';
+import type { InboxBody, InboxItem } from '@tapedeck/tape/store';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 

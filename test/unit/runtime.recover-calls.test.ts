@@ -3,7 +3,6 @@ import type { ScriptAnswer } from '@tapedeck/runtime/testing';
 import {
   assistant,
   type Draft,
-  isObject,
   type JsonObject,
   result,
   type SqliteTapeStore,
@@ -11,6 +10,7 @@ import {
   user,
   view,
 } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';

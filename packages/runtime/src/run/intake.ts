@@ -1,14 +1,6 @@
-import {
-  type Draft,
-  type HandledItem,
-  type InboxItem,
-  isObject,
-  type Json,
-  note,
-  type SessionInfo,
-  toolResult,
-  user,
-} from '@tapedeck/tape';
+import { type Draft, type Json, note, type SessionInfo, toolResult, user } from '@tapedeck/tape';
+import { type HandledItem, isObject } from '@tapedeck/tape/internal';
+import type { InboxItem } from '@tapedeck/tape/store';
 import { callOnMessage, type HookedDrafts } from '../config/hooks.ts';
 import type { OpenCall } from '../stream/call.ts';
 import { originOf } from '../terms/terms.ts';

@@ -1,4 +1,5 @@
-import { isObject, type Json } from '@tapedeck/tape';
+import type { Json } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import type { DelegateOptions, DelegateTask } from '../delegation/options.ts';
 import { SessionError } from '../errors.ts';
 import { outcomeJson } from '../merge/outcome.ts';
