@@ -37,6 +37,8 @@ export type { RewindMode, RewoundMessage } from './history/rewind.ts';
 export type { Uncompacted } from './history/uncompact.ts';
 export type { MergeOptions } from './merge/merge.ts';
 export type { MergeText } from './merge/text.ts';
+export { type CallSettings, type Effort, efforts } from './model/call-settings.ts';
+export { assertSpec, type ModelFrom } from './model/name.ts';
 export { toPrompt } from './model/prompt.ts';
 export {
   parseScript,

@@ -7,7 +7,7 @@ import { safe } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { readJson, readText } from '../input.ts';
 import { budgetOf, contextOf } from '../options/budget.ts';
-import { type ModelArgs, runOptions } from '../options/model.ts';
+import { type ModelArgs, namedIn, runOptions } from '../options/model.ts';
 import { workspaceIn, workspaceOptions } from '../options/workspace.ts';
 import { childProgress } from '../output/children.ts';
 import { usageJson } from '../output/usage.ts';
@@ -229,7 +229,7 @@ async function optionsOf(args: OptionArgs, { io }: Context): Promise<DelegateOpt
   return {
     concurrency: args.concurrency,
     order: args.order === 'spawn' ? 'spawn' : 'completion',
-    ...(args.model !== undefined && { model: args.model }),
+    ...namedIn(args),
     ...(args.fresh === true && { fresh: true }),
     ...(args.context !== undefined && { context: contextOf(args.context) }),
     ...(args.tool !== undefined && { tools: args.tool }),

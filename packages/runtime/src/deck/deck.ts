@@ -38,6 +38,8 @@ export interface DeckOptions extends DeckConfig {
   readonly engine?: RunEngine;
   /** Environment with the API keys and base URLs of named models (default `process.env`). */
   readonly env?: Readonly<Record<string, string | undefined>>;
+  /** Where `model` comes from, for the errors of model calls: `$TAPE_MODEL`, a path (default: the deck). */
+  readonly modelFrom?: string;
   /** Working directory of the sessions, described in the system prompt. Default: that of the process. */
   readonly cwd?: string;
   readonly newId?: () => string;
@@ -75,6 +77,7 @@ export async function openDeck(options: DeckOptions): Promise<Deck> {
     store: given,
     engine,
     env = process.env,
+    modelFrom,
     cwd,
     newId = ulid,
     now = Date.now,
@@ -127,6 +130,7 @@ export async function openDeck(options: DeckOptions): Promise<Deck> {
     config,
     engine: own,
     env,
+    modelFrom,
     cwd,
     newId,
     startedChildren,

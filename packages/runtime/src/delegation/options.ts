@@ -3,6 +3,7 @@ import { SessionError } from '../errors.ts';
 import { assertFields, type Fields } from '../fields.ts';
 import type { MergeOptions } from '../merge/merge.ts';
 import type { MergeText } from '../merge/text.ts';
+import { assertSettings, type CallSettings, mergeSettings } from '../model/call-settings.ts';
 import { type ModelSpec, resolveModel } from '../model/spec.ts';
 import type { RunOptions } from '../run/options.ts';
 import type { Budget } from '../terms/terms.ts';
@@ -23,6 +24,8 @@ export interface DelegateTask {
   /** Name or id of an existing child: the task is its next message. */
   readonly resume?: string;
   readonly model?: ModelSpec;
+  /** Settings of its model calls, over those of the delegation's options. */
+  readonly settings?: CallSettings;
   readonly instructions?: string;
   /** Names of the tools that the child may call, among those of its parent. */
   readonly tools?: readonly string[];
@@ -44,6 +47,7 @@ const taskFields: Fields<DelegateTask> = {
   key: true,
   resume: true,
   model: true,
+  settings: true,
   instructions: true,
   tools: true,
   budget: true,
@@ -53,7 +57,7 @@ const taskFields: Fields<DelegateTask> = {
 };
 
 export interface DelegateOptions
-  extends Pick<RunOptions, 'model' | 'instructions' | 'maxSteps' | 'useTools'>,
+  extends Pick<RunOptions, 'model' | 'settings' | 'instructions' | 'maxSteps' | 'useTools'>,
     Pick<DelegateTask, 'budget' | 'treeBudget' | 'output'>,
     WorkspaceOptions {
   /** Tools to use instead of the deck's; or names of the deck's tools that the children may call. */
@@ -84,6 +88,7 @@ export interface DelegateOptions
 /** The fields of `DelegateOptions`. */
 const delegateFields: Fields<DelegateOptions> = {
   model: true,
+  settings: true,
   instructions: true,
   maxSteps: true,
   useTools: true,
@@ -119,8 +124,10 @@ export interface Delegated {
 export function assertTasks(parent: string, { tasks, options }: Delegated): void {
   const act = `delegate from '${parent}'`;
   assertFields(options, delegateFields, act);
+  assertSettings(options.settings, act);
   for (const task of tasks) {
     assertFields(task, taskFields, act);
+    assertSettings(task.settings, act);
     if (typeof task.task !== 'string' || task.task.trim() === '')
       throw new SessionError('SESSION_BAD_INPUT', `cannot ${act}: a task has no text`, {
         data: { session: parent },
@@ -161,6 +168,12 @@ export function assertTools(parts: DelegationParts, parent: Delegator, { tasks, 
   }
 }
 
+/** The settings of a task, over those of the delegation; undefined without any. */
+function settingsOf(task: DelegateTask, options: DelegateOptions): CallSettings | undefined {
+  const settings = mergeSettings(options.settings, task.settings);
+  return Object.keys(settings).length === 0 ? undefined : settings;
+}
+
 /** The options to fork the child of a task with. */
 export function forkOptions(task: DelegateTask, options: DelegateOptions, blocking: boolean): ForkOptions {
   const { since, fresh, context, tools, onComplete, strategy, workspace, repository } = options;
@@ -169,6 +182,7 @@ export function forkOptions(task: DelegateTask, options: DelegateOptions, blocki
     name: task.name,
     key: task.key,
     model: task.model ?? options.model,
+    settings: settingsOf(task, options),
     instructions: task.instructions ?? options.instructions,
     budget: task.budget ?? options.budget,
     treeBudget: task.treeBudget ?? options.treeBudget,
@@ -213,8 +227,10 @@ export function runOptionsOf(
   const tools = options.tools === undefined || isNames(options.tools) ? running?.tools : options.tools;
   const model =
     task.model ?? options.model ?? (typeof running?.model === 'object' ? running.model : undefined);
+  const settings = settingsOf(task, options);
   return {
     ...(model !== undefined && { model }),
+    ...(settings !== undefined && { settings }),
     ...(tools !== undefined && { tools }),
     ...(options.useTools !== undefined && { useTools: options.useTools }),
     ...(options.maxSteps !== undefined && { maxSteps: options.maxSteps }),

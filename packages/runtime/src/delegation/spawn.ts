@@ -8,9 +8,11 @@ import {
 import { runPoint } from '../crash-point.ts';
 import { SessionError } from '../errors.ts';
 import type { Fields } from '../fields.ts';
+import { assertSettings, type CallSettings, mergeSettings, settingsMeta } from '../model/call-settings.ts';
+import { assertSpec } from '../model/name.ts';
 import type { ModelSpec } from '../model/spec.ts';
 import { instructionsOf } from '../run/instructions.ts';
-import { modelCarried } from '../terms/carried-model.ts';
+import { carriedBy } from '../terms/carried-model.ts';
 import type { Budget, Line, SessionFacts, Settings, Terms } from '../terms/terms.ts';
 import { openWorktree, type WorkspaceOptions, withWorktree } from '../workspace/open.ts';
 import { assertAllowed, budgetsOf, depthOf } from './fork-limits.ts';
@@ -50,6 +52,8 @@ export interface ForkOptions
    */
   readonly instructions?: string;
   readonly model?: ModelSpec;
+  /** Settings of its model calls, over those that the parent carries. */
+  readonly settings?: CallSettings;
   /** Names of the tools that the child may call, among those of its parent. */
   readonly tools?: readonly string[];
   /** Budget of the child's own model calls. */
@@ -76,6 +80,7 @@ export const forkFields: Fields<ForkOptions> = {
   fresh: true,
   instructions: true,
   model: true,
+  settings: true,
   tools: true,
   budget: true,
   treeBudget: true,
@@ -108,7 +113,7 @@ interface SpawnRequest {
 
 /**
  * Forks a session within the deck's limits and the remaining budgets of its ancestors.
- * @throws SESSION_LIMIT, SESSION_BAD_INPUT, and the errors of `store.fork`, before anything is written
+ * @throws SESSION_LIMIT, SESSION_BAD_INPUT, SESSION_NO_MODEL when `model` is not the name of one, and the errors of `store.fork`, before anything is written
  */
 export async function spawn(parts: DelegationParts, line: Line, asked: SpawnRequest): Promise<SpawnedChild> {
   await assertAllowed(parts, line, [asked.options]);
@@ -155,11 +160,24 @@ async function requestFor(
   { options, by }: SpawnRequest,
 ): Promise<ForkRequest> {
   const [parent] = line;
-  const { context, fresh, instructions, model, tools, output, onUnmerged, strategy, ...request } = options;
+  assertSpec(options.model);
+  assertSettings(options.settings, `fork '${parent.info.name}'`);
+  const {
+    context,
+    fresh,
+    instructions,
+    model,
+    settings: call,
+    tools,
+    output,
+    onUnmerged,
+    strategy,
+    ...request
+  } = options;
   const budgets = budgetsOf(parts, line, options);
   const isFresh = fresh === true || context === 'fresh';
   const isPart = isFresh || request.since !== undefined || typeof context === 'object';
-  const settings = await settingsFor(parts, parent, { isPart, instructions, model, tools });
+  const settings = await settingsFor(parts, parent, { isPart, instructions, model, call, tools });
   const schema = await schemaOf(output);
   const terms: Terms = {
     context: isPart ? 'part' : 'whole',
@@ -172,6 +190,7 @@ async function requestFor(
   const asked: JsonObject = {
     ...(instructions !== undefined && { instructions }),
     ...(typeof model === 'string' && { model }),
+    ...settingsMeta(call ?? {}),
     ...(tools !== undefined && { tools: [...tools] }),
     ...(options.budget !== undefined && { budget: { ...options.budget } }),
     ...(options.treeBudget !== undefined && { treeBudget: { ...options.treeBudget } }),
@@ -201,16 +220,23 @@ async function settingsFor(
     isPart,
     instructions,
     model,
+    call: given,
     tools,
-  }: { [K in 'instructions' | 'model' | 'tools']: ForkOptions[K] | undefined } & { isPart: boolean },
+  }: { [K in 'instructions' | 'model' | 'tools']: ForkOptions[K] | undefined } & {
+    isPart: boolean;
+    call: CallSettings | undefined;
+  },
 ): Promise<Settings> {
   const running = parts.worker(parent.info).request?.options;
-  const given = instructions ?? (isPart ? workerInstructions : await parentInstructions(parts, parent.info));
-  // A child that inherits everything finds the parent's model in the inherited messages.
-  const named = model ?? (isPart ? (running?.model ?? (await modelCarried(parts.store, parent))) : undefined);
+  const text = instructions ?? (isPart ? workerInstructions : await parentInstructions(parts, parent.info));
+  // A child that inherits everything finds the parent's model and settings in the inherited messages.
+  const carried = isPart ? await carriedBy(parts.store, parent) : undefined;
+  const named = model ?? (isPart ? (running?.model ?? carried?.model) : undefined);
+  const call = mergeSettings(carried?.settings, isPart ? running?.settings : undefined, given);
   return {
-    ...(given !== undefined && { instructions: given }),
+    ...(text !== undefined && { instructions: text }),
     ...(typeof named === 'string' && { model: named }),
+    ...(Object.keys(call).length > 0 && { call }),
     ...(tools !== undefined && { tools: [...tools] }),
   };
 }

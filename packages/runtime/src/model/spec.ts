@@ -1,7 +1,8 @@
 import { isObject, type Json, type TapeStore } from '@tapedeck/tape';
 import { messageOf, SessionError } from '../errors.ts';
 import type { LanguageModel } from './model.ts';
-import { readScript, scriptModel } from './script.ts';
+import { assertSpec, type ModelFrom, withModelFrom } from './name.ts';
+import { readScript, type ScriptAnswer, scriptModel } from './script.ts';
 
 /** A model, or its name: `provider/model` or `script:FILE`. */
 export type ModelSpec = LanguageModel | (string & {});
@@ -13,6 +14,8 @@ export interface ModelSettings {
   /** The variables that hold keys and base URLs. The library itself does not read the environment. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly store: TapeStore;
+  /** Where the name comes from, for the errors. */
+  readonly from?: ModelFrom | undefined;
 }
 
 /**
@@ -21,15 +24,13 @@ export interface ModelSettings {
  */
 export async function resolveModel(
   spec: ModelSpec,
-  { env = {}, store }: ModelSettings,
+  { env = {}, store, from }: ModelSettings,
 ): Promise<ModelSource> {
   if (typeof spec !== 'string') return () => spec;
-  if (spec.startsWith('script:')) {
-    const script = await readScript(spec.slice('script:'.length));
-    return (session) => scriptModel(script, { session, answered: () => answeredBy(store, session) });
-  }
-  const model = await namedModel(spec, env);
-  return () => model;
+  const named = await namedModel(spec, { env, from });
+  if (!('script' in named)) return () => named;
+  const { script } = named;
+  return (session) => scriptModel(script, { session, answered: () => answeredBy(store, session) });
 }
 
 /**
@@ -38,27 +39,30 @@ export async function resolveModel(
  */
 export async function assertModel(
   spec: ModelSpec,
-  env: Readonly<Record<string, string | undefined>>,
+  { env = {}, from }: Pick<ModelSettings, 'env' | 'from'>,
 ): Promise<void> {
-  if (typeof spec !== 'string') return;
-  if (spec.startsWith('script:')) await readScript(spec.slice('script:'.length));
-  else await namedModel(spec, env);
+  if (typeof spec === 'string') await namedModel(spec, { env, from });
 }
 
+/** A script, or the model of a provider. Its errors say where the name comes from. */
 async function namedModel(
   spec: string,
-  env: Readonly<Record<string, string | undefined>>,
-): Promise<LanguageModel> {
+  { env, from }: { readonly env: Env; readonly from: ModelFrom | undefined },
+): Promise<Exclude<LanguageModel, string> | { readonly script: readonly ScriptAnswer[] }> {
+  assertSpec(spec, from);
+  try {
+    if (spec.startsWith('script:')) return { script: await readScript(spec.slice('script:'.length)) };
+    return await providedModel(spec, env);
+  } catch (error) {
+    throw error instanceof SessionError ? withModelFrom(error, from) : error;
+  }
+}
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+async function providedModel(spec: string, env: Env): Promise<Exclude<LanguageModel, string>> {
   const [provider = '', ...rest] = spec.split('/');
   const name = rest.join('/');
-  if (provider === '' || name === '')
-    throw new SessionError(
-      'SESSION_NO_MODEL',
-      `cannot use model '${spec}': it must be PROVIDER/MODEL or script:FILE`,
-      {
-        data: { model: spec },
-      },
-    );
   if (provider === 'openai-compatible') {
     const baseURL = need(env, 'OPENAI_BASE_URL', spec);
     const apiKey = need(env, 'OPENAI_API_KEY', spec);
@@ -103,7 +107,10 @@ const providers: Readonly<Record<string, { package: string; create: string; key:
 };
 
 type ProviderPackage = Readonly<
-  Record<string, ((settings: { apiKey: string }) => (model: string) => LanguageModel) | undefined>
+  Record<
+    string,
+    ((settings: { apiKey: string }) => (model: string) => Exclude<LanguageModel, string>) | undefined
+  >
 >;
 
 async function load(name: string): Promise<ProviderPackage | undefined> {
@@ -117,7 +124,7 @@ async function load(name: string): Promise<ProviderPackage | undefined> {
   }
 }
 
-function need(env: Readonly<Record<string, string | undefined>>, name: string, spec: string): string {
+function need(env: Env, name: string, spec: string): string {
   const value = env[name];
   if (value !== undefined && value !== '') return value;
   throw new SessionError('SESSION_NO_KEY', `cannot use model '${spec}': ${name} is not set`, {

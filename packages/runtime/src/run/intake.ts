@@ -3,6 +3,7 @@ import {
   type InboxItem,
   isObject,
   type Json,
+  type Meta,
   note,
   type SessionInfo,
   type Taken,
@@ -10,7 +11,9 @@ import {
   user,
 } from '@tapedeck/tape';
 import { announce, type Landing } from '../config/hooks.ts';
+import { callSettingsIn, mergeSettings, settingsMeta } from '../model/call-settings.ts';
 import type { OpenCall } from '../stream/call.ts';
+import type { NamedModel } from '../terms/model-for.ts';
 import { originOf } from '../terms/terms.ts';
 import { denied, plainOutput } from '../tools/execute.ts';
 import { answerFault, awaitsAnswer, batchNotes, openBatch } from '../tools/open-batch.ts';
@@ -26,7 +29,7 @@ import type { RunRequest, RunScope } from './request.ts';
 export async function begin(
   scope: RunScope,
   { input, items = [], run, options, inboxIsEmpty }: RunRequest,
-  { context, spec, before: info }: { context: LoopContext; spec: string | undefined; before: SessionInfo },
+  { context, named, before: info }: { context: LoopContext; named: NamedModel; before: SessionInfo },
 ): Promise<readonly string[]> {
   const { hold, parts } = scope;
   const open = (await openBatch(parts.store, info)).filter(({ state }) => state !== 'begun');
@@ -34,7 +37,7 @@ export async function begin(
   const before = isInput ? superseded(open) : [];
   if (input !== undefined) {
     await hold.drain();
-    const meta = { run, source: 'user', ...options.meta, ...(spec !== undefined && { model: spec }) };
+    const meta = { run, source: 'user', ...options.meta, ...namedMeta(named) };
     const { drafts, warnings } = await landing(scope, context, [user(input, meta)]);
     await context.append([...before, ...drafts]);
     return warnings;
@@ -42,13 +45,18 @@ export async function begin(
   const warnings: string[] = [];
   const taken: Taken[] = [];
   for (const [i, item] of items.entries()) {
-    const landed = await landing(scope, context, itemDrafts(item, { open, run, spec }), item.source);
+    const landed = await landing(scope, context, itemDrafts(item, { open, run, named }), item.source);
     warnings.push(...landed.warnings);
     taken.push({ id: item.id, drafts: i === 0 ? [...before, ...landed.drafts] : landed.drafts });
   }
   // Merges that wait must reach the tape before the model call.
   if (taken.length > 0 || inboxIsEmpty !== true) await hold.drain(taken);
   return warnings;
+}
+
+/** The model and the settings that a message records, for the next runs. */
+function namedMeta({ spec, settings }: NamedModel): Meta {
+  return { ...(spec !== undefined && { model: spec }), ...settingsMeta(settings) };
 }
 
 /** Passes drafts through the deck's hooks before they are appended. */
@@ -70,11 +78,14 @@ async function landing(
 /** The entries of an inbox item. An answer that no call waits for becomes `inbox/refused`. */
 export function itemDrafts(
   { body, id, source }: InboxItem,
-  { open, run, spec }: { open: readonly OpenCall[]; run: string; spec: string | undefined },
+  { open, run, named }: { open: readonly OpenCall[]; run: string; named: NamedModel },
 ): readonly Draft[] {
-  const facts = { run, ...(spec !== undefined && { model: spec }) };
   if (body.type === 'input')
-    return body.drafts.map((draft) => ({ ...draft, meta: { ...facts, ...draft.meta } }));
+    return body.drafts.map(({ meta, ...draft }) => {
+      // A message can name a part of the settings; the others are those of the run.
+      const settings = settingsMeta(mergeSettings(named.settings, callSettingsIn(meta?.settings)));
+      return { ...draft, meta: { run, ...namedMeta(named), ...meta, ...settings } };
+    });
   if (body.type !== 'answer') return [];
   const { toolCallId, answer } = body;
   const call = open.find((one) => one.toolCallId === toolCallId && awaitsAnswer(one));
@@ -97,7 +108,7 @@ export function itemDrafts(
 export async function takeMessages(
   scope: RunScope,
   context: LoopContext,
-  { at, spec }: { at: 'step' | 'last'; spec: string | undefined },
+  { at, named }: { at: 'step' | 'last'; named: NamedModel },
 ): Promise<boolean> {
   const { hold } = scope;
   const inbox = await hold.inbox();
@@ -107,7 +118,7 @@ export async function takeMessages(
   const items = decision.do === 'steer' ? decision.items : [];
   const taken: Taken[] = [];
   for (const item of items) {
-    const drafts = itemDrafts(item, { open: [], run: context.run, spec });
+    const drafts = itemDrafts(item, { open: [], run: context.run, named });
     const landed = await landing(scope, context, drafts, item.source);
     for (const message of landed.warnings) context.tell({ type: 'warning', message });
     taken.push({ id: item.id, drafts: landed.drafts });

@@ -4,12 +4,12 @@ import { limitsOf, viewPolicyOf } from '../config/config.ts';
 import { runPoint } from '../crash-point.ts';
 import { isUnstorable, SessionError } from '../errors.ts';
 import { answerSpawns } from '../merge/answer-spawns.ts';
-import { type LanguageModel, modelMeta } from '../model/model.ts';
+import { modelMeta } from '../model/model.ts';
 import type { OpenCall } from '../stream/call.ts';
 import { type Chunk, eventChunk } from '../stream/chunks.ts';
 import type { Finish, SessionEvent } from '../stream/events.ts';
 import { boundsOf, timerFor } from '../terms/budget.ts';
-import { modelFor, namedFor, summarizerOf } from '../terms/model-for.ts';
+import { modelFor, namedFor, type RunModel, summarizerOf } from '../terms/model-for.ts';
 import { allowedTools, isBranch, lineOf } from '../terms/terms.ts';
 import { openBatch } from '../tools/open-batch.ts';
 import { closeOrphans, settleLeftovers } from '../tools/orphans.ts';
@@ -35,11 +35,12 @@ import { recordUnusable } from './unusable.ts';
 export async function perform(
   scope: RunScope,
   request: RunRequest,
-  { model, info }: { readonly model: LanguageModel; readonly info: SessionInfo },
+  { chosen, info }: { readonly chosen: RunModel; readonly info: SessionInfo },
 ): Promise<RunResult> {
   const { parts, session, hold, emit } = scope;
   const { store, config, now } = parts;
   const { options, run } = request;
+  const { model, settings: callSettings, from: modelFrom } = chosen;
   if (options.unlessEnded === true) await assertUnended(scope, info, request);
   const { settings, terms, worktree } = scope.origin;
   const line = await lineOf(store, { info, origin: scope.origin });
@@ -64,7 +65,7 @@ export async function perform(
     worktree === undefined ? undefined : await openWorktree(parts, session.id, { lease: hold.lease });
   const before = isFresh && workspace === undefined ? info : await infoOf(scope);
   if (isTask) await store.setTask(session.id, 'running', { lease: hold.lease });
-  const spec = await namedFor(store, { info: before, origin: scope.origin }, request);
+  const named = await namedFor(store, { info: before, origin: scope.origin }, request);
   const recorder = parts.chunks.recorder(session.id, run);
   const broken = new AbortController();
   const unlisten = parts.chunks.onFailure(run, (error) => broken.abort(error));
@@ -98,6 +99,8 @@ export async function perform(
     calling: parts.calling(modelMeta(model).provider),
     store,
     model,
+    modelFrom,
+    callSettings,
     summarizer,
     compaction: compactionTerms(config, model, summarizer),
     tools,
@@ -131,7 +134,7 @@ export async function perform(
     giveResult: async (value) =>
       await recording(() => store.result(session.id, value, { lease: hold.lease, meta: { run } })),
     settle: async (drafts) => await recording(() => recorder.settle(drafts, hold.lease)),
-    takeMessages: async (at) => await takeMessages(scope, context, { at, spec }),
+    takeMessages: async (at) => await takeMessages(scope, context, { at, named }),
   };
   try {
     const start = () => {
@@ -147,10 +150,11 @@ export async function perform(
       { ...context, tell: (event) => deferred.push(event) },
       {
         config,
-        before: async () => await modelFor(parts, { info: before, origin: scope.origin }, { options: {} }),
+        before: async () =>
+          (await modelFor(parts, { info: before, origin: scope.origin }, { options: {} })).model,
       },
     );
-    const warnings = await begin(scope, request, { context, spec, before });
+    const warnings = await begin(scope, request, { context, named, before });
     if (again.length === 0) start();
     for (const message of warnings) context.tell({ type: 'warning', message });
     for (const event of deferred) context.tell(event);

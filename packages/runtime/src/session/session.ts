@@ -34,6 +34,8 @@ import { type BranchOptions, branchFields, branchSession, metadataOf } from '../
 import { rewindSession, unrewindSession } from '../history/rewind.ts';
 import { type Uncompacted, uncompactSession } from '../history/uncompact.ts';
 import { type MergeOptions, mergeChild, mergeChildren, mergeFields } from '../merge/merge.ts';
+import { assertSettings, settingsMeta } from '../model/call-settings.ts';
+import { assertSpec } from '../model/name.ts';
 import { type Instructions, instructionsOf } from '../run/instructions.ts';
 import { type Input, type RunOptions, runFields } from '../run/options.ts';
 import { defaultMode, effectOf } from '../run/queue.ts';
@@ -99,7 +101,7 @@ export class Session {
   run(input?: Input, options: RunOptions = {}): Run {
     const fault =
       fieldFault(options, runFields, `run '${this.name}'`) ??
-      inputFault(this.name, { input, maxSteps: options.maxSteps });
+      inputFault(this.name, { input, maxSteps: options.maxSteps, settings: options.settings });
     return this.#worker.start({ run: this.#parts.newId(), input, options }, fault);
   }
 
@@ -107,16 +109,19 @@ export class Session {
    * Posts a message to the session's inbox, and starts a run with it when no process runs the session.
    * Resolves once the message is durable. Without a usable model the message stays queued until a process
    * runs the session.
-   * @throws SESSION_BAD_INPUT, TAPE_ARCHIVED; the message is not posted
+   * @throws SESSION_BAD_INPUT, SESSION_NO_MODEL when `model` is not the name of one, TAPE_ARCHIVED; the
+   *   message is not posted
    */
   async send(input: Input, options: SendOptions = {}): Promise<Sent> {
     assertFields(options, sendFields, `send to '${this.name}'`);
-    const { source, key, model, meta, on, takeUp = true } = options;
+    const { source, key, model, settings = {}, meta, on, takeUp = true } = options;
     const mode = options.mode ?? defaultMode(source, this.#kind);
-    const fault = inputFault(this.name, { input, mode });
+    const fault = inputFault(this.name, { input, mode, settings });
     if (fault !== undefined) throw fault;
+    assertSpec(model, 'message');
+    const facts = { ...(model !== undefined && { model }), ...settingsMeta(settings) };
     const { id, appended, owner } = await this.#parts.store.post(this.id, {
-      body: { type: 'input', drafts: [user(input, { ...meta, ...(model !== undefined && { model }) })] },
+      body: { type: 'input', drafts: [user(input, { ...meta, ...facts })] },
       mode,
       source: source ?? 'user',
       ...(key !== undefined && { key }),
@@ -145,6 +150,7 @@ export class Session {
   ): Promise<Sent> {
     assertFields(given, respondFields, `respond in '${this.name}'`);
     const { takeUp = true, ...options } = given;
+    assertSettings(options.settings, `respond in '${this.name}'`);
     const refuse = (why: string) =>
       new SessionError('SESSION_NO_CALL', `cannot answer call '${toolCallId}' of '${this.name}': ${why}`, {
         data: { session: this.name, call: toolCallId },
@@ -276,9 +282,11 @@ export class Session {
    */
   async rewind(to: Point, given: RewindOptions = {}): Promise<SessionRewound> {
     assertFields(given, rewindFields, `rewind '${this.name}'`);
-    const { mode = 'edit', model, takeUp = true } = given;
+    const { mode = 'edit', model, settings, takeUp = true } = given;
+    assertSpec(model);
+    assertSettings(settings, `rewind '${this.name}'`);
     this.#assertIdle('rewind');
-    const options = model === undefined ? {} : { model };
+    const options = { ...(model !== undefined && { model }), ...(settings !== undefined && { settings }) };
     const isRun = mode === 'resend' && takeUp;
     if (isRun) await modelFor(this.#parts, await this.#worker.facts(), { options });
     const { store, config } = this.#parts;

@@ -1,4 +1,5 @@
 import { type Entry, isObject, type Seq, type SessionInfo, type TapeStore } from '@tapedeck/tape';
+import { type CallSettings, callSettingsIn, mergeSettings } from '../model/call-settings.ts';
 import { factsOf, type SessionFacts } from './terms.ts';
 
 /** The number of messages that are searched, from the end, for the last one of a run. */
@@ -7,7 +8,10 @@ const pageSize = 20;
 
 type TakenMessage = Pick<Entry, 'inherited' | 'meta'>;
 
-/** The result of a search up to a position. It stays valid until a rewind goes back past that position. */
+/**
+ * The result of a search up to a position. It stays valid until a rewind goes back past that position. A message
+ * without an answer is not kept: its run can still fail.
+ */
 interface Found {
   readonly head: Seq;
   readonly asked: TakenMessage | undefined;
@@ -15,35 +19,47 @@ interface Found {
 
 const found = new WeakMap<TapeStore, Map<string, Found>>();
 
+/** The name of the model, and the settings of its calls, that a session carries from run to run. */
+export interface Carried {
+  readonly model: string | undefined;
+  readonly settings: CallSettings;
+}
+
 /**
- * The model that a session carries: the one that its last visible user message names. Every message that a
- * run takes up records the run's named model.
+ * What a session carries: the model and the settings that its last visible user message names. Every message
+ * that a run takes up records the run's. A message whose run failed before any answer names nothing, so that a
+ * session does not keep a model that cannot be used.
  * @param at the position to look from, among the entries visible now (default: the head)
  */
-export async function modelCarried(
+export async function carriedBy(
   store: TapeStore,
   { info, origin }: SessionFacts,
   { at }: { readonly at?: Seq } = {},
-): Promise<string | undefined> {
+): Promise<Carried> {
   const asked =
-    at === undefined || at >= info.head ? await lastOf(store, info) : await search(store, info, { to: at });
-  const { model } = origin.settings;
+    at === undefined || at >= info.head
+      ? await lastOf(store, info)
+      : (await search(store, info, { to: at })).asked;
+  const { model, call } = origin.settings;
   const named = typeof asked?.meta.model === 'string' ? asked.meta.model : undefined;
+  const settings = callSettingsIn(asked?.meta.settings);
   // The settings of a fork take precedence over an inherited message.
-  return asked?.inherited === true ? (model ?? named) : (named ?? model);
+  return asked?.inherited === true
+    ? { model: model ?? named, settings: mergeSettings(settings, call) }
+    : { model: named ?? model, settings: mergeSettings(call, settings) };
 }
 
-/** `modelCarried` by name or ULID; undefined for an unknown session. */
+/** The model of `carriedBy`, by name or ULID of the session; undefined for an unknown session. */
 export async function carriedModel(
   store: TapeStore,
   session: string,
   o: { readonly at?: Seq } = {},
 ): Promise<string | undefined> {
   const info = await store.find(session);
-  return info === undefined ? undefined : await modelCarried(store, await factsOf(store, info), o);
+  return info === undefined ? undefined : (await carriedBy(store, await factsOf(store, info), o)).model;
 }
 
-/** The last visible message that a run took up. */
+/** The last visible message that a run took up, and did not fail with. */
 async function lastOf(store: TapeStore, info: SessionInfo): Promise<TakenMessage | undefined> {
   const known = found.get(store) ?? new Map<string, Found>();
   found.set(store, known);
@@ -51,8 +67,11 @@ async function lastOf(store: TapeStore, info: SessionInfo): Promise<TakenMessage
   if (before?.head === info.head) return before.asked;
   const holds = before !== undefined && (await isVisibleAs(store, info.id, before.head));
   const after = holds ? before.head : 0;
-  const asked = (await search(store, info, { after, to: info.head })) ?? (holds ? before.asked : undefined);
-  known.set(info.id, { head: info.head, asked });
+  const { asked = holds ? before.asked : undefined, isOpen } = await search(store, info, {
+    after,
+    to: info.head,
+  });
+  if (!isOpen) known.set(info.id, { head: info.head, asked });
   return asked;
 }
 
@@ -65,12 +84,15 @@ async function isVisibleAs(store: TapeStore, id: string, head: Seq): Promise<boo
   return by === undefined || by === head;
 }
 
-/** The last visible message that a run took up, after one position and up to another. */
+/**
+ * The last visible message that a run took up and did not fail with, after one position and up to another.
+ * `isOpen`: it has neither an answer nor a failure yet.
+ */
 async function search(
   store: TapeStore,
   { id }: SessionInfo,
   { after = 0, to: last }: { readonly after?: Seq; readonly to: Seq },
-): Promise<TakenMessage | undefined> {
+): Promise<{ readonly asked?: TakenMessage; readonly isOpen?: boolean }> {
   let to = last;
   for (let searched = 0; searched < carriedMax && to > after; searched += pageSize) {
     const page: Entry[] = [];
@@ -78,11 +100,27 @@ async function search(
       page.push(entry);
     for (const { seq, payload, meta, inherited } of page.toReversed()) {
       const isAsked = isObject(payload) && payload.role === 'user';
-      if (!isAsked || (meta.run === undefined && meta.model === undefined)) continue;
-      if ((await store.hiddenBy(id, seq)) === undefined) return { inherited, meta };
+      const isTaken = meta.run !== undefined || meta.model !== undefined || meta.settings !== undefined;
+      if (!isAsked || !isTaken || (await store.hiddenBy(id, seq)) !== undefined) continue;
+      const end = await firstEnd(store, id, { after: seq, to: last });
+      if (end !== 'failure') return { asked: { inherited, meta }, isOpen: end === undefined };
     }
-    if (page.length < pageSize || page[0] === undefined) return undefined;
+    if (page.length < pageSize || page[0] === undefined) return {};
     to = page[0].seq - 1;
+  }
+  return {};
+}
+
+/** Whether a message has an answer or a failed run, whichever came first; undefined when it has neither. */
+async function firstEnd(
+  store: TapeStore,
+  id: string,
+  { after, to }: { readonly after: Seq; readonly to: Seq },
+): Promise<'answer' | 'failure' | undefined> {
+  if (after >= to) return undefined;
+  for await (const { kind, name, payload } of store.read(id, { from: after + 1, to })) {
+    if (kind === 'message' && isObject(payload) && payload.role === 'assistant') return 'answer';
+    if (kind === 'event' && name === 'run/error') return 'failure';
   }
   return undefined;
 }

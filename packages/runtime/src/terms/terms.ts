@@ -12,6 +12,7 @@ import {
   type TapeStore,
   type WorktreeRequest,
 } from '@tapedeck/tape';
+import { type CallSettings, callSettingsIn } from '../model/call-settings.ts';
 import { worktreeIn } from '../workspace/notes.ts';
 
 /** Settings of a forked session. Its own forks inherit them unless they override them. */
@@ -19,6 +20,8 @@ export interface Settings {
   readonly instructions?: string;
   /** Name of a model. */
   readonly model?: string;
+  /** Settings of its model calls. */
+  readonly call?: CallSettings;
   /** Names of the tools that it may call. Default: those of its parent. */
   readonly tools?: readonly string[];
   /** Metadata of a branch, for the application. */
@@ -106,10 +109,11 @@ export async function parentOf(store: TapeStore, info: SessionInfo): Promise<Ses
 /** Reads settings from a tape, which is untrusted data: ignores values of the wrong type. */
 function settingsIn(value: Json | undefined): Settings {
   if (!isObject(value)) return {};
-  const { instructions, model, tools, metadata } = value;
+  const { instructions, model, call, tools, metadata } = value;
   return {
     ...(typeof instructions === 'string' && { instructions }),
     ...(typeof model === 'string' && { model }),
+    ...(isObject(call) && { call: callSettingsIn(call) }),
     ...(Array.isArray(tools) && { tools: tools.filter((name) => typeof name === 'string') }),
     ...(isObject(metadata) && { metadata }),
   };

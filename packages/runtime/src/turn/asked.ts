@@ -1,4 +1,5 @@
 import { type Entry, type JsonObject, sha256, textTokens, type View, view } from '@tapedeck/tape';
+import { settingsMeta } from '../model/call-settings.ts';
 import { modelMeta } from '../model/model.ts';
 import type { LoopContext } from './context.ts';
 
@@ -31,11 +32,11 @@ export function overheadOf({ compaction, instructions, definitions }: CallParts)
 }
 
 /**
- * Metadata that reproduces a model call: the manifest of its view, and the digests of its instructions and
- * tools.
+ * Metadata that reproduces a model call: the manifest of its view, the digests of its instructions and tools,
+ * and its settings.
  */
 export function askedMeta(
-  context: Pick<LoopContext, 'compaction' | 'definitions' | 'toolsDigest'>,
+  context: Pick<LoopContext, 'compaction' | 'definitions' | 'toolsDigest' | 'callSettings'>,
   shown: View,
   instructions: string | undefined,
 ): JsonObject {
@@ -44,5 +45,6 @@ export function askedMeta(
     view: { ...shown.manifest(), tokens } as unknown as JsonObject,
     ...(instructions !== undefined && { instructions_digest: sha256(instructions) }),
     ...(context.toolsDigest !== undefined && { tools_digest: context.toolsDigest }),
+    ...settingsMeta(context.callSettings),
   };
 }

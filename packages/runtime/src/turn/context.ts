@@ -15,7 +15,9 @@ import type { ToolSet } from 'ai';
 import type { CompactionTerms } from '../compaction/context.ts';
 import type { DeckConfig, Limits } from '../config/config.ts';
 import type { SessionError } from '../errors.ts';
+import type { CallSettings } from '../model/call-settings.ts';
 import type { LanguageModel, ModelFailure, ModelMessage } from '../model/model.ts';
+import type { ModelFrom } from '../model/name.ts';
 import type { Chunk } from '../stream/chunks.ts';
 import type { Finish, Phase, SessionEvent } from '../stream/events.ts';
 import type { Reached } from '../terms/budget.ts';
@@ -30,6 +32,10 @@ export interface LoopContext {
   readonly parent: string | undefined;
   readonly store: TapeStore;
   readonly model: LanguageModel;
+  /** Where the name of the model comes from; undefined for a model without a name. */
+  readonly modelFrom: ModelFrom | undefined;
+  /** Settings of the model calls. */
+  readonly callSettings: CallSettings;
   readonly summarizer: LanguageModel | undefined;
   /** The view policy of the model calls. */
   readonly shows: ViewPolicy;
