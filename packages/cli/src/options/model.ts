@@ -12,7 +12,7 @@ export interface ModelArgs extends SettingsArgs {
 
 /** The options of a verb for settings of model calls. */
 interface SettingsArgs {
-  readonly temperature?: number | undefined;
+  readonly temperature?: string | undefined;
   readonly effort?: string | undefined;
 }
 
@@ -31,7 +31,8 @@ const efforts: Readonly<Record<Effort, true>> = {
 export function runOptions<T>(y: Argv<T>): Argv<T & ModelArgs> {
   return modelOptions(y)
     .option('temperature', {
-      type: 'number',
+      // Numbers of other options are whole.
+      type: 'string',
       requiresArg: true,
       describe: 'Temperature of the model calls, from 0 to 2; the session keeps it (default: as configured)',
     })
@@ -56,10 +57,10 @@ export function namedIn({ model, temperature, effort }: ModelArgs): {
   readonly model?: string;
   readonly settings?: CallSettings;
 } {
-  if (temperature !== undefined && !(temperature >= 0 && temperature <= 2))
+  if (temperature !== undefined && !(/^\d+(?:\.\d+)?$/.test(temperature) && Number(temperature) <= 2))
     throw new UsageError('cannot use --temperature: it must be a number from 0 to 2');
   const settings: CallSettings = {
-    ...(temperature !== undefined && { temperature }),
+    ...(temperature !== undefined && { temperature: Number(temperature) }),
     ...(effort !== undefined && { effort: effort as Effort }),
   };
   return {
