@@ -28,9 +28,9 @@ export type { DeckGraph } from './deck/graph.ts';
 export { Delegation } from './delegation/delegation.ts';
 export { inProcessEngine, type RunEngine, type RunSpec } from './delegation/engine.ts';
 export type { DelegateOptions, DelegateTask } from './delegation/options.ts';
-export type { ChildEvent, ChildOutcome } from './delegation/outcome.ts';
+export type { ChildEvent, ChildOutcome, OutcomesOf } from './delegation/outcome.ts';
 export type { RecoverOptions, RecoveryReport } from './delegation/recover.ts';
-export type { ForkOptions, OutputSpec, SpawnedBy } from './delegation/spawn.ts';
+export type { ForkOptions, SpawnedBy } from './delegation/spawn.ts';
 export { SessionError, type SessionErrorCode } from './errors.ts';
 export type { BranchOptions } from './history/branch.ts';
 export type { RewindMode, RewoundMessage } from './history/rewind.ts';
@@ -39,6 +39,7 @@ export type { MergeOptions } from './merge/merge.ts';
 export type { MergeText } from './merge/text.ts';
 export { type CallSettings, type Effort, efforts } from './model/call-settings.ts';
 export { assertSpec, type ModelFrom } from './model/name.ts';
+export type { OutputSpec } from './model/output.ts';
 export { toPrompt } from './model/prompt.ts';
 export {
   parseScript,

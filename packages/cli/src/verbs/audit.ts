@@ -39,13 +39,7 @@ export const audit: Verb = defineVerb({
   },
 });
 
-function findingJson({
-  code,
-  session,
-  seq,
-  message,
-  next,
-}: AuditFinding): Readonly<Record<string, unknown>> {
+function findingJson({ code, session, seq, message, next }: AuditFinding): Readonly<Record<string, unknown>> {
   return { code, session, seq, message, next: commandFor(next) };
 }
 

@@ -1,19 +1,20 @@
-import type { Point } from '@tapedeck/tape';
+import type { Json, Point } from '@tapedeck/tape';
 import { SessionError } from '../errors.ts';
 import { assertFields, type Fields } from '../fields.ts';
 import type { MergeOptions } from '../merge/merge.ts';
 import type { MergeText } from '../merge/text.ts';
 import { assertSettings, type CallSettings, mergeSettings } from '../model/call-settings.ts';
+import type { OutputSpec } from '../model/output.ts';
 import { type ModelSpec, resolveModel } from '../model/spec.ts';
 import type { RunOptions } from '../run/options.ts';
 import type { Budget } from '../terms/terms.ts';
 import type { DeckTools } from '../tools/traits.ts';
 import type { WorkspaceOptions } from '../workspace/open.ts';
 import type { DelegationParts, Delegator } from './parts.ts';
-import type { ForkOptions, OutputSpec, SpawnedBy } from './spawn.ts';
+import type { ForkOptions, SpawnedBy } from './spawn.ts';
 
 /** The work of one child. Omitted fields are those of the delegation's options. */
-export interface DelegateTask {
+export interface DelegateTask<T = Json> {
   /** The child's task, its first message. */
   readonly task: string;
   readonly contextSummary?: string;
@@ -34,7 +35,7 @@ export interface DelegateTask {
   /** Budget of the child and all its descendants. */
   readonly treeBudget?: Budget;
   /** Schema of its result. The last step of the child requests a result of that form. */
-  readonly output?: OutputSpec;
+  readonly output?: OutputSpec<T>;
   /** Children of higher priority start first (default 0). */
   readonly priority?: number;
 }
@@ -56,9 +57,9 @@ const taskFields: Fields<DelegateTask> = {
   priority: true,
 };
 
-export interface DelegateOptions
+export interface DelegateOptions<T = Json>
   extends Pick<RunOptions, 'model' | 'settings' | 'instructions' | 'maxSteps' | 'useTools'>,
-    Pick<DelegateTask, 'budget' | 'treeBudget' | 'output'>,
+    Pick<DelegateTask<T>, 'budget' | 'treeBudget' | 'output'>,
     WorkspaceOptions {
   /** Tools to use instead of the deck's; or names of the deck's tools that the children may call. */
   readonly tools?: DeckTools | readonly string[];
@@ -113,8 +114,8 @@ const delegateFields: Fields<DelegateOptions> = {
 
 /** The tasks and options of a delegation. */
 export interface Delegated {
-  readonly tasks: readonly DelegateTask[];
-  readonly options: DelegateOptions;
+  readonly tasks: readonly DelegateTask<unknown>[];
+  readonly options: DelegateOptions<unknown>;
 }
 
 /**
@@ -138,8 +139,8 @@ export function assertTasks(parent: string, { tasks, options }: Delegated): void
 /** Checks the models of all tasks, so that a missing model fails before anything is forked. */
 export async function assertModels(
   { config, env, store }: DelegationParts,
-  tasks: readonly DelegateTask[],
-  options: DelegateOptions,
+  tasks: readonly DelegateTask<unknown>[],
+  options: DelegateOptions<unknown>,
 ): Promise<void> {
   const { getModel } = await import('../model/model.ts');
   for (const { task, model } of tasks) {
@@ -169,13 +170,20 @@ export function assertTools(parts: DelegationParts, parent: Delegator, { tasks, 
 }
 
 /** The settings of a task, over those of the delegation; undefined without any. */
-function settingsOf(task: DelegateTask, options: DelegateOptions): CallSettings | undefined {
+function settingsOf(
+  task: DelegateTask<unknown>,
+  options: DelegateOptions<unknown>,
+): CallSettings | undefined {
   const settings = mergeSettings(options.settings, task.settings);
   return Object.keys(settings).length === 0 ? undefined : settings;
 }
 
 /** The options to fork the child of a task with. */
-export function forkOptions(task: DelegateTask, options: DelegateOptions, blocking: boolean): ForkOptions {
+export function forkOptions(
+  task: DelegateTask<unknown>,
+  options: DelegateOptions<unknown>,
+  blocking: boolean,
+): ForkOptions {
   const { since, fresh, context, tools, onComplete, strategy, workspace, repository } = options;
   const names = task.tools ?? namesOf(tools);
   const given = {
@@ -221,7 +229,7 @@ function isNames(tools: DeckTools | readonly string[]): tools is readonly string
 export function runOptionsOf(
   parts: DelegationParts,
   parent: Delegator,
-  { task, options }: { readonly task: DelegateTask; readonly options: DelegateOptions },
+  { task, options }: { readonly task: DelegateTask<unknown>; readonly options: DelegateOptions<unknown> },
 ): RunOptions {
   const running = parts.worker(parent).request?.options;
   const tools = options.tools === undefined || isNames(options.tools) ? running?.tools : options.tools;

@@ -10,6 +10,7 @@ import { SessionError } from '../errors.ts';
 import type { Fields } from '../fields.ts';
 import { assertSettings, type CallSettings, mergeSettings, settingsMeta } from '../model/call-settings.ts';
 import { assertSpec } from '../model/name.ts';
+import { type OutputSpec, outputSchema } from '../model/output.ts';
 import type { ModelSpec } from '../model/spec.ts';
 import { instructionsOf } from '../run/instructions.ts';
 import { carriedBy } from '../terms/carried-model.ts';
@@ -18,14 +19,7 @@ import { openWorktree, type WorkspaceOptions, withWorktree } from '../workspace/
 import { assertAllowed, budgetsOf, depthOf } from './fork-limits.ts';
 import type { ChildOptions, DelegationParts } from './parts.ts';
 
-/**
- * Schema of a result: an AI SDK `Output.object({ schema })`, or any object with the same `responseFormat`.
- */
-export interface OutputSpec {
-  readonly responseFormat: PromiseLike<{ readonly type: string; readonly schema?: unknown } | undefined>;
-}
-
-export interface ForkOptions
+export interface ForkOptions<T = unknown>
   extends Omit<
       ForkRequest,
       | 'spawnCall'
@@ -61,7 +55,7 @@ export interface ForkOptions
   /** Budget of the child and all its descendants. */
   readonly treeBudget?: Budget;
   /** Schema of its result, which its last step gives. */
-  readonly output?: OutputSpec;
+  readonly output?: OutputSpec<T>;
   /** Default strategy of its merge. */
   readonly strategy?: Terms['strategy'];
 }
@@ -178,7 +172,7 @@ async function requestFor(
   const isFresh = fresh === true || context === 'fresh';
   const isPart = isFresh || request.since !== undefined || typeof context === 'object';
   const settings = await settingsFor(parts, parent, { isPart, instructions, model, call, tools });
-  const schema = await schemaOf(output);
+  const schema = output === undefined ? undefined : await outputSchema(output);
   const terms: Terms = {
     context: isPart ? 'part' : 'whole',
     ...(by !== undefined && { run: by.run }),
@@ -250,11 +244,4 @@ async function parentInstructions(parts: DelegationParts, parent: SessionInfo): 
   const { request, instructions } = parts.worker(parent);
   if (parts.config.prompt === undefined) return request?.options.instructions;
   return instructions ?? (await instructionsOf(parts, parent, request?.options)).text;
-}
-
-async function schemaOf(output: OutputSpec | undefined): Promise<JsonObject | undefined> {
-  if (output === undefined) return undefined;
-  const format = await output.responseFormat;
-  if (format?.type === 'json' && format.schema !== undefined) return format.schema as JsonObject;
-  throw new SessionError('SESSION_BAD_INPUT', 'cannot request this output: it has no JSON Schema', {});
 }

@@ -14,7 +14,7 @@ const phrases: Readonly<Record<string, string>> = {
 };
 
 /** The place in words: `carried by the session`, `named by $TAPE_MODEL`. Pure. */
-export function namedBy(from: ModelFrom): string {
+function namedBy(from: ModelFrom): string {
   return phrases[from] ?? `named by ${from}`;
 }
 

@@ -96,6 +96,7 @@ export async function perform(
     base: info.base > info.floor ? info.base : undefined,
     reached: async () => await bounds?.reached(),
     output: terms.output,
+    outputSpec: request.output,
     calling: parts.calling(modelMeta(model).provider),
     store,
     model,

@@ -27,6 +27,7 @@ import { resolvePolicy } from '../compaction/policy.ts';
 import { viewPolicyOf } from '../config/config.ts';
 import { Delegation } from '../delegation/delegation.ts';
 import type { DelegateOptions, DelegateTask } from '../delegation/options.ts';
+import type { ChildOutcome, OutcomesOf } from '../delegation/outcome.ts';
 import { type ForkOptions, forkFields, spawn } from '../delegation/spawn.ts';
 import { SessionError, type SessionErrorCode } from '../errors.ts';
 import { assertFields, fieldFault } from '../fields.ts';
@@ -36,6 +37,7 @@ import { type Uncompacted, uncompactSession } from '../history/uncompact.ts';
 import { type MergeOptions, mergeChild, mergeChildren, mergeFields } from '../merge/merge.ts';
 import { assertSettings, settingsMeta } from '../model/call-settings.ts';
 import { assertSpec } from '../model/name.ts';
+import type { OutputSpec } from '../model/output.ts';
 import { type Instructions, instructionsOf } from '../run/instructions.ts';
 import { type Input, type RunOptions, runFields } from '../run/options.ts';
 import { defaultMode, effectOf } from '../run/queue.ts';
@@ -99,10 +101,15 @@ export class Session {
    * SESSION_NO_KEY or SESSION_BAD_INPUT before anything is written.
    */
   run(input?: Input, options: RunOptions = {}): Run {
+    return this.start(input, options);
+  }
+
+  /** Starts a run. `output` makes the value of the session's result. */
+  protected start<T>(input: Input | undefined, options: RunOptions, output?: OutputSpec<T>): Run<T> {
     const fault =
       fieldFault(options, runFields, `run '${this.name}'`) ??
       inputFault(this.name, { input, maxSteps: options.maxSteps, settings: options.settings });
-    return this.#worker.start({ run: this.#parts.newId(), input, options }, fault);
+    return this.#worker.start({ run: this.#parts.newId(), input, options, output }, fault) as Run<T>;
   }
 
   /**
@@ -364,10 +371,10 @@ export class Session {
   }
 
   /** Forks a child from a point of this session, by reference. This session's tape is not written. */
-  async fork(options: ForkOptions = {}): Promise<Child> {
+  async fork<T = unknown>(options: ForkOptions<T> = {}): Promise<Child<T>> {
     assertFields(options, forkFields, `fork '${this.name}'`);
     const { info, directory } = await spawn(this.#parts, await this.#line(), { options });
-    return this.#parts.child(info, { ...options, directory });
+    return this.#parts.child<T>(info, { ...options, directory });
   }
 
   /**
@@ -407,9 +414,9 @@ export class Session {
    * Forks a child, calls `act` with it, and merges it when `act` returns, unless `act` discarded it. When
    * `act` throws, it applies `onUnmerged` to the child, then throws the same error.
    */
-  async withFork<T>(
-    options: ForkOptions,
-    act: (child: Child) => Promise<T>,
+  async withFork<T, O = unknown>(
+    options: ForkOptions<O>,
+    act: (child: Child<O>) => Promise<T>,
   ): Promise<{ value: T; merge: Awaited<ReturnType<Child['finish']>> }> {
     const child = await this.fork(options);
     let value: T;
@@ -426,12 +433,20 @@ export class Session {
   /**
    * Forks a child for each task, runs up to `concurrency` of them at once, and merges each. Awaiting the
    * delegation rejects with TAPE_ARCHIVED, before any fork, when the session is archived, since it could take
-   * no merge.
+   * no merge. The `output` of each outcome has the type of the schema of its task.
    */
+  delegate<T = Json>(
+    task: string | DelegateTask<T>,
+    options?: DelegateOptions<T>,
+  ): Delegation<readonly [ChildOutcome<T>]>;
+  delegate<const Tasks extends readonly (string | DelegateTask<unknown>)[], T = Json>(
+    tasks: Tasks,
+    options?: DelegateOptions<T>,
+  ): Delegation<OutcomesOf<Tasks, T>>;
   delegate(
-    tasks: string | DelegateTask | readonly (string | DelegateTask)[],
-    options: DelegateOptions = {},
-  ): Delegation {
+    tasks: string | DelegateTask<unknown> | readonly (string | DelegateTask<unknown>)[],
+    options: DelegateOptions<unknown> = {},
+  ): Delegation<readonly ChildOutcome<unknown>[]> {
     return new Delegation(this.#parts, this, {
       tasks: [tasks].flat().map((task) => (typeof task === 'string' ? { task } : task)),
       options,

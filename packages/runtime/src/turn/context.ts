@@ -18,6 +18,7 @@ import type { SessionError } from '../errors.ts';
 import type { CallSettings } from '../model/call-settings.ts';
 import type { LanguageModel, ModelFailure, ModelMessage } from '../model/model.ts';
 import type { ModelFrom } from '../model/name.ts';
+import type { OutputSpec } from '../model/output.ts';
 import type { Chunk } from '../stream/chunks.ts';
 import type { Finish, Phase, SessionEvent } from '../stream/events.ts';
 import type { Reached } from '../terms/budget.ts';
@@ -57,6 +58,8 @@ export interface LoopContext {
   readonly reached: () => Promise<Reached | undefined>;
   /** JSON Schema of the result that the last step gives. */
   readonly output: JsonObject | undefined;
+  /** Makes the value of that result. */
+  readonly outputSpec: OutputSpec<unknown> | undefined;
   readonly limits: Required<Limits>;
   readonly onApproval: DeckConfig['onApproval'];
   readonly cost: DeckConfig['cost'];
@@ -94,6 +97,8 @@ export interface LoopResult {
   readonly steps: number;
   readonly usage: Usage;
   readonly error?: SessionError;
+  /** The structured result. */
+  readonly output?: unknown;
 }
 
 /** The messages of a model call, and the entries and view behind them. */

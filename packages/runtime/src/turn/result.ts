@@ -1,6 +1,7 @@
 import { assistantText, type Json, type JsonObject, note, user } from '@tapedeck/tape';
 import { runPoint } from '../crash-point.ts';
 import { messageOf, SessionError } from '../errors.ts';
+import { type OutputSpec, outputOf } from '../model/output.ts';
 import { schemaFault } from '../tools/schema.ts';
 import { addUsage } from '../usage/usage.ts';
 import type { LoopContext, LoopResult } from './context.ts';
@@ -62,11 +63,11 @@ export async function owedResult({ output, store, session }: LoopContext): Promi
 async function record(context: LoopContext, schema: JsonObject, after: Done): Promise<LoopResult> {
   const { run } = context;
   const { text } = after;
-  const result = resultOf(text, schema);
+  const result = await resultOf(text, { schema, spec: context.outputSpec });
   if ('value' in result) {
     await context.giveResult(result.value);
     runPoint('result/recorded');
-    return { ...after, ...complete(context, 'stop') };
+    return { ...after, ...complete(context, 'stop'), output: result.output };
   }
   const message = `its result cannot be used: ${result.fault}`;
   await context.append([note('run/error', { run, message })]);
@@ -80,8 +81,14 @@ async function record(context: LoopContext, schema: JsonObject, after: Done): Pr
   return { ...after, ...complete(context, 'error'), error };
 }
 
+/** A result as the tape gets it, and as its schema makes it. */
+type Result = { readonly value: Json; readonly output: unknown } | { readonly fault: string };
+
 /** Parses a text as a result that matches a schema, or returns why it is not one. */
-function resultOf(text: string, schema: JsonObject): { readonly value: Json } | { readonly fault: string } {
+async function resultOf(
+  text: string,
+  { schema, spec }: { readonly schema: JsonObject; readonly spec: OutputSpec<unknown> | undefined },
+): Promise<Result> {
   let value: Json;
   try {
     value = JSON.parse(withoutFence(text)) as Json;
@@ -89,7 +96,13 @@ function resultOf(text: string, schema: JsonObject): { readonly value: Json } | 
     return { fault: `it is not JSON: ${messageOf(error)}` };
   }
   const fault = schemaFault(value, schema);
-  return fault === undefined ? { value } : { fault };
+  if (fault !== undefined) return { fault };
+  try {
+    return { value, output: await outputOf(spec, value) };
+  } catch (error) {
+    // A schema can check more than its JSON Schema says.
+    return { fault: messageOf(error instanceof Error && error.cause instanceof Error ? error.cause : error) };
+  }
 }
 
 /** Removes the code fence that models without schema support put around JSON. */
