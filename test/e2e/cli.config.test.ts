@@ -597,6 +597,11 @@ test('--temperature and --effort stay with the session, in other processes with 
   expect(last()).toEqual({ temperature: 0.2, effort: 'low', user: undefined });
   expect(await p.process(['send', 'main', 'Hi', '--effort', 'high'], { env })).toMatchObject({ code: 0 });
   expect(last()).toEqual({ temperature: 0.2, effort: 'high', user: undefined });
+  const made = ['new', 'second', '--model', 'openai-compatible/own', '--temperature', '0.7'];
+  expect(await p.process(made, { env })).toMatchObject({ code: 0 });
+  expect(await p.process(['run', 'second', 'Hi'], { env })).toMatchObject({ code: 0 });
+  expect(provider.requests.at(-1)?.model).toBe('own');
+  expect(last()).toEqual({ temperature: 0.7, effort: 'max', user: undefined });
   const child = ['delegate', 'main', '--task', 'Look', '--temperature', '0'];
   expect(await p.process(child, { env })).toMatchObject({ code: 0 });
   expect(last()).toEqual({ temperature: 0, effort: 'high', user: undefined });

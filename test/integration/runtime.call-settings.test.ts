@@ -82,6 +82,29 @@ test('the settings of a run win over those that the session carries, and those o
   expect(last()).toEqual({ temperature: 2, effort: 'max', user: undefined });
 });
 
+test('a session is made with a model and settings, which its runs use until others are named', async () => {
+  await using s = await served(() => ({ text: 'Fine.' }), { settings: { temperature: 1 } });
+  const settings: CallSettings = { effort: 'low', temperature: 0 };
+  await s.deck.session('kept', { title: 'Kept', model: 'openai-compatible/own', settings });
+  await using other = await openDeck({ store: s.store, model: 'openai-compatible/m', env: s.provider.env });
+  const kept = await other.session('kept', { model: 'openai-compatible/late', settings: { temperature: 2 } });
+  await kept.run('One');
+  expect(s.provider.requests.at(-1)).toMatchObject({ model: 'own', temperature: 0, reasoning_effort: 'low' });
+  const named = { model: 'openai-compatible/new', settings: { effort: 'high' } } as const;
+  await kept.run('Two', named);
+  await kept.delegate('Look', { context: 'fresh' });
+  expect(s.provider.requests.at(-1)).toMatchObject({
+    model: 'new',
+    temperature: 0,
+    reasoning_effort: 'high',
+  });
+  await expect(s.deck.session('bad', { model: 'gpt-5' })).rejects.toMatchObject({ code: 'SESSION_NO_MODEL' });
+  await expect(s.deck.session('bad', { settings: { temperature: 3 } })).rejects.toMatchObject({
+    code: 'SESSION_BAD_INPUT',
+  });
+  expect(s.store.find('bad')).toBeUndefined();
+});
+
 test('children inherit the settings of their parent, and can have others', async () => {
   await using s = await served(() => ({ text: 'Fine.' }));
   const last = () => sent(s.provider.requests.at(-1));

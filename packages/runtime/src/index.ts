@@ -23,7 +23,7 @@ export {
   mergeConfig,
 } from './config/config.ts';
 export type { Hooks, LandingMessage, RewindEvent } from './config/hooks.ts';
-export { type Deck, type DeckOptions, openDeck } from './deck/deck.ts';
+export { type Deck, type DeckOptions, type NewSession, openDeck } from './deck/deck.ts';
 export type { DeckGraph } from './deck/graph.ts';
 export { Delegation } from './delegation/delegation.ts';
 export { inProcessEngine, type RunEngine, type RunSpec } from './delegation/engine.ts';

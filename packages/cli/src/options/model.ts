@@ -29,7 +29,16 @@ const efforts: Readonly<Record<Effort, true>> = {
 
 /** Declares the options of every verb that runs sessions. */
 export function runOptions<T>(y: Argv<T>): Argv<T & ModelArgs> {
-  return modelOptions(y)
+  return settingsOptions(modelOptions(y)).option('max-steps', {
+    type: 'number',
+    requiresArg: true,
+    describe: 'Maximum number of model calls of a run (default: as configured, else 10)',
+  }) as Argv<T & ModelArgs>;
+}
+
+/** Declares the options for settings of model calls, which the session keeps. */
+export function settingsOptions<T>(y: Argv<T>): Argv<T & SettingsArgs> {
+  return y
     .option('temperature', {
       // Numbers of other options are whole.
       type: 'string',
@@ -41,12 +50,7 @@ export function runOptions<T>(y: Argv<T>): Argv<T & ModelArgs> {
       requiresArg: true,
       choices: Object.keys(efforts),
       describe: 'Reasoning effort of the model calls; the session keeps it (default: as configured)',
-    })
-    .option('max-steps', {
-      type: 'number',
-      requiresArg: true,
-      describe: 'Maximum number of model calls of a run (default: as configured, else 10)',
-    }) as Argv<T & ModelArgs>;
+    }) as Argv<T & SettingsArgs>;
 }
 
 /**

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { openJournal } from '@tapedeck/graph/journal';
 import {
+  type JsonObject,
   openTapeStore,
   type Ref,
   type SessionInfo,
@@ -17,6 +18,8 @@ import type { RecoverOptions, RecoveryReport } from '../delegation/recover.ts';
 import { messageOf } from '../errors.ts';
 import { patientStore } from '../lease/patient-store.ts';
 import { callQueues } from '../model/call-queues.ts';
+import { assertSettings, type CallSettings, mergeSettings } from '../model/call-settings.ts';
+import { assertSpec } from '../model/name.ts';
 import { Worker } from '../run/worker.ts';
 import { Child } from '../session/child.ts';
 import type { DeckParts } from '../session/parts.ts';
@@ -47,13 +50,24 @@ export interface DeckOptions extends DeckConfig {
   readonly now?: () => number;
 }
 
+/** Properties of a new session. */
+export interface NewSession extends Omit<SessionInit, 'settings'> {
+  /** The name of its model, until a run names another. */
+  readonly model?: string;
+  /** Settings of its model calls, until a run names others. */
+  readonly settings?: CallSettings;
+}
+
 /** A tape home opened for running sessions. */
 export interface Deck extends AsyncDisposable {
   /** The raw store. Its methods block the thread while they wait for a lock; those of the deck do not. */
   readonly store: TapeStore;
   readonly graph: DeckGraph;
-  /** Creates the session, or opens it when it exists. Takes no lease. */
-  session(name: string, init?: SessionInit): Promise<Session>;
+  /**
+   * Creates the session, or opens it when it exists; `init` applies to a new one. Takes no lease.
+   * @throws SESSION_NO_MODEL, SESSION_BAD_INPUT when the model or the settings cannot be used
+   */
+  session(name: string, init?: NewSession): Promise<Session>;
   find(ref: Ref): Promise<Session | undefined>;
   sessions(query?: SessionQuery): Promise<readonly SessionInfo[]>;
   /**
@@ -156,7 +170,17 @@ export async function openDeck(options: DeckOptions): Promise<Deck> {
   return {
     store,
     graph: openDeckGraph(parts.store, file),
-    session: async (name, init) => parts.session(await parts.store.session(name, init)),
+    session: async (name, { model, settings, ...init } = {}) => {
+      assertSpec(model);
+      assertSettings(settings, `create '${name}'`);
+      const call = mergeSettings(settings);
+      const own = {
+        ...(model !== undefined && { model }),
+        ...(Object.keys(call).length > 0 && { call: call as JsonObject }),
+      };
+      const isSet = Object.keys(own).length > 0;
+      return parts.session(await parts.store.session(name, { ...init, ...(isSet && { settings: own }) }));
+    },
     find: async (ref) => {
       const info = await parts.store.find(ref);
       return info === undefined ? undefined : parts.session(info);

@@ -1,6 +1,6 @@
 import { type Entry, isObject, type Seq, type SessionInfo, type TapeStore } from '@tapedeck/tape';
 import { type CallSettings, callSettingsIn, mergeSettings } from '../model/call-settings.ts';
-import { factsOf, type SessionFacts } from './terms.ts';
+import { factsOf, rootSettings, type SessionFacts } from './terms.ts';
 
 /** The number of messages that are searched, from the end, for the last one of a run. */
 const carriedMax = 10_000;
@@ -40,7 +40,9 @@ export async function carriedBy(
     at === undefined || at >= info.head
       ? await lastOf(store, info)
       : (await search(store, info, { to: at })).asked;
-  const { model, call } = origin.settings;
+  // The messages of a root record what it was created with.
+  const isNew = info.parentId === undefined && asked === undefined;
+  const { model, call } = isNew ? await rootSettings(store, info) : origin.settings;
   const named = typeof asked?.meta.model === 'string' ? asked.meta.model : undefined;
   const settings = callSettingsIn(asked?.meta.settings);
   // The settings of a fork take precedence over an inherited message.

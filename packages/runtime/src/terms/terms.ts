@@ -15,7 +15,7 @@ import {
 import { type CallSettings, callSettingsIn } from '../model/call-settings.ts';
 import { worktreeIn } from '../workspace/notes.ts';
 
-/** Settings of a forked session. Its own forks inherit them unless they override them. */
+/** Settings of a session. Its forks inherit them unless they override them. */
 export interface Settings {
   readonly instructions?: string;
   /** Name of a model. */
@@ -73,6 +73,13 @@ export async function originOf(store: TapeStore, info: SessionInfo): Promise<Ori
     };
   }
   return { settings: {}, terms: {} };
+}
+
+/** The settings that a root was created with, from its first entry. */
+export async function rootSettings(store: TapeStore, { id }: SessionInfo): Promise<Settings> {
+  for await (const { payload } of store.read(id, { from: 1, to: 1 }))
+    return isObject(payload) ? settingsIn(payload.settings) : {};
+  return {};
 }
 
 /** Adds its origin to a session's row. */
