@@ -33,7 +33,7 @@ export const errorCodes: Readonly<Record<string, readonly [exit: number, meaning
   TAPE_BAD_POLICY: [exit.usage, 'the policy of a view contradicts itself, or has an invalid rule'],
   TAPE_BAD_STATUS: [
     exit.usage,
-    'no such lifecycle or task (`data.value`); `data.allowed` has the valid ones',
+    'no such lifecycle, task or merge strategy (`data.value`); `data.allowed` has the valid ones',
   ],
   TAPE_EXISTS: [exit.conflict, 'the name is taken'],
   TAPE_KEY_CONFLICT: [exit.conflict, 'the key was used before, with other content'],

@@ -6,6 +6,7 @@
  */
 import {
   anchor,
+  assertActive,
   type ConflictReport,
   type Entry,
   type EntryQuery,
@@ -264,17 +265,25 @@ export class Session {
     await untilIdle(this.#parts.store, [this.id], { signal });
   }
 
-  /** Writes a mark anchor: it names this point and carries a state. The view continues across it. */
+  /**
+   * Writes a mark anchor: it names this point and carries a state. The view continues across it.
+   * @throws TAPE_ARCHIVED
+   */
   async anchor(name: string, state: JsonObject = {}): Promise<AnchorReceipt> {
+    assertActive(await this.info(), 'anchor');
     const { to } = await this.#parts.store.append(this.id, [anchor(name, state)]);
     return { session: this.name, seq: to, name };
   }
 
-  /** Writes a boundary anchor: the next view starts here, with the summary and state. */
+  /**
+   * Writes a boundary anchor: the next view starts here, with the summary and state.
+   * @throws TAPE_ARCHIVED
+   */
   async handoff(
     name: string,
     { summary, state = {} }: { summary?: string; state?: JsonObject } = {},
   ): Promise<AnchorReceipt> {
+    assertActive(await this.info(), 'hand off');
     const full = summary === undefined ? state : { summary, ...state };
     const { to } = await this.#parts.store.append(this.id, [handoff(name, full)]);
     return { session: this.name, seq: to, name };

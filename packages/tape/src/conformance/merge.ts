@@ -286,6 +286,18 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
     expect(await store.merge('child')).toEqual({ ...merged, repeated: true });
   });
 
+  test('a merge by an unknown strategy is an error, and changes neither session', async () => {
+    await using store = await open();
+    await finishedChild(store);
+    const before = [await store.find('main'), await store.find('child')];
+    const strategy = 'bogus' as 'result';
+    expect(await refusal(() => store.merge('child', { strategy }))).toMatchObject({
+      code: 'TAPE_BAD_STATUS',
+      data: { value: 'bogus', allowed: ['result', 'summary', 'structured', 'pick', 'discard'] },
+    });
+    expect([await store.find('main'), await store.find('child')]).toEqual(before);
+  });
+
   test('a merge of or into an unknown session is an error', async () => {
     await using store = await open();
     await finishedChild(store);
