@@ -8,7 +8,7 @@ import { assertStatus, type Ref, type TapeRow, type Task, tapeById, tasks } from
 import { type Collected, collectResult } from './collect.ts';
 
 /** How a child's work becomes a message. The caller makes the text, except for `result` and `discard`. */
-export const mergeStrategies = ['result', 'summary', 'structured', 'pick', 'discard'] as const;
+const mergeStrategies = ['result', 'summary', 'structured', 'pick', 'discard'] as const;
 
 export type MergeStrategy = (typeof mergeStrategies)[number];
 
