@@ -88,7 +88,10 @@ export const errorCodes: Readonly<Record<string, readonly [exit: number, meaning
     exit.conflict,
     'no summary or pruning to undo, or a message follows it; `data.after` is the first one',
   ],
-  SESSION_BAD_INPUT: [exit.usage, 'a message is empty, or its queue mode does not exist'],
+  SESSION_BAD_INPUT: [
+    exit.usage,
+    'a message is empty, its queue mode does not exist, or an option or a setting is not valid',
+  ],
   SESSION_NO_CALL: [exit.notFound, 'no pending call has that id'],
   SESSION_LIMIT: [
     exit.conflict,
