@@ -97,7 +97,7 @@ async function race(path: string, { writers, shared }: Field, ms: number): Promi
   const sessions = Array.from({ length: writers }, (_, i) => (shared ? 'shared' : `own-${i}`));
   const heads = () => {
     using store = openTapeStore(path);
-    return [...new Set(sessions)].reduce((sum, name) => sum + store.session(name).head, 0);
+    return [...new Set(sessions)].reduce((sum, name) => sum + store.sessions.open(name).head, 0);
   };
   const before = heads();
   // Every process has begun and opened the store by then.

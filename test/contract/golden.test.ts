@@ -232,13 +232,13 @@ function outcome(): Outcome {
   const views = ['main', 'one', 'two'].flatMap((name) =>
     (['last-boundary', 'full'] as const).map((policy) =>
       JSON.stringify(
-        view(store.viewEntries(name, { policy }), { policy, target: { provider: 'anthropic' } }).messages,
+        view(store.views.entries(name, { policy }), { policy, target: { provider: 'anthropic' } }).messages,
       ),
     ),
   );
   const rows = dump(path);
   const lines = (rows.lineage ?? []).map((row) => String(JSON.parse(row).line));
-  return { rows, lines, views, head: store.find('main')?.headHash };
+  return { rows, lines, views, head: store.sessions.find('main')?.headHash };
 }
 
 test('the same script leaves the same bytes: rows, lines and views', () => {

@@ -114,14 +114,14 @@ function look(
   using store = openFaultStore(place);
   const found = [...damage(store, place)];
   const texts =
-    store.find('main') === undefined
+    store.sessions.find('main') === undefined
       ? []
-      : [...store.read('main')].flatMap(({ kind, payload }) =>
+      : [...store.entries.read('main')].flatMap(({ kind, payload }) =>
           kind === 'message' ? [/entry (\d+)/.exec(JSON.stringify(payload))?.[1]] : [],
         );
   if (texts.some((text, i) => Number(text) !== i + 1)) found.push(`not the first ones: ${texts.join(' ')}`);
-  const forks = store
-    .sessions()
+  const forks = store.sessions
+    .list()
     .flatMap(({ name }) => /^fork-(\d+)$/.exec(name)?.[1] ?? [])
     .map(Number)
     .sort((a, b) => a - b);

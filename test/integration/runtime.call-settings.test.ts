@@ -102,7 +102,7 @@ test('a session is made with a model and settings, which its runs use until othe
   await expect(s.deck.session('bad', { settings: { temperature: 3 } })).rejects.toMatchObject({
     code: 'SESSION_BAD_INPUT',
   });
-  expect(s.store.find('bad')).toBeUndefined();
+  expect(s.store.sessions.find('bad')).toBeUndefined();
 });
 
 test('children inherit the settings of their parent, and can have others', async () => {
@@ -165,7 +165,7 @@ test.each(refused)('settings with %s are refused before anything is written', as
     code: 'SESSION_BAD_CONFIG',
     data: { field: expect.stringMatching(/^settings\./) },
   });
-  expect(s.store.sessions({ all: true })).toHaveLength(1);
+  expect(s.store.sessions.list({ all: true })).toHaveLength(1);
   expect(s.lines()).toEqual([]);
 });
 
@@ -176,7 +176,7 @@ test('settings on a tape that connect to a provider, or that no model takes, are
     effort: 'huge',
     providerOptions: { openaiCompatible: { user: 'u', headers: { x: 'y' } } },
   };
-  s.store.append('main', [
+  s.store.entries.append('main', [
     { kind: 'message', payload: { role: 'user', content: 'Hi' }, meta: { run: 'r', settings } },
   ]);
   await s.main.run();

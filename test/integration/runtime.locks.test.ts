@@ -38,7 +38,7 @@ test('a store that is given to a deck waits in its other uses as it did before',
   const waiting = deck.session('other');
   // The deck waits on timers: its first try has given up by now, and has left the store as it was.
   expect(store.lockWaitMs).toBe(before);
-  expect(store.append('main', [user('mine')]).added).toBe(1);
+  expect(store.entries.append('main', [user('mine')]).added).toBe(1);
   expect((await waiting).name).toBe('other');
 });
 
@@ -57,7 +57,10 @@ test('what is done is done when the graph file cannot be brought up to date for 
   };
   using store = openTapeStore(home.db, { journal, lockWaitMs: 0 });
   armed = true;
-  expect(store.fork('main', { name: 'child' })).toMatchObject({ session: 'child', graphLagging: true });
+  expect(store.lineage.fork('main', { name: 'child' })).toMatchObject({
+    session: 'child',
+    graphLagging: true,
+  });
   blocker.close();
   expect(home.lines().map(({ type }) => type)).toEqual(['session']);
   home.open().close();
@@ -73,7 +76,7 @@ test('an owner hears within a moment that something was left for it, and that it
   using other = openTapeStore(home.db);
   // Before it asks its model it does what it finds, and has no need to tell.
   while ((await main.status()).phase !== 'streaming') await new Promise((resolve) => setTimeout(resolve, 5));
-  other.post('main', { body: { type: 'append', drafts: [user('by the way')] } });
+  other.inbox.post('main', { body: { type: 'append', drafts: [user('by the way')] } });
   for await (const event of run)
     if (event.type === 'inbox-waiting') {
       expect(event.items).toBe(1);
@@ -81,7 +84,7 @@ test('an owner hears within a moment that something was left for it, and that it
     }
   // The clock of another process has run on: it takes the session over.
   using later = openTapeStore(home.db, { now: () => Date.now() + 60_000 });
-  later.append('main', [user('mine now')]);
+  later.entries.append('main', [user('mine now')]);
   await expect(run).rejects.toMatchObject({ code: 'TAPE_FENCED' });
   expect((await eventsOf(run).catch(() => [])).length).toBe(0);
   expect([...other.verify()]).toEqual([]);

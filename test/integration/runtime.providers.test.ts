@@ -45,7 +45,7 @@ async function served(
     deck,
     store,
     main,
-    lines: () => entryLines(store.read('main')).slice(1),
+    lines: () => entryLines(store.entries.read('main')).slice(1),
     [Symbol.asyncDispose]: async () => {
       await deck[Symbol.asyncDispose]();
       store.close();
@@ -82,8 +82,8 @@ describe.each(modes.filter(({ providerOptions }) => providerOptions === undefine
     expect(await s.main.run('Thanks.')).toMatchObject({ finish: 'stop', text: 'Fine.' });
     expect(s.provider.refusals).toEqual([]);
     expect(s.provider.requests).toHaveLength(4);
-    const before = entryLines(original.read('main'));
-    expect(entryLines(store.read('main')).slice(0, before.length)).toEqual(before);
+    const before = entryLines(original.entries.read('main'));
+    expect(entryLines(store.entries.read('main')).slice(0, before.length)).toEqual(before);
   });
 
   test('a prompt that is too long ends the run in the words of the provider', async () => {
@@ -159,7 +159,7 @@ test('what a provider thought and found in a run goes back to it in the next, si
   expect(used).toMatchObject({ type: 'server_tool_use', name: 'web_search', input: { query: 'tapes' } });
   expect(found).toMatchObject({ type: 'web_search_tool_result', tool_use_id: isObject(used) ? used.id : '' });
   expect(said).toMatchObject({ type: 'text', text: 'Found them.' });
-  const [, , answer] = s.store.read('main');
+  const [, , answer] = s.store.entries.read('main');
   expect(answer?.meta.usage).toMatchObject({ cacheRead: 4, cacheWrite: 2 });
 });
 

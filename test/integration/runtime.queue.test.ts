@@ -44,7 +44,7 @@ function startOwner(home: TempHome, provider: Provider, prompt: string) {
 
 const linesOf = (home: TempHome): string[] => {
   using store = home.open();
-  return entryLines(store.read('main')).slice(1);
+  return entryLines(store.entries.read('main')).slice(1);
 };
 
 test('messages to a run in another process are answered there, one after the other', async () => {
@@ -97,7 +97,7 @@ test('a message that steers gives a run one more step where it would have ended'
   const lines = ['user: slow', 'assistant: slow!', 'user: also', 'assistant: also!'];
   expect(linesOf(home)).toEqual(lines);
   using store = home.open();
-  const runs = [...store.read('main', { from: 2 })].map(({ meta }) => meta.run);
+  const runs = [...store.entries.read('main', { from: 2 })].map(({ meta }) => meta.run);
   expect(new Set(runs).size).toBe(1);
 });
 
@@ -157,9 +157,9 @@ test('a message that is posted as the owner lets go of the session is never stra
     for (let turn = 0; turn < round % 20; turn += 1) await Promise.resolve();
     await sender.send('b');
     await run;
-    while (one.owners().length > 0) await sleep(1);
-    expect(one.inbox(name)).toEqual([]);
-    expect(entryLines(one.read(name, { from: 2 }))).toEqual([
+    while (one.leases.list().length > 0) await sleep(1);
+    expect(one.inbox.list(name)).toEqual([]);
+    expect(entryLines(one.entries.read(name, { from: 2 }))).toEqual([
       'user: a',
       'assistant: a!',
       'user: b',

@@ -60,7 +60,7 @@ test.skipIf(skipsGit('kills around worktrees')).each(workspacePoints)(
     });
     await using deck = await openDeck({ home: home.path, model, tools: { edit } });
     expect((await deck.recover()).failed).toEqual([]);
-    const marks = (await Array.fromAsync(deck.store.read('main', { kind: 'anchor' }))).filter(
+    const marks = (await Array.fromAsync(deck.store.entries.read('main', { kind: 'anchor' }))).filter(
       ({ name }) => name === 'merge/fix',
     );
     expect(marks.map(({ payload }) => isObject(payload) && payload.state)).toMatchObject([

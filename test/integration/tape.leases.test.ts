@@ -8,6 +8,7 @@ import {
   type Owner,
   openTapeStore,
   processOwner,
+  result,
   type SqliteTapeStore,
   user,
 } from '@tapedeck/tape';
@@ -34,10 +35,10 @@ function pair(): Pair {
   const time = { one: start, two: start };
   const one = openTapeStore(path, { durability: 'fast', now: () => time.one });
   const two = openTapeStore(path, { durability: 'fast', now: () => time.two });
-  one.session('main');
-  one.session('other');
-  one.append('main', [user('first')]);
-  one.fork('main', { name: 'child' });
+  one.sessions.open('main');
+  one.sessions.open('other');
+  one.entries.append('main', [user('first')]);
+  one.lineage.fork('main', { name: 'child' });
   return {
     path,
     one,
@@ -78,18 +79,18 @@ describe('a lease keeps its session', () => {
     ['of a process that is gone, on no host that is told', { id: 'x', pid: gone }],
   ])('%s, until the moment that it expires', (_, owner) => {
     using both = pair();
-    const lease = both.one.acquire('main', owner, { ttlMs: 1000 });
+    const lease = both.one.leases.acquire('main', owner, { ttlMs: 1000 });
     expect(lease.expiresAt).toBe(start + 1000);
     for (const later of [0, 1, 999]) {
       both.time.two = start + later;
       const held = { code: 'TAPE_BUSY', data: { owner: { id: owner.id }, expiresAt: start + 1000 } };
-      expect(refusal(() => both.two.acquire('main', { id: 'next' }))).toMatchObject(held);
-      expect(refusal(() => both.two.append('main', [user('x')]))).toMatchObject(held);
-      expect(both.two.drainOwnerless('main')).toBe(false);
+      expect(refusal(() => both.two.leases.acquire('main', { id: 'next' }))).toMatchObject(held);
+      expect(refusal(() => both.two.entries.append('main', [user('x')]))).toMatchObject(held);
+      expect(both.two.inbox.drain('main')).toBe(false);
     }
     both.time.two = start + 1000;
-    expect(both.two.acquire('main', { id: 'next' }).epoch).toBeGreaterThan(lease.epoch);
-    expect(refusal(() => both.one.append('main', [user('x')], { lease })).code).toBe('TAPE_FENCED');
+    expect(both.two.leases.acquire('main', { id: 'next' }).epoch).toBeGreaterThan(lease.epoch);
+    expect(refusal(() => both.one.entries.append('main', [user('x')], { lease })).code).toBe('TAPE_FENCED');
   });
 
   test.each<[string, Owner]>([
@@ -103,9 +104,9 @@ describe('a lease keeps its session', () => {
       : []),
   ])('but not that of a process %s: it is replaced at once', (_, owner) => {
     using both = pair();
-    const lease = both.one.acquire('main', owner);
-    expect(both.two.acquire('main', { id: 'next' }).epoch).toBeGreaterThan(lease.epoch);
-    expect(refusal(() => both.one.extend(lease)).code).toBe('TAPE_FENCED');
+    const lease = both.one.leases.acquire('main', owner);
+    expect(both.two.leases.acquire('main', { id: 'next' }).epoch).toBeGreaterThan(lease.epoch);
+    expect(refusal(() => both.one.leases.extend(lease)).code).toBe('TAPE_FENCED');
   });
 
   test.skipIf(!proc)(
@@ -120,8 +121,8 @@ describe('a lease keeps its session', () => {
         const state = () => readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.[0];
         while (state() !== 'Z') await new Promise((resolve) => setTimeout(resolve, 5));
         using both = pair();
-        both.one.acquire('main', { ...processOwner('zombie'), pid, pidStart: startOf(pid) });
-        expect(both.two.acquire('main', { id: 'next' }).owner).toBe('next');
+        both.one.leases.acquire('main', { ...processOwner('zombie'), pid, pidStart: startOf(pid) });
+        expect(both.two.leases.acquire('main', { id: 'next' }).owner).toBe('next');
       } finally {
         parent.kill('SIGKILL');
       }
@@ -130,113 +131,115 @@ describe('a lease keeps its session', () => {
 
   test('and no other: another session is free, and cannot be written under it', () => {
     using both = pair();
-    const lease = both.one.acquire('main', alive);
-    expect(both.two.append('other', [user('x')]).added).toBe(1);
-    const other = both.two.acquire('other', alive);
-    expect(() => both.one.append('other', [user('x')], { lease })).toThrow(/a lease on 'main'/);
-    expect(() => both.two.append('main', [user('x')], { lease: other })).toThrow(/a lease on 'other'/);
-    expect(both.one.append('main', [user('x')], { lease }).added).toBe(1);
+    const lease = both.one.leases.acquire('main', alive);
+    expect(both.two.entries.append('other', [user('x')]).added).toBe(1);
+    const other = both.two.leases.acquire('other', alive);
+    expect(() => both.one.entries.append('other', [user('x')], { lease })).toThrow(/a lease on 'main'/);
+    expect(() => both.two.entries.append('main', [user('x')], { lease: other })).toThrow(
+      /a lease on 'other'/,
+    );
+    expect(both.one.entries.append('main', [user('x')], { lease }).added).toBe(1);
   });
 
   test('as long as its heartbeat extends it, and no write does', () => {
     using both = pair();
-    let lease = both.one.acquire('main', alive);
+    let lease = both.one.leases.acquire('main', alive);
     for (let beat = 1; beat <= 5; beat += 1) {
       both.time.one = both.time.two = start + beat * 10_000;
-      lease = both.one.extend(lease);
+      lease = both.one.leases.extend(lease);
       expect(lease.expiresAt).toBe(both.time.one + leaseTtlMs);
     }
     both.time.two = lease.expiresAt - 1;
-    both.one.append('main', [user('x')], { lease });
-    expect(refusal(() => both.two.acquire('main', { id: 'next' })).code).toBe('TAPE_BUSY');
+    both.one.entries.append('main', [user('x')], { lease });
+    expect(refusal(() => both.two.leases.acquire('main', { id: 'next' })).code).toBe('TAPE_BUSY');
     both.time.two = lease.expiresAt;
-    expect(both.two.acquire('main', { id: 'next' }).owner).toBe('next');
+    expect(both.two.leases.acquire('main', { id: 'next' }).owner).toBe('next');
   });
 });
 
 describe('clocks that differ', () => {
   test('an hour ahead: the session is taken over, and the owner writes nothing more', () => {
     using both = pair();
-    const lease = both.one.acquire('main', alive);
+    const lease = both.one.leases.acquire('main', alive);
     both.time.two = start + hour;
-    both.two.acquire('main', { id: 'next' });
-    expect(refusal(() => both.one.append('main', [user('x')], { lease })).code).toBe('TAPE_FENCED');
+    both.two.leases.acquire('main', { id: 'next' });
+    expect(refusal(() => both.one.entries.append('main', [user('x')], { lease })).code).toBe('TAPE_FENCED');
   });
 
   test('an hour behind: the owner keeps it for that hour and no longer, and both write in one order', () => {
     using both = pair();
-    const lease = both.one.acquire('main', alive);
+    const lease = both.one.leases.acquire('main', alive);
     both.time.two = start - hour;
-    expect(refusal(() => both.two.acquire('main', { id: 'next' })).code).toBe('TAPE_BUSY');
+    expect(refusal(() => both.two.leases.acquire('main', { id: 'next' })).code).toBe('TAPE_BUSY');
     both.time.two = lease.expiresAt;
-    const next = both.two.acquire('main', { id: 'next' });
+    const next = both.two.leases.acquire('main', { id: 'next' });
     both.time.two = start - hour;
-    expect(both.two.append('main', [user('x')], { lease: next }).to).toBe(3);
+    expect(both.two.entries.append('main', [user('x')], { lease: next }).to).toBe(3);
     expect([...both.two.verify()]).toEqual([]);
   });
 
   test('set back under an owner: it goes on, and gives back what it holds', () => {
     using both = pair();
-    const lease = both.one.acquire('main', alive);
+    const lease = both.one.leases.acquire('main', alive);
     both.time.one = start - hour;
-    expect(both.one.append('main', [user('x')], { lease }).added).toBe(1);
-    expect(both.one.extend(lease).expiresAt).toBe(start - hour + leaseTtlMs);
-    expect(both.one.release(lease)).toBe(true);
-    expect(both.two.acquire('main', { id: 'next' }).owner).toBe('next');
+    expect(both.one.entries.append('main', [user('x')], { lease }).added).toBe(1);
+    expect(both.one.leases.extend(lease).expiresAt).toBe(start - hour + leaseTtlMs);
+    expect(both.one.leases.release(lease)).toBe(true);
+    expect(both.two.leases.acquire('main', { id: 'next' }).owner).toBe('next');
   });
 });
 
 /** Everything that writes a session under a lease. */
 const underLease: Readonly<Record<string, (store: SqliteTapeStore, lease: Lease) => unknown>> = {
-  append: (store, lease) => store.append('main', [user('x')], { lease }),
-  'append of an anchor': (store, lease) => store.append('main', [anchor('x')], { lease }),
-  result: (store, lease) => store.result('main', 'x', { lease }),
-  merge: (store, lease) => store.merge('child', { text: 'x' }, { lease }),
-  mergeAll: (store, lease) => store.mergeAll([{ child: 'child', text: 'x' }], { lease }),
-  rewind: (store, lease) => store.rewind('main', 1, { lease }),
-  setTask: (store, lease) => store.setTask('main', 'running', { lease }),
-  redact: (store, lease) => store.redact('main', 2, 'x', { lease }),
-  settle: (store, lease) => store.settle('run', [user('x')], { lease }),
-  drain: (store, lease) => store.drain(lease),
-  extend: (store, lease) => store.extend(lease),
-  release: (store, lease) => store.release(lease),
+  append: (store, lease) => store.entries.append('main', [user('x')], { lease }),
+  'append of an anchor': (store, lease) => store.entries.append('main', [anchor('x')], { lease }),
+  result: (store, lease) => store.entries.append('main', [result('x')], { lease }),
+  merge: (store, lease) => store.lineage.merge('child', { text: 'x' }, { lease }),
+  mergeAll: (store, lease) => store.lineage.merge([{ child: 'child', text: 'x' }], { lease }),
+  rewind: (store, lease) => store.history.rewind('main', 1, { lease }),
+  setTask: (store, lease) => store.sessions.update('main', { task: 'running' }, { lease }),
+  redact: (store, lease) => store.entries.redact('main', 2, 'x', { lease }),
+  settle: (store, lease) => store.entries.append(lease.id, [user('x')], { lease, settles: 'run' }),
+  drain: (store, lease) => store.inbox.drain(lease),
+  extend: (store, lease) => store.leases.extend(lease),
+  release: (store, lease) => store.leases.release(lease),
 };
 
 describe('an owner that was overtaken is kept out for ever', () => {
   test.each(Object.entries(underLease))('%s', (_, act) => {
     using both = pair();
-    const lease = both.one.acquire('main', alive, { ttlMs: 1 });
+    const lease = both.one.leases.acquire('main', alive, { ttlMs: 1 });
     both.time.two = start + 1;
-    let next = both.two.acquire('main', { id: 'next' }, { ttlMs: 1 });
+    let next = both.two.leases.acquire('main', { id: 'next' }, { ttlMs: 1 });
     for (let round = 0; round < 3; round += 1) {
-      const before = both.two.find('main');
+      const before = both.two.sessions.find('main');
       expect(refusal(() => act(both.one, lease)).code).toBe('TAPE_FENCED');
-      expect(both.two.find('main')).toEqual(before);
+      expect(both.two.sessions.find('main')).toEqual(before);
       // Neither when its own number comes up again in another life, nor when nobody holds the session.
-      expect(both.two.release(next)).toBe(true);
+      expect(both.two.leases.release(next)).toBe(true);
       expect(refusal(() => act(both.one, lease)).code).toBe('TAPE_FENCED');
-      next = both.two.acquire('main', alive, { ttlMs: 1 });
+      next = both.two.leases.acquire('main', alive, { ttlMs: 1 });
     }
-    expect(both.two.append('main', [user('mine')], { lease: next }).added).toBe(1);
+    expect(both.two.entries.append('main', [user('mine')], { lease: next }).added).toBe(1);
     expect([...both.two.verify()]).toEqual([]);
   });
 
   test.each<[string, (store: SqliteTapeStore) => unknown]>([
-    ['append', (store) => store.append('main', [user('x')])],
-    ['result', (store) => store.result('main', 'x')],
-    ['merge', (store) => store.merge('child', { text: 'x' })],
-    ['rewind', (store) => store.rewind('main', 1)],
-    ['redact', (store) => store.redact('main', 2, 'x')],
-    ['drainOwnerless', (store) => store.drainOwnerless('main')],
+    ['append', (store) => store.entries.append('main', [user('x')])],
+    ['result', (store) => store.entries.append('main', [result('x')])],
+    ['merge', (store) => store.lineage.merge('child', { text: 'x' })],
+    ['rewind', (store) => store.history.rewind('main', 1)],
+    ['redact', (store) => store.entries.redact('main', 2, 'x')],
+    ['drainOwnerless', (store) => store.inbox.drain('main')],
   ])('by one %s without a lease, once its time is over, and not before', (_, act) => {
     using both = pair();
-    const lease = both.one.acquire('main', alive, { ttlMs: 1000 });
+    const lease = both.one.leases.acquire('main', alive, { ttlMs: 1000 });
     try {
       expect(act(both.two)).toBe(false);
     } catch (error) {
       expect(error).toMatchObject({ code: 'TAPE_BUSY' });
     }
-    expect(both.one.append('main', [user('mine')], { lease }).added).toBe(1);
+    expect(both.one.entries.append('main', [user('mine')], { lease }).added).toBe(1);
     both.time.two = start + 1000;
     act(both.two);
     // A merge that was just done is a repetition, which needs no right to write.
@@ -253,18 +256,18 @@ describe('with real processes', () => {
     const lease = await worker.ask<Lease>('acquire', { session: 'main', ttlMs: 30_000 });
     worker.signal('SIGSTOP');
     both.time.two = lease.expiresAt - 1;
-    expect(refusal(() => both.two.acquire('main', alive)).code).toBe('TAPE_BUSY');
+    expect(refusal(() => both.two.leases.acquire('main', alive)).code).toBe('TAPE_BUSY');
     both.time.two = lease.expiresAt;
-    const next = both.two.acquire('main', alive);
+    const next = both.two.leases.acquire('main', alive);
     const pending = worker.call('append', 'main', [user('late')], { lease });
-    both.two.append('main', [user('next')], { lease: next });
+    both.two.entries.append('main', [user('next')], { lease: next });
     worker.signal('SIGCONT');
     await expect(pending).rejects.toMatchObject({ code: 'TAPE_FENCED' });
     await expect(worker.call('extend', lease)).rejects.toMatchObject({ code: 'TAPE_FENCED' });
     await expect(worker.call('append', 'main', [user('one-shot')])).rejects.toMatchObject({
       code: 'TAPE_BUSY',
     });
-    expect(both.two.find('main')?.head).toBe(3);
+    expect(both.two.sessions.find('main')?.head).toBe(3);
   });
 
   test('one that is killed is replaced at once, whatever its heartbeat said', async () => {
@@ -273,9 +276,9 @@ describe('with real processes', () => {
     await worker.ask('open', { path: both.path });
     const lease = await worker.ask<Lease>('acquire', { session: 'main', ttlMs: 24 * hour });
     both.time.two = Date.now();
-    expect(refusal(() => both.two.acquire('main', alive)).code).toBe('TAPE_BUSY');
+    expect(refusal(() => both.two.leases.acquire('main', alive)).code).toBe('TAPE_BUSY');
     await worker.kill();
-    expect(both.two.acquire('main', alive).epoch).toBe(lease.epoch + 1);
+    expect(both.two.leases.acquire('main', alive).epoch).toBe(lease.epoch + 1);
   });
 
   test(
@@ -293,7 +296,7 @@ describe('with real processes', () => {
       const epochs = held.map((own) => own.map(([, epoch]) => epoch));
       expect(new Set(epochs.flat()).size).toBe(3 * count);
       for (const own of epochs) expect(own).toEqual(own.toSorted((a, b) => a - b));
-      const runs = [...both.two.read('main', { from: 3 })].map(
+      const runs = [...both.two.entries.read('main', { from: 3 })].map(
         ({ payload }) => /run (\S+) (\d)/.exec(JSON.stringify(payload))?.slice(1) ?? [],
       );
       expect(runs.length).toBe(3 * 3 * count);

@@ -119,7 +119,7 @@ export async function untilHeard({ deck }: InHome): Promise<void> {
   for (let quiet = 0; quiet < 20; ) {
     const children = await deck.sessions({ parent: main.id, all: true });
     if (children.every(({ delivery }) => delivery !== undefined) && (await isAtRest(main))) return;
-    quiet = (await deck.store.owners()).length === 0 ? quiet + 1 : 0;
+    quiet = (await deck.store.leases.list()).length === 0 ? quiet + 1 : 0;
     await sleep(20);
   }
 }

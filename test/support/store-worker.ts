@@ -59,13 +59,13 @@ const acts: Readonly<Record<string, (args: Args) => unknown>> = {
     return many ? [...(value as Iterable<unknown>)] : value;
   },
   acquire: ({ session, ttlMs }) =>
-    store().acquire(text(session), processOwner(`p${process.pid}`), { ttlMs: number(ttlMs) }),
+    store().leases.acquire(text(session), processOwner(`p${process.pid}`), { ttlMs: number(ttlMs) }),
   /** Opens a home that may not be there yet, and makes its session with one entry. */
   first: ({ path, graph, at }) => {
     while (Date.now() < number(at)); // All begin in the same millisecond: a message would reach them one by one.
     using home = openTapeStore(text(path), { journal: openJournal(text(graph)) });
-    const { created, id } = home.session('main');
-    return { created, id, added: home.append('main', [user('first')], { key: 'first' }).added };
+    const { created, id } = home.sessions.open('main');
+    return { created, id, added: home.entries.append('main', [user('first')], { key: 'first' }).added };
   },
   /** Appends so many entries of its own, and tells the position of each. */
   append: async ({ session, count, from = 1 }) => {
@@ -74,7 +74,8 @@ const acts: Readonly<Record<string, (args: Args) => unknown>> = {
     for (let n = number(from); n < number(from) + number(count); n += 1) {
       const start = performance.now();
       seqs.push(
-        store().append(text(session), [user(`${process.pid} ${n}`)], { key: `${process.pid}-${n}` }).to,
+        store().entries.append(text(session), [user(`${process.pid} ${n}`)], { key: `${process.pid}-${n}` })
+          .to,
       );
       worstMs = Math.max(worstMs, performance.now() - start);
       if (n % 16 === 0) await setImmediate();
@@ -89,9 +90,12 @@ const acts: Readonly<Record<string, (args: Args) => unknown>> = {
     const owners: [key: string, owner: string][] = [];
     for (let n = 1; n <= number(count); n += 1) {
       const key = `${text(prefix)}${n}`;
-      const posted = store().post(text(session), { body: { type: 'append', drafts: [user(key)] }, key });
+      const posted = store().inbox.post(text(session), {
+        body: { type: 'append', drafts: [user(key)] },
+        key,
+      });
       if (posted.owner !== undefined) owners.push([key, posted.owner.id]);
-      else if (posted.appended === undefined) store().drainOwnerless(text(session));
+      else if (posted.appended === undefined) store().inbox.drain(text(session));
       if (n % 16 === 0) await setImmediate();
     }
     return owners;
@@ -101,13 +105,13 @@ const acts: Readonly<Record<string, (args: Args) => unknown>> = {
     const held: [owner: string, epoch: number][] = [];
     for (let n = 1; n <= number(count); n += 1) {
       const lease: Lease = await untilFree(() =>
-        store().acquire(text(session), processOwner(`${process.pid}-${randomUUID()}`)),
+        store().leases.acquire(text(session), processOwner(`${process.pid}-${randomUUID()}`)),
       );
       held.push([lease.owner, lease.epoch]);
       for (let i = 1; i <= number(entries); i += 1)
-        store().append(text(session), [user(`run ${lease.owner} ${i}`)], { lease });
+        store().entries.append(text(session), [user(`run ${lease.owner} ${i}`)], { lease });
       await setImmediate();
-      while (!store().release(lease)) store().drain(lease);
+      while (!store().leases.release(lease)) store().inbox.drain(lease);
     }
     return held;
   },
@@ -116,7 +120,8 @@ const acts: Readonly<Record<string, (args: Args) => unknown>> = {
     using home = openTapeStore(text(path), { now: () => 1_800_000_000_000, durability: 'fast' });
     return Array.from(
       { length: number(count) },
-      (_, n) => home.post('main', { body: { type: 'append', drafts: [user(`${process.pid} ${n}`)] } }).id,
+      (_, n) =>
+        home.inbox.post('main', { body: { type: 'append', drafts: [user(`${process.pid} ${n}`)] } }).id,
     );
   },
   /** Until a time: appends to each session in turn, and tells every acknowledgement and the longest wait. */
@@ -127,10 +132,10 @@ const acts: Readonly<Record<string, (args: Args) => unknown>> = {
       for (const session of sessions as string[]) {
         const key = `${process.pid}-${n}-${session}`;
         const start = performance.now();
-        const { to } = store().append(session, [user(key)], { key });
+        const { to } = store().entries.append(session, [user(key)], { key });
         worstMs = Math.max(worstMs, performance.now() - start);
         acknowledged.push({ session, seq: to, key });
-        if (n % 5 === 0) store().fork(session, { key });
+        if (n % 5 === 0) store().lineage.fork(session, { key });
         await sleep(number(pauseMs));
       }
     return { acknowledged, worstMs };
@@ -145,7 +150,7 @@ const acts: Readonly<Record<string, (args: Args) => unknown>> = {
       );
       const key = `${process.pid}-bulk-${n}`;
       const start = performance.now();
-      const { from, to } = store().append(text(session), drafts, { key });
+      const { from, to } = store().entries.append(text(session), drafts, { key });
       worstMs = Math.max(worstMs, performance.now() - start);
       for (let seq = from; seq <= to; seq += 1)
         acknowledged.push({
@@ -166,14 +171,14 @@ const acts: Readonly<Record<string, (args: Args) => unknown>> = {
       using reader = openTapeStore(text(path), { readonly: true });
       if (reads === 0) first = files();
       for (const session of sessions as string[]) {
-        const { head = 0 } = reader.find(session) ?? {};
-        const entries = [...reader.read(session, { last: 50 })];
+        const { head = 0 } = reader.sessions.find(session) ?? {};
+        const entries = [...reader.entries.read(session, { last: 50 })];
         const newest = entries.at(-1)?.seq ?? 0;
         if (newest < head) throw new Error(`${session} went back from ${head} to ${newest}`);
         const [old] = heads.get(session)?.split(' ') ?? [];
         if (old !== undefined) {
           const at = Number(old);
-          const again = [...reader.read(session, { from: at, to: at })][0];
+          const again = [...reader.entries.read(session, { from: at, to: at })][0];
           if (`${at} ${again?.hash}` !== heads.get(session))
             throw new Error(`${session}@${at} is another entry now`);
         }

@@ -40,9 +40,11 @@ export async function serving({
 /** A session that has been talked with before. */
 export function talk({ store }: Served, turns = 3, size = 2_000): void {
   for (let i = 1; i <= turns; i += 1)
-    store.append('main', [user(long(`Question ${i}`, size)), assistant(long(`Answer ${i}`, size))]);
+    store.entries.append('main', [user(long(`Question ${i}`, size)), assistant(long(`Answer ${i}`, size))]);
 }
 
-export const summaries = ({ store }: Served): Entry[] => [...store.read('main', { kind: 'compaction' })];
+export const summaries = ({ store }: Served): Entry[] => [
+  ...store.entries.read('main', { kind: 'compaction' }),
+];
 export const stateOf = (entry: Entry | undefined): JsonObject =>
   isObject(entry?.payload) && isObject(entry.payload.state) ? entry.payload.state : {};

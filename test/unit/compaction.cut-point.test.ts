@@ -91,10 +91,10 @@ test('nor in any session that was forked, rewound, merged into and summarised be
         cuts += 1;
         // What stays when the session is summarised up to there has its results, and nothing else stays.
         const kept = outputs(entries.filter(({ seq }) => seq >= chosen));
-        store.append(session.name, [
+        store.entries.append(session.name, [
           compaction({ summary: 'So far.', range: [1, chosen - 1] }, { keepFrom: chosen }),
         ]);
-        const shown = outputs([...store.viewEntries(session.name)], { policy: 'last-boundary' });
+        const shown = outputs([...store.views.entries(session.name)], { policy: 'last-boundary' });
         // What was left out before is left out still.
         expect(shown.map((output, i) => (output.includes('<output pruned') ? kept[i] : output))).toEqual(
           kept,

@@ -1,4 +1,12 @@
-import { assistant, isObject, type Lease, type SqliteTapeStore, type TapeStore, user } from '@tapedeck/tape';
+import {
+  assistant,
+  isObject,
+  type Lease,
+  result,
+  type SqliteTapeStore,
+  type TapeStore,
+  user,
+} from '@tapedeck/tape';
 import { describe, expect, test, vi } from 'vitest';
 import { laterStore, type Method } from '../support/later-store.ts';
 import { openStore } from '../support/store.ts';
@@ -13,69 +21,70 @@ interface Scene {
 
 function scene(): Scene {
   const raw = openStore();
-  for (const name of ['main', 'leased', 'rewound']) raw.session(name);
-  raw.append('main', [user([{ type: 'file', mediaType: 'image/png', data: new Uint8Array(300) }])]);
-  raw.fork('main', { name: 'kid' });
-  raw.append('kid', [assistant('Done.')]);
-  raw.fork('kid', { name: 'grandkid' });
-  raw.merge('grandkid');
-  raw.append('rewound', [user('One'), user('Two')]);
-  raw.rewind('rewound', 2);
-  const lease = raw.acquire('leased', { id: 'owner' });
-  raw.saveChunks([{ session: 'leased', run: 'run', chunks: [{ index: 0, chunk: 'so' }] }]);
-  const { id: staged } = raw.stage('staged');
-  const blob = /[0-9a-f]{64}/.exec(JSON.stringify([...raw.read('main')].at(-1)?.payload))?.[0] ?? '';
+  for (const name of ['main', 'leased', 'rewound']) raw.sessions.open(name);
+  raw.entries.append('main', [user([{ type: 'file', mediaType: 'image/png', data: new Uint8Array(300) }])]);
+  raw.lineage.fork('main', { name: 'kid' });
+  raw.entries.append('kid', [assistant('Done.')]);
+  raw.lineage.fork('kid', { name: 'grandkid' });
+  raw.lineage.merge('grandkid');
+  raw.entries.append('rewound', [user('One'), user('Two')]);
+  raw.history.rewind('rewound', 2);
+  const lease = raw.leases.acquire('leased', { id: 'owner' });
+  raw.live.save([{ session: 'leased', run: 'run', chunks: [{ index: 0, chunk: 'so' }] }]);
+  const { id: staged } = raw.imports.stage('staged');
+  const blob = /[0-9a-f]{64}/.exec(JSON.stringify([...raw.entries.read('main')].at(-1)?.payload))?.[0] ?? '';
   return { raw, lease, staged, blob };
 }
 
 /** One act of every method. */
 const acts: Readonly<Record<Method, (store: TapeStore, scene: Scene) => unknown>> = {
-  session: (store) => store.session('new'),
-  find: (store) => store.find('main'),
-  sessions: (store) => store.sessions(),
-  resolve: (store) => store.resolve('main', 'head'),
-  read: (store) => store.read('main'),
-  viewEntries: (store) => store.viewEntries('main'),
-  append: (store) => store.append('main', [user('Hi')]),
-  result: (store) => store.result('kid', 'Yes.'),
-  fork: (store) => store.fork('main'),
-  previewFork: (store) => store.previewFork('main'),
-  merge: (store) => store.merge('kid'),
-  mergeAll: (store) => store.mergeAll([{ child: 'kid' }]),
+  session: (store) => store.sessions.open('new'),
+  find: (store) => store.sessions.find('main'),
+  sessions: (store) => store.sessions.list(),
+  resolve: (store) => store.entries.resolve('main', 'head'),
+  read: (store) => store.entries.read('main'),
+  viewEntries: (store) => store.views.entries('main'),
+  append: (store) => store.entries.append('main', [user('Hi')]),
+  result: (store) => store.entries.append('kid', [result('Yes.')]),
+  fork: (store) => store.lineage.fork('main'),
+  previewFork: (store) => store.lineage.previewFork('main'),
+  merge: (store) => store.lineage.merge('kid'),
+  mergeAll: (store) => store.lineage.merge([{ child: 'kid' }]),
   merged: (store) => store.merged('kid'),
   checkMerge: (store) => store.checkMerge('kid'),
-  previewMerge: (store) => store.previewMerge('kid'),
-  merges: (store) => store.merges('kid'),
-  collect: (store) => store.collect('kid', [3, 4]),
+  previewMerge: (store) => store.lineage.previewMerge('kid'),
+  merges: (store) => store.entries.read('kid', { own: true, kind: 'anchor', namePrefix: 'merge/' }),
+  collect: (store) => store.lineage.collect('kid', [3, 4]),
   hiddenBy: (store) => store.hiddenBy('rewound', 3),
   visible: (store) => store.visible('rewound'),
-  lineage: (store) => store.lineage(),
-  rewind: (store) => store.rewind('main', 1),
-  unrewind: (store) => store.unrewind('rewound'),
-  setLifecycle: (store) => store.setLifecycle('main', 'archived'),
-  setTask: (store) => store.setTask('kid', 'completed'),
-  alias: (store) => store.alias('also', 'main', 'a test'),
-  acquire: (store) => store.acquire('main', { id: 'owner' }),
-  extend: (store, { lease }) => store.extend(lease),
-  holds: (store, { lease }) => store.holds(lease),
+  lineage: (store) => store.lineage.read(),
+  rewind: (store) => store.history.rewind('main', 1),
+  unrewind: (store) => store.history.unrewind('rewound'),
+  setLifecycle: (store) => store.sessions.update('main', { lifecycle: 'archived' }),
+  setTask: (store) => store.sessions.update('kid', { task: 'completed' }),
+  alias: (store) => store.sessions.update('main', { alias: { name: 'also', reason: 'a test' } }),
+  acquire: (store) => store.leases.acquire('main', { id: 'owner' }),
+  extend: (store, { lease }) => store.leases.extend(lease),
+  holds: (store, { lease }) => store.leases.holds(lease),
   changes: (store) => store.changes(),
-  release: (store, { lease }) => store.release(lease),
-  post: (store) => store.post('leased', { body: { type: 'append', drafts: [user('Hi')] } }),
-  inbox: (store) => store.inbox('leased'),
-  drain: (store, { lease }) => store.drain(lease),
-  drainOwnerless: (store) => store.drainOwnerless('main'),
+  release: (store, { lease }) => store.leases.release(lease),
+  post: (store) => store.inbox.post('leased', { body: { type: 'append', drafts: [user('Hi')] } }),
+  inbox: (store) => store.inbox.list('leased'),
+  drain: (store, { lease }) => store.inbox.drain(lease),
+  drainOwnerless: (store) => store.inbox.drain('main'),
   saveChunks: (store) =>
-    store.saveChunks([{ session: 'leased', run: 'run', chunks: [{ index: 1, chunk: 'far' }] }]),
+    store.live.save([{ session: 'leased', run: 'run', chunks: [{ index: 1, chunk: 'far' }] }]),
   liveRuns: (store) => store.liveRuns('leased'),
-  owners: (store) => store.owners(),
+  owners: (store) => store.leases.list(),
   chunks: (store) => store.chunks('leased', 'run'),
-  settle: (store, { lease }) => store.settle('run', [assistant('so far')], { lease }),
-  stage: (store) => store.stage('another'),
-  appendStaged: (store, { staged }) => store.appendStaged(staged, [user('Hi')]),
-  publish: (store, { staged }) => store.publish([staged]),
-  blob: (store, { blob }) => store.blob(blob),
-  search: (store) => store.search({ text: 'One' }),
-  redact: (store) => store.redact('main', 2, 'a test'),
+  settle: (store, { lease }) =>
+    store.entries.append(lease.id, [assistant('so far')], { lease, settles: 'run' }),
+  stage: (store) => store.imports.stage('another'),
+  appendStaged: (store, { staged }) => store.imports.append(staged, [user('Hi')]),
+  publish: (store, { staged }) => store.imports.publish([staged]),
+  blob: (store, { blob }) => store.entries.blob(blob),
+  search: (store) => store.entries.search({ text: 'One' }),
+  redact: (store) => store.entries.redact('main', 2, 'a test'),
   verify: (store) => store.verify(),
 };
 
@@ -136,8 +145,8 @@ test('answers are those of the store itself', async () => {
 
 test('every item of a sequence comes on a tick of its own', async () => {
   const { raw } = scene();
-  raw.append('main', [user('Two'), user('Three')]);
-  const items = laterStore(raw).read('main') as AsyncIterable<unknown>;
+  raw.entries.append('main', [user('Two'), user('Three')]);
+  const items = laterStore(raw).entries.read('main') as AsyncIterable<unknown>;
   const iterator = items[Symbol.asyncIterator]();
   const seen: unknown[] = [];
   for (;;) {
@@ -147,14 +156,14 @@ test('every item of a sequence comes on a tick of its own', async () => {
     if (done === true) break;
     seen.push(value);
   }
-  expect(seen).toEqual([...raw.read('main')]);
+  expect(seen).toEqual([...raw.entries.read('main')]);
 });
 
 test('acts that nobody waits for are overtaken', async () => {
   const { raw } = scene();
   const store = laterStore(raw);
-  await Promise.all(['a', 'b', 'c', 'd'].map((text) => store.append('main', [user(text)])));
-  const said = [...raw.read('main', { last: 4 })].map(({ payload }) => JSON.stringify(payload));
+  await Promise.all(['a', 'b', 'c', 'd'].map((text) => store.entries.append('main', [user(text)])));
+  const said = [...raw.entries.read('main', { last: 4 })].map(({ payload }) => JSON.stringify(payload));
   expect(said).not.toEqual([...said].sort());
 });
 
@@ -162,7 +171,7 @@ test('a later store is closed on a later tick', async () => {
   const { raw } = scene();
   const closed = laterStore(raw)[Symbol.asyncDispose]();
   expect(await isHereAtOnce(closed)).toBe(false);
-  expect(raw.find('main')).toMatchObject({ name: 'main' });
+  expect(raw.sessions.find('main')).toMatchObject({ name: 'main' });
   await closed;
-  expect(() => raw.find('main')).toThrow(expect.objectContaining({ code: 'TAPE_CLOSED' }));
+  expect(() => raw.sessions.find('main')).toThrow(expect.objectContaining({ code: 'TAPE_CLOSED' }));
 });

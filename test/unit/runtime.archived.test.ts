@@ -15,8 +15,12 @@ test('an archived session is not run, and nothing is written', async () => {
   const { deck, store } = home;
   const main = await deck.session('main');
   await main.run('ask 1');
-  store.setLifecycle('main', 'archived');
-  const contents = () => [store.find('main'), store.inbox('main'), store.sessions({ all: true })];
+  store.sessions.update('main', { lifecycle: 'archived' });
+  const contents = () => [
+    store.sessions.find('main'),
+    store.inbox.list('main'),
+    store.sessions.list({ all: true }),
+  ];
   const before = contents();
   const acts: readonly (readonly [act: string, does: () => PromiseLike<unknown>])[] = [
     ['run', () => main.run('ask 2')],
@@ -37,10 +41,10 @@ test('an archived session is not run, and nothing is written', async () => {
       message: `cannot ${act} 'main': it is archived`,
     });
   expect(contents()).toEqual(before);
-  expect(store.owners()).toEqual([]);
+  expect(store.leases.list()).toEqual([]);
   expect((await main.status()).state).toBe('idle');
 
-  store.setLifecycle('main', 'active');
+  store.sessions.update('main', { lifecycle: 'active' });
   expect((await main.run('ask 2')).text).toBe('Two.');
 });
 
@@ -49,10 +53,10 @@ test('what waited in the inbox when its session was archived stays there until i
   const { deck, store } = home;
   const main = await deck.session('main');
   const sent = await main.send('ask 1', { takeUp: false });
-  store.setLifecycle('main', 'archived');
+  store.sessions.update('main', { lifecycle: 'archived' });
   await expect(main.run()).rejects.toMatchObject(archived);
-  expect(store.inbox('main').map(({ id }) => id)).toEqual([sent.id]);
-  store.setLifecycle('main', 'active');
+  expect(store.inbox.list('main').map(({ id }) => id)).toEqual([sent.id]);
+  store.sessions.update('main', { lifecycle: 'active' });
   expect((await main.run()).text).toBe('One.');
 });
 
@@ -63,15 +67,15 @@ test('a session that is archived between the look at it and its lease is not run
   const { head } = await main.info();
   const acquire = store.acquire.bind(store);
   store.acquire = (...given) => {
-    store.setLifecycle('main', 'archived');
+    store.sessions.update('main', { lifecycle: 'archived' });
     return acquire(...given);
   };
   await expect(main.run('ask 1')).rejects.toMatchObject(archived);
-  expect([(await main.info()).head, store.owners()]).toEqual([head, []]);
+  expect([(await main.info()).head, store.leases.list()]).toEqual([head, []]);
   // A message that was left before that waits.
-  store.setLifecycle('main', 'active');
+  store.sessions.update('main', { lifecycle: 'active' });
   expect(await main.send('ask 1')).toMatchObject({ state: 'queued' });
-  expect(store.inbox('main').length).toBe(1);
+  expect(store.inbox.list('main').length).toBe(1);
 });
 
 test('an archived child is not gone on with, and its parent is told nothing', async () => {
@@ -80,8 +84,13 @@ test('an archived child is not gone on with, and its parent is told nothing', as
   const main = await deck.session('main');
   await main.delegate({ task: 'Begin', name: 'kid', key: 'k' });
   await main.fork({ name: 'left', key: 'l', deliver: 'merge' });
-  for (const name of ['kid', 'left']) store.setLifecycle(name, 'archived');
-  const contents = () => [store.find('main'), store.find('kid'), store.find('left'), store.inbox('kid')];
+  for (const name of ['kid', 'left']) store.sessions.update(name, { lifecycle: 'archived' });
+  const contents = () => [
+    store.sessions.find('main'),
+    store.sessions.find('kid'),
+    store.sessions.find('left'),
+    store.inbox.list('kid'),
+  ];
   const before = contents();
 
   const resumed = main.delegate([{ task: 'Go on', resume: 'kid' }, { task: 'Look' }]);
@@ -114,12 +123,12 @@ test('an archived child that has not ended is reported as it is, when its key is
   expect(await main.delegate(asked)).toMatchObject([
     { session: 'kid', status: 'running', merged: undefined },
   ]);
-  store.setLifecycle('kid', 'archived');
-  const before = [store.find('main'), store.find('kid')];
+  store.sessions.update('kid', { lifecycle: 'archived' });
+  const before = [store.sessions.find('main'), store.sessions.find('kid')];
   expect(await main.delegate(asked)).toMatchObject([
     { session: 'kid', status: 'running', merged: undefined, error: "cannot run 'kid': it is archived" },
   ]);
-  expect([store.find('main'), store.find('kid')]).toEqual(before);
+  expect([store.sessions.find('main'), store.sessions.find('kid')]).toEqual(before);
 });
 
 test('a call of an archived session is not answered', async () => {
@@ -127,12 +136,12 @@ test('a call of an archived session is not answered', async () => {
   const { deck, store } = home;
   const main = await deck.session('main');
   expect((await main.run('Buy')).finish).toBe('waiting');
-  store.setLifecycle('main', 'archived');
+  store.sessions.update('main', { lifecycle: 'archived' });
   await expect(main.respond('c1', { approved: true })).rejects.toMatchObject({
     ...archived,
     message: "cannot answer a call of 'main': it is archived",
   });
-  expect(store.inbox('main')).toEqual([]);
-  store.setLifecycle('main', 'active');
+  expect(store.inbox.list('main')).toEqual([]);
+  store.sessions.update('main', { lifecycle: 'active' });
   expect((await (await main.respond('c1', { approved: true })).run)?.text).toBe('Well.');
 });

@@ -38,7 +38,7 @@ test('the outcome of a task has the type and the value that its schema makes', a
   expect(first).toMatchObject({ status: 'completed', output: { ports: [80] } });
   // The tape has what the model said; the value is what the schema makes of it.
   expect(second).toMatchObject({ status: 'completed', output: { name: 'ADA' } });
-  expect(s.store.collect(second.session).value).toEqual({ name: 'ada' });
+  expect(s.store.lineage.collect(second.session).value).toEqual({ name: 'ada' });
   expect(third).not.toHaveProperty('output');
 });
 
@@ -109,5 +109,5 @@ test('an output without a JSON Schema is refused before anything is forked', asy
   await expect(main.delegate({ task: 'Say', output: Output.text() })).rejects.toMatchObject({
     code: 'SESSION_BAD_INPUT',
   });
-  expect(store.sessions({ all: true })).toHaveLength(1);
+  expect(store.sessions.list({ all: true })).toHaveLength(1);
 });

@@ -15,7 +15,7 @@ test(`a delegated child with one model call makes at most ${most} calls of the s
   writeFileSync(dir.file('script.json'), JSON.stringify([{ text: 'Done.' }]));
   await using deck = await openDeck({ store, model: `script:${dir.file('script.json')}` });
   const main = await deck.session('main');
-  own.append('main', [user('hello')]);
+  own.entries.append('main', [user('hello')]);
   calls.length = 0;
   const [outcome] = await main.delegate({ task: 'Look' });
   await deck.idle();
@@ -39,7 +39,7 @@ test('what a session was forked with is read once, however often it runs and is 
     { text: 'One.', merged: { state: 'merged' } },
     { text: 'Two.', merged: { state: 'merged' } },
   ]);
-  const { id, base = 0 } = own.find('kid') ?? {};
+  const { id, base = 0 } = own.sessions.find('kid') ?? {};
   const first = JSON.stringify([id, { from: base + 1, to: base + 1 }]);
   expect(calls.filter((call) => call === `read ${first}`)).toHaveLength(1);
 });

@@ -100,10 +100,10 @@ test('what was rewound is not replayed, and what a boundary hides from the model
   await using home = await scriptedDeck([{ text: 'One.' }, { text: 'Two.' }]);
   const main = await home.deck.session('main');
   await main.run('First');
-  home.store.append('main', [handoff('phase-2', { summary: 'One was said.' })]);
-  const kept = home.store.find('main')?.head ?? 0;
+  home.store.entries.append('main', [handoff('phase-2', { summary: 'One was said.' })]);
+  const kept = home.store.sessions.find('main')?.head ?? 0;
   await main.run('Second');
-  home.store.rewind('main', kept);
+  home.store.history.rewind('main', kept);
   const texts = (await Array.fromAsync(main.replay())).flatMap((c) =>
     c.type === 'text-delta' ? [c.delta] : [],
   );
@@ -164,8 +164,8 @@ test('a run that goes on from the tail begins with its first answer, not with th
 
 test('entries that others append are told by a tail in order, and it ends when it is asked to', async () => {
   using store = openStore();
-  store.session('main');
-  store.append('main', [user('before')]);
+  store.sessions.open('main');
+  store.entries.append('main', [user('before')]);
   const stop = new AbortController();
   const seqs: number[] = [];
   const reading = (async () => {
@@ -174,10 +174,10 @@ test('entries that others append are told by a tail in order, and it ends when i
       if (seqs.length === 3) stop.abort();
     }
   })();
-  for (const text of ['a', 'b', 'c']) store.append('main', [user(text)]);
+  for (const text of ['a', 'b', 'c']) store.entries.append('main', [user(text)]);
   await reading;
   expect(seqs).toEqual([3, 4, 5]);
-  expect(entryLines(store.read('main')).slice(1)).toHaveLength(4);
+  expect(entryLines(store.entries.read('main')).slice(1)).toHaveLength(4);
 });
 
 test('a subscription from a position tells events in the order of the run itself', async () => {

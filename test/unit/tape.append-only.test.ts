@@ -135,7 +135,7 @@ test('a store goes on where its file is, and leaves what it has', () => {
   const before = db.all<{ payload: string; hash: Uint8Array }>('SELECT payload, hash FROM entry ORDER BY id');
   {
     using store = openStore(path);
-    store.append('main', [user('more')]);
+    store.entries.append('main', [user('more')]);
   }
   const after = db.all<{ payload: string; hash: Uint8Array }>('SELECT payload, hash FROM entry ORDER BY id');
   expect(after.slice(0, before.length)).toEqual(before);

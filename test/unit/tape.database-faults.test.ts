@@ -15,16 +15,18 @@ const page = 4096;
 function makeWhole(): TempDir {
   const dir = tempDir();
   using store = openStore(dir.file('tape.db'), { journal: new MemoryJournal() });
-  store.session('main');
-  store.append('main', [user('hello'), anchor('start', { a: 1 }), user('x'.repeat(40_000))]);
-  for (let n = 0; n < 200; n += 1) store.append('main', [user(`entry ${n} ${'y'.repeat(200)}`)]);
-  store.append('main', [user([{ type: 'file', mediaType: 'a/b', data: new Uint8Array(3000).fill(7) }])]);
-  store.fork('main', { name: 'child' });
-  store.append('child', [user('own')]);
-  store.merge('child', { text: 'done' });
-  store.search({ text: 'entry' });
-  store.session('second');
-  store.append('second', [user('hello'), user('again')]);
+  store.sessions.open('main');
+  store.entries.append('main', [user('hello'), anchor('start', { a: 1 }), user('x'.repeat(40_000))]);
+  for (let n = 0; n < 200; n += 1) store.entries.append('main', [user(`entry ${n} ${'y'.repeat(200)}`)]);
+  store.entries.append('main', [
+    user([{ type: 'file', mediaType: 'a/b', data: new Uint8Array(3000).fill(7) }]),
+  ]);
+  store.lineage.fork('main', { name: 'child' });
+  store.entries.append('child', [user('own')]);
+  store.lineage.merge('child', { text: 'done' });
+  store.entries.search({ text: 'entry' });
+  store.sessions.open('second');
+  store.entries.append('second', [user('hello'), user('again')]);
   return dir;
 }
 
@@ -249,11 +251,11 @@ describe('what was copied while it was written, or half lost', () => {
   const copyOfRunning = (dir: TempDir, suffixes: readonly string[], graph: boolean) => {
     mkdirSync(dir.file('copy'), { mode: 0o700 });
     using store = openTapeStore(dir.file('tape.db'), { journal: openJournal(dir.file('graph')) });
-    store.session('main');
-    store.append('main', [user('one')]);
+    store.sessions.open('main');
+    store.entries.append('main', [user('one')]);
     store.checkpoint();
-    store.append('main', [user('two')]);
-    store.fork('main', { name: 'child' });
+    store.entries.append('main', [user('two')]);
+    store.lineage.fork('main', { name: 'child' });
     for (const suffix of suffixes) cpSync(dir.file(`tape.db${suffix}`), dir.file(`copy/tape.db${suffix}`));
     if (graph) cpSync(dir.file('graph'), dir.file('copy/graph'));
     return () => openTapeStore(dir.file('copy/tape.db'), { journal: openJournal(dir.file('copy/graph')) });
@@ -267,7 +269,7 @@ describe('what was copied while it was written, or half lost', () => {
       using dir = tempDir();
       using copy = copyOfRunning(dir, suffixes, true)();
       expect([...copy.verifyDatabase(), ...copy.verify()]).toEqual([]);
-      expect(copy.find('child')?.head).toBe(4);
+      expect(copy.sessions.find('child')?.head).toBe(4);
     }
   });
 
@@ -278,7 +280,7 @@ describe('what was copied while it was written, or half lost', () => {
     writeFileSync(shm, Buffer.alloc(statSync(shm).size, 0x55));
     using copy = open();
     expect([...copy.verifyDatabase(), ...copy.verify()]).toEqual([]);
-    expect(copy.find('child')?.head).toBe(4);
+    expect(copy.sessions.find('child')?.head).toBe(4);
   });
 
   test('the database without its log is an earlier state, and the graph file tells that it is one', () => {
@@ -289,7 +291,7 @@ describe('what was copied while it was written, or half lost', () => {
     expect(readFileSync(dir.file('copy/graph')).equals(before)).toBe(true);
     using copy = openTapeStore(dir.file('copy/tape.db'), { readonly: true });
     expect([...copy.verify()]).toEqual([]);
-    expect(copy.find('main')?.head).toBe(2);
+    expect(copy.sessions.find('main')?.head).toBe(2);
   });
 
   test('a log that is cut or flipped anywhere is a shorter history, and never a damaged one', () => {
@@ -306,7 +308,7 @@ describe('what was copied while it was written, or half lost', () => {
         writeFileSync(copied.file('tape.db-wal'), other);
         using copy = openTapeStore(copied.file('tape.db'));
         expect([...copy.verifyDatabase(), ...copy.verify()], `${how} at ${at}`).toEqual([]);
-        heads.add(copy.find('main')?.head ?? 0);
+        heads.add(copy.sessions.find('main')?.head ?? 0);
       }
     }
     expect([...heads].sort()).toEqual([2, 3]);

@@ -49,7 +49,7 @@ export async function runDemo(main: Main, io: Io, options: DemoOptions): Promise
     return await main([...argv, '--home', home]);
   };
   const store = openForWriting(homeAt(home, io.cwd), io);
-  const taken = store.find('main') !== undefined;
+  const taken = store.sessions.find('main') !== undefined;
   store.close();
   if (taken) {
     io.err(`Error: cannot run the demo in '${home}': session 'main' exists\n`);
@@ -87,7 +87,7 @@ async function delegate(io: Io, { home, answers }: DemoOptions): Promise<number>
   );
   const store = openForWriting(homeAt(home, io.cwd), io);
   try {
-    store.append('main', [user('Go ahead with both, at the same time.')]);
+    store.entries.append('main', [user('Go ahead with both, at the same time.')]);
     await using deck = await openDeck({ store, tools, model: `script:${answers}` });
     const session = await deck.session('main');
     const outcomes = await session.delegate(tasks, { since: 'task-start', order: 'spawn' });

@@ -17,7 +17,7 @@ export class Handles implements Disposable {
 
   constructor(count: number) {
     this.#open = Array.from({ length: count }, () => this.#openOne());
-    this.at(0).session('main');
+    this.at(0).sessions.open('main');
   }
 
   /** The handle at an index, which is taken modulo how many there are. */

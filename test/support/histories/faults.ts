@@ -41,7 +41,7 @@ export function faultsOf({ store, session, all, look, tally }: Looked): readonly
   const before = JSON.stringify(entries);
   const shown = select(entries, policy);
   const expected = wordsOf('said', session.view(policy, at).join('\n')).join(' ');
-  const read = [...store.viewEntries(session.name, { policy, at: `@${at}` })];
+  const read = [...store.views.entries(session.name, { policy, at: `@${at}` })];
   return [
     ...targets.flatMap((target) => {
       const whole = view(entries, { policy, target });

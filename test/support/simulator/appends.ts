@@ -27,9 +27,9 @@ export const appends: Readonly<Record<string, (scene: Scene) => readonly Draft[]
 
 /** Results of all calls of a session that are open. */
 export function results(store: SqliteTapeStore, session: string, key: string): Draft[] {
-  const info = store.find(session);
+  const info = store.sessions.find(session);
   if (info === undefined || info.settled === info.head) return [];
-  const since = [...store.read(session, { from: info.settled + 1 })].map(({ payload }) => payload);
+  const since = [...store.entries.read(session, { from: info.settled + 1 })].map(({ payload }) => payload);
   const open = since.flatMap(clientCalls);
   for (const payload of since) {
     const id = isObject(payload) ? payload.toolCallId : undefined;

@@ -34,18 +34,18 @@ export function append(scene: Scene, drafts: readonly Draft[]): void {
   write(scene, () =>
     attempt(world, store, (again) => {
       const o = { key, lease: again === store ? lease : undefined };
-      return [{ act: 'append', session, key, drafts, receipt: again.append(session, drafts, o) }];
+      return [{ act: 'append', session, key, drafts, receipt: again.entries.append(session, drafts, o) }];
     }),
   );
 }
 
 /** Merges a child of the session that acts. */
 export function merge({ world, store, session, lease }: Scene): void {
-  const children = store.sessions({ parent: session, all: true });
+  const children = store.sessions.list({ parent: session, all: true });
   if (children.length === 0) return;
   const child = world.random.of(children).name;
   attempt(world, store, (again) => {
-    const { seq, parent } = again.merge(child, {}, again === store ? { lease } : {});
+    const { seq, parent } = again.lineage.merge(child, {}, again === store ? { lease } : {});
     return [{ act: 'delivery', parent, child, seq }];
   });
 }
@@ -53,7 +53,7 @@ export function merge({ world, store, session, lease }: Scene): void {
 export function post({ world, store, session, key }: Scene): void {
   const drafts = [user(`${key} posted`)];
   attempt(world, store, (again) => {
-    const { owner } = again.post(session, { body: { type: 'append', drafts }, key });
+    const { owner } = again.inbox.post(session, { body: { type: 'append', drafts }, key });
     if (owner === undefined) drainOwnerless(world, again, session);
     return [{ act: 'post', session, key, drafts }];
   });
@@ -61,7 +61,7 @@ export function post({ world, store, session, key }: Scene): void {
 
 /** Whoever drains an ownerless inbox takes the session over for that long. */
 export function drainOwnerless({ leases }: World, store: SqliteTapeStore, session: string): void {
-  const id = store.find(session)?.id ?? '';
+  const id = store.sessions.find(session)?.id ?? '';
   const before = leases.of(id);
-  if (store.drainOwnerless(session)) leases.over(before);
+  if (store.inbox.drain(session)) leases.over(before);
 }

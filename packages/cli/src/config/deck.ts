@@ -117,7 +117,7 @@ export async function getModelFor(name: string, config: DeckConfig, context: Con
   if (config.model === undefined && existsSync(context.home.db)) {
     const { carriedModel } = await import('@tapedeck/runtime');
     const carried = await context.reading(async (store) => {
-      const info = store.find(name);
+      const info = store.sessions.find(name);
       return info === undefined ? undefined : await carriedModel(store, info.id);
     });
     if (carried !== undefined) return;

@@ -7,7 +7,7 @@ export function drawLog(store: SqliteTapeStore, { home, io, color }: Context, se
   const graph = openSessionGraph(home.graph);
   const nodes = graph.find(session) === undefined ? [] : graph.subtree(session).map(({ node }) => node);
   const marks = nodes.flatMap(({ id }) =>
-    [...store.read(id, { kind: 'anchor', own: true })]
+    [...store.entries.read(id, { kind: 'anchor', own: true })]
       .filter(({ name = '' }) => !/^(?:session|fork|merge)\/|^intention$/.test(name))
       .map(({ session: of, seq, name, mark }) => ({
         session: id,

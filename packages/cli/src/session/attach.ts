@@ -53,7 +53,7 @@ interface Outcome {
 /** The outcome of the run from a position on, read from its entries; other entries may follow them. */
 function outcome(store: SqliteTapeStore, name: string, from: number): Outcome {
   let found: Outcome = { finish: 'interrupted' };
-  for (const entry of store.read(name, { from })) found = outcomeOf(entry) ?? found;
+  for (const entry of store.entries.read(name, { from })) found = outcomeOf(entry) ?? found;
   return store.liveRuns(name).length > 0 ? { finish: 'interrupted' } : found;
 }
 

@@ -9,8 +9,8 @@ export async function drained(
   { name, id, waitMs }: { name: string; id: string; waitMs: number },
 ): Promise<boolean> {
   for (const deadline = performance.now() + waitMs; ; ) {
-    store.drainOwnerless(name);
-    if (!store.inbox(name).some((item) => item.id === id)) return true;
+    store.inbox.drain(name);
+    if (!store.inbox.list(name).some((item) => item.id === id)) return true;
     if (performance.now() >= deadline) return false;
     await sleep(50);
   }

@@ -56,20 +56,20 @@ async function mergeOrQueue(
   context: Context,
 ): Promise<Merged | undefined> {
   try {
-    return store.merge(child, request);
+    return store.lineage.merge(child, request);
   } catch (error) {
     if (!parentIsBusy(error)) throw error;
   }
-  const info = store.find(child);
+  const info = store.sessions.find(child);
   const parent = request.into ?? info?.parent ?? child;
-  const { id } = store.post(parent, {
+  const { id } = store.inbox.post(parent, {
     body: { type: 'merge', draft: { ...request, child } },
     key: `merge:${info?.id}:${info?.headHash}`,
     source: 'cli',
   });
   context.status(`Another process is writing ${parent}: posted to its inbox`);
   if (await drained(store, { name: parent, id, waitMs }))
-    return { ...store.merge(child, request), repeated: false };
+    return { ...store.lineage.merge(child, request), repeated: false };
   await tellQueued(context, { parent, child, id });
   return undefined;
 }

@@ -11,11 +11,11 @@ export interface SessionPoint {
  * If no session matches, the whole text is the name.
  */
 export function readPlace(store: SqliteTapeStore, text: string): SessionPoint {
-  if (store.find(text) !== undefined) return { session: text };
+  if (store.sessions.find(text) !== undefined) return { session: text };
   for (let at = text.lastIndexOf('@'); at > 0; at = text.lastIndexOf('@', at - 1)) {
     const session = text.slice(0, at);
     const point = text.slice(at + 1);
-    if (point !== '' && store.find(session) !== undefined) return { session, point: pointOf(point) };
+    if (point !== '' && store.sessions.find(session) !== undefined) return { session, point: pointOf(point) };
   }
   // Drops the point, so that the error names the missing session alone.
   const at = text.lastIndexOf('@');
@@ -32,9 +32,9 @@ export function pointOf(text: string): Point {
  * @throws TAPE_NO_SESSION with near names
  */
 export function needSession(store: SqliteTapeStore, text: string): SessionInfo {
-  const info = store.find(text);
+  const info = store.sessions.find(text);
   if (info !== undefined) return info;
   // `resolve` throws the error with the nearest names.
-  store.resolve(text, 'head');
+  store.entries.resolve(text, 'head');
   throw new TypeError(`session ${text} was created during the lookup`);
 }

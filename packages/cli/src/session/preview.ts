@@ -48,10 +48,10 @@ export async function previewMerge(
 ): Promise<number> {
   let preview: MergePreview;
   try {
-    preview = store.previewMerge(child, request);
+    preview = store.lineage.previewMerge(child, request);
   } catch (error) {
     if (!parentIsBusy(error)) throw error;
-    const parent = request.into ?? store.find(child)?.parent ?? child;
+    const parent = request.into ?? store.sessions.find(child)?.parent ?? child;
     await context.answer({
       json: { ...queuedJson(parent, child), entries: [], text: null, dry_run: true },
       quiet: '',

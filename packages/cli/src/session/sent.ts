@@ -48,7 +48,7 @@ export async function configUnlessRun(
 ): Promise<LoadedConfig | undefined> {
   const isRun =
     existsSync(context.home.db) &&
-    (await context.reading(async (store) => isOwned(store, store.find(args.name)?.id)));
+    (await context.reading(async (store) => isOwned(store, store.sessions.find(args.name)?.id)));
   return isRun ? undefined : await usableConfig(args, context);
 }
 
@@ -81,7 +81,7 @@ export async function sendAndFollow(sending: Sending, args: SendingArgs, context
     return context.io.interrupted ? exit.interrupted : exitOf(own.result.finish);
   }
   const waits = isWaiting(store, session.id, sent.id);
-  const owner = store.owners().find(({ id }) => id === session.id)?.owner;
+  const owner = store.leases.list().find(({ id }) => id === session.id)?.owner;
   const runner = owner?.pid === undefined ? 'another process' : `process ${owner.pid}`;
   await context.answer({
     json: { ...receipt, state: stateOf(sent, { waits, others: runs.length }) },
@@ -143,9 +143,9 @@ async function post(
 const pollMs = 50;
 
 function isOwned(store: SqliteTapeStore, session: string | undefined): boolean {
-  return store.owners().some(({ id }) => id === session);
+  return store.leases.list().some(({ id }) => id === session);
 }
 
 function isWaiting(store: SqliteTapeStore, session: string, item: string): boolean {
-  return store.inbox(session).some(({ id }) => id === item);
+  return store.inbox.list(session).some(({ id }) => id === item);
 }

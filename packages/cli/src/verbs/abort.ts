@@ -42,7 +42,7 @@ export const abort: Verb = defineVerb({
       }
       const requests = running.map((one) => ({
         ...one,
-        item: store.post(one.info.id, { body: { type: 'abort', owner: one.owner.id, reason } }).id,
+        item: store.inbox.post(one.info.id, { body: { type: 'abort', owner: one.owner.id, reason } }).id,
       }));
       const stops = await Promise.all(
         requests.map(async (one) => await stopOf(store, one, { waitMs, signal: context.io.signal })),
@@ -71,8 +71,8 @@ interface Running {
 function runningIn(store: SqliteTapeStore, info: SessionInfo): readonly Running[] {
   const owner = ownerOf(store, info);
   if (owner !== undefined) return [{ info, owner }];
-  return store.owners().flatMap(({ id, owner: its }) => {
-    const child = store.find(id);
+  return store.leases.list().flatMap(({ id, owner: its }) => {
+    const child = store.sessions.find(id);
     return child?.parentId === info.id ? [{ info: child, owner: its }] : [];
   });
 }
@@ -102,7 +102,7 @@ function stopText({ session, pid, over, aborted }: Stop): string {
 }
 
 function ownerOf(store: SqliteTapeStore, { id }: SessionInfo): Owner | undefined {
-  return store.owners().find((writing) => writing.id === id)?.owner;
+  return store.leases.list().find((writing) => writing.id === id)?.owner;
 }
 
 /**
@@ -116,7 +116,7 @@ async function isOver(
 ): Promise<boolean> {
   for (const deadline = performance.now() + o.waitMs; ; ) {
     if (ownerOf(store, info)?.id !== o.owner.id) return true;
-    if (!store.inbox(info.id).some(({ id }) => id === o.item)) return true;
+    if (!store.inbox.list(info.id).some(({ id }) => id === o.item)) return true;
     if (performance.now() >= deadline) return false;
     await sleep(50, undefined, { signal: o.signal });
   }
@@ -124,7 +124,7 @@ async function isOver(
 
 /** Whether an aborted run was recorded after the head in `info`. */
 function wasAborted(store: SqliteTapeStore, { id, head }: SessionInfo): boolean {
-  for (const entry of store.read(id, { from: head + 1, kind: 'event' }))
+  for (const entry of store.entries.read(id, { from: head + 1, kind: 'event' }))
     if (entry.name === 'run/aborted') return true;
   return false;
 }

@@ -87,7 +87,7 @@ async function write(
     const info = needSession(store, name);
     assertActive(info, act);
     const session = info.name;
-    const { to, added } = store.append(session, [draft], { key });
+    const { to, added } = store.entries.append(session, [draft], { key });
     await context.answer({
       json: { session, seq: to, name: anchorName },
       quiet: `${session}@${to}`,

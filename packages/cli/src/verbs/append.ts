@@ -66,10 +66,10 @@ export const append: Verb = defineVerb({
  * Appends the batch of a new session to a store in memory first, so that a refused batch creates no session.
  */
 function rehearse(store: SqliteTapeStore, name: string, drafts: readonly Draft[], key?: string): void {
-  if (store.find(name) !== undefined) return;
+  if (store.sessions.find(name) !== undefined) return;
   using scratch = openTapeStore(':memory:');
-  scratch.session(name);
-  scratch.append(name, drafts, { key });
+  scratch.sessions.open(name);
+  scratch.entries.append(name, drafts, { key });
 }
 
 async function appendEach(store: SqliteTapeStore, name: string, context: Context): Promise<number> {
@@ -78,8 +78,8 @@ async function appendEach(store: SqliteTapeStore, name: string, context: Context
     if (drafts.length === 0) continue;
     rehearse(store, name, drafts);
     ensure(store, name, context);
-    const done = store.append(name, drafts);
-    const [entry] = store.read(name, { from: done.to, to: done.to });
+    const done = store.entries.append(name, drafts);
+    const [entry] = store.entries.read(name, { from: done.to, to: done.to });
     await context.answer({
       json: { seq: done.to, hash: entry?.hash ?? done.head },
       quiet: String(done.to),
@@ -111,15 +111,15 @@ async function appendBatch(store: SqliteTapeStore, batch: Batch, context: Contex
     return exit.done;
   };
   try {
-    return await print(store.append(name, drafts, { key }));
+    return await print(store.entries.append(name, drafts, { key }));
   } catch (error) {
     if (!(error instanceof TapeError) || error.code !== 'TAPE_BUSY') throw error;
   }
-  const { id } = store.post(name, { body: { type: 'append', drafts }, key, source: 'cli' });
+  const { id } = store.inbox.post(name, { body: { type: 'append', drafts }, key, source: 'cli' });
   context.status(`Another process is writing ${name}: posted to its inbox`);
   if (await drained(store, { name, id, waitMs: batch.waitMs })) {
     // The owner has appended the batch; a repeat with the same key returns its positions.
-    const done = store.append(name, drafts, { key });
+    const done = store.entries.append(name, drafts, { key });
     return await print({ ...done, added: done.repeated, repeated: 0 });
   }
   await context.answer({

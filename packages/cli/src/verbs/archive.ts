@@ -20,7 +20,7 @@ export const archive: Verb = defineVerb({
     await changing(async (store) => {
       const wanted = undo === true ? 'active' : 'archived';
       const before = needSession(store, name);
-      const info = store.setLifecycle(before.id, wanted);
+      const info = store.sessions.update(before.id, { lifecycle: wanted });
       const done =
         undo === true
           ? `${info.name} is active again`

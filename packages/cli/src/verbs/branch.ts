@@ -48,7 +48,7 @@ export const branch: Verb = defineVerb({
         ...(args.ephemeral === true && { ephemeral: true }),
         ...(metadata !== undefined && { metadata }),
       });
-      const tokens = options.quiet || options.json ? 0 : view(store.viewEntries(forked.session)).tokens;
+      const tokens = options.quiet || options.json ? 0 : view(store.views.entries(forked.session)).tokens;
       await answer({
         json: forkedJson(forked),
         quiet: forked.session,

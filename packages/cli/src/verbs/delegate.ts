@@ -145,7 +145,7 @@ export const delegate: Verb = defineVerb({
     return await context.changing(async (store) => {
       const parent = needSession(store, args.parent);
       const point = since === undefined ? undefined : pointOf(since.replace(/^@(?!\d+$)/, ''));
-      if (point !== undefined) store.resolve(parent.id, point);
+      if (point !== undefined) store.entries.resolve(parent.id, point);
       const resume = args.resume === undefined ? undefined : needSession(store, args.resume).name;
       await using deck = await openDeckAt(config, store, context);
       const session = await deck.session(parent.name);
@@ -185,7 +185,7 @@ async function preview(
     assertActive(parent, 'delegate from');
     const { context: how } = options;
     const previews = tasks.map(({ task }) =>
-      store.previewFork(parent.id, {
+      store.lineage.previewFork(parent.id, {
         ...(since !== undefined && { since: pointOf(since.replace(/^@(?!\d+$)/, '')) }),
         ...((options.fresh === true || how === 'fresh') && { fresh: true }),
         ...(typeof how === 'object' && { window: how.window }),

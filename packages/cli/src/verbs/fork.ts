@@ -116,14 +116,14 @@ export const fork: Verb = defineVerb({
         ...(intention !== undefined && { intention }),
       };
       if (args.dryRun === true) {
-        const preview = store.previewFork(parent, request);
+        const preview = store.lineage.previewFork(parent, request);
         const quiet = preview.session ?? '';
         await answer({ json: forkPreviewJson(preview), quiet, human: forkPreviewText(preview) });
         return 0;
       }
-      const forked = store.fork(parent, request);
+      const forked = store.lineage.fork(parent, request);
       const workspace = await worktrees?.openWorktree(place, forked.id);
-      const tokens = options.quiet || options.json ? 0 : view(store.viewEntries(forked.session)).tokens;
+      const tokens = options.quiet || options.json ? 0 : view(store.views.entries(forked.session)).tokens;
       await answer({
         json: { ...forkedJson(forked), ...(workspace !== undefined && { workspace }) },
         quiet: forked.session,

@@ -110,10 +110,10 @@ async function storeTranscript(
   store: SqliteTapeStore,
   { name, title, drafts }: Importing,
 ): Promise<{ info: SessionInfo; added: number }> {
-  const existing = store.find(name);
+  const existing = store.sessions.find(name);
   if (existing !== undefined) {
     const [first] = drafts;
-    const [source] = store.read(name, { from: 2, to: 2, own: true });
+    const [source] = store.entries.read(name, { from: 2, to: 2, own: true });
     if (source?.name !== 'import/source' || JSON.stringify(source.payload) !== JSON.stringify(first?.payload))
       throw new TapeError(
         'TAPE_EXISTS',
@@ -123,8 +123,8 @@ async function storeTranscript(
         },
       );
     assertGrown(store, name, drafts);
-    const { added } = store.append(name, drafts);
-    return { info: store.find(name) ?? existing, added };
+    const { added } = store.entries.append(name, drafts);
+    return { info: store.sessions.find(name) ?? existing, added };
   }
   try {
     return await storeNew(store, { name, title, drafts });
@@ -132,7 +132,7 @@ async function storeTranscript(
     // A concurrent import of the same file has published the session: append to it.
     const gone =
       error instanceof TapeError && (error.code === 'TAPE_NO_SESSION' || error.code === 'TAPE_EXISTS');
-    if (!gone || store.find(name) === undefined) throw error;
+    if (!gone || store.sessions.find(name) === undefined) throw error;
     return await storeTranscript(store, { name, title, drafts });
   }
 }
@@ -142,13 +142,13 @@ async function storeNew(
   { name, title, drafts }: Importing,
 ): Promise<{ info: SessionInfo; added: number }> {
   const keys = drafts.flatMap(({ key }) => key ?? []);
-  const staged = store.stage(name, { keys, ...(title !== undefined && { title }) });
+  const staged = store.imports.stage(name, { keys, ...(title !== undefined && { title }) });
   for (let i = 0; i < drafts.length; i += chunkEntries) {
     // The pause lets other writers take the lock of the database.
     if (i > 0) await sleep(2);
-    store.appendStaged(staged.id, drafts.slice(i, i + chunkEntries));
+    store.imports.append(staged.id, drafts.slice(i, i + chunkEntries));
   }
-  const [info = staged] = store.publish([staged.id]);
+  const [info = staged] = store.imports.publish([staged.id]);
   return { info, added: info.head - 1 }; // All but the `session/start` that every session has.
 }
 
@@ -159,7 +159,7 @@ async function storeNew(
  */
 function assertGrown(store: SqliteTapeStore, name: string, drafts: readonly Draft[]): void {
   const keys = new Set(drafts.map(({ key }) => `u:${key}`));
-  for (const { key, seq } of store.read(name, { own: true })) {
+  for (const { key, seq } of store.entries.read(name, { own: true })) {
     // The import itself adds an "interrupted" answer to a call without a result; a later import has the real
     // one.
     if (key === undefined || !key.startsWith('u:cc:') || key.endsWith(':interrupted') || keys.has(key))
@@ -178,7 +178,7 @@ function assertGrown(store: SqliteTapeStore, name: string, drafts: readonly Draf
 function answeredLate(store: SqliteTapeStore, name: string, drafts: readonly Draft[]): number {
   const keys = new Set(drafts.map(({ key }) => `u:${key}`));
   let late = 0;
-  for (const { key } of store.read(name, { own: true, kind: 'tool-result' }))
+  for (const { key } of store.entries.read(name, { own: true, kind: 'tool-result' }))
     if (key?.endsWith(':interrupted') === true && !keys.has(key)) late += 1;
   return late;
 }

@@ -121,11 +121,11 @@ function* find(store: SqliteTapeStore, name: string, args: Options): Iterable<En
   };
   if (!calls) {
     const kind = args.kind === undefined ? {} : { kind: args.kind as EntryKind };
-    yield* store.read(name, { ...range, ...kind, ...(args.n !== undefined && { last: args.n }) });
+    yield* store.entries.read(name, { ...range, ...kind, ...(args.n !== undefined && { last: args.n }) });
     return;
   }
   const found: Entry[] = [];
-  for (const entry of store.read(name, { ...range, kind: 'message' })) {
+  for (const entry of store.entries.read(name, { ...range, kind: 'message' })) {
     if (clientCalls(entry.payload).length === 0) continue;
     if (args.n === undefined) yield entry;
     else {

@@ -146,7 +146,7 @@ async function mergeWritten(
   // A configuration is code; only a summary needs its model.
   const config = request.strategy === 'summary' ? await deckConfig(args, context) : {};
   await using deck = await openDeckAt(config, store, context);
-  const parent = request.into ?? store.find(child)?.parent ?? child;
+  const parent = request.into ?? store.sessions.find(child)?.parent ?? child;
   const { text: _, ...given } = request;
   try {
     return await (await deck.session(parent)).merge(child, {

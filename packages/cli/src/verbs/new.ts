@@ -30,7 +30,7 @@ export const newSession: Verb = defineVerb({
       ...(call !== undefined && { call: { ...call } }),
     };
     return await writing(async (store) => {
-      const info = store.session(name, {
+      const info = store.sessions.open(name, {
         ...(kind !== undefined && { kind }),
         ...(title !== undefined && { title }),
         ...(Object.keys(settings).length > 0 && { settings }),

@@ -31,7 +31,14 @@ export const redact: Verb = defineVerb({
         throw new UsageError(`cannot redact '${place}': it is a session, not an entry`, {
           hint: `name an entry: tape redact ${session}@SEQ`,
         });
-      const { session: owner, seq, by, repeated, quotedBy, logEmptied } = store.redact(id, point, why);
+      const {
+        session: owner,
+        seq,
+        by,
+        repeated,
+        quotedBy,
+        logEmptied,
+      } = store.entries.redact(id, point, why);
       const quoted = quotedBy.length === 0 ? '' : `; may still contain it: ${quotedBy.join(', ')}`;
       if (!logEmptied)
         status(

@@ -26,7 +26,7 @@ export const search: Verb = defineVerb({
       .option('n', { type: 'number', requiresArg: true, default: 20, describe: 'Show at most N hits' }),
   run: async ({ text, session, kind, n }, context) =>
     await opened(context, async (store) => {
-      const hits = store.search({
+      const hits = store.entries.search({
         text,
         limit: n,
         ...(session !== undefined && { session: needSession(store, session).id }),

@@ -21,7 +21,7 @@ export const sessions: Verb = defineVerb({
     return await context.reading(async (store) =>
       list(
         context,
-        store.sessions({
+        store.sessions.list({
           ...(all === true && { all }),
           ...(kind !== undefined && { kind }),
           ...(n !== undefined && { limit: n }),
@@ -45,10 +45,10 @@ export const children: Verb = defineVerb({
       .option('all', { type: 'boolean', describe: 'Include the sessions that wrote summaries' }),
   run: async ({ name, all }, context) =>
     await context.reading(async (store) => {
-      const found = store
-        .sessions({ parent: needSession(store, name).id, all: true })
+      const found = store.sessions
+        .list({ parent: needSession(store, name).id, all: true })
         .filter((child) => all === true || !isSummarizer(child));
-      return await list(context, found, ({ id }) => store.collect(id).text);
+      return await list(context, found, ({ id }) => store.lineage.collect(id).text);
     }),
 });
 

@@ -60,8 +60,8 @@ export const show: Verb = defineVerb({
         await context.answer({ json, quiet: info.id, human: rows.join('\n') });
         return 0;
       }
-      const seq = store.resolve(info.id, point);
-      for (const entry of store.read(info.id, { from: seq, to: seq })) {
+      const seq = store.entries.resolve(info.id, point);
+      for (const entry of store.entries.read(info.id, { from: seq, to: seq })) {
         if (output === true) await showOutput(context, { store, entry, bytes, raw: raw === true });
         else await context.answer({ json: entryJson(entry), quiet: entry.hash, human: entryPage(entry) });
       }
@@ -97,7 +97,7 @@ async function showOutput(
   const size = isBlobRef(value) ? value.size : inline.byteLength;
   const { from, to } = bytes === undefined ? { from: 0, to: size } : rangeOf(bytes, size);
   const part = isBlobRef(value)
-    ? Buffer.from(store.blob(value.hash, { from, to }))
+    ? Buffer.from(store.entries.blob(value.hash, { from, to }))
     : inline.subarray(from, to);
   if (raw && options.json !== true && options.jsonl !== true) {
     await io.out(part);
@@ -109,7 +109,7 @@ async function showOutput(
 
 /** A value as text, with the contents of its blobs: bytes as base64. */
 function inFull(value: Json, store: SqliteTapeStore): string {
-  const whole = restoreBlobs(value, (hash) => store.blob(hash));
+  const whole = restoreBlobs(value, (hash) => store.entries.blob(hash));
   if (typeof whole === 'string') return whole;
   return JSON.stringify(whole, (_, field: unknown) =>
     field instanceof Uint8Array ? Buffer.from(field).toString('base64') : field,

@@ -56,7 +56,7 @@ async function lookAt(store: SqliteTapeStore, name: string | undefined, { home }
   return async () =>
     await statusesOf(
       { store, home: home.dir },
-      one === undefined ? store.sessions({ all: true }) : [needSession(store, one)],
+      one === undefined ? store.sessions.list({ all: true }) : [needSession(store, one)],
     );
 }
 

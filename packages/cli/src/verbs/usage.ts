@@ -22,7 +22,7 @@ export const usage: Verb = defineVerb({
   run: async ({ name, tree = false }, { io, options, reading, answer }) => {
     const { addSums, noSum, readUsage } = await import('@tapedeck/runtime/session-usage');
     return await reading(async (store) => {
-      const all = name === undefined ? store.sessions({ all: true }) : [needSession(store, name)];
+      const all = name === undefined ? store.sessions.list({ all: true }) : [needSession(store, name)];
       const known = new Set(all.map(({ id }) => id));
       const tops = tree ? all.filter(({ parentId = '' }) => !known.has(parentId)) : all;
       const found: Awaited<ReturnType<typeof readUsage>>[] = [];

@@ -71,13 +71,13 @@ export const view: Verb = defineVerb({
           );
         return await showInstructions({ store, session: info }, args, context);
       }
-      const at = store.resolve(info.id, point);
+      const at = store.entries.resolve(info.id, point);
       const policy = given ?? policyOfLastCall(store, info.id, at);
       const options = {
         policy,
         ...(args.target !== undefined && { target: { provider: args.target } }),
       };
-      const read = () => store.viewEntries(info.id, { policy, at });
+      const read = () => store.views.entries(info.id, { policy, at });
       if (args.explain === true)
         await explain({ store, id: info.id, at, shown: viewOf(read(), options) }, options, context);
       else if (context.options.jsonl === true)
@@ -94,7 +94,7 @@ const callsMax = 50;
 
 /** The policy of the last model call, which a configuration may set. */
 function policyOfLastCall(store: SqliteTapeStore, id: string, to: number): ViewPolicy {
-  const messages = [...store.read(id, { to, kind: 'message', last: callsMax })];
+  const messages = [...store.entries.read(id, { to, kind: 'message', last: callsMax })];
   return remakeOf(messages.findLast(({ meta }) => isObject(meta.view))?.meta.view)?.policy ?? 'last-boundary';
 }
 
@@ -131,7 +131,7 @@ async function explain(
   context: Context,
 ): Promise<void> {
   // The explanation covers entries outside the view, so it reads all entries.
-  const why = viewOf(store.read(id, { to: at }), options).explain();
+  const why = viewOf(store.entries.read(id, { to: at }), options).explain();
   const manifest = shown.manifest();
   const asked = receivedManifest(store, id, at);
   await answer(
@@ -152,7 +152,7 @@ async function explain(
  * The recorded manifest of the view that an answer was given to, and whether the tape still yields that view.
  */
 function receivedManifest(store: SqliteTapeStore, id: string, at: number): Record<string, Json> | undefined {
-  const [entry] = store.read(id, { from: at, to: at });
+  const [entry] = store.entries.read(id, { from: at, to: at });
   if (entry === undefined || !isObject(entry.meta.view)) return undefined;
   const { instructions_digest, tools_digest, view: manifest } = entry.meta;
   return {
@@ -172,7 +172,7 @@ function reproduce(store: SqliteTapeStore, id: string, manifest: Record<string, 
     if (typeof manifest.policy === 'string') parsePolicy(manifest.policy);
     const again = remakeOf(manifest);
     if (again === undefined) return { same: false };
-    return { same: viewOf(store.viewEntries(id, again), again).digest === manifest.digest };
+    return { same: viewOf(store.views.entries(id, again), again).digest === manifest.digest };
   } catch (error) {
     if (!(error instanceof TapeError)) throw error;
     return { same: false, fault: { code: error.code, message: error.message } };

@@ -6,7 +6,7 @@ import type { PlacedCall, Subject } from './subject.ts';
 export async function examineCalls({ store, info, open }: Subject): Promise<readonly AuditFinding[]> {
   const orphans = open.filter(({ state }) => state === 'begun' || state === 'unbegun');
   if (orphans.length === 0) return [];
-  const children = await store.sessions({ parent: info.id, all: true });
+  const children = await store.sessions.list({ parent: info.id, all: true });
   return orphans.map((call): AuditFinding => {
     const spawned = children.filter(({ spawnCall }) => spawnCall === call.toolCallId).map(({ name }) => name);
     return {
@@ -32,10 +32,10 @@ function messageFor(
 /** The merges from a session's inbox that were refused and not made later. */
 export async function* examineRefusals({ store, info }: Subject): AsyncGenerator<AuditFinding> {
   for (const name of ['merge/refused', 'inbox/refused'])
-    for await (const entry of store.read(info.id, { own: true, name, kind: 'event' })) {
+    for await (const entry of store.entries.read(info.id, { own: true, name, kind: 'event' })) {
       const payload = isObject(entry.payload) ? entry.payload : {};
       if (payload.type !== 'merge') continue;
-      const child = typeof payload.child === 'string' ? await store.find(payload.child) : undefined;
+      const child = typeof payload.child === 'string' ? await store.sessions.find(payload.child) : undefined;
       if (child !== undefined && (await deliveredAfter(store, { child: child.id, into: info.id, entry })))
         continue;
       yield {
@@ -55,7 +55,7 @@ async function deliveredAfter(
   store: TapeStore,
   { child, into, entry }: { readonly child: string; readonly into: string; readonly entry: Entry },
 ): Promise<boolean> {
-  for await (const line of store.lineage({ session: child, types: ['merge', 'discard'] }))
+  for await (const line of store.lineage.read({ session: child, types: ['merge', 'discard'] }))
     if (line.into === into && (line.seq ?? 0) > entry.seq) return true;
   return false;
 }

@@ -71,7 +71,7 @@ function stepToContinue({ name, deliver, lifecycle }: SessionInfo): NextStep {
 async function stepToMerge({ store, info, open }: Subject): Promise<NextStep> {
   const { name, parentId = '', settled, head } = info;
   if (settled !== head) return { act: open.some(isAnswerable) ? 'answer' : 'run', session: name };
-  const parent = await store.find(parentId);
+  const parent = await store.sessions.find(parentId);
   return parent === undefined || parent.lifecycle === 'active'
     ? { act: 'merge', session: name }
     : { act: 'unarchive', session: parent.name };
@@ -85,8 +85,8 @@ interface Merges {
 
 async function mergesOf(store: TapeStore, { id }: SessionInfo): Promise<Merges> {
   let merges: Merges = {};
-  for await (const { into = '', seq = 0, range } of store.lineage({ session: id, types: ['merge'] })) {
-    const target = await store.find(into);
+  for await (const { into = '', seq = 0, range } of store.lineage.read({ session: id, types: ['merge'] })) {
+    const target = await store.sessions.find(into);
     if (target === undefined) continue;
     const by = await store.hiddenBy(target.id, seq);
     const to = range?.[1] ?? 0;
@@ -101,7 +101,7 @@ const mergeable: ReadonlySet<EntryKind> = new Set(['message', 'tool-result', 're
 
 /** The first position after a merged range that another merge would deliver. */
 async function grownAfter(store: TapeStore, { id }: SessionInfo, to: Seq): Promise<Seq | undefined> {
-  for await (const { seq, kind } of store.read(id, { own: true, from: to + 1 }))
+  for await (const { seq, kind } of store.entries.read(id, { own: true, from: to + 1 }))
     if (mergeable.has(kind)) return seq;
   return undefined;
 }

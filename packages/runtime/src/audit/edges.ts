@@ -13,7 +13,7 @@ import type { Subject } from './subject.ts';
 /** The edges of a session that only the lineage records, or only a tape. */
 export async function* examineEdges({ store, info }: Subject): AsyncGenerator<AuditFinding> {
   yield* examineFork(store, info);
-  for await (const line of store.lineage({ session: info.id, types: ['merge', 'discard'] }))
+  for await (const line of store.lineage.read({ session: info.id, types: ['merge', 'discard'] }))
     yield* examineLine(store, info, line);
   yield* examineMarks(store, info);
 }
@@ -25,7 +25,7 @@ function oneSided(session: string, seq: Seq | null, message: string): AuditFindi
 /** Compares the lineage line of a fork with the mark at the start of the child's tape. */
 async function* examineFork(store: TapeStore, info: SessionInfo): AsyncGenerator<AuditFinding> {
   const { id, name, parent, parentId, base } = info;
-  const [line] = await Array.fromAsync(store.lineage({ session: id, types: ['fork'] }));
+  const [line] = await Array.fromAsync(store.lineage.read({ session: id, types: ['fork'] }));
   if (parentId === undefined && line === undefined) return;
   const start = await ownEntry(store, id, base + 1);
   const isStart = start?.kind === 'anchor' && start.name === 'fork/start';
@@ -50,7 +50,7 @@ async function* examineLine(
   { id, name }: SessionInfo,
   { g, type, into, into_session_id, seq, range, child_head }: LineageLine,
 ): AsyncGenerator<AuditFinding> {
-  const target = into === undefined ? undefined : await store.find(into);
+  const target = into === undefined ? undefined : await store.sessions.find(into);
   const mark = target === undefined || seq === undefined ? undefined : await ownEntry(store, target.id, seq);
   const claim = `line ${g} of the lineage says that '${name}' was ${type === 'merge' ? 'merged into' : 'discarded at'} ${into_session_id}@${seq}`;
   if (mark?.kind !== 'anchor' || mark.name !== `merge/${name}`) {
@@ -76,11 +76,11 @@ async function* examineLine(
 async function* examineMarks(store: TapeStore, info: SessionInfo): AsyncGenerator<AuditFinding> {
   // Marks are grouped by child, so the lines of each child are read once.
   let known: { readonly child: string; readonly seqs: ReadonlySet<Seq> } | undefined;
-  for await (const mark of store.merges(info.id)) {
+  for await (const mark of store.entries.read(info.id, { own: true, kind: 'anchor', namePrefix: 'merge/' })) {
     const { seq, name = '', payload } = mark;
     const state = stateOf(mark);
     const of = name.slice('merge/'.length);
-    const child = await store.find(payload === null ? of : String(state.child));
+    const child = await store.sessions.find(payload === null ? of : String(state.child));
     if (child === undefined) {
       yield oneSided(info.name, seq, `the mark ${info.name}@${seq} names '${of}', which is not a session`);
       continue;
@@ -101,7 +101,7 @@ async function* examineMarks(store: TapeStore, info: SessionInfo): AsyncGenerato
 
 async function linesInto(store: TapeStore, child: string, into: string): Promise<ReadonlySet<Seq>> {
   const seqs = new Set<Seq>();
-  for await (const line of store.lineage({ session: child, types: ['merge', 'discard'] }))
+  for await (const line of store.lineage.read({ session: child, types: ['merge', 'discard'] }))
     if (line.into === into && line.seq !== undefined) seqs.add(line.seq);
   return seqs;
 }
@@ -128,7 +128,7 @@ async function rangeFault(
 }
 
 async function ownEntry(store: TapeStore, id: string, seq: Seq): Promise<Entry | undefined> {
-  const [entry] = await Array.fromAsync(store.read(id, { own: true, from: seq, to: seq }));
+  const [entry] = await Array.fromAsync(store.entries.read(id, { own: true, from: seq, to: seq }));
   return entry;
 }
 

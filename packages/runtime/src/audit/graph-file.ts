@@ -40,7 +40,7 @@ export async function* examineGraphFile(
 
 /** A line that is not the next one: it is out of order in the file, or was written during the audit. */
 async function lineOf(store: TapeStore, g: number): Promise<LineageLine | undefined> {
-  for await (const line of store.lineage({ from: g })) return line.g === g ? line : undefined;
+  for await (const line of store.lineage.read({ from: g })) return line.g === g ? line : undefined;
   return undefined;
 }
 
@@ -51,7 +51,7 @@ class Recorded {
 
   constructor(store: TapeStore) {
     this.#lines = (async function* () {
-      yield* store.lineage();
+      yield* store.lineage.read();
     })();
   }
 

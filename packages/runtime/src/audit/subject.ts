@@ -29,8 +29,8 @@ export async function* sessionsOf(
     return;
   }
   // `resolve`, unlike `find`, throws for an unknown session.
-  await store.resolve(session, 'head');
-  const root = await store.find(session);
+  await store.entries.resolve(session, 'head');
+  const root = await store.sessions.find(session);
   if (root === undefined) return;
   yield root;
   const parents = [root.id];
@@ -43,7 +43,12 @@ export async function* sessionsOf(
 
 async function* pages(store: TapeStore, only: { readonly parent?: string }): AsyncGenerator<SessionInfo> {
   for (let after: string | null = null; ; ) {
-    const page: readonly SessionInfo[] = await store.sessions({ ...only, all: true, after, limit: pageSize });
+    const page: readonly SessionInfo[] = await store.sessions.list({
+      ...only,
+      all: true,
+      after,
+      limit: pageSize,
+    });
     yield* page;
     const last = page.at(-1);
     if (last === undefined || page.length < pageSize) return;
@@ -53,8 +58,8 @@ async function* pages(store: TapeStore, only: { readonly parent?: string }): Asy
 
 /** Reads a session for the audit; undefined if it no longer exists. */
 export async function lookAt(store: TapeStore, id: string): Promise<Subject | undefined> {
-  const isRun = (await store.owners()).some((owner) => owner.id === id);
-  const info = await store.find(id);
+  const isRun = (await store.leases.list()).some((owner) => owner.id === id);
+  const info = await store.sessions.find(id);
   if (info === undefined) return undefined;
   return { store, info, isRun, open: isRun ? [] : await openCalls(store, info) };
 }
@@ -64,7 +69,7 @@ async function openCalls(
   { id, settled, head }: SessionInfo,
 ): Promise<readonly PlacedCall[]> {
   if (settled === head) return [];
-  const entries = await Array.fromAsync(store.read(id, { from: settled + 1 }));
+  const entries = await Array.fromAsync(store.entries.read(id, { from: settled + 1 }));
   return openCallsOf(entries).map((call) => ({
     ...call,
     seq: entries.findLast(({ payload }) => clientCalls(payload).includes(call.toolCallId))?.seq ?? head,

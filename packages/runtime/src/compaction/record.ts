@@ -38,7 +38,7 @@ export async function recordSummarizer(
 ): Promise<SummarizerRef | undefined> {
   if (work.calls.length === 0) return undefined;
   const { session, id } = await context.fork(summarizerFork(work, context));
-  const head = (await context.store.find(id))?.headHash ?? '';
+  const head = (await context.store.sessions.find(id))?.headHash ?? '';
   return { session, id, head };
 }
 

@@ -179,13 +179,15 @@ export async function openDeck(options: DeckOptions): Promise<Deck> {
         ...(Object.keys(call).length > 0 && { call: call as JsonObject }),
       };
       const isSet = Object.keys(own).length > 0;
-      return parts.session(await parts.store.session(name, { ...init, ...(isSet && { settings: own }) }));
+      return parts.session(
+        await parts.store.sessions.open(name, { ...init, ...(isSet && { settings: own }) }),
+      );
     },
     find: async (ref) => {
-      const info = await parts.store.find(ref);
+      const info = await parts.store.sessions.find(ref);
       return info === undefined ? undefined : parts.session(info);
     },
-    sessions: async (query) => await parts.store.sessions(query),
+    sessions: async (query) => await parts.store.sessions.list(query),
     idle: async () => {
       for (;;) {
         await Promise.all([...workers.values()].map(({ delivered }) => delivered));

@@ -48,9 +48,9 @@ export function openDeckGraph(store: TapeStore, file: string | undefined): DeckG
       return fresh().skipped;
     },
     fork: async (parent, fromAnchor) =>
-      (await store.fork(parent, fromAnchor === undefined ? {} : { since: fromAnchor })).session,
+      (await store.lineage.fork(parent, fromAnchor === undefined ? {} : { since: fromAnchor })).session,
     setStatus: async (session, lifecycle) => {
-      await (store.setLifecycle(session, lifecycle) satisfies Awaitable<unknown>);
+      await (store.sessions.update(session, { lifecycle }) satisfies Awaitable<unknown>);
     },
   };
 }

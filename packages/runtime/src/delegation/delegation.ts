@@ -157,7 +157,7 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
 
   /** The row of a child to resume. */
   async #resumed(parent: SessionInfo, ref: string): Promise<SessionInfo> {
-    const info = await this.#parts.store.find(ref);
+    const info = await this.#parts.store.sessions.find(ref);
     if (info?.parentId !== parent.id)
       throw new SessionError(
         'SESSION_BAD_INPUT',

@@ -133,7 +133,7 @@ export async function deliverUnattended(
 ): Promise<void> {
   try {
     if (parts.startedChildren.has(name)) return;
-    const info = await parts.store.find(id);
+    const info = await parts.store.sessions.find(id);
     if (info?.deliver === undefined || info.delivery !== undefined || !isEnded(info)) return;
     await deliver(parts, info, { waitMs: 0 });
   } catch {

@@ -60,8 +60,8 @@ export async function assertAllowed(parts: Shared, line: Line, forks: readonly L
 /** Whether the child exists already, by its key. */
 async function isKnown({ store }: Shared, parent: SessionInfo, { key, name }: LimitedFork): Promise<boolean> {
   if (key === undefined) return false;
-  if (name !== undefined) return (await store.find(name))?.parentId === parent.id;
-  return (await store.find(childName(parent, key)))?.parentId === parent.id;
+  if (name !== undefined) return (await store.sessions.find(name))?.parentId === parent.id;
+  return (await store.sessions.find(childName(parent, key)))?.parentId === parent.id;
 }
 
 function assertDepth({ config }: Shared, parent: string, line: Line): void {
@@ -78,7 +78,7 @@ function assertDepth({ config }: Shared, parent: string, line: Line): void {
 async function assertBreadth({ store, config }: Shared, parent: SessionInfo, wanted: number): Promise<void> {
   const { maxChildren } = limitsOf(config);
   if (maxChildren === Number.POSITIVE_INFINITY) return;
-  const children = await store.sessions({ parent: parent.id, all: true });
+  const children = await store.sessions.list({ parent: parent.id, all: true });
   const unfinished = children.filter(
     ({ deliver, delivery, lifecycle }) =>
       deliver !== undefined && delivery === undefined && lifecycle === 'active',

@@ -108,7 +108,7 @@ export async function recover(parts: DelegationParts, options: RecoverOptions = 
   }
   await releaseLeftWorktrees(parts);
   for (const { id, name } of held) {
-    const isMerged = (await store.find(id))?.delivery !== undefined;
+    const isMerged = (await store.sessions.find(id))?.delivery !== undefined;
     report[isMerged ? 'merged' : 'busy'].push(name);
   }
   if (options.abort !== true) await takeTurns(parts, scope, { options, report });
@@ -142,7 +142,7 @@ async function merge(
   { id }: SessionInfo,
   { deadline, signal }: Patience,
 ): Promise<boolean> {
-  const info = await parts.store.find(id);
+  const info = await parts.store.sessions.find(id);
   if (info === undefined) return true;
   const { merged } = await deliver(parts, info, {
     waitMs: Math.max(0, deadline - performance.now()),
@@ -160,7 +160,7 @@ interface Placed {
 
 /** A session and its descendants, or all sessions. */
 async function inScope(store: TapeStore, session: string | undefined): Promise<readonly Placed[]> {
-  const all = await store.sessions({ all: true });
+  const all = await store.sessions.list({ all: true });
   const byId = new Map(all.map((info) => [info.id, info]));
   const lineOf = (info: SessionInfo): readonly string[] => {
     const line: string[] = [];
@@ -169,8 +169,8 @@ async function inScope(store: TapeStore, session: string | undefined): Promise<r
     return line;
   };
   // Resolving, unlike finding, throws for an unknown session.
-  if (session !== undefined) await store.resolve(session, 'head');
-  const root = session === undefined ? undefined : (await store.find(session))?.id;
+  if (session !== undefined) await store.entries.resolve(session, 'head');
+  const root = session === undefined ? undefined : (await store.sessions.find(session))?.id;
   return all
     .map((info) => ({ info, line: lineOf(info) }))
     .filter(({ line }) => root === undefined || line.includes(root))
@@ -242,7 +242,7 @@ async function end(
     if (reached === undefined) {
       const unbegun = (await openBatch(store, child.id)).map(({ toolCallId }) => toolCallId);
       const reason = 'aborted by recovery';
-      await store.append(
+      await store.entries.append(
         child.id,
         [note('run/aborted', { reason, ...(unbegun.length > 0 && { unbegun }) })],
         { lease: held.lease },
@@ -250,7 +250,7 @@ async function end(
       // The abort also closes the calls that waited for an answer.
       await closeOrphans(store, child.id, { hold: held });
     }
-    await store.setTask(child.id, reached ?? 'aborted', { lease: held.lease });
+    await store.sessions.update(child.id, { task: reached ?? 'aborted' }, { lease: held.lease });
     return reached === undefined ? 'aborted' : undefined;
   } finally {
     await held.release();
@@ -267,12 +267,12 @@ async function takeTurns(
   { options: { model, signal }, report }: { options: RecoverOptions; report: Report },
 ): Promise<void> {
   const { store } = parts;
-  const owners = new Set((await store.owners()).map(({ id }) => id));
+  const owners = new Set((await store.leases.list()).map(({ id }) => id));
   const parents = new Set(
     scope.flatMap(({ info }) => (info.deliver === 'merge+turn' ? [info.parentId ?? ''] : [])),
   );
   for (const id of parents) {
-    const info = await store.find(id);
+    const info = await store.sessions.find(id);
     if (info === undefined || owners.has(id) || !(await owesTurn(store, id))) continue;
     signal?.throwIfAborted();
     const run = { ...(model !== undefined && { model }), ...(signal !== undefined && { signal }) };
@@ -284,9 +284,9 @@ async function takeTurns(
 
 async function owesTurn(store: TapeStore, id: string): Promise<boolean> {
   const isNotice = (key: string | undefined) => key?.startsWith('notify:') === true;
-  if ((await store.inbox(id)).some(({ key }) => isNotice(key))) return true;
+  if ((await store.inbox.list(id)).some(({ key }) => isNotice(key))) return true;
   if (!(await wasInterrupted(store, id))) return false;
-  const messages = await Array.fromAsync(store.read(id, { own: true, kind: 'message', last: 50 }));
+  const messages = await Array.fromAsync(store.entries.read(id, { own: true, kind: 'message', last: 50 }));
   const last = messages.findLast(({ payload, meta }) => isUser(payload) && meta.run !== undefined);
   return isNotice(last?.key?.replace(/^u:/, ''));
 }

@@ -112,9 +112,9 @@ interface SpawnRequest {
 export async function spawn(parts: DelegationParts, line: Line, asked: SpawnRequest): Promise<SpawnedChild> {
   await assertAllowed(parts, line, [asked.options]);
   const request = await requestFor(parts, line, asked);
-  const forked = await parts.store.fork(line[0].info.id, request);
+  const forked = await parts.store.lineage.fork(line[0].info.id, request);
   runPoint('spawn/forked');
-  const info = await parts.store.find(forked.id);
+  const info = await parts.store.sessions.find(forked.id);
   if (info === undefined) throw new TypeError('the forked child is not in the store');
   const directory = request.worktree === undefined ? undefined : await openWorktree(parts, info.id);
   return { info, depth: depthOf(line) + 1, directory };
@@ -137,7 +137,7 @@ export async function assertForks(
   );
   const names = new Set<string>();
   for (const fork of forks) {
-    await parts.store.previewFork(parent.id, await requestFor(parts, line, fork));
+    await parts.store.lineage.previewFork(parent.id, await requestFor(parts, line, fork));
     const { key, name } = fork.options;
     if (name === undefined || key !== undefined) continue;
     if (names.has(name))

@@ -52,7 +52,7 @@ async function side(store: TapeStore, place: Placed, base: CommonBase | undefine
 }
 
 function read(store: TapeStore, id: string, [from, to]: readonly [Seq, Seq]) {
-  return store.read(id, { from, to });
+  return store.entries.read(id, { from, to });
 }
 
 function written({ files, state }: DiffSide): string[] {

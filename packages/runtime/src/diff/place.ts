@@ -16,8 +16,8 @@ export interface Placed {
 
 /** @throws TAPE_NO_SESSION, TAPE_NO_ANCHOR, TAPE_NO_SEQ */
 export async function placeOf(store: TapeStore, { session, at: point = 'head' }: DiffPlace): Promise<Placed> {
-  const at = await store.resolve(session, point);
-  const info = await store.find(session);
+  const at = await store.entries.resolve(session, point);
+  const info = await store.sessions.find(session);
   if (info === undefined) throw new TypeError('a resolved session has no row');
   return { info, at, visible: await store.visible(info.id, { at }) };
 }

@@ -106,7 +106,9 @@ export async function lastAnswer(
 ): Promise<DiffSide['answer']> {
   for (const [from, hi] of ranges.toReversed())
     for (let to = hi; to >= from; ) {
-      const page = await Array.fromAsync(store.read(id, { kind: 'message', last: recentMax, from, to }));
+      const page = await Array.fromAsync(
+        store.entries.read(id, { kind: 'message', last: recentMax, from, to }),
+      );
       const answer = page.findLast((entry) => assistantText(entry.payload) !== '');
       if (answer !== undefined) return { seq: answer.seq, text: assistantText(answer.payload) };
       if (page.length < recentMax) break;

@@ -57,7 +57,7 @@ export async function branchSession(
 ): Promise<Forked> {
   const { name, key, title, ephemeral, instructions, tools, metadata } = options;
   assertSpec(options.model);
-  const seq = at === undefined ? parent.head : await store.resolve(parent.id, at);
+  const seq = at === undefined ? parent.head : await store.entries.resolve(parent.id, at);
   assertSettings(options.settings, `branch '${parent.name}'`);
   const carried = await carriedBy(store, await factsOf(store, parent), { at: seq });
   const model = options.model ?? carried.model;
@@ -69,7 +69,7 @@ export async function branchSession(
   const facts =
     metadata === undefined ? {} : { metadata: { ...(await metadataOf(store, parent)), ...metadata } };
   try {
-    return await store.fork(parent.id, {
+    return await store.lineage.fork(parent.id, {
       kind: 'session',
       whenIdle: true,
       whereShown: true,

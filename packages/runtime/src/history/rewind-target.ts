@@ -14,8 +14,8 @@ import {
  *   nearest one, `data.hidden` that of the rewind that hides the point
  */
 export async function getTarget(store: TapeStore, info: SessionInfo, to: Point): Promise<Entry> {
-  const seq = await store.resolve(info.id, to);
-  const [entry] = await Array.fromAsync(store.read(info.id, { from: seq, to: seq }));
+  const seq = await store.entries.resolve(info.id, to);
+  const [entry] = await Array.fromAsync(store.entries.read(info.id, { from: seq, to: seq }));
   const by = await store.hiddenBy(info.id, seq);
   // A rewind entry hides itself.
   const hidden = by === seq ? undefined : by;
@@ -58,13 +58,13 @@ const searchMax = 1_000;
 /** The last visible user message at or before a position; without one, the first after it. */
 async function messageNear(store: TapeStore, { id }: SessionInfo, seq: Seq): Promise<Seq | undefined> {
   for (let to = seq, searched = 0; searched < searchMax; searched += pageSize) {
-    const page = await Array.fromAsync(store.read(id, { kind: 'message', last: pageSize, to }));
+    const page = await Array.fromAsync(store.entries.read(id, { kind: 'message', last: pageSize, to }));
     for (const entry of page.reverse()) if (await isTarget(store, id, entry)) return entry.seq;
     const first = page.at(-1);
     if (first === undefined || page.length < pageSize) break;
     to = first.seq - 1;
   }
-  const after = store.read(id, { kind: 'message', limit: searchMax, from: seq + 1 });
+  const after = store.entries.read(id, { kind: 'message', limit: searchMax, from: seq + 1 });
   for await (const entry of after) if (await isTarget(store, id, entry)) return entry.seq;
   return undefined;
 }

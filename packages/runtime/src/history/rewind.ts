@@ -80,7 +80,7 @@ export async function rewindSession(
   const does = async (held: Hold, info: SessionInfo): Promise<RewoundMessage> => {
     const target = await getTarget(store, info, to);
     const content = await contentOf(store, target);
-    const done = await store.rewind(id, target.seq - 1, { lease: held.lease, mode });
+    const done = await store.history.rewind(id, target.seq - 1, { lease: held.lease, mode });
     const { snapshot_id: snapshot } = target.meta;
     const snapshotId = typeof snapshot === 'string' ? { snapshotId: snapshot } : {};
     const noticed = await tellRewind(hooks, {
@@ -94,7 +94,8 @@ export async function rewindSession(
         ? await announce(hooks, [user(content, againMeta(target, named))], { session: info.name })
         : { drafts: [], warnings: [] };
     const drafts = [...noticed.drafts, ...again.drafts];
-    const appended = drafts.length > 0 ? await store.append(id, drafts, { lease: held.lease }) : undefined;
+    const appended =
+      drafts.length > 0 ? await store.entries.append(id, drafts, { lease: held.lease }) : undefined;
     return {
       ...done,
       message: target.seq,
@@ -121,9 +122,9 @@ export async function unrewindSession(
   { rewind }: { readonly rewind?: Point | undefined } = {},
 ): Promise<Rewound> {
   const { id } = await getActive(store, ref, 'rewind');
-  const which = rewind === undefined ? {} : { rewind: await store.resolve(id, rewind) };
+  const which = rewind === undefined ? {} : { rewind: await store.entries.resolve(id, rewind) };
   return await withLease(store, id, {
-    does: async ({ lease }) => await store.unrewind(id, { lease, ...which }),
+    does: async ({ lease }) => await store.history.unrewind(id, { lease, ...which }),
   });
 }
 
@@ -157,7 +158,7 @@ export async function withLease<T>(
 async function contentOf(store: TapeStore, { payload }: Entry): Promise<readonly Part[]> {
   const content = isObject(payload) ? payload.content : undefined;
   const bytes = new Map<string, Uint8Array>();
-  for (const hash of blobHashes(content)) bytes.set(hash, await store.blob(hash));
+  for (const hash of blobHashes(content)) bytes.set(hash, await store.entries.blob(hash));
   return restoreBlobs(content, (hash) => bytes.get(hash) ?? new Uint8Array()) as readonly Part[];
 }
 

@@ -28,9 +28,9 @@ export async function uncompactSession(store: TapeStore, ref: string): Promise<U
   return await withLease(store, id, {
     act: 'compact',
     does: async ({ lease }, { name }) => {
-      const entries = await Array.fromAsync(store.viewEntries(id));
+      const entries = await Array.fromAsync(store.views.entries(id));
       const undone = getUndoable(name, entries);
-      const done = await store.rewind(id, undone - 1, { lease, mode: 'uncompact' });
+      const done = await store.history.rewind(id, undone - 1, { lease, mode: 'uncompact' });
       return { ...done, undone };
     },
   });

@@ -8,8 +8,8 @@ import { assertActive, type SessionInfo, type TapeStore } from '@tapedeck/tape';
  */
 export async function getActive(store: TapeStore, ref: string, act: string): Promise<SessionInfo> {
   // `resolve`, unlike `find`, throws for an unknown session.
-  await store.resolve(ref, 'head');
-  const info = await store.find(ref);
+  await store.entries.resolve(ref, 'head');
+  const info = await store.sessions.find(ref);
   if (info === undefined) throw new TypeError('a resolved session has no row');
   assertActive(info, act);
   return info;

@@ -70,14 +70,14 @@ export async function hold(
   }, leaseTtlMs / 3).unref();
   const extend = async () => {
     try {
-      lease = await store.extend(lease);
+      lease = await store.leases.extend(lease);
     } catch (error) {
       if (error instanceof TapeError && error.code === 'TAPE_FENCED') lost.abort(error);
     }
   };
   const look = async () => {
-    if (!(await store.holds(lease))) lost.abort(fenced(lease.session));
-    const items = await store.inbox(lease.id);
+    if (!(await store.leases.holds(lease))) lost.abort(fenced(lease.session));
+    const items = await store.inbox.list(lease.id);
     if (items.length > 0) onWaiting?.(items);
   };
   const lookIfChanged = async () => {
@@ -98,9 +98,9 @@ export async function hold(
     },
     lost: lost.signal,
     look,
-    inbox: async () => await store.inbox(lease.id),
+    inbox: async () => await store.inbox.list(lease.id),
     drain: async (taken = [], o = {}) => {
-      await store.drain(lease, taken, o);
+      await store.inbox.drain(lease, { taken, ...o });
     },
     release: async ({ inputs = false } = {}) => {
       if (lost.signal.aborted) {
@@ -109,8 +109,8 @@ export async function hold(
       }
       // Items that need no run can always be executed; if a drain executes none, the rest is input for a run.
       try {
-        while (!(await store.release(lease, { inputs })))
-          if ((await store.drain(lease)) === 0 && inputs) return false;
+        while (!(await store.leases.release(lease, { inputs })))
+          if ((await store.inbox.drain(lease)) === 0 && inputs) return false;
       } catch (error) {
         stop();
         throw error;
@@ -127,7 +127,7 @@ async function acquire(
   { owner, act }: { readonly owner: Owner; readonly act: string },
 ): Promise<Lease> {
   try {
-    return await store.acquire(ref, owner);
+    return await store.leases.acquire(ref, owner);
   } catch (error) {
     throw asBusySession(error, act);
   }

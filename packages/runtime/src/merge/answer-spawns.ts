@@ -16,7 +16,7 @@ export async function answerSpawns(
   session: string,
   { hold, tools = {}, keep = [] }: { hold: Hold; tools?: DeckTools; keep?: readonly string[] },
 ): Promise<void> {
-  const parent = await store.find(session);
+  const parent = await store.sessions.find(session);
   if (parent === undefined) return;
   for (const call of await openBatch(store, session)) {
     if (call.state !== 'begun' || keep.includes(call.toolCallId)) continue;
@@ -27,6 +27,6 @@ export async function answerSpawns(
       await settleChild(store, child);
       await postMerge(store, child, { context: false, at: 'step' });
     }
-    await store.append(session, [answer.result], { lease: hold.lease });
+    await store.entries.append(session, [answer.result], { lease: hold.lease });
   }
 }

@@ -13,8 +13,8 @@ export async function recordFailure(store: TapeStore, child: SessionInfo, cause:
   try {
     const { lease } = held;
     await closeOrphans(store, child.id, { hold: held });
-    await store.append(child.id, [cause], { lease });
-    await store.setTask(child.id, 'failed', { lease });
+    await store.entries.append(child.id, [cause], { lease });
+    await store.sessions.update(child.id, { task: 'failed' }, { lease });
   } finally {
     await held.release();
   }

@@ -121,7 +121,7 @@ async function mergeOrPost(
     try {
       // After the owner has merged, this merge returns the same receipt.
       if (posted === undefined || !(await waiting(store, child, posted, request)))
-        return await store.merge(child.id, request);
+        return await store.lineage.merge(child.id, request);
     } catch (error) {
       if (!parentIsBusy(error)) throw error;
       posted ??= (await postMerge(store, child, request)).id;
@@ -163,7 +163,7 @@ export async function mergeChildren(
   for (const deadline = performance.now() + waitMs; ; ) {
     signal?.throwIfAborted();
     try {
-      const merged = await store.mergeAll(drafts);
+      const merged = await store.lineage.merge(drafts);
       for (const { info, origin } of children)
         if (origin.worktree !== undefined) await releaseWorktree(parts, info.id);
       return merged;
@@ -242,16 +242,16 @@ export async function postMerge(
   request: MergeRequest,
 ): Promise<{ id: string }> {
   // Read the row again: settling the child or closing its worktree may have appended entries.
-  const { id, headHash } = (await store.find(child.id)) ?? child;
+  const { id, headHash } = (await store.sessions.find(child.id)) ?? child;
   const key = `merge:${id}:${headHash}`;
   const parent = targetOf(child, request);
   try {
     const body = { type: 'merge', draft: { ...request, child: id } } as const;
-    return await store.post(parent, { body, source: 'agent', key });
+    return await store.inbox.post(parent, { body, source: 'agent', key });
   } catch (error) {
     if (!(error instanceof TapeError) || error.code !== 'TAPE_KEY_CONFLICT') throw error;
     // The merge is posted already, with other options. It is done once, and all callers get its receipt.
-    const waits = (await store.inbox(parent)).find((item) => item.key === key);
+    const waits = (await store.inbox.list(parent)).find((item) => item.key === key);
     return { id: waits?.id ?? '' };
   }
 }
@@ -264,8 +264,8 @@ async function waiting(
   request: MergeRequest,
 ): Promise<boolean> {
   const parent = targetOf(child, request);
-  await store.drainOwnerless(parent);
-  return (await store.inbox(parent)).some((item) => item.id === id);
+  await store.inbox.drain(parent);
+  return (await store.inbox.list(parent)).some((item) => item.id === id);
 }
 
 function targetOf({ id, parentId }: SessionInfo, { into }: MergeRequest): string {

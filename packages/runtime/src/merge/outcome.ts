@@ -5,7 +5,7 @@ export async function resultOf(
   store: TapeStore,
   { id }: Pick<SessionInfo, 'id'>,
 ): Promise<{ readonly text: string; readonly output?: Json }> {
-  const { text, value } = await store.collect(id);
+  const { text, value } = await store.lineage.collect(id);
   return { text, ...(value !== undefined && typeof value !== 'string' && { output: value }) };
 }
 

@@ -36,7 +36,7 @@ export async function settleParent(
 ): Promise<void> {
   const { tools = {} } = config;
   for (;;) {
-    const parent = await store.find(parentId);
+    const parent = await store.sessions.find(parentId);
     if (parent === undefined || parent.settled === parent.head) return;
     const willResume = parent.deliver !== undefined && !isEnded(parent);
     const isLeft = async (call: OpenCall) => {

@@ -24,7 +24,7 @@ export function isEnded({ task }: Pick<SessionInfo, 'task'>): boolean {
 
 /** Whether an open call of the parent waits for the outcome of a child. */
 export async function isAwaited(store: TapeStore, child: SessionInfo): Promise<boolean> {
-  const parent = child.parentId === undefined ? undefined : await store.find(child.parentId);
+  const parent = child.parentId === undefined ? undefined : await store.sessions.find(child.parentId);
   if (parent === undefined || parent.settled === parent.head) return false;
   for (const call of await openBatch(store, parent.id)) {
     const spawned = await spawnedBy(store, parent, call);
@@ -42,7 +42,7 @@ export async function isReportedToParent(store: TapeStore, child: SessionInfo): 
     one.session === child.name &&
     one.status !== 'running' &&
     JSON.stringify([one.text, one.output]) === JSON.stringify([text, output]);
-  const results = store.read(child.parentId, { from: child.base + 1, kind: 'tool-result' });
+  const results = store.entries.read(child.parentId, { from: child.base + 1, kind: 'tool-result' });
   for await (const { payload } of results) {
     const value = isObject(payload) && isObject(payload.output) ? payload.output.value : undefined;
     if (isObject(value) && Array.isArray(value.results) && value.results.some(same)) return true;
@@ -86,7 +86,7 @@ export async function spawnAnswer(
 ): Promise<SpawnAnswer | undefined> {
   const spawned = await spawnedBy(store, parent, call);
   if (!wasBegun(spawned)) return undefined;
-  const inbox = await store.inbox(parent.id);
+  const inbox = await store.inbox.list(parent.id);
   const results: Json[] = [];
   const reported: SessionInfo[] = [];
   for (const { task, child } of spawned) {
@@ -139,7 +139,7 @@ async function spawnedBy(
   parent: SessionInfo,
   { toolCallId, input }: OpenCall,
 ): Promise<readonly TaskOfCall[]> {
-  const children = await store.sessions({ parent: parent.id, all: true });
+  const children = await store.sessions.list({ parent: parent.id, all: true });
   const own = children.filter(({ spawnCall, base }) => spawnCall === toolCallId && base >= parent.settled);
   return tasksIn(input)?.map((task) => ({ task, child: own.shift() })) ?? own.map((child) => ({ child }));
 }

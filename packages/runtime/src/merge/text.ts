@@ -63,20 +63,20 @@ export async function writeText(parts: Shared, child: SessionFacts, options: Tex
 }
 
 async function custom({ store }: Shared, info: SessionInfo, act: MergeText): Promise<Written> {
-  const { text, value } = await store.collect(info.id);
+  const { text, value } = await store.lineage.collect(info.id);
   const written = await act({
     session: info.name,
     text,
     ...(value !== undefined && { value }),
     entries: async function* () {
-      yield* store.read(info.id, { own: true });
+      yield* store.entries.read(info.id, { own: true });
     },
   });
   return { text: typeof written === 'string' ? written : JSON.stringify(written) };
 }
 
 async function structured({ store }: Shared, { info, origin }: SessionFacts): Promise<Written> {
-  const { value } = await store.collect(info.id);
+  const { value } = await store.lineage.collect(info.id);
   const { output } = origin.terms;
   const fault =
     value === undefined
@@ -106,7 +106,7 @@ async function picked(
         `cannot pick ${from}-${to} of '${info.name}': its own entries are ${info.base + 1}-${info.head}`,
         { data: { session: info.name, from, to } },
       );
-    for await (const entry of store.read(info.id, { from, to })) {
+    for await (const entry of store.entries.read(info.id, { from, to })) {
       const text = quoteOf(entry);
       if (text !== undefined) texts.push(`${info.name}@${entry.seq} ${text}`);
     }
@@ -156,7 +156,7 @@ async function summary(
     given === undefined
       ? (await modelFor(parts, child, { options: {} })).model
       : (await resolveModel(given, { env, store }))(info.name);
-  const shown = view(await Array.fromAsync(store.read(info.id, { own: true })), { policy: 'full' });
+  const shown = view(await Array.fromAsync(store.entries.read(info.id, { own: true })), { policy: 'full' });
   const prompt = withoutMiddle(transcriptOf(shown.messages), summaryCharsMax);
   try {
     const answer = await callModel({

@@ -138,7 +138,7 @@ const failures: ReadonlySet<string> = new Set(['run/error', 'run/retrying', 'con
 /** The response ids that a session's own entries record, including those of failed calls. */
 async function answeredBy(store: TapeStore, session: string): Promise<string[]> {
   const ids: string[] = [];
-  for await (const { kind, name, meta, payload } of store.read(session, { own: true })) {
+  for await (const { kind, name, meta, payload } of store.entries.read(session, { own: true })) {
     const id: Json | undefined =
       kind === 'message' || kind === 'compaction'
         ? meta.response

@@ -12,7 +12,7 @@ const backMax = 50;
  */
 export async function endOnTape(store: TapeStore, { info, origin }: SessionFacts): Promise<Task | undefined> {
   const owesResult = origin.terms.output !== undefined;
-  const entries = await Array.fromAsync(store.read(info.id, { own: true, last: backMax }));
+  const entries = await Array.fromAsync(store.entries.read(info.id, { own: true, last: backMax }));
   for (const entry of entries.reverse()) {
     const found = endIn(entry, owesResult);
     if (found === 'none') return undefined;

@@ -71,7 +71,7 @@ export async function instructionsOf(
   });
   const definitions = await definitionsOf(toolsOf(parts, options));
   const workspace = facts.origin.worktree === undefined ? undefined : await workspaceOf(parts, info.id);
-  const entries = await Array.fromAsync(parts.store.viewEntries(info.id));
+  const entries = await Array.fromAsync(parts.store.views.entries(info.id));
   const { unpinned: _, ...instructions } = await gather(parts, entries, {
     settings: facts.origin.settings,
     options,

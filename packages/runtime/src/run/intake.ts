@@ -133,7 +133,7 @@ async function mergesForLater({ store, run }: LoopContext, inbox: readonly Inbox
   const later: string[] = [];
   for (const { id, body } of inbox) {
     if (body.type !== 'merge' || body.draft.at === 'step') continue;
-    const child = body.draft.at === 'idle' ? undefined : await store.find(body.draft.child);
+    const child = body.draft.at === 'idle' ? undefined : await store.sessions.find(body.draft.child);
     const startedBy = child === undefined ? undefined : (await originOf(store, child)).terms.run;
     if (startedBy !== run) later.push(id);
   }

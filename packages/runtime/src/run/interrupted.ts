@@ -12,7 +12,7 @@ const ends: ReadonlySet<string> = new Set(['run/aborted', 'run/error', 'run/halt
 /** Whether a session's last run was interrupted, so that it has to continue from the tail. */
 export async function wasInterrupted(store: TapeStore, session: string): Promise<boolean> {
   if ((await store.liveRuns(session)).length > 0) return true;
-  const entries = await Array.fromAsync(store.read(session, { last: backMax }));
+  const entries = await Array.fromAsync(store.entries.read(session, { last: backMax }));
   for (const entry of entries.reverse()) {
     const cut = cutOff(entry);
     if (cut !== undefined) return cut;

@@ -64,7 +64,7 @@ export async function perform(
   const workspace =
     worktree === undefined ? undefined : await openWorktree(parts, session.id, { lease: hold.lease });
   const before = isFresh && workspace === undefined ? info : await infoOf(scope);
-  if (isTask) await store.setTask(session.id, 'running', { lease: hold.lease });
+  if (isTask) await store.sessions.update(session.id, { task: 'running' }, { lease: hold.lease });
   const named = await namedFor(store, { info: before, origin: scope.origin }, request);
   const recorder = parts.chunks.recorder(session.id, run);
   const broken = new AbortController();
@@ -130,10 +130,13 @@ export async function perform(
     spend: (usage) => {
       summaries = addUsage(summaries, usage);
     },
-    fork: async (request) => await recording(() => store.fork(session.id, request)),
-    append: async (drafts) => await recording(() => store.append(session.id, drafts, { lease: hold.lease })),
+    fork: async (request) => await recording(() => store.lineage.fork(session.id, request)),
+    append: async (drafts) =>
+      await recording(() => store.entries.append(session.id, drafts, { lease: hold.lease })),
     giveResult: async (value) =>
-      await recording(() => store.result(session.id, value, { lease: hold.lease, meta: { run } })),
+      await recording(() =>
+        store.entries.append(session.id, [result(value, { run })], { lease: hold.lease }),
+      ),
     settle: async (drafts) => await recording(() => recorder.settle(drafts, hold.lease)),
     takeMessages: async (at) => await takeMessages(scope, context, { at, named }),
   };
@@ -166,7 +169,7 @@ export async function perform(
     const result = await runLoop(context, open);
     broken.signal.throwIfAborted();
     const after = isTask
-      ? await store.setTask(session.id, taskAfter[result.finish], { lease: hold.lease })
+      ? await store.sessions.update(session.id, { task: taskAfter[result.finish] }, { lease: hold.lease })
       : await infoOf(scope);
     runPoint('run/ended');
     show(endChunk(result.finish, result.error?.message));

@@ -39,7 +39,7 @@ export interface RunScope {
 
 /** The current row of the session. */
 export async function infoOf({ parts, session }: Pick<RunScope, 'parts' | 'session'>): Promise<SessionInfo> {
-  const info = await parts.store.find(session.id);
+  const info = await parts.store.sessions.find(session.id);
   if (info !== undefined) return info;
   throw new SessionError('SESSION_CLOSED', `cannot find '${session.name}': its row is gone`, {
     data: { session: session.name },

@@ -23,7 +23,7 @@ export async function fitModel(
   const { store, session, model, compaction } = context;
   const { policy, window } = compaction;
   if (window === undefined) return;
-  const entries = await Array.fromAsync(store.viewEntries(session));
+  const entries = await Array.fromAsync(store.views.entries(session));
   const last = select(entries, 'last-boundary').entries.findLast(
     ({ kind, payload, meta }) =>
       kind === 'message' &&

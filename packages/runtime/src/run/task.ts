@@ -32,7 +32,7 @@ export async function assertUnended(
       ? undefined
       : await endOnTape(parts.store, { info, origin });
   if (task === undefined) return;
-  if (!isRecorded) await parts.store.setTask(info.id, task, { lease: hold.lease });
+  if (!isRecorded) await parts.store.sessions.update(info.id, { task }, { lease: hold.lease });
   throw new SessionError('SESSION_ENDED', `cannot run '${info.name}' again: its task is ${task}`, {
     data: { session: info.name, task },
   });
@@ -43,7 +43,8 @@ export async function markFailed(scope: RunScope): Promise<void> {
   const { parts, session, hold } = scope;
   try {
     const { task } = await infoOf(scope);
-    if (task === 'running') await parts.store.setTask(session.id, 'failed', { lease: hold.lease });
+    if (task === 'running')
+      await parts.store.sessions.update(session.id, { task: 'failed' }, { lease: hold.lease });
   } catch {
     // The store itself fails: the caller throws that error.
   }

@@ -21,9 +21,13 @@ export async function recordUnusable(
     drafts: itemDrafts(item, { open: [], run: request.run, named }),
   }));
   await hold.drain(taken);
-  await parts.store.append(session.id, [note('run/error', { run: request.run, message } satisfies Json)], {
-    lease: hold.lease,
-  });
+  await parts.store.entries.append(
+    session.id,
+    [note('run/error', { run: request.run, message } satisfies Json)],
+    {
+      lease: hold.lease,
+    },
+  );
   const failure =
     error instanceof SessionError
       ? error

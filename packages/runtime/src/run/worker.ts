@@ -167,7 +167,7 @@ export class Worker {
     this.#serve(async () => {
       try {
         // Check the model first: without a usable one the items stay in the inbox.
-        const items = await this.#parts.store.inbox(this.#session.id);
+        const items = await this.#parts.store.inbox.list(this.#session.id);
         const facts = await this.facts();
         assertActive(facts.info, 'run');
         await modelFor(this.#parts, facts, { options, items });
@@ -321,7 +321,9 @@ export class Worker {
         }
         if (!(await held.release({ inputs }))) continue;
       }
-      const left = wasEmpty ? undefined : decide(await this.#parts.store.inbox(this.#session.id), at, owner);
+      const left = wasEmpty
+        ? undefined
+        : decide(await this.#parts.store.inbox.list(this.#session.id), at, owner);
       // A message sent after the end of a failed run starts a new run, unlike those queued before.
       if (requested !== this.#requested) at = 'ended';
       const isWanted = left?.do === 'start' || requested !== this.#requested;

@@ -51,7 +51,7 @@ export class Child<T = unknown> extends Session implements AsyncDisposable {
 
   /** Records the child's result, which `finish` merges instead of its last text. */
   async result(value: Json): Promise<void> {
-    await this.#parts.store.result(this.id, value);
+    await this.#parts.store.entries.append(this.id, [result(value)]);
   }
 
   /** Merges the child into its parent. A repeated call returns the same receipt. */

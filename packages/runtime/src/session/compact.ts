@@ -102,15 +102,15 @@ export async function compactSession(
       calling: parts.calling(modelMeta(summarizer).provider),
       // The session that writes the summary records its usage.
       spend: () => {},
-      fork: async (request: ForkRequest) => await store.fork(session.id, request),
+      fork: async (request: ForkRequest) => await store.lineage.fork(session.id, request),
       append: async (drafts: readonly Draft[]) =>
-        await store.append(session.id, drafts, { lease: held.lease }),
+        await store.entries.append(session.id, drafts, { lease: held.lease }),
       tell: worker.tell,
       cost: config.cost,
       now,
       limits: limitsOf(config),
     };
-    const entries = await Array.fromAsync(store.viewEntries(session.id));
+    const entries = await Array.fromAsync(store.views.entries(session.id));
     const made = await compact(context, entries, { trigger: 'manual', focus });
     return made === undefined ? undefined : { session: session.name, ...made };
   } catch (error) {
@@ -130,14 +130,14 @@ async function pruneSession(
     await getActive(store, session.id, 'compact');
     const policy = resolvePolicy(config.compaction);
     const sizes = async () => {
-      const entries = await Array.fromAsync(store.viewEntries(session.id));
+      const entries = await Array.fromAsync(store.views.entries(session.id));
       return { entries, tokens: estimateTokens(view(entries).messages, policy.countTokens) };
     };
     const { entries, tokens: tokensBefore } = await sizes();
     const outputs = outputsToPrune(select(entries, 'last-boundary').entries, policy);
     const [first, last] = [outputs[0], outputs.at(-1)];
     if (first === undefined || last === undefined) return undefined;
-    const { to: seq } = await store.append(session.id, [prune(outputs, { trigger: 'manual' })], {
+    const { to: seq } = await store.entries.append(session.id, [prune(outputs, { trigger: 'manual' })], {
       lease: held.lease,
     });
     const tokens = outputs.reduce((sum, output) => sum + output.tokens, 0);

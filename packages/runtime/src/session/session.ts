@@ -128,7 +128,7 @@ export class Session {
     if (fault !== undefined) throw fault;
     assertSpec(model, 'message');
     const facts = { ...(model !== undefined && { model }), ...settingsMeta(settings) };
-    const { id, appended, owner } = await this.#parts.store.post(this.id, {
+    const { id, appended, owner } = await this.#parts.store.inbox.post(this.id, {
       body: { type: 'input', drafts: [user(input, { ...meta, ...facts })] },
       mode,
       source: source ?? 'user',
@@ -171,7 +171,7 @@ export class Session {
     if (fault !== undefined) throw refuse(fault);
     let id: string;
     try {
-      ({ id } = await this.#parts.store.post(this.id, {
+      ({ id } = await this.#parts.store.inbox.post(this.id, {
         body: { type: 'answer', toolCallId, answer: { ...answer } },
         key: `answer:${toolCallId}`,
       }));
@@ -199,7 +199,7 @@ export class Session {
 
   /** Runs the messages that were posted to the inbox while an act had the lease. */
   async #takeUpLeft(): Promise<void> {
-    const left = await this.#parts.store.inbox(this.id);
+    const left = await this.#parts.store.inbox.list(this.id);
     const [first] = left.filter(({ body: { type } }) => type === 'input' || type === 'answer');
     if (first !== undefined) await this.#takeUp(first.id);
   }
@@ -223,9 +223,9 @@ export class Session {
       );
       return;
     }
-    const writing = (await this.#parts.store.owners()).find(({ id }) => id === this.id);
+    const writing = (await this.#parts.store.leases.list()).find(({ id }) => id === this.id);
     if (writing === undefined) return;
-    await this.#parts.store.post(this.id, { body: { type: 'abort', owner: writing.owner.id, reason } });
+    await this.#parts.store.inbox.post(this.id, { body: { type: 'abort', owner: writing.owner.id, reason } });
   }
 
   /**
@@ -233,7 +233,7 @@ export class Session {
    * are left out.
    */
   async *replay(): AsyncGenerator<Chunk> {
-    const entries = await Array.fromAsync(this.#parts.store.viewEntries(this.id, { policy: 'full' }));
+    const entries = await Array.fromAsync(this.#parts.store.views.entries(this.id, { policy: 'full' }));
     const shown = select(entries, 'full').entries;
     async function* fresh(): AsyncGenerator<Fresh> {
       for (const entry of shown) yield { type: 'entry', entry };
@@ -271,7 +271,7 @@ export class Session {
    */
   async anchor(name: string, state: JsonObject = {}): Promise<AnchorReceipt> {
     assertActive(await this.info(), 'anchor');
-    const { to } = await this.#parts.store.append(this.id, [anchor(name, state)]);
+    const { to } = await this.#parts.store.entries.append(this.id, [anchor(name, state)]);
     return { session: this.name, seq: to, name };
   }
 
@@ -285,7 +285,7 @@ export class Session {
   ): Promise<AnchorReceipt> {
     assertActive(await this.info(), 'hand off');
     const full = summary === undefined ? state : { summary, ...state };
-    const { to } = await this.#parts.store.append(this.id, [handoff(name, full)]);
+    const { to } = await this.#parts.store.entries.append(this.id, [handoff(name, full)]);
     return { session: this.name, seq: to, name };
   }
 
@@ -342,7 +342,7 @@ export class Session {
     const { store } = this.#parts;
     const place = at === undefined ? options : { ...options, at };
     const { id } = await branchSession(store, await this.info(), place);
-    const info = await store.find(id);
+    const info = await store.sessions.find(id);
     if (info === undefined) throw new TypeError('the new branch is not in the store');
     return this.#parts.session(info);
   }
@@ -392,7 +392,7 @@ export class Session {
    */
   async manager(): Promise<Session> {
     const { parentId } = await this.info();
-    const parent = parentId === undefined ? undefined : await this.#parts.store.find(parentId);
+    const parent = parentId === undefined ? undefined : await this.#parts.store.sessions.find(parentId);
     if (parent !== undefined) return this.#parts.session(parent);
     throw new SessionError(
       'SESSION_BAD_INPUT',
@@ -408,7 +408,7 @@ export class Session {
    * @throws SESSION_BAD_INPUT when the session is not a child of this one
    */
   async child(ref: string): Promise<Session> {
-    const info = await this.#parts.store.find(ref);
+    const info = await this.#parts.store.sessions.find(ref);
     if (info?.parentId === this.id) return this.#parts.session(info);
     throw new SessionError(
       'SESSION_BAD_INPUT',
@@ -491,9 +491,9 @@ export class Session {
   /** @throws TAPE_NO_SESSION, with near names */
   async #factsOf(ref: string): Promise<SessionFacts> {
     const { store, worker } = this.#parts;
-    const info = await store.find(ref);
+    const info = await store.sessions.find(ref);
     if (info !== undefined) return await worker(info).facts(info);
-    await store.resolve(ref, 'head');
+    await store.entries.resolve(ref, 'head');
     throw new TypeError('the session is not in the store');
   }
 
@@ -515,7 +515,7 @@ export class Session {
     at = 'head',
     countTokens = resolvePolicy(this.#parts.config.compaction).countTokens,
   }: ViewOptions & { at?: Point } = {}): Promise<View> {
-    return view(await Array.fromAsync(this.#parts.store.viewEntries(this.id, { policy, at })), {
+    return view(await Array.fromAsync(this.#parts.store.views.entries(this.id, { policy, at })), {
       policy,
       target,
       countTokens,
@@ -533,7 +533,7 @@ export class Session {
   }
 
   async *entries(query: EntryQuery = {}): AsyncIterable<Entry> {
-    yield* this.#parts.store.read(this.id, query);
+    yield* this.#parts.store.entries.read(this.id, query);
   }
 
   /**
@@ -547,7 +547,7 @@ export class Session {
 
   /** The current row of the session. */
   async info(): Promise<SessionInfo> {
-    const info = await this.#parts.store.find(this.id);
+    const info = await this.#parts.store.sessions.find(this.id);
     if (info === undefined)
       throw new SessionError('SESSION_CLOSED', `cannot find '${this.name}': its row is gone`, {
         data: { session: this.name },

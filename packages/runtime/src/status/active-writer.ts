@@ -42,7 +42,7 @@ export async function openActiveWriter(
     writing = writing.then(async () => {
       try {
         const shown = readActive(home);
-        const leases = await store.owners();
+        const leases = await store.leases.list();
         const known = leases.flatMap(({ session, id, owner }): ActiveSession[] => {
           const at = own.get(id);
           return at?.owner === owner.id ? [{ session, id, owner, status: at.status }] : [];

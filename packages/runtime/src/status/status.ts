@@ -36,7 +36,7 @@ export async function statusOf(
   source: Source,
   { id, run = { state: 'idle' } }: { readonly id: string; readonly run?: RunStatus | undefined },
 ): Promise<Status> {
-  const info = await source.store.find(id);
+  const info = await source.store.sessions.find(id);
   if (info === undefined) throw new TypeError('the session is not in the store');
   return await readStatus(source.store, info, { run, ...(await observe(source)) });
 }
@@ -58,7 +58,7 @@ export async function untilIdle(
   { any = false, signal }: { readonly any?: boolean; readonly signal?: AbortSignal | undefined } = {},
 ): Promise<void> {
   for (;;) {
-    const running = new Set((await store.owners()).map(({ id }) => id));
+    const running = new Set((await store.leases.list()).map(({ id }) => id));
     const isRunning = (id: string) => running.has(id);
     if (any ? !ids.every(isRunning) : !ids.some(isRunning)) return;
     await sleep(idlePollMs, undefined, { signal });
@@ -74,7 +74,7 @@ interface Processes {
 }
 
 async function observe({ store, home }: Source): Promise<Processes> {
-  return { owners: await store.owners(), active: home === undefined ? [] : readActive(home) };
+  return { owners: await store.leases.list(), active: home === undefined ? [] : readActive(home) };
 }
 
 async function readStatus(
@@ -84,12 +84,12 @@ async function readStatus(
 ): Promise<Status> {
   const waiting = await waitingCalls(store, id);
   const children: Pick<Status, 'session' | 'waiting'>[] = [];
-  for (const child of await store.sessions({ parent: id, all: true }))
+  for (const child of await store.sessions.list({ parent: id, all: true }))
     if (child.task === 'running')
       children.push({ session: child.name, waiting: await waitingCalls(store, child.id) });
   const owned = owners.find((writing) => writing.id === id);
   const shown = owned === undefined ? undefined : active.find((one) => isOf(one, owned));
-  const queued = (await store.inbox(id)).filter(
+  const queued = (await store.inbox.list(id)).filter(
     ({ body: { type } }) => type === 'input' || type === 'answer',
   );
   return {

@@ -50,13 +50,11 @@ export function openChunkWriter(store: TapeStore): ChunkWriter {
   let saving: Promise<void> = Promise.resolve();
   const save = async (saved: readonly LiveStream[]) => {
     try {
-      await store.saveChunks(saved);
+      await store.live.save(saved);
     } catch (error) {
       if (!isUnstorable(error)) throw error;
       // A chunk that cannot be stored cannot become an entry either; `settle` handles that.
-      await store.saveChunks(
-        saved.map((stream) => ({ ...stream, chunks: stream.chunks.filter(isStorable) })),
-      );
+      await store.live.save(saved.map((stream) => ({ ...stream, chunks: stream.chunks.filter(isStorable) })));
     }
   };
   const flush = () => {
@@ -91,7 +89,7 @@ export function openChunkWriter(store: TapeStore): ChunkWriter {
           streams.delete(stream);
           // A save in progress must not write chunks after `settle` has deleted them.
           await saving;
-          return await store.settle(run, drafts, { lease });
+          return await store.entries.append(lease.id, drafts, { lease, settles: run });
         },
       };
     },

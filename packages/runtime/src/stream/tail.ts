@@ -25,7 +25,7 @@ const pollMs = 50;
  */
 export async function* tail(store: TapeStore, ref: string, options: TailOptions = {}): AsyncGenerator<Fresh> {
   const { signal, untilIdle = false } = options;
-  const at = await store.find(ref);
+  const at = await store.sessions.find(ref);
   let next = options.from ?? (at?.head ?? 0) + 1;
   const sent = new Map<string, number>();
   const isStopped = () => signal?.aborted === true;
@@ -33,7 +33,7 @@ export async function* tail(store: TapeStore, ref: string, options: TailOptions 
     const changes = await store.changes();
     // Checked before reading, so that this round still reads what the last owner wrote.
     const isIdle = untilIdle && !(await isOwned(store, ref));
-    for await (const entry of store.read(ref, { from: next })) {
+    for await (const entry of store.entries.read(ref, { from: next })) {
       next = entry.seq + 1;
       yield { type: 'entry', entry };
     }
@@ -56,7 +56,7 @@ async function* livePieces(
   for (const run of await store.liveRuns(ref)) {
     const pieces = await store.chunks(ref, run, sent.get(run) ?? 0);
     // Entries settled meanwhile come first, in the next round.
-    if (((await store.find(ref))?.head ?? 0) >= next) return;
+    if (((await store.sessions.find(ref))?.head ?? 0) >= next) return;
     for (const { index, chunk } of pieces) {
       sent.set(run, index + 1);
       yield { type: 'chunk', run, chunk: chunk as unknown as Chunk };
@@ -65,8 +65,8 @@ async function* livePieces(
 }
 
 async function isOwned(store: TapeStore, ref: string): Promise<boolean> {
-  const id = (await store.find(ref))?.id;
-  return (await store.owners()).some((owner) => owner.id === id);
+  const id = (await store.sessions.find(ref))?.id;
+  return (await store.leases.list()).some((owner) => owner.id === id);
 }
 
 /** How many entries are searched for the start of a run. */
@@ -80,7 +80,7 @@ export async function lastRunStart(store: TapeStore, ref: string): Promise<Seq |
   const live = (await store.liveRuns(ref)).at(-1);
   let start: { readonly run: unknown; readonly seq: Seq } | undefined;
   let next = 1;
-  for await (const entry of store.read(ref, { last: runMax })) {
+  for await (const entry of store.entries.read(ref, { last: runMax })) {
     next = entry.seq + 1;
     const run = runOf(entry);
     if (run !== undefined && start?.run !== run) start = { run, seq: entry.seq };

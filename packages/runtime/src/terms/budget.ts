@@ -136,7 +136,7 @@ async function committed(
   if (known !== undefined) return known;
   let sum = await ownSpent(store, info);
   // Skip summarizer sessions: the usage of the session includes its summaries.
-  for (const child of await store.sessions({ parent: info.id, all: true }))
+  for (const child of await store.sessions.list({ parent: info.id, all: true }))
     if (!isSummarizer(child)) sum = add(sum, await committed(store, child, { line, settled }));
   const isOver = info.task !== undefined && info.task !== 'running' && info.delivery !== undefined;
   if (isOver) settled.set(info.id, sum);

@@ -57,7 +57,7 @@ export async function carriedModel(
   session: string,
   o: { readonly at?: Seq } = {},
 ): Promise<string | undefined> {
-  const info = await store.find(session);
+  const info = await store.sessions.find(session);
   return info === undefined ? undefined : (await carriedBy(store, await factsOf(store, info), o)).model;
 }
 
@@ -98,7 +98,12 @@ async function search(
   let to = last;
   for (let searched = 0; searched < carriedMax && to > after; searched += pageSize) {
     const page: Entry[] = [];
-    for await (const entry of store.read(id, { kind: 'message', last: pageSize, from: after + 1, to }))
+    for await (const entry of store.entries.read(id, {
+      kind: 'message',
+      last: pageSize,
+      from: after + 1,
+      to,
+    }))
       page.push(entry);
     for (const { seq, payload, meta, inherited } of page.toReversed()) {
       const isAsked = isObject(payload) && payload.role === 'user';
@@ -120,7 +125,7 @@ async function firstEnd(
   { after, to }: { readonly after: Seq; readonly to: Seq },
 ): Promise<'answer' | 'failure' | undefined> {
   if (after >= to) return undefined;
-  for await (const { kind, name, payload } of store.read(id, { from: after + 1, to })) {
+  for await (const { kind, name, payload } of store.entries.read(id, { from: after + 1, to })) {
     if (kind === 'message' && isObject(payload) && payload.role === 'assistant') return 'answer';
     if (kind === 'event' && name === 'run/error') return 'failure';
   }

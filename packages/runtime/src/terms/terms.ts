@@ -62,7 +62,7 @@ export interface SessionFacts {
 export async function originOf(store: TapeStore, info: SessionInfo): Promise<Origin> {
   if (info.parentId === undefined) return { settings: {}, terms: {} };
   const at = info.base + 1;
-  for await (const entry of store.read(info.id, { from: at, to: at })) {
+  for await (const entry of store.entries.read(info.id, { from: at, to: at })) {
     const { payload } = entry;
     if (!isObject(payload)) continue;
     const worktree = worktreeIn(entry);
@@ -77,7 +77,7 @@ export async function originOf(store: TapeStore, info: SessionInfo): Promise<Ori
 
 /** The settings that a root was created with, from its first entry. */
 export async function rootSettings(store: TapeStore, { id }: SessionInfo): Promise<Settings> {
-  for await (const { payload } of store.read(id, { from: 1, to: 1 }))
+  for await (const { payload } of store.entries.read(id, { from: 1, to: 1 }))
     return isObject(payload) ? settingsIn(payload.settings) : {};
   return {};
 }
@@ -110,7 +110,7 @@ export function allowedTools(line: Line): ReadonlySet<string> | undefined {
 
 /** The session that another was forked from. */
 export async function parentOf(store: TapeStore, info: SessionInfo): Promise<SessionInfo | undefined> {
-  return info.parentId === undefined ? undefined : await store.find(info.parentId);
+  return info.parentId === undefined ? undefined : await store.sessions.find(info.parentId);
 }
 
 /** Reads settings from a tape, which is untrusted data: ignores values of the wrong type. */

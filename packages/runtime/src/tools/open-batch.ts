@@ -32,9 +32,9 @@ export async function openBatch(
   store: TapeStore,
   session: string | Pick<SessionInfo, 'id' | 'settled' | 'head'>,
 ): Promise<readonly OpenCall[]> {
-  const info = typeof session === 'string' ? await store.find(session) : session;
+  const info = typeof session === 'string' ? await store.sessions.find(session) : session;
   if (info === undefined || info.settled === info.head) return [];
-  return openCallsOf(await Array.fromAsync(store.read(info.id, { from: info.settled + 1 })));
+  return openCallsOf(await Array.fromAsync(store.entries.read(info.id, { from: info.settled + 1 })));
 }
 
 /** The calls that these entries leave open, in order, with their states. Pure. */

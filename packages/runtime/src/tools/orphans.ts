@@ -30,11 +30,11 @@ export async function settleLeftovers(store: TapeStore, session: string, { lease
         : [assistant(content, { run, ...(head as JsonObject | undefined), partial: true })];
     const end = note('run/interrupted', { run });
     try {
-      await store.settle(run, [...partial, end], { lease });
+      await store.entries.append(lease.id, [...partial, end], { lease, settles: run });
     } catch (error) {
       if (!isUnstorable(error)) throw error;
       // The partial answer is too large for an entry. Keeping it would stop all later runs.
-      await store.settle(run, [end], { lease });
+      await store.entries.append(lease.id, [end], { lease, settles: run });
     }
   }
 }
@@ -65,7 +65,7 @@ export async function closeOrphans(
       !keep.includes(call.toolCallId),
   );
   if (orphans.length > 0)
-    await store.append(
+    await store.entries.append(
       session,
       orphans.map((call) => closed(call, why)),
       { lease: hold.lease },

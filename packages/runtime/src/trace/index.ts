@@ -42,10 +42,10 @@ export interface Trace {
  * @throws TAPE_NO_SESSION, TAPE_NO_SEQ, TAPE_NO_ANCHOR; TAPE_CORRUPT
  */
 export async function trace(store: TapeStore, session: string, point: Point): Promise<Trace> {
-  const seq = await store.resolve(session, point);
+  const seq = await store.entries.resolve(session, point);
   const requested = await getInfo(store, session);
   const owner = await ownerOf(store, requested, seq);
-  const [entry] = await Array.fromAsync(store.read(owner.id, { own: true, from: seq, to: seq }));
+  const [entry] = await Array.fromAsync(store.entries.read(owner.id, { own: true, from: seq, to: seq }));
   if (entry === undefined)
     throw new TapeError('TAPE_CORRUPT', `cannot trace '${owner.name}@${seq}': the entry is missing`, {
       data: { session: owner.name, seq },
@@ -64,7 +64,7 @@ export async function trace(store: TapeStore, session: string, point: Point): Pr
 }
 
 async function getInfo(store: TapeStore, ref: string): Promise<SessionInfo> {
-  const info = await store.find(ref);
+  const info = await store.sessions.find(ref);
   if (info === undefined) throw new TypeError(`session ${ref} has no row, but a point of it resolved`);
   return info;
 }
@@ -88,7 +88,7 @@ async function inheritors(
   let inheritedCount = 0;
   const parents = [owner.id];
   for (const parent of parents)
-    for (const { id, name, floor, base } of await store.sessions({ parent, all: true })) {
+    for (const { id, name, floor, base } of await store.sessions.list({ parent, all: true })) {
       if (seq <= floor || seq > base) continue;
       parents.push(id);
       inheritedCount += 1;

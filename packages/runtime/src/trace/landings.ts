@@ -18,10 +18,10 @@ export interface Landing {
 export async function landingsOf(walk: Walk, owner: string, seq: Seq): Promise<readonly Landing[]> {
   const { store, seen } = walk;
   const landings: Landing[] = [];
-  for await (const line of store.lineage({ session: owner, types: ['merge', 'discard'] })) {
+  for await (const line of store.lineage.read({ session: owner, types: ['merge', 'discard'] })) {
     const { type, range, into, seq: at } = line;
     if (!Array.isArray(range) || range[0] > seq || range[1] < seq) continue;
-    const target = into === undefined ? undefined : await store.find(into);
+    const target = into === undefined ? undefined : await store.sessions.find(into);
     if (target === undefined || at === undefined) continue;
     const hiddenBy = await store.hiddenBy(target.id, at);
     const key = `${target.id}@${at}`;

@@ -41,7 +41,9 @@ export async function sourcesOf(walk: Walk, owner: SessionInfo, entry: Entry): P
   if (kind === 'anchor' && name.startsWith('merge/')) return [await sourceOf(walk, owner, entry)];
   if (kind === 'message' && meta.source === 'merge') {
     // One transaction writes a mark and, right after it, the message.
-    const [mark] = await Array.fromAsync(store.read(owner.id, { own: true, from: seq - 1, to: seq - 1 }));
+    const [mark] = await Array.fromAsync(
+      store.entries.read(owner.id, { own: true, from: seq - 1, to: seq - 1 }),
+    );
     return mark?.name?.startsWith('merge/') === true ? [await sourceOf(walk, owner, mark)] : [];
   }
   if (kind === 'tool-result' && isObject(payload))
@@ -53,12 +55,17 @@ export async function sourcesOf(walk: Walk, owner: SessionInfo, entry: Entry): P
 async function spawnedBy(walk: Walk, owner: SessionInfo, call: string): Promise<readonly Source[]> {
   const { store } = walk;
   const sources: Source[] = [];
-  for (const child of await store.sessions({ parent: owner.id, all: true })) {
+  for (const child of await store.sessions.list({ parent: owner.id, all: true })) {
     if (child.spawnCall !== call) continue;
     const marks: Entry[] = [];
-    for await (const { into, seq = 0 } of store.lineage({ session: child.id, types: ['merge', 'discard'] }))
+    for await (const { into, seq = 0 } of store.lineage.read({
+      session: child.id,
+      types: ['merge', 'discard'],
+    }))
       if (into === owner.id)
-        marks.push(...(await Array.fromAsync(store.read(owner.id, { own: true, from: seq, to: seq }))));
+        marks.push(
+          ...(await Array.fromAsync(store.entries.read(owner.id, { own: true, from: seq, to: seq }))),
+        );
     for (const mark of marks) sources.push(await sourceOf(walk, owner, mark));
     if (marks.length === 0)
       sources.push({
@@ -78,7 +85,7 @@ async function spawnedBy(walk: Walk, owner: SessionInfo, call: string): Promise<
 async function sourceOf(walk: Walk, into: SessionInfo, mark: Entry): Promise<Source> {
   const { store, seen } = walk;
   const state = isObject(mark.payload) && isObject(mark.payload.state) ? mark.payload.state : {};
-  const child = await store.find(typeof state.child === 'string' ? state.child : childName(mark));
+  const child = await store.sessions.find(typeof state.child === 'string' ? state.child : childName(mark));
   const hiddenBy = await store.hiddenBy(into.id, mark.seq);
   const discarded = state.strategy === 'discard';
   const source = {
@@ -118,7 +125,7 @@ async function rangeOf(
     const [from, to] = state.range;
     return typeof from === 'number' && typeof to === 'number' ? [from, to] : undefined;
   }
-  for await (const line of store.lineage({ session: child.id, types: ['merge', 'discard'] }))
+  for await (const line of store.lineage.read({ session: child.id, types: ['merge', 'discard'] }))
     if (line.into === into.id && line.seq === mark.seq) return line.range ?? undefined;
   return undefined;
 }
@@ -132,9 +139,9 @@ async function textOf(
 ): Promise<Source['text']> {
   // A range without a result brings the text of an earlier one.
   for (const from of [range[0], child.base + 1]) {
-    const { text, textSeq } = await store.collect(child.id, [from, range[1]]);
+    const { text, textSeq } = await store.lineage.collect(child.id, [from, range[1]]);
     if (textSeq === undefined || sha256(text) !== state.result_digest) continue;
-    const [entry] = await Array.fromAsync(store.read(child.id, { from: textSeq, to: textSeq }));
+    const [entry] = await Array.fromAsync(store.entries.read(child.id, { from: textSeq, to: textSeq }));
     return entry === undefined ? null : { seq: textSeq, kind: entry.kind };
   }
   return null;
@@ -142,7 +149,9 @@ async function textOf(
 
 /** The message that follows a mark, as JSON. */
 async function messageAfter(store: TapeStore, into: SessionInfo, { seq }: Entry): Promise<string> {
-  const [message] = await Array.fromAsync(store.read(into.id, { own: true, from: seq + 1, to: seq + 1 }));
+  const [message] = await Array.fromAsync(
+    store.entries.read(into.id, { own: true, from: seq + 1, to: seq + 1 }),
+  );
   return message?.meta.source === 'merge' ? JSON.stringify(message.payload) : '';
 }
 
@@ -158,13 +167,13 @@ async function below(
   // Inherited merges can only be quoted: ancestors are searched only if the text has several merge tags.
   let upTo = child.head;
   for (let at: SessionInfo | undefined = child; at !== undefined && upTo > child.floor; ) {
-    for await (const mark of store.merges(at.id)) {
+    for await (const mark of store.entries.read(at.id, { own: true, kind: 'anchor', namePrefix: 'merge/' })) {
       const inRange = at === child && mark.seq >= from && mark.seq <= to;
       const quoted = !inRange && mark.seq <= upTo && tags.has(headOf(mark));
       if (inRange || quoted) found.push({ owner: at, mark, quoted });
     }
     upTo = Math.min(upTo, at.base);
-    at = tags.size > 1 && at.parentId !== undefined ? await store.find(at.parentId) : undefined;
+    at = tags.size > 1 && at.parentId !== undefined ? await store.sessions.find(at.parentId) : undefined;
   }
   const sources: Source[] = [];
   for (const { owner, mark, quoted } of found.toSorted((a, b) => a.mark.seq - b.mark.seq))

@@ -30,7 +30,7 @@ export async function compactIfNeeded(
   if (gaveUp.has(context) || !isTooFull(policy, window, used - saved)) return isPruned;
   context.enter('compacting');
   try {
-    const now = isPruned ? await Array.fromAsync(context.store.viewEntries(context.session)) : entries;
+    const now = isPruned ? await Array.fromAsync(context.store.views.entries(context.session)) : entries;
     return (await compact(context, now, { trigger: 'threshold' })) !== undefined || isPruned;
   } catch (error) {
     gaveUp.add(context);

@@ -48,7 +48,7 @@ const backMax = 50;
 export async function owedResult({ output, store, session }: LoopContext): Promise<Owed | undefined> {
   if (output === undefined) return undefined;
   // Only complete entries of runs count, not partial answers, merges or notes.
-  const written = (await Array.fromAsync(store.read(session, { own: true, last: backMax }))).filter(
+  const written = (await Array.fromAsync(store.entries.read(session, { own: true, last: backMax }))).filter(
     ({ kind, meta }) =>
       kind !== 'event' && kind !== 'compaction' && meta.run !== undefined && meta.partial !== true,
   );

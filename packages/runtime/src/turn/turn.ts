@@ -75,9 +75,9 @@ export async function takeTurn(context: LoopContext, step: number, output?: Json
 /** The messages of the next model call, from the current view. */
 export async function promptOf(context: LoopContext): Promise<Prompt> {
   const { store, session, model, base } = context;
-  const entries = await Array.fromAsync(store.viewEntries(session));
+  const entries = await Array.fromAsync(store.views.entries(session));
   const shown = viewFor(context, entries);
-  const load = (hash: string) => store.blob(hash);
+  const load = (hash: string) => store.entries.blob(hash);
   const messages = await toPrompt(shown.messages, load);
   const prompt = { entries, view: shown };
   const { provider } = modelMeta(model);

@@ -102,7 +102,7 @@ function callOf({ kind, payload, meta }: Entry): UsageSum | undefined {
 }
 
 async function* answersOf(store: Pick<TapeStore, 'read'>, id: string): AsyncGenerator<Entry> {
-  for (const kind of ['message', 'compaction'] as const) yield* store.read(id, { own: true, kind });
+  for (const kind of ['message', 'compaction'] as const) yield* store.entries.read(id, { own: true, kind });
 }
 
 /**
@@ -113,10 +113,10 @@ async function inheritedUsage(
   store: Pick<TapeStore, 'find' | 'viewEntries'>,
   id: string,
 ): Promise<UsageSum | undefined> {
-  const { base = 0, floor = 0 } = (await store.find(id)) ?? {};
+  const { base = 0, floor = 0 } = (await store.sessions.find(id)) ?? {};
   if (base === floor) return undefined;
   let sum = noSum;
-  for await (const entry of store.viewEntries(id, { policy: 'full', at: base })) {
+  for await (const entry of store.views.entries(id, { policy: 'full', at: base })) {
     const call = callOf(entry);
     if (call !== undefined) sum = addSums(sum, call);
   }
@@ -129,7 +129,7 @@ export async function readSummaries(
   id: string,
 ): Promise<UsageSum | undefined> {
   let sum: UsageSum | undefined;
-  for (const child of await store.sessions({ parent: id, kind: summarizerKind, all: true }))
+  for (const child of await store.sessions.list({ parent: id, kind: summarizerKind, all: true }))
     sum = addSums(sum ?? noSum, await sumUsage(child.name, answersOf(store, child.id)));
   return sum;
 }
@@ -153,7 +153,7 @@ export async function readUsage(
   };
   if (!tree) return own;
   const children: SessionUsage[] = [];
-  for (const child of await store.sessions({ parent: id, all: true }))
+  for (const child of await store.sessions.list({ parent: id, all: true }))
     children.push(await readUsage(store, child, { tree }));
   const { steps, usage, total, cost } = own;
   return {

@@ -58,7 +58,7 @@ export async function planApplication(
     const files = await Promise.all(
       patches.map(async (artifact, i) => {
         const file = join(temp, `${i}.patch`);
-        const bytes = await place.store.blob(artifact.blob);
+        const bytes = await place.store.entries.blob(artifact.blob);
         await onDisk(doing, () => writeFile(file, bytes));
         return { file, artifact };
       }),

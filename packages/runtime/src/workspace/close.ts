@@ -56,7 +56,7 @@ async function close(place: WorkspacePlace, { child: { id, name } }: WorkspaceNo
       const base = baseOf(notes, await mergedTo(place.store, id)) ?? tree;
       const { files, bytes: patch } = await patchBetween(call, { base, tree, session: name });
       const record = { base, tree, files, patch } as unknown as Json;
-      await place.store.append(id, [note(workspaceClosed, record)], { lease: held.lease });
+      await place.store.entries.append(id, [note(workspaceClosed, record)], { lease: held.lease });
     });
     runPoint('workspace/closed');
   } finally {

@@ -46,7 +46,7 @@ export async function diffOf(place: WorkspacePlace, child: Ref): Promise<Patch |
 
 /** The last merged position of a child. */
 export async function mergedTo(store: TapeStore, child: Ref): Promise<number> {
-  const info = await store.find(child);
+  const info = await store.sessions.find(child);
   return info === undefined ? 0 : await deliveredTo(store, info, { merged: true });
 }
 

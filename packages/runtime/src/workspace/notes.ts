@@ -42,14 +42,14 @@ export interface WorkspaceNotes {
 
 /** Reads the facts on a child's tape about its worktree; undefined for a session forked without one. */
 export async function readNotes(store: TapeStore, ref: string): Promise<WorkspaceNotes | undefined> {
-  const child = await store.find(ref);
+  const child = await store.sessions.find(ref);
   if (child?.parentId === undefined) return undefined;
   let worktree: WorktreeRequest | undefined;
   // Only a fork can write this entry, so no appended entry can choose the directory in which git runs.
-  for await (const entry of store.read(child.id, { from: child.base + 1, to: child.base + 1 }))
+  for await (const entry of store.entries.read(child.id, { from: child.base + 1, to: child.base + 1 }))
     worktree = worktreeIn(entry);
   if (worktree === undefined) return undefined;
-  const events = await Array.fromAsync(store.read(child.id, { kind: 'event', own: true }));
+  const events = await Array.fromAsync(store.entries.read(child.id, { kind: 'event', own: true }));
   return {
     child,
     worktree,
@@ -108,8 +108,8 @@ export async function deliveredTo(
 ): Promise<Seq> {
   if (child.delivery === undefined) return 0;
   let last = 0;
-  for (let at = child.parentId; at !== undefined; at = (await store.find(at))?.parentId)
-    for await (const { name, payload } of store.read(at, { kind: 'anchor', own: true })) {
+  for (let at = child.parentId; at !== undefined; at = (await store.sessions.find(at))?.parentId)
+    for await (const { name, payload } of store.entries.read(at, { kind: 'anchor', own: true })) {
       const state: JsonObject =
         isObject(payload) && isObject(payload.state) && name === `merge/${child.name}` ? payload.state : {};
       if (state.child !== child.id || (merged && state.strategy === 'discard')) continue;

@@ -107,7 +107,7 @@ async function openHeld(
   runPoint('workspace/created');
   const { repository } = worktree;
   const state = { repository, path: `worktrees/${child.id}`, commit: at.commit, tree: at.tree };
-  await place.store.append(child.id, [note(workspaceOpened, state)], { lease });
+  await place.store.entries.append(child.id, [note(workspaceOpened, state)], { lease });
   runPoint('workspace/opened');
   return tree.top;
 }

@@ -102,7 +102,7 @@ export async function releaseLeftWorktrees(place: WorkspacePlace): Promise<void>
   if (place.home === undefined) return;
   const names = await readdir(worktreesIn(place.home)).catch(() => []);
   for (const id of new Set(names.map((name) => name.replace(/\.gone$/, '')))) {
-    const child = isUlid(id) ? await place.store.find(id) : undefined;
+    const child = isUlid(id) ? await place.store.sessions.find(id) : undefined;
     if (child?.delivery !== undefined) await releaseWorktree(place, id);
   }
 }

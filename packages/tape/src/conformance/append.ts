@@ -5,30 +5,33 @@ import { all, answers, asks, type Chapter, refusal, sessionOf, textOf } from './
 export const appendChapter: Chapter = ({ test, expect }, open) => {
   test('a session is created once, with its mark as the first entry', async () => {
     await using store = await open();
-    const made = await store.session('main', { title: 'First' });
+    const made = await store.sessions.open('main', { title: 'First' });
     expect(made).toMatchObject({ name: 'main', created: true, lifecycle: 'active', head: 1, title: 'First' });
     expect(made.tape).toBe('tape:main');
-    const again = await store.session('main');
+    const again = await store.sessions.open('main');
     expect(again).toMatchObject({ id: made.id, created: false, head: 1 });
-    const entries = await all(store.read('main'));
+    const entries = await all(store.entries.read('main'));
     expect(entries.map((e) => [e.seq, e.mark, e.name])).toEqual([[1, 'anchor', 'session/start']]);
   });
 
   test('a session is found by its name, an alias, its id and a prefix of its id', async () => {
     await using store = await open();
-    const { id } = await store.session('main');
-    await store.alias('dm:mom', 'main', 'manual');
+    const { id } = await store.sessions.open('main');
+    await store.sessions.update('main', { alias: { name: 'dm:mom', reason: 'manual' } });
     for (const ref of ['main', 'dm:mom', id, `worker:${id}`, id.slice(0, 20)])
-      expect((await store.find(ref))?.id).toBe(id);
-    expect(await store.find('other')).toBe(undefined);
-    expect((await refusal(() => store.session('dm:mom'))).code).toBe('TAPE_EXISTS');
-    expect((await refusal(() => store.alias('main', 'dm:mom', 'manual'))).code).toBe('none');
+      expect((await store.sessions.find(ref))?.id).toBe(id);
+    expect(await store.sessions.find('other')).toBe(undefined);
+    expect((await refusal(() => store.sessions.open('dm:mom'))).code).toBe('TAPE_EXISTS');
+    expect(
+      (await refusal(() => store.sessions.update('dm:mom', { alias: { name: 'main', reason: 'manual' } })))
+        .code,
+    ).toBe('none');
   });
 
   test('an unknown session is an error with near names', async () => {
     await using store = await open();
-    await store.session('main');
-    expect(await refusal(() => store.append('mian', [user('x')]))).toMatchObject({
+    await store.sessions.open('main');
+    expect(await refusal(() => store.entries.append('mian', [user('x')]))).toMatchObject({
       code: 'TAPE_NO_SESSION',
       data: { near: ['main'] },
     });
@@ -37,58 +40,58 @@ export const appendChapter: Chapter = ({ test, expect }, open) => {
   test('an unknown lifecycle or task is an error that lists the valid ones, and nothing is written', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 1);
-    expect((await store.session('odd', { lifecycle: 'gone' } as never)).lifecycle).toBe('active');
-    const before = [await store.find('main'), await all(store.lineage())];
+    expect((await store.sessions.open('odd', { lifecycle: 'gone' } as never)).lifecycle).toBe('active');
+    const before = [await store.sessions.find('main'), await all(store.lineage.read())];
     const lifecycle = ['active', 'archived', 'destroyed', 'purged'];
     const task = ['running', 'completed', 'halted', 'failed', 'aborted', 'orphaned'];
     for (const value of ['gone', 'staging', '', 'Archived', 'timed_out', undefined, {}] as never[]) {
       const done = { drafts: [], task: value };
       for (const [allowed, act] of [
-        [lifecycle, () => store.setLifecycle('main', value)],
-        [task, () => store.setTask('main', value)],
-        [task, () => store.fork('main', { name: 'child', done })],
-        [task, () => store.previewFork('main', { name: 'child', done })],
+        [lifecycle, () => store.sessions.update('main', { lifecycle: value })],
+        [task, () => store.sessions.update('main', { task: value })],
+        [task, () => store.lineage.fork('main', { name: 'child', done })],
+        [task, () => store.lineage.previewFork('main', { name: 'child', done })],
       ] as const) {
         const refused = await refusal(act);
         expect(refused).toMatchObject({ code: 'TAPE_BAD_STATUS', data: { value, allowed } });
         expect(refused.message.endsWith(`the values are ${allowed.join(', ')}`)).toBe(true);
       }
     }
-    const listed = await refusal(() => store.sessions({ lifecycle: 'gone' as never }));
+    const listed = await refusal(() => store.sessions.list({ lifecycle: 'gone' as never }));
     expect(listed).toMatchObject({ code: 'TAPE_BAD_STATUS', data: { value: 'gone', allowed: lifecycle } });
-    expect([await store.find('main'), await all(store.lineage())]).toEqual(before);
-    expect(await store.find('child')).toBe(undefined);
+    expect([await store.sessions.find('main'), await all(store.lineage.read())]).toEqual(before);
+    expect(await store.sessions.find('child')).toBe(undefined);
   });
 
   test('a name that is a point of an existing session is an error', async () => {
     await using store = await open();
-    await store.session('main');
-    await store.append('main', [anchor('task')]);
-    expect((await refusal(() => store.session('main@task'))).code).toBe('TAPE_EXISTS');
-    expect((await refusal(() => store.session('main@7'))).code).toBe('TAPE_EXISTS');
-    expect(await store.session('main@mom.example')).toMatchObject({ created: true });
+    await store.sessions.open('main');
+    await store.entries.append('main', [anchor('task')]);
+    expect((await refusal(() => store.sessions.open('main@task'))).code).toBe('TAPE_EXISTS');
+    expect((await refusal(() => store.sessions.open('main@7'))).code).toBe('TAPE_EXISTS');
+    expect(await store.sessions.open('main@mom.example')).toMatchObject({ created: true });
   });
 
   test('positions have no gaps, and the receipt names them', async () => {
     await using store = await open();
-    await store.session('main');
-    expect(await store.append('main', [user('a'), assistant('b')])).toMatchObject({
+    await store.sessions.open('main');
+    expect(await store.entries.append('main', [user('a'), assistant('b')])).toMatchObject({
       session: 'main',
       from: 2,
       to: 3,
       added: 2,
       repeated: 0,
     });
-    const { head } = await store.append('main', [note('run/start', { n: 1 })]);
-    const entries = await all(store.read('main'));
+    const { head } = await store.entries.append('main', [note('run/start', { n: 1 })]);
+    const entries = await all(store.entries.read('main'));
     expect(entries.map((e) => e.seq)).toEqual([1, 2, 3, 4]);
     expect(entries.at(-1)?.hash).toBe(head);
-    expect((await store.find('main'))?.headHash).toBe(head);
+    expect((await store.sessions.find('main'))?.headHash).toBe(head);
   });
 
   test('parts and meta are read back exactly', async () => {
     await using store = await open();
-    await store.session('main');
+    await store.sessions.open('main');
     const parts = [
       { type: 'reasoning', text: '', providerOptions: { anthropic: { signature: 'c2ln\ud800' } } },
       {
@@ -97,80 +100,85 @@ export const appendChapter: Chapter = ({ test, expect }, open) => {
         __proto__x: { constructor: [null, 1.5, -0.25] },
       },
     ];
-    await store.append('main', [assistant(parts, { model: 'm', nested: { deep: [1, { a: null }] } })]);
-    const entry = (await all(store.read('main', { last: 1 })))[0];
+    await store.entries.append('main', [
+      assistant(parts, { model: 'm', nested: { deep: [1, { a: null }] } }),
+    ]);
+    const entry = (await all(store.entries.read('main', { last: 1 })))[0];
     expect(entry?.payload).toEqual({ role: 'assistant', content: parts });
     expect(entry?.meta).toEqual({ model: 'm', nested: { deep: [1, { a: null }] } });
   });
 
   test('a batch is all or nothing', async () => {
     await using store = await open();
-    await store.session('main');
+    await store.sessions.open('main');
     const batch = [user('fine'), { kind: 'rewind' as const, payload: {} }];
-    expect((await refusal(() => store.append('main', batch))).code).toBe('TAPE_BAD_ENTRY');
-    expect((await refusal(() => store.append('main', []))).code).toBe('TAPE_BAD_ENTRY');
-    expect((await store.find('main'))?.head).toBe(1);
+    expect((await refusal(() => store.entries.append('main', batch))).code).toBe('TAPE_BAD_ENTRY');
+    expect((await refusal(() => store.entries.append('main', []))).code).toBe('TAPE_BAD_ENTRY');
+    expect((await store.sessions.find('main'))?.head).toBe(1);
   });
 
   test('an append with the same key adds nothing', async () => {
     await using store = await open();
-    await store.session('main');
-    const first = await store.append('main', [user('a'), assistant('b')], { key: 'turn-1' });
-    await store.append('main', [user('later')]);
-    const again = await store.append('main', [user('a'), assistant('b')], { key: 'turn-1' });
+    await store.sessions.open('main');
+    const first = await store.entries.append('main', [user('a'), assistant('b')], { key: 'turn-1' });
+    await store.entries.append('main', [user('later')]);
+    const again = await store.entries.append('main', [user('a'), assistant('b')], { key: 'turn-1' });
     expect(again).toMatchObject({ from: first.from, to: first.to, added: 0, repeated: 2 });
-    expect((await store.find('main'))?.head).toBe(4);
+    expect((await store.sessions.find('main'))?.head).toBe(4);
   });
 
   test('a batch adds only its new entries', async () => {
     await using store = await open();
-    await store.session('main');
-    await store.append('main', [{ ...user('a'), key: 'k1' }]);
-    const mixed = await store.append('main', [
+    await store.sessions.open('main');
+    await store.entries.append('main', [{ ...user('a'), key: 'k1' }]);
+    const mixed = await store.entries.append('main', [
       { ...user('a'), key: 'k1' },
       { ...user('b'), key: 'k2' },
       user('c'),
     ]);
     expect(mixed).toMatchObject({ from: 2, to: 4, added: 2, repeated: 1 });
-    expect((await all(store.read('main', { from: 2 }))).map(textOf)).toEqual(['a', 'b', 'c']);
+    expect((await all(store.entries.read('main', { from: 2 }))).map(textOf)).toEqual(['a', 'b', 'c']);
   });
 
   test('a key with other content is an error, and nothing of its batch is stored', async () => {
     await using store = await open();
-    await store.session('main');
-    await store.append('main', [user('a')], { key: 'k' });
+    await store.sessions.open('main');
+    await store.entries.append('main', [user('a')], { key: 'k' });
     const batch = [user('new'), { ...user('other'), key: 'k' }];
-    expect(await refusal(() => store.append('main', batch))).toMatchObject({
+    expect(await refusal(() => store.entries.append('main', batch))).toMatchObject({
       code: 'TAPE_KEY_CONFLICT',
       data: { session: 'main', seq: 2 },
     });
-    expect((await store.find('main'))?.head).toBe(2);
+    expect((await store.sessions.find('main'))?.head).toBe(2);
   });
 
   test('a key on the inherited part does not count for the child', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 0);
-    await store.append('main', [user('a')], { key: 'k' });
-    const { session } = await store.fork('main');
-    expect(await store.append(session, [user('a')], { key: 'k' })).toMatchObject({ added: 1, repeated: 0 });
+    await store.entries.append('main', [user('a')], { key: 'k' });
+    const { session } = await store.lineage.fork('main');
+    expect(await store.entries.append(session, [user('a')], { key: 'k' })).toMatchObject({
+      added: 1,
+      repeated: 0,
+    });
   });
 
   test('an append that expects an older head is an error', async () => {
     await using store = await open();
-    const { headHash } = await store.session('main');
-    await store.append('main', [user('a')], { expectHead: headHash });
-    const late = await refusal(() => store.append('main', [user('b')], { expectHead: headHash }));
+    const { headHash } = await store.sessions.open('main');
+    await store.entries.append('main', [user('a')], { expectHead: headHash });
+    const late = await refusal(() => store.entries.append('main', [user('b')], { expectHead: headHash }));
     expect(late).toMatchObject({ code: 'TAPE_STALE_HEAD', data: { session: 'main', head: 2 } });
   });
 
   test('a system message becomes an event, and a tool message one entry per result', async () => {
     await using store = await open();
-    await store.session('main');
-    await store.append('main', [
+    await store.sessions.open('main');
+    await store.entries.append('main', [
       { kind: 'message', payload: { role: 'system', content: 'Obey.' } },
       { kind: 'message', payload: { role: 'tool', content: [answers('c1').payload, answers('c2').payload] } },
     ]);
-    const entries = await all(store.read('main', { from: 2 }));
+    const entries = await all(store.entries.read('main', { from: 2 }));
     expect(entries.map((e) => [e.kind, e.name])).toEqual([
       ['event', 'system'],
       ['tool-result', undefined],
@@ -181,12 +189,12 @@ export const appendChapter: Chapter = ({ test, expect }, open) => {
   test('a session is settled while no tool call is open', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 1);
-    const settled = async () => (await store.find('main'))?.settled;
-    await store.append('main', [asks('c1', 'c2')]);
+    const settled = async () => (await store.sessions.find('main'))?.settled;
+    await store.entries.append('main', [asks('c1', 'c2')]);
     expect(await settled()).toBe(2);
-    await store.append('main', [answers('c2'), user('meanwhile')]);
+    await store.entries.append('main', [answers('c2'), user('meanwhile')]);
     expect(await settled()).toBe(2);
-    await store.append('main', [answers('c1')]);
+    await store.entries.append('main', [answers('c1')]);
     expect(await settled()).toBe(6);
   });
 };

@@ -7,46 +7,46 @@ import { all, answers, asks, type Chapter, refusal, textOf } from './contract.ts
 export const contentChapter: Chapter = ({ test, expect }, open) => {
   test('a search takes every character literally, and finds an inherited entry once', async () => {
     await using store = await open();
-    await store.session('main');
-    await store.append('main', [user('the "quick" (brown) fox*'), assistant('a quick fox')]);
-    await store.fork('main', { name: 'child' });
-    const found = async (text: string) => (await store.search({ text })).map(({ seq }) => seq);
+    await store.sessions.open('main');
+    await store.entries.append('main', [user('the "quick" (brown) fox*'), assistant('a quick fox')]);
+    await store.lineage.fork('main', { name: 'child' });
+    const found = async (text: string) => (await store.entries.search({ text })).map(({ seq }) => seq);
     expect(await found('"quick" (brown) fox*')).toEqual([2]);
     expect(await found('quick')).toEqual([3, 2]);
     expect(await found('quick OR slow')).toEqual([]);
-    const [hit] = await store.search({ text: 'a quick fox' });
+    const [hit] = await store.entries.search({ text: 'a quick fox' });
     expect(hit).toMatchObject({ session: 'main', seq: 3, sessions: ['main', 'child'] });
-    expect((await store.search({ text: 'a quick fox', session: 'child' })).length).toBe(1);
+    expect((await store.entries.search({ text: 'a quick fox', session: 'child' })).length).toBe(1);
   });
 
   test('a redacted entry is neither read nor found, and the tape still verifies', async () => {
     await using store = await open();
-    await store.session('main');
-    await store.append('main', [user('my secret'), assistant('I will not tell')]);
-    expect((await store.search({ text: 'secret' })).length).toBe(1);
-    await store.redact('main', 2, 'a secret');
-    expect((await all(store.read('main', { from: 2, to: 2 })))[0]?.payload).toBe(null);
-    expect(await store.search({ text: 'my secret' })).toEqual([]);
-    const [receipt] = await all(store.read('main', { last: 1 }));
+    await store.sessions.open('main');
+    await store.entries.append('main', [user('my secret'), assistant('I will not tell')]);
+    expect((await store.entries.search({ text: 'secret' })).length).toBe(1);
+    await store.entries.redact('main', 2, 'a secret');
+    expect((await all(store.entries.read('main', { from: 2, to: 2 })))[0]?.payload).toBe(null);
+    expect(await store.entries.search({ text: 'my secret' })).toEqual([]);
+    const [receipt] = await all(store.entries.read('main', { last: 1 }));
     expect(receipt).toMatchObject({ kind: 'redaction', payload: { seq: 2, reason: 'a secret' } });
     expect(await all(store.verify())).toEqual([]);
-    expect((await refusal(() => store.redact('main', 99, 'x'))).code).toBe('TAPE_NO_SEQ');
+    expect((await refusal(() => store.entries.redact('main', 99, 'x'))).code).toBe('TAPE_NO_SEQ');
   });
 
   test('a large output is stored as a blob, and read whole and in ranges', async () => {
     await using store = await open();
-    await store.session('main');
+    await store.sessions.open('main');
     const text = Array.from({ length: 100_000 }, (_, i) => String(i).padStart(6, '0')).join('');
-    await store.append('main', [asks('c1')]);
-    await store.append('main', [answers('c1', text)]);
-    const [entry] = await all(store.read('main', { last: 1 }));
+    await store.entries.append('main', [asks('c1')]);
+    await store.entries.append('main', [answers('c1', text)]);
+    const [entry] = await all(store.entries.read('main', { last: 1 }));
     const output = isObject(entry?.payload) && isObject(entry.payload.output) ? entry.payload.output : {};
     const ref = output.value;
     expect(isTextRef(ref)).toBe(true);
     const hash = isTextRef(ref) ? ref.hash : '';
     const decode = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
-    expect(decode(await store.blob(hash)) === text).toBe(true);
-    expect(decode(await store.blob(hash, { from: 600, to: 612 }))).toBe('000100000101');
+    expect(decode(await store.entries.blob(hash)) === text).toBe(true);
+    expect(decode(await store.entries.blob(hash, { from: 600, to: 612 }))).toBe('000100000101');
     expect(textOf(entry)).toBe('tool-result');
   });
 };

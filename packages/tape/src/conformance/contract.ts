@@ -93,9 +93,9 @@ export function textOf(entry: Entry | undefined): string {
 
 /** Creates a session with the messages `m1`, `m2`, … from position 2 on. */
 export async function sessionOf(store: TapeStore, name: string, messages: number): Promise<void> {
-  await store.session(name);
+  await store.sessions.open(name);
   const batch = Array.from({ length: messages }, (_, i) =>
     i % 2 === 0 ? user(`m${i + 1}`) : assistant(`m${i + 1}`),
   );
-  if (batch.length > 0) await store.append(name, batch);
+  if (batch.length > 0) await store.entries.append(name, batch);
 }

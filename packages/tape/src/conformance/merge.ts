@@ -7,8 +7,8 @@ import { all, answers, asks, type Chapter, refusal, sessionOf, textOf } from './
 /** Creates `main` with two messages, and a finished child `child` with the result "done". */
 async function finishedChild(store: TapeStore): Promise<void> {
   await sessionOf(store, 'main', 2);
-  await store.fork('main', { name: 'child' });
-  await store.append('child', [user('Do it.'), assistant('done')]);
+  await store.lineage.fork('main', { name: 'child' });
+  await store.entries.append('child', [user('Do it.'), assistant('done')]);
 }
 
 /** Makes the record of a child's worktree on its tape. */
@@ -23,8 +23,8 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
   test('a merge is one mark and one message at the tail of the parent', async () => {
     await using store = await open();
     await finishedChild(store);
-    const childBefore = await all(store.read('child'));
-    const merged = await store.merge('child');
+    const childBefore = await all(store.entries.read('child'));
+    const merged = await store.lineage.merge('child');
     expect(merged).toMatchObject({
       parent: 'main',
       child: 'child',
@@ -35,9 +35,9 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
       complete: true,
       conflicts: [],
     });
-    const [mark, message] = await all(store.read('main', { from: 4 }));
+    const [mark, message] = await all(store.entries.read('main', { from: 4 }));
     expect([mark?.kind, mark?.mark, mark?.name]).toEqual(['anchor', 'anchor', 'merge/child']);
-    const child = await store.find('child');
+    const child = await store.sessions.find('child');
     expect(mark?.payload).toMatchObject({
       state: { child: child?.id, range: [4, 6], child_head: child?.headHash, strategy: 'result', gap: 0 },
     });
@@ -45,84 +45,90 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
     expect(message?.meta).toMatchObject({ source: 'merge', session: 'child', from: 'child:4-6' });
     expect(textOf(message)).toMatch(/<merge-[0-9a-f]{8} [^>]*>\ndone\n<\/merge-/);
     expect(child).toMatchObject({ delivery: 'merged', head: 6 });
-    expect(await all(store.read('child'))).toEqual(childBefore);
+    expect(await all(store.entries.read('child'))).toEqual(childBefore);
   });
 
   test('merging again returns the same receipt and writes nothing', async () => {
     await using store = await open();
     await finishedChild(store);
-    const merged = await store.merge('child');
-    await store.append('main', [user('next')]);
-    expect(await store.merge('child')).toEqual({ ...merged, repeated: true });
-    expect((await store.find('main'))?.head).toBe(6);
-    expect((await refusal(() => store.merge('child', { strategy: 'summary' }))).code).toBe('TAPE_CONFLICT');
-    expect((await refusal(() => store.merge('child', { text: 'else' }))).code).toBe('TAPE_CONFLICT');
-    expect(await store.merge('child', { text: 'done' })).toMatchObject({ repeated: true });
+    const merged = await store.lineage.merge('child');
+    await store.entries.append('main', [user('next')]);
+    expect(await store.lineage.merge('child')).toEqual({ ...merged, repeated: true });
+    expect((await store.sessions.find('main'))?.head).toBe(6);
+    expect((await refusal(() => store.lineage.merge('child', { strategy: 'summary' }))).code).toBe(
+      'TAPE_CONFLICT',
+    );
+    expect((await refusal(() => store.lineage.merge('child', { text: 'else' }))).code).toBe('TAPE_CONFLICT');
+    expect(await store.lineage.merge('child', { text: 'done' })).toMatchObject({ repeated: true });
   });
 
   test('a second merge covers what the child added after the first', async () => {
     await using store = await open();
     await finishedChild(store);
-    await store.merge('child');
-    await store.append('child', [user('And?'), assistant('more')]);
-    expect(await store.merge('child')).toMatchObject({ range: [7, 8], repeated: false, seq: 6 });
-    expect((await all(store.read('main', { from: 7 }))).map(textOf)[0]).toMatch(/\nmore\n/);
-    expect(await store.merge('child')).toMatchObject({ range: [7, 8], repeated: true, seq: 6 });
+    await store.lineage.merge('child');
+    await store.entries.append('child', [user('And?'), assistant('more')]);
+    expect(await store.lineage.merge('child')).toMatchObject({ range: [7, 8], repeated: false, seq: 6 });
+    expect((await all(store.entries.read('main', { from: 7 }))).map(textOf)[0]).toMatch(/\nmore\n/);
+    expect(await store.lineage.merge('child')).toMatchObject({ range: [7, 8], repeated: true, seq: 6 });
   });
 
   test('a discard writes a mark and no message, and excludes a merge', async () => {
     await using store = await open();
     await finishedChild(store);
     const discard = { strategy: 'discard', reason: 'not needed' } as const;
-    expect(await store.merge('child', discard)).toMatchObject({ state: 'discarded', seq: 4 });
-    expect((await all(store.read('main', { from: 4 }))).map((e) => e.kind)).toEqual(['anchor']);
-    expect((await store.find('child'))?.delivery).toBe('discarded');
-    expect(await store.merge('child', discard)).toMatchObject({ state: 'discarded', repeated: true });
-    expect((await refusal(() => store.merge('child'))).code).toBe('TAPE_CONFLICT');
-    expect((await store.find('main'))?.head).toBe(4);
+    expect(await store.lineage.merge('child', discard)).toMatchObject({ state: 'discarded', seq: 4 });
+    expect((await all(store.entries.read('main', { from: 4 }))).map((e) => e.kind)).toEqual(['anchor']);
+    expect((await store.sessions.find('child'))?.delivery).toBe('discarded');
+    expect(await store.lineage.merge('child', discard)).toMatchObject({ state: 'discarded', repeated: true });
+    expect((await refusal(() => store.lineage.merge('child'))).code).toBe('TAPE_CONFLICT');
+    expect((await store.sessions.find('main'))?.head).toBe(4);
   });
 
   test('a merged child cannot be discarded', async () => {
     await using store = await open();
     await finishedChild(store);
-    await store.merge('child');
-    expect((await refusal(() => store.merge('child', { strategy: 'discard' }))).code).toBe('TAPE_CONFLICT');
-    await store.append('child', [assistant('more')]);
-    expect((await refusal(() => store.merge('child', { strategy: 'discard' }))).code).toBe('TAPE_CONFLICT');
+    await store.lineage.merge('child');
+    expect((await refusal(() => store.lineage.merge('child', { strategy: 'discard' }))).code).toBe(
+      'TAPE_CONFLICT',
+    );
+    await store.entries.append('child', [assistant('more')]);
+    expect((await refusal(() => store.lineage.merge('child', { strategy: 'discard' }))).code).toBe(
+      'TAPE_CONFLICT',
+    );
   });
 
   test('a merge that a rewind hides can be repeated, and is found again after an unrewind', async () => {
     await using store = await open();
     await finishedChild(store);
-    const first = await store.merge('child');
-    await store.rewind('main', 3);
-    const second = await store.merge('child');
+    const first = await store.lineage.merge('child');
+    await store.history.rewind('main', 3);
+    const second = await store.lineage.merge('child');
     expect(second).toMatchObject({ range: first.range, repeated: false, seq: 7 });
-    expect(await store.merge('child')).toEqual({ ...second, repeated: true });
-    await store.unrewind('main');
-    expect(await store.merge('child')).toEqual({ ...first, repeated: true });
+    expect(await store.lineage.merge('child')).toEqual({ ...second, repeated: true });
+    await store.history.unrewind('main');
+    expect(await store.lineage.merge('child')).toEqual({ ...first, repeated: true });
   });
 
   test('the result is the explicit one, else the last text of the model, after rewinds', async () => {
     await using store = await open();
     await finishedChild(store);
-    await store.append('child', [assistant('wrong')]);
-    await store.rewind('child', 6);
-    await store.merge('child');
-    expect(textOf((await all(store.read('main', { last: 1 })))[0])).toMatch(/\ndone\n/);
-    await store.result('child', { answer: 42 });
-    await store.append('child', [assistant('chatter')]);
-    await store.merge('child');
-    expect(textOf((await all(store.read('main', { last: 1 })))[0])).toMatch(/\n\{"answer":42\}\n/);
+    await store.entries.append('child', [assistant('wrong')]);
+    await store.history.rewind('child', 6);
+    await store.lineage.merge('child');
+    expect(textOf((await all(store.entries.read('main', { last: 1 })))[0])).toMatch(/\ndone\n/);
+    await store.entries.append('child', [result({ answer: 42 })]);
+    await store.entries.append('child', [assistant('chatter')]);
+    await store.lineage.merge('child');
+    expect(textOf((await all(store.entries.read('main', { last: 1 })))[0])).toMatch(/\n\{"answer":42\}\n/);
   });
 
   test('a long result is cut, with a pointer to the whole', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 1);
-    await store.fork('main', { name: 'child' });
-    await store.append('child', [assistant('x'.repeat(500))]);
-    await store.merge('child', { charsMax: 100 });
-    const text = textOf((await all(store.read('main', { last: 1 })))[0]);
+    await store.lineage.fork('main', { name: 'child' });
+    await store.entries.append('child', [assistant('x'.repeat(500))]);
+    await store.lineage.merge('child', { charsMax: 100 });
+    const text = textOf((await all(store.entries.read('main', { last: 1 })))[0]);
     expect(text).toMatch(/\nx{100}\n\[400 more characters; the whole text: tape show child@4\]\n/);
   });
 
@@ -130,15 +136,17 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
     await using store = await open();
     await sessionOf(store, 'main', 2);
     for (const name of ['one', 'two']) {
-      await store.fork('main', { name });
-      await store.append(name, [assistant(name)]);
+      await store.lineage.fork('main', { name });
+      await store.entries.append(name, [assistant(name)]);
     }
-    await store.append('two', [asks('open')]);
+    await store.entries.append('two', [asks('open')]);
     const drafts = [{ child: 'one' }, { child: 'two' }];
-    expect((await refusal(() => store.mergeAll(drafts))).code).toBe('TAPE_UNSETTLED');
-    expect([(await store.find('main'))?.head, (await store.find('one'))?.delivery]).toEqual([3, undefined]);
-    await store.append('two', [answers('open')]);
-    expect((await store.mergeAll(drafts)).map((m) => [m.child, m.seq])).toEqual([
+    expect((await refusal(() => store.lineage.merge(drafts))).code).toBe('TAPE_UNSETTLED');
+    expect([(await store.sessions.find('main'))?.head, (await store.sessions.find('one'))?.delivery]).toEqual(
+      [3, undefined],
+    );
+    await store.entries.append('two', [answers('open')]);
+    expect((await store.lineage.merge(drafts)).map((m) => [m.child, m.seq])).toEqual([
       ['one', 4],
       ['two', 6],
     ]);
@@ -147,66 +155,71 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
   test('a running child is merged only with force', async () => {
     await using store = await open();
     await finishedChild(store);
-    const lease = await store.acquire('child', { id: 'runner' });
-    expect((await refusal(() => store.merge('child'))).code).toBe('TAPE_BUSY');
-    await store.append('child', [asks('c1')], { lease });
-    expect(await store.merge('child', { force: true })).toMatchObject({ range: [4, 6] });
-    await store.append('child', [answers('c1'), assistant('now')], { lease });
-    await store.release(lease);
-    expect(await store.merge('child')).toMatchObject({ range: [7, 9] });
+    const lease = await store.leases.acquire('child', { id: 'runner' });
+    expect((await refusal(() => store.lineage.merge('child'))).code).toBe('TAPE_BUSY');
+    await store.entries.append('child', [asks('c1')], { lease });
+    expect(await store.lineage.merge('child', { force: true })).toMatchObject({ range: [4, 6] });
+    await store.entries.append('child', [answers('c1'), assistant('now')], { lease });
+    await store.leases.release(lease);
+    expect(await store.lineage.merge('child')).toMatchObject({ range: [7, 9] });
   });
 
   test('no merge separates a call from its result', async () => {
     await using store = await open();
     await finishedChild(store);
-    await store.append('main', [asks('c1')]);
-    expect((await refusal(() => store.merge('child'))).code).toBe('TAPE_UNSETTLED');
-    await store.append('main', [answers('c1')]);
-    expect((await store.merge('child')).seq).toBe(6);
+    await store.entries.append('main', [asks('c1')]);
+    expect((await refusal(() => store.lineage.merge('child'))).code).toBe('TAPE_UNSETTLED');
+    await store.entries.append('main', [answers('c1')]);
+    expect((await store.lineage.merge('child')).seq).toBe(6);
   });
 
   test('a child is merged only into its parent or another ancestor', async () => {
     await using store = await open();
     await finishedChild(store);
-    await store.fork('child', { name: 'grand' });
-    await store.append('grand', [assistant('deep')]);
-    await store.session('other');
-    expect((await refusal(() => store.merge('main'))).code).toBe('TAPE_CONFLICT');
-    expect((await refusal(() => store.merge('grand', { into: 'other' }))).code).toBe('TAPE_CONFLICT');
-    expect(await store.merge('grand')).toMatchObject({ parent: 'child', range: [7, 8] });
-    expect(await store.merge('grand', { into: 'main' })).toMatchObject({ parent: 'main', repeated: false });
-    await store.fork('child', { name: 'fresh', fresh: true });
-    expect(await store.merge('fresh')).toMatchObject({ parent: 'child' });
+    await store.lineage.fork('child', { name: 'grand' });
+    await store.entries.append('grand', [assistant('deep')]);
+    await store.sessions.open('other');
+    expect((await refusal(() => store.lineage.merge('main'))).code).toBe('TAPE_CONFLICT');
+    expect((await refusal(() => store.lineage.merge('grand', { into: 'other' }))).code).toBe('TAPE_CONFLICT');
+    expect(await store.lineage.merge('grand')).toMatchObject({ parent: 'child', range: [7, 8] });
+    expect(await store.lineage.merge('grand', { into: 'main' })).toMatchObject({
+      parent: 'main',
+      repeated: false,
+    });
+    await store.lineage.fork('child', { name: 'fresh', fresh: true });
+    expect(await store.lineage.merge('fresh')).toMatchObject({ parent: 'child' });
   });
 
   test('what parent and child both wrote since the fork is a conflict', async () => {
     await using store = await open();
-    await store.session('main');
-    await store.append('main', [anchor('plan', { owner: 'main', summary: 'x' })]);
+    await store.sessions.open('main');
+    await store.entries.append('main', [anchor('plan', { owner: 'main', summary: 'x' })]);
     for (const name of ['one', 'two']) {
-      await store.fork('main', { name });
-      await store.append(name, [anchor('plan', { owner: name, summary: 'y', [name]: 1 })]);
+      await store.lineage.fork('main', { name });
+      await store.entries.append(name, [anchor('plan', { owner: name, summary: 'y', [name]: 1 })]);
     }
     expect(await store.checkMerge('one')).toEqual({ complete: true, conflicts: [] });
-    await store.merge('one');
+    await store.lineage.merge('one');
     const conflict = { what: 'state:owner', child: 4, parent: 3, via: 'one' };
     expect((await store.checkMerge('two')).conflicts).toEqual([conflict]);
-    const refused = await refusal(() => store.merge('two', { onConflict: 'refuse' }));
+    const refused = await refusal(() => store.lineage.merge('two', { onConflict: 'refuse' }));
     expect(refused).toMatchObject({ code: 'TAPE_CONFLICT', data: { conflicts: [conflict] } });
-    await store.append('main', [anchor('plan', { owner: 'main' })]);
-    expect((await store.merge('two')).conflicts).toEqual([{ what: 'state:owner', child: 4, parent: 5 }]);
+    await store.entries.append('main', [anchor('plan', { owner: 'main' })]);
+    expect((await store.lineage.merge('two')).conflicts).toEqual([
+      { what: 'state:owner', child: 4, parent: 5 },
+    ]);
   });
 
   test('a merge delivers the patch of a worktree, and its files count as written', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 1);
     for (const name of ['one', 'two', 'three']) {
-      await store.fork('main', { name });
-      await store.append(name, [asks('c1'), answers('c1')]);
+      await store.lineage.fork('main', { name });
+      await store.entries.append(name, [asks('c1'), answers('c1')]);
     }
-    await store.append('one', [patched('a first try', ['src/old.ts', 'src/first.ts'])]);
+    await store.entries.append('one', [patched('a first try', ['src/old.ts', 'src/first.ts'])]);
     expect((await store.checkMerge('one')).complete).toBe(true);
-    await store.append('one', [patched('the patch', ['src/a.ts'])]);
+    await store.entries.append('one', [patched('the patch', ['src/a.ts'])]);
     const artifact = {
       type: 'patch',
       blob: sha256('the patch'),
@@ -215,15 +228,15 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
       base: 'a'.repeat(40),
       tree: 'b'.repeat(40),
     };
-    const merged = await store.merge('one');
+    const merged = await store.lineage.merge('one');
     expect(merged).toMatchObject({ complete: true, conflicts: [], artifact });
-    expect(await store.merge('one')).toEqual({ ...merged, repeated: true });
-    const [mark] = await all(store.read('main', { from: merged.seq, to: merged.seq }));
+    expect(await store.lineage.merge('one')).toEqual({ ...merged, repeated: true });
+    const [mark] = await all(store.entries.read('main', { from: merged.seq, to: merged.seq }));
     expect(mark?.payload).toMatchObject({ state: { artifact } });
-    expect(Buffer.from(await store.blob(artifact.blob)).toString()).toBe('the patch');
+    expect(Buffer.from(await store.entries.blob(artifact.blob)).toString()).toBe('the patch');
     // The later tool declares no paths, so it may have written any file.
-    await store.append('two', [patched('another', ['src/a.ts', 'src/first.ts'])]);
-    await store.append('two', [asks('c2'), answers('c2')]);
+    await store.entries.append('two', [patched('another', ['src/a.ts', 'src/first.ts'])]);
+    await store.entries.append('two', [asks('c2'), answers('c2')]);
     const conflict = { what: 'file:src/a.ts', child: 6, parent: merged.seq, via: 'one' };
     expect(await store.checkMerge('two')).toEqual({ complete: false, conflicts: [conflict] });
     // `written` checks paths that are not on the tape yet.
@@ -237,12 +250,12 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
     await using store = await open();
     await sessionOf(store, 'main', 1);
     for (const name of ['one', 'two']) {
-      await store.fork('main', { name });
-      await store.append(name, [patched(name, ['src/a.ts'])]);
+      await store.lineage.fork('main', { name });
+      await store.entries.append(name, [patched(name, ['src/a.ts'])]);
     }
-    const discarded = await store.merge('one', { strategy: 'discard' });
+    const discarded = await store.lineage.merge('one', { strategy: 'discard' });
     expect(discarded).toMatchObject({ state: 'discarded', artifact: { blob: sha256('one') } });
-    expect((await store.merge('two')).conflicts).toEqual([]);
+    expect((await store.lineage.merge('two')).conflicts).toEqual([]);
   });
 
   test('a malformed worktree record is no artifact', async () => {
@@ -250,21 +263,21 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
     await finishedChild(store);
     const { payload } = patched('x', []);
     const odd = [{}, null, { ...(payload as object), base: 'HEAD' }, { ...(payload as object), patch: 'x' }];
-    await store.append(
+    await store.entries.append(
       'child',
       odd.map((value) => note('workspace/closed', value as Json)),
     );
-    expect((await store.merge('child')).artifact).toBe(undefined);
+    expect((await store.lineage.merge('child')).artifact).toBe(undefined);
   });
 
   test('a nested fork conflicts with what its grandparent wrote since', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 1);
-    await store.fork('main', { name: 'child' });
-    await store.append('child', [user('c1'), user('c2'), user('c3')]);
-    await store.fork('child', { name: 'grand' });
-    await store.append('grand', [anchor('plan', { owner: 'grand' })]);
-    await store.append('main', [anchor('plan', { owner: 'main' })]);
+    await store.lineage.fork('main', { name: 'child' });
+    await store.entries.append('child', [user('c1'), user('c2'), user('c3')]);
+    await store.lineage.fork('child', { name: 'grand' });
+    await store.entries.append('grand', [anchor('plan', { owner: 'grand' })]);
+    await store.entries.append('main', [anchor('plan', { owner: 'main' })]);
     const report = await store.checkMerge('grand', { into: 'main' });
     expect(report.conflicts).toEqual([{ what: 'state:owner', child: 8, parent: 3 }]);
   });
@@ -272,38 +285,40 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
   test('a merge into an archived parent is an error, and changes neither session', async () => {
     await using store = await open();
     await finishedChild(store);
-    await store.setLifecycle('main', 'archived');
-    const before = [await store.find('main'), await store.find('child')];
+    await store.sessions.update('main', { lifecycle: 'archived' });
+    const before = [await store.sessions.find('main'), await store.sessions.find('child')];
     for (const request of [{}, { strategy: 'discard' }, { force: true }] as const)
-      expect(await refusal(() => store.merge('child', request))).toMatchObject({
+      expect(await refusal(() => store.lineage.merge('child', request))).toMatchObject({
         code: 'TAPE_ARCHIVED',
         data: { parent: 'main', child: 'child', lifecycle: 'archived' },
       });
-    expect([await store.find('main'), await store.find('child')]).toEqual(before);
-    await store.setLifecycle('main', 'active');
-    const merged = await store.merge('child');
-    await store.setLifecycle('main', 'archived');
-    expect(await store.merge('child')).toEqual({ ...merged, repeated: true });
+    expect([await store.sessions.find('main'), await store.sessions.find('child')]).toEqual(before);
+    await store.sessions.update('main', { lifecycle: 'active' });
+    const merged = await store.lineage.merge('child');
+    await store.sessions.update('main', { lifecycle: 'archived' });
+    expect(await store.lineage.merge('child')).toEqual({ ...merged, repeated: true });
   });
 
   test('a merge by an unknown strategy is an error, and changes neither session', async () => {
     await using store = await open();
     await finishedChild(store);
-    const before = [await store.find('main'), await store.find('child')];
+    const before = [await store.sessions.find('main'), await store.sessions.find('child')];
     const strategy = 'bogus' as 'result';
-    expect(await refusal(() => store.merge('child', { strategy }))).toMatchObject({
+    expect(await refusal(() => store.lineage.merge('child', { strategy }))).toMatchObject({
       code: 'TAPE_BAD_STATUS',
       data: { value: 'bogus', allowed: ['result', 'summary', 'structured', 'pick', 'discard'] },
     });
-    expect([await store.find('main'), await store.find('child')]).toEqual(before);
+    expect([await store.sessions.find('main'), await store.sessions.find('child')]).toEqual(before);
   });
 
   test('a merge of or into an unknown session is an error', async () => {
     await using store = await open();
     await finishedChild(store);
-    expect((await refusal(() => store.merge('nobody'))).code).toBe('TAPE_NO_SESSION');
-    expect((await refusal(() => store.merge('child', { into: 'nobody' }))).code).toBe('TAPE_NO_SESSION');
-    expect((await store.find('main'))?.head).toBe(3);
+    expect((await refusal(() => store.lineage.merge('nobody'))).code).toBe('TAPE_NO_SESSION');
+    expect((await refusal(() => store.lineage.merge('child', { into: 'nobody' }))).code).toBe(
+      'TAPE_NO_SESSION',
+    );
+    expect((await store.sessions.find('main'))?.head).toBe(3);
   });
 
   test('a preview of a merge returns what the merge writes and returns, and writes nothing', async () => {
@@ -311,38 +326,42 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
       await using store = await open();
       await finishedChild(store);
       const state = async () => [
-        await store.find('main'),
-        await store.find('child'),
-        await all(store.lineage()),
+        await store.sessions.find('main'),
+        await store.sessions.find('child'),
+        await all(store.lineage.read()),
       ];
       const before = await state();
-      const { entries, ...receipt } = await store.previewMerge('child', request);
+      const { entries, ...receipt } = await store.lineage.previewMerge('child', request);
       expect(await state()).toEqual(before);
-      expect(receipt).toEqual(await store.merge('child', request));
-      const written = await all(store.read('main', { from: 4 }));
+      expect(receipt).toEqual(await store.lineage.merge('child', request));
+      const written = await all(store.entries.read('main', { from: 4 }));
       expect(written.map(({ seq, name, payload }) => [seq, name, payload])).toEqual(
         entries.map(({ seq, name, payload }) => [seq, name, payload]),
       );
-      expect(await store.previewMerge('child', request)).toEqual({ ...receipt, repeated: true, entries: [] });
+      expect(await store.lineage.previewMerge('child', request)).toEqual({
+        ...receipt,
+        repeated: true,
+        entries: [],
+      });
     }
   });
 
   test('a preview of a merge throws the errors of the merge', async () => {
     await using store = await open();
     await finishedChild(store);
-    const refused = async () => (await refusal(() => store.previewMerge('child'))).code;
-    expect((await refusal(() => store.previewMerge('nobody'))).code).toBe('TAPE_NO_SESSION');
-    expect((await refusal(() => store.previewMerge('main'))).code).toBe('TAPE_CONFLICT');
-    await store.append('main', [asks('c1')]);
+    const refused = async () => (await refusal(() => store.lineage.previewMerge('child'))).code;
+    expect((await refusal(() => store.lineage.previewMerge('nobody'))).code).toBe('TAPE_NO_SESSION');
+    expect((await refusal(() => store.lineage.previewMerge('main'))).code).toBe('TAPE_CONFLICT');
+    await store.entries.append('main', [asks('c1')]);
     expect(await refused()).toBe('TAPE_UNSETTLED');
-    await store.append('main', [answers('c1')]);
-    const lease = await store.acquire('main', { id: 'runner' });
+    await store.entries.append('main', [answers('c1')]);
+    const lease = await store.leases.acquire('main', { id: 'runner' });
     expect(await refused()).toBe('TAPE_BUSY');
-    await store.release(lease);
-    await store.setLifecycle('main', 'archived');
+    await store.leases.release(lease);
+    await store.sessions.update('main', { lifecycle: 'archived' });
     expect(await refused()).toBe('TAPE_ARCHIVED');
-    await store.setLifecycle('main', 'active');
-    await store.merge('child', { strategy: 'discard' });
+    await store.sessions.update('main', { lifecycle: 'active' });
+    await store.lineage.merge('child', { strategy: 'discard' });
     expect(await refused()).toBe('TAPE_CONFLICT');
   });
 
@@ -350,20 +369,26 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
     await using store = await open();
     await sessionOf(store, 'main', 1);
     for (const name of ['two', 'one']) {
-      await store.fork('main', { name });
-      await store.append(name, [assistant(name)]);
+      await store.lineage.fork('main', { name });
+      await store.entries.append(name, [assistant(name)]);
     }
-    await store.merge('two');
-    await store.merge('one', { strategy: 'discard' });
-    await store.append('two', [assistant('more')]);
-    await store.merge('two');
-    expect((await all(store.merges('main'))).map(({ name, seq }) => [name, seq])).toEqual([
+    await store.lineage.merge('two');
+    await store.lineage.merge('one', { strategy: 'discard' });
+    await store.entries.append('two', [assistant('more')]);
+    await store.lineage.merge('two');
+    expect(
+      (await all(store.entries.read('main', { own: true, kind: 'anchor', namePrefix: 'merge/' }))).map(
+        ({ name, seq }) => [name, seq],
+      ),
+    ).toEqual([
       ['merge/one', 5],
       ['merge/two', 3],
       ['merge/two', 6],
     ]);
-    expect(await all(store.merges('one'))).toEqual([]);
-    const { seq } = await store.rewind('main', 4);
+    expect(await all(store.entries.read('one', { own: true, kind: 'anchor', namePrefix: 'merge/' }))).toEqual(
+      [],
+    );
+    const { seq } = await store.history.rewind('main', 4);
     expect(await Promise.all([3, 5, 6].map((at) => store.hiddenBy('main', at)))).toEqual([
       undefined,
       seq,
@@ -374,18 +399,22 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
   test('collecting a range returns what a merge of it delivers, and its position', async () => {
     await using store = await open();
     await finishedChild(store);
-    expect(await store.collect('child', [4, 6])).toMatchObject({ text: 'done', textSeq: 6, complete: true });
-    await store.append('child', [assistant('wrong')]);
-    await store.rewind('child', 6);
-    expect(await store.collect('child', [4, 8])).toMatchObject({ text: 'done', textSeq: 6 });
-    expect(await store.collect('child', [4, 4])).toMatchObject({ textSeq: undefined });
+    expect(await store.lineage.collect('child', [4, 6])).toMatchObject({
+      text: 'done',
+      textSeq: 6,
+      complete: true,
+    });
+    await store.entries.append('child', [assistant('wrong')]);
+    await store.history.rewind('child', 6);
+    expect(await store.lineage.collect('child', [4, 8])).toMatchObject({ text: 'done', textSeq: 6 });
+    expect(await store.lineage.collect('child', [4, 4])).toMatchObject({ textSeq: undefined });
   });
 
   test('a merge with context false stays out of views', async () => {
     await using store = await open();
     await finishedChild(store);
-    await store.merge('child', { context: false });
-    const message = (await all(store.read('main', { last: 1 })))[0];
+    await store.lineage.merge('child', { context: false });
+    const message = (await all(store.entries.read('main', { last: 1 })))[0];
     expect(message?.meta).toMatchObject({ source: 'merge', context: false });
   });
 };

@@ -4,7 +4,7 @@ import { all, answers, asks, type Chapter, refusal, sessionOf, textOf } from './
 
 /** Returns the messages of a session's current view. */
 async function seen(store: TapeStore, name: string): Promise<string[]> {
-  return (await all(store.viewEntries(name))).filter((e) => e.kind === 'message').map(textOf);
+  return (await all(store.views.entries(name))).filter((e) => e.kind === 'message').map(textOf);
 }
 
 /** Rewinds. */
@@ -12,55 +12,55 @@ export const rewindChapter: Chapter = ({ test, expect }, open) => {
   test('a rewind hides and an unrewind shows again; no entry is removed', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 4);
-    expect(await store.rewind('main', 3)).toMatchObject({ seq: 6, to: 3, hidden: 2, forks: [] });
+    expect(await store.history.rewind('main', 3)).toMatchObject({ seq: 6, to: 3, hidden: 2, forks: [] });
     expect(await seen(store, 'main')).toEqual(['m1', 'm2']);
-    await store.append('main', [user('instead')]);
+    await store.entries.append('main', [user('instead')]);
     expect(await seen(store, 'main')).toEqual(['m1', 'm2', 'instead']);
-    expect(await store.unrewind('main')).toMatchObject({ seq: 8, to: 5 });
+    expect(await store.history.unrewind('main')).toMatchObject({ seq: 8, to: 5 });
     expect(await seen(store, 'main')).toEqual(['m1', 'm2', 'm3', 'm4']);
-    await store.unrewind('main');
+    await store.history.unrewind('main');
     expect(await seen(store, 'main')).toEqual(['m1', 'm2', 'instead']);
-    expect((await all(store.read('main'))).map((e) => e.seq)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    expect((await all(store.entries.read('main'))).map((e) => e.seq)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
   });
 
   test('an unrewind undoes the given rewind, even one before the last', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 4);
-    await store.rewind('main', 4);
-    await store.rewind('main', 2);
-    expect(await store.unrewind('main', { rewind: 6 })).toMatchObject({ seq: 8, to: 5, shown: 3 });
+    await store.history.rewind('main', 4);
+    await store.history.rewind('main', 2);
+    expect(await store.history.unrewind('main', { rewind: 6 })).toMatchObject({ seq: 8, to: 5, shown: 3 });
     expect(await seen(store, 'main')).toEqual(['m1', 'm2', 'm3', 'm4']);
-    await store.unrewind('main');
+    await store.history.unrewind('main');
     expect(await seen(store, 'main')).toEqual(['m1']);
     const refused = [
       [{ rewind: 3 }, 'TAPE_BAD_POINT'],
       [{ rewind: 99 }, 'TAPE_NO_SEQ'],
     ] as const;
     for (const [which, code] of refused)
-      expect((await refusal(() => store.unrewind('main', which))).code).toBe(code);
-    await store.fork('main', { name: 'child' });
+      expect((await refusal(() => store.history.unrewind('main', which))).code).toBe(code);
+    await store.lineage.fork('main', { name: 'child' });
     // A child cannot undo a rewind that it inherited.
-    expect((await refusal(() => store.unrewind('child', { rewind: 6 }))).code).toBe('TAPE_BAD_POINT');
+    expect((await refusal(() => store.history.unrewind('child', { rewind: 6 }))).code).toBe('TAPE_BAD_POINT');
   });
 
   test('a rewind reports how many entries it hides and shows, and `visible` lists the rest', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 4);
     expect(await store.visible('main')).toEqual([[1, 5]]);
-    expect(await store.rewind('main', 3)).toMatchObject({ hidden: 2, shown: 0 });
-    await store.append('main', [user('instead')]);
+    expect(await store.history.rewind('main', 3)).toMatchObject({ hidden: 2, shown: 0 });
+    await store.entries.append('main', [user('instead')]);
     expect(await store.visible('main')).toEqual([
       [1, 3],
       [7, 7],
     ]);
-    expect(await store.unrewind('main')).toMatchObject({ hidden: 1, shown: 2 });
+    expect(await store.history.unrewind('main')).toMatchObject({ hidden: 1, shown: 2 });
     expect(await store.visible('main')).toEqual([[1, 5]]);
     expect(await store.visible('main', { at: 7 })).toEqual([
       [1, 3],
       [7, 7],
     ]);
-    expect(await store.unrewind('main')).toMatchObject({ hidden: 2, shown: 1 });
-    await store.fork('main', { name: 'child', since: 2 });
+    expect(await store.history.unrewind('main')).toMatchObject({ hidden: 2, shown: 1 });
+    await store.lineage.fork('main', { name: 'child', since: 2 });
     expect(await store.visible('child')).toEqual([
       [3, 3],
       [7, 7],
@@ -72,58 +72,58 @@ export const rewindChapter: Chapter = ({ test, expect }, open) => {
   test('a rewind to the start hides everything before it', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 2);
-    expect(await store.rewind('main', '@0')).toMatchObject({ to: 0, hidden: 3 });
-    expect(await all(store.viewEntries('main'))).toEqual([]);
-    expect((await refusal(() => store.rewind('main', 5))).code).toBe('TAPE_NO_SEQ');
-    await store.session('plain');
-    expect((await refusal(() => store.unrewind('plain'))).code).toBe('TAPE_BAD_POINT');
+    expect(await store.history.rewind('main', '@0')).toMatchObject({ to: 0, hidden: 3 });
+    expect(await all(store.views.entries('main'))).toEqual([]);
+    expect((await refusal(() => store.history.rewind('main', 5))).code).toBe('TAPE_NO_SEQ');
+    await store.sessions.open('plain');
+    expect((await refusal(() => store.history.unrewind('plain'))).code).toBe('TAPE_BAD_POINT');
   });
 
   test('a rewind into a batch of tool calls moves back to before it', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 1);
-    await store.append('main', [asks('c1'), answers('c1'), user('next')]);
-    expect(await store.rewind('main', 3)).toMatchObject({ to: 2, snappedFrom: 3 });
-    await store.append('main', [asks('c2')]);
-    expect(await store.rewind('main', 'head')).toMatchObject({ to: 6, snappedFrom: 7 });
-    expect(await store.find('main')).toMatchObject({ head: 8, settled: 8 });
+    await store.entries.append('main', [asks('c1'), answers('c1'), user('next')]);
+    expect(await store.history.rewind('main', 3)).toMatchObject({ to: 2, snappedFrom: 3 });
+    await store.entries.append('main', [asks('c2')]);
+    expect(await store.history.rewind('main', 'head')).toMatchObject({ to: 6, snappedFrom: 7 });
+    expect(await store.sessions.find('main')).toMatchObject({ head: 8, settled: 8 });
   });
 
   test('an anchor that a rewind hides is found only by its position', async () => {
     await using store = await open();
-    await store.session('main');
-    await store.append('main', [anchor('task'), user('a'), anchor('task')]);
-    await store.rewind('main', 3);
-    expect(await store.resolve('main', 'task')).toBe(2);
-    await store.rewind('main', 1);
-    expect(await refusal(() => store.resolve('main', 'task'))).toMatchObject({
+    await store.sessions.open('main');
+    await store.entries.append('main', [anchor('task'), user('a'), anchor('task')]);
+    await store.history.rewind('main', 3);
+    expect(await store.entries.resolve('main', 'task')).toBe(2);
+    await store.history.rewind('main', 1);
+    expect(await refusal(() => store.entries.resolve('main', 'task'))).toMatchObject({
       code: 'TAPE_NO_ANCHOR',
       data: { hidden: { seq: 4, by: 6 } },
     });
-    expect(await store.resolve('main', '@4')).toBe(4);
+    expect(await store.entries.resolve('main', '@4')).toBe(4);
   });
 
   test('a child rewinds into what it inherited, on its own tape only', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 3);
-    await store.fork('main', { name: 'child', intention: { nextSteps: 'Go.' } });
-    await store.append('child', [user('own')]);
-    await store.rewind('child', 2);
+    await store.lineage.fork('main', { name: 'child', intention: { nextSteps: 'Go.' } });
+    await store.entries.append('child', [user('own')]);
+    await store.history.rewind('child', 2);
     expect(await seen(store, 'child')).toEqual(['m1']);
-    expect((await all(store.viewEntries('child'))).map((e) => e.name).includes('intention')).toBe(true);
-    expect(await store.resolve('child', 'intention')).toBe(6);
+    expect((await all(store.views.entries('child'))).map((e) => e.name).includes('intention')).toBe(true);
+    expect(await store.entries.resolve('child', 'intention')).toBe(6);
     expect(await seen(store, 'main')).toEqual(['m1', 'm2', 'm3']);
   });
 
   test('a child keeps the rewinds and boundaries of its parent up to the cut', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 4);
-    await store.rewind('main', 3);
-    await store.append('main', [user('m5'), handoff('H', {}, { keepFrom: 3 }), user('m6')]);
-    await store.fork('main', { name: 'after' });
-    await store.fork('main', { name: 'between', cut: 7 });
-    await store.fork('main', { name: 'before', cut: 5 });
-    await store.fork('main', { name: 'clipped', since: 4 });
+    await store.history.rewind('main', 3);
+    await store.entries.append('main', [user('m5'), handoff('H', {}, { keepFrom: 3 }), user('m6')]);
+    await store.lineage.fork('main', { name: 'after' });
+    await store.lineage.fork('main', { name: 'between', cut: 7 });
+    await store.lineage.fork('main', { name: 'before', cut: 5 });
+    await store.lineage.fork('main', { name: 'clipped', since: 4 });
     expect(await seen(store, 'after')).toEqual(['m2', 'm5', 'm6']);
     expect(await seen(store, 'between')).toEqual(['m1', 'm2', 'm5']);
     expect(await seen(store, 'before')).toEqual(['m1', 'm2', 'm3', 'm4']);
@@ -133,12 +133,12 @@ export const rewindChapter: Chapter = ({ test, expect }, open) => {
   test('a rewind names the children whose fork point it hides', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 4);
-    await store.fork('main', { name: 'early', cut: 2 });
-    await store.fork('main', { name: 'late', cut: 4 });
-    await store.fork('main', { name: 'gone' });
-    await store.merge('gone', { strategy: 'discard' });
+    await store.lineage.fork('main', { name: 'early', cut: 2 });
+    await store.lineage.fork('main', { name: 'late', cut: 4 });
+    await store.lineage.fork('main', { name: 'gone' });
+    await store.lineage.merge('gone', { strategy: 'discard' });
     // A child that only wrote a summary is not listed.
-    await store.fork('main', { name: 'summary', kind: 'summarizer' });
-    expect((await store.rewind('main', 3)).forks).toEqual(['late']);
+    await store.lineage.fork('main', { name: 'summary', kind: 'summarizer' });
+    expect((await store.history.rewind('main', 3)).forks).toEqual(['late']);
   });
 };
