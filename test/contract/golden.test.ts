@@ -1,3 +1,5 @@
+import { view } from '@tapedeck/tape';
+import { lineHash } from '@tapedeck/tape/internal';
 import {
   bodyHash,
   childName,
@@ -6,14 +8,12 @@ import {
   genesisHash,
   isUlid,
   type LineageLine,
-  lineHash,
   nameMax,
   parseAnchorName,
   parseName,
   sha256,
   tapeName,
-  view,
-} from '@tapedeck/tape';
+} from '@tapedeck/tape/store';
 import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import { playScript } from '../support/script.ts';

@@ -1,5 +1,6 @@
 import { delegationTools } from '@tapedeck/runtime';
-import { isObject, type Json, type JsonObject } from '@tapedeck/tape';
+import type { Json, JsonObject } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';

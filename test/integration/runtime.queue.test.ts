@@ -110,7 +110,7 @@ test('an interruption from another process keeps what was said, and is answered 
   await using deck = await openDeck({ home: home.path, env: provider.env });
   const main = await deck.session('main');
   using store = home.open();
-  const heard = () => store.liveRuns('main').flatMap((run) => [...store.chunks('main', run)]);
+  const heard = () => store.live.read('main').flatMap((run) => [...store.chunks('main', run)]);
   while (!JSON.stringify(heard()).includes('thinking')) await sleep(5);
   expect(await main.send('Stop', { mode: 'interrupt' })).toMatchObject({ state: 'interrupted' });
   await running.said('over');

@@ -4,14 +4,13 @@ import { hostname } from 'node:os';
 import {
   anchor,
   type Lease,
-  leaseTtlMs,
-  type Owner,
   openTapeStore,
   processOwner,
   result,
   type SqliteTapeStore,
   user,
 } from '@tapedeck/tape';
+import { leaseTtlMs, type Owner } from '@tapedeck/tape/store';
 import { describe, expect, test } from 'vitest';
 import { sized } from '../support/size.ts';
 import { refusal } from '../support/store.ts';

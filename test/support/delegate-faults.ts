@@ -3,13 +3,13 @@ import { checkJournal, readLines } from '@tapedeck/graph';
 import { openJournal } from '@tapedeck/graph/journal';
 import {
   type Entry,
-  isObject,
   type JsonObject,
   openTapeStore,
   type SessionInfo,
   type SqliteTapeStore,
   view,
 } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import type { DelegateHome } from './delegate-acts.ts';
 import { finalText, noticeText, thenText, withForm } from './delegate-scenes.ts';
 import type { Asked } from './delegate-server.ts';
@@ -77,7 +77,7 @@ function sessionFaults({ store }: Found, { name, head, settled }: SessionInfo): 
   return [
     ...(head === settled ? [] : [`${name} has open calls`]),
     ...store.inbox.list(name).map(({ key }) => `${key} waits in the inbox of ${name}`),
-    ...store.liveRuns(name).map((run) => `the live answer of ${run} is left in ${name}`),
+    ...store.live.read(name).map((run) => `the live answer of ${run} is left in ${name}`),
     ...asked.filter((id, i) => asked.indexOf(id) !== i).map((id) => `${name} has call ${id} twice`),
   ];
 }

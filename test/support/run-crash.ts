@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { type Entry, isObject, type Json } from '@tapedeck/tape';
+import type { Entry, Json } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { startWorker } from './killed-worker.ts';
 import type { ChatAnswer, ChatRequest } from './provider.ts';
 import type { RunLine, RunOrder } from './run-worker.ts';
@@ -77,7 +78,7 @@ export function faultsAfterRun(home: TempHome, lines: readonly RunLine[]): strin
     ...effects.filter((id, i) => effects.indexOf(id) !== i).map((id) => `call ${id} was run twice`),
     ...(info?.settled === info?.head ? [] : ['calls are open']),
     ...store.inbox.list('main').map(({ key }) => `${key} waits in the inbox`),
-    ...store.liveRuns('main').map((run) => `the live answer of ${run} is left`),
+    ...store.live.read('main').map((run) => `the live answer of ${run} is left`),
     ...store.leases.list().map(({ owner }) => `${owner.id} has the lease`),
     ...lines.flatMap((line) => lost(entries, line)),
     ...['go', 'then'].flatMap((key) =>

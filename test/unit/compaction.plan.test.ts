@@ -1,5 +1,6 @@
 import { planCompaction, resolvePolicy } from '@tapedeck/runtime/compaction';
-import { assistant, compaction, type SqliteTapeStore, select, user, view } from '@tapedeck/tape';
+import { assistant, compaction, type SqliteTapeStore, user, view } from '@tapedeck/tape';
+import { select } from '@tapedeck/tape/internal';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { anyHistory } from '../support/golden/arbitrary-history.ts';

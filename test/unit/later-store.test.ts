@@ -1,12 +1,5 @@
-import {
-  assistant,
-  isObject,
-  type Lease,
-  result,
-  type SqliteTapeStore,
-  type TapeStore,
-  user,
-} from '@tapedeck/tape';
+import { assistant, type Lease, result, type SqliteTapeStore, type TapeStore, user } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { describe, expect, test, vi } from 'vitest';
 import { laterStore, type Method } from '../support/later-store.ts';
 import { openStore } from '../support/store.ts';
@@ -74,7 +67,7 @@ const acts: Readonly<Record<Method, (store: TapeStore, scene: Scene) => unknown>
   drainOwnerless: (store) => store.inbox.drain('main'),
   saveChunks: (store) =>
     store.live.save([{ session: 'leased', run: 'run', chunks: [{ index: 1, chunk: 'far' }] }]),
-  liveRuns: (store) => store.liveRuns('leased'),
+  liveRuns: (store) => store.live.read('leased'),
   owners: (store) => store.leases.list(),
   chunks: (store) => store.chunks('leased', 'run'),
   settle: (store, { lease }) =>

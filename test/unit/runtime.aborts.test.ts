@@ -87,7 +87,7 @@ test('the model is told of an abort; what it had asked for stays as it was, here
   const frozen = ['user: Wait', 'assistant: I will wait. [wait c1]', 'event run/aborted'];
   expect(entryLines(home.store.entries.read('main')).slice(1)).toEqual(frozen);
   expect([...home.store.entries.read('main')][2]?.meta).toMatchObject({ partial: true, model: 'test' });
-  expect(home.store.liveRuns('main')).toEqual([]);
+  expect(home.store.live.read('main')).toEqual([]);
   expect(home.store.leases.list()).toEqual([]);
   await using other = await openDeck({ store: home.store, model: home.spec, tools: { wait } });
   expect(await (await other.session('main')).run('And now?')).toMatchObject({ text: 'Well.' });

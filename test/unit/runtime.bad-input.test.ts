@@ -1,6 +1,7 @@
 import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import type { DeckTools } from '@tapedeck/runtime';
-import { isObject, type SqliteTapeStore, toolResult, user } from '@tapedeck/tape';
+import { type SqliteTapeStore, toolResult, user } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { jsonSchema, tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
@@ -99,7 +100,7 @@ test.each(Object.keys(failures))(
     expect(home.store.sessions.find('main')).toMatchObject({ head: last?.seq, settled: last?.seq });
     expect(await main.status()).toMatchObject({ state: 'error' });
     expect(await main.run('Are you there?')).toMatchObject({ finish: 'stop', text: 'Here.' });
-    expect([[...home.store.verify()], home.store.liveRuns('main'), home.store.leases.list()]).toEqual([
+    expect([[...home.store.verify()], home.store.live.read('main'), home.store.leases.list()]).toEqual([
       [],
       [],
       [],

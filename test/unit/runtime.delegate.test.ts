@@ -1,5 +1,6 @@
 import { type ChildEvent, inProcessEngine, type RunSpec, type ScriptAnswer } from '@tapedeck/runtime';
-import { anchor, isObject, type SqliteTapeStore, user } from '@tapedeck/tape';
+import { anchor, type SqliteTapeStore, user } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';

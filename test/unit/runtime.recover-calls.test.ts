@@ -2,7 +2,6 @@ import { delegateTool, type ScriptAnswer } from '@tapedeck/runtime';
 import {
   assistant,
   type Draft,
-  isObject,
   type JsonObject,
   result,
   type SqliteTapeStore,
@@ -10,6 +9,7 @@ import {
   user,
   view,
 } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';

@@ -2,14 +2,14 @@ import type { DeckConfig, Hooks } from '@tapedeck/runtime';
 import {
   assistant,
   compaction,
-  isObject,
   type SqliteTapeStore,
-  sha256,
   toolCall,
   toolResult,
   user,
   view,
 } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import { sha256 } from '@tapedeck/tape/store';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';

@@ -1,5 +1,6 @@
 import type { DeckTool } from '@tapedeck/runtime';
-import { isObject, type SqliteTapeStore } from '@tapedeck/tape';
+import type { SqliteTapeStore } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';

@@ -140,7 +140,7 @@ test('a tail that begins in the midst of an answer tells all of it, and ends wit
   await using deck = await openDeck({ store, model });
   const main = await deck.session('main');
   const run = main.run('Count');
-  await expect.poll(async () => (await store.liveRuns('main')).length).toBe(1);
+  await expect.poll(async () => (await store.live.read('main')).length).toBe(1);
   const from = await lastRunStart(store, 'main');
   expect(from).toBe(2);
   const events = await eventsOf(eventsAmong(watchChunks(tail(store, 'main', { from: 2, untilIdle: true }))));
@@ -156,7 +156,7 @@ test('a run that goes on from the tail begins with its first answer, not with th
   const { to } = await main.run('Count');
   expect(await lastRunStart(store, 'main')).toBe(2);
   const run = main.run();
-  await expect.poll(async () => (await store.liveRuns('main')).length).toBe(1);
+  await expect.poll(async () => (await store.live.read('main')).length).toBe(1);
   expect(await lastRunStart(store, 'main')).toBe(to + 1);
   await run;
   expect(await lastRunStart(store, 'main')).toBe(to + 1);

@@ -1,12 +1,9 @@
 import {
   anchor,
   assistant,
-  estimateTokens,
   handoff,
-  noResult,
   note,
   type SqliteTapeStore,
-  sha256,
   type Target,
   toolCall,
   toolResult,
@@ -14,6 +11,8 @@ import {
   type ViewPolicy,
   view,
 } from '@tapedeck/tape';
+import { estimateTokens, noResult } from '@tapedeck/tape/internal';
+import { sha256 } from '@tapedeck/tape/store';
 import { describe, expect, test } from 'vitest';
 import { flatten } from '../support/copying-model.ts';
 import { entriesOf } from '../support/entries.ts';

@@ -2,7 +2,6 @@ import {
   anchor,
   assistant,
   compaction,
-  type Manifest,
   note,
   prune,
   remakeOf,
@@ -13,8 +12,8 @@ import {
   user,
   type ViewPolicy,
   view,
-  viewVersion,
 } from '@tapedeck/tape';
+import { type Manifest, viewVersion } from '@tapedeck/tape/internal';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { anyHistory } from '../support/golden/arbitrary-history.ts';

@@ -1,12 +1,12 @@
 import {
   type Draft,
   type ForkRequest,
-  normalise,
   result,
   type Seq,
   type SqliteTapeStore,
   TapeError,
 } from '@tapedeck/tape';
+import { normalise } from '@tapedeck/tape/store';
 import { CopiedSession } from '../copying-model.ts';
 import { type Random, seeded } from '../seeded.ts';
 import { anyDrafts } from './drafts.ts';

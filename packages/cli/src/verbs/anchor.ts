@@ -1,4 +1,5 @@
-import { anchor as anchorDraft, assertActive, handoff as handoffDraft } from '@tapedeck/tape';
+import { anchor as anchorDraft, handoff as handoffDraft } from '@tapedeck/tape';
+import { assertActive } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { readState, readText } from '../input.ts';
 import { needSession } from '../session/place.ts';

@@ -1,5 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import { encodeJson, isObject, type Json, type JsonObject } from '@tapedeck/tape';
+import type { Json, JsonObject } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import { encodeJson } from '@tapedeck/tape/store';
 import { SessionError } from '../errors.ts';
 
 /** Reasoning efforts, from none to the most. `provider-default` sends none. */

@@ -1,15 +1,6 @@
-import {
-  type Draft,
-  type InboxItem,
-  isObject,
-  type Json,
-  type Meta,
-  note,
-  type SessionInfo,
-  type Taken,
-  toolResult,
-  user,
-} from '@tapedeck/tape';
+import { type Draft, type Json, type Meta, note, type SessionInfo, toolResult, user } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import type { InboxItem, Taken } from '@tapedeck/tape/store';
 import { announce, type Landing } from '../config/hooks.ts';
 import { callSettingsIn, mergeSettings, settingsMeta } from '../model/call-settings.ts';
 import type { OpenCall } from '../stream/call.ts';

@@ -1,4 +1,5 @@
-import { type Entry, isObject, type Seq, type SessionInfo, type TapeStore } from '@tapedeck/tape';
+import type { Entry, Seq, SessionInfo, TapeStore } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { type CallSettings, callSettingsIn, mergeSettings } from '../model/call-settings.ts';
 import { factsOf, rootSettings, type SessionFacts } from './terms.ts';
 

@@ -1,4 +1,5 @@
-import type { InboxItem, TapeStore } from '@tapedeck/tape';
+import type { TapeStore } from '@tapedeck/tape';
+import type { InboxItem } from '@tapedeck/tape/store';
 import { type CallSettings, callSettingsIn, mergeSettings } from '../model/call-settings.ts';
 import { getModel, type LanguageModel } from '../model/model.ts';
 import type { ModelFrom } from '../model/name.ts';
