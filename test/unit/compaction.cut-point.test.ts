@@ -74,39 +74,43 @@ test('a cut parts no call from its result, in any history', () => {
   );
 });
 
-test('nor in any session that was forked, rewound, merged into and summarised before', () => {
-  using store = openStore();
-  let [n, cuts, calls] = [0, 0, 0];
-  fc.assert(
-    fc.property(anySteps, (steps) => {
-      n += 1;
-      const history = new History(store, `h${n}`, new Tally());
-      history.play(steps);
-      for (const session of history.sessions) {
-        const all = session.all();
-        const { entries } = select(all, 'last-boundary');
-        expect(badCuts(entries)).toEqual([]);
-        const chosen = validCuts(entries).at(-1);
-        if (chosen === undefined) continue;
-        cuts += 1;
-        // What stays when the session is summarised up to there has its results, and nothing else stays.
-        const kept = outputs(entries.filter(({ seq }) => seq >= chosen));
-        store.append(session.name, [
-          compaction({ summary: 'So far.', range: [1, chosen - 1] }, { keepFrom: chosen }),
-        ]);
-        const shown = outputs([...store.viewEntries(session.name)], { policy: 'last-boundary' });
-        // What was left out before is left out still.
-        expect(shown.map((output, i) => (output.includes('<output pruned') ? kept[i] : output))).toEqual(
-          kept,
-        );
-        calls += kept.length;
-      }
-    }),
-    { numRuns: sized(200, 600, 20_000), seed },
-  );
-  expect(cuts).toBeGreaterThan(sized(100, 300, 10_000));
-  expect(calls).toBeGreaterThan(sized(33, 100, 3_000));
-});
+test(
+  'nor in any session that was forked, rewound, merged into and summarised before',
+  () => {
+    using store = openStore();
+    let [n, cuts, calls] = [0, 0, 0];
+    fc.assert(
+      fc.property(anySteps, (steps) => {
+        n += 1;
+        const history = new History(store, `h${n}`, new Tally());
+        history.play(steps);
+        for (const session of history.sessions) {
+          const all = session.all();
+          const { entries } = select(all, 'last-boundary');
+          expect(badCuts(entries)).toEqual([]);
+          const chosen = validCuts(entries).at(-1);
+          if (chosen === undefined) continue;
+          cuts += 1;
+          // What stays when the session is summarised up to there has its results, and nothing else stays.
+          const kept = outputs(entries.filter(({ seq }) => seq >= chosen));
+          store.append(session.name, [
+            compaction({ summary: 'So far.', range: [1, chosen - 1] }, { keepFrom: chosen }),
+          ]);
+          const shown = outputs([...store.viewEntries(session.name)], { policy: 'last-boundary' });
+          // What was left out before is left out still.
+          expect(shown.map((output, i) => (output.includes('<output pruned') ? kept[i] : output))).toEqual(
+            kept,
+          );
+          calls += kept.length;
+        }
+      }),
+      { numRuns: sized(200, 600, 20_000), seed },
+    );
+    expect(cuts).toBeGreaterThan(sized(100, 300, 10_000));
+    expect(calls).toBeGreaterThan(sized(33, 100, 3_000));
+  },
+  sized(60_000, 60_000, 900_000),
+);
 
 test('whatever is to be kept, the cut is a valid one with something before it', () => {
   const keeps = fc.oneof(
@@ -146,6 +150,46 @@ test('what a provider found in its next message stays with what it was asked for
   const asked = assistant([{ type: 'tool-call', ...search, input: {}, providerExecuted: true }]);
   const found = assistant([{ type: 'tool-result', ...search, output: { type: 'text', value: 'x' } }]);
   expect(validCuts(entriesOf([user('a'), asked, found, user('b')]))).toEqual([2, 4]);
+});
+
+test('a call stays with its result, though the provider ran one of the same id in between', () => {
+  const ran = assistant([
+    { type: 'tool-call', toolCallId: '1', toolName: 'web_search', input: {}, providerExecuted: true },
+  ]);
+  expect(validCuts(entriesOf([user('a'), calls('1'), ran, result('1'), user('b')]))).toEqual([2, 5]);
+  // Nor does what the provider found answer the call that a client has to.
+  const both = assistant([
+    { type: 'tool-call', toolCallId: '1', toolName: 'web_search', input: {}, providerExecuted: true },
+    toolCall('1', 'read', {}),
+  ]);
+  const found = assistant([
+    { type: 'tool-result', toolCallId: '1', toolName: 'web_search', output: { type: 'text', value: 'x' } },
+  ]);
+  expect(validCuts(entriesOf([user('a'), both, found, assistant('b'), result('1'), user('c')]))).toEqual([
+    2, 6,
+  ]);
+});
+
+test('what a provider found stays with what each provider was asked for under that id, up to the next user', () => {
+  const search = { toolCallId: 's', toolName: 'web_search' };
+  const asked = (provider: string) =>
+    assistant([{ type: 'tool-call', ...search, input: {}, providerExecuted: true }], { provider });
+  const found = assistant([{ type: 'tool-result', ...search, output: { type: 'text', value: 'x' } }], {
+    provider: 'anthropic',
+  });
+  expect(validCuts(entriesOf([user('a'), asked('anthropic'), asked('openai'), found]))).toEqual([2]);
+  expect(validCuts(entriesOf([user('a'), asked('anthropic'), user('b'), found]))).toEqual([2, 3, 4]);
+});
+
+test('what a provider is still to finish after calls of ours stays with them', () => {
+  const both = assistant([
+    { type: 'tool-call', toolCallId: 's', toolName: 'code_execution', input: {}, providerExecuted: true },
+    toolCall('1', 'read', {}),
+  ]);
+  const steps = [user('a'), both, result('1'), calls('2'), result('2')];
+  expect(validCuts(entriesOf(steps))).toEqual([2]);
+  // Once another answer is whole, the provider has given it up.
+  expect(validCuts(entriesOf([...steps, assistant('b')]))).toEqual([2, 4, 6]);
 });
 
 describe('how much stays', () => {
