@@ -3,6 +3,7 @@ import { type Problem, tapesToVerify, verifyTape } from '../check/verify.ts';
 import { loadBlob, loadBlobRange } from '../entry/blob.ts';
 import type { Entry, Seq } from '../entry/entry.ts';
 import { hex } from '../entry/hash.ts';
+import { TapeError } from '../errors.ts';
 import { type InboxItem, inboxItems } from '../inbox/inbox.ts';
 import type { LineageLine } from '../lineage/line.ts';
 import { type LineageQuery, readLineage } from '../lineage/read.ts';
@@ -124,10 +125,7 @@ export class SqliteTapeReader {
         yield* guarded(tape.name, verifyTape(this.db, tape, to));
       return;
     }
-    for (const { id, name } of this.db.all<{ id: number; name: string }>(
-      'SELECT id, name FROM tape ORDER BY id',
-    ))
-      yield* guarded(name, verifyById(this.db, id));
+    yield* guarded(null, verifyTapes(this.db));
     yield* guarded(null, verifyLineage(this.db));
   }
 
@@ -176,6 +174,11 @@ export class SqliteTapeReader {
   }
 }
 
+function* verifyTapes(db: Db): Generator<Problem> {
+  for (const { id, name } of db.all<{ id: number; name: string }>('SELECT id, name FROM tape ORDER BY id'))
+    yield* guarded(name, verifyById(db, id));
+}
+
 function* verifyById(db: Db, id: number): Generator<Problem> {
   const tape = tapeById(db, id);
   yield* verifyTape(db, tape);
@@ -190,6 +193,7 @@ function* guarded(session: string | null, problems: Iterable<Problem>): Generato
   try {
     yield* problems;
   } catch (error) {
+    if (error instanceof TapeError && error.code === 'TAPE_CLOSED') throw error;
     const { data } = error as { data?: { seq?: unknown } };
     const seq = typeof data?.seq === 'number' ? data.seq : null;
     yield { code: 'database-damaged', session, seq, message: (error as Error).message };
