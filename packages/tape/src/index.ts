@@ -118,6 +118,7 @@ export type { RunItem } from './tape/post.ts';
 export { assertActive, type Delivery, type Lifecycle, type Ref, type Task } from './tape/tape.ts';
 export type { Target } from './view/dialect.ts';
 export { goOn, noAnswer, noResult, noStart } from './view/fit.ts';
+export { isClientCall } from './view/fit-call.ts';
 export { type Manifest, type Remake, remakeOf } from './view/manifest.ts';
 export {
   parsePolicy,

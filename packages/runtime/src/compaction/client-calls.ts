@@ -1,4 +1,4 @@
-import { type Entry, isObject, type Part } from '@tapedeck/tape';
+import { type Entry, isClientCall, isObject, type Part } from '@tapedeck/tape';
 
 /** A client-side call, and the message that makes it. */
 interface ClientCall {
@@ -28,7 +28,7 @@ export function pairClientCalls(entries: readonly Entry[]): ClientCalls {
     }
     if (!isAnswer(entry)) continue;
     for (const part of partsOf(entry).toReversed()) {
-      if (part.type !== 'tool-call' || part.providerExecuted === true) continue;
+      if (!isClientCall(part)) continue;
       const id = String(part.toolCallId);
       const calls = open.get(id) ?? [];
       calls.push({ message: entry, part });

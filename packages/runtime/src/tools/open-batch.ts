@@ -1,8 +1,9 @@
 import {
-  clientCalls,
   type Entry,
+  isClientCall,
   isObject,
   type Json,
+  type Part,
   type SessionInfo,
   type TapeStore,
 } from '@tapedeck/tape';
@@ -80,16 +81,14 @@ function stateOf(name: string, waitsFor: unknown): Partial<OpenCall> {
 }
 
 function askedBy(payload: Readonly<Record<string, Json>>, meta: Entry['meta']): OpenCall[] {
-  const asked = new Set(clientCalls(payload));
-  const content = Array.isArray(payload.content) ? payload.content.filter(isObject) : [];
+  if (payload.role !== 'assistant' || !Array.isArray(payload.content)) return [];
+  const content = payload.content.filter(isObject) as unknown as readonly Part[];
   const raw = isObject(meta.raw_input) ? meta.raw_input : {};
-  return content
-    .filter((part) => part.type === 'tool-call' && asked.has(String(part.toolCallId)))
-    .map((part) => ({
-      toolCallId: String(part.toolCallId),
-      toolName: String(part.toolName),
-      input: part.input ?? {},
-      ...(Object.hasOwn(raw, String(part.toolCallId)) && { invalid: 'its arguments are not JSON' }),
-      state: meta.partial === true ? 'unbegun' : 'begun',
-    }));
+  return content.filter(isClientCall).map((part) => ({
+    toolCallId: String(part.toolCallId),
+    toolName: String(part.toolName),
+    input: (part.input ?? {}) as Json,
+    ...(Object.hasOwn(raw, String(part.toolCallId)) && { invalid: 'its arguments are not JSON' }),
+    state: meta.partial === true ? 'unbegun' : 'begun',
+  }));
 }
