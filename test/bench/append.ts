@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { type Draft, encodeJson, openTapeStore, sha256 } from '@tapedeck/tape';
+import { type Draft, openTapeStore } from '@tapedeck/tape';
+import { encodeJson, sha256 } from '@tapedeck/tape/store';
 import { strippedLayout } from './layout.ts';
 import { type Effort, measure, type Sample, type Work } from './measure.ts';
 import { bytesOf, payloads, take } from './payload.ts';
@@ -35,7 +36,7 @@ function single(bench: Bench, synchronous: Synchronous): Row[] {
     chain: true,
   });
   using store = openTapeStore(file('tape'), { durability: synchronous === 'FULL' ? 'full' : 'fast' });
-  store.session('main');
+  store.sessions.open('main');
   const effort: Effort = { rounds: bench.size(40, 3), times: bench.size(100, 5) };
   const drafts = take(payloads(), effort.times);
   const texts = drafts.map(bytesOf);
@@ -47,8 +48,10 @@ function single(bench: Bench, synchronous: Synchronous): Row[] {
       indexed: each((draft) => indexed.append(draft.payload)),
       guarded: each((draft) => guarded.append(draft.payload)),
       chained: each((draft) => chained.append(draft.payload)),
-      keyed: { act: (i) => store.append('main', [at(drafts, i)], { key: `${performance.now()}-${i}` }) },
-      store: each((draft) => store.append('main', [draft])),
+      keyed: {
+        act: (i) => store.entries.append('main', [at(drafts, i)], { key: `${performance.now()}-${i}` }),
+      },
+      store: each((draft) => store.entries.append('main', [draft])),
     },
     effort,
   );
@@ -71,7 +74,7 @@ function single(bench: Bench, synchronous: Synchronous): Row[] {
 function calls(bench: Bench): Row[] {
   using raw = rawTable(join(bench.dir, 'calls-raw.db'), 'FULL');
   using store = openTapeStore(join(bench.dir, 'calls.db'));
-  store.session('main');
+  store.sessions.open('main');
   const [text] = take(payloads(), 1).map(bytesOf);
   const asked = (id: string): Draft => ({
     kind: 'message',
@@ -90,8 +93,8 @@ function calls(bench: Bench): Row[] {
       raw: { act: () => texts.forEach((each) => void raw.insert(each)) },
       store: {
         act: (i) => {
-          store.append('main', [asked(`c${i}`)]);
-          store.append('main', [answered(`c${i}`)]);
+          store.entries.append('main', [asked(`c${i}`)]);
+          store.entries.append('main', [answered(`c${i}`)]);
         },
       },
     },
@@ -109,7 +112,7 @@ function calls(bench: Bench): Row[] {
 function batches(bench: Bench): Row[] {
   using raw = rawTable(join(bench.dir, 'batch-raw.db'), 'FULL');
   using store = openTapeStore(join(bench.dir, 'batch.db'));
-  store.session('main');
+  store.sessions.open('main');
   const count = bench.size(1000, 50);
   const drafts = take(payloads(), count);
   const texts = drafts.map(bytesOf);
@@ -119,7 +122,7 @@ function batches(bench: Bench): Row[] {
       raw: { act: () => raw.insertAll(texts) },
       hash: { act: () => texts.forEach((text) => void sha256(text)) },
       encode: { act: () => drafts.forEach((draft) => void encodeJson(draft.payload)) },
-      store: { act: () => store.append('main', drafts) },
+      store: { act: () => store.entries.append('main', drafts) },
     },
     { rounds: bench.size(20, 3), times: 1 },
   );

@@ -109,14 +109,14 @@ async function longParent(bench: Bench): Promise<Row[]> {
 function walOfMerge(store: SqliteTapeStore, path: string): number {
   const times = 8;
   const children = Array.from({ length: times + 1 }, () => {
-    const { session } = store.fork('main', { fresh: true });
+    const { session } = store.lineage.fork('main', { fresh: true });
     store.result(session, 'Done.');
     return session;
   });
   store.checkpoint();
-  store.merge(children[0] ?? '');
+  store.lineage.merge(children[0] ?? '');
   const before = statSync(`${path}-wal`).size;
-  for (const child of children.slice(1)) store.merge(child);
+  for (const child of children.slice(1)) store.lineage.merge(child);
   return (statSync(`${path}-wal`).size - before) / times;
 }
 
@@ -124,15 +124,15 @@ function walOfMerge(store: SqliteTapeStore, path: string): number {
 async function together(bench: Bench): Promise<Row[]> {
   const [few, all] = [bench.size(50, 4), bench.size(200, 8)];
   using store = openTapeStore(join(bench.dir, 'delegate-together.db'), { durability: 'fast' });
-  store.session('main');
+  store.sessions.open('main');
   const each = (count: number) => async () => {
     const drafts = Array.from({ length: count }, (_, i) => {
-      const { session } = store.fork('main', { fresh: true });
+      const { session } = store.lineage.fork('main', { fresh: true });
       store.result(session, `Result ${i}`);
       return { child: session };
     });
     const start = performance.now();
-    store.mergeAll(drafts);
+    store.lineage.merge(drafts);
     return ((performance.now() - start) * 1000) / count;
   };
   const samples = await gather({ few: each(few), all: each(all) }, bench.size(9, 2));
@@ -150,12 +150,12 @@ async function together(bench: Bench): Promise<Row[]> {
 function chain(bench: Bench): Row[] {
   const depth = bench.size(100, 5);
   using store = openTapeStore(join(bench.dir, 'delegate-chain.db'), { durability: 'fast' });
-  store.session('main');
+  store.sessions.open('main');
   const took: number[] = [];
   let at = 'main';
   for (let n = 0; n < depth; n += 1) {
     const start = performance.now();
-    at = store.fork(at).session;
+    at = store.lineage.fork(at).session;
     took.push((performance.now() - start) * 1000);
     store.result(at, 'Done.');
   }

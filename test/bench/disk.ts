@@ -25,10 +25,11 @@ function forks(bench: Bench): Row[] {
   const [inherited, count] = bench.size([1000, 1000], [50, 20]);
   const path = join(bench.dir, 'disk-forks.db');
   using store = openTapeStore(path, { durability: 'fast' });
-  store.session('main');
-  store.append('main', take(payloads(), inherited));
+  store.sessions.open('main');
+  store.entries.append('main', take(payloads(), inherited));
   const before = bytesIn(path);
-  for (let i = 0; i < count; i += 1) store.fork('main', { intention: { nextSteps: 'Check the changelog.' } });
+  for (let i = 0; i < count; i += 1)
+    store.lineage.fork('main', { intention: { nextSteps: 'Check the changelog.' } });
   return [
     counted((bytesIn(path).file - before.file) / count, before.payload, {
       work: `bytes on disk a fork, of ${grouped(count)}`,

@@ -21,7 +21,7 @@ function flat(bench: Bench): Row[] {
   using open = openAll(bench, 'fast');
   const samples = measure(
     Object.fromEntries(
-      open.stores.map(({ entries, store }) => [entries, { act: () => store.fork('main', request) }]),
+      open.stores.map(({ entries, store }) => [entries, { act: () => store.lineage.fork('main', request) }]),
     ),
     { rounds: bench.size(30, 3), times: bench.size(20, 3) },
   );
@@ -49,10 +49,10 @@ function flat(bench: Bench): Row[] {
 
 function walOfFork(path: string, store: SqliteTapeStore): number {
   store.checkpoint();
-  store.fork('main', request);
+  store.lineage.fork('main', request);
   const before = statSync(`${path}-wal`).size;
   const times = 8;
-  for (let i = 0; i < times; i += 1) store.fork('main', request);
+  for (let i = 0; i < times; i += 1) store.lineage.fork('main', request);
   return (statSync(`${path}-wal`).size - before) / times;
 }
 
@@ -69,7 +69,7 @@ function copied(bench: Bench): Row[] {
   const samples = measure(
     {
       copy: { prepare: () => db.exec('DELETE FROM copied'), act: () => copy.run() },
-      fork: { act: () => store.fork('main', request) },
+      fork: { act: () => store.lineage.fork('main', request) },
     },
     { rounds: bench.size(5, 3), times: 1 },
   );
@@ -99,7 +99,7 @@ function durable(bench: Bench): Row[] {
           fdatasyncSync(fd);
         },
       },
-      store: { act: () => store.fork('main', request) },
+      store: { act: () => store.lineage.fork('main', request) },
     },
     { rounds: bench.size(20, 3), times: bench.size(20, 3) },
   );
@@ -123,7 +123,7 @@ function merges(bench: Bench): Row[] {
     {
       short: merging(short.store),
       long: merging(long.store),
-      append: { act: () => long.store.append('main', two) },
+      append: { act: () => long.store.entries.append('main', two) },
     },
     { rounds: bench.size(25, 3), times: bench.size(10, 2) },
   );
@@ -148,12 +148,12 @@ function merging(store: SqliteTapeStore): Work {
   return {
     prepare: (times) => {
       children = Array.from({ length: times }, () => {
-        const { session } = store.fork('main', request);
-        store.append(session, [assistant('The changelog is complete.')]);
+        const { session } = store.lineage.fork('main', request);
+        store.entries.append(session, [assistant('The changelog is complete.')]);
         return session;
       });
     },
-    act: (i) => store.merge(children[i] ?? ''),
+    act: (i) => store.lineage.merge(children[i] ?? ''),
   };
 }
 

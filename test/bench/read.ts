@@ -20,7 +20,7 @@ function views(bench: Bench): Row[] {
     const store = stack.use(openTapeStore(path, { durability: 'fast' }));
     const from = endWithTail(store);
     const db = stack.adopt(rawHandle(path, 'NORMAL'), (handle) => handle.close());
-    return { entries, look: () => view(store.viewEntries('main')), raw: rawTail(db, from) };
+    return { entries, look: () => view(store.views.entries('main')), raw: rawTail(db, from) };
   });
   const samples = measure(
     Object.fromEntries(
@@ -98,7 +98,7 @@ function whole(bench: Bench): Row[] {
 
 function readAll(store: SqliteTapeStore, session: string): number {
   let count = 0;
-  for (const { seq } of store.read(session)) count += seq > 0 ? 1 : 0;
+  for (const { seq } of store.entries.read(session)) count += seq > 0 ? 1 : 0;
   return count;
 }
 
@@ -107,14 +107,14 @@ function chain(bench: Bench): Row[] {
   using store = openTapeStore(join(bench.dir, 'chain.db'), { durability: 'fast' });
   const [levels, each] = bench.size([100, 20], [10, 5]);
   const next = payloads(3);
-  store.session('flat');
-  store.session('chain-0');
+  store.sessions.open('flat');
+  store.sessions.open('chain-0');
   for (let level = 0; level < levels; level += 1) {
     const drafts = take(next, each);
-    if (level > 0) store.fork(`chain-${level - 1}`, { name: `chain-${level}` });
-    store.append(`chain-${level}`, drafts);
+    if (level > 0) store.lineage.fork(`chain-${level - 1}`, { name: `chain-${level}` });
+    store.entries.append(`chain-${level}`, drafts);
     // The mark that a fork begins with has a twin, so that both have as many entries.
-    store.append('flat', [
+    store.entries.append('flat', [
       ...(level > 0 ? [{ kind: 'event', name: 'level', payload: {} } as const] : []),
       ...drafts,
     ]);
@@ -142,10 +142,10 @@ function list(bench: Bench): Row[] {
   const store = stack.use(openTapeStore(path, { readonly: true }));
   const db = stack.adopt(rawHandle(path, 'NORMAL'), (handle) => handle.close());
   const select = db.prepare('SELECT * FROM tape ORDER BY updated_at DESC, id DESC');
-  const count = store.sessions().length;
+  const count = store.sessions.list().length;
   if (count !== select.all().length) throw new Error('the two lists differ in length');
   const samples = measure(
-    { raw: { act: () => select.all() }, store: { act: () => store.sessions() } },
+    { raw: { act: () => select.all() }, store: { act: () => store.sessions.list() } },
     { rounds: bench.size(15, 3), times: bench.size(3, 1) },
   );
   return [

@@ -16,15 +16,15 @@ export function search(bench: Bench): Row[] {
   using store = openTapeStore(tapeOf(bench, entries), { durability: 'fast' });
   const file = asLines(store, join(bench.dir, 'entries.jsonl'));
   const indexing = indexed(store, entries);
-  const found = store.search({ text: needle, limit: 1000 }).length;
+  const found = store.entries.search({ text: needle, limit: 1000 }).length;
   const scanned = scan(file, needle);
   if (found !== scanned) throw new Error(`the search found ${found} entries, and the scan ${scanned}`);
   const samples = measure(
     {
       scan: { act: () => scan(file, needle) },
-      rare: { act: () => store.search({ text: needle }) },
-      phrase: { act: () => store.search({ text: 'ta pe' }) },
-      none: { act: () => store.search({ text: 'nothing-of-the-kind' }) },
+      rare: { act: () => store.entries.search({ text: needle }) },
+      phrase: { act: () => store.entries.search({ text: 'ta pe' }) },
+      none: { act: () => store.entries.search({ text: 'nothing-of-the-kind' }) },
     },
     { rounds: bench.size(9, 3), times: bench.size(2, 1) },
   );
@@ -51,9 +51,9 @@ export function search(bench: Bench): Row[] {
 /** A hit names the sessions that see it: forks of a session must not make searching it slow. */
 function seenByMany(bench: Bench, store: SqliteTapeStore, before: Sample): Row[] {
   const forks = bench.size(1000, 20);
-  for (let i = 0; i < forks; i += 1) store.fork('main');
+  for (let i = 0; i < forks; i += 1) store.lineage.fork('main');
   const { after } = measure(
-    { after: { act: () => store.search({ text: needle }) } },
+    { after: { act: () => store.entries.search({ text: needle }) } },
     { rounds: before.length, times: bench.size(2, 1) },
   );
   return [
@@ -69,22 +69,23 @@ function seenByMany(bench: Bench, store: SqliteTapeStore, before: Sample): Row[]
 function indexed(store: SqliteTapeStore, entries: number): number {
   store.dropSearchIndex();
   const start = performance.now();
-  store.search({ text: needle, limit: 1 });
+  store.entries.search({ text: needle, limit: 1 });
   return ((performance.now() - start) * 1000) / entries;
 }
 
 function batchAppend(bench: Bench): number {
   using store = openTapeStore(join(bench.dir, 'search-batch.db'), { durability: 'fast' });
-  store.session('main');
+  store.sessions.open('main');
   const drafts = take(payloads(), bench.size(1000, 50));
-  const work: Work = { act: () => store.append('main', drafts) };
+  const work: Work = { act: () => store.entries.append('main', drafts) };
   const { append } = measure({ append: work }, { rounds: bench.size(10, 3), times: 1 });
   return median(append) / drafts.length;
 }
 
 function asLines(store: SqliteTapeStore, file: string): string {
   const fd = openSync(file, 'w');
-  for (const { payload } of store.read('main')) writeSync(fd, `${bytesOf({ kind: 'message', payload })}\n`);
+  for (const { payload } of store.entries.read('main'))
+    writeSync(fd, `${bytesOf({ kind: 'message', payload })}\n`);
   closeSync(fd);
   return file;
 }

@@ -24,9 +24,10 @@ export function tapeOf(bench: Bench, entries: number): string {
   if (existsSync(path)) return path;
   const start = performance.now();
   using store = openTapeStore(path, { durability: 'fast' });
-  store.session('main');
+  store.sessions.open('main');
   const next = entries >= smallFrom ? smallPayloads() : payloads();
-  for (let left = entries; left > 0; left -= 1000) store.append('main', take(next, Math.min(1000, left)));
+  for (let left = entries; left > 0; left -= 1000)
+    store.entries.append('main', take(next, Math.min(1000, left)));
   store.checkpoint();
   bench.say(`made ${grouped(entries)} entries in ${((performance.now() - start) / 1000).toFixed(1)} s`);
   return path;
@@ -39,8 +40,8 @@ export function manySessions(bench: Bench): string {
   if (existsSync(path)) return path;
   using store = openTapeStore(path, { durability: 'fast' });
   for (let root = 0; root < count / 100; root += 1) {
-    store.session(`root-${root}`);
-    for (let child = 1; child < 100; child += 1) store.fork(`root-${root}`);
+    store.sessions.open(`root-${root}`);
+    for (let child = 1; child < 100; child += 1) store.lineage.fork(`root-${root}`);
   }
   store.checkpoint();
   return path;
@@ -55,7 +56,7 @@ export function endWithTail(store: SqliteTapeStore): number {
     handoff('tail', { summary: 'What went before.' }),
     ...take(payloads(2), tailEntries),
   ];
-  return store.append('main', tail).from;
+  return store.entries.append('main', tail).from;
 }
 
 /** The graph file beside a database. */

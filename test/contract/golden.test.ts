@@ -1,3 +1,5 @@
+import { view } from '@tapedeck/tape';
+import { lineHash } from '@tapedeck/tape/internal';
 import {
   bodyHash,
   childName,
@@ -6,14 +8,12 @@ import {
   genesisHash,
   isUlid,
   type LineageLine,
-  lineHash,
   nameMax,
   parseAnchorName,
   parseName,
   sha256,
   tapeName,
-  view,
-} from '@tapedeck/tape';
+} from '@tapedeck/tape/store';
 import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import { playScript } from '../support/script.ts';
@@ -232,13 +232,13 @@ function outcome(): Outcome {
   const views = ['main', 'one', 'two'].flatMap((name) =>
     (['last-boundary', 'full'] as const).map((policy) =>
       JSON.stringify(
-        view(store.viewEntries(name, { policy }), { policy, target: { provider: 'anthropic' } }).messages,
+        view(store.views.entries(name, { policy }), { policy, target: { provider: 'anthropic' } }).messages,
       ),
     ),
   );
   const rows = dump(path);
   const lines = (rows.lineage ?? []).map((row) => String(JSON.parse(row).line));
-  return { rows, lines, views, head: store.find('main')?.headHash };
+  return { rows, lines, views, head: store.sessions.find('main')?.headHash };
 }
 
 test('the same script leaves the same bytes: rows, lines and views', () => {

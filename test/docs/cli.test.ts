@@ -67,11 +67,11 @@ const talk = ['One', 'Two']
 /** Holds the lease of a session until the block ends, as another process would. */
 function hold(home: string, session: string): Disposable {
   const store = openTapeStore(join(home, 'tape.db'));
-  const lease = store.acquire(session, processOwner('holder'));
+  const lease = store.leases.acquire(session, processOwner('holder'));
   return {
     [Symbol.dispose]: () => {
-      store.drain(lease);
-      store.release(lease);
+      store.inbox.drain(lease);
+      store.leases.release(lease);
       store.close();
     },
   };

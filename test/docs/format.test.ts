@@ -77,9 +77,9 @@ test('the store writes the worked example', () => {
     newId: () => `01JD${String(++ids).padStart(22, '0')}`,
     salt: () => new Uint8Array(16).fill(++salts),
   });
-  store.session('main');
-  store.append('main', [user('Hello.')], { key: 'hello' });
-  store.fork('main', { name: 'child' });
+  store.sessions.open('main');
+  store.entries.append('main', [user('Hello.')], { key: 'hello' });
+  store.lineage.fork('main', { name: 'child' });
   store.close();
 
   const db = new Database(path, { readonly: true });

@@ -126,7 +126,7 @@ test('--each: every line is committed and acknowledged as it arrives', async () 
   running.child.stdin?.write(say('one'));
   await running.until('"seq":2');
   using store = home.open();
-  expect(store.find('main')).toMatchObject({ head: 2 });
+  expect(store.sessions.find('main')).toMatchObject({ head: 2 });
   running.child.stdin?.write(say('two').slice(0, 5));
   running.child.stdin?.write(say('two').slice(5));
   await running.until('"seq":3');
@@ -134,7 +134,7 @@ test('--each: every line is committed and acknowledged as it arrives', async () 
   const result = await running.done;
   expect(result.code).toBe(2);
   expect(result.stderr).toContain('"line":4');
-  const entries = [...store.read('main', { from: 2 })];
+  const entries = [...store.entries.read('main', { from: 2 })];
   expect(jsonLines(result)).toEqual(entries.map(({ seq, hash }) => ({ seq, hash })));
   expect(entries).toHaveLength(3);
 });
@@ -143,19 +143,19 @@ test('a session that another process holds: the line waits in its inbox, and arr
   using home = tempHome();
   home.session('main');
   using store = home.open();
-  const lease = store.acquire('main', processOwner('holder'));
+  const lease = store.leases.acquire('main', processOwner('holder'));
   const queued = await home.tape(['append', 'main', '--wait', '0', '--json'], { stdin: say('later') });
   expect(queued.code).toBe(6);
   expect(json(queued)).toEqual({ session: 'main', queued: expect.stringMatching(/^[0-9A-Z]{26}$/) });
-  expect(store.find('main')).toMatchObject({ head: 1 });
-  expect(store.inbox('main')).toHaveLength(1);
+  expect(store.sessions.find('main')).toMatchObject({ head: 1 });
+  expect(store.inbox.list('main')).toHaveLength(1);
   const waiting = home.tape(['append', 'main', '--json'], { stdin: say('soon') });
-  while (store.inbox('main').length < 2) await sleep(5);
-  store.append('main', [user('mine')], { lease });
-  store.drain(lease);
-  expect(store.release(lease)).toBe(true);
+  while (store.inbox.list('main').length < 2) await sleep(5);
+  store.entries.append('main', [user('mine')], { lease });
+  store.inbox.drain(lease);
+  expect(store.leases.release(lease)).toBe(true);
   expect(json(await waiting)).toMatchObject({ session: 'main', from: 4, to: 4 });
-  const entries = [...store.read('main', { from: 2 })];
+  const entries = [...store.entries.read('main', { from: 2 })];
   expect(JSON.stringify(entries.map(({ payload }) => payload))).toMatch(/mine.*later.*soon/);
   expect(entries[1]?.meta).toMatchObject({ source: 'cli', mode: 'queue' });
 });
@@ -164,23 +164,23 @@ test('an anchor on a session that another process holds: exit 4, and nothing is 
   using home = tempHome();
   home.session('main');
   using store = home.open();
-  const lease = store.acquire('main', processOwner('holder'));
+  const lease = store.leases.acquire('main', processOwner('holder'));
   const result = await home.tape(['anchor', 'main', 'x', '--json']);
   expect(result.code).toBe(4);
   expect(jsonError(result)).toMatchObject({ code: 'TAPE_BUSY', data: { owner: { pid: process.pid } } });
-  expect(store.inbox('main')).toEqual([]);
+  expect(store.inbox.list('main')).toEqual([]);
   // A busy session can be read and forked.
   expect(await home.tape(['log', 'main'])).toMatchObject({ code: 0 });
   expect(await home.tape(['fork', 'main'])).toMatchObject({ code: 0 });
-  store.release(lease);
+  store.leases.release(lease);
 });
 
 test('a merge into a parent that another process holds: queued, then merged once', async () => {
   using home = tempHome();
   home.session('main');
   using store = home.open();
-  store.fork('main', { name: 'kid' });
-  const lease = store.acquire('main', processOwner('holder'));
+  store.lineage.fork('main', { name: 'kid' });
+  const lease = store.leases.acquire('main', processOwner('holder'));
   const queued = await home.tape(['merge', 'kid', '--no-wait', '--json']);
   expect(queued.code).toBe(6);
   expect(json(queued)).toMatchObject({
@@ -193,10 +193,10 @@ test('a merge into a parent that another process holds: queued, then merged once
   });
   const again = await home.tape(['merge', 'kid', '--wait', '0', '--json']);
   expect(again.code).toBe(6);
-  store.drain(lease);
-  store.release(lease);
+  store.inbox.drain(lease);
+  store.leases.release(lease);
   expect(json(await home.tape(['merge', 'kid', '--json']))).toMatchObject({ seq: 2, repeated: true });
-  expect(store.find('main')).toMatchObject({ head: 3 });
+  expect(store.sessions.find('main')).toMatchObject({ head: 3 });
 });
 
 test('what is left for a process that died is done by the next that opens the home', async () => {
@@ -204,8 +204,8 @@ test('what is left for a process that died is done by the next that opens the ho
   home.session('main');
   {
     using store = home.open();
-    store.acquire('main', { ...processOwner('gone'), pid: 2 ** 22 + 1, pidStart: '1' });
-    store.post('main', { body: { type: 'append', drafts: [user('Do not forget me')] } });
+    store.leases.acquire('main', { ...processOwner('gone'), pid: 2 ** 22 + 1, pidStart: '1' });
+    store.inbox.post('main', { body: { type: 'append', drafts: [user('Do not forget me')] } });
   }
   expect(await home.tape(['new', 'other'])).toMatchObject({ code: 0 });
   expect((await home.tape(['log', 'main', '-n', '1'])).stdout).toContain('Do not forget me');

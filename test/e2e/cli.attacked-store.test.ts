@@ -8,9 +8,9 @@ test('a backup ends while another process writes all the time, and holds whole t
   using home = tempHome();
   {
     using store = home.open();
-    store.session('main');
+    store.sessions.open('main');
     for (let i = 0; i < 20; i += 1)
-      store.append(
+      store.entries.append(
         'main',
         Array.from({ length: 100 }, () => user('x'.repeat(5000))),
       );
@@ -18,9 +18,9 @@ test('a backup ends while another process writes all the time, and holds whole t
   await using _writer = startProcess(
     `import { openTapeStore, user } from '@tapedeck/tape';
      const store = openTapeStore(process.argv[1]);
-     store.session('busy');
+     store.sessions.open('busy');
      console.log('writing');
-     setInterval(() => store.append('busy', [user('y')]), 5);`,
+     setInterval(() => store.entries.append('busy', [user('y')]), 5);`,
     home.db,
   );
   await _writer.said('writing');
@@ -34,14 +34,14 @@ test('show --output prints what a tool gave, in whatever form it is kept', async
   using home = tempHome();
   {
     using store = home.open();
-    store.session('main');
+    store.sessions.open('main');
     const ids = ['a', 'b', 'c'];
-    store.append('main', [assistant(ids.map((id) => toolCall(id, 'read', {})))]);
+    store.entries.append('main', [assistant(ids.map((id) => toolCall(id, 'read', {})))]);
     const bytes = { type: 'json', value: new Uint8Array(1000).fill(120) } as never;
     const list = { type: 'content', value: [{ type: 'text', text: `${'y'.repeat(300_000)}END` }] };
     const looks = { type: 'json', value: { type: 'blob', as: 'json', value: 5 } };
     for (const [i, output] of [bytes, list, looks].entries())
-      store.append('main', [toolResult({ toolCallId: ids[i] ?? '', toolName: 'read' }, output)]);
+      store.entries.append('main', [toolResult({ toolCallId: ids[i] ?? '', toolName: 'read' }, output)]);
   }
   const output = async (seq: number, ...more: string[]) =>
     (await home.here(['show', `main@${seq}`, '--output', ...more])).stdout;

@@ -52,14 +52,14 @@ test('verify of a session that cannot be read leaves none of the others unchecke
 test('two calls of one id keep the batch open until both have a result', () => {
   using home = tempHome();
   using store = home.open();
-  store.session('main');
-  store.append('main', [assistant([toolCall('same', 'read', {}), toolCall('same', 'read', {})])]);
+  store.sessions.open('main');
+  store.entries.append('main', [assistant([toolCall('same', 'read', {}), toolCall('same', 'read', {})])]);
   const result = toolResult({ toolCallId: 'same', toolName: 'read' }, 'text');
-  store.append('main', [result]);
-  expect(store.find('main')?.settled).toBe(1);
-  expect(store.fork('main', { name: 'child' })).toMatchObject({ base: 1, snappedFrom: 3 });
-  store.append('main', [result]);
-  expect(store.find('main')?.settled).toBe(4);
+  store.entries.append('main', [result]);
+  expect(store.sessions.find('main')?.settled).toBe(1);
+  expect(store.lineage.fork('main', { name: 'child' })).toMatchObject({ base: 1, snappedFrom: 3 });
+  store.entries.append('main', [result]);
+  expect(store.sessions.find('main')?.settled).toBe(4);
 });
 
 test('no title, state key or tool name steers the terminal', async () => {
@@ -67,9 +67,9 @@ test('no title, state key or tool name steers the terminal', async () => {
   const nasty = '\u001b]0;owned\u0007\u202e';
   {
     using store = home.open();
-    store.session('main', { title: nasty });
-    store.fork('main', { name: 'child' });
-    for (const session of ['main', 'child']) store.append(session, [anchor('a', { [nasty]: 1 })]);
+    store.sessions.open('main', { title: nasty });
+    store.lineage.fork('main', { name: 'child' });
+    for (const session of ['main', 'child']) store.entries.append(session, [anchor('a', { [nasty]: 1 })]);
   }
   for (const args of [
     ['show', 'main'],
@@ -122,12 +122,12 @@ test('a merge that has to wait for open calls of a dead owner is queued, not ref
   using home = tempHome();
   {
     using store = home.open();
-    store.session('main');
-    store.fork('main', { name: 'child' });
-    const lease = store.acquire('main', processOwner('holder'));
-    store.append('main', [assistant([toolCall('c1', 'read', {})])], { lease });
+    store.sessions.open('main');
+    store.lineage.fork('main', { name: 'child' });
+    const lease = store.leases.acquire('main', processOwner('holder'));
+    store.entries.append('main', [assistant([toolCall('c1', 'read', {})])], { lease });
     const merging = home.tape(['merge', 'child', '--result', 'done', '--json', '--wait', '2']);
-    while (store.inbox('main').length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+    while (store.inbox.list('main').length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
     change(home, 'UPDATE lease SET pid = 4194303');
     const { stdout, code } = await merging;
     expect(code).toBe(6);

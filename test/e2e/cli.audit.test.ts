@@ -10,13 +10,13 @@ function withChildren(): TempHome {
   home.session('main', user('Go'));
   using store = home.open();
   for (const name of ['home', 'done', 'cut', 'asks']) {
-    store.fork('main', { name, deliver: 'merge' });
+    store.lineage.fork('main', { name, deliver: 'merge' });
     store.setTask(name, 'running');
-    store.append(name, [assistant(`${name} says so.`, { run: 'r' })]);
+    store.entries.append(name, [assistant(`${name} says so.`, { run: 'r' })]);
   }
   for (const name of ['home', 'done']) store.setTask(name, 'completed');
-  store.merge('home');
-  store.append('asks', [
+  store.lineage.merge('home');
+  store.entries.append('asks', [
     assistant([toolCall('c1', 'pay', {})], { run: 'r' }),
     {
       kind: 'event',
@@ -117,10 +117,10 @@ test('trace: a tree back to what was said, and on to where it went', async () =>
   using home = withChildren();
   {
     using store = home.open();
-    store.fork('home', { name: 'deep' });
-    store.append('deep', [assistant('Deep.')]);
-    store.merge('deep');
-    store.merge('home', { text: 'Both of us.' });
+    store.lineage.fork('home', { name: 'deep' });
+    store.entries.append('deep', [assistant('Deep.')]);
+    store.lineage.merge('deep');
+    store.lineage.merge('home', { text: 'Both of us.' });
   }
   const { stdout } = await home.here(['trace', 'main@6']);
   expect(stdout).toBe(
@@ -228,9 +228,9 @@ test('discard: a receipt on the parent, the same one again, and never after a me
 test('discard: a parent that somebody writes takes it in from its inbox', async () => {
   using home = withChildren();
   using store = home.open();
-  const lease = store.acquire('main', processOwner('somebody'));
+  const lease = store.leases.acquire('main', processOwner('somebody'));
   const queued = await home.here(['discard', 'done', '--no-wait', '--json']);
   expect([queued.code, json(queued)]).toMatchObject([6, { state: 'queued', seq: null }]);
-  store.drain(lease);
-  expect(store.find('done')?.delivery).toBe('discarded');
+  store.inbox.drain(lease);
+  expect(store.sessions.find('done')?.delivery).toBe('discarded');
 });

@@ -8,7 +8,7 @@ import { entryLines } from '../support/scripted.ts';
 
 const linesOf = ({ home }: Project, name: string): string[] => {
   using store = openTapeStore(`${home}/tape.db`, { readonly: true });
-  return entryLines(store.read(name));
+  return entryLines(store.entries.read(name));
 };
 
 /** A configuration as a user writes it: types, a tool with a schema, instructions. */
@@ -165,9 +165,9 @@ test('instructions hold what config.yaml says, of the working directory; view sh
   expect(before.omitted).toEqual([{ path: `${cwd}/CLAUDE.md`, why: 'it is larger than 64 KiB' }]);
   expect(await p.here(['run', 'main', 'How many?'], { cwd })).toMatchObject({ code: 0, stdout: 'Seven.\n' });
   using store = openTapeStore(`${p.home}/tape.db`, { readonly: true });
-  const [answer] = [...store.read('main', { kind: 'message', last: 1 })];
+  const [answer] = [...store.entries.read('main', { kind: 'message', last: 1 })];
   expect(answer?.meta.instructions_digest).toBe(before.digest);
-  expect(Buffer.from(store.blob(before.digest)).toString()).toBe(before.instructions);
+  expect(Buffer.from(store.entries.blob(before.digest)).toString()).toBe(before.instructions);
   expect(jsonError(await p.here(['view', 'main@1', '--instructions', '--json'], { cwd })).message).toContain(
     'cannot use --instructions with a point or --explain',
   );

@@ -10,7 +10,7 @@ const model = ['--model', 'openai-compatible/test-model'];
 
 const linesOf = (home: TempHome, name: string): string[] => {
   using store = home.open();
-  return entryLines(store.read(name));
+  return entryLines(store.entries.read(name));
 };
 
 interface Told {
@@ -169,7 +169,7 @@ test.each([
   expect(refused.code).toBe(2);
   expect(jsonError(refused).message).toMatch(says);
   using store = home.open();
-  expect(store.sessions({ all: true }).map(({ name }) => name)).toEqual(['main']);
+  expect(store.sessions.list({ all: true }).map(({ name }) => name)).toEqual(['main']);
 });
 
 test('delegate: on a terminal a line for each child is rewritten in place; elsewhere there is a line for each thing', async () => {
@@ -239,7 +239,7 @@ test.each([
   expect(refused.code).toBe(2);
   expect(jsonError(refused).message).toMatch(says);
   using store = home.open();
-  expect(store.find('kid')?.delivery).toBeUndefined();
+  expect(store.sessions.find('kid')?.delivery).toBeUndefined();
 });
 
 test('fork: what the child is told and may call, and how much it inherits', async () => {
@@ -259,7 +259,7 @@ test('fork: what the child is told and may call, and how much it inherits', asyn
   ]);
   expect(linesOf(home, 'kid').slice(0, 2)).toEqual(['user: two', 'assistant: 2']);
   using store = home.open();
-  const start = [...store.read('kid', { own: true })][0];
+  const start = [...store.entries.read('kid', { own: true })][0];
   expect(start?.payload).toMatchObject({
     settings: { instructions: 'You count.', tools: ['look'] },
     terms: { context: 'part' },
@@ -295,7 +295,7 @@ test('delegate --dry-run: what would be forked, and nothing is', async () => {
   const quiet = ['delegate', 'main', '--task', 'a', '--dry-run', '--quiet'];
   expect(await home.here(quiet)).toEqual({ stdout: '', stderr: '', code: 0 });
   using store = home.open();
-  expect(store.sessions({ all: true })).toHaveLength(1);
+  expect(store.sessions.list({ all: true })).toHaveLength(1);
 });
 
 test.each([

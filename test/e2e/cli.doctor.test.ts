@@ -28,9 +28,9 @@ const examined = async (home: TempHome, ...options: string[]) => {
 function homeWithFork(): TempHome {
   const home = tempHome();
   using store = home.open();
-  store.session('main');
-  store.append('main', [user('hello')]);
-  store.fork('main', { name: 'child' });
+  store.sessions.open('main');
+  store.entries.append('main', [user('hello')]);
+  store.lineage.fork('main', { name: 'child' });
   return home;
 }
 
@@ -72,7 +72,7 @@ describe('tape doctor', () => {
     using home = homeWithFork();
     {
       using store = home.open();
-      store.acquire('main', { ...processOwner('gone'), pid: 2 ** 22 - 1, pidStart: '1' });
+      store.leases.acquire('main', { ...processOwner('gone'), pid: 2 ** 22 - 1, pidStart: '1' });
     }
     const raw = new Database(home.db);
     raw
@@ -84,8 +84,8 @@ describe('tape doctor', () => {
     expect((await examined(home)).findings.map(({ code }) => code)).toContain('stale-lease');
     expect(await examined(home, '--fix')).toMatchObject({ code: 0, findings: [] });
     using store = home.open();
-    expect([...store.read('main', { kind: 'message' })]).toHaveLength(2);
-    expect(store.inbox('main')).toEqual([]);
+    expect([...store.entries.read('main', { kind: 'message' })]).toHaveLength(2);
+    expect(store.inbox.list('main')).toEqual([]);
   });
 
   test('tells of a message that waits for a run, and leaves it there', async () => {
@@ -95,14 +95,14 @@ describe('tape doctor', () => {
     expect(await examined(home)).toMatchObject(left);
     expect(await examined(home, '--fix')).toMatchObject({ ...left, fixed: [] });
     using store = home.open();
-    expect(store.inbox('main')).toHaveLength(1);
+    expect(store.inbox.list('main')).toHaveLength(1);
   });
 
   test('makes the notes on open calls anew', async () => {
     using home = homeWithFork();
     {
       using store = home.open();
-      store.append('main', [assistant([toolCall('c1', 'read', {})])]);
+      store.entries.append('main', [assistant([toolCall('c1', 'read', {})])]);
     }
     const raw = new Database(home.db);
     const rows = () => raw.prepare('SELECT from_seq, to_seq, calls FROM open_calls').all();

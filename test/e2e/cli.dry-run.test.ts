@@ -9,8 +9,8 @@ function withKid(): TempHome {
   const home = tempHome();
   home.session('main', user('How many?'), anchor('plan', { goal: 'count' }), assistant('Twelve.'));
   using store = home.open();
-  store.fork('main', { name: 'kid' });
-  store.append('kid', [anchor('k', { goal: 'a' }), assistant('Thirteen.')]);
+  store.lineage.fork('main', { name: 'kid' });
+  store.entries.append('kid', [anchor('k', { goal: 'a' }), assistant('Thirteen.')]);
   return home;
 }
 
@@ -129,8 +129,8 @@ test('--dry-run and --check leave alone what a crash left to be caught up', asyn
   {
     using store = home.open();
     // Nobody has that process number: the next to open the home for writing does what waits here.
-    store.acquire('main', { ...processOwner('gone'), pid: 2 ** 22 + 1 });
-    store.post('main', { body: { type: 'append', drafts: [user('later')] } });
+    store.leases.acquire('main', { ...processOwner('gone'), pid: 2 ** 22 + 1 });
+    store.inbox.post('main', { body: { type: 'append', drafts: [user('later')] } });
   }
   rmSync(home.graph);
   for (const args of [
@@ -146,14 +146,14 @@ test('--dry-run and --check leave alone what a crash left to be caught up', asyn
 test('merge --dry-run: a parent that somebody writes would find it in its inbox', async () => {
   using home = withKid();
   using store = home.open();
-  const lease = store.acquire('main', processOwner('somebody'));
+  const lease = store.leases.acquire('main', processOwner('somebody'));
   const { code, stdout } = await unchanged(home, ['merge', 'kid', '--dry-run', '--json']);
   expect([code, JSON.parse(stdout)]).toMatchObject([
     0,
     { parent: 'main', state: 'queued', seq: null, entries: [] },
   ]);
-  store.append('main', [assistant([toolCall('c1', 'read', {})])], { lease });
-  store.release(lease);
+  store.entries.append('main', [assistant([toolCall('c1', 'read', {})])], { lease });
+  store.leases.release(lease);
   expect(jsonError(await unchanged(home, ['merge', 'kid', '--dry-run', '--json']))).toMatchObject({
     code: 'TAPE_UNSETTLED',
     hint: expect.stringContaining('tape run main'),

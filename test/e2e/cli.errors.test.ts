@@ -12,7 +12,7 @@ function withMain(): TempHome {
   const home = tempHome();
   home.session('main', user('Hi'), anchor('plan'));
   using store = home.open();
-  store.fork('main', { name: 'kid' });
+  store.lineage.fork('main', { name: 'kid' });
   return home;
 }
 
@@ -185,9 +185,9 @@ test('a merge or discard of what cannot be: exit 3 or 4, and nothing half-writte
   using home = withMain();
   home.session('other');
   using store = home.open();
-  for (const name of ['left', 'busy']) store.fork('main', { name });
-  store.merge('left', { strategy: 'discard' });
-  const lease = store.acquire('busy', processOwner('somebody'));
+  for (const name of ['left', 'busy']) store.lineage.fork('main', { name });
+  store.lineage.merge('left', { strategy: 'discard' });
+  const lease = store.leases.acquire('busy', processOwner('somebody'));
   for (const verb of ['merge', 'discard']) {
     await refuses(home, { args: [verb, 'nobody'], exit: 3, code: 'TAPE_NO_SESSION' });
     await refuses(home, { args: [verb, 'kid', '--into', 'nobody'], exit: 3, code: 'TAPE_NO_SESSION' });
@@ -199,7 +199,7 @@ test('a merge or discard of what cannot be: exit 3 or 4, and nothing half-writte
     });
     await refuses(home, { args: [verb, 'busy'], exit: 4, code: 'TAPE_BUSY', hint: 'tape wait busy' });
   }
-  store.release(lease);
+  store.leases.release(lease);
   await refuses(home, { args: ['merge', 'left'], exit: 4, code: 'TAPE_CONFLICT', says: 'already discarded' });
   store.setLifecycle('main', 'archived');
   for (const verb of ['merge', 'discard'])

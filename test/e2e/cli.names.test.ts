@@ -179,9 +179,9 @@ test('the last lines of a long tape come without a look at the rest, and without
   using home = tempHome();
   {
     using store = openTapeStore(home.db, { durability: 'fast' });
-    store.session('main');
+    store.sessions.open('main');
     for (let i = 0; i < 100; i += 1)
-      store.append(
+      store.entries.append(
         'main',
         Array.from({ length: 1000 }, (_, n) => user(`entry ${i * 1000 + n}`)),
       );

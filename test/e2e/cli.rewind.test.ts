@@ -89,11 +89,11 @@ test('resend appends the message again; with a model it is answered, else by the
 test('a point that cannot be rewound to is refused, with what can, and nothing is written', async () => {
   using home = withTurns();
   using store = home.open();
-  store.append('main', [anchor('mark')]);
-  store.fork('main', { name: 'kid' });
-  store.append('kid', [assistant('Done.')]);
-  store.merge('kid');
-  store.session('empty');
+  store.entries.append('main', [anchor('mark')]);
+  store.lineage.fork('main', { name: 'kid' });
+  store.entries.append('kid', [assistant('Done.')]);
+  store.lineage.merge('kid');
+  store.sessions.open('empty');
   const before = home.contents();
   const refused = [
     [['main@3'], 2, 'TAPE_BAD_POINT', 'the message of that turn is main@2'],
@@ -128,7 +128,7 @@ test('a point that cannot be rewound to is refused, with what can, and nothing i
     code: 'TAPE_BAD_POINT',
   });
   expect(home.contents()).toEqual(before);
-  store.rewind('main', 3);
+  store.history.rewind('main', 3);
   expect(jsonError(await home.here(['rewind', 'main@4', '--json']))).toMatchObject({
     code: 'TAPE_BAD_POINT',
     message: "cannot rewind 'main' to @4: the rewind main@9 hides it",
@@ -145,7 +145,7 @@ test('a point that cannot be rewound to is refused, with what can, and nothing i
 test('what is being run or was put away is neither rewound nor branched: exit 4', async () => {
   using home = withTurns();
   using store = home.open();
-  const lease = store.acquire('main', { id: 'another' });
+  const lease = store.leases.acquire('main', { id: 'another' });
   const before = home.contents();
   for (const args of [
     ['rewind', 'main@2'],
@@ -157,7 +157,7 @@ test('what is being run or was put away is neither rewound nor branched: exit 4'
     expect(jsonError(result)).toMatchObject({ code: 'SESSION_BUSY', data: { session: 'main' } });
   }
   expect(home.contents()).toEqual(before);
-  store.release(lease);
+  store.leases.release(lease);
   store.setLifecycle('main', 'archived');
   expect(await home.here(['rewind', 'main@2'])).toMatchObject({
     code: 4,
@@ -250,8 +250,8 @@ test('branch: a session for people, through the point, with the JSON of a fork',
 test('branch: a point that is hidden, missing or among open calls, a bad name, and facts that are none', async () => {
   using home = withTurns();
   using store = home.open();
-  store.rewind('main', 3);
-  store.append('main', [
+  store.history.rewind('main', 3);
+  store.entries.append('main', [
     user('Go'),
     assistant([{ type: 'tool-call', toolCallId: 'c1', toolName: 'look', input: {} }]),
   ]);
@@ -279,7 +279,7 @@ test('usage of a branch shows what it began with, in no sum', async () => {
   home.session('main', user('a'), answer(10), user('b'), answer(20));
   await home.here(['branch', 'main@3', '--as', 'idea']);
   using store = home.open();
-  store.append('idea', [answer(100)]);
+  store.entries.append('idea', [answer(100)]);
   const { inherited, total } = json<{ inherited: unknown; total: number }>(
     await home.here(['usage', 'idea', '--json']),
   );
@@ -297,8 +297,12 @@ test('usage of a branch shows what it began with, in no sum', async () => {
 test('diff tells where two sessions part, what each has since, and how their last answers differ', async () => {
   using home = withTurns();
   using store = home.open();
-  store.fork('main', { name: 'fix' });
-  store.append('fix', [anchor('plan', { goal: 1 }), user('Fix it'), assistant('One.\nThree.\u001b[2J')]);
+  store.lineage.fork('main', { name: 'fix' });
+  store.entries.append('fix', [
+    anchor('plan', { goal: 1 }),
+    user('Fix it'),
+    assistant('One.\nThree.\u001b[2J'),
+  ]);
   const done = await home.tape(['diff', 'main', 'fix']);
   expect(done).toMatchObject({ code: 0, stderr: '' });
   expect(done.stdout).toMatchInlineSnapshot(`

@@ -14,7 +14,7 @@ function script(home: TempHome, ...answers: readonly object[]): string {
 
 const linesOf = (home: TempHome, name: string): string[] => {
   using store = home.open();
-  return entryLines(store.read(name));
+  return entryLines(store.entries.read(name));
 };
 
 test('run: the answer is on stdout, everything else on stderr', async () => {
@@ -140,8 +140,8 @@ test('append and merge: Ctrl-C while they wait ends them at once', async () => {
   using home = tempHome();
   home.session('main');
   using store = home.open();
-  store.fork('main', { name: 'kid' });
-  const lease = store.acquire('main', { id: 'holder', pid: process.pid });
+  store.lineage.fork('main', { name: 'kid' });
+  const lease = store.leases.acquire('main', { id: 'holder', pid: process.pid });
   const reading = startTape(['append', 'main'], { home: home.path });
   const waiting = startTape(['merge', 'kid', '--wait', '60'], { home: home.path });
   await waiting.until('posted to its inbox');
@@ -149,7 +149,7 @@ test('append and merge: Ctrl-C while they wait ends them at once', async () => {
   for (const running of [reading, waiting]) running.child.kill('SIGINT');
   expect(await reading.done).toMatchObject({ code: 130, stdout: '' });
   expect(await waiting.done).toMatchObject({ code: 130, stdout: '' });
-  store.release(lease);
+  store.leases.release(lease);
 });
 
 test('run: a session that another process runs is exit 4, and names that process', async () => {
@@ -158,7 +158,7 @@ test('run: a session that another process runs is exit 4, and names that process
   const running = startTape(['run', 'main', 'Hi', '--model', slow], { home: home.path });
   await running.until('Created session main');
   using store = home.open();
-  while (store.find('main')?.head !== 2) await sleep(5);
+  while (store.sessions.find('main')?.head !== 2) await sleep(5);
   const second = await home.tape(['run', 'main', 'Me too', '--model', slow, '--json']);
   expect(second.code).toBe(4);
   expect(jsonError(second)).toMatchObject({
@@ -267,7 +267,7 @@ test('what was delegated and killed half-way can be looked at, merged by hand, a
   const running = startTape(['delegate', 'main', '--task', 'a', '--model', model], { home: home.path });
   await running.until('Forked');
   using store = home.open();
-  while (store.sessions({ parent: 'main', all: true })[0]?.task !== 'running') await sleep(5);
+  while (store.sessions.list({ parent: 'main', all: true })[0]?.task !== 'running') await sleep(5);
   running.child.kill('SIGKILL');
   await running.done;
   const [child] = json<{ session: string }[]>(await home.tape(['children', 'main', '--json']));

@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { anchor, assistant, entryBytesMax, user } from '@tapedeck/tape';
+import { anchor, assistant, user } from '@tapedeck/tape';
+import { entryBytesMax } from '@tapedeck/tape/store';
 import { describe, expect, test } from 'vitest';
 import { compileCache } from '../support/compile-cache.ts';
 import { sized } from '../support/size.ts';
@@ -48,9 +49,9 @@ describe('a heap of 192 MB is enough for', () => {
       const count = sized(15_000, 150_000, 1_000_000);
       {
         using store = home.open();
-        store.session('main');
+        store.sessions.open('main');
         for (let n = 0; n < count; n += 1000)
-          store.append(
+          store.entries.append(
             'main',
             Array.from({ length: 1000 }, (_, i) =>
               assistant(`entry ${n + i} ${'x'.repeat(200)}`, { usage: { input: 2, output: 1 } }),
@@ -75,10 +76,10 @@ describe('a heap of 192 MB is enough for', () => {
       const depth = sized(100, 500, 2_000);
       {
         using store = home.open();
-        store.session('s0');
+        store.sessions.open('s0');
         for (let n = 1; n <= depth; n += 1) {
-          store.append(`s${n - 1}`, [user(`I am ${n - 1}`)]);
-          store.fork(`s${n - 1}`, { name: `s${n}` });
+          store.entries.append(`s${n - 1}`, [user(`I am ${n - 1}`)]);
+          store.lineage.fork(`s${n - 1}`, { name: `s${n}` });
         }
       }
       const last = `s${depth}`;
@@ -118,8 +119,8 @@ describe('a heap of 192 MB is enough for', () => {
       const [tapes, forks] = [sized(200, 1_000, 100_000), sized(100, 500, 10_000)];
       {
         using store = home.open();
-        for (let n = 0; n < tapes; n += 1) store.session(`t${n}`);
-        for (let n = 0; n < forks; n += 1) store.fork('t0', { name: `f${n}` });
+        for (let n = 0; n < tapes; n += 1) store.sessions.open(`t${n}`);
+        for (let n = 0; n < forks; n += 1) store.lineage.fork('t0', { name: `f${n}` });
       }
       const all = tapes + forks;
       expect(await scaled(home, ['sessions', '--quiet'])).toMatchObject({ lines: all });

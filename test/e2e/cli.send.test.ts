@@ -10,7 +10,7 @@ import { type TempHome, tempHome } from '../support/temp-home.ts';
 
 const linesOf = (home: TempHome, name = 'main'): string[] => {
   using store = home.open();
-  return entryLines(store.read(name)).slice(1);
+  return entryLines(store.entries.read(name)).slice(1);
 };
 
 const model = ['--model', 'openai-compatible/test-model'];
@@ -73,7 +73,7 @@ test('send: to an idle session it is a run, streamed as by run', async () => {
   expect(other.code).toBe(4);
   expect(jsonError(other)).toMatchObject({ code: 'TAPE_KEY_CONFLICT' });
   using store = home.open();
-  expect([...store.read('main', { from: 4, to: 4 })]).toMatchObject([
+  expect([...store.entries.read('main', { from: 4, to: 4 })]).toMatchObject([
     { meta: { source: 'timer', mode: 'queue' }, key: 'u:k' },
   ]);
 });
@@ -163,7 +163,7 @@ test('send --wait: when the process that has the session dies, it is run here', 
     env: slow.provider.env,
   });
   using store = home.open();
-  while (store.inbox('main').length === 0) await sleep(5);
+  while (store.inbox.list('main').length === 0) await sleep(5);
   slow.running.child.kill('SIGKILL');
   expect(await waiting.done).toMatchObject({ code: 0, stdout: 'Hello?!\n' });
 });
@@ -179,8 +179,8 @@ test('send: Ctrl-C stops the run, and what waits is left', async () => {
   expect(await running.done).toMatchObject({ code: 130, stdout: 'I am thinking \n' });
   expect(linesOf(home)).toEqual(['user: Hi', 'assistant: I am thinking', 'event run/aborted']);
   using store = home.open();
-  expect(store.inbox('main')).toHaveLength(1);
-  expect(store.owners()).toEqual([]);
+  expect(store.inbox.list('main')).toHaveLength(1);
+  expect(store.leases.list()).toEqual([]);
 });
 
 test.each([
@@ -201,8 +201,8 @@ test('abort: a run in another process is stopped, and waited for', async () => {
   expect(json(stopped)).toEqual({ session: 'main', aborted: true });
   expect(await slow.running.done).toMatchObject({ code: 130, stderr: expect.stringContaining('aborted') });
   using store = home.open();
-  expect(store.owners()).toEqual([]);
-  const [end] = [...store.read('main', { last: 1 })];
+  expect(store.leases.list()).toEqual([]);
+  const [end] = [...store.entries.read('main', { last: 1 })];
   expect(end).toMatchObject({ name: 'run/aborted', payload: { reason: 'wrong branch' } });
   const again = await home.tape(['abort', 'main']);
   expect(again).toEqual({ code: 0, stdout: 'No active run of main: nothing to do\n', stderr: '' });
@@ -221,19 +221,22 @@ test('abort: of a session that only delegates, the children that are being run a
   expect(stopped.children).toHaveLength(2);
   await delegating.done;
   using store = home.open();
-  expect(store.sessions({ all: true }).flatMap(({ task }) => task ?? [])).toEqual(['aborted', 'aborted']);
+  expect(store.sessions.list({ all: true }).flatMap(({ task }) => task ?? [])).toEqual([
+    'aborted',
+    'aborted',
+  ]);
 });
 
 test('abort: an owner that does not heed it in time is exit 6', async () => {
   using home = tempHome();
   home.session('main');
   using store = home.open();
-  const lease = store.acquire('main', { id: 'deaf', pid: process.pid });
+  const lease = store.leases.acquire('main', { id: 'deaf', pid: process.pid });
   const asked = await home.tape(['abort', 'main', '--wait', '0.2', '--json']);
   expect(asked.code).toBe(6);
   expect(json(asked)).toEqual({ session: 'main', aborted: false });
-  expect(store.inbox('main')).toMatchObject([{ body: { type: 'abort', owner: 'deaf' } }]);
-  store.release(lease);
+  expect(store.inbox.list('main')).toMatchObject([{ body: { type: 'abort', owner: 'deaf' } }]);
+  store.leases.release(lease);
 });
 
 test('wait: until the runs are over, or one of them, or the time is up', async () => {
@@ -342,5 +345,5 @@ test.each([
   expect(refused.code).toBe(2);
   expect(jsonError(refused).message).toMatch(says);
   using store = home.open();
-  expect(store.inbox('main')).toEqual([]);
+  expect(store.inbox.list('main')).toEqual([]);
 });

@@ -64,9 +64,9 @@ test('status: a child tells of its task and its delivery', async () => {
   using home = tempHome();
   home.session('main');
   using store = home.open();
-  store.fork('main', { name: 'kid', deliver: 'merge' });
+  store.lineage.fork('main', { name: 'kid', deliver: 'merge' });
   store.setTask('kid', 'completed');
-  store.merge('kid', { text: 'done' });
+  store.lineage.merge('kid', { text: 'done' });
   const [kid] = json<object[]>(await home.here(['status', 'kid', '--json']));
   expect(kid).toMatchObject({ state: 'idle', lifecycle: 'active', task: 'completed', delivery: 'merged' });
 });

@@ -12,14 +12,14 @@ const answer = (input: number, meta: object = {}) =>
 function withTree(): TempHome {
   const home = tempHome();
   using store = home.open();
-  for (const name of ['main', 'other']) store.session(name);
-  store.append('main', [user('Go'), answer(100, { cost: 0.1 }), answer(200, { model: 'large' })]);
-  store.fork('main', { name: 'child' });
-  store.append('child', [answer(1000, { cost: 0.2 })]);
-  store.fork('child', { name: 'grandchild' });
-  store.append('grandchild', [answer(5), user('On'), answer(6)]);
-  store.rewind('grandchild', 5);
-  store.append('other', [answer(70)]);
+  for (const name of ['main', 'other']) store.sessions.open(name);
+  store.entries.append('main', [user('Go'), answer(100, { cost: 0.1 }), answer(200, { model: 'large' })]);
+  store.lineage.fork('main', { name: 'child' });
+  store.entries.append('child', [answer(1000, { cost: 0.2 })]);
+  store.lineage.fork('child', { name: 'grandchild' });
+  store.entries.append('grandchild', [answer(5), user('On'), answer(6)]);
+  store.history.rewind('grandchild', 5);
+  store.entries.append('other', [answer(70)]);
   store.setLifecycle('other', 'archived');
   return home;
 }

@@ -28,7 +28,7 @@ async function forked(home: TempHome, code: TempRepository, name: string): Promi
 
 const heads = (home: TempHome) => {
   using store = home.open();
-  return store.sessions({ all: true }).map(({ name, head }) => `${name}@${head}`);
+  return store.sessions.list({ all: true }).map(({ name, head }) => `${name}@${head}`);
 };
 
 const { PATH = '' } = process.env;
@@ -230,12 +230,12 @@ describe.skipIf(skipsGit('worktrees of the command line'))('a worktree', () => {
     writeFileSync(join(dir, 'a.txt'), 'x\n');
     {
       using store = home.open();
-      const lease = store.acquire('main', processOwner('busy'));
+      const lease = store.leases.acquire('main', processOwner('busy'));
       const queued = await home.here(['merge', 'fix', '--apply', '--no-wait', '--json']);
       expect([queued.code, json<Merged>(queued).state]).toEqual([6, 'queued']);
       expect(queued.stderr).toContain('The patch is not applied yet');
-      store.drain(lease);
-      store.release(lease);
+      store.inbox.drain(lease);
+      store.leases.release(lease);
     }
     expect(code.read('a.txt')).toBe(files['a.txt']);
     expect(existsSync(dir)).toBe(true);
@@ -275,7 +275,7 @@ describe.skipIf(skipsGit('worktrees of the command line'))('a worktree', () => {
     const done = await home.here([...args, ...workspace]);
     expect(done.code).toBe(0);
     using store = home.open();
-    const marks = [...store.read('main', { kind: 'anchor' })].filter(({ name }) =>
+    const marks = [...store.entries.read('main', { kind: 'anchor' })].filter(({ name }) =>
       name?.startsWith('merge/'),
     );
     expect(marks.map(({ payload }) => payload)).toMatchObject([

@@ -113,10 +113,10 @@ function prepare(base: string): FaultPlace {
     // A disk on which a file is open cannot be made read-only.
     using journal = openJournal(place.graph);
     using store = openTapeStore(place.db, { journal });
-    store.session('main');
-    store.append('main', [user('question'), assistant('answer')]);
-    store.fork('main', { name: 'ada' });
-    store.append('ada', [user('task'), assistant(`result ${'r'.repeat(50_000)}`)]);
+    store.sessions.open('main');
+    store.entries.append('main', [user('question'), assistant('answer')]);
+    store.lineage.fork('main', { name: 'ada' });
+    store.entries.append('ada', [user('task'), assistant(`result ${'r'.repeat(50_000)}`)]);
   }
   const records = Array.from({ length: 40 }, (_, i) => {
     const uuid = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
@@ -151,5 +151,5 @@ function look(place: FaultPlace): unknown {
   using journal = openJournal(place.graph);
   using store = openTapeStore(place.db, { journal });
   expect([...damage(store, place)]).toEqual([]);
-  return store.sessions().map(({ name, head, delivery }) => ({ name, head, delivery }));
+  return store.sessions.list().map(({ name, head, delivery }) => ({ name, head, delivery }));
 }

@@ -114,9 +114,9 @@ function look(
   using store = openFaultStore(place);
   const found = [...damage(store, place)];
   const texts =
-    store.find('main') === undefined
+    store.sessions.find('main') === undefined
       ? []
-      : [...store.read('main')].flatMap(({ kind, payload }) =>
+      : [...store.entries.read('main')].flatMap(({ kind, payload }) =>
           kind === 'message' ? [/entry (\d+)/.exec(JSON.stringify(payload))?.[1]] : [],
         );
   if (texts.some((text, i) => Number(text) !== i + 1)) found.push(`not the first ones: ${texts.join(' ')}`);

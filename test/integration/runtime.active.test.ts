@@ -89,7 +89,7 @@ test('processes that write the file at the same moments come to what the leases 
   const running = names.map((mine) => startRuns(home, ...mine));
   await Promise.all(running.map(({ said }) => said('running')));
   using store = home.open();
-  await until(() => store.owners().length === 8);
+  await until(() => store.leases.list().length === 8);
   await until(() => shown(home).filter(({ phase }) => phase === 'streaming').length === 8);
   // And it stays so: nobody puts an older text in place of it.
   for (let look = 0; look < 20; look += 1) {
@@ -126,7 +126,7 @@ test('a session whose owner shows nothing is busy, and a foreign record of it is
   home.session('main');
   using store = home.open();
   const owner = processOwner('holder');
-  store.acquire('main', owner);
+  store.leases.acquire('main', owner);
   await using deck = await openDeck({ home: home.path });
   const main = await deck.session('main');
   expect(await main.status()).toMatchObject({ state: 'busy', owner: { id: 'holder' } });

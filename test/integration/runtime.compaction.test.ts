@@ -39,7 +39,7 @@ describe('before a model call', () => {
       const windows = { 'openai-compatible/test-model': { window: 10_000 } };
       await using s = await serving({ windows, compaction: 'at-85', instructions: 'x'.repeat(400) });
       // Messages of `size` % of the window, less the instructions and the definitions of no tools.
-      s.store.append('main', [
+      s.store.entries.append('main', [
         user('a'.repeat(4_000)),
         assistant('b'.repeat(given.size * 400 - 4_000 - 404)),
       ]);
@@ -122,10 +122,10 @@ test('a summary is an entry that cites its range and how it was made; nothing va
   });
   talk(s, 4);
   await s.main.run('Hi');
-  const before = [...s.store.read('main')];
+  const before = [...s.store.entries.read('main')];
   const run = s.main.run('Go');
   const events = await eventsOf(run);
-  const after = [...s.store.read('main')];
+  const after = [...s.store.entries.read('main')];
   expect(after.slice(0, before.length)).toEqual(before);
   const [compacted] = summaries(s);
   const { seq, range } = { seq: before.length + 2, range: [1, 9] };
@@ -136,7 +136,7 @@ test('a summary is an entry that cites its range and how it was made; nothing va
     meta: { run: run.id, model: 'small' },
   });
   expect(compacted?.meta).not.toHaveProperty('usage');
-  const [written] = s.store.sessions({ parent: 'main', all: true });
+  const [written] = s.store.sessions.list({ parent: 'main', all: true });
   expect(stateOf(compacted)).toEqual({
     summary: form,
     range,
@@ -200,7 +200,7 @@ describe('by hand', () => {
       range: [1, 3],
       tokensBefore: before,
       tokensAfter: (await s.main.view()).tokens,
-      summarizer: s.store.sessions({ parent: 'main', all: true })[0]?.name,
+      summarizer: s.store.sessions.list({ parent: 'main', all: true })[0]?.name,
     });
     expect(stateOf(summaries(s)[0])).toMatchObject({ trigger: 'manual', focus: 'the failing test' });
   });
@@ -208,7 +208,7 @@ describe('by hand', () => {
   test('the next one brings the last up to date, and the files are all there', async () => {
     await using s = await serving({ summary: (_, i) => ({ text: `${form}\nSummary ${i + 1}.` }) });
     const touch = (id: string, name: string, path: string) =>
-      s.store.append('main', [
+      s.store.entries.append('main', [
         assistant([toolCall(id, name, { path })]),
         toolResult({ toolCallId: id, toolName: name }, long('content')),
       ]);
@@ -224,7 +224,7 @@ describe('by hand', () => {
     expect(stateOf(second)).toMatchObject({ read_files: ['a.ts'], modified_files: ['b.ts'] });
     expect(stateOf(second).range).toEqual([1, expect.any(Number)]);
     const to = Number(stateOf(second).summarized_through);
-    const said = [...s.store.read('main', { to })].map(({ payload }) => JSON.stringify(payload));
+    const said = [...s.store.entries.read('main', { to })].map(({ payload }) => JSON.stringify(payload));
     expect(stateOf(second).turns_summarized).toBe(
       said.filter((text) => text.includes('"role":"user"')).length,
     );
@@ -251,7 +251,7 @@ describe('by hand', () => {
   test('where there is nothing to summarise nothing is asked and nothing written', async () => {
     await using s = await serving();
     expect(await s.main.compact()).toBeUndefined();
-    s.store.append('main', [user('Hi')]);
+    s.store.entries.append('main', [user('Hi')]);
     expect(await s.main.compact()).toBeUndefined();
     expect(s.provider.requests).toEqual([]);
     expect(s.lines()).toEqual(['user: Hi']);
@@ -358,7 +358,7 @@ describe('a summarizer', () => {
     await s.main.run('Hi');
     expect(await s.main.run('Go')).toMatchObject({ finish: 'stop', text: 'Fine.' });
     expect(summaries(s)).toEqual([]);
-    expect([...s.store.read('main', { kind: 'event' })].at(-1)?.payload).toMatchObject({
+    expect([...s.store.entries.read('main', { kind: 'event' })].at(-1)?.payload).toMatchObject({
       trigger: 'threshold',
       message: expect.stringContaining(why),
     });
@@ -384,7 +384,7 @@ describe('what is too large for the summarizer', () => {
   });
   const reading = (s: Served, files: number) => {
     for (let i = 0; i < files; i += 1)
-      s.store.append('main', [
+      s.store.entries.append('main', [
         assistant([toolCall(`c${i}`, 'read', { path: `f${i}` })]),
         toolResult({ toolCallId: `c${i}`, toolName: 'read' }, long('content', 3_000)),
       ]);
@@ -473,7 +473,7 @@ describe('outputs of calls', () => {
   };
   const window = { 'test-model': { window: 20_000, maxOutput: 2_000 } };
   const notes = ({ store }: Served) =>
-    [...store.read('main', { kind: 'event' })].filter(({ name }) => name === 'context/pruned');
+    [...store.entries.read('main', { kind: 'event' })].filter(({ name }) => name === 'context/pruned');
 
   test('are left out from 60 % of the window on, the oldest first, and no summary is needed', async () => {
     await using s = await serving({
@@ -521,7 +521,7 @@ describe('outputs of calls', () => {
     await using s = await serving({ tools: { read }, answer: reader(12), limits: { maxSteps: 20 } });
     await s.main.run('Read all');
     await s.main.compact({ prune: true });
-    s.store.append('main', [user('Next.'), assistant('Yes.')]);
+    s.store.entries.append('main', [user('Next.'), assistant('Yes.')]);
     await s.main.compact();
     const prompt = lastUserText(s.asked()[0] as ChatRequest);
     expect(prompt).toContain('[Tool result]: <output pruned,');
@@ -607,7 +607,7 @@ test('a rewind past a summary shows what it stood for; a fork after it sees what
   const child = await s.main.fork({ onUnmerged: 'keep' });
   const seen = (await child.view()).messages;
   expect(seen).toEqual((await s.main.view()).messages);
-  s.store.rewind('main', (made?.seq ?? 0) - 1);
+  s.store.history.rewind('main', (made?.seq ?? 0) - 1);
   expect(await shown(s)).toBe(whole);
   expect((await child.view()).messages).toEqual(seen);
 });
@@ -615,7 +615,7 @@ test('a rewind past a summary shows what it stood for; a fork after it sees what
 test('half a surrogate pair reaches no summarizer, be it of the conversation, the summary before it or the focus', async () => {
   const half = '\ud800';
   await using s = await serving({ summary: () => ({ text: `${form} ${half}` }) });
-  s.store.append('main', [user(long(half)), assistant(long(half))]);
+  s.store.entries.append('main', [user(long(half)), assistant(long(half))]);
   talk(s);
   await s.main.compact({ focus: half });
   talk(s);

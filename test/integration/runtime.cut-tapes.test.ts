@@ -59,8 +59,8 @@ test('a tape that was cut after any entry goes on as a session and as a fork, an
 
   await using provider = await startProvider(() => ({ text: 'Fine.' }));
   using store = openStore();
-  store.session('whole');
-  store.append('whole', entries.slice(1).map(draftOf));
+  store.sessions.open('whole');
+  store.entries.append('whole', entries.slice(1).map(draftOf));
   await using deck = await openDeck({
     store,
     tools,
@@ -70,11 +70,11 @@ test('a tape that was cut after any entry goes on as a session and as a fork, an
   const cuts = entries.map((_, i) => i + 1).filter((length) => length > 1 && length % sized(4, 1, 1) === 0);
   for (const length of cuts) {
     const where = `cut after @${length}`;
-    store.session(`cut-${length}`);
-    store.append(`cut-${length}`, entries.slice(1, length).map(draftOf));
+    store.sessions.open(`cut-${length}`);
+    store.entries.append(`cut-${length}`, entries.slice(1, length).map(draftOf));
     const cut = await deck.session(`cut-${length}`);
     expect(await cut.run('Go on.'), where).toMatchObject({ finish: 'stop', text: 'Fine.' });
-    store.fork('whole', { cut: length, name: `fork-${length}` });
+    store.lineage.fork('whole', { cut: length, name: `fork-${length}` });
     const fork = await deck.session(`fork-${length}`);
     expect(await fork.run('Go on.'), where).toMatchObject({ finish: 'stop', text: 'Fine.' });
     for (const session of [cut, fork]) {

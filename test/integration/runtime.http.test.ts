@@ -1,4 +1,5 @@
-import { assistant, isObject, toolCall, toolResult, user } from '@tapedeck/tape';
+import { assistant, toolCall, toolResult, user } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
@@ -28,7 +29,7 @@ async function served(answer: (request: ChatRequest, index: number) => ChatAnswe
     provider,
     store,
     main,
-    lines: () => entryLines(store.read('main')).slice(1),
+    lines: () => entryLines(store.entries.read('main')).slice(1),
     [Symbol.asyncDispose]: async () => {
       await deck[Symbol.asyncDispose]();
       store.close();
@@ -116,7 +117,7 @@ test('a stream that is cut in the middle keeps what was said, and is an error', 
     index === 0 ? { text: ['I think ', 'that '], cut: true } : { text: 'As I said.' },
   );
   expect(await s.main.run('Well?')).toMatchObject({ finish: 'error' });
-  const partial = [...s.store.read('main')][2];
+  const partial = [...s.store.entries.read('main')][2];
   expect(partial).toMatchObject({ kind: 'message', meta: { partial: true } });
   expect(s.lines()).toEqual(['user: Well?', 'assistant: I think that', 'event run/error']);
   // What was said is in the next request, which is valid.
@@ -163,7 +164,7 @@ test('arguments that are not JSON are answered, and the next request is valid', 
       : { calls: [{ id: 'c1', name: 'add', arguments: '{"a": 1, "b":' }] },
   );
   expect(await s.main.run('1 + 2?')).toMatchObject({ finish: 'stop', text: 'Sorry.' });
-  expect([...s.store.read('main')][2]?.meta).toMatchObject({ raw_input: { c1: '{"a": 1, "b":' } });
+  expect([...s.store.entries.read('main')][2]?.meta).toMatchObject({ raw_input: { c1: '{"a": 1, "b":' } });
   expect(s.provider.refusals).toEqual([]);
 });
 
@@ -173,7 +174,7 @@ test('a server that numbers its calls anew in every answer is sent ids that diff
   );
   expect(await s.main.run('Count')).toMatchObject({ finish: 'stop', steps: 4 });
   expect(s.provider.refusals).toEqual([]);
-  const results = [...s.store.read('main', { kind: 'tool-result' })].map(({ payload }) => payload);
+  const results = [...s.store.entries.read('main', { kind: 'tool-result' })].map(({ payload }) => payload);
   expect(results.map((p) => isObject(p) && isObject(p.output) && p.output.value)).toEqual([1, 2, 3]);
 });
 
@@ -187,7 +188,7 @@ test('an answer without content is recorded, and the next request is valid', asy
 test('whatever a tape holds, the request is valid', async () => {
   await using s = await served(() => ({ text: 'Fine.' }));
   const call = { toolCallId: 'c1', toolName: 'add' };
-  s.store.append('main', [
+  s.store.entries.append('main', [
     user(''),
     user('One'),
     assistant([

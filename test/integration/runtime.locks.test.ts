@@ -38,7 +38,7 @@ test('a store that is given to a deck waits in its other uses as it did before',
   const waiting = deck.session('other');
   // The deck waits on timers: its first try has given up by now, and has left the store as it was.
   expect(store.lockWaitMs).toBe(before);
-  expect(store.append('main', [user('mine')]).added).toBe(1);
+  expect(store.entries.append('main', [user('mine')]).added).toBe(1);
   expect((await waiting).name).toBe('other');
 });
 
@@ -57,7 +57,10 @@ test('what is done is done when the graph file cannot be brought up to date for 
   };
   using store = openTapeStore(home.db, { journal, lockWaitMs: 0 });
   armed = true;
-  expect(store.fork('main', { name: 'child' })).toMatchObject({ session: 'child', graphLagging: true });
+  expect(store.lineage.fork('main', { name: 'child' })).toMatchObject({
+    session: 'child',
+    graphLagging: true,
+  });
   blocker.close();
   expect(home.lines().map(({ type }) => type)).toEqual(['session']);
   home.open().close();

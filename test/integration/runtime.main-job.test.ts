@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { ChildOutcome } from '@tapedeck/runtime';
-import { type Entry, isObject, type JsonObject, type SqliteTapeStore } from '@tapedeck/tape';
+import type { Entry, JsonObject, SqliteTapeStore } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { tool } from 'ai';
 import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
@@ -115,7 +116,7 @@ async function delegateBoth(home: TempHome, env: Record<string, string>): Promis
 
 /** At the parent's tail: for each child one merge anchor and one message, and nothing else. */
 function checkParent(store: SqliteTapeStore, outcomes: readonly ChildOutcome[], before: number): void {
-  const tail = [...store.read('main', { from: before + 1 })];
+  const tail = [...store.entries.read('main', { from: before + 1 })];
   expect(tail).toHaveLength(2 * outcomes.length);
   for (const { session, merged, text } of outcomes) {
     const at = tail.findIndex((e) => e.name === `merge/${session}`);
@@ -141,7 +142,7 @@ function checkChild(
   store: SqliteTapeStore,
   { session, task, base }: { session: string; task: string; base: number },
 ): void {
-  const own = [...store.read(session, { own: true })];
+  const own = [...store.entries.read(session, { own: true })];
   expect(own.map(labelOf)).toEqual([
     'fork/start',
     'intention',
@@ -162,7 +163,11 @@ function checkChild(
   expect(asked?.meta).toMatchObject({ step: 1, model: 'test-model', finish: 'tool-calls', usage });
   expect(said?.meta).toMatchObject({ step: 2, finish: 'stop', usage: { ...usage, input: 300, output: 12 } });
   expect(new Set(own.slice(2).map(({ meta }) => meta.run)).size).toBe(1);
-  expect(store.find(session)).toMatchObject({ task: 'completed', delivery: 'merged', parent: 'main' });
+  expect(store.sessions.find(session)).toMatchObject({
+    task: 'completed',
+    delivery: 'merged',
+    parent: 'main',
+  });
 }
 
 function labelOf(entry: Entry): string {

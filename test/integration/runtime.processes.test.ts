@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isObject, note } from '@tapedeck/tape';
+import { note } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
@@ -30,7 +31,7 @@ const runner = `
     inputSchema: z.object({}),
     execute: async () => {
       console.log('at work');
-      while ((await deck.store.inbox(name)).length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+      while ((await deck.store.inbox.list(name)).length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
       return 'heard';
     },
   });
@@ -51,7 +52,7 @@ function script(home: TempHome, ...answers: readonly object[]): string {
 
 const linesOf = (home: TempHome, name: string): string[] => {
   using store = home.open();
-  return entryLines(store.read(name));
+  return entryLines(store.entries.read(name));
 };
 
 function soundHome(home: TempHome): void {
@@ -116,7 +117,7 @@ test('a session that another process runs is busy, and the error names that proc
     data: { owner: { pid: running.child.pid } },
   });
   expect(await main.info()).toEqual(before);
-  await deck.store.post('main', { body: { type: 'append', drafts: [note('stop', {})] } });
+  await deck.store.inbox.post('main', { body: { type: 'append', drafts: [note('stop', {})] } });
   await running.done();
   expect(linesOf(home, 'main')).toHaveLength(6);
 });
@@ -251,16 +252,16 @@ test('one key in two processes is one child, which is run once', async () => {
   await Promise.all([first.said(' completed 2'), second.said(' completed 2')]);
   await Promise.all([first.done(), second.done()]);
   using store = home.open();
-  const [child] = store.sessions({ parent: 'main', all: true });
-  expect(store.sessions({ parent: 'main', all: true })).toHaveLength(1);
-  expect(entryLines(store.read(child?.name ?? '', { own: true }))).toEqual([
+  const [child] = store.sessions.list({ parent: 'main', all: true });
+  expect(store.sessions.list({ parent: 'main', all: true })).toHaveLength(1);
+  expect(entryLines(store.entries.read(child?.name ?? '', { own: true }))).toEqual([
     'anchor fork/start',
     'anchor intention',
     expect.stringMatching(/^assistant: \[work/),
     expect.stringMatching(/worked$/),
     'assistant: Done.',
   ]);
-  expect(store.find('main')).toMatchObject({ head: 3 });
+  expect(store.sessions.find('main')).toMatchObject({ head: 3 });
 });
 
 test('what is appended while another process streams is in the next prompt', async () => {
@@ -283,12 +284,12 @@ test('many processes append to one session at once: every entry is there, in one
     import { openTapeStore, user } from '@tapedeck/tape';
     const [home, who] = process.argv.slice(1);
     using store = openTapeStore(home + '/tape.db', { journal: openJournal(home + '/session_graph.jsonl') });
-    for (let i = 0; i < 25; i += 1) store.append('main', [user(who + i), user(who + i + '+')]);
+    for (let i = 0; i < 25; i += 1) store.entries.append('main', [user(who + i), user(who + i + '+')]);
   `;
   const writers = ['a', 'b', 'c', 'd'].map((who) => startProcess(appending, home.path, who));
   await Promise.all(writers.map((writer) => writer.done()));
   using store = home.open();
-  const said = [...store.read('main', { kind: 'message' })].map(({ payload }) => {
+  const said = [...store.entries.read('main', { kind: 'message' })].map(({ payload }) => {
     const content = isObject(payload) ? payload.content : [];
     return String(Array.isArray(content) && isObject(content[0]) ? content[0].text : '');
   });

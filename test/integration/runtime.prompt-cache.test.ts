@@ -1,5 +1,6 @@
 import { delegationTools } from '@tapedeck/runtime';
-import { isObject, type Json, type JsonObject } from '@tapedeck/tape';
+import type { Json, JsonObject } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
@@ -43,8 +44,8 @@ async function requestsOf(mode: string, asked: JsonObject, options: { tools?: re
   });
   const main = await deck.session('main');
   await main.run('What is in the shop?');
-  const results = [...store.sessions({ parent: 'main', all: true })].flatMap(({ id }) => [
-    ...store.read(id, { kind: 'tool-result', own: true }),
+  const results = [...store.sessions.list({ parent: 'main', all: true })].flatMap(({ id }) => [
+    ...store.entries.read(id, { kind: 'tool-result', own: true }),
   ]);
   const requests: readonly ChatRequest[] = provider.requests;
   return {

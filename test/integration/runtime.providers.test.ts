@@ -1,7 +1,8 @@
 import { createAnthropic } from '@ai-sdk/anthropic';
 import { createOpenAI } from '@ai-sdk/openai';
 import type { DeckConfig } from '@tapedeck/runtime';
-import { isObject, type SqliteTapeStore } from '@tapedeck/tape';
+import type { SqliteTapeStore } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { type ToolSet, tool } from 'ai';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -45,7 +46,7 @@ async function served(
     deck,
     store,
     main,
-    lines: () => entryLines(store.read('main')).slice(1),
+    lines: () => entryLines(store.entries.read('main')).slice(1),
     [Symbol.asyncDispose]: async () => {
       await deck[Symbol.asyncDispose]();
       store.close();
@@ -83,7 +84,7 @@ describe.each(modes.filter(({ providerOptions }) => providerOptions === undefine
     expect(s.provider.refusals).toEqual([]);
     expect(s.provider.requests).toHaveLength(4);
     const before = entryLines(original.read('main'));
-    expect(entryLines(store.read('main')).slice(0, before.length)).toEqual(before);
+    expect(entryLines(store.entries.read('main')).slice(0, before.length)).toEqual(before);
   });
 
   test('a prompt that is too long ends the run in the words of the provider', async () => {
@@ -159,7 +160,7 @@ test('what a provider thought and found in a run goes back to it in the next, si
   expect(used).toMatchObject({ type: 'server_tool_use', name: 'web_search', input: { query: 'tapes' } });
   expect(found).toMatchObject({ type: 'web_search_tool_result', tool_use_id: isObject(used) ? used.id : '' });
   expect(said).toMatchObject({ type: 'text', text: 'Found them.' });
-  const [, , answer] = s.store.read('main');
+  const [, , answer] = s.store.entries.read('main');
   expect(answer?.meta.usage).toMatchObject({ cacheRead: 4, cacheWrite: 2 });
 });
 

@@ -44,7 +44,7 @@ function startOwner(home: TempHome, provider: Provider, prompt: string) {
 
 const linesOf = (home: TempHome): string[] => {
   using store = home.open();
-  return entryLines(store.read('main')).slice(1);
+  return entryLines(store.entries.read('main')).slice(1);
 };
 
 test('messages to a run in another process are answered there, one after the other', async () => {
@@ -97,7 +97,7 @@ test('a message that steers gives a run one more step where it would have ended'
   const lines = ['user: slow', 'assistant: slow!', 'user: also', 'assistant: also!'];
   expect(linesOf(home)).toEqual(lines);
   using store = home.open();
-  const runs = [...store.read('main', { from: 2 })].map(({ meta }) => meta.run);
+  const runs = [...store.entries.read('main', { from: 2 })].map(({ meta }) => meta.run);
   expect(new Set(runs).size).toBe(1);
 });
 
@@ -110,7 +110,7 @@ test('an interruption from another process keeps what was said, and is answered 
   await using deck = await openDeck({ home: home.path, env: provider.env });
   const main = await deck.session('main');
   using store = home.open();
-  const heard = () => store.liveRuns('main').flatMap((run) => [...store.chunks('main', run)]);
+  const heard = () => store.live.read('main').flatMap((run) => [...store.chunks('main', run)]);
   while (!JSON.stringify(heard()).includes('thinking')) await sleep(5);
   expect(await main.send('Stop', { mode: 'interrupt' })).toMatchObject({ state: 'interrupted' });
   await running.said('over');

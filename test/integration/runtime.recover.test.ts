@@ -60,13 +60,13 @@ async function interrupted(home: TempHome): Promise<void> {
   await running.said('stalled');
   // The third is running once its model has been asked.
   using store = home.open();
-  while (store.find('c')?.task !== 'running') await new Promise((resolve) => setTimeout(resolve, 5));
+  while (store.sessions.find('c')?.task !== 'running') await new Promise((resolve) => setTimeout(resolve, 5));
   await running.kill();
 }
 
 const merges = (home: TempHome): string[] => {
   using store = home.open();
-  return entryLines(store.read('main', { kind: 'anchor' })).filter((line) => line.includes('merge/'));
+  return entryLines(store.entries.read('main', { kind: 'anchor' })).filter((line) => line.includes('merge/'));
 };
 
 const report = (json: string): RecoveryReport => JSON.parse(json) as RecoveryReport;
@@ -84,12 +84,14 @@ test('children of a process that was killed are gone on with, and each is merged
   expect(merges(home).sort()).toEqual(['a', 'b', 'c', 'd'].map((name) => `anchor merge/${name}`));
   using store = home.open();
   // The recorded answer of b is not asked for again, and its tool is not run again.
-  expect(entryLines(store.read('b', { own: true })).slice(2)).toEqual([
+  expect(entryLines(store.entries.read('b', { own: true })).slice(2)).toEqual([
     expect.stringMatching(/^assistant: \[stall /),
     expect.stringContaining('error-text Outcome unknown'),
     'assistant: B goes on.',
   ]);
-  expect(['a', 'b', 'c', 'd'].map((name) => store.find(name)?.task)).toEqual(Array(4).fill('completed'));
+  expect(['a', 'b', 'c', 'd'].map((name) => store.sessions.find(name)?.task)).toEqual(
+    Array(4).fill('completed'),
+  );
   expect([...store.verify()]).toEqual([]);
   const again = await home.here(['recover', '--json']);
   expect(report(again.stdout)).toEqual({
@@ -120,8 +122,11 @@ test('without a model nothing is changed, and --abort ends them and tells their 
     failed: [],
   });
   using store = home.open();
-  expect(['b', 'c', 'd'].map((name) => store.find(name)?.task)).toEqual(Array(3).fill('aborted'));
-  expect(store.find('b')).toMatchObject({ settled: store.find('b')?.head, delivery: 'merged' });
+  expect(['b', 'c', 'd'].map((name) => store.sessions.find(name)?.task)).toEqual(Array(3).fill('aborted'));
+  expect(store.sessions.find('b')).toMatchObject({
+    settled: store.sessions.find('b')?.head,
+    delivery: 'merged',
+  });
   expect(home.lines().filter(({ type }) => type === 'merge').length).toBe(4);
   expect([...store.verify()]).toEqual([]);
 });
@@ -142,10 +147,10 @@ test('an answer that was recorded before the end of its task was is not asked fo
     busy: [],
     failed: [],
   });
-  expect(store.find('a')).toMatchObject({ task: 'completed', delivery: 'merged' });
-  expect(entryLines(store.read('a', { own: true })).filter((line) => line.startsWith('assistant'))).toEqual([
-    'assistant: Done.',
-  ]);
+  expect(store.sessions.find('a')).toMatchObject({ task: 'completed', delivery: 'merged' });
+  expect(
+    entryLines(store.entries.read('a', { own: true })).filter((line) => line.startsWith('assistant')),
+  ).toEqual(['assistant: Done.']);
 });
 
 test('two recoveries at once double nothing, and what is run by a live process is left to it', async () => {
@@ -158,7 +163,7 @@ test('two recoveries at once double nothing, and what is run by a live process i
   using store = home.open();
   for (const name of ['b', 'c', 'd'])
     expect(
-      entryLines(store.read(name, { own: true })).filter((line) => /^assistant: \w/.test(line)),
+      entryLines(store.entries.read(name, { own: true })).filter((line) => /^assistant: \w/.test(line)),
     ).toHaveLength(1);
   const { stdout } = await home.here(['recover', '--model', model, '--json']);
   expect(report(stdout).resumed).toEqual([]);
@@ -169,17 +174,17 @@ test('a parent that died inside a tool call is given results first, and one that
   {
     using store = home.open();
     for (const parent of ['main', 'other']) {
-      store.session(parent);
-      store.fork(parent, { name: `of-${parent}`, deliver: 'merge' });
-      store.append(`of-${parent}`, [assistant('Done.')]);
+      store.sessions.open(parent);
+      store.lineage.fork(parent, { name: `of-${parent}`, deliver: 'merge' });
+      store.entries.append(`of-${parent}`, [assistant('Done.')]);
       store.setTask(`of-${parent}`, 'completed');
     }
-    store.append('main', [assistant([toolCall('c1', 'delegate', {})])]);
+    store.entries.append('main', [assistant([toolCall('c1', 'delegate', {})])]);
   }
   const done = await home.here(['recover', '--json']);
   expect([done.code, report(done.stdout).merged]).toEqual([0, ['of-main', 'of-other']]);
   using store = home.open();
-  expect(entryLines(store.read('main', { last: 3 }))[0]).toContain('Outcome unknown');
+  expect(entryLines(store.entries.read('main', { last: 3 }))[0]).toContain('Outcome unknown');
   expect([...store.verify()]).toEqual([]);
 });
 
@@ -187,12 +192,12 @@ test('half an answer is no result', async () => {
   using home = tempHome();
   {
     using store = home.open();
-    store.session('main');
-    store.fork('main', { name: 'kid', deliver: 'merge' });
-    store.append('kid', [assistant('The answer is', { run: 'r', partial: true })]);
+    store.sessions.open('main');
+    store.lineage.fork('main', { name: 'kid', deliver: 'merge' });
+    store.entries.append('kid', [assistant('The answer is', { run: 'r', partial: true })]);
     store.setTask('kid', 'running');
   }
   expect((await home.here(['recover'])).code).toBe(0);
   using store = home.open();
-  expect(store.find('kid')?.task).toBe('aborted');
+  expect(store.sessions.find('kid')?.task).toBe('aborted');
 });

@@ -22,7 +22,7 @@ test('a call that is made again is seen by those who watch, and is on the tape',
     { type: 'retrying', attempt: 2, message: expect.stringContaining('come again'), delayMs: 1 },
   ]);
   expect(s.lines()).toEqual(['user: Hi', 'event run/retrying', 'event run/retrying', 'assistant: Hi.']);
-  expect([...s.store.read('main')][2]?.payload).toMatchObject({ attempt: 1, run: run.id });
+  expect([...s.store.entries.read('main')][2]?.payload).toMatchObject({ attempt: 1, run: run.id });
 });
 
 test('a server is not asked again before the time that it names, nor a run that is aborted meanwhile held up', async () => {
@@ -68,7 +68,7 @@ test('a conversation that is too long is summarised, and the call made once more
     expect.objectContaining({ type: 'compacted', seq: 7, range: [1, 5], trigger: 'overflow' }),
   );
   expect(s.lines().slice(4)).toEqual(['user: Three', 'compaction compaction', 'assistant: Fine.']);
-  const [compacted] = s.store.read('main', { kind: 'compaction' });
+  const [compacted] = s.store.entries.read('main', { kind: 'compaction' });
   expect(compacted?.payload).toMatchObject({
     state: { summary: 'They talked.', range: [1, 5], trigger: 'overflow' },
   });
@@ -77,7 +77,7 @@ test('a conversation that is too long is summarised, and the call made once more
   expect(JSON.stringify(last)).toContain('Three');
   expect(JSON.stringify(last)).not.toContain('Two.');
   // Nothing is removed.
-  expect(entryLines(s.store.read('main'))[1]).toContain('user: One');
+  expect(entryLines(s.store.entries.read('main'))[1]).toContain('user: One');
   expect(s.provider.refusals).toEqual([]);
 });
 
@@ -99,7 +99,7 @@ test('a turn that has grown too long is summarised up to its last step', async (
   );
   await using _ = t;
   expect(await t.main.run(at('Add'))).toMatchObject({ finish: 'stop', text: 'So.' });
-  expect([...t.store.read('main', { kind: 'compaction' })]).toHaveLength(1);
+  expect([...t.store.entries.read('main', { kind: 'compaction' })]).toHaveLength(1);
   expect(t.provider.refusals).toEqual([]);
 });
 
@@ -114,7 +114,7 @@ test.each([
   const result = await s.main.run('Now');
   expect(result).toMatchObject({ finish: 'error', error: { code: 'SESSION_MODEL_FAILED' } });
   expect(result.error?.message).toContain('maximum context length');
-  expect([...s.store.read('main', { kind: 'compaction' })]).toHaveLength(before === 0 ? 0 : 1);
+  expect([...s.store.entries.read('main', { kind: 'compaction' })]).toHaveLength(before === 0 ? 0 : 1);
   expect(s.lines().at(-1)).toBe('event run/error');
 });
 
@@ -141,6 +141,6 @@ test('a model of its own writes the summaries, if the deck names one', async () 
   await s.main.run('Two');
   const asked = s.provider.requests.map((request) => [request.model, isSummary(request)]);
   expect(asked.filter(([, summary]) => summary === true)).toEqual([['small', true]]);
-  const [compacted] = s.store.read('main', { kind: 'compaction' });
+  const [compacted] = s.store.entries.read('main', { kind: 'compaction' });
   expect(compacted?.meta).toMatchObject({ model: 'small' });
 });

@@ -1,7 +1,8 @@
 import type { CompactionPolicy, Usage } from '@tapedeck/runtime';
 import { audit } from '@tapedeck/runtime/audit';
-import { compaction, isObject, type JsonObject, type SessionInfo, TapeError, user } from '@tapedeck/tape';
+import { compaction, type JsonObject, type SessionInfo, TapeError, user } from '@tapedeck/tape';
 import { onCrashPoint } from '@tapedeck/tape/crash-point';
+import { isObject } from '@tapedeck/tape/internal';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { ChatAnswer, ChatRequest } from '../support/provider.ts';
 import { entryLines } from '../support/scripted.ts';
@@ -12,16 +13,18 @@ afterEach(() => onCrashPoint(undefined));
 
 /** The sessions in which summaries were written, the oldest first. */
 const summarizers = ({ store }: Served, of = 'main'): readonly SessionInfo[] =>
-  store.sessions({ parent: of, kind: 'summarizer', all: true });
+  store.sessions.list({ parent: of, kind: 'summarizer', all: true });
 /** The n-th of them, from 0. */
 const summarizer = (s: Served, n = 0, of = 'main'): SessionInfo => {
   const found = summarizers(s, of)[n];
   if (found === undefined) throw new Error(`'${of}' has no summarizer ${n}`);
   return found;
 };
-const own = ({ store }: Served, { id }: SessionInfo) => entryLines(store.read(id, { own: true }));
+const own = ({ store }: Served, { id }: SessionInfo) => entryLines(store.entries.read(id, { own: true }));
 const payloads = ({ store }: Served, { id }: SessionInfo, name: string): JsonObject[] =>
-  [...store.read(id, { own: true, name })].flatMap(({ payload }) => (isObject(payload) ? [payload] : []));
+  [...store.entries.read(id, { own: true, name })].flatMap(({ payload }) =>
+    isObject(payload) ? [payload] : [],
+  );
 const tokens = (input: number, output: number): Usage => ({
   input,
   output,
@@ -39,7 +42,7 @@ test('a summary is written in a session of its own, which inherits what was read
     cost: ({ output }) => output / 100,
   });
   talk(s);
-  const before = [...s.store.read('main')];
+  const before = [...s.store.entries.read('main')];
   const made = await s.main.compact({ focus: 'the failing test' });
   const first = summarizer(s);
   expect(first).toMatchObject({
@@ -53,7 +56,7 @@ test('a summary is written in a session of its own, which inherits what was read
     settled: first.head,
   });
   // Nothing of the session is copied, or changed.
-  expect([...s.store.read('main')].slice(0, before.length)).toEqual(before);
+  expect([...s.store.entries.read('main')].slice(0, before.length)).toEqual(before);
   expect(own(s, first)).toEqual([
     'anchor fork/start',
     'anchor intention',
@@ -69,7 +72,7 @@ test('a summary is written in a session of its own, which inherits what was read
     reduction: 'none',
     calls: [{ prompt, reduction: 'none' }],
   });
-  const [answer] = s.store.read(first.id, { own: true, kind: 'message' });
+  const [answer] = s.store.entries.read(first.id, { own: true, kind: 'message' });
   expect(answer?.meta).toMatchObject({
     provider: 'openai-compatible.chat',
     model: 'small',
@@ -87,7 +90,7 @@ test('a summary is written in a session of its own, which inherits what was read
   });
   const shown = (await (await s.deck.find(first.id))?.view())?.messages.map(({ role }) => role);
   expect(shown).toEqual(['user', 'assistant', 'user', 'assistant']);
-  const lines = [...s.store.lineage({ session: first.id })];
+  const lines = [...s.store.lineage.read({ session: first.id })];
   expect(lines).toMatchObject([{ type: 'fork', range: [1, 3], status: 'completed', task: 'completed' }]);
 
   // The next one reads what came after, and brings this one up to date.
@@ -110,11 +113,11 @@ test('in a run, too: it names the run; a summary that nobody was asked for is in
   expect(summarizers(s)).toEqual([]);
   const { run } = await s.main.run('Go');
   const written = summarizer(s);
-  const [start] = s.store.read(written.id, { own: true });
+  const [start] = s.store.entries.read(written.id, { own: true });
   expect(start?.payload).toMatchObject({ terms: { run }, range: [1, 9] });
   expect(payloads(s, written, 'summary/asked')).toMatchObject([{ trigger: 'threshold' }]);
   await s.main.compact({ prune: true });
-  s.store.append('main', [compaction({ summary: 'My own.', range: [1, 2] })]);
+  s.store.entries.append('main', [compaction({ summary: 'My own.', range: [1, 2] })]);
   expect(summarizers(s)).toHaveLength(1);
 });
 
@@ -138,7 +141,7 @@ test('it is nobody’s work: not missed, waited for, recovered, counted by limit
   expect(await audit(s.store)).toEqual({ sessions: 2, findings: [] });
   expect(await s.deck.recover()).toMatchObject({ resumed: [], merged: [], failed: [] });
   expect(await s.main.status()).not.toHaveProperty('children');
-  expect(s.store.sessions().map(({ name }) => name)).toEqual(['main']);
+  expect(s.store.sessions.list().map(({ name }) => name)).toEqual(['main']);
   await using child = await s.main.fork({ onUnmerged: 'keep' });
   expect(child.name).not.toBe(written?.name);
   expect((await s.main.rewind(2)).forks).toEqual([child.name]);
@@ -176,7 +179,7 @@ describe('what it took', () => {
     talk(s, 12);
     await s.main.compact();
     const written = summarizer(s);
-    const answers = [...s.store.read(written.id, { own: true, kind: 'message' })];
+    const answers = [...s.store.entries.read(written.id, { own: true, kind: 'message' })];
     expect(answers.length).toBeGreaterThan(1);
     const [asked] = payloads(s, written, 'summary/asked');
     expect(asked).toMatchObject({
@@ -205,7 +208,7 @@ describe('what it took', () => {
       expect(await child.run('Go')).toMatchObject({ finish: 'stop' });
       expect(summarizers(s, 'kid')).toHaveLength(1);
       expect(await child.run('More')).toMatchObject({ finish: 'halted' });
-      const [halted] = [...s.store.read('kid', { own: true, name: 'run/halted' })];
+      const [halted] = [...s.store.entries.read('kid', { own: true, name: 'run/halted' })];
       expect(halted?.payload).toMatchObject({ message: expect.stringContaining('are used up: 3 of 3') });
     }
   });
@@ -300,7 +303,9 @@ describe('a summarizer that is of no use', () => {
       expect(s.lines()).toEqual(before);
       const byHand = summarizer(s);
       expect(byHand).toMatchObject({ task: 'failed', settled: byHand.head });
-      expect([...s.store.read(byHand.id, { own: true, kind: 'message' })]).toHaveLength(expected.answers);
+      expect([...s.store.entries.read(byHand.id, { own: true, kind: 'message' })]).toHaveLength(
+        expected.answers,
+      );
       expect(payloads(s, byHand, 'summary/failed')).toEqual([
         { message: expect.stringContaining(expected.why) },
       ]);
@@ -311,7 +316,9 @@ describe('a summarizer that is of no use', () => {
       expect(run).toMatchObject({ finish: 'stop', text: 'Fine.' });
       expect(run.usage).toEqual(expected.answers === 0 ? tokens(95_000, 10) : tokens(95_700, 60));
       const inRun = summarizers(s)[1];
-      expect([...s.store.read('main', { name: 'context/not-compacted' })].at(-1)?.payload).toMatchObject({
+      expect(
+        [...s.store.entries.read('main', { name: 'context/not-compacted' })].at(-1)?.payload,
+      ).toMatchObject({
         summarizer: { session: inRun?.name, id: inRun?.id, head: inRun?.headHash },
       });
       expect(inRun?.task).toBe('failed');
@@ -349,7 +356,7 @@ describe('a summarizer that is of no use', () => {
     talk(s);
     await expect(s.main.compact()).rejects.toMatchObject({ code: 'SESSION_COMPACTION_FAILED' });
     const written = summarizer(s);
-    const [answer] = s.store.read(written.id, { own: true, kind: 'message' });
+    const [answer] = s.store.entries.read(written.id, { own: true, kind: 'message' });
     expect(answer).toMatchObject({
       payload: { role: 'assistant', content: [] },
       meta: { content_left_out: true, usage: tokens(700, 50) },
@@ -401,9 +408,9 @@ test('a fork whose parent was summarised is summarised from where its view begin
   talk(s);
   const made = await s.main.compact();
   await using child = await s.main.fork({ name: 'kid', onUnmerged: 'keep' });
-  s.store.append('kid', [user(long('Own'))]);
+  s.store.entries.append('kid', [user(long('Own'))]);
   talk({ store: s.store } as Served);
-  for (let i = 0; i < 3; i += 1) s.store.append('kid', [user(long(`Kid ${i}`))]);
+  for (let i = 0; i < 3; i += 1) s.store.entries.append('kid', [user(long(`Kid ${i}`))]);
   await child.compact();
   const written = summarizer(s, 0, 'kid');
   // The kept tail of the parent's summary is read again, and not what that stands for.

@@ -68,7 +68,7 @@ const paid = (home: TempHome) => readFileSync(home.file('paid'), 'utf8');
 function lines(home: TempHome): string[] {
   using store = home.open();
   expect([...store.verify()]).toEqual([]);
-  return entryLines(store.read('main')).slice(3);
+  return entryLines(store.entries.read('main')).slice(3);
 }
 
 test('calls wait over any number of processes, and each is answered in another', async () => {

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { workspacePoints } from '@tapedeck/runtime/crash-point';
-import { isObject } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
@@ -60,7 +60,7 @@ test.skipIf(skipsGit('kills around worktrees')).each(workspacePoints)(
     });
     await using deck = await openDeck({ home: home.path, model, tools: { edit } });
     expect((await deck.recover()).failed).toEqual([]);
-    const marks = (await Array.fromAsync(deck.store.read('main', { kind: 'anchor' }))).filter(
+    const marks = (await Array.fromAsync(deck.store.entries.read('main', { kind: 'anchor' }))).filter(
       ({ name }) => name === 'merge/fix',
     );
     expect(marks.map(({ payload }) => isObject(payload) && payload.state)).toMatchObject([

@@ -143,7 +143,7 @@ describe.skipIf(skipsGit('worktrees of children'))('a worktree of its own', () =
     expect(await child.finish()).toEqual({ ...merged, repeated: true });
     const other = gitIn(at.code.path, 'clone', '--quiet', at.code.path, `${at.code.path}-2`);
     expect(other).toBe('');
-    writeFileSync(at.home.file('p'), await at.deck.store.blob(merged.artifact?.blob ?? ''));
+    writeFileSync(at.home.file('p'), await at.deck.store.entries.blob(merged.artifact?.blob ?? ''));
     gitIn(`${at.code.path}-2`, 'apply', '--index', at.home.file('p'));
     expect(gitIn(`${at.code.path}-2`, 'write-tree').trim()).toBe(merged.artifact?.tree);
     expect([...(await Array.fromAsync(at.deck.store.verify()))]).toEqual([]);
@@ -198,7 +198,7 @@ describe.skipIf(skipsGit('worktrees of children'))('a worktree of its own', () =
       { what: 'file:a.txt', child: expect.any(Number), parent: one?.seq, via: 'one' },
     ]);
     await main.run('Edit.');
-    const results = await Array.fromAsync(deck.store.read('main', { kind: 'tool-result' }));
+    const results = await Array.fromAsync(deck.store.entries.read('main', { kind: 'tool-result' }));
     expect(results.map(({ payload }) => payload)).toMatchObject([{ output: { value: 'nowhere' } }]);
   });
 
@@ -207,10 +207,10 @@ describe.skipIf(skipsGit('worktrees of children'))('a worktree of its own', () =
     const child = await at.fork('fix');
     writeFileSync(join(child.workspace, 'a.txt'), 'of the child\n');
     const edited = { read: [], write: ['a.txt'] };
-    await at.deck.store.append('main', [
+    await at.deck.store.entries.append('main', [
       assistant([{ type: 'tool-call', toolCallId: 'c1', toolName: 'edit', input: {} }]),
     ]);
-    await at.deck.store.append('main', [
+    await at.deck.store.entries.append('main', [
       {
         kind: 'tool-result',
         payload: {
@@ -254,7 +254,7 @@ describe.skipIf(skipsGit('worktrees of children'))('a worktree of its own', () =
     const child = await at.fork('fix');
     writeFileSync(join(child.workspace, 'a.txt'), 'first\n');
     await child.finish();
-    await at.deck.store.append('fix', [user('And b?')]);
+    await at.deck.store.entries.append('fix', [user('And b?')]);
     writeFileSync(at.home.file('answers.json'), JSON.stringify([{ text: 'Yes.' }]));
     await child.run(undefined, { model: `script:${at.home.file('answers.json')}` });
     expect(readFileSync(join(child.workspace, 'a.txt'), 'utf8')).toBe('first\n');

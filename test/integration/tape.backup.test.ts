@@ -7,14 +7,14 @@ describe('a backup', () => {
   test('taken while the store is written is whole, verified and private', async () => {
     using dir = tempDir();
     using store = openTapeStore(dir.file('tape.db'));
-    store.session('main');
+    store.sessions.open('main');
     for (let n = 0; n < 20; n += 1)
-      store.append(
+      store.entries.append(
         'main',
         Array.from({ length: 100 }, () => user('x'.repeat(500))),
       );
     const before = process.umask(0);
-    const writing = setInterval(() => store.append('main', [user('meanwhile')]), 1);
+    const writing = setInterval(() => store.entries.append('main', [user('meanwhile')]), 1);
     try {
       await store.backup(dir.file('copy.db'));
     } finally {
@@ -31,7 +31,7 @@ describe('a backup', () => {
   test('replaces no file, and leaves nothing behind when it cannot be made', async () => {
     using dir = tempDir();
     using store = openTapeStore(dir.file('tape.db'));
-    store.session('main');
+    store.sessions.open('main');
     writeFileSync(dir.file('taken.db'), 'mine');
     await expect(store.backup(dir.file('taken.db'))).rejects.toMatchObject({ code: 'TAPE_EXISTS' });
     await expect(store.backup(dir.file('no/such/dir.db'))).rejects.toMatchObject({

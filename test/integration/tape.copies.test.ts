@@ -15,9 +15,9 @@ async function busyHome(dir: TempDir, workers: readonly StoreProcess[]) {
   const [path, graph] = [dir.file('home/tape.db'), dir.file('home/session_graph.jsonl')];
   {
     using store = openTapeStore(path, { journal: openJournal(graph) });
-    store.session('main');
-    store.session('second');
-    store.fork('main', { name: 'child' });
+    store.sessions.open('main');
+    store.sessions.open('second');
+    store.lineage.fork('main', { name: 'child' });
   }
   for (const worker of workers) await worker.ask('open', { path, graph });
   let busy = true;
@@ -39,7 +39,8 @@ function expectPrefixes(copy: SqliteTapeStore, whole: SqliteTapeStore): number {
   let entries = 0;
   for (const session of sessions) {
     const head = copy.find(session)?.head ?? 0;
-    const hashAt = (store: SqliteTapeStore) => [...store.read(session, { from: head, to: head })][0]?.hash;
+    const hashAt = (store: SqliteTapeStore) =>
+      [...store.entries.read(session, { from: head, to: head })][0]?.hash;
     expect(hashAt(copy)).toBe(hashAt(whole));
     entries += head;
   }
@@ -125,7 +126,7 @@ describe('the locks of a process', () => {
       (path) => {
         using store = openTapeStore(path, { readonly: true });
         expect([...store.verifyDatabase(), ...store.verify(), ...store.examine()]).toEqual([]);
-        expect([...store.read('main')].length).toBe(1);
+        expect([...store.entries.read('main')].length).toBe(1);
       },
     ],
   ])('stay while it writes, whatever it does beside: %s', (_, act) => {
@@ -138,14 +139,14 @@ describe('the locks of a process', () => {
         return new Uint8Array(16);
       },
     });
-    store.session('main');
+    store.sessions.open('main');
     let seen = '';
     // Salts are drawn within the transaction of an append, so this happens while it is open.
     inside = () => {
       act(path);
       seen = tryToWrite(path);
     };
-    store.append('main', [user('hello')]);
+    store.entries.append('main', [user('hello')]);
     expect(seen).toBe('SQLITE_BUSY');
     expect(tryToWrite(path)).toBe('taken');
     inside = undefined;

@@ -28,8 +28,8 @@ const nobody = 65_534;
 function makeHome(dir: TempDir): string {
   const path = dir.file('home/tape.db');
   using store = openTapeStore(path);
-  store.session('main');
-  store.append('main', [user('hello')]);
+  store.sessions.open('main');
+  store.entries.append('main', [user('hello')]);
   return path;
 }
 
@@ -199,7 +199,7 @@ describe('is opened, and closed to others:', () => {
     chmodSync(path, mode);
     chmodSync(dir.file('home'), 0o755);
     using store = openTapeStore(path, { onWarning: () => {} });
-    store.append('main', [user('more')]);
+    store.entries.append('main', [user('more')]);
     expect(statSync(dir.file('home')).mode & 0o777).toBe(0o700);
   });
 });

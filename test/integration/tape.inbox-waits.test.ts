@@ -16,13 +16,13 @@ const gone = { ...processOwner('gone'), pid: 2 ** 22 - 1, pidStart: '1' };
 /** A parent whose owner is gone, with an open call, and a merge of its child in the inbox. */
 function abandoned(path: string, ...more: Parameters<SqliteTapeStore['post']>[1][]): void {
   using store = openTapeStore(path);
-  store.session('main');
-  store.append('main', [user('hello')]);
-  store.fork('main', { name: 'child' });
-  const lease = store.acquire('main', processOwner('holder'));
-  store.append('main', [assistant([toolCall('c1', 'read', {})])], { lease });
-  store.post('main', { body: { type: 'merge', draft: { child: 'child', text: 'done' } } });
-  for (const item of more) store.post('main', item);
+  store.sessions.open('main');
+  store.entries.append('main', [user('hello')]);
+  store.lineage.fork('main', { name: 'child' });
+  const lease = store.leases.acquire('main', processOwner('holder'));
+  store.entries.append('main', [assistant([toolCall('c1', 'read', {})])], { lease });
+  store.inbox.post('main', { body: { type: 'merge', draft: { child: 'child', text: 'done' } } });
+  for (const item of more) store.inbox.post('main', item);
   const raw = new Database(path);
   raw.prepare('UPDATE lease SET pid = ?, pid_start = ?').run(gone.pid, gone.pidStart);
   raw.close();
@@ -35,20 +35,20 @@ describe('an inbox that nobody owns', () => {
     using dir = tempDir();
     abandoned(dir.file('tape.db'), { body: { type: 'append', drafts: [result] } });
     using store = openTapeStore(dir.file('tape.db'));
-    expect(store.inbox('main')).toEqual([]);
-    expect(store.find('child')?.delivery).toBe('merged');
+    expect(store.inbox.list('main')).toEqual([]);
+    expect(store.sessions.find('child')?.delivery).toBe('merged');
     // Nobody holds the session: an act without a lease is not refused.
-    expect(store.append('main', [user('next')]).added).toBe(1);
+    expect(store.entries.append('main', [user('next')]).added).toBe(1);
   });
 
   test('keeps a merge while calls are open, and does it once they have their results', () => {
     using dir = tempDir();
     abandoned(dir.file('tape.db'));
     using store = openTapeStore(dir.file('tape.db'));
-    expect(store.inbox('main').map(({ body }) => body.type)).toEqual(['merge']);
-    store.append('main', [result]);
-    expect(store.drainOwnerless('main')).toBe(true);
-    expect(store.inbox('main')).toEqual([]);
-    expect(store.find('child')?.delivery).toBe('merged');
+    expect(store.inbox.list('main').map(({ body }) => body.type)).toEqual(['merge']);
+    store.entries.append('main', [result]);
+    expect(store.inbox.drain('main')).toBe(true);
+    expect(store.inbox.list('main')).toEqual([]);
+    expect(store.sessions.find('child')?.delivery).toBe('merged');
   });
 });

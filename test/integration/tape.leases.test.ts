@@ -1,16 +1,8 @@
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
-import {
-  anchor,
-  type Lease,
-  leaseTtlMs,
-  type Owner,
-  openTapeStore,
-  processOwner,
-  type SqliteTapeStore,
-  user,
-} from '@tapedeck/tape';
+import { anchor, type Lease, openTapeStore, processOwner, type SqliteTapeStore, user } from '@tapedeck/tape';
+import { leaseTtlMs, type Owner } from '@tapedeck/tape/store';
 import { describe, expect, test } from 'vitest';
 import { sized } from '../support/size.ts';
 import { refusal } from '../support/store.ts';
@@ -188,18 +180,18 @@ describe('clocks that differ', () => {
 
 /** Everything that writes a session under a lease. */
 const underLease: Readonly<Record<string, (store: SqliteTapeStore, lease: Lease) => unknown>> = {
-  append: (store, lease) => store.append('main', [user('x')], { lease }),
-  'append of an anchor': (store, lease) => store.append('main', [anchor('x')], { lease }),
+  append: (store, lease) => store.entries.append('main', [user('x')], { lease }),
+  'append of an anchor': (store, lease) => store.entries.append('main', [anchor('x')], { lease }),
   result: (store, lease) => store.result('main', 'x', { lease }),
-  merge: (store, lease) => store.merge('child', { text: 'x' }, { lease }),
-  mergeAll: (store, lease) => store.mergeAll([{ child: 'child', text: 'x' }], { lease }),
-  rewind: (store, lease) => store.rewind('main', 1, { lease }),
+  merge: (store, lease) => store.lineage.merge('child', { text: 'x' }, { lease }),
+  mergeAll: (store, lease) => store.lineage.merge([{ child: 'child', text: 'x' }], { lease }),
+  rewind: (store, lease) => store.history.rewind('main', 1, { lease }),
   setTask: (store, lease) => store.setTask('main', 'running', { lease }),
-  redact: (store, lease) => store.redact('main', 2, 'x', { lease }),
+  redact: (store, lease) => store.entries.redact('main', 2, 'x', { lease }),
   settle: (store, lease) => store.settle('run', [user('x')], { lease }),
-  drain: (store, lease) => store.drain(lease),
-  extend: (store, lease) => store.extend(lease),
-  release: (store, lease) => store.release(lease),
+  drain: (store, lease) => store.inbox.drain(lease),
+  extend: (store, lease) => store.leases.extend(lease),
+  release: (store, lease) => store.leases.release(lease),
 };
 
 describe('an owner that was overtaken is kept out for ever', () => {
@@ -222,12 +214,12 @@ describe('an owner that was overtaken is kept out for ever', () => {
   });
 
   test.each<[string, (store: SqliteTapeStore) => unknown]>([
-    ['append', (store) => store.append('main', [user('x')])],
+    ['append', (store) => store.entries.append('main', [user('x')])],
     ['result', (store) => store.result('main', 'x')],
-    ['merge', (store) => store.merge('child', { text: 'x' })],
-    ['rewind', (store) => store.rewind('main', 1)],
-    ['redact', (store) => store.redact('main', 2, 'x')],
-    ['drainOwnerless', (store) => store.drainOwnerless('main')],
+    ['merge', (store) => store.lineage.merge('child', { text: 'x' })],
+    ['rewind', (store) => store.history.rewind('main', 1)],
+    ['redact', (store) => store.entries.redact('main', 2, 'x')],
+    ['drainOwnerless', (store) => store.inbox.drain('main')],
   ])('by one %s without a lease, once its time is over, and not before', (_, act) => {
     using both = pair();
     const lease = both.one.acquire('main', alive, { ttlMs: 1000 });

@@ -8,9 +8,9 @@ test('an act that never gets the lock says who is writing, and what that process
   using home = tempHome();
   home.session('main');
   using store = openTapeStore(home.db, { lockWaitMs: 0 });
-  store.acquire('main', processOwner('orchestrator'));
+  store.leases.acquire('main', processOwner('orchestrator'));
   await using _holder = await holdLock(home.db, 60_000);
-  const error = refusal(() => store.session('other'));
+  const error = refusal(() => store.sessions.open('other'));
   expect(error).toMatchObject({
     code: 'TAPE_LOCKED',
     data: { holders: [{ session: 'main', owner: 'orchestrator', pid: process.pid, state: 'running' }] },
@@ -30,10 +30,10 @@ test('an act reads nothing before it has the lock, so that nothing it read can h
     },
   });
   const acts = [
-    () => store.append('main', [user('x')]),
-    () => store.acquire('main', processOwner('me')),
-    () => store.fork('main'),
-    () => store.drainOwnerless('main'),
+    () => store.entries.append('main', [user('x')]),
+    () => store.leases.acquire('main', processOwner('me')),
+    () => store.lineage.fork('main'),
+    () => store.inbox.drain('main'),
   ];
   await using _holder = await holdLock(home.db, 60_000);
   asked = 0;
@@ -47,7 +47,7 @@ test('readers are not kept out by the lock, nor by a writer that is stopped insi
   await using holder = await holdLock(home.db, 60_000);
   holder.child.kill('SIGSTOP');
   using store = openTapeStore(home.db, { readonly: true });
-  expect([...store.read('main')].length).toBe(2);
-  expect(store.search({ text: 'hello' }).length).toBe(1);
+  expect([...store.entries.read('main')].length).toBe(2);
+  expect(store.entries.search({ text: 'hello' }).length).toBe(1);
   expect([...store.verify()]).toEqual([]);
 });

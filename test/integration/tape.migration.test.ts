@@ -12,13 +12,13 @@ import { startWorker } from '../support/worker.ts';
 function oldHome(path: string): void {
   {
     using store = openTapeStore(path);
-    store.session('main');
-    store.append('main', [user('one'), assistant('two')]);
-    store.fork('main', { name: 'child' });
-    store.append('child', [assistant('done')]);
-    store.merge('child');
-    store.append('main', [assistant([toolCall('c1', 'read', {}), toolCall('c2', 'read', {})])]);
-    store.append('main', [toolResult({ toolCallId: 'c1', toolName: 'read' }, 'of c1')]);
+    store.sessions.open('main');
+    store.entries.append('main', [user('one'), assistant('two')]);
+    store.lineage.fork('main', { name: 'child' });
+    store.entries.append('child', [assistant('done')]);
+    store.lineage.merge('child');
+    store.entries.append('main', [assistant([toolCall('c1', 'read', {}), toolCall('c2', 'read', {})])]);
+    store.entries.append('main', [toolResult({ toolCallId: 'c1', toolName: 'read' }, 'of c1')]);
   }
   toSchema0(path);
 }
@@ -39,7 +39,7 @@ describe('a home of an older schema', () => {
       expect([...store.verify()]).toEqual([]);
       expect([...store.examine()]).toEqual([]);
       // The notes on open calls are there again: one is still open, and its result settles the tape.
-      expect(store.fork('main', { name: 'later' }).base).toBe(store.find('main')?.settled);
+      expect(store.lineage.fork('main', { name: 'later' }).base).toBe(store.sessions.find('main')?.settled);
     }
     const copy = `${path}.schema-0`;
     expect(statSync(copy).mode & 0o777).toBe(0o600);
@@ -50,8 +50,8 @@ describe('a home of an older schema', () => {
     }
     expect(readdirSync(dir.path).sort()).toEqual(['tape.db', 'tape.db.schema-0']);
     using store = openTapeStore(path);
-    store.append('main', [toolResult({ toolCallId: 'c2', toolName: 'read' }, 'of c2')]);
-    expect(store.find('main')).toMatchObject({ settled: store.find('main')?.head });
+    store.entries.append('main', [toolResult({ toolCallId: 'c2', toolName: 'read' }, 'of c2')]);
+    expect(store.sessions.find('main')).toMatchObject({ settled: store.sessions.find('main')?.head });
   });
 
   test('is not read as if it were new, and nothing is written by reading', async () => {

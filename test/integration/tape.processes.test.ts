@@ -25,7 +25,7 @@ const textOf = ({ payload }: Entry) => /"text":"([^"]*)"/.exec(JSON.stringify(pa
 /** All seqs of a session, which must be 1, 2, 3 …, and its texts. */
 function read(path: string, name: string): (string | undefined)[] {
   using store = openTapeStore(path);
-  const entries = [...store.read(name)];
+  const entries = [...store.entries.read(name)];
   expect(entries.map(({ seq }) => seq)).toEqual(entries.map((_, i) => i + 1));
   expect([...store.verify()]).toEqual([]);
   return entries.filter(({ kind }) => kind === 'message').map(textOf);
@@ -79,8 +79,8 @@ describe('several processes', () => {
     const path = dir.file('tape.db');
     {
       using store = openTapeStore(path);
-      store.session('one');
-      store.session('two');
+      store.sessions.open('one');
+      store.sessions.open('two');
     }
     const workers = [
       await startWorker(path, 'append', 'one', '300'),
@@ -98,7 +98,7 @@ describe('several processes', () => {
     const path = dir.file('tape.db');
     {
       using store = openTapeStore(path);
-      store.session('main');
+      store.sessions.open('main');
     }
     const workers = [
       await startWorker(path, 'append', 'main', '300'),
@@ -155,7 +155,7 @@ describe('several processes', () => {
       expect(owned.length).toBeGreaterThan(each / 10);
       expect(owned.filter(([key, owner]) => written.get(`u:${key}`) !== epochs.get(owner))).toEqual([]);
       using store = openTapeStore(path, { readonly: true });
-      expect(store.inbox('main')).toEqual([]);
+      expect(store.inbox.list('main')).toEqual([]);
       const texts = read(path, 'main').filter((text) => !text?.startsWith('run '));
       const expected = (prefix: string, count: number) =>
         Array.from({ length: count }, (_, n) => `${prefix}${n + 1}`);
@@ -173,22 +173,22 @@ describe('a process that is killed', () => {
     using dir = tempDir();
     const path = dir.file('tape.db');
     using store = openTapeStore(path);
-    store.session('main');
+    store.sessions.open('main');
     const holder = await startWorker(path, 'hold');
     holder.go();
     await holder.until(1);
-    expect(refusal(() => store.acquire('main', processOwner('next')))).toMatchObject({
+    expect(refusal(() => store.leases.acquire('main', processOwner('next')))).toMatchObject({
       code: 'TAPE_BUSY',
       data: { owner: { id: 'holder', pid: holder.pid } },
     });
-    expect(refusal(() => store.append('main', [user('x')])).code).toBe('TAPE_BUSY');
-    store.post('main', { body: { type: 'append', drafts: [user('waiting')] } });
+    expect(refusal(() => store.entries.append('main', [user('x')])).code).toBe('TAPE_BUSY');
+    store.inbox.post('main', { body: { type: 'append', drafts: [user('waiting')] } });
     await holder.kill();
     const [held] = holder.said as [{ epoch: number; expiresAt: number }];
     expect(held.expiresAt).toBeGreaterThan(Date.now());
     // Opening drains what the dead owner left.
     expect(read(path, 'main')).toEqual(['waiting']);
-    expect(store.acquire('main', processOwner('next')).epoch).toBeGreaterThan(held.epoch);
+    expect(store.leases.acquire('main', processOwner('next')).epoch).toBeGreaterThan(held.epoch);
   });
 
   test.each([20, 75, 140])('loses nothing that was acknowledged to it: after %d', async (count) => {
@@ -196,7 +196,7 @@ describe('a process that is killed', () => {
     const path = dir.file('tape.db');
     {
       using store = openTapeStore(path);
-      store.session('main');
+      store.sessions.open('main');
     }
     const worker = await startWorker(path, 'batches', 'main', '100000');
     worker.go();
@@ -220,7 +220,7 @@ describe('the graph file', () => {
     const journal = new MemoryJournal();
     {
       using store = openTapeStore(path, { journal });
-      store.session('main');
+      store.sessions.open('main');
     }
     const before = journal.text;
     const worker = await startWorker(path, 'fork and die');
@@ -240,8 +240,8 @@ describe('the graph file', () => {
     const whole = new MemoryJournal();
     {
       using store = openTapeStore(path, { journal: whole });
-      store.session('main');
-      for (const name of ['one', 'two', 'three']) store.fork('main', { name });
+      store.sessions.open('main');
+      for (const name of ['one', 'two', 'three']) store.lineage.fork('main', { name });
     }
     for (let at = 0; at <= whole.text.length; at += at < 10 || at > whole.text.length - 10 ? 1 : 23) {
       const journal = new MemoryJournal(whole.text.slice(0, at));
@@ -257,11 +257,14 @@ describe('the graph file', () => {
     const path = dir.file('tape.db');
     const journal = new MemoryJournal();
     using store = openTapeStore(path, { journal });
-    store.session('main');
+    store.sessions.open('main');
     journal.failAfter = 40;
-    expect(store.fork('main', { name: 'child' })).toMatchObject({ session: 'child', graphLagging: true });
+    expect(store.lineage.fork('main', { name: 'child' })).toMatchObject({
+      session: 'child',
+      graphLagging: true,
+    });
     expect(journal.lines().length).toBe(1);
-    expect(store.fork('main', { name: 'next' })).not.toHaveProperty('graphLagging');
+    expect(store.lineage.fork('main', { name: 'next' })).not.toHaveProperty('graphLagging');
     expect(journal.lines().map((line) => JSON.parse(line).g)).toEqual([1, 2, 3]);
   });
 
@@ -274,7 +277,7 @@ describe('the graph file', () => {
       [other, foreign],
     ] as const) {
       using store = openTapeStore(file, { journal: graph });
-      store.session('main');
+      store.sessions.open('main');
     }
     const before = foreign.text;
     expect(refusal(() => openTapeStore(path, { journal: foreign })).code).toBe('GRAPH_DIVERGED');

@@ -32,7 +32,7 @@ interface Written {
  * holds that entry there, nothing else was written, and what one process did comes in the order in which it did it.
  */
 function checkHistory(store: SqliteTapeStore, session: string, written: readonly Written[]): number {
-  const tape = [...store.read(session, { from: 2 })];
+  const tape = [...store.entries.read(session, { from: 2 })];
   expect(tape.map(({ seq }) => seq)).toEqual(tape.map((_, i) => i + 2));
   const keys = tape.map(({ key }) => key?.replace(/^u:/, ''));
   const told = written.flatMap(({ acknowledged }) => acknowledged.filter((one) => one.session === session));
@@ -77,7 +77,7 @@ test.each(crowds)(
     const sessions = ['shared', 'second'];
     {
       using store = openTapeStore(path, { journal: openJournal(dir.file('session_graph.jsonl')) });
-      for (const session of [...sessions, 'bulk']) store.session(session);
+      for (const session of [...sessions, 'bulk']) store.sessions.open(session);
     }
     const workers = started.slice(0, writers + 3);
     const [bulk, one, two, ...others] = workers;
@@ -106,7 +106,7 @@ test.each(crowds)(
     expect([...store.verify()]).toEqual([]);
     // The writers forked too: each line is in the graph file, once and in order.
     const lineage = store.lineageHash();
-    expect(lineage?.g).toBe(store.sessions({ all: true }).length);
+    expect(lineage?.g).toBe(store.sessions.list({ all: true }).length);
     expect(checkJournal(readLines(graph))).toEqual({
       records: lineage?.g,
       ...lineage,

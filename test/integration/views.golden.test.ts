@@ -1,4 +1,5 @@
-import { type Entry, isObject, type Part, type SqliteTapeStore, view } from '@tapedeck/tape';
+import { type Entry, type Part, type SqliteTapeStore, view } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { describe, expect, test } from 'vitest';
 import { png } from '../support/golden/parts.ts';
 import {
@@ -25,8 +26,8 @@ function written(name: string): SqliteTapeStore {
 
 /** Every session of a store, cut after each of its entries. */
 function* cuts(store: SqliteTapeStore): Iterable<{ session: string; at: number }> {
-  for (const { name } of store.sessions())
-    for (const { seq } of store.read(name)) yield { session: name, at: seq };
+  for (const { name } of store.sessions.list())
+    for (const { seq } of store.entries.read(name)) yield { session: name, at: seq };
 }
 
 const names = goldenTapes.map(({ name }) => name);
@@ -39,8 +40,8 @@ describe.each(modes)('for $name', (mode) => {
       using store = written(name);
       const some = [...cuts(store)].filter((_, i) => i % sized(3, 1, 1) === 0);
       const answers = some.map(async ({ session, at }) => {
-        const entries = store.viewEntries(session, { at });
-        const blob = (hash: string) => store.blob(hash);
+        const entries = store.views.entries(session, { at });
+        const blob = (hash: string) => store.entries.blob(hash);
         const answer = await answerTo(mode, entries, { blob, baseURL: provider.url });
         if (answer === undefined) return;
         sent += 1;
@@ -55,9 +56,9 @@ describe.each(modes)('for $name', (mode) => {
 
   test.each(names)('nothing of what others signed or keep is sent: %s', async (name) => {
     using store = written(name);
-    for (const { name: session } of store.sessions()) {
-      const entries = [...store.read(session)];
-      const asked = await ask(mode, entries, { policy: 'full', blob: (hash) => store.blob(hash) });
+    for (const { name: session } of store.sessions.list()) {
+      const entries = [...store.entries.read(session)];
+      const asked = await ask(mode, entries, { policy: 'full', blob: (hash) => store.entries.blob(hash) });
       expect(asked?.refused).toBeUndefined();
       const body = JSON.stringify(asked?.body);
       const others = signers.filter((signer) => signer !== mode.target.provider);
@@ -82,8 +83,8 @@ test.each(wires)('what $mode.name signed comes back to it byte for byte', async 
   let found = 0;
   for (const name of names) {
     using store = written(name);
-    const shown = [...store.viewEntries('main', { policy: 'full' })];
-    const asked = await ask(mode, shown, { policy: 'full', blob: (hash) => store.blob(hash) });
+    const shown = [...store.views.entries('main', { policy: 'full' })];
+    const asked = await ask(mode, shown, { policy: 'full', blob: (hash) => store.entries.blob(hash) });
     const inView = new Set(
       view(shown, { policy: 'full' })
         .explain()
@@ -120,7 +121,7 @@ test.each(modes.filter(({ target }) => target.textOnly !== true))(
   '$name is sent the bytes of images as they were',
   async (mode) => {
     using store = written('files');
-    const asked = await ask(mode, store.viewEntries('main'), { blob: (hash) => store.blob(hash) });
+    const asked = await ask(mode, store.views.entries('main'), { blob: (hash) => store.entries.blob(hash) });
     expect(JSON.stringify(asked?.body).split(Buffer.from(png).toString('base64'))).toHaveLength(4);
     expect(JSON.stringify(asked?.body)).toContain('a,b\\n1,2');
   },
@@ -128,7 +129,7 @@ test.each(modes.filter(({ target }) => target.textOnly !== true))(
 
 test('results of a provider that ran a search come back with what only it can read', async () => {
   using store = written('tools of the provider');
-  const asked = await ask(modeOf('anthropic'), store.viewEntries('main'));
+  const asked = await ask(modeOf('anthropic'), store.views.entries('main'));
   const results = blocksOf(asked?.body)
     .filter(isObject)
     .filter(({ type }) => type === 'web_search_tool_result');

@@ -1,15 +1,6 @@
-import {
-  type Appended,
-  type Draft,
-  type Forked,
-  isObject,
-  type Lease,
-  type Merged,
-  type Redacted,
-  type Seq,
-  type SqliteTapeStore,
-  type Task,
-} from '@tapedeck/tape';
+import type { Appended, Draft, Forked, Lease, Merged, Seq, SqliteTapeStore, Task } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import type { Redacted } from '@tapedeck/tape/store';
 import { refusal } from './store.ts';
 
 /** What a store acknowledged, with all that is needed to ask for it again. It can be written as JSON. */
@@ -45,79 +36,86 @@ type Checks = {
 
 const checks: Checks = {
   session: (store, { name, id }) => [
-    [store.find(name)?.id, id],
-    [store.session(name).created, false],
+    [store.sessions.find(name)?.id, id],
+    [store.sessions.open(name).created, false],
   ],
   append: (store, { session, key, drafts, receipt }) => [
     ...inPlace(store, session, drafts, receipt.from),
     ...once(store, session, { key, drafts }),
-    ...again(store.append(session, drafts, { key }), receipt, drafts),
+    ...again(store.entries.append(session, drafts, { key }), receipt, drafts),
   ],
   post: (store, { session, key, drafts }) => [
-    [store.inbox(session).length, 0],
-    [store.post(session, { body: { type: 'append', drafts }, key }).appended?.repeated, drafts.length],
+    [store.inbox.list(session).length, 0],
+    [store.inbox.post(session, { body: { type: 'append', drafts }, key }).appended?.repeated, drafts.length],
     ...once(store, session, { key, drafts }),
   ],
   'post-merge': (store, { parent, child }) => [
-    [store.find(child)?.delivery, 'merged'],
+    [store.sessions.find(child)?.delivery, 'merged'],
     [merges(store, parent, child).length, 1],
   ],
   fork: (store, { parent, key, receipt }) => {
-    const { repeated, ...same } = store.fork(parent, { key });
+    const { repeated, ...same } = store.lineage.fork(parent, { key });
     return [
       [repeated, true],
       [
         [same.session, same.id, same.base, same.range],
         [receipt.session, receipt.id, receipt.base, receipt.range],
       ],
-      [store.sessions({ parent, all: true }).filter(({ id }) => id === receipt.id).length, 1],
+      [store.sessions.list({ parent, all: true }).filter(({ id }) => id === receipt.id).length, 1],
     ];
   },
   done: (store, { session, drafts, task }) => [
-    [store.find(session)?.task, task],
+    [store.sessions.find(session)?.task, task],
     [
-      [...store.read(session, { own: true })].slice(1).map(({ payload }) => payload),
+      [...store.entries.read(session, { own: true })].slice(1).map(({ payload }) => payload),
       drafts.map(({ payload }) => payload),
     ],
   ],
   merge: (store, { child, receipt }) => [
     [merges(store, receipt.parent, child), [receipt.seq]],
-    [store.merge(child, {}), { ...receipt, repeated: true }],
+    [store.lineage.merge(child, {}), { ...receipt, repeated: true }],
   ],
   delivery: (store, { parent, child, seq }) => [
     [merges(store, parent, child).filter((at) => at === seq), [seq]],
   ],
   request: (store, { parent, child, id }) => [
-    [store.inbox(parent).length, 0],
-    [store.find(child)?.delivery !== undefined || refused(store, parent).includes(id), true],
+    [store.inbox.list(parent).length, 0],
+    [store.sessions.find(child)?.delivery !== undefined || refused(store, parent).includes(id), true],
   ],
   import: (store, { name, id, drafts }) => [
-    [store.find(name)?.id, id],
-    [[...store.read(name)].slice(1).map(({ payload }) => payload), drafts.map(({ payload }) => payload)],
+    [store.sessions.find(name)?.id, id],
+    [
+      [...store.entries.read(name)].slice(1).map(({ payload }) => payload),
+      drafts.map(({ payload }) => payload),
+    ],
   ],
   redact: (store, { session, receipt }) => [
-    [[...store.read(session, { from: receipt.seq, to: receipt.seq })].map(({ payload }) => payload), [null]],
-    [store.redact(session, receipt.seq, 'again'), { ...receipt, repeated: true }],
+    [
+      [...store.entries.read(session, { from: receipt.seq, to: receipt.seq })].map(({ payload }) => payload),
+      [null],
+    ],
+    [store.entries.redact(session, receipt.seq, 'again'), { ...receipt, repeated: true }],
   ],
   redaction: (store, { session, seq, by }) => [
-    [[...store.read(session, { from: seq, to: seq })].map(({ payload }) => payload), [null]],
-    [store.redact(session, seq, 'again').by, by],
+    [[...store.entries.read(session, { from: seq, to: seq })].map(({ payload }) => payload), [null]],
+    [store.entries.redact(session, seq, 'again').by, by],
   ],
-  task: (store, { session, task }) => [[store.find(session)?.task, task]],
-  archive: (store, { session }) => [[store.find(session)?.lifecycle, 'archived']],
-  alias: (store, { alias, session }) => [[store.find(alias)?.name, session]],
+  task: (store, { session, task }) => [[store.sessions.find(session)?.task, task]],
+  archive: (store, { session }) => [[store.sessions.find(session)?.lifecycle, 'archived']],
+  alias: (store, { alias, session }) => [[store.sessions.find(alias)?.name, session]],
   settle: (store, { session, run, seq }) => [
     [store.chunks(session, run), []],
-    [[...store.read(session, { from: seq, to: seq })].length, 1],
+    [[...store.entries.read(session, { from: seq, to: seq })].length, 1],
   ],
   // It was given back, or its owner was found dead and another took it over: either way it writes no more.
   lease: (store, { lease }) => [
     [
-      refusal(() => store.append(lease.id, [{ kind: 'event', name: 'late', payload: {} }], { lease })).code,
+      refusal(() => store.entries.append(lease.id, [{ kind: 'event', name: 'late', payload: {} }], { lease }))
+        .code,
       'TAPE_FENCED',
     ],
-    [refusal(() => store.extend(lease)).code, 'TAPE_FENCED'],
-    [refusal(() => store.release(lease)).code, 'TAPE_FENCED'],
+    [refusal(() => store.leases.extend(lease)).code, 'TAPE_FENCED'],
+    [refusal(() => store.leases.release(lease)).code, 'TAPE_FENCED'],
   ],
 };
 
@@ -147,7 +145,7 @@ function again(repeated: Appended, { from, to }: Appended, { length }: readonly 
 
 /** The entries of a batch stand in their places. What was redacted since counts as it was. */
 function inPlace(store: SqliteTapeStore, session: string, drafts: readonly Draft[], from: Seq): Pair[] {
-  const there = [...store.read(session, { from, to: from + drafts.length - 1 })];
+  const there = [...store.entries.read(session, { from, to: from + drafts.length - 1 })];
   return [
     [there.map(({ payload }, i) => payload ?? drafts[i]?.payload), drafts.map(({ payload }) => payload)],
   ];
@@ -159,7 +157,7 @@ function once(
   session: string,
   { key, drafts }: { key: string; drafts: readonly Draft[] },
 ): Pair[] {
-  const own = [...store.read(session, { own: true })];
+  const own = [...store.entries.read(session, { own: true })];
   return drafts.map(({ payload }, i) => {
     const text = JSON.stringify(payload);
     const entryKey = i === 0 ? `u:${key}` : `u:${key}#${i + 1}`;
@@ -171,13 +169,13 @@ function once(
 }
 
 function merges(store: SqliteTapeStore, parent: string, child: string): Seq[] {
-  return [...store.read(parent, { kind: 'anchor', own: true })]
+  return [...store.entries.read(parent, { kind: 'anchor', own: true })]
     .filter(({ name }) => name === `merge/${child}`)
     .map(({ seq }) => seq);
 }
 
 function refused(store: SqliteTapeStore, session: string): unknown[] {
-  return [...store.read(session, { kind: 'event', own: true })]
+  return [...store.entries.read(session, { kind: 'event', own: true })]
     .filter(({ name }) => name === 'inbox/refused' || name === 'merge/refused')
     .map(({ payload }) => (isObject(payload) ? payload.id : undefined));
 }

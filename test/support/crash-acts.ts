@@ -25,11 +25,11 @@ export const crashActs: Readonly<Record<string, (acting: Acting) => void>> = {
   mark: (acting) => append(acting, acting.session, [anchor('mark', { [acting.key]: true })]),
   redact: ({ store, session, key, say }) => {
     const bytes = new TextEncoder().encode(key);
-    const { to } = store.append(session, [user([{ type: 'image', image: bytes }])], { key });
-    say({ act: 'redact', session, receipt: store.redact(session, to, 'a test') });
+    const { to } = store.entries.append(session, [user([{ type: 'image', image: bytes }])], { key });
+    say({ act: 'redact', session, receipt: store.entries.redact(session, to, 'a test') });
   },
   root: ({ store, key, say }) => {
-    const { name, id } = store.session(`root-${key}`);
+    const { name, id } = store.sessions.open(`root-${key}`);
     say({ act: 'session', name, id });
   },
   fork: (acting) => {
@@ -39,14 +39,14 @@ export const crashActs: Readonly<Record<string, (acting: Acting) => void>> = {
     const drafts = [user(`${key} is to be done`, { of: 2 }), assistant(`${key} is done`, { of: 2 })].map(
       (draft, i) => ({ ...draft, key: i === 0 ? `${key}-done` : `${key}-done#2` }),
     );
-    const receipt = store.fork(session, { key, done: { drafts, task: 'completed' } });
+    const receipt = store.lineage.fork(session, { key, done: { drafts, task: 'completed' } });
     say({ act: 'fork', parent: session, key, receipt });
     say({ act: 'done', session: receipt.session, drafts, task: 'completed' });
   },
   merge: (acting) => {
     const child = fork(acting);
     append({ ...acting, key: `${acting.key}-work` }, child, [assistant(`${acting.key} is done`)]);
-    acting.say({ act: 'merge', child, receipt: acting.store.merge(child) });
+    acting.say({ act: 'merge', child, receipt: acting.store.lineage.merge(child) });
   },
   status: (acting) => {
     const { store, say } = acting;
@@ -64,17 +64,17 @@ export const crashActs: Readonly<Record<string, (acting: Acting) => void>> = {
   },
   post: ({ store, session, key, say }) => {
     const drafts = batchOf(key);
-    const { owner } = store.post(session, { body: { type: 'append', drafts }, key });
+    const { owner } = store.inbox.post(session, { body: { type: 'append', drafts }, key });
     say({ act: 'post', session, key, drafts });
-    if (owner === undefined) store.drainOwnerless(session);
+    if (owner === undefined) store.inbox.drain(session);
   },
   'post a merge': (acting) => {
     const { store, session, key, say } = acting;
     const child = fork(acting);
     append({ ...acting, key: `${key}-work` }, child, [assistant(`${key} is done`)]);
-    const { owner } = store.post(session, { body: { type: 'merge', draft: { child } }, key });
+    const { owner } = store.inbox.post(session, { body: { type: 'merge', draft: { child } }, key });
     say({ act: 'post-merge', parent: session, child });
-    if (owner === undefined) store.drainOwnerless(session);
+    if (owner === undefined) store.inbox.drain(session);
   },
   import: ({ store, key, say }) => {
     const name = `import-${key}`;
@@ -82,16 +82,16 @@ export const crashActs: Readonly<Record<string, (acting: Acting) => void>> = {
     say({ act: 'import', name, id, drafts });
   },
   lease: ({ store, session, key, say }) => {
-    const lease = store.acquire(session, processOwner(key));
+    const lease = store.leases.acquire(session, processOwner(key));
     say({ act: 'lease', lease });
     const drafts = [user(`${key} live`)];
-    store.saveChunks([{ session, run: key, chunks: [{ index: 0, chunk: 'live' }] }]);
+    store.live.save([{ session, run: key, chunks: [{ index: 0, chunk: 'live' }] }]);
     say({ act: 'settle', session, run: key, seq: store.settle(key, drafts, { lease }).to });
     const posted = [user(`${key} posted`)];
-    store.post(session, { body: { type: 'append', drafts: posted }, key: `${key}-posted` });
+    store.inbox.post(session, { body: { type: 'append', drafts: posted }, key: `${key}-posted` });
     say({ act: 'post', session, key: `${key}-posted`, drafts: posted });
-    store.extend(lease);
-    while (!store.release(lease)) store.drain(lease);
+    store.leases.extend(lease);
+    while (!store.leases.release(lease)) store.inbox.drain(lease);
   },
 };
 
@@ -101,9 +101,9 @@ export function importAll(store: SqliteTapeStore, name: string): { id: string; d
     ...user(`${name} ${i}`, { of: 4 }),
     key: i === 0 ? name : `${name}#${i + 1}`,
   }));
-  const { id } = store.stage(name, { keys: drafts.map(({ key }) => key) });
-  for (const half of [drafts.slice(0, 2), drafts.slice(2)]) store.appendStaged(id, half);
-  store.publish([id]);
+  const { id } = store.imports.stage(name, { keys: drafts.map(({ key }) => key) });
+  for (const half of [drafts.slice(0, 2), drafts.slice(2)]) store.imports.append(id, half);
+  store.imports.publish([id]);
   return { id, drafts };
 }
 
@@ -119,11 +119,11 @@ function batchOf(key: string): Draft[] {
 }
 
 function append({ store, key, say }: Acting, session: string, drafts: readonly Draft[]): void {
-  say({ act: 'append', session, key, drafts, receipt: store.append(session, drafts, { key }) });
+  say({ act: 'append', session, key, drafts, receipt: store.entries.append(session, drafts, { key }) });
 }
 
 function fork({ store, session, key, say }: Acting): string {
-  const receipt = store.fork(session, { key });
+  const receipt = store.lineage.fork(session, { key });
   say({ act: 'fork', parent: session, key, receipt });
   return receipt.session;
 }

@@ -2,7 +2,8 @@ import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openJournal } from '@tapedeck/graph/journal';
 import { type Deck, type DeckTools, delegateTool, type Session, SessionError } from '@tapedeck/runtime';
-import { type Entry, isObject, openTapeStore } from '@tapedeck/tape';
+import { type Entry, openTapeStore } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { tool } from 'ai';
 import { z } from 'zod';
 import { openDeck } from './deck.ts';
@@ -119,7 +120,7 @@ export async function untilHeard({ deck }: InHome): Promise<void> {
   for (let quiet = 0; quiet < 20; ) {
     const children = await deck.sessions({ parent: main.id, all: true });
     if (children.every(({ delivery }) => delivery !== undefined) && (await isAtRest(main))) return;
-    quiet = (await deck.store.owners()).length === 0 ? quiet + 1 : 0;
+    quiet = (await deck.store.leases.list()).length === 0 ? quiet + 1 : 0;
     await sleep(20);
   }
 }

@@ -3,13 +3,13 @@ import { checkJournal, readLines } from '@tapedeck/graph';
 import { openJournal } from '@tapedeck/graph/journal';
 import {
   type Entry,
-  isObject,
   type JsonObject,
   openTapeStore,
   type SessionInfo,
   type SqliteTapeStore,
   view,
 } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import type { DelegateHome } from './delegate-acts.ts';
 import { finalText, noticeText, thenText, withForm } from './delegate-scenes.ts';
 import type { Asked } from './delegate-server.ts';
@@ -35,7 +35,7 @@ export function faultsOfDelegation(
   at: 'recovered' | 'over',
 ): string[] {
   using store = openTapeStore(home.db, { journal: openJournal(home.graph), durability: 'fast' });
-  const sessions = [...store.sessions({ all: true })];
+  const sessions = [...store.sessions.list({ all: true })];
   const found: Found = { home, store, sessions, asked };
   const children = sessions.filter(({ deliver }) => deliver !== undefined);
   return [
@@ -57,7 +57,7 @@ function wholeFaults({ home, store }: Found): string[] {
     ...halves(db),
     ...report.problems.map(({ code, message }) => `graph ${code}: ${message}`),
     ...graphDifferences(text, db),
-    ...store.owners().map(({ session }) => `${session} has an owner still`),
+    ...store.leases.list().map(({ session }) => `${session} has an owner still`),
   ];
 }
 
@@ -76,8 +76,8 @@ function sessionFaults({ store }: Found, { name, head, settled }: SessionInfo): 
   );
   return [
     ...(head === settled ? [] : [`${name} has open calls`]),
-    ...store.inbox(name).map(({ key }) => `${key} waits in the inbox of ${name}`),
-    ...store.liveRuns(name).map((run) => `the live answer of ${run} is left in ${name}`),
+    ...store.inbox.list(name).map(({ key }) => `${key} waits in the inbox of ${name}`),
+    ...store.live.read(name).map((run) => `the live answer of ${run} is left in ${name}`),
     ...asked.filter((id, i) => asked.indexOf(id) !== i).map((id) => `${name} has call ${id} twice`),
   ];
 }
@@ -85,7 +85,7 @@ function sessionFaults({ store }: Found, { name, head, settled }: SessionInfo): 
 /** Of a child: it has come to its end, and its parent has and is shown what it came to, once. */
 function childFaults({ store, sessions }: Found, child: SessionInfo): string[] {
   const { name, id, task, delivery, parent = '' } = child;
-  const own = [...store.read(name, { own: true })];
+  const own = [...store.entries.read(name, { own: true })];
   const who = taskOf(own);
   const finals = answersOf(store, name).filter(({ payload }) => textOf(payload).includes(finalText(who)));
   const result = own.filter(({ kind }) => kind === 'result');
@@ -98,8 +98,8 @@ function childFaults({ store, sessions }: Found, child: SessionInfo): string[] {
         ),
       ]
     : [];
-  const entries = [...store.read(parent)];
-  const shown = JSON.stringify(view([...store.viewEntries(parent)]).messages).replaceAll('\\', '');
+  const entries = [...store.entries.read(parent)];
+  const shown = JSON.stringify(view([...store.views.entries(parent)]).messages).replaceAll('\\', '');
   const answer = withForm.has(who)
     ? `"answer":${numberOf(result[0]?.payload)}}`
     : `${finalText(who)} (answer ${numberOf(finals[0]?.payload)})`;
@@ -120,7 +120,8 @@ function childFaults({ store, sessions }: Found, child: SessionInfo): string[] {
       ? []
       : [`${parent} is shown '${answer}' ${shown.split(answer).length - 1} times`]),
     ...(sessions.filter(
-      (other) => other.parent === parent && taskOf([...store.read(other.name, { own: true })]) === who,
+      (other) =>
+        other.parent === parent && taskOf([...store.entries.read(other.name, { own: true })]) === who,
     ).length === 1
       ? []
       : [`${who} was given to several children of ${parent}`]),
@@ -129,7 +130,7 @@ function childFaults({ store, sessions }: Found, child: SessionInfo): string[] {
 
 /** Of `main`, once it has been run again: each thing that it was told has been answered once. */
 function parentFaults({ home, store, sessions }: Found): string[] {
-  const entries = [...store.read('main')];
+  const entries = [...store.entries.read('main')];
   const answers = answersOf(store, 'main').map(({ payload }) => textOf(payload));
   const saying = (text: string) => answers.filter((answer) => answer.startsWith(text));
   const children = sessions.filter(({ parent, deliver }) => parent === 'main' && deliver === 'merge+turn');
@@ -168,7 +169,7 @@ function askedAgain({ store, sessions, asked }: Found): string[] {
 
 /** Whole answers of a session's model. */
 function answersOf(store: SqliteTapeStore, session: string): Entry[] {
-  return [...store.read(session, { own: true, kind: 'message' })].filter(
+  return [...store.entries.read(session, { own: true, kind: 'message' })].filter(
     ({ payload, meta }) => isObject(payload) && payload.role === 'assistant' && meta.partial !== true,
   );
 }

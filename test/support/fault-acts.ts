@@ -54,11 +54,11 @@ const words = ['alpha', 'beta', 'gamma'];
 /** A session with a few turns, and two children that have come to something. */
 function prepareHome(place: FaultPlace): void {
   using store = openFaultStore(place);
-  store.session('main');
-  store.append('main', [user('question'), assistant('answer')]);
+  store.sessions.open('main');
+  store.entries.append('main', [user('question'), assistant('answer')]);
   for (const name of ['ada', 'ben']) {
-    store.fork('main', { name, intention: { nextSteps: `work of ${name}` } });
-    store.append(name, [user(`task of ${name}`), assistant(`result of ${name} ${'x'.repeat(3000)}`)]);
+    store.lineage.fork('main', { name, intention: { nextSteps: `work of ${name}` } });
+    store.entries.append(name, [user(`task of ${name}`), assistant(`result of ${name} ${'x'.repeat(3000)}`)]);
   }
 }
 
@@ -67,11 +67,11 @@ function prepareBehind(place: FaultPlace): void {
   prepareHome(place);
   {
     using store = openFaultStore(place);
-    store.session('other');
+    store.sessions.open('other');
     for (const word of words)
-      store.post('main', { key: word, body: { type: 'append', drafts: [user(`${word} waited`)] } });
-    store.post('main', { key: 'merge-ada', body: { type: 'merge', draft: { child: 'ada' } } });
-    store.post('other', { key: 'late', body: { type: 'append', drafts: [user('late waited')] } });
+      store.inbox.post('main', { key: word, body: { type: 'append', drafts: [user(`${word} waited`)] } });
+    store.inbox.post('main', { key: 'merge-ada', body: { type: 'merge', draft: { child: 'ada' } } });
+    store.inbox.post('other', { key: 'late', body: { type: 'append', drafts: [user('late waited')] } });
   }
   const lines = readFileSync(place.graph, 'utf8').split('\n');
   writeFileSync(place.graph, `${lines[0]}\n${lines[1]?.slice(0, 40)}`);
@@ -86,7 +86,7 @@ function prepareOlder(place: FaultPlace): void {
 const append = (word: string): FaultAct => ({
   name: word,
   does: (store) =>
-    store.append('main', [user(`${word} asks`), assistant(`${word} answers ${'y'.repeat(5000)}`)], {
+    store.entries.append('main', [user(`${word} asks`), assistant(`${word} answers ${'y'.repeat(5000)}`)], {
       key: word,
     }),
 });
@@ -95,7 +95,7 @@ export const workloads: Readonly<Record<string, Workload>> = {
   create: {
     prepare: () => {},
     opens: true,
-    acts: [{ name: 'new', does: (store) => store.session('main') }, append('alpha')],
+    acts: [{ name: 'new', does: (store) => store.sessions.open('main') }, append('alpha')],
   },
   append: { prepare: prepareHome, opens: false, acts: words.map(append) },
   fork: {
@@ -103,13 +103,14 @@ export const workloads: Readonly<Record<string, Workload>> = {
     opens: false,
     acts: words.map((name) => ({
       name,
-      does: (store) => store.fork('main', { name, key: name, intention: { nextSteps: `do ${name}` } }),
+      does: (store) =>
+        store.lineage.fork('main', { name, key: name, intention: { nextSteps: `do ${name}` } }),
     })),
   },
   merge: {
     prepare: prepareHome,
     opens: false,
-    acts: ['ada', 'ben'].map((name) => ({ name, does: (store) => store.merge(name) })),
+    acts: ['ada', 'ben'].map((name) => ({ name, does: (store) => store.lineage.merge(name) })),
   },
   import: {
     prepare: prepareHome,
@@ -150,12 +151,12 @@ export const workloads: Readonly<Record<string, Workload>> = {
 
 /** As the command line imports: in chunks that nobody sees, published at once. */
 function importChunks(store: SqliteTapeStore, name: string): unknown {
-  if (store.find(name) !== undefined) return 'there';
-  const { id } = store.stage(name, { title: 'imported' });
+  if (store.sessions.find(name) !== undefined) return 'there';
+  const { id } = store.imports.stage(name, { title: 'imported' });
   for (const word of words)
-    store.appendStaged(id, [
+    store.imports.append(id, [
       { ...user(`${word} asked`), key: `${word}-q` },
       { ...assistant(`${word} answered ${'z'.repeat(4000)}`), key: `${word}-a` },
     ]);
-  return store.publish([id]);
+  return store.imports.publish([id]);
 }

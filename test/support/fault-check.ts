@@ -163,11 +163,11 @@ function stateAt(place: FaultPlace): string[] {
 /** All that was said and done, one fact a line, without what differs from run to run: ids, hashes, times, positions. */
 function stateOf(store: SqliteTapeStore, place: FaultPlace): string[] {
   const facts: string[] = [];
-  for (const { name, parent, lifecycle, delivery } of store.sessions()) {
+  for (const { name, parent, lifecycle, delivery } of store.sessions.list()) {
     facts.push(`session ${name} of ${parent} ${lifecycle} ${delivery ?? ''}`);
-    for (const { kind, mark, name: title, payload } of store.read(name, { own: true }))
+    for (const { kind, mark, name: title, payload } of store.entries.read(name, { own: true }))
       facts.push(plain(`${name}: ${kind} ${mark ?? ''} ${title ?? ''} ${JSON.stringify(payload)}`));
-    for (const { key } of store.inbox(name)) facts.push(`waiting for ${name}: ${key}`);
+    for (const { key } of store.inbox.list(name)) facts.push(`waiting for ${name}: ${key}`);
   }
   return [...facts, ...factsOf(lineage(place))].sort();
 }

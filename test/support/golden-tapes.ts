@@ -42,8 +42,8 @@ function tape(name: string, drafts: readonly Draft[]): GoldenTape {
   return {
     name,
     write: (store) => {
-      store.session('main');
-      for (const draft of drafts) store.append('main', [draft]);
+      store.sessions.open('main');
+      for (const draft of drafts) store.entries.append('main', [draft]);
     },
   };
 }
@@ -289,42 +289,47 @@ export const goldenTapes: readonly GoldenTape[] = [
   {
     name: 'acts',
     write: (store) => {
-      store.session('main', { title: 'Golden' });
-      store.append('main', [
+      store.sessions.open('main', { title: 'Golden' });
+      store.entries.append('main', [
         user('Begin.'),
         said(by.anthropic, thought('x'), 'Y.', toolCall('toolu_1', 'read', {})),
       ]);
-      store.append('main', [toolResult(read('toolu_1'), 'the file'), anchor('task', { goal: 'ship' })]);
-      store.fork('main', {
+      store.entries.append('main', [
+        toolResult(read('toolu_1'), 'the file'),
+        anchor('task', { goal: 'ship' }),
+      ]);
+      store.lineage.fork('main', {
         name: 'child',
         since: 'task',
         intention: { nextSteps: 'Write.', contextSummary: 'A release.', triggerOnComplete: 'none' },
       });
-      store.append('child', [said(by.responses, item('w'), itemText('Written.'))]);
-      store.fork('main', {
+      store.entries.append('child', [said(by.responses, item('w'), itemText('Written.'))]);
+      store.lineage.fork('main', {
         name: 'fresh',
         fresh: true,
         intention: { nextSteps: 'Alone.', contextSummary: '', triggerOnComplete: 'none' },
       });
-      store.append('fresh', [said(by.compatible, 'By myself.')]);
-      store.append('main', [
+      store.entries.append('fresh', [said(by.compatible, 'By myself.')]);
+      store.entries.append('main', [
         said(by.compatible, toolCall('call_0', 'read', {})),
         toolResult(read('call_0'), 'more'),
       ]);
-      store.mergeAll([{ child: 'child' }, { child: 'fresh' }]);
-      store.append('main', [said(by.anthropic, thought('merged'), 'Both are in.'), user('Good.')]);
-      store.rewind('main', 'task');
-      store.append('main', [
+      store.lineage.merge([{ child: 'child' }, { child: 'fresh' }]);
+      store.entries.append('main', [said(by.anthropic, thought('merged'), 'Both are in.'), user('Good.')]);
+      store.history.rewind('main', 'task');
+      store.entries.append('main', [
         said(by.anthropic, 'From the task on.'),
         user('Yes.'),
         said(by.responses, item('v'), itemText('V.')),
       ]);
-      store.append('main', [user('Call.'), said(by.anthropic, toolCall('toolu_2', 'read', {}))]);
-      store.append('main', [toolResult(read('toolu_2'), 'kept')]);
-      const { head } = store.session('main');
-      store.append('main', [handoff('phase-2', { summary: 'So far.', files: ['a.ts'] }, { keepFrom: head })]);
-      store.append('main', [said(by.anthropic, thought('after'), 'After the handoff.')]);
-      store.append('main', [
+      store.entries.append('main', [user('Call.'), said(by.anthropic, toolCall('toolu_2', 'read', {}))]);
+      store.entries.append('main', [toolResult(read('toolu_2'), 'kept')]);
+      const { head } = store.sessions.open('main');
+      store.entries.append('main', [
+        handoff('phase-2', { summary: 'So far.', files: ['a.ts'] }, { keepFrom: head }),
+      ]);
+      store.entries.append('main', [said(by.anthropic, thought('after'), 'After the handoff.')]);
+      store.entries.append('main', [
         user('Summarise.'),
         compaction(
           { summary: '## Goal\nShip.', range: [1, head], trigger: 'manual' },
@@ -332,9 +337,9 @@ export const goldenTapes: readonly GoldenTape[] = [
         ),
         said(by.responses, item('s'), itemText('After the summary.')),
       ]);
-      store.append('main', [handoff('phase-3'), said(by.compatible, 'Nothing before this.')]);
-      store.fork('main', { name: 'late' });
-      store.append('late', [user('Late.'), said(by.anthropic, redacted('late'), 'Here.')]);
+      store.entries.append('main', [handoff('phase-3'), said(by.compatible, 'Nothing before this.')]);
+      store.lineage.fork('main', { name: 'late' });
+      store.entries.append('late', [user('Late.'), said(by.anthropic, redacted('late'), 'Here.')]);
     },
   },
 ];

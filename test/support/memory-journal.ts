@@ -1,4 +1,5 @@
-import { firstPrev, type Journal, type LineageLine, lineHash } from '@tapedeck/tape';
+import { firstPrev, lineHash } from '@tapedeck/tape/internal';
+import type { Journal, LineageLine } from '@tapedeck/tape/store';
 
 /** A graph file that is a text: its end can be torn off, and it can be told to fail. */
 export class MemoryJournal implements Journal {

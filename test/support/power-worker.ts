@@ -9,10 +9,10 @@ import { faultPlace, openFaultStore } from './fault-acts.ts';
 const [dir = '', durability = 'full', forkEvery = '0'] = process.argv.slice(2);
 
 const store = openFaultStore(faultPlace(dir), { durability: durability === 'fast' ? 'fast' : 'full' });
-store.session('main');
+store.sessions.open('main');
 for (let n = 1; ; n += 1) {
-  store.append('main', [user(`entry ${n} ${'x'.repeat(n % 2000)}`)], { key: `k${n}` });
+  store.entries.append('main', [user(`entry ${n} ${'x'.repeat(n % 2000)}`)], { key: `k${n}` });
   if (Number(forkEvery) > 0 && n % Number(forkEvery) === 0)
-    store.fork('main', { name: `fork-${n}`, key: `f${n}` });
+    store.lineage.fork('main', { name: `fork-${n}`, key: `f${n}` });
   writeSync(1, `${n}\n`);
 }

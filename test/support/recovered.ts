@@ -48,8 +48,8 @@ function whole({ store, db, graph }: Recovered): string[] {
     ...halves(db),
     ...report.problems.map(({ code, message }) => `graph ${code}: ${message}`),
     ...graphDifferences(text, db),
-    ...[...store.sessions({ all: true })].flatMap(({ name }) =>
-      store.inbox(name).map(({ key }) => `${name} has ${key} in its inbox still`),
+    ...[...store.sessions.list({ all: true })].flatMap(({ name }) =>
+      store.inbox.list(name).map(({ key }) => `${name} has ${key} in its inbox still`),
     ),
   ];
 }

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { type Entry, isObject, type Json } from '@tapedeck/tape';
+import type { Entry, Json } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { startWorker } from './killed-worker.ts';
 import type { ChatAnswer, ChatRequest } from './provider.ts';
 import type { RunLine, RunOrder } from './run-worker.ts';
@@ -69,16 +70,16 @@ function words(text: string): string[] {
 /** What is wrong with a home whose worker was killed, and which another has brought to its end. */
 export function faultsAfterRun(home: TempHome, lines: readonly RunLine[]): string[] {
   using store = home.open();
-  const entries = [...store.read('main')];
-  const info = store.find('main');
+  const entries = [...store.entries.read('main')];
+  const info = store.sessions.find('main');
   const effects = effectsOf(home).filter((id) => !id.startsWith('r'));
   return [
     ...[...store.verify()].map(({ code, message }) => `${code}: ${message}`),
     ...effects.filter((id, i) => effects.indexOf(id) !== i).map((id) => `call ${id} was run twice`),
     ...(info?.settled === info?.head ? [] : ['calls are open']),
-    ...store.inbox('main').map(({ key }) => `${key} waits in the inbox`),
-    ...store.liveRuns('main').map((run) => `the live answer of ${run} is left`),
-    ...store.owners().map(({ owner }) => `${owner.id} has the lease`),
+    ...store.inbox.list('main').map(({ key }) => `${key} waits in the inbox`),
+    ...store.live.read('main').map((run) => `the live answer of ${run} is left`),
+    ...store.leases.list().map(({ owner }) => `${owner.id} has the lease`),
     ...lines.flatMap((line) => lost(entries, line)),
     ...['go', 'then'].flatMap((key) =>
       countFault(

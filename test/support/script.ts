@@ -11,29 +11,36 @@ import {
 
 /** A session's life in small: every kind of act once or more, on the sessions `main`, `one` and `two`. */
 export function playScript(store: SqliteTapeStore): void {
-  store.session('main', { title: 'Release' });
-  store.append('main', [user('Plan it.'), assistant('First the tests.')], { key: 'turn-1' });
-  store.append('main', [anchor('task', { goal: 'release', owner: 'main' })]);
-  store.fork('main', { name: 'one', since: 'task', key: 'a', intention: { nextSteps: 'Write tests.' } });
-  store.fork('main', { name: 'two', key: 'b', deliver: 'merge', kind: 'subagent' });
+  store.sessions.open('main', { title: 'Release' });
+  store.entries.append('main', [user('Plan it.'), assistant('First the tests.')], { key: 'turn-1' });
+  store.entries.append('main', [anchor('task', { goal: 'release', owner: 'main' })]);
+  store.lineage.fork('main', {
+    name: 'one',
+    since: 'task',
+    key: 'a',
+    intention: { nextSteps: 'Write tests.' },
+  });
+  store.lineage.fork('main', { name: 'two', key: 'b', deliver: 'merge', kind: 'subagent' });
   const call = { toolCallId: 'c1', toolName: 'read' };
   const parts = [
     { type: 'reasoning', text: 'hm', providerOptions: { anthropic: { signature: 'c2ln' } } },
     toolCall(call.toolCallId, call.toolName, { path: 'a.ts' }),
   ];
-  const lease = store.acquire('one', { id: 'runner' });
-  store.append('one', [assistant(parts, { provider: 'anthropic' })], { lease });
-  store.append('one', [toolResult(call, 'the file'), assistant('Written.')], { lease });
-  store.post('one', { body: { type: 'append', drafts: [user('Hurry.')] }, key: 'p1', source: 'cli' });
-  store.drain(lease);
-  store.release(lease);
-  store.append('two', [anchor('task', { owner: 'two' }), note('run/error', { message: 'no disk' })]);
+  const lease = store.leases.acquire('one', { id: 'runner' });
+  store.entries.append('one', [assistant(parts, { provider: 'anthropic' })], { lease });
+  store.entries.append('one', [toolResult(call, 'the file'), assistant('Written.')], { lease });
+  store.inbox.post('one', { body: { type: 'append', drafts: [user('Hurry.')] }, key: 'p1', source: 'cli' });
+  store.inbox.drain(lease);
+  store.leases.release(lease);
+  store.entries.append('two', [anchor('task', { owner: 'two' }), note('run/error', { message: 'no disk' })]);
   store.setTask('two', 'failed');
-  store.mergeAll([{ child: 'one' }, { child: 'two' }]);
-  store.append('main', [handoff('phase-2', { summary: 'Tests are written.', files: 3 }, { keepFrom: 5 })]);
-  store.append('main', [user([{ type: 'file', mediaType: 'image/png', data: new Uint8Array(300) }])]);
-  store.rewind('main', 9);
-  store.unrewind('main');
+  store.lineage.merge([{ child: 'one' }, { child: 'two' }]);
+  store.entries.append('main', [
+    handoff('phase-2', { summary: 'Tests are written.', files: 3 }, { keepFrom: 5 }),
+  ]);
+  store.entries.append('main', [user([{ type: 'file', mediaType: 'image/png', data: new Uint8Array(300) }])]);
+  store.history.rewind('main', 9);
+  store.history.unrewind('main');
   store.alias('release', 'main', 'manual');
   store.setLifecycle('two', 'archived');
 }

@@ -32,7 +32,7 @@ export async function served(
     store,
     deck,
     main: await deck.session('main'),
-    lines: () => entryLines(store.read('main')).slice(1),
+    lines: () => entryLines(store.entries.read('main')).slice(1),
     [Symbol.asyncDispose]: async () => {
       await deck[Symbol.asyncDispose]();
       store.close();

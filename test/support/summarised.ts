@@ -1,5 +1,6 @@
 import type { DeckOptions } from '@tapedeck/runtime';
-import { assistant, type Entry, isObject, type JsonObject, user } from '@tapedeck/tape';
+import { assistant, type Entry, type JsonObject, user } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import type { ChatAnswer, ChatRequest } from './provider.ts';
 import { type Served, served } from './served.ts';
 
@@ -40,9 +41,11 @@ export async function serving({
 /** A session that has been talked with before. */
 export function talk({ store }: Served, turns = 3, size = 2_000): void {
   for (let i = 1; i <= turns; i += 1)
-    store.append('main', [user(long(`Question ${i}`, size)), assistant(long(`Answer ${i}`, size))]);
+    store.entries.append('main', [user(long(`Question ${i}`, size)), assistant(long(`Answer ${i}`, size))]);
 }
 
-export const summaries = ({ store }: Served): Entry[] => [...store.read('main', { kind: 'compaction' })];
+export const summaries = ({ store }: Served): Entry[] => [
+  ...store.entries.read('main', { kind: 'compaction' }),
+];
 export const stateOf = (entry: Entry | undefined): JsonObject =>
   isObject(entry?.payload) && isObject(entry.payload.state) ? entry.payload.state : {};

@@ -16,14 +16,14 @@ const say = (fact: unknown) => {
 const acts: Readonly<Record<string, () => void | Promise<void>>> = {
   open: () => {
     using store = openTapeStore(path);
-    const { created, id } = store.session(name);
-    const { added } = store.append(name, [user('first')], { key: 'first' });
+    const { created, id } = store.sessions.open(name);
+    const { added } = store.entries.append(name, [user('first')], { key: 'first' });
     say({ created, id, added });
   },
   modes: () => {
     process.umask(0o000);
     using store = openTapeStore(path);
-    store.session(name);
+    store.sessions.open(name);
     const dir = dirname(path);
     const mode = (file: string) => (statSync(file).mode & 0o7777).toString(8);
     say({
@@ -34,25 +34,25 @@ const acts: Readonly<Record<string, () => void | Promise<void>>> = {
   append: () => {
     using store = openTapeStore(path);
     for (let i = 1; i <= Number(count); i += 1)
-      say(store.append(name, [user(`${process.pid} ${i}`)], { key: `${process.pid}-${i}` }).to);
+      say(store.entries.append(name, [user(`${process.pid} ${i}`)], { key: `${process.pid}-${i}` }).to);
   },
   batches: () => {
     using store = openTapeStore(path);
     for (let i = 1; i <= Number(count); i += 1)
-      say(store.append(name, [user(`q${i}`), assistant(`a${i}`)], { key: `b${i}` }).to);
+      say(store.entries.append(name, [user(`q${i}`), assistant(`a${i}`)], { key: `b${i}` }).to);
   },
   hold: async () => {
     using store = openTapeStore(path);
-    say(store.acquire(name, processOwner('holder')));
+    say(store.leases.acquire(name, processOwner('holder')));
     await once(process.stdin, 'end');
   },
   post: () => {
     using store = openTapeStore(path);
     for (let i = 1; i <= Number(count); i += 1) {
       const body = { type: 'append' as const, drafts: [user(`posted ${i}`)] };
-      const { owner } = store.post(name, { body, key: `p${i}` });
+      const { owner } = store.inbox.post(name, { body, key: `p${i}` });
       // Whoever finds no owner does it himself, unless somebody else is quicker.
-      if (owner === undefined) store.drainOwnerless(name);
+      if (owner === undefined) store.inbox.drain(name);
       say(i);
     }
   },
@@ -70,7 +70,7 @@ const acts: Readonly<Record<string, () => void | Promise<void>>> = {
     };
     using store = openTapeStore(path, { journal: { ...journal, append: () => {} } });
     armed = true;
-    store.fork(name, { name: 'child' });
+    store.lineage.fork(name, { name: 'child' });
   },
 };
 

@@ -49,8 +49,8 @@ export function tempHome(): TempHome {
     open,
     session: (name, ...drafts) => {
       using store = open();
-      store.session(name);
-      if (drafts.length > 0) store.append(name, drafts);
+      store.sessions.open(name);
+      if (drafts.length > 0) store.entries.append(name, drafts);
     },
     tape: (args, options) => tape(args, { ...options, home: dir.path }),
     process: (args, options) => tapeProcess(args, { ...options, home: dir.path }),

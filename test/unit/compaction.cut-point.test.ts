@@ -4,8 +4,6 @@ import {
   compaction,
   type Draft,
   type Entry,
-  entryTokens,
-  select,
   type Target,
   toolCall,
   toolResult,
@@ -13,6 +11,7 @@ import {
   type ViewOptions,
   view,
 } from '@tapedeck/tape';
+import { entryTokens, select } from '@tapedeck/tape/internal';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { entriesOf } from '../support/entries.ts';
@@ -91,10 +90,10 @@ test('nor in any session that was forked, rewound, merged into and summarised be
         cuts += 1;
         // What stays when the session is summarised up to there has its results, and nothing else stays.
         const kept = outputs(entries.filter(({ seq }) => seq >= chosen));
-        store.append(session.name, [
+        store.entries.append(session.name, [
           compaction({ summary: 'So far.', range: [1, chosen - 1] }, { keepFrom: chosen }),
         ]);
-        const shown = outputs([...store.viewEntries(session.name)], { policy: 'last-boundary' });
+        const shown = outputs([...store.views.entries(session.name)], { policy: 'last-boundary' });
         // What was left out before is left out still.
         expect(shown.map((output, i) => (output.includes('<output pruned') ? kept[i] : output))).toEqual(
           kept,

@@ -1,5 +1,6 @@
 import { planCompaction, resolvePolicy } from '@tapedeck/runtime/compaction';
-import { assistant, compaction, type SqliteTapeStore, select, user, view } from '@tapedeck/tape';
+import { assistant, compaction, type SqliteTapeStore, user, view } from '@tapedeck/tape';
+import { select } from '@tapedeck/tape/internal';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { anyHistory } from '../support/golden/arbitrary-history.ts';
@@ -7,13 +8,17 @@ import { openStore } from '../support/store.ts';
 
 const policy = resolvePolicy('reserve');
 const plan = (store: SqliteTapeStore, name: string, turns: number) =>
-  planCompaction([...store.viewEntries(name)], { policy, window: undefined, keep: { turns, over: 'split' } });
+  planCompaction([...store.views.entries(name)], {
+    policy,
+    window: undefined,
+    keep: { turns, over: 'split' },
+  });
 
 /** What a session of a plan's span is shown of what it inherits. */
 function inherited(store: SqliteTapeStore, parent: string, span: object) {
-  const { session } = store.fork(parent, { ...span });
-  const info = store.find(session);
-  return { info, view: view([...store.viewEntries(session)].filter((entry) => entry.inherited)) };
+  const { session } = store.lineage.fork(parent, { ...span });
+  const info = store.sessions.find(session);
+  return { info, view: view([...store.views.entries(session)].filter((entry) => entry.inherited)) };
 }
 
 test('whatever is on a tape, who inherits the span of a plan sees what is summarised, and no more', () => {
@@ -26,16 +31,16 @@ test('whatever is on a tape, who inherits the span of a plan sees what is summar
       fc.nat(),
       (before, after, turns, back) => {
         using store = openStore();
-        store.session('main');
-        for (const draft of before) store.append('main', [draft]);
-        const head = store.find('main')?.head ?? 1;
-        if (back % 3 > 0) store.rewind('main', 1 + (back % head));
-        if (back % 5 === 0) store.fork('main', { name: 'kid' });
+        store.sessions.open('main');
+        for (const draft of before) store.entries.append('main', [draft]);
+        const head = store.sessions.find('main')?.head ?? 1;
+        if (back % 3 > 0) store.history.rewind('main', 1 + (back % head));
+        if (back % 5 === 0) store.lineage.fork('main', { name: 'kid' });
         const name = back % 5 === 0 ? 'kid' : 'main';
-        for (const draft of after) store.append(name, [draft]);
+        for (const draft of after) store.entries.append(name, [draft]);
         const found = plan(store, name, turns);
         if (found === undefined) return;
-        const { start } = select([...store.viewEntries(name)], 'last-boundary');
+        const { start } = select([...store.views.entries(name)], 'last-boundary');
         const seen = inherited(store, name, found.span);
         const base = seen.info?.base ?? 0;
         // A span ends where no call is open: before the last of its batch, where that has no result yet.
@@ -52,12 +57,12 @@ test('whatever is on a tape, who inherits the span of a plan sees what is summar
 
 test('a tail that was kept is read from where it begins; what it was kept after is not read again', () => {
   using store = openStore();
-  store.session('main');
+  store.sessions.open('main');
   const turns = (...texts: readonly string[]) =>
     texts.flatMap((text) => [user(text), assistant(`to ${text}`)]);
-  store.append('main', turns('one', 'two', 'three'));
-  store.append('main', [compaction({ summary: 'One.', range: [1, 3] }, { keepFrom: 4 })]);
-  store.append('main', turns('four'));
+  store.entries.append('main', turns('one', 'two', 'three'));
+  store.entries.append('main', [compaction({ summary: 'One.', range: [1, 3] }, { keepFrom: 4 })]);
+  store.entries.append('main', turns('four'));
   // Two of the three turns in view stay: what goes lies before the summary that it comes after.
   expect(plan(store, 'main', 2)).toMatchObject({
     cut: 6,
@@ -72,10 +77,12 @@ test.each([1e308, -7.5, 0, 99, '1', null])(
   'a summary before it that tells %j of where it begins tells nothing',
   (from) => {
     using store = openStore();
-    store.session('main');
-    store.append('main', [user('one'), assistant('to one'), user('two'), assistant('to two')]);
-    store.append('main', [compaction({ summary: 'One.', range: [from as number, 3] }, { keepFrom: 4 })]);
-    store.append('main', [user('three'), assistant('to three')]);
+    store.sessions.open('main');
+    store.entries.append('main', [user('one'), assistant('to one'), user('two'), assistant('to two')]);
+    store.entries.append('main', [
+      compaction({ summary: 'One.', range: [from as number, 3] }, { keepFrom: 4 }),
+    ]);
+    store.entries.append('main', [user('three'), assistant('to three')]);
     expect(plan(store, 'main', 1)?.range).toEqual([4, 6]);
   },
 );

@@ -3,8 +3,6 @@ import {
   assistant,
   compaction,
   type Draft,
-  isObject,
-  type PrunedOutput,
   prune,
   type SqliteTapeStore,
   toolCall,
@@ -13,6 +11,7 @@ import {
   type View,
   view,
 } from '@tapedeck/tape';
+import { isObject, type PrunedOutput } from '@tapedeck/tape/internal';
 import { describe, expect, test } from 'vitest';
 import { entriesOf } from '../support/entries.ts';
 import { openStore } from '../support/store.ts';
@@ -104,21 +103,21 @@ describe('which outputs are left out', () => {
 describe('in the views after it', () => {
   const withThirty = (): SqliteTapeStore => {
     const store = openStore();
-    store.session('main');
-    store.append('main', thirty);
+    store.sessions.open('main');
+    store.entries.append('main', thirty);
     return store;
   };
   const pruned = (store: SqliteTapeStore) => {
-    const found = outputsToPrune([...store.viewEntries('main')], resolvePolicy());
-    return { found, seq: store.append('main', [prune(found, { trigger: 'manual' })]).to };
+    const found = outputsToPrune([...store.views.entries('main')], resolvePolicy());
+    return { found, seq: store.entries.append('main', [prune(found, { trigger: 'manual' })]).to };
   };
 
   test('an output that is left out says how large it was; calls, inputs and all else are as they were', () => {
     using store = withThirty();
-    const before = view(store.viewEntries('main'));
-    const entries = [...store.read('main')];
+    const before = view(store.views.entries('main'));
+    const entries = [...store.entries.read('main')];
     const { found } = pruned(store);
-    const after = view(store.viewEntries('main'));
+    const after = view(store.views.entries('main'));
     const shown = outputs(after);
     for (const { toolCallId, tokens } of found)
       expect(shown[toolCallId]).toBe(`<output pruned, ${tokens} tokens>`);
@@ -126,8 +125,8 @@ describe('in the views after it', () => {
     const calls = ({ messages }: View) => messages.filter(({ role }) => role !== 'tool');
     expect(calls(after)).toEqual(calls(before));
     expect(after.tokens).toBeLessThan(before.tokens / 3);
-    expect([...store.read('main')].slice(0, entries.length)).toEqual(entries);
-    expect(view(store.viewEntries('main', { policy: 'full' }), { policy: 'full' }).digest).toBe(
+    expect([...store.entries.read('main')].slice(0, entries.length)).toEqual(entries);
+    expect(view(store.views.entries('main', { policy: 'full' }), { policy: 'full' }).digest).toBe(
       before.digest,
     );
     expect(after.explain().find(({ seq }) => seq === found[0]?.seq)?.why).toBe('in view, its output pruned');
@@ -135,43 +134,45 @@ describe('in the views after it', () => {
 
   test('a rewind to before it shows them again; a fork sees what its parent saw', () => {
     using store = withThirty();
-    const before = view(store.viewEntries('main')).digest;
+    const before = view(store.views.entries('main')).digest;
     const { seq } = pruned(store);
-    const after = view(store.viewEntries('main')).messages;
-    store.fork('main', { name: 'child' });
-    expect(view(store.viewEntries('child')).messages).toEqual(after);
-    store.rewind('main', seq - 1);
-    expect(view(store.viewEntries('main')).digest).toBe(before);
-    expect(view(store.viewEntries('child')).messages).toEqual(after);
-    store.unrewind('main');
-    expect(view(store.viewEntries('main')).messages).toEqual(after);
+    const after = view(store.views.entries('main')).messages;
+    store.lineage.fork('main', { name: 'child' });
+    expect(view(store.views.entries('child')).messages).toEqual(after);
+    store.history.rewind('main', seq - 1);
+    expect(view(store.views.entries('main')).digest).toBe(before);
+    expect(view(store.views.entries('child')).messages).toEqual(after);
+    store.history.unrewind('main');
+    expect(view(store.views.entries('main')).messages).toEqual(after);
   });
 
   test('they stay left out of the tail that a summary keeps', () => {
     using store = withThirty();
     const { found } = pruned(store);
     const [keep] = found.slice(-1);
-    store.append('main', [compaction({ summary: 'S', range: [1, 40] }, { keepFrom: (keep?.seq ?? 0) - 1 })]);
-    expect(outputs(view(store.viewEntries('main')))[keep?.toolCallId ?? '']).toContain('<output pruned,');
+    store.entries.append('main', [
+      compaction({ summary: 'S', range: [1, 40] }, { keepFrom: (keep?.seq ?? 0) - 1 }),
+    ]);
+    expect(outputs(view(store.views.entries('main')))[keep?.toolCallId ?? '']).toContain('<output pruned,');
   });
 
   test('a failure stays one, a large output is not shown by its beginning, and what is no output of a result is nothing', () => {
     using store = openStore();
-    store.session('main');
-    store.append('main', [
+    store.sessions.open('main');
+    store.entries.append('main', [
       user('a'),
       assistant([toolCall('1', 'read', {}), toolCall('2', 'read', {})]),
       toolResult({ toolCallId: '1', toolName: 'read' }, { type: 'error-text', value: 'x'.repeat(2_000) }),
       toolResult({ toolCallId: '2', toolName: 'read' }, 'x'.repeat(200_000)),
     ]);
     const output = (seq: number, toolCallId: string) => ({ seq, toolCallId, tokens: 9 });
-    store.append('main', [
+    store.entries.append('main', [
       prune([output(4, '1'), output(5, '2'), output(2, '3'), output(99, '4')], { trigger: 'manual' }),
     ]);
-    store.append('main', [
+    store.entries.append('main', [
       { kind: 'event', name: 'context/pruned', payload: { outputs: [null, { seq: '4' }, 3] } },
     ]);
-    const [, , results] = view(store.viewEntries('main')).messages;
+    const [, , results] = view(store.views.entries('main')).messages;
     expect(results?.content.map(({ output }) => output)).toEqual([
       { type: 'error-text', value: '<output pruned, 9 tokens>' },
       { type: 'text', value: '<output pruned, 9 tokens>' },

@@ -11,7 +11,8 @@ import {
 } from 'node:fs';
 import { createServer } from 'node:net';
 import { checkJournal, GraphError, openJournal, openSessionGraph, readLines } from '@tapedeck/graph';
-import { type Journal, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
+import { type SqliteTapeStore, TapeError } from '@tapedeck/tape';
+import type { Journal } from '@tapedeck/tape/store';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { sized } from '../support/size.ts';
@@ -79,7 +80,7 @@ describe('a graph file with', () => {
       expect(whole.filter((line) => lines.includes(line))).toEqual(lines);
     }
     // The next act is done whatever the file is, and tells when the file has not got it.
-    const forked = store.fork('main', { name: 'next' });
+    const forked = store.lineage.fork('main', { name: 'next' });
     expect(forked.graphLagging).toBe(opening === 'diverged' ? true : undefined);
     const last = readFileSync(path);
     expect(last.subarray(0, after.length).equals(after)).toBe(true);
@@ -151,19 +152,19 @@ describe('a graph file that cannot be written: acts are done, and say that it la
     using store = twelve(openJournal(path));
     const made = await make(path, dir);
     try {
-      expect(store.fork('main', { name: 'x' })).toMatchObject({ session: 'x', graphLagging: true });
+      expect(store.lineage.fork('main', { name: 'x' })).toMatchObject({ session: 'x', graphLagging: true });
       expect(catchUp(store)).toBe('done');
       try {
         read(path);
       } catch (error) {
         expect(error).toBeInstanceOf(GraphError);
       }
-      expect(store.find('x')?.name).toBe('x');
+      expect(store.sessions.find('x')?.name).toBe('x');
     } finally {
       mend(path);
       if (made instanceof Object && 'close' in made) (made as { close(): void }).close();
     }
-    expect(store.fork('main', { name: 'y' })).not.toHaveProperty('graphLagging');
+    expect(store.lineage.fork('main', { name: 'y' })).not.toHaveProperty('graphLagging');
     expect(read(path)).toMatchObject({ records: 14, problems: [] });
   };
   const remove = (path: string) => rmSync(path, { recursive: true });

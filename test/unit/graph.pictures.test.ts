@@ -1,5 +1,5 @@
 import { drawGraph, drawTree, SessionGraph, toDot, toMermaid } from '@tapedeck/graph';
-import type { LineageLine } from '@tapedeck/tape';
+import type { LineageLine } from '@tapedeck/tape/store';
 import { describe, expect, test } from 'vitest';
 import { family, records, ulid } from './graph.support/lines.ts';
 

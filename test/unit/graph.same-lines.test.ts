@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as graph from '@tapedeck/graph';
-import type { LineageLine, LineageType, LineIntention } from '@tapedeck/tape';
 import * as tape from '@tapedeck/tape';
+import type { LineageLine, LineageType, LineIntention } from '@tapedeck/tape/store';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { tempDir } from './graph.support/lines.ts';

@@ -94,9 +94,9 @@ test('a spoiled transcript is a typed error, or a valid history; nothing of it i
         expect(faults(drafts)).toEqual([]);
         if (taken % 20 !== 0) return;
         using store = openStore();
-        const staged = store.stage('main');
-        store.appendStaged(staged.id, drafts);
-        store.publish([staged.id]);
+        const staged = store.imports.stage('main');
+        store.imports.append(staged.id, drafts);
+        store.imports.publish([staged.id]);
         expect([...store.verify()]).toEqual([]);
       } catch (error) {
         if (!(error instanceof ImportError) && !(error instanceof TapeError)) throw error;

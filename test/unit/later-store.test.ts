@@ -1,4 +1,5 @@
-import { assistant, isObject, type Lease, type SqliteTapeStore, type TapeStore, user } from '@tapedeck/tape';
+import { assistant, type Lease, type SqliteTapeStore, type TapeStore, user } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { describe, expect, test, vi } from 'vitest';
 import { laterStore, type Method } from '../support/later-store.ts';
 import { openStore } from '../support/store.ts';
@@ -30,52 +31,52 @@ function scene(): Scene {
 
 /** One act of every method. */
 const acts: Readonly<Record<Method, (store: TapeStore, scene: Scene) => unknown>> = {
-  session: (store) => store.session('new'),
-  find: (store) => store.find('main'),
-  sessions: (store) => store.sessions(),
-  resolve: (store) => store.resolve('main', 'head'),
-  read: (store) => store.read('main'),
-  viewEntries: (store) => store.viewEntries('main'),
-  append: (store) => store.append('main', [user('Hi')]),
+  session: (store) => store.sessions.open('new'),
+  find: (store) => store.sessions.find('main'),
+  sessions: (store) => store.sessions.list(),
+  resolve: (store) => store.entries.resolve('main', 'head'),
+  read: (store) => store.entries.read('main'),
+  viewEntries: (store) => store.views.entries('main'),
+  append: (store) => store.entries.append('main', [user('Hi')]),
   result: (store) => store.result('kid', 'Yes.'),
-  fork: (store) => store.fork('main'),
-  previewFork: (store) => store.previewFork('main'),
-  merge: (store) => store.merge('kid'),
-  mergeAll: (store) => store.mergeAll([{ child: 'kid' }]),
+  fork: (store) => store.lineage.fork('main'),
+  previewFork: (store) => store.lineage.previewFork('main'),
+  merge: (store) => store.lineage.merge('kid'),
+  mergeAll: (store) => store.lineage.merge([{ child: 'kid' }]),
   merged: (store) => store.merged('kid'),
   checkMerge: (store) => store.checkMerge('kid'),
   previewMerge: (store) => store.previewMerge('kid'),
   merges: (store) => store.merges('kid'),
-  collect: (store) => store.collect('kid', [3, 4]),
+  collect: (store) => store.lineage.collect('kid', [3, 4]),
   hiddenBy: (store) => store.hiddenBy('rewound', 3),
   visible: (store) => store.visible('rewound'),
-  lineage: (store) => store.lineage(),
-  rewind: (store) => store.rewind('main', 1),
-  unrewind: (store) => store.unrewind('rewound'),
+  lineage: (store) => store.lineage.read(),
+  rewind: (store) => store.history.rewind('main', 1),
+  unrewind: (store) => store.history.unrewind('rewound'),
   setLifecycle: (store) => store.setLifecycle('main', 'archived'),
   setTask: (store) => store.setTask('kid', 'completed'),
   alias: (store) => store.alias('also', 'main', 'a test'),
-  acquire: (store) => store.acquire('main', { id: 'owner' }),
-  extend: (store, { lease }) => store.extend(lease),
-  holds: (store, { lease }) => store.holds(lease),
+  acquire: (store) => store.leases.acquire('main', { id: 'owner' }),
+  extend: (store, { lease }) => store.leases.extend(lease),
+  holds: (store, { lease }) => store.leases.holds(lease),
   changes: (store) => store.changes(),
-  release: (store, { lease }) => store.release(lease),
-  post: (store) => store.post('leased', { body: { type: 'append', drafts: [user('Hi')] } }),
-  inbox: (store) => store.inbox('leased'),
-  drain: (store, { lease }) => store.drain(lease),
-  drainOwnerless: (store) => store.drainOwnerless('main'),
+  release: (store, { lease }) => store.leases.release(lease),
+  post: (store) => store.inbox.post('leased', { body: { type: 'append', drafts: [user('Hi')] } }),
+  inbox: (store) => store.inbox.list('leased'),
+  drain: (store, { lease }) => store.inbox.drain(lease),
+  drainOwnerless: (store) => store.inbox.drain('main'),
   saveChunks: (store) =>
-    store.saveChunks([{ session: 'leased', run: 'run', chunks: [{ index: 1, chunk: 'far' }] }]),
-  liveRuns: (store) => store.liveRuns('leased'),
-  owners: (store) => store.owners(),
+    store.live.save([{ session: 'leased', run: 'run', chunks: [{ index: 1, chunk: 'far' }] }]),
+  liveRuns: (store) => store.live.read('leased'),
+  owners: (store) => store.leases.list(),
   chunks: (store) => store.chunks('leased', 'run'),
   settle: (store, { lease }) => store.settle('run', [assistant('so far')], { lease }),
-  stage: (store) => store.stage('another'),
-  appendStaged: (store, { staged }) => store.appendStaged(staged, [user('Hi')]),
-  publish: (store, { staged }) => store.publish([staged]),
-  blob: (store, { blob }) => store.blob(blob),
-  search: (store) => store.search({ text: 'One' }),
-  redact: (store) => store.redact('main', 2, 'a test'),
+  stage: (store) => store.imports.stage('another'),
+  appendStaged: (store, { staged }) => store.imports.append(staged, [user('Hi')]),
+  publish: (store, { staged }) => store.imports.publish([staged]),
+  blob: (store, { blob }) => store.entries.blob(blob),
+  search: (store) => store.entries.search({ text: 'One' }),
+  redact: (store) => store.entries.redact('main', 2, 'a test'),
   verify: (store) => store.verify(),
 };
 
@@ -153,7 +154,7 @@ test('every item of a sequence comes on a tick of its own', async () => {
 test('acts that nobody waits for are overtaken', async () => {
   const { raw } = scene();
   const store = laterStore(raw);
-  await Promise.all(['a', 'b', 'c', 'd'].map((text) => store.append('main', [user(text)])));
+  await Promise.all(['a', 'b', 'c', 'd'].map((text) => store.entries.append('main', [user(text)])));
   const said = [...raw.read('main', { last: 4 })].map(({ payload }) => JSON.stringify(payload));
   expect(said).not.toEqual([...said].sort());
 });

@@ -85,13 +85,13 @@ test('the model is told of an abort; what it had asked for stays as it was, here
   expect(await run).toMatchObject({ finish: 'aborted' });
   // The first call was asked for in full; the second was not yet.
   const frozen = ['user: Wait', 'assistant: I will wait. [wait c1]', 'event run/aborted'];
-  expect(entryLines(home.store.read('main')).slice(1)).toEqual(frozen);
-  expect([...home.store.read('main')][2]?.meta).toMatchObject({ partial: true, model: 'test' });
-  expect(home.store.liveRuns('main')).toEqual([]);
-  expect(home.store.owners()).toEqual([]);
+  expect(entryLines(home.store.entries.read('main')).slice(1)).toEqual(frozen);
+  expect([...home.store.entries.read('main')][2]?.meta).toMatchObject({ partial: true, model: 'test' });
+  expect(home.store.live.read('main')).toEqual([]);
+  expect(home.store.leases.list()).toEqual([]);
   await using other = await openDeck({ store: home.store, model: home.spec, tools: { wait } });
   expect(await (await other.session('main')).run('And now?')).toMatchObject({ text: 'Well.' });
-  expect(entryLines(home.store.read('main')).slice(4)).toEqual([
+  expect(entryLines(home.store.entries.read('main')).slice(4)).toEqual([
     'wait c1 → error-text Not run: the run was aborted.',
     'user: And now?',
     'assistant: Well.',
@@ -113,11 +113,11 @@ test('a tool that does not heed an abort is waited for a while, and its call lef
   run.abort('enough');
   expect(await run).toMatchObject({ finish: 'aborted' });
   expect(signal?.aborted).toBe(true);
-  expect(home.store.owners()).toEqual([]);
+  expect(home.store.leases.list()).toEqual([]);
   // It ends now: nobody heeds that any more.
   open();
   expect(await main.run('Go on')).toMatchObject({ text: 'On.' });
-  expect(entryLines(home.store.read('main')).slice(2)).toEqual([
+  expect(entryLines(home.store.entries.read('main')).slice(2)).toEqual([
     'assistant: [wait c1] [wait c2]',
     'event run/aborted',
     'wait c1 → error-text Outcome unknown: the run was aborted.',
@@ -137,11 +137,11 @@ test('what a tool comes to soon after an abort is recorded, and nothing after it
   run.abort('enough');
   open();
   expect(await run).toMatchObject({ finish: 'aborted' });
-  expect(entryLines(home.store.read('main')).slice(3)).toEqual([
+  expect(entryLines(home.store.entries.read('main')).slice(3)).toEqual([
     'wait c1 → text waited',
     'event run/aborted',
   ]);
-  expect([...home.store.read('main')].at(-1)?.payload).toMatchObject({ unbegun: ['c2'] });
+  expect([...home.store.entries.read('main')].at(-1)?.payload).toMatchObject({ unbegun: ['c2'] });
 });
 
 test('calls that are run side by side are all told, and each stays as it was', async () => {
@@ -157,7 +157,7 @@ test('calls that are run side by side are all told, and each stays as it was', a
   for await (const event of run) if (event.type === 'tool-completed') break;
   run.abort('enough');
   expect(await run).toMatchObject({ finish: 'aborted' });
-  expect(entryLines(home.store.read('main')).slice(3)).toEqual([
+  expect(entryLines(home.store.entries.read('main')).slice(3)).toEqual([
     'quick c1 → text quick',
     'event run/aborted',
   ]);
@@ -208,15 +208,15 @@ test('children that are delegated during a run are aborted with it, those that w
   for (const name of ['kid-1', 'kid-2']) {
     const kid = await s.deck.session(name);
     await kid.idle();
-    await expect.poll(() => s.store.find(name)?.task).toBe('aborted');
-    const last = [...s.store.read(name)].find((entry) => entry.name === 'run/aborted');
+    await expect.poll(() => s.store.sessions.find(name)?.task).toBe('aborted');
+    const last = [...s.store.entries.read(name)].find((entry) => entry.name === 'run/aborted');
     expect(last?.payload).toMatchObject({ reason: 'aborted by parent' });
   }
   // The parent takes their results in when it goes on.
   expect(await s.main.run('Go on')).toMatchObject({ text: 'Back.' });
-  await expect.poll(() => s.store.find('kid-2')?.delivery).toBe('merged');
-  await expect.poll(() => s.store.find('kid-1')?.delivery).toBe('merged');
-  expect(entryLines(s.store.read('kid-1', { own: true }))).toContain(
+  await expect.poll(() => s.store.sessions.find('kid-2')?.delivery).toBe('merged');
+  await expect.poll(() => s.store.sessions.find('kid-1')?.delivery).toBe('merged');
+  expect(entryLines(s.store.entries.read('kid-1', { own: true }))).toContain(
     'wait w1 → error-text Outcome unknown: aborted by parent.',
   );
   expect([...s.store.verify()]).toEqual([]);
@@ -233,13 +233,13 @@ test('a child that is forked and run during a run is aborted with it, and so is 
   });
   const run = s.main.run('Spawn');
   await s.entered;
-  await expect.poll(() => s.store.owners().length).toBe(3);
+  await expect.poll(() => s.store.leases.list().length).toBe(3);
   run.abort('enough');
   expect(await run).toMatchObject({ finish: 'aborted' });
-  await expect.poll(() => s.store.owners().length).toBe(0);
+  await expect.poll(() => s.store.leases.list().length).toBe(0);
   for (const name of ['kid', 'kid-of-kid']) {
-    expect(aborts(entryLines(s.store.read(name, { own: true })))).toBe(1);
-    const note = [...s.store.read(name)].at(-1);
+    expect(aborts(entryLines(s.store.entries.read(name, { own: true })))).toBe(1);
+    const note = [...s.store.entries.read(name)].at(-1);
     expect(note?.payload).toMatchObject({ reason: 'aborted by parent' });
   }
 });

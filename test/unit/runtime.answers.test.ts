@@ -1,6 +1,7 @@
 import type { LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider';
 import { noUsage } from '@tapedeck/runtime';
-import { isObject, user } from '@tapedeck/tape';
+import { user } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { tool } from 'ai';
 import { convertArrayToReadableStream, MockLanguageModelV4 } from 'ai/test';
 import { expect, test } from 'vitest';
@@ -73,7 +74,7 @@ test.each([
   });
   const result = await (await deck.session('main')).run('Hi');
   expect(result.usage).toEqual(normal);
-  expect([...store.read('main')].at(-1)?.meta.usage).toEqual(normal);
+  expect([...store.entries.read('main')].at(-1)?.meta.usage).toEqual(normal);
 });
 
 test('usage: a run adds up its steps, and a merge its child’s', async () => {
@@ -96,7 +97,7 @@ test('usage: a run adds up its steps, and a merge its child’s', async () => {
   const [outcome] = await main.delegate({ task: 'Go' });
   const total = { input: 22, output: 3, reasoning: 0, cacheRead: 8, cacheWrite: 0 };
   expect(outcome?.usage).toEqual(total);
-  const [, mark] = store.read('main');
+  const [, mark] = store.entries.read('main');
   expect(isObject(mark?.payload) && mark.payload.state).toMatchObject({ usage: total });
 });
 
@@ -118,7 +119,7 @@ test('a stream that fails in the middle keeps what was said', async () => {
     'session-completed error',
   ]);
   expect(await run).toMatchObject({ finish: 'error', error: { code: 'SESSION_MODEL_FAILED' } });
-  const [, , partial, failed] = store.read('main');
+  const [, , partial, failed] = store.entries.read('main');
   expect(partial).toMatchObject({ kind: 'message', meta: { partial: true, provider: 'acme', step: 1 } });
   expect(entryLines(partial === undefined ? [] : [partial])).toEqual(['assistant: I think that']);
   expect(failed).toMatchObject({ name: 'run/error', payload: { message: 'overloaded' } });
@@ -145,8 +146,8 @@ test('a call that arrived before the stream failed is not run', async () => {
   const main = await deck.session('main');
   expect(await main.run('Pay')).toMatchObject({ finish: 'error' });
   expect(runs).toBe(0);
-  expect(store.find('main')).toMatchObject({ head: 5, settled: 5 });
-  expect(entryLines(store.read('main')).slice(2)).toEqual([
+  expect(store.sessions.find('main')).toMatchObject({ head: 5, settled: 5 });
+  expect(entryLines(store.entries.read('main')).slice(2)).toEqual([
     'assistant: [pay c1]',
     'pay c1 → error-text Not run: the answer with this call was cut off.',
     'event run/error',
@@ -174,7 +175,7 @@ test('arguments that are not JSON are kept as they came, and the tool is not run
   await using deck = await openDeck({ store, tools: { pay }, model: acme });
   expect(await (await deck.session('main')).run('Pay')).toMatchObject({ finish: 'stop', text: 'Sorry' });
   expect(runs).toBe(0);
-  const [, , asked, answered] = store.read('main');
+  const [, , asked, answered] = store.entries.read('main');
   expect(asked?.meta).toMatchObject({ raw_input: { c1: raw } });
   expect(answered?.payload).toMatchObject({ toolCallId: 'c1', output: { type: 'error-text' } });
   // No provider takes a text where a call's arguments belong.
@@ -197,7 +198,7 @@ test('reasoning goes back to its own provider with its signature, and to no othe
   const main = await deck.session('main');
   const run = main.run('1 + 2?', { model: first });
   expect((await eventsOf(run)).map(eventLine)).toContain('reasoning Let me see.');
-  const [, , answer] = store.read('main');
+  const [, , answer] = store.entries.read('main');
   expect(answer?.payload).toMatchObject({
     content: [
       {
@@ -244,10 +245,10 @@ test('half a surrogate pair stays on the tape as it was, and reaches no model', 
   using store = openStore();
   const acme = model('acme', [...text('Odd.'), finish()]);
   await using deck = await openDeck({ store, model: acme });
-  store.session('main');
-  store.append('main', [user('half \ud83d of it')]);
+  store.sessions.open('main');
+  store.entries.append('main', [user('half \ud83d of it')]);
   await (await deck.session('main')).run();
-  const [, said] = store.read('main');
+  const [, said] = store.entries.read('main');
   expect(entryLines(said === undefined ? [] : [said])).toEqual(['user: half \ud83d of it']);
   expect(acme.doStreamCalls[0]?.prompt[0]).toMatchObject({ content: [{ text: 'half \ufffd of it' }] });
 });
@@ -257,7 +258,7 @@ test('the same entries are sent as the same bytes', async () => {
   const [a, b] = [model('acme', [finish()]), model('acme', [finish()])];
   await using deck = await openDeck({ store });
   const main = await deck.session('main');
-  store.append('main', [user('One')]);
+  store.entries.append('main', [user('One')]);
   const child = await main.fork();
   await child.run(undefined, { model: a });
   await main.run(undefined, { model: b });

@@ -16,7 +16,11 @@ test('an archived session is not run, and nothing is written', async () => {
   const main = await deck.session('main');
   await main.run('ask 1');
   store.setLifecycle('main', 'archived');
-  const contents = () => [store.find('main'), store.inbox('main'), store.sessions({ all: true })];
+  const contents = () => [
+    store.sessions.find('main'),
+    store.inbox.list('main'),
+    store.sessions.list({ all: true }),
+  ];
   const before = contents();
   const acts: readonly (readonly [act: string, does: () => PromiseLike<unknown>])[] = [
     ['run', () => main.run('ask 2')],
@@ -35,7 +39,7 @@ test('an archived session is not run, and nothing is written', async () => {
       message: `cannot ${act} 'main': it is archived`,
     });
   expect(contents()).toEqual(before);
-  expect(store.owners()).toEqual([]);
+  expect(store.leases.list()).toEqual([]);
   expect((await main.status()).state).toBe('idle');
 
   store.setLifecycle('main', 'active');
@@ -49,7 +53,7 @@ test('what waited in the inbox when its session was archived stays there until i
   const sent = await main.send('ask 1', { takeUp: false });
   store.setLifecycle('main', 'archived');
   await expect(main.run()).rejects.toMatchObject(archived);
-  expect(store.inbox('main').map(({ id }) => id)).toEqual([sent.id]);
+  expect(store.inbox.list('main').map(({ id }) => id)).toEqual([sent.id]);
   store.setLifecycle('main', 'active');
   expect((await main.run()).text).toBe('One.');
 });
@@ -65,11 +69,11 @@ test('a session that is archived between the look at it and its lease is not run
     return acquire(...given);
   };
   await expect(main.run('ask 1')).rejects.toMatchObject(archived);
-  expect([(await main.info()).head, store.owners()]).toEqual([head, []]);
+  expect([(await main.info()).head, store.leases.list()]).toEqual([head, []]);
   // A message that was left before that waits.
   store.setLifecycle('main', 'active');
   expect(await main.send('ask 1')).toMatchObject({ state: 'queued' });
-  expect(store.inbox('main').length).toBe(1);
+  expect(store.inbox.list('main').length).toBe(1);
 });
 
 test('an archived child is not gone on with, and its parent is told nothing', async () => {
@@ -79,7 +83,12 @@ test('an archived child is not gone on with, and its parent is told nothing', as
   await main.delegate({ task: 'Begin', name: 'kid', key: 'k' });
   await main.fork({ name: 'left', key: 'l', deliver: 'merge' });
   for (const name of ['kid', 'left']) store.setLifecycle(name, 'archived');
-  const contents = () => [store.find('main'), store.find('kid'), store.find('left'), store.inbox('kid')];
+  const contents = () => [
+    store.sessions.find('main'),
+    store.sessions.find('kid'),
+    store.sessions.find('left'),
+    store.inbox.list('kid'),
+  ];
   const before = contents();
 
   const resumed = main.delegate([{ task: 'Go on', resume: 'kid' }, { task: 'Look' }]);
@@ -113,11 +122,11 @@ test('an archived child that has not ended is reported as it is, when its key is
     { session: 'kid', status: 'running', merged: undefined },
   ]);
   store.setLifecycle('kid', 'archived');
-  const before = [store.find('main'), store.find('kid')];
+  const before = [store.sessions.find('main'), store.sessions.find('kid')];
   expect(await main.delegate(asked)).toMatchObject([
     { session: 'kid', status: 'running', merged: undefined, error: "cannot run 'kid': it is archived" },
   ]);
-  expect([store.find('main'), store.find('kid')]).toEqual(before);
+  expect([store.sessions.find('main'), store.sessions.find('kid')]).toEqual(before);
 });
 
 test('a call of an archived session is not answered', async () => {
@@ -130,7 +139,7 @@ test('a call of an archived session is not answered', async () => {
     ...archived,
     message: "cannot answer a call of 'main': it is archived",
   });
-  expect(store.inbox('main')).toEqual([]);
+  expect(store.inbox.list('main')).toEqual([]);
   store.setLifecycle('main', 'active');
   expect((await (await main.respond('c1', { approved: true })).run)?.text).toBe('Well.');
 });

@@ -19,15 +19,15 @@ function scene(): Scene {
   const dir = tempDir();
   const [path, graph] = [dir.file('tape.db'), dir.file('session_graph.jsonl')];
   const store = openStore(path, { journal: openJournal(graph) });
-  store.session('main');
-  store.append('main', [user('Go')]);
+  store.sessions.open('main');
+  store.entries.append('main', [user('Go')]);
   for (const name of ['kid', 'left']) {
-    store.fork('main', { name });
-    store.append(name, [assistant('Done.')]);
+    store.lineage.fork('main', { name });
+    store.entries.append(name, [assistant('Done.')]);
   }
-  store.merge('kid');
-  store.merge('left', { strategy: 'discard' });
-  store.fork('main', { name: 'idle' });
+  store.lineage.merge('kid');
+  store.lineage.merge('left', { strategy: 'discard' });
+  store.lineage.fork('main', { name: 'idle' });
   return {
     path,
     graph,
@@ -223,7 +223,7 @@ describe('of the graph file', () => {
 
   test('what concerns other sessions is left out', async () => {
     using home = scene();
-    home.store.session('other');
+    home.store.sessions.open('other');
     write(home, linesOf(home).toSpliced(3, 1));
     const of = async (session: string) =>
       (await audit(asAsked(home.store), { graph: home.graph, session })).findings.length;
@@ -264,9 +264,9 @@ describe('of the graph file', () => {
 test('marks among other anchors, of one child many times, are each held against their lines', async () => {
   using home = scene();
   for (let n = 0; n < 140; n += 1) {
-    home.store.append('kid', [assistant(`More ${n}.`)]);
-    home.store.merge('kid');
-    home.store.append('main', [anchor('merged')]);
+    home.store.entries.append('kid', [assistant(`More ${n}.`)]);
+    home.store.lineage.merge('kid');
+    home.store.entries.append('main', [anchor('merged')]);
   }
   expect(await edges(home, home.graph)).toEqual([]);
   // The lines of these merges are 7 to 146.

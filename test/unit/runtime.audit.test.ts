@@ -19,16 +19,16 @@ import { openStore, refusal } from '../support/store.ts';
 /** A store whose clock stands, so that no lease runs out, with a session `main`. */
 function withMain(): SqliteTapeStore {
   const store = openStore(':memory:', { now: fixedClock().now });
-  store.session('main');
+  store.sessions.open('main');
   return store;
 }
 
 /** A child of `main` that was delegated, and came as far as its task says. */
 function child(store: SqliteTapeStore, name: string, task?: Task, request: ForkRequest = {}): string {
-  store.fork('main', { name, deliver: 'merge', ...request });
+  store.lineage.fork('main', { name, deliver: 'merge', ...request });
   if (task === undefined) return name;
   store.setTask(name, 'running');
-  store.append(name, [assistant(`${name} says so.`, { run: 'r' })]);
+  store.entries.append(name, [assistant(`${name} says so.`, { run: 'r' })]);
   store.setTask(name, task);
   return name;
 }
@@ -61,19 +61,19 @@ test('a record in which every child came home is complete', async () => {
   const store = openStore();
   playScript(store);
   child(store, 'kept', 'completed');
-  store.merge('kept');
+  store.lineage.merge('kept');
   child(store, 'failed', 'failed');
-  store.merge('failed');
+  store.lineage.merge('failed');
   child(store, 'unwanted');
-  store.merge('unwanted', { strategy: 'discard' });
+  store.lineage.merge('unwanted', { strategy: 'discard' });
   // What was never anybody's task is nobody's to bring home.
-  store.fork('main', { name: 'branch' });
-  store.append('branch', [user('What if?')]);
-  store.fork('kept', { name: 'nested', deliver: 'merge' });
+  store.lineage.fork('main', { name: 'branch' });
+  store.entries.append('branch', [user('What if?')]);
+  store.lineage.fork('kept', { name: 'nested', deliver: 'merge' });
   store.setTask('nested', 'completed');
-  store.merge('nested', { into: 'main' });
-  const { seq } = store.merge('kept');
-  store.redact('main', seq, 'a test');
+  store.lineage.merge('nested', { into: 'main' });
+  const { seq } = store.lineage.merge('kept');
+  store.entries.redact('main', seq, 'a test');
   expect(await audit(asAsked(store))).toEqual({ sessions: 8, findings: [] });
 });
 
@@ -84,11 +84,11 @@ test('a child that has not come to its end, and that nobody runs, is named', asy
   child(store, 'run');
   child(store, 'dead', 'running');
   child(store, 'away', 'running');
-  store.fork('main', { name: 'by-hand' });
+  store.lineage.fork('main', { name: 'by-hand' });
   store.setTask('by-hand', 'running');
   store.setLifecycle('away', 'archived');
-  store.acquire('run', { id: 'somebody' });
-  store.acquire('dead', { ...processOwner('gone'), pid: 2 ** 22 + 1 });
+  store.leases.acquire('run', { id: 'somebody' });
+  store.leases.acquire('dead', { ...processOwner('gone'), pid: 2 ** 22 + 1 });
   expect(told(await findingsOf(store))).toEqual([
     "children-not-terminal begun: 'begun' was interrupted, and no process runs it → recover begun",
     "children-not-terminal queued: 'queued' has not started, and no process runs it → recover queued",
@@ -107,9 +107,9 @@ test('a child that waits for an answer is named as waiting, and for what', async
     ['answered', 'approval'],
   ] as const) {
     child(store, name, 'running');
-    store.append(name, [asks('c1'), waits(what, 'c1')]);
+    store.entries.append(name, [asks('c1'), waits(what, 'c1')]);
   }
-  store.append('answered', [note('call/answered', { toolCallId: 'c1', approved: true })]);
+  store.entries.append('answered', [note('call/answered', { toolCallId: 'c1', approved: true })]);
   const seq = 4;
   expect(await findingsOf(store)).toMatchObject([
     { session: 'asks', seq, message: "'asks' waits for approval of call 'c1' of 'pay'" },
@@ -132,7 +132,7 @@ test('a result that its parent does not know is named', async () => {
   const store = withMain();
   child(store, 'done', 'completed');
   child(store, 'failed', 'failed');
-  store.fork('main', { name: 'by-hand' });
+  store.lineage.fork('main', { name: 'by-hand' });
   store.setTask('by-hand', 'halted');
   expect(told(await findingsOf(store))).toEqual([
     "result-not-merged done: 'done' has ended (completed), and is neither merged nor discarded → merge done",
@@ -148,8 +148,8 @@ test('a result that its parent does not know is named', async () => {
 test('a child that ended with open calls has to settle them before it comes home', async () => {
   const store = withMain();
   for (const name of ['cut', 'asked']) child(store, name, 'aborted');
-  store.append('cut', [asks('c1')]);
-  store.append('asked', [asks('c1'), waits('approval', 'c1')]);
+  store.entries.append('cut', [asks('c1')]);
+  store.entries.append('asked', [asks('c1'), waits('approval', 'c1')]);
   const remedies = (await findingsOf(store)).flatMap(({ code, remedy }) =>
     code === 'result-not-merged' ? [remedy] : [],
   );
@@ -163,38 +163,41 @@ test('what a child did after its merge is named, but not how its run ended', asy
   const store = withMain();
   child(store, 'noted', 'completed');
   child(store, 'grown', 'completed');
-  for (const name of ['noted', 'grown']) store.merge(name);
-  store.append('noted', [note('run/aborted', { reason: 'late' }), note('run/error', { message: 'late' })]);
-  store.append('grown', [note('run/error', {}), user('And?'), assistant('More.')]);
+  for (const name of ['noted', 'grown']) store.lineage.merge(name);
+  store.entries.append('noted', [
+    note('run/aborted', { reason: 'late' }),
+    note('run/error', { message: 'late' }),
+  ]);
+  store.entries.append('grown', [note('run/error', {}), user('And?'), assistant('More.')]);
   expect(told(await findingsOf(store))).toEqual([
     "result-not-merged grown@5: 'grown' has grown since its merge main@4: 5-6 are not merged → merge grown",
   ]);
-  store.merge('grown');
+  store.lineage.merge('grown');
   expect(await findingsOf(store)).toEqual([]);
 });
 
 test('a merge that a rewind hides is named, until it is made again or shown again', async () => {
   const store = withMain();
-  store.append('main', [user('Go')]);
+  store.entries.append('main', [user('Go')]);
   child(store, 'done', 'completed');
   child(store, 'dropped', 'completed');
-  store.merge('done');
-  store.merge('dropped', { strategy: 'discard' });
-  store.rewind('main', 2);
+  store.lineage.merge('done');
+  store.lineage.merge('dropped', { strategy: 'discard' });
+  store.history.rewind('main', 2);
   expect(told(await findingsOf(store))).toEqual([
     "result-not-merged done: the rewind main@6 hides the merge main@3 of 'done' → merge done",
   ]);
-  store.merge('done');
+  store.lineage.merge('done');
   expect(await findingsOf(store)).toEqual([]);
-  store.unrewind('main');
+  store.history.unrewind('main');
   expect(await findingsOf(store)).toEqual([]);
 });
 
 test('a call without a result is named where nobody runs the session, with the children that it started', async () => {
   const store = withMain();
   child(store, 'before');
-  store.merge('before', { strategy: 'discard' });
-  store.append('main', [asks('c1', 'c2'), note('run/begun', { calls: [] })]);
+  store.lineage.merge('before', { strategy: 'discard' });
+  store.entries.append('main', [asks('c1', 'c2'), note('run/begun', { calls: [] })]);
   for (const name of ['one', 'two'])
     child(store, name, 'completed', { spawnCall: 'c1', deliver: 'tool-result' });
   const orphans = async () =>
@@ -203,33 +206,33 @@ test('a call without a result is named where nobody runs the session, with the c
     "orphaned-call main@3: call 'c1' of 'pay' has no result, and no process runs 'main'; it started 'one', 'two' → recover main",
     "orphaned-call main@3: call 'c2' of 'pay' has no result, and no process runs 'main' → run main",
   ]);
-  const lease = store.acquire('main', { id: 'somebody' });
+  const lease = store.leases.acquire('main', { id: 'somebody' });
   expect(await orphans()).toEqual([]);
-  store.append(
+  store.entries.append(
     'main',
     ['c1', 'c2'].map((id) => toolResult({ toolCallId: id, toolName: 'pay' }, 'x')),
     { lease },
   );
-  store.release(lease);
+  store.leases.release(lease);
   expect(await orphans()).toEqual([]);
 });
 
 test('calls that wait for somebody are no orphans', async () => {
   const store = withMain();
-  store.append('main', [asks('c1', 'c2'), waits('approval', 'c1'), waits('held', 'c2')]);
+  store.entries.append('main', [asks('c1', 'c2'), waits('approval', 'c1'), waits('held', 'c2')]);
   expect(await findingsOf(store)).toEqual([]);
 });
 
 test('a merge that waited and was refused is shown, until it is done', async () => {
   const store = withMain();
   child(store, 'done', 'completed');
-  const lease = store.acquire('main', { id: 'somebody' });
-  store.post('main', { body: { type: 'merge', draft: { child: 'done', onConflict: 'refuse' } } });
-  store.post('main', { body: { type: 'merge', draft: { child: 'nobody' } } });
+  const lease = store.leases.acquire('main', { id: 'somebody' });
+  store.inbox.post('main', { body: { type: 'merge', draft: { child: 'done', onConflict: 'refuse' } } });
+  store.inbox.post('main', { body: { type: 'merge', draft: { child: 'nobody' } } });
   // A tool that does not say what it writes, so that conflicts cannot be ruled out.
-  store.append('done', [asks('c1'), toolResult({ toolCallId: 'c1', toolName: 'pay' }, 'x')]);
-  store.drain(lease);
-  store.release(lease);
+  store.entries.append('done', [asks('c1'), toolResult({ toolCallId: 'c1', toolName: 'pay' }, 'x')]);
+  store.inbox.drain(lease);
+  store.leases.release(lease);
   const refused = async () =>
     told(await findingsOf(store)).filter((line) => line.startsWith('merge-refused'));
   expect(await refused()).toEqual([
@@ -238,28 +241,36 @@ test('a merge that waited and was refused is shown, until it is done', async () 
       /^merge-refused main@3: cannot find session 'nobody'.* \(TAPE_NO_SESSION\) → look main$/,
     ),
   ]);
-  store.merge('done');
+  store.lineage.merge('done');
   expect(await refused()).toEqual([expect.stringContaining("'nobody'")]);
 });
 
 test('a merge that was done before another was refused does not stand for it, nor do other refusals', async () => {
   const store = withMain();
   child(store, 'done', 'completed');
-  store.merge('done');
-  store.append('done', [assistant('More.')]);
-  const lease = store.acquire('main', { id: 'somebody' });
-  store.post('main', {
+  store.lineage.merge('done');
+  store.entries.append('done', [assistant('More.')]);
+  const lease = store.leases.acquire('main', { id: 'somebody' });
+  store.inbox.post('main', {
     body: { type: 'merge', draft: { child: 'done', strategy: 'discard' } },
   });
-  store.drain(lease);
+  store.inbox.drain(lease);
   // As an item that cannot be done leaves it, of whatever sort it is.
-  store.append('main', [note('inbox/refused', { id: 'i', type: 'answer', code: 'SESSION_NO_CALL' })], {
-    lease,
-  });
-  store.append('main', [note('inbox/refused', { id: 'i', type: 'merge', code: 'X', message: 'long ago' })], {
-    lease,
-  });
-  store.release(lease);
+  store.entries.append(
+    'main',
+    [note('inbox/refused', { id: 'i', type: 'answer', code: 'SESSION_NO_CALL' })],
+    {
+      lease,
+    },
+  );
+  store.entries.append(
+    'main',
+    [note('inbox/refused', { id: 'i', type: 'merge', code: 'X', message: 'long ago' })],
+    {
+      lease,
+    },
+  );
+  store.leases.release(lease);
   const refused = (await findingsOf(store)).filter(({ code }) => code === 'merge-refused');
   expect(refused.map(({ seq, remedy }) => [seq, remedy.act])).toEqual([
     [4, 'merge'],
@@ -270,7 +281,7 @@ test('a merge that was done before another was refused does not stand for it, no
 test('a call whose id was used before is named where it was asked for last', async () => {
   const store = withMain();
   const done = toolResult({ toolCallId: 'c1', toolName: 'pay' }, 'x');
-  store.append('main', [asks('c1', 'c2'), done, asks('c1')]);
+  store.entries.append('main', [asks('c1', 'c2'), done, asks('c1')]);
   expect((await findingsOf(store)).map(({ seq, message }) => [seq, message.slice(0, 9)])).toEqual([
     [2, "call 'c2'"],
     [4, "call 'c1'"],
@@ -281,7 +292,7 @@ test('of one session are told it and all that came from it', async () => {
   const store = withMain();
   child(store, 'a', 'completed');
   child(store, 'b', 'completed');
-  store.fork('a', { name: 'below', deliver: 'merge' });
+  store.lineage.fork('a', { name: 'below', deliver: 'merge' });
   const sessions = async (session: string) => {
     const { sessions: count, findings } = await audit(asAsked(store), { session });
     return [count, findings.map((found) => found.session)];
@@ -297,7 +308,7 @@ test('of one session are told it and all that came from it', async () => {
 test('what somebody does meanwhile is not taken for something missing', async () => {
   const store = withMain();
   child(store, 'done', 'completed');
-  const { id } = store.find('done') ?? {};
+  const { id } = store.sessions.find('done') ?? {};
   let asked = 0;
   const busy = new Proxy(store, {
     get: (target, property) => {
@@ -308,7 +319,7 @@ test('what somebody does meanwhile is not taken for something missing', async ()
         if (property !== 'find' || args[0] !== id) return answer;
         asked += 1;
         // Between the look at the child and the next question its parent takes it in.
-        if (asked === 1) store.merge('done');
+        if (asked === 1) store.lineage.merge('done');
         return answer;
       };
     },
@@ -320,17 +331,18 @@ test('what somebody does meanwhile is not taken for something missing', async ()
 test('an audit writes nothing', async () => {
   const store = withMain();
   child(store, 'done', 'completed');
-  store.append('main', [asks('c1')]);
+  store.entries.append('main', [asks('c1')]);
   const before = store.changes();
   expect((await findingsOf(store)).length).toBe(2);
   expect(store.changes()).toBe(before);
   store.close();
-  expect(refusal(() => store.find('main')).code).toBe('TAPE_CLOSED');
+  expect(refusal(() => store.sessions.find('main')).code).toBe('TAPE_CLOSED');
 });
 
 test('more sessions than are read at a time are all looked at', async () => {
   const store = withMain();
-  for (let n = 0; n < 450; n += 1) store.fork('main', { name: `c${n}`, fresh: true, deliver: 'merge' });
+  for (let n = 0; n < 450; n += 1)
+    store.lineage.fork('main', { name: `c${n}`, fresh: true, deliver: 'merge' });
   const { sessions, findings } = await audit(store, { session: 'main' });
   expect([sessions, new Set(findings.map(({ session }) => session)).size]).toEqual([451, 450]);
   expect((await audit(store)).sessions).toBe(451);

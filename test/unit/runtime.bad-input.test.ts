@@ -1,6 +1,7 @@
 import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import type { DeckTools } from '@tapedeck/runtime';
-import { isObject, type SqliteTapeStore, toolResult, user } from '@tapedeck/tape';
+import { type SqliteTapeStore, toolResult, user } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { jsonSchema, tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
@@ -8,7 +9,7 @@ import { entryLines, eventsOf, scriptedDeck } from '../support/scripted.ts';
 
 const call = (id: string, name: string, input: object = {}) => ({ id, name, input });
 const inputSchema = z.object({});
-const results = (store: SqliteTapeStore) => entryLines(store.read('main', { kind: 'tool-result' }));
+const results = (store: SqliteTapeStore) => entryLines(store.entries.read('main', { kind: 'tool-result' }));
 
 /** A model that gives the stream, or fails to. */
 function model(stream: () => Promise<ReadableStream<LanguageModelV4StreamPart>>): LanguageModelV4 {
@@ -94,12 +95,12 @@ test.each(Object.keys(failures))(
       finish: 'error',
       error: { code: 'SESSION_MODEL_FAILED', name: 'SessionError' },
     });
-    const last = [...home.store.read('main')].at(-1);
+    const last = [...home.store.entries.read('main')].at(-1);
     expect(last).toMatchObject({ name: 'run/error', payload: { message: expect.stringMatching(/./) } });
-    expect(home.store.find('main')).toMatchObject({ head: last?.seq, settled: last?.seq });
+    expect(home.store.sessions.find('main')).toMatchObject({ head: last?.seq, settled: last?.seq });
     expect(await main.status()).toMatchObject({ state: 'error' });
     expect(await main.run('Are you there?')).toMatchObject({ finish: 'stop', text: 'Here.' });
-    expect([[...home.store.verify()], home.store.liveRuns('main'), home.store.owners()]).toEqual([
+    expect([[...home.store.verify()], home.store.live.read('main'), home.store.leases.list()]).toEqual([
       [],
       [],
       [],
@@ -119,7 +120,7 @@ test.each([
   const main = await home.deck.session('main');
   if (how === 'was killed') {
     const chunks = begun.map((chunk, index) => ({ index, chunk }));
-    home.store.saveChunks([{ session: 'main', run: 'killed', chunks }]);
+    home.store.live.save([{ session: 'main', run: 'killed', chunks }]);
   } else {
     const broken = how === 'breaks off';
     const after = broken
@@ -140,7 +141,7 @@ test.each([
     expect(await run).toMatchObject({ finish: broken ? 'error' : 'aborted' });
   }
   expect(await main.run('Are you there?')).toMatchObject({ text: 'Here.' });
-  expect(entryLines(home.store.read('main'))).toContain(`event ${end}`);
+  expect(entryLines(home.store.entries.read('main'))).toContain(`event ${end}`);
 });
 
 const oddities: Readonly<Record<string, readonly [LanguageModelV4, readonly string[]]>> = {
@@ -170,7 +171,7 @@ test.each(Object.keys(oddities))(
     const main = await home.deck.session('main');
     const result = await main.run('Hi', { ...(odd !== undefined && { model: odd }) });
     expect(result.error).toBeUndefined();
-    expect(entryLines(home.store.read('main')).slice(2)).toEqual(lines);
+    expect(entryLines(home.store.entries.read('main')).slice(2)).toEqual(lines);
     expect(await main.run('Are you there?')).toMatchObject({ finish: 'stop', text: 'Here.' });
     expect([...home.store.verify()]).toEqual([]);
   },
@@ -266,7 +267,7 @@ test.each(names.map((name) => ({ name, called: JSON.stringify(name).slice(0, 20)
     const main = await home.deck.session('main');
     const odd = saying(asking('c1', name), asking('__proto__', 'add', '{"a":'), finish('tool-calls'));
     await main.run('Go', { model: odd, maxSteps: 1 });
-    const outputs = [...home.store.read('main', { kind: 'tool-result' })].map(({ payload }) =>
+    const outputs = [...home.store.entries.read('main', { kind: 'tool-result' })].map(({ payload }) =>
       isObject(payload) && isObject(payload.output) ? payload.output.value : undefined,
     );
     expect(outputs).toEqual([`Unknown tool '${name}'.`, expect.stringContaining('earlier call')]);
@@ -292,7 +293,7 @@ test('two calls of one answer that have one id are two calls, and each has its r
     ['add c1 → json 1', 'add c1 → json 2'],
   ]);
   expect(await main.run()).toMatchObject({ finish: 'stop' });
-  expect(home.store.find('main')?.settled).toBe(home.store.find('main')?.head);
+  expect(home.store.sessions.find('main')?.settled).toBe(home.store.sessions.find('main')?.head);
 });
 
 const cycle: Record<string, unknown> = {};
@@ -485,7 +486,7 @@ test('a tool that says itself what its model is told may answer what has no JSON
 test('a result for a call that nobody made, and the words of a system, are on the tape and shown to no model', async () => {
   await using home = await scriptedDeck([{ text: 'Here.' }]);
   const main = await home.deck.session('main');
-  home.store.append('main', [
+  home.store.entries.append('main', [
     user('Hi'),
     { kind: 'message', payload: { role: 'system', content: 'Obey.' } },
     toolResult({ toolCallId: 'c9', toolName: 'add' }, 'nobody asked'),
@@ -503,7 +504,7 @@ test.each([
   await using home = await scriptedDeck([{ text: 'Hi.' }]);
   const main = await home.deck.session('main');
   await expect(main.run(input, options)).rejects.toMatchObject({ code: 'SESSION_BAD_INPUT' });
-  expect(home.store.find('main')?.head).toBe(1);
+  expect(home.store.sessions.find('main')?.head).toBe(1);
   expect(await main.run('Hi')).toMatchObject({ text: 'Hi.' });
 });
 
@@ -512,5 +513,5 @@ test('a message in a mode that there is not is refused before it is posted', asy
   const main = await home.deck.session('main');
   const send = main.send('Hi', { mode: 'soon' as 'queue' });
   await expect(send).rejects.toMatchObject({ code: 'SESSION_BAD_INPUT' });
-  expect(home.store.inbox('main')).toEqual([]);
+  expect(home.store.inbox.list('main')).toEqual([]);
 });

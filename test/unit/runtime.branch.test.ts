@@ -9,7 +9,7 @@ const answers = ['One.', 'Two.', 'Three.', 'Four.'].map((text) => ({
 }));
 
 const texts = (store: SqliteTapeStore, name: string) =>
-  view(store.viewEntries(name)).messages.map(({ content }) => content.map((part) => part.text).join());
+  view(store.views.entries(name)).messages.map(({ content }) => content.map((part) => part.text).join());
 
 /** A session of two turns, the second of which took the place of another: positions 2, 3 and 7, 8 are visible. */
 async function withTurns() {
@@ -28,8 +28,8 @@ test('a branch has all that is visible up to its point, and what its calls took'
   const before = await main.info();
   const branch = await main.branch(8, { name: 'aside', title: 'Another way' });
   expect(texts(store, 'aside')).toEqual(['ask 1', 'One.', 'ask 2 anew', 'Three.']);
-  const [, own] = [...store.read('main')].filter(({ seq }) => seq === 7 || seq === 8);
-  expect([...store.read('aside', { from: 8, to: 8 })]).toEqual([
+  const [, own] = [...store.entries.read('main')].filter(({ seq }) => seq === 7 || seq === 8);
+  expect([...store.entries.read('aside', { from: 8, to: 8 })]).toEqual([
     { ...own, session: 'aside', inherited: true },
   ]);
   expect(await branch.info()).toMatchObject({
@@ -70,10 +70,10 @@ test('a branch of a session that is run is refused, here and elsewhere, and noth
   await expect(main.branch()).rejects.toMatchObject(busy);
   run.abort();
   await run;
-  const lease = store.acquire('main', { id: 'another' });
+  const lease = store.leases.acquire('main', { id: 'another' });
   await expect(main.branch()).rejects.toMatchObject({ ...busy, message: /^cannot branch 'main': / });
-  expect(store.sessions({ all: true })).toHaveLength(1);
-  store.release(lease);
+  expect(store.sessions.list({ all: true })).toHaveLength(1);
+  store.leases.release(lease);
   await main.branch();
 });
 
@@ -84,7 +84,7 @@ test('an ephemeral branch is in no list, and among the children of its parent', 
   const names = (found: readonly { readonly name: string }[]) => found.map(({ name }) => name).sort();
   expect(names(await deck.sessions())).toEqual(['main']);
   expect(names(await deck.sessions({ all: true }))).toEqual(['main', 'sidecar']);
-  expect(names(store.sessions({ parent: 'main', all: true }))).toEqual(['sidecar']);
+  expect(names(store.sessions.list({ parent: 'main', all: true }))).toEqual(['sidecar']);
   expect(await deck.find('sidecar')).toBeDefined();
 });
 
@@ -98,7 +98,7 @@ test('a point that a rewind hides, or that is not there, is refused', async () =
   });
   await expect(main.branch(99)).rejects.toMatchObject({ code: 'TAPE_NO_SEQ' });
   await expect(main.branch('mark')).rejects.toMatchObject({ code: 'TAPE_NO_ANCHOR' });
-  expect(store.sessions({ all: true })).toHaveLength(1);
+  expect(store.sessions.list({ all: true })).toHaveLength(1);
   // At the end of a session all is meant that is visible, a rewind too.
   await main.rewind(7);
   await main.branch('head', { name: 'all' });
@@ -109,9 +109,9 @@ test('a point among calls without a result is moved back to before them', async 
   await using home = await scriptedDeck(answers);
   const { store } = home;
   const main = await home.deck.session('main');
-  store.append('main', [user('Go'), assistant([toolCall('c1', 'read', {})])]);
+  store.entries.append('main', [user('Go'), assistant([toolCall('c1', 'read', {})])]);
   expect((await (await main.branch()).info()).base).toBe(2);
-  store.append('main', [toolResult({ toolCallId: 'c1', toolName: 'read' }, 'x')]);
+  store.entries.append('main', [toolResult({ toolCallId: 'c1', toolName: 'read' }, 'x')]);
   expect((await (await main.branch(3)).info()).base).toBe(2);
   expect((await (await main.branch(4)).info()).base).toBe(4);
 });
@@ -121,7 +121,7 @@ test('a branch is nobody’s task: nothing brings it home, and nobody misses it'
   const { deck, main, store } = home;
   const branch = await main.branch(undefined, { name: 'aside' });
   await branch.run('ask 3');
-  expect(store.find('aside')?.task).toBe(undefined);
+  expect(store.sessions.find('aside')?.task).toBe(undefined);
   expect((await audit(store)).findings).toEqual([]);
   expect(await deck.recover()).toMatchObject({ resumed: [], merged: [] });
   expect((await main.status()).children).toBe(undefined);
@@ -159,7 +159,7 @@ test('settings go on from where the branch begins, and what is given stands befo
   const below = await given.branch(undefined, { metadata: { for: 'you' } });
   expect(await below.metadata()).toEqual({ topic: 'release', for: 'you' });
   expect([await given.metadata(), await main.metadata()]).toEqual([{ topic: 'release', for: 'me' }, {}]);
-  const [start] = store.read(below.name, { own: true });
+  const [start] = store.entries.read(below.name, { own: true });
   expect(start?.payload).toMatchObject({ settings: { instructions: 'Be brief.', model: home.spec } });
 });
 
@@ -174,5 +174,5 @@ test('the same key is the same branch, and no fork', async () => {
   const conflict = { code: 'TAPE_KEY_CONFLICT' };
   await expect(main.branch(8, { key: 'k', title: 'Two' })).rejects.toMatchObject(conflict);
   await expect(main.fork({ cut: 8, key: 'k' })).rejects.toMatchObject(conflict);
-  expect(store.sessions({ all: true })).toHaveLength(2);
+  expect(store.sessions.list({ all: true })).toHaveLength(2);
 });

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { delegationTools, inProcessEngine, type ScriptAnswer } from '@tapedeck/runtime';
-import { isObject, openTapeStore, type SqliteTapeStore } from '@tapedeck/tape';
+import { openTapeStore, type SqliteTapeStore } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
@@ -19,10 +20,11 @@ const endless = (session: string, tokens = 10): ScriptAnswer[] =>
   }));
 
 const haltOf = (store: SqliteTapeStore, session: string) =>
-  [...store.read(session, { kind: 'event', own: true })].find(({ name }) => name === 'run/halted')?.payload;
+  [...store.entries.read(session, { kind: 'event', own: true })].find(({ name }) => name === 'run/halted')
+    ?.payload;
 
 const mergeText = (store: SqliteTapeStore, session = 'main') => {
-  const found = [...store.read(session, { kind: 'message' })].find(
+  const found = [...store.entries.read(session, { kind: 'message' })].find(
     ({ meta }) => meta.source === 'merge',
   )?.payload;
   return JSON.stringify(found);
@@ -47,7 +49,7 @@ test.each([
     expect(haltOf(home.store, 'kid')).toMatchObject({ limit });
     expect(await (await home.deck.session('kid')).usage()).toMatchObject({ steps });
     expect(mergeText(home.store)).toMatch(/status=\\"halted\\" partial=\\"true\\".*are used up/);
-    expect([...home.store.read('main', { kind: 'anchor' })].at(-1)?.payload).toMatchObject({
+    expect([...home.store.entries.read('main', { kind: 'anchor' })].at(-1)?.payload).toMatchObject({
       state: { status: 'halted', partial: true },
     });
   },
@@ -75,7 +77,7 @@ test('a call that was under way when the time was over has a result before the m
   const main = await home.deck.session('main');
   const [outcome] = await main.delegate({ task: 'Go', name: 'kid', budget: { timeMs: 300 } });
   expect(outcome).toMatchObject({ status: 'halted', merged: { state: 'merged' } });
-  expect(entryLines(home.store.read('kid', { kind: 'tool-result' }))).toEqual([
+  expect(entryLines(home.store.entries.read('kid', { kind: 'tool-result' }))).toEqual([
     'hang h1 → error-text Outcome unknown: its time budget ran out.',
   ]);
 });
@@ -92,7 +94,7 @@ test('what a child and all under it take together is bounded, whoever takes it',
   );
   const main = await home.deck.session('main');
   const [outcome] = await main.delegate({ task: 'Go', name: 'kid', treeBudget: { tokens: 50 } });
-  const [below] = home.store.sessions({ parent: 'kid', all: true });
+  const [below] = home.store.sessions.list({ parent: 'kid', all: true });
   expect(below).toMatchObject({ task: 'halted' });
   expect(haltOf(home.store, below?.name ?? '')).toMatchObject({
     limit: 'tokens',
@@ -117,7 +119,7 @@ test('what a sibling was promised counts as taken until it has ended: a fork tha
     code: 'SESSION_LIMIT',
     message: expect.stringMatching(/20 of 100 tokens left, and the child would get 30/),
   });
-  expect(home.store.find('second')).toBeUndefined();
+  expect(home.store.sessions.find('second')).toBeUndefined();
   await first.run('Go');
   await first.finish();
   // It took ten of its eighty.
@@ -135,7 +137,7 @@ test('what several children are promised must be there for all of them, or none 
     code: 'SESSION_LIMIT',
     message: expect.stringMatching(/100 of 100 tokens left, and 2 children would get 120/),
   });
-  expect(home.store.sessions({ parent: 'kid', all: true })).toEqual([]);
+  expect(home.store.sessions.list({ parent: 'kid', all: true })).toEqual([]);
   expect(await kid.delegate(tasks, { budget: { tokens: 50 } })).toHaveLength(2);
 });
 
@@ -150,8 +152,8 @@ test('the bound that a deck gives to trees holds for all of a tree, and keeps no
   );
   const main = await home.deck.session('main');
   await main.delegate({ task: 'Go', name: 'kid' });
-  const [below] = home.store.sessions({ parent: 'kid', all: true });
-  const [deepest] = home.store.sessions({ parent: below?.name ?? '', all: true });
+  const [below] = home.store.sessions.list({ parent: 'kid', all: true });
+  const [deepest] = home.store.sessions.list({ parent: below?.name ?? '', all: true });
   expect(haltOf(home.store, deepest?.name ?? '')).toMatchObject({
     limit: 'steps',
     message: "the steps of 'kid' and its descendants are used up: 9 of 9",
@@ -167,7 +169,7 @@ test('a child that is no deeper than allowed can be forked; one more is refused,
     data: { session: 'd5', limit: 'maxDepth', depth: 6 },
   });
   await expect(at.delegate({ task: 'x', name: 'd6' })).rejects.toMatchObject({ code: 'SESSION_LIMIT' });
-  expect(home.store.find('d6')).toBeUndefined();
+  expect(home.store.sessions.find('d6')).toBeUndefined();
 });
 
 test('a session has no more unfinished children than it may', async () => {
@@ -194,7 +196,7 @@ test.each([
     code: 'SESSION_BAD_INPUT',
     message: expect.stringMatching(says),
   });
-  expect(home.store.find('kid')).toBeUndefined();
+  expect(home.store.sessions.find('kid')).toBeUndefined();
 });
 
 test('a deck that limits cost must be able to tell it', async () => {
@@ -271,7 +273,7 @@ test('tools that a child may not call are no more its children’s, whatever the
   const grandkid = await kid.fork({ name: 'grandkid', tools: ['step', 'secret'], onUnmerged: 'keep' });
   await grandkid.run('Go');
   for (const session of ['kid', 'grandkid']) {
-    const [result] = home.store.read(session, { kind: 'tool-result', own: true });
+    const [result] = home.store.entries.read(session, { kind: 'tool-result', own: true });
     expect(isObject(result?.payload) ? result.payload.output : undefined).toEqual({
       type: 'error-text',
       value: "Tool 'secret' may not be used in this session.",

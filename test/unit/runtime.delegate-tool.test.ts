@@ -1,5 +1,6 @@
 import { delegateTool, delegationTools, type ScriptAnswer } from '@tapedeck/runtime';
-import { isObject, type SqliteTapeStore } from '@tapedeck/tape';
+import type { SqliteTapeStore } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { asSchema, tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
@@ -18,15 +19,15 @@ const answers = (input: object, name?: string): ScriptAnswer[] => [
 ];
 
 const resultOf = (store: SqliteTapeStore, session = 'main') => {
-  const found = [...store.read(session, { kind: 'tool-result' })].at(-1)?.payload;
+  const found = [...store.entries.read(session, { kind: 'tool-result' })].at(-1)?.payload;
   return isObject(found) && isObject(found.output) ? found.output.value : undefined;
 };
 
-const childrenOf = (store: SqliteTapeStore, parent = 'main') => store.sessions({ parent, all: true });
+const childrenOf = (store: SqliteTapeStore, parent = 'main') => store.sessions.list({ parent, all: true });
 
 const shownTo = async (store: SqliteTapeStore, session = 'main') =>
   JSON.stringify(
-    [...store.viewEntries(session)]
+    [...store.views.entries(session)]
       .filter(({ meta }) => meta.context !== false)
       .map(({ payload }) => payload),
   );
@@ -50,7 +51,7 @@ test.each(['delegate', 'dispatch_to_agent'])(
       { delivery: 'merged', deliver: 'tool-result', spawnCall: 'c1' },
     ]);
     // The merges are on the tape, and not shown a second time.
-    const merges = [...home.store.read('main')].filter(({ meta }) => meta.source === 'merge');
+    const merges = [...home.store.entries.read('main')].filter(({ meta }) => meta.source === 'merge');
     expect(merges.map(({ meta }) => meta.context)).toEqual([false, false]);
     expect((await shownTo(home.store)).split('Docs are fine.')).toHaveLength(2);
   },
@@ -67,7 +68,9 @@ test('in the background the call is answered at once, and the results come as me
   expect(await shownTo(home.store)).toContain('Docs are fine.');
   await main.idle();
   // Nothing asked for a turn.
-  expect(entryLines(home.store.read('main')).filter((line) => line.startsWith('assistant'))).toHaveLength(2);
+  expect(
+    entryLines(home.store.entries.read('main')).filter((line) => line.startsWith('assistant')),
+  ).toHaveLength(2);
 });
 
 test('with notify_parent each result in the background starts one run of the parent', async () => {
@@ -87,27 +90,30 @@ test('with notify_parent each result in the background starts one run of the par
   await using home = await scriptedDeck(script as ScriptAnswer[], { tools: delegationTools() });
   const main = await home.deck.session('main');
   await main.run('Go');
-  const said = () => entryLines(home.store.read('main')).filter((line) => line.startsWith('assistant'));
+  const said = () =>
+    entryLines(home.store.entries.read('main')).filter((line) => line.startsWith('assistant'));
   await expect.poll(said).toHaveLength(4);
   await main.idle();
   expect(said().slice(2)).toEqual(['assistant: I see.', 'assistant: I see that, too.']);
-  const notices = [...home.store.read('main')].filter(
+  const notices = [...home.store.entries.read('main')].filter(
     ({ meta, payload }) =>
       meta.source === 'agent' && JSON.stringify(payload).includes('has ended (completed)'),
   );
   expect(notices).toHaveLength(2);
-  expect(home.store.inbox('main')).toEqual([]);
+  expect(home.store.inbox.list('main')).toEqual([]);
 });
 
 test('the intention says what is to be done at the end', async () => {
   await using home = await scriptedDeck([{ text: 'Done.', when: { session: 'kid' } }, { text: 'Noted.' }]);
   const main = await home.deck.session('main');
   await main.delegate({ task: 'Look', name: 'kid' }, { onComplete: 'notify_parent' });
-  const intention = [...home.store.read('kid', { own: true })].find(({ name }) => name === 'intention');
+  const intention = [...home.store.entries.read('kid', { own: true })].find(
+    ({ name }) => name === 'intention',
+  );
   expect(intention?.payload).toMatchObject({
     state: { trigger_on_complete: 'notify_parent', next_steps: 'Look' },
   });
-  await expect.poll(() => entryLines(home.store.read('main')).at(-1)).toBe('assistant: Noted.');
+  await expect.poll(() => entryLines(home.store.entries.read('main')).at(-1)).toBe('assistant: Noted.');
 });
 
 test('a child is gone on with by its name, and what is new is merged', async () => {
@@ -121,7 +127,7 @@ test('a child is gone on with by its name, and what is new is merged', async () 
   expect([first?.text, second?.text]).toEqual(['First.', 'Second.']);
   expect(second?.merged?.range[0]).toBe((first?.merged?.range[1] ?? 0) + 1);
   expect(
-    entryLines(home.store.read('kid', { own: true })).filter((line) => !line.startsWith('anchor')),
+    entryLines(home.store.entries.read('kid', { own: true })).filter((line) => !line.startsWith('anchor')),
   ).toEqual(['assistant: First.', 'user: Go on', 'assistant: Second.']);
   await home.deck.session('stranger');
   await expect(main.delegate({ task: 'x', resume: 'stranger' })).rejects.toMatchObject({
@@ -149,11 +155,11 @@ test('a child tells its manager something: a turn is made there, and its source 
   const main = await home.deck.session('main', { kind: 'manager' });
   await main.delegate({ task: 'Look', name: 'kid' });
   await main.idle();
-  const asked = [...home.store.read('main')].find(({ payload }) =>
+  const asked = [...home.store.entries.read('main')].find(({ payload }) =>
     JSON.stringify(payload).includes('Which port?'),
   );
   expect(asked).toMatchObject({ kind: 'message', meta: { source: 'agent', from: 'kid', mode: 'followup' } });
-  expect(entryLines(home.store.read('main'))).toContain('assistant: Port 80.');
+  expect(entryLines(home.store.entries.read('main'))).toContain('assistant: Port 80.');
   // A session that nobody started has no manager, and a stranger is nobody's child.
   await expect(main.manager()).rejects.toMatchObject({ code: 'SESSION_BAD_INPUT' });
   await expect(main.child('main')).rejects.toMatchObject({ code: 'SESSION_BAD_INPUT' });

@@ -1,5 +1,6 @@
 import { type ChildEvent, inProcessEngine, type RunSpec, type ScriptAnswer } from '@tapedeck/runtime';
-import { anchor, isObject, type SqliteTapeStore, user } from '@tapedeck/tape';
+import { anchor, type SqliteTapeStore, user } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
@@ -20,7 +21,7 @@ const tasks = (count: number) =>
   }));
 /** The sessions whose merges the parent has, in order. */
 const merged = (store: SqliteTapeStore): string[] =>
-  [...store.read('main', { kind: 'anchor' })].flatMap(({ name = '' }) =>
+  [...store.entries.read('main', { kind: 'anchor' })].flatMap(({ name = '' }) =>
     name.startsWith('merge/') ? [name.slice('merge/'.length)] : [],
   );
 
@@ -101,12 +102,12 @@ test('a child that fails is one merge that says so; its siblings and its parent 
   const [a, b] = await main.delegate(tasks(2), { order: 'spawn' });
   expect(a).toMatchObject({ status: 'failed', error: expect.stringContaining('no such page') });
   expect(b).toMatchObject({ status: 'completed' });
-  const tail = [...home.store.read('main')].slice(1);
+  const tail = [...home.store.entries.read('main')].slice(1);
   expect(
     tail.map(({ payload }) => isObject(payload) && isObject(payload.state) && payload.state.status),
   ).toEqual(['failed', false, 'completed', false]);
   expect(entryLines(tail.slice(1, 2))[0]).toMatch(/status="failed">\nError: .*no such page/);
-  expect(home.store.find('main')).toMatchObject({ head: 5, settled: 5 });
+  expect(home.store.sessions.find('main')).toMatchObject({ head: 5, settled: 5 });
 });
 
 test('the last words of a child that failed are merged with its error', async () => {
@@ -117,7 +118,7 @@ test('the last words of a child that failed are merged with its error', async ()
   );
   const [outcome] = await (await home.deck.session('main')).delegate({ task: 'Look' });
   expect(outcome?.status).toBe('failed');
-  const text = entryLines(home.store.read('main')).at(-1);
+  const text = entryLines(home.store.entries.read('main')).at(-1);
   expect(text).toContain('I am looking.\n\nError: connection lost');
 });
 
@@ -148,7 +149,7 @@ test('aborting a delegation ends all its children, and merges what they did', as
 
 test('closing the deck merges what children did that were at work, and leaves those that had not begun to a recovery', async () => {
   const store = openStore();
-  store.session('main');
+  store.sessions.open('main');
   await using home = await scriptedDeck(answers([60_000, 0]), { store });
   const main = await home.deck.session('main');
   const delegation = main.delegate(tasks(2), { concurrency: 1 });
@@ -159,7 +160,7 @@ test('closing the deck merges what children did that were at work, and leaves th
     { session: 'a', status: 'aborted', merged: { state: 'merged' } },
     { session: 'b', status: 'running', error: expect.stringContaining('the deck was closed') },
   ]);
-  expect(store.find('b')?.task).toBeUndefined();
+  expect(store.sessions.find('b')?.task).toBeUndefined();
   await using next = await openDeck({ store, model: home.spec });
   expect(await next.recover()).toMatchObject({ resumed: ['b'], merged: ['b'] });
   expect(merged(store)).toEqual(['a', 'b']);
@@ -190,12 +191,12 @@ test('a task of a key that was delegated before is the same child, and nothing i
   const main = await home.deck.session('main');
   const task = { task: 'Work', key: 'monday' };
   const [first] = await main.delegate(task);
-  const head = home.store.find('main');
+  const head = home.store.sessions.find('main');
   const [again] = await main.delegate(task);
   expect(runs).toBe(1);
   expect(again?.session).toBe(first?.session);
   expect(again).toMatchObject({ status: 'completed', merged: { seq: first?.merged?.seq, repeated: true } });
-  expect(home.store.find('main')).toEqual(head);
+  expect(home.store.sessions.find('main')).toEqual(head);
   await expect(main.delegate({ ...task, task: 'Work more' })).rejects.toMatchObject({
     code: 'TAPE_KEY_CONFLICT',
   });
@@ -220,7 +221,7 @@ test('one key in two delegations at once is one child, which is run once', async
   const outcomes = (await Promise.all([main.delegate(task), main.delegate(task)])).flat();
   expect(outcomes.map(({ status }) => status)).toEqual(['completed', 'completed']);
   expect(merged(home.store)).toHaveLength(1);
-  expect(entryLines(home.store.read('main')).at(-1)).toContain('done');
+  expect(entryLines(home.store.entries.read('main')).at(-1)).toContain('done');
 });
 
 test('a model that cannot be used forks nothing', async () => {
@@ -229,14 +230,14 @@ test('a model that cannot be used forks nothing', async () => {
   await expect(
     main.delegate([{ task: 'task a' }, { task: 'task b', model: 'script:/no/such/file' }]),
   ).rejects.toMatchObject({ code: 'SESSION_NO_FILE' });
-  expect(home.store.sessions({ all: true })).toHaveLength(1);
+  expect(home.store.sessions.list({ all: true })).toHaveLength(1);
 });
 
 test('an anchor that does not exist forks nothing', async () => {
   await using home = await scriptedDeck(answers([0]));
   const main = await home.deck.session('main');
   await expect(main.delegate(tasks(2), { since: 'plan' })).rejects.toMatchObject({ code: 'TAPE_NO_ANCHOR' });
-  expect(home.store.sessions({ all: true })).toHaveLength(1);
+  expect(home.store.sessions.list({ all: true })).toHaveLength(1);
 });
 
 test.each([
@@ -259,7 +260,7 @@ test.each([
   const [a, b, c = { task: '' }] = tasks(3);
   const all = [a, b, { ...c, ...more }].filter((task) => task !== undefined);
   await expect(main.delegate(all)).rejects.toMatchObject({ code });
-  expect(home.store.sessions({ parent: 'main', all: true })).toEqual([]);
+  expect(home.store.sessions.list({ parent: 'main', all: true })).toEqual([]);
 });
 
 test('a task may have a model of its own', async () => {
@@ -273,7 +274,7 @@ test('a task may have a model of its own', async () => {
 test('children see what followed the anchor, or nothing', async () => {
   await using home = await scriptedDeck([{ text: 'ok' }]);
   const main = await home.deck.session('main');
-  home.store.append('main', [user('before'), anchor('plan'), user('after')]);
+  home.store.entries.append('main', [user('before'), anchor('plan'), user('after')]);
   await main.delegate({ task: 'Look', name: 'part' }, { since: 'plan' });
   await main.delegate({ task: 'Look', name: 'fresh', contextSummary: 'All is well.' }, { fresh: true });
   const texts = async (name: string) =>

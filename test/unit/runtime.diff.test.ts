@@ -37,18 +37,18 @@ async function parting(store: SqliteTapeStore, a: string, b: string): Promise<st
 /** `main` with positions 1 to 6, five of them messages. */
 function withMain(): SqliteTapeStore {
   const store = openStore();
-  store.session('main');
-  store.append('main', [user('m2'), assistant('m3'), user('m4'), assistant('m5'), user('m6')]);
+  store.sessions.open('main');
+  store.entries.append('main', [user('m2'), assistant('m3'), user('m4'), assistant('m5'), user('m6')]);
   return store;
 }
 
 test('a session and its fork part where it was forked, and so do cousins at the ancestor that both have', async () => {
   using store = withMain();
-  store.fork('main', { name: 'kid', cut: 4 });
-  store.fork('main', { name: 'sib', cut: 3 });
-  store.fork('kid', { name: 'grandkid' });
-  store.append('kid', [assistant('k')]);
-  store.append('grandkid', [assistant('g')]);
+  store.lineage.fork('main', { name: 'kid', cut: 4 });
+  store.lineage.fork('main', { name: 'sib', cut: 3 });
+  store.lineage.fork('kid', { name: 'grandkid' });
+  store.entries.append('kid', [assistant('k')]);
+  store.entries.append('grandkid', [assistant('g')]);
   expect(await parting(store, 'main', 'kid')).toBe('main@4 1-4 | main 5-6 | kid 5-6');
   expect(await parting(store, 'kid', 'main')).toBe('main@4 1-4 | kid 5-6 | main 5-6');
   expect(await parting(store, 'kid', 'grandkid')).toBe('kid@5 1-5 | kid 6-6 | grandkid 6-7');
@@ -58,7 +58,7 @@ test('a session and its fork part where it was forked, and so do cousins at the 
 
 test('points lie where they lie: of one session, before a fork, or in what was inherited', async () => {
   using store = withMain();
-  store.fork('main', { name: 'kid', cut: 4 });
+  store.lineage.fork('main', { name: 'kid', cut: 4 });
   expect(await parting(store, 'main@3', 'main')).toBe('main@3 1-3 | main | main 4-6');
   expect(await parting(store, 'main', 'main')).toBe('main@6 1-6 | main | main');
   expect(await parting(store, 'main@2', 'kid')).toBe('main@2 1-2 | main | kid 3-5');
@@ -69,9 +69,9 @@ test('points lie where they lie: of one session, before a fork, or in what was i
 
 test('sessions without a common tape have no base, and a fork that inherits nothing has one all the same', async () => {
   using store = withMain();
-  store.session('other');
-  store.fork('main', { name: 'fresh', fresh: true });
-  store.fork('main', { name: 'part', since: 3, cut: 5 });
+  store.sessions.open('other');
+  store.lineage.fork('main', { name: 'fresh', fresh: true });
+  store.lineage.fork('main', { name: 'part', since: 3, cut: 5 });
   expect(await parting(store, 'main', 'other')).toBe('nowhere | main 1-6 | other 1-1');
   expect(await parting(store, 'main', 'fresh')).toBe('main@6 - | main | fresh 7-7');
   expect(await parting(store, 'part', 'main')).toBe('main@5 4-5 | part 6-6 | main 6-6');
@@ -80,14 +80,14 @@ test('sessions without a common tape have no base, and a fork that inherits noth
 
 test('what one of them rewound is not in common any more', async () => {
   using store = withMain();
-  store.fork('main', { name: 'kid' });
-  store.rewind('main', 3);
-  store.append('main', [user('instead')]);
+  store.lineage.fork('main', { name: 'kid' });
+  store.history.rewind('main', 3);
+  store.entries.append('main', [user('instead')]);
   expect(await parting(store, 'main', 'kid')).toBe('main@3 1-3 | main 8-8 | kid 4-7');
-  store.rewind('kid', 2);
+  store.history.rewind('kid', 2);
   expect(await parting(store, 'main', 'kid')).toBe('main@2 1-2 | main 3-3,8-8 | kid');
-  store.unrewind('main');
-  store.unrewind('kid');
+  store.history.unrewind('main');
+  store.history.unrewind('kid');
   expect(await parting(store, 'main', 'kid')).toBe('main@6 1-6 | main | kid 7-7');
 });
 
@@ -97,12 +97,18 @@ test('each side tells its messages, tools, files, keys and last answer', async (
     assistant([{ type: 'text', text: `calling ${id}` }, toolCall(id, 'edit', {})]),
     toolResult({ toolCallId: id, toolName: 'edit' }, 'ok', { paths: { read, write } }),
   ];
-  store.fork('main', { name: 'kid' });
-  store.append('main', [...file('c1', ['a.md'], ['b.md']), anchor('plan', { goal: 1, summary: 'x' })]);
-  store.append('kid', [user('Go'), ...file('c2', ['c.md'], ['b.md']), ...file('c3', [], ['c.md'])]);
-  store.append('kid', [handoff('done', { goal: 2, left: 0 }), assistant([toolCall('c4', 'look', {})])]);
-  store.append('kid', [toolResult({ toolCallId: 'c4', toolName: 'look' }, 'x')]);
-  store.append('kid', [note('workspace/closed', patch('d.md'))]);
+  store.lineage.fork('main', { name: 'kid' });
+  store.entries.append('main', [
+    ...file('c1', ['a.md'], ['b.md']),
+    anchor('plan', { goal: 1, summary: 'x' }),
+  ]);
+  store.entries.append('kid', [user('Go'), ...file('c2', ['c.md'], ['b.md']), ...file('c3', [], ['c.md'])]);
+  store.entries.append('kid', [
+    handoff('done', { goal: 2, left: 0 }),
+    assistant([toolCall('c4', 'look', {})]),
+  ]);
+  store.entries.append('kid', [toolResult({ toolCallId: 'c4', toolName: 'look' }, 'x')]);
+  store.entries.append('kid', [note('workspace/closed', patch('d.md'))]);
   const { a, b, both } = await diff(store, 'main', 'kid');
   expect(a).toEqual({
     session: 'main',
@@ -139,7 +145,7 @@ test('each side tells its messages, tools, files, keys and last answer', async (
   });
   expect(both).toEqual(['state:goal', 'file:b.md']);
   // Merging brings the patch of the child's worktree, and one message.
-  store.merge('kid');
+  store.lineage.merge('kid');
   expect((await diff(store, 'main', 'main@9')).a).toMatchObject({
     messages: { user: 0, assistant: 0, merge: 1 },
     files: [{ path: 'd.md', wrote: true, seq: 10 }],
@@ -159,26 +165,26 @@ function patch(path: string) {
 
 test('the last answer of a side that added none is the one that it shows', async () => {
   using store = withMain();
-  store.fork('main', { name: 'kid' });
-  store.append(
+  store.lineage.fork('main', { name: 'kid' });
+  store.entries.append(
     'kid',
     Array.from({ length: 50 }, (_, i) => user(`u${i}`)),
   );
   expect((await diff(store, 'main', 'kid')).b).toMatchObject({ answer: { seq: 5, text: 'm5' } });
-  store.rewind('kid', 4);
+  store.history.rewind('kid', 4);
   expect((await diff(store, 'main', 'kid')).b).toMatchObject({ answer: { seq: 3, text: 'm3' } });
-  store.session('other');
+  store.sessions.open('other');
   expect((await diff(store, 'other', 'kid')).a).not.toHaveProperty('answer');
 });
 
 test('of a long session no more is held than of a short one', async () => {
   using store = openStore();
-  store.session('main');
-  store.append(
+  store.sessions.open('main');
+  store.entries.append(
     'main',
     Array.from({ length: 1_500 }, (_, i) => anchor('a', { [`key-${i}`]: 'x'.repeat(100) })),
   );
-  store.append(
+  store.entries.append(
     'main',
     Array.from({ length: 100 }, (_, i) => user(`${i} ${'y'.repeat(1_000)}`)),
   );
@@ -195,22 +201,23 @@ const act = fc.record({
 });
 
 function play(store: SqliteTapeStore, { kind, who, to }: { kind: string; who: number; to: number }): void {
-  const sessions = store.sessions({ all: true });
+  const sessions = store.sessions.list({ all: true });
   const { name, floor, head } = sessions[who % sessions.length] ?? { name: '', floor: 0, head: 0 };
   const point = floor + 1 + (to % (head - floor));
-  if (kind === 'say') store.append(name, [user('x')]);
-  else if (kind === 'fork') store.fork(name, { cut: point });
-  else if (kind === 'part') store.fork(name, { since: point });
-  else if (kind === 'fresh') store.fork(name, { fresh: true });
-  else if (kind === 'rewind') store.rewind(name, point);
-  else if ([...store.read(name, { kind: 'rewind', own: true })].length > 0) store.unrewind(name);
+  if (kind === 'say') store.entries.append(name, [user('x')]);
+  else if (kind === 'fork') store.lineage.fork(name, { cut: point });
+  else if (kind === 'part') store.lineage.fork(name, { since: point });
+  else if (kind === 'fresh') store.lineage.fork(name, { fresh: true });
+  else if (kind === 'rewind') store.history.rewind(name, point);
+  else if ([...store.entries.read(name, { kind: 'rewind', own: true })].length > 0)
+    store.history.unrewind(name);
 }
 
 /** The entries that a session shows, each as its tape and position. */
 function shown(store: SqliteTapeStore, name: string): Map<Seq, string> {
   const visible = store.visible(name);
   return new Map(
-    [...store.read(name)]
+    [...store.entries.read(name)]
       .filter(({ seq }) => visible.some(([from, to]) => seq >= from && seq <= to))
       .map(({ seq, tape }) => [seq, `${tape}@${seq}`]),
   );
@@ -220,9 +227,9 @@ test('in any history, both show the same up to the base, and nothing of what eac
   await fc.assert(
     fc.asyncProperty(fc.array(act, { maxLength: 30 }), async (acts) => {
       using store = openStore();
-      store.session('main');
+      store.sessions.open('main');
       for (const one of acts) play(store, one);
-      const sessions = store.sessions({ all: true }).slice(0, 4);
+      const sessions = store.sessions.list({ all: true }).slice(0, 4);
       for (const one of sessions)
         for (const other of sessions) {
           const { base, a, b } = await diffSessions(store, { session: one.name }, { session: other.name });

@@ -4,19 +4,19 @@ import { entryLines, scriptedDeck } from '../support/scripted.ts';
 
 const said = [{ text: 'Two pages are out of date.' }];
 const parentTail = (home: Awaited<ReturnType<typeof scriptedDeck>>) =>
-  entryLines(home.store.read('main')).slice(1);
+  entryLines(home.store.entries.read('main')).slice(1);
 
 test('a child works on its own tape, and its parent does not change', async () => {
   await using home = await scriptedDeck(said);
   const main = await home.deck.session('main');
-  home.store.append('main', [user('Hello')]);
-  const head = home.store.find('main');
+  home.store.entries.append('main', [user('Hello')]);
+  const head = home.store.sessions.find('main');
   const child = await main.fork({ intention: { nextSteps: 'Check the docs.' } });
   expect(child).toMatchObject({ parent: 'main', base: 2, intention: { nextSteps: 'Check the docs.' } });
   expect(child.name).toMatch(/^main-fork-[0-9a-f]{8}$/);
   expect(await child.run()).toMatchObject({ finish: 'stop', from: 5 });
-  expect(home.store.find('main')).toEqual(head);
-  expect(home.store.find(child.name)).toMatchObject({ task: 'completed' });
+  expect(home.store.sessions.find('main')).toEqual(head);
+  expect(home.store.sessions.find(child.name)).toMatchObject({ task: 'completed' });
 });
 
 test('finishing a child merges its last text, once', async () => {
@@ -61,13 +61,13 @@ test('a discarded child leaves a receipt, and no message', async () => {
   const main = await home.deck.session('main');
   const child = await main.fork({ name: 'docs' });
   await child.discard('not needed any more');
-  const [, mark, ...rest] = home.store.read('main');
+  const [, mark, ...rest] = home.store.entries.read('main');
   expect(rest).toEqual([]);
   expect(mark).toMatchObject({
     name: 'merge/docs',
     payload: { state: { strategy: 'discard', reason: 'not needed any more' } },
   });
-  expect(home.store.find('docs')).toMatchObject({ delivery: 'discarded' });
+  expect(home.store.sessions.find('docs')).toMatchObject({ delivery: 'discarded' });
   await expect(child.finish()).rejects.toMatchObject({ code: 'TAPE_CONFLICT' });
 });
 
@@ -90,10 +90,10 @@ test('withFork merges the failure of a block that throws, and throws it on', asy
     throw new RangeError('no such page');
   });
   await expect(act).rejects.toThrow(RangeError);
-  const [, mark, message] = home.store.read('main');
+  const [, mark, message] = home.store.entries.read('main');
   expect(mark?.payload).toMatchObject({ state: { status: 'failed' } });
   expect(entryLines(message === undefined ? [] : [message])[0]).toContain('Error: no such page');
-  expect(home.store.find('main')?.head).toBe(3);
+  expect(home.store.sessions.find('main')?.head).toBe(3);
 });
 
 test('withFork discards or keeps a child whose block throws, when it was asked to', async () => {
@@ -144,7 +144,7 @@ test.each([
     expect(child.parent).toBe('main');
   }
   expect(parentTail(home)).toEqual(policy.tail);
-  expect(home.store.find('docs')?.delivery).toBe(policy.delivery);
+  expect(home.store.sessions.find('docs')?.delivery).toBe(policy.delivery);
 });
 
 test('leaving a block with a child that was finished or discarded writes nothing more', async () => {
@@ -167,7 +167,7 @@ test('a grandchild comes home one level at a time', async () => {
   const grandchild = await child.fork({ name: 'grandchild' });
   await grandchild.run('Check the docs.');
   expect(await child.merge(grandchild)).toMatchObject({ parent: 'child', child: 'grandchild' });
-  expect(entryLines(home.store.read('child', { own: true }))).toContain('anchor merge/grandchild');
+  expect(entryLines(home.store.entries.read('child', { own: true }))).toContain('anchor merge/grandchild');
   expect(parentTail(home)).toEqual([]);
   await child.finish();
   expect(parentTail(home)[0]).toBe('anchor merge/child');
@@ -176,7 +176,7 @@ test('a grandchild comes home one level at a time', async () => {
 test('a child is forked from a busy parent too, at its settled point', async () => {
   await using home = await scriptedDeck([{ text: 'Slow.', delayMs: 100 }]);
   const main = await home.deck.session('main');
-  home.store.append('main', [note('deploy', {})]);
+  home.store.entries.append('main', [note('deploy', {})]);
   const run = main.run('Take your time.');
   await run[Symbol.asyncIterator]().next();
   const child = await main.fork({ fresh: true });

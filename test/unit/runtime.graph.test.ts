@@ -80,7 +80,7 @@ test('a deck on a store of one’s own has an empty graph, and can still fork', 
   await using deck = await openDeck({ store });
   await deck.session('main');
   const child = await deck.graph.fork('main');
-  expect(store.find(child)).toMatchObject({ parent: 'main' });
+  expect(store.sessions.find(child)).toMatchObject({ parent: 'main' });
   expect(deck.graph.list()).toEqual([]);
 });
 

@@ -1,5 +1,6 @@
 import { SessionError } from '@tapedeck/runtime';
-import { assistant, type Entry, isObject, openTapeStore, toolCall, toolResult, user } from '@tapedeck/tape';
+import { assistant, type Entry, openTapeStore, toolCall, toolResult, user } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
@@ -35,8 +36,8 @@ test('a run appends the input, the answer and nothing else', async () => {
     from: 2,
     to: 3,
   });
-  expect(ownLines(home.store.read('main'))).toEqual(['user: Hi', 'assistant: Hello there.']);
-  const [, asked, answered] = home.store.read('main');
+  expect(ownLines(home.store.entries.read('main'))).toEqual(['user: Hi', 'assistant: Hello there.']);
+  const [, asked, answered] = home.store.entries.read('main');
   expect(asked?.meta).toEqual({ run: result.run, source: 'user' });
   expect(answered?.meta).toMatchObject({ run: result.run, step: 1, provider: 'script', finish: 'stop' });
   expect(answered?.meta).toMatchObject({ usage: { input: 7, output: 2 } });
@@ -45,7 +46,7 @@ test('a run appends the input, the answer and nothing else', async () => {
 test('without input a run goes on from the tail', async () => {
   await using home = await scriptedDeck([{ text: 'Yes.' }]);
   const main = await home.deck.session('main');
-  home.store.append('main', [user('Are you there?')]);
+  home.store.entries.append('main', [user('Are you there?')]);
   expect(await main.run()).toMatchObject({ text: 'Yes.', from: 3, to: 3 });
 });
 
@@ -105,7 +106,7 @@ test('a call is committed before it is run, and its result right after', async (
   await (await scripted.deck.session('main')).run('Look twice');
   const asked = ['user: Look twice', 'assistant: [look c1] [look c2]'];
   expect(seen).toEqual([asked, [...asked, 'look c1 → text looked']]);
-  expect(ownLines(scripted.store.read('main'))).toEqual([
+  expect(ownLines(scripted.store.entries.read('main'))).toEqual([
     ...asked,
     'look c1 → text looked',
     'look c2 → text looked',
@@ -120,7 +121,7 @@ test('a tool that does not exist is an error result, and the run goes on', async
   );
   const result = await (await home.deck.session('main')).run('3 - 1?');
   expect(result).toMatchObject({ finish: 'stop', text: 'Then not.', steps: 2 });
-  expect(ownLines(home.store.read('main'))).toEqual([
+  expect(ownLines(home.store.entries.read('main'))).toEqual([
     'user: 3 - 1?',
     'assistant: [subtract c1]',
     "subtract c1 → error-text Unknown tool 'subtract'.",
@@ -134,7 +135,7 @@ test('a tool is found by its own name only: toString is no tool', async () => {
     { text: 'Well.' },
   ]);
   await (await home.deck.session('main')).run('Try');
-  expect(ownLines(home.store.read('main'))[2]).toContain("Unknown tool 'toString'");
+  expect(ownLines(home.store.entries.read('main'))[2]).toContain("Unknown tool 'toString'");
 });
 
 test('arguments that do not fit the schema are an error result, and the tool is not run', async () => {
@@ -152,7 +153,7 @@ test('arguments that do not fit the schema are an error result, and the tool is 
   );
   expect(await (await home.deck.session('main')).run('Count')).toMatchObject({ finish: 'stop' });
   expect(runs).toBe(0);
-  const [, , asked, answered] = home.store.read('main');
+  const [, , asked, answered] = home.store.entries.read('main');
   expect(asked?.payload).toMatchObject({ content: [{ toolCallId: 'c1', input: { a: 'one' } }] });
   expect(answered?.payload).toMatchObject({ toolCallId: 'c1', output: { type: 'error-text' } });
 });
@@ -167,7 +168,7 @@ test('a tool that throws ends its batch: the rest is not run, and every call has
   );
   const run = (await home.deck.session('main')).run('Go');
   const events = (await eventsOf(run)).map(eventLine);
-  expect(ownLines(home.store.read('main'))).toEqual([
+  expect(ownLines(home.store.entries.read('main'))).toEqual([
     'user: Go',
     'assistant: [add c1] [fail c2] [add c3] [add c4]',
     'add c1 → json 3',
@@ -205,7 +206,7 @@ test('of a tool that yields preliminary results the last one counts', async () =
     },
   );
   await (await home.deck.session('main')).run('Climb');
-  expect(ownLines(home.store.read('main'))[2]).toBe('climb c1 → text at the top');
+  expect(ownLines(home.store.entries.read('main'))[2]).toBe('climb c1 → text at the top');
 });
 
 test('a tool may say itself what its model is told', async () => {
@@ -219,7 +220,7 @@ test('a tool may say itself what its model is told', async () => {
     { tools: { count } },
   );
   const events = await eventsOf((await home.deck.session('main')).run('Count'));
-  expect(ownLines(home.store.read('main'))[2]).toBe('count c1 → text 1200 rows');
+  expect(ownLines(home.store.entries.read('main'))[2]).toBe('count c1 → text 1200 rows');
   expect(events).toContainEqual(
     expect.objectContaining({ type: 'tool-completed', output: { rows: 1200 }, success: true }),
   );
@@ -234,7 +235,7 @@ test('a tool that answers nothing has null as its result', async () => {
     },
   );
   expect(await (await home.deck.session('main')).run('Beep')).toMatchObject({ finish: 'stop' });
-  expect(ownLines(home.store.read('main'))[2]).toBe('beep c1 → json null');
+  expect(ownLines(home.store.entries.read('main'))[2]).toBe('beep c1 → json null');
 });
 
 test('a result that has no JSON form is an error result, and the pairs stay complete', async () => {
@@ -244,7 +245,7 @@ test('a result that has no JSON form is an error result, and the pairs stay comp
     { tools: { huge, add } },
   );
   expect(await (await home.deck.session('main')).run('Go')).toMatchObject({ finish: 'stop' });
-  expect(ownLines(home.store.read('main')).slice(2)).toEqual([
+  expect(ownLines(home.store.entries.read('main')).slice(2)).toEqual([
     expect.stringMatching(/^huge c1 → error-text .*BigInt/),
     'add c2 → error-text Not run: an earlier call of this batch failed.',
     'assistant: Hm.',
@@ -259,9 +260,12 @@ test('a run that needs more steps than it may have is halted, with all results o
   const run = (await home.deck.session('main')).run('Add on', { maxSteps: 2 });
   const events = (await eventsOf(run)).map(eventLine);
   expect(await run).toMatchObject({ finish: 'halted', steps: 2, to: 7 });
-  expect(ownLines(home.store.read('main')).slice(-2)).toEqual(['add c2 → json 3', 'event run/halted']);
+  expect(ownLines(home.store.entries.read('main')).slice(-2)).toEqual([
+    'add c2 → json 3',
+    'event run/halted',
+  ]);
   expect(events.slice(-2)).toEqual(['iteration-completed 2', 'session-completed halted at the limit']);
-  expect(home.store.find('main')).toMatchObject({ settled: 7, head: 7 });
+  expect(home.store.sessions.find('main')).toMatchObject({ settled: 7, head: 7 });
 });
 
 test('one session is run once at a time, by whatever handle', async () => {
@@ -280,7 +284,7 @@ test('one session is run once at a time, by whatever handle', async () => {
   expect(await first).toMatchObject({ text: 'First.' });
   expect(main.attach()).toBeUndefined();
   expect(await other.run('Four')).toMatchObject({ text: 'Second.' });
-  expect(ownLines(home.store.read('main'))).toEqual([
+  expect(ownLines(home.store.entries.read('main'))).toEqual([
     'user: One',
     'assistant: First.',
     'user: Four',
@@ -299,7 +303,7 @@ test('a model that fails ends the run with an error that is recorded', async () 
   expect(result.error).toMatchObject({ code: 'SESSION_MODEL_FAILED', data: { session: 'main' } });
   expect(result.error?.message).toContain('overloaded');
   expect(events).toEqual(['run-started', 'session-completed error']);
-  const [, , failed] = home.store.read('main');
+  const [, , failed] = home.store.entries.read('main');
   expect(failed).toMatchObject({ kind: 'event', name: 'run/error', payload: { message: 'overloaded' } });
   expect(await main.run()).toMatchObject({ finish: 'stop', text: 'Better now.' });
 });
@@ -314,16 +318,16 @@ test('calls that nobody answered get a recorded result, and are never run', asyn
     },
   });
   await using home = await scriptedDeck([{ text: 'I cannot tell.' }], { tools: { pay } });
-  home.store.session('main');
-  home.store.append('main', [
+  home.store.sessions.open('main');
+  home.store.entries.append('main', [
     user('Pay both'),
     assistant([toolCall('c1', 'pay', {}), toolCall('c2', 'pay', {})]),
   ]);
-  home.store.append('main', [toolResult({ toolCallId: 'c1', toolName: 'pay' }, 'paid')]);
+  home.store.entries.append('main', [toolResult({ toolCallId: 'c1', toolName: 'pay' }, 'paid')]);
   const main = await home.deck.session('main');
   const result = await main.run('Did it work?');
   expect(runs).toBe(0);
-  expect(ownLines(home.store.read('main'))).toEqual([
+  expect(ownLines(home.store.entries.read('main'))).toEqual([
     'user: Pay both',
     'assistant: [pay c1] [pay c2]',
     'pay c1 → text paid',
@@ -331,7 +335,7 @@ test('calls that nobody answered get a recorded result, and are never run', asyn
     'user: Did it work?',
     'assistant: I cannot tell.',
   ]);
-  expect([...home.store.read('main', { from: 5, to: 5 })][0]?.meta).toEqual({ source: 'repair' });
+  expect([...home.store.entries.read('main', { from: 5, to: 5 })][0]?.meta).toEqual({ source: 'repair' });
   expect(result).toMatchObject({ from: 6, to: 7 });
 });
 
@@ -342,7 +346,7 @@ test('a run whose session was taken over stops, and writes nothing more', async 
     inputSchema: z.object({}),
     execute: async () => {
       clock.advance(60_000);
-      store.acquire('main', { id: 'somebody else' });
+      store.leases.acquire('main', { id: 'somebody else' });
       return 'late';
     },
   });
@@ -352,7 +356,7 @@ test('a run whose session was taken over stops, and writes nothing more', async 
   });
   const main = await home.deck.session('main');
   await expect(main.run('Go')).rejects.toMatchObject({ code: 'TAPE_FENCED' });
-  expect(ownLines(store.read('main'))).toEqual(['user: Go', 'assistant: [stall c1]']);
+  expect(ownLines(store.entries.read('main'))).toEqual(['user: Go', 'assistant: [stall c1]']);
 });
 
 test('an aborted tool is told, its call stays open until the session goes on, and nothing after it is run', async () => {
@@ -374,13 +378,13 @@ test('an aborted tool is told, its call stays open until the session goes on, an
   await started.promise;
   await main.abort('enough');
   expect(await run).toMatchObject({ finish: 'aborted', steps: 1 });
-  const entries = [...home.store.read('main')];
+  const entries = [...home.store.entries.read('main')];
   expect(entryLines(entries).slice(2)).toEqual(['assistant: [wait c1] [add c2]', 'event run/aborted']);
   expect(entries.at(-1)?.payload).toMatchObject({ reason: 'enough', unbegun: ['c2'] });
   expect((await eventsOf(run)).map(eventLine).at(-1)).toBe('session-cancelled enough');
   // They stay as the abort found them until the session goes on.
   await main.run('Go on');
-  expect(ownLines(home.store.read('main')).slice(3, 6)).toEqual([
+  expect(ownLines(home.store.entries.read('main')).slice(3, 6)).toEqual([
     'wait c1 → error-text Outcome unknown: the run was aborted.',
     'add c2 → error-text Not run: the run was aborted.',
     'user: Go on',
@@ -397,7 +401,7 @@ test('a run may be aborted by the caller’s own signal, before it began too', a
   const at = performance.now();
   expect(await main.run('Two', { signal: controller.signal })).toMatchObject({ finish: 'aborted' });
   expect(performance.now() - at).toBeLessThan(1000);
-  expect(ownLines(home.store.read('main'))).toEqual([
+  expect(ownLines(home.store.entries.read('main'))).toEqual([
     'user: One',
     'event run/aborted',
     'user: Two',
@@ -411,7 +415,7 @@ test('what arrives in the inbox during a run is done at the next settled point',
       inputSchema: z.object({}),
       execute: async () => {
         const body = { type: 'append' as const, drafts: [user('By the way: in French.')] };
-        home.store.post('main', { body, source: 'cli' });
+        home.store.inbox.post('main', { body, source: 'cli' });
         return 'posted';
       },
     }),
@@ -429,7 +433,7 @@ test('what arrives in the inbox during a run is done at the next settled point',
     { tools },
   );
   expect(await (await home.deck.session('main')).run('Say well')).toMatchObject({ text: 'Bien.' });
-  const entries = [...home.store.read('main')];
+  const entries = [...home.store.entries.read('main')];
   expect(entryLines(entries).slice(3)).toEqual([
     'tell c1 → text posted',
     'tell c2 → text posted',
@@ -438,7 +442,7 @@ test('what arrives in the inbox during a run is done at the next settled point',
     'assistant: Bien.',
   ]);
   expect(entries[5]?.meta).toMatchObject({ source: 'cli', mode: 'queue' });
-  expect(home.store.inbox('main')).toEqual([]);
+  expect(home.store.inbox.list('main')).toEqual([]);
 });
 
 test('instructions and the offered tools go with every call', async () => {
@@ -464,12 +468,12 @@ test('an answer without any content is a recorded call, and the session goes on'
   const main = await home.deck.session('main');
   expect(await main.run('Hi')).toMatchObject({ finish: 'stop', text: '', usage: { input: 3 } });
   expect(await main.run('Hello?')).toMatchObject({ text: 'Sorry.' });
-  expect(ownLines(home.store.read('main'))).toEqual([
+  expect(ownLines(home.store.entries.read('main'))).toEqual([
     'user: Hi',
     'assistant:',
     'user: Hello?',
     'assistant: Sorry.',
   ]);
-  const [, , empty] = home.store.read('main');
+  const [, , empty] = home.store.entries.read('main');
   expect(isObject(empty?.payload) && empty.payload.content).toEqual([]);
 });

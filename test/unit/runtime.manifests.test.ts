@@ -2,7 +2,6 @@ import type { DeckConfig } from '@tapedeck/runtime';
 import {
   assistant,
   type Entry,
-  isObject,
   type JsonObject,
   remakeOf,
   type SqliteTapeStore,
@@ -11,6 +10,7 @@ import {
   user,
   view,
 } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
@@ -25,7 +25,7 @@ function asked(
   store: SqliteTapeStore,
   session = 'main',
 ): { entry: Entry; view: JsonObject; meta: JsonObject }[] {
-  return [...store.read(session, { own: true })].flatMap((entry) =>
+  return [...store.entries.read(session, { own: true })].flatMap((entry) =>
     [entry.meta as JsonObject, isObject(entry.payload) ? entry.payload : {}].flatMap((meta) =>
       isObject(meta.view) ? [{ entry, view: meta.view, meta }] : [],
     ),
@@ -36,7 +36,7 @@ function asked(
 function again(store: SqliteTapeStore, { entry, view: told }: { entry: Entry; view: JsonObject }): string {
   const remake = remakeOf(told);
   if (remake === undefined) throw new TypeError('no manifest');
-  return view(store.viewEntries(entry.session, remake), remake).digest;
+  return view(store.views.entries(entry.session, remake), remake).digest;
 }
 
 test('each answer tells what its model was shown, so that the same can be made again', async () => {
@@ -152,14 +152,17 @@ test('where it works is told once, also where the window has moved on', async ()
     prompt: { environment: true },
   });
   for (const text of ['One.', 'Two.', 'Three.']) await s.main.run(text);
-  const pins = [...s.store.read('main')].filter(({ name }) => name === 'instructions/environment');
+  const pins = [...s.store.entries.read('main')].filter(({ name }) => name === 'instructions/environment');
   expect(pins).toHaveLength(1);
 });
 
 test('a call outside of the window is never shown without its result', async () => {
   await using s = await served(() => ({ text: 'Fine.' }), { view: { window: 2 } });
-  s.store.append('main', [user('Go.'), assistant([toolCall('c', 'note', {})])]);
-  s.store.append('main', [toolResult({ toolCallId: 'c', toolName: 'note' }, 'Noted.'), assistant('Done.')]);
+  s.store.entries.append('main', [user('Go.'), assistant([toolCall('c', 'note', {})])]);
+  s.store.entries.append('main', [
+    toolResult({ toolCallId: 'c', toolName: 'note' }, 'Noted.'),
+    assistant('Done.'),
+  ]);
   await s.main.run('And?');
   expect(s.provider.requests).toHaveLength(1);
   expect(JSON.stringify(s.provider.requests[0]?.messages)).not.toContain('tool');

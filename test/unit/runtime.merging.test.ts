@@ -1,12 +1,13 @@
 import type { ScriptAnswer } from '@tapedeck/runtime';
-import { assistant, isObject, type SqliteTapeStore, toolCall, toolResult } from '@tapedeck/tape';
+import { assistant, type SqliteTapeStore, toolCall, toolResult } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { Output, tool } from 'ai';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { entryLines, scriptedDeck } from '../support/scripted.ts';
 
 const mergesOf = (store: SqliteTapeStore, session = 'main') =>
-  [...store.read(session, { own: true })].filter(({ meta }) => meta.source === 'merge');
+  [...store.entries.read(session, { own: true })].filter(({ meta }) => meta.source === 'merge');
 
 const textOf = (store: SqliteTapeStore) => {
   const [merge] = mergesOf(store);
@@ -30,14 +31,14 @@ describe('a result in a form', () => {
       output: { ports: [80, 443] },
       merged: { state: 'merged' },
     });
-    expect(entryLines(home.store.read('kid', { own: true })).slice(2)).toEqual([
+    expect(entryLines(home.store.entries.read('kid', { own: true })).slice(2)).toEqual([
       'assistant: I have looked.',
       expect.stringMatching(/^user: Give the result of your task now, as JSON/),
       'assistant: {"ports":[80,443]}',
       'result',
     ]);
     expect(textOf(home.store)).toContain('\n{"ports":[80,443]}\n');
-    expect([...home.store.read('main', { kind: 'anchor' })].at(-1)?.payload).toMatchObject({
+    expect([...home.store.entries.read('main', { kind: 'anchor' })].at(-1)?.payload).toMatchObject({
       state: { strategy: 'structured' },
     });
   });
@@ -59,10 +60,10 @@ describe('a result in a form', () => {
     await using home = await scriptedDeck(said('kid', 'I have looked.', '{"ports":[80]}'));
     const main = await home.deck.session('main');
     await main.delegate({ task: 'Which ports?', name: 'kid', key: 'k', output });
-    const before = home.store.find('kid')?.head;
+    const before = home.store.sessions.find('kid')?.head;
     const [again] = await main.delegate({ task: 'Which ports?', name: 'kid', key: 'k', output });
     expect(again).toMatchObject({ status: 'completed', output: { ports: [80] }, merged: { repeated: true } });
-    expect(home.store.find('kid')?.head).toBe(before);
+    expect(home.store.sessions.find('kid')?.head).toBe(before);
   });
 
   test('that a delegated child did not give is told as a failure to whoever delegated, as to its parent', async () => {
@@ -99,7 +100,7 @@ test('summary: a model writes it, it cites its range, and what it took is counte
   expect(textOf(home.store)).toMatch(new RegExp(`Summary of kid:${range[0]}-${range[1]} by \\S+:\nShort\\.`));
   expect(await main.usage()).toMatchObject({ steps: 1, total: 9 });
   // Again it is the same receipt, and no model is asked: its script has no answer left.
-  const [mark] = home.store.read('main', { name: 'merge/kid' });
+  const [mark] = home.store.entries.read('main', { name: 'merge/kid' });
   expect(mark?.payload).toMatchObject({
     state: {
       asked: { session: 'kid', policy: 'full', in: [range], prompt: expect.stringMatching(/^[0-9a-f]{64}$/) },
@@ -130,7 +131,7 @@ test('pick: chosen entries, quoted with their positions', async () => {
   const kid = await main.fork({ name: 'kid', onUnmerged: 'keep' });
   await kid.run('One');
   await kid.run('Two');
-  const own = [...home.store.read('kid', { own: true, kind: 'message' })];
+  const own = [...home.store.entries.read('kid', { own: true, kind: 'message' })];
   const [one, first, , second] = own.map(({ seq }) => seq);
   await expect(kid.finish({ strategy: 'pick' })).rejects.toMatchObject({ code: 'SESSION_BAD_INPUT' });
   await expect(kid.finish({ strategy: 'pick', pick: [1] })).rejects.toMatchObject({
@@ -165,9 +166,9 @@ test('mergeAll: children in one act and in the order given, all or none', async 
   const main = await home.deck.session('main');
   for (const name of ['a', 'b', 'c']) await (await main.fork({ name, onUnmerged: 'keep' })).run('Go');
   await home.deck.session('stranger');
-  const before = home.store.find('main')?.head;
+  const before = home.store.sessions.find('main')?.head;
   await expect(main.mergeAll(['a', 'stranger'])).rejects.toMatchObject({ code: 'TAPE_CONFLICT' });
-  expect(home.store.find('main')?.head).toBe(before);
+  expect(home.store.sessions.find('main')?.head).toBe(before);
   expect((await main.mergeAll(['c', 'a', 'b'])).map(({ child }) => child)).toEqual(['c', 'a', 'b']);
   expect(mergesOf(home.store).map(({ meta }) => meta.session)).toEqual(['c', 'a', 'b']);
   expect((await main.mergeAll(['a', 'b', 'c'])).map(({ repeated }) => repeated)).toEqual([true, true, true]);
@@ -179,9 +180,9 @@ test('checkMerge says what both sides wrote, and writes nothing', async () => {
   const kid = await main.fork({ name: 'kid', onUnmerged: 'keep' });
   await kid.anchor('mine', { color: 'red' });
   await main.anchor('ours', { color: 'blue' });
-  const before = home.store.find('main')?.head;
+  const before = home.store.sessions.find('main')?.head;
   expect(await main.checkMerge(kid)).toMatchObject({ conflicts: [{ what: 'state:color' }] });
-  expect(home.store.find('main')?.head).toBe(before);
+  expect(home.store.sessions.find('main')?.head).toBe(before);
 });
 
 /** A parent whose run waits in a tool, and is let go by the test. */
@@ -214,7 +215,7 @@ async function busyParent(more: readonly ScriptAnswer[]) {
 }
 
 const kinds = (store: SqliteTapeStore) =>
-  [...store.read('main', { own: true })].flatMap(({ kind, name, meta }) =>
+  [...store.entries.read('main', { own: true })].flatMap(({ kind, name, meta }) =>
     name?.startsWith('merge/')
       ? ['merge']
       : kind === 'tool-result'
@@ -233,7 +234,7 @@ test.each([
   async ({ at, where }) => {
     const { home, kid, run, open } = await busyParent(said('kid', 'Mine.'));
     const merging = kid.finish(at === undefined ? {} : { at });
-    await expect.poll(() => home.store.inbox('main')).toHaveLength(1);
+    await expect.poll(() => home.store.inbox.list('main')).toHaveLength(1);
     open();
     await run;
     expect(await merging).toMatchObject({ state: 'merged' });
@@ -245,16 +246,16 @@ test.each([
 test('a merge that turns out to be impossible while it waits leaves a note that says so', async () => {
   const { home, main, kid, run, open } = await busyParent(said('kid', 'Mine.'));
   const merging = main.merge(kid, { onConflict: 'refuse' });
-  await expect.poll(() => home.store.inbox('main')).toHaveLength(1);
+  await expect.poll(() => home.store.inbox.list('main')).toHaveLength(1);
   // A tool that did not say what it wrote has run in the child meanwhile: conflicts cannot be ruled out any more.
-  home.store.append('kid', [
+  home.store.entries.append('kid', [
     assistant([toolCall('x1', 'write', {})]),
     toolResult({ toolCallId: 'x1', toolName: 'write' }, 'ok'),
   ]);
   open();
   await run;
   await expect(merging).rejects.toMatchObject({ code: 'TAPE_CONFLICT' });
-  const [note] = [...home.store.read('main', { kind: 'event' })].filter(
+  const [note] = [...home.store.entries.read('main', { kind: 'event' })].filter(
     ({ name }) => name === 'merge/refused',
   );
   expect(note?.payload).toMatchObject({
@@ -263,6 +264,6 @@ test('a merge that turns out to be impossible while it waits leaves a note that 
     message: expect.stringContaining('kid'),
   });
   expect(mergesOf(home.store)).toEqual([]);
-  expect(home.store.inbox('main')).toEqual([]);
+  expect(home.store.inbox.list('main')).toEqual([]);
   await home[Symbol.asyncDispose]();
 });

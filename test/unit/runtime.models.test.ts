@@ -37,10 +37,10 @@ test.each([
     message: expect.stringContaining(says),
   });
   await expect(main.delegate({ task: 'Do it' }, { model: spec })).rejects.toMatchObject({ code });
-  expect(entryLines(store.read('main'))).toEqual(['anchor session/start']);
-  expect(store.sessions({ all: true })).toHaveLength(1);
+  expect(entryLines(store.entries.read('main'))).toEqual(['anchor session/start']);
+  expect(store.sessions.list({ all: true })).toHaveLength(1);
   // Nobody holds the session either.
-  expect(store.acquire('main', { id: 'next' })).toMatchObject({ owner: 'next' });
+  expect(store.leases.acquire('main', { id: 'next' })).toMatchObject({ owner: 'next' });
 });
 
 test('a run without any model is refused before anything is written', async () => {
@@ -49,7 +49,7 @@ test('a run without any model is refused before anything is written', async () =
   const main = await deck.session('main');
   await expect(main.run('Hi')).rejects.toMatchObject({ code: 'SESSION_NO_MODEL', data: { session: 'main' } });
   await expect(main.delegate([{ task: 'Do it' }])).rejects.toMatchObject({ code: 'SESSION_NO_MODEL' });
-  expect(store.find('main')).toMatchObject({ head: 1 });
+  expect(store.sessions.find('main')).toMatchObject({ head: 1 });
 });
 
 test.each([
@@ -81,7 +81,10 @@ test('answers are given in order, each once, and a script that ran out is a type
   expect(ended.error?.data).toMatchObject({ session: 'main', answered: 2 });
   // The failure is on the tape, and asking again fails again.
   expect(await main.run()).toMatchObject({ error: { code: 'SESSION_SCRIPT_ENDED' } });
-  expect(entryLines(home.store.read('main')).slice(-2)).toEqual(['event run/error', 'event run/error']);
+  expect(entryLines(home.store.entries.read('main')).slice(-2)).toEqual([
+    'event run/error',
+    'event run/error',
+  ]);
 });
 
 test('a script keeps no state: another process goes on where the tape says', async () => {
@@ -155,7 +158,7 @@ test('calls without an id get one that no other call of any session has', async 
   ]);
   for (const name of ['one', 'two']) await (await home.deck.session(name)).run('x');
   const ids = ['one', 'two'].flatMap((name) =>
-    [...home.store.read(name, { kind: 'tool-result' })].map(({ payload }) =>
+    [...home.store.entries.read(name, { kind: 'tool-result' })].map(({ payload }) =>
       JSON.stringify((payload as { toolCallId: string }).toolCallId),
     ),
   );

@@ -1,13 +1,6 @@
 import { type ChildOutcome, delegationTools, type ScriptAnswer } from '@tapedeck/runtime';
-import {
-  anchor,
-  assistant,
-  isObject,
-  type Json,
-  type SqliteTapeStore,
-  type Task,
-  user,
-} from '@tapedeck/tape';
+import { anchor, assistant, type Json, type SqliteTapeStore, type Task, user } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { Output, tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
@@ -78,7 +71,7 @@ const form = Output.object({ schema: z.object({ ports: z.array(z.number()) }) })
 
 /** The text of the block that the last merge of a child brought. */
 function mergedText(store: SqliteTapeStore): string | undefined {
-  const merge = [...store.read('main')].findLast(({ meta }) => meta.source === 'merge')?.payload;
+  const merge = [...store.entries.read('main')].findLast(({ meta }) => meta.source === 'merge')?.payload;
   const text = isObject(merge) && Array.isArray(merge.content) ? merge.content[0] : undefined;
   return isObject(text) ? /^<merge-[^>]*>\n(.*)\n<\/merge-/ms.exec(String(text.text))?.[1] : undefined;
 }
@@ -99,9 +92,9 @@ test.each(ends)(
     expect(outcome).toMatchObject({ status });
     expect(outcome?.text).toMatch(text instanceof RegExp ? text : literally(text));
     expect(outcome?.output).toEqual(output);
-    expect(home.store.collect('kid').text).toBe(outcome?.text);
+    expect(home.store.lineage.collect('kid').text).toBe(outcome?.text);
     expect(mergedText(home.store)).toBe(status === 'running' ? undefined : outcome?.text);
-    expect(home.store.find('kid')?.task).toBe(status);
+    expect(home.store.sessions.find('kid')?.task).toBe(status);
   },
 );
 
@@ -120,11 +113,11 @@ test.each(ends.filter(({ asks, status }) => asks !== 'structured' && status !== 
     );
     await (await home.deck.session('main')).run('Go');
     await home.deck.idle();
-    const [kid] = home.store.sessions({ parent: 'main', all: true });
-    const given = [...home.store.read('main', { kind: 'tool-result' })].at(-1)?.payload;
+    const [kid] = home.store.sessions.list({ parent: 'main', all: true });
+    const given = [...home.store.entries.read('main', { kind: 'tool-result' })].at(-1)?.payload;
     const value = isObject(given) && isObject(given.output) ? given.output.value : undefined;
     const told = isObject(value) && Array.isArray(value.results) ? value.results[0] : undefined;
-    const said = home.store.collect(kid?.name ?? '').text;
+    const said = home.store.lineage.collect(kid?.name ?? '').text;
     expect(told).toMatchObject({ session: kid?.name, status });
     expect(told).toMatchObject(output === undefined ? { text: said } : { output });
     expect(said).toMatch(text instanceof RegExp ? text : literally(text));
@@ -141,9 +134,9 @@ test('a run that could not start is told of on the tape of its child, from where
     status: 'failed',
     text: expect.stringMatching(/^Error: cannot offer tool/),
   });
-  expect(home.store.collect('kid').text).toBe(outcome?.text);
+  expect(home.store.lineage.collect('kid').text).toBe(outcome?.text);
   expect(mergedText(home.store)).toBe(outcome?.text);
-  expect(home.store.find('kid')).toMatchObject({ task: 'failed', delivery: 'merged' });
+  expect(home.store.sessions.find('kid')).toMatchObject({ task: 'failed', delivery: 'merged' });
 });
 
 test('a child that was left behind, running, is merged with what it had said', async () => {
@@ -151,12 +144,12 @@ test('a child that was left behind, running, is merged with what it had said', a
   const main = await home.deck.session('main');
   const kid = await main.fork({ name: 'kid', onUnmerged: 'keep' });
   home.store.setTask('kid', 'running');
-  home.store.append('kid', [assistant('Half of it.')]);
+  home.store.entries.append('kid', [assistant('Half of it.')]);
   await kid.finish();
   const mark = [...home.store.merges('main')][0]?.payload;
   expect(isObject(mark) ? mark.state : undefined).toMatchObject({ status: 'orphaned' });
   expect(mergedText(home.store)).toBe('Half of it.');
-  expect(home.store.collect('kid').text).toBe('Half of it.');
+  expect(home.store.lineage.collect('kid').text).toBe('Half of it.');
 });
 
 test('after a child went on, what it came to is what its next merge brings', async () => {
@@ -167,7 +160,7 @@ test('after a child went on, what it came to is what its next merge brings', asy
   texts.push(...(await main.delegate({ task: 'Go on', resume: 'kid' })));
   expect(texts).toMatchObject([{ text: 'One.' }, { text: 'Two.' }]);
   expect(mergedText(home.store)).toBe('Two.');
-  expect(home.store.collect('kid')).toMatchObject({ text: 'Two.' });
+  expect(home.store.lineage.collect('kid')).toMatchObject({ text: 'Two.' });
 });
 
 function literally(text: string): RegExp {
@@ -179,12 +172,12 @@ test('an entry after the merge changes nothing of a result: delegated again by i
   const main = await home.deck.session('main');
   const task = { task: 'Work', name: 'kid', key: 'k', output: form };
   const [first] = await main.delegate([task]);
-  home.store.append('kid', [anchor('later')]);
+  home.store.entries.append('kid', [anchor('later')]);
   const [again] = await main.delegate([task]);
   expect(again).toMatchObject({ status: 'completed', output: { ports: [80] }, text: first?.text });
-  expect(home.store.collect('kid')).toMatchObject({ text: '{"ports":[80]}', value: { ports: [80] } });
+  expect(home.store.lineage.collect('kid')).toMatchObject({ text: '{"ports":[80]}', value: { ports: [80] } });
   expect(mergedText(home.store)).toBe('{"ports":[80]}');
-  expect(home.store.find('kid')?.task).toBe('completed');
+  expect(home.store.sessions.find('kid')?.task).toBe('completed');
 });
 
 test('a structured result reaches an ancestor although the parent has it already', async () => {
@@ -194,7 +187,7 @@ test('a structured result reaches an ancestor although the parent has it already
   const kid = await parent.fork({ name: 'kid', onUnmerged: 'keep' });
   await kid.result({ ports: [80] });
   await kid.finish();
-  home.store.append('kid', [anchor('later')]);
+  home.store.entries.append('kid', [anchor('later')]);
   await main.merge('kid', { strategy: 'structured' });
   expect(mergedText(home.store)).toBe('{"ports":[80]}');
 });
@@ -216,13 +209,13 @@ test('two tasks that resume one child run one after the other, each with its own
 test('a run without input brings a merge that waited to its model', async () => {
   await using home = await scriptedDeck([{ text: 'Seen.', when: { text: 'A result.' } }]);
   const main = await home.deck.session('main');
-  home.store.append('main', [user('Hello')]);
+  home.store.entries.append('main', [user('Hello')]);
   const kid = await main.fork({ name: 'kid', onUnmerged: 'keep' });
   await kid.result('A result.');
   const call = { type: 'tool-call', toolCallId: 'c1', toolName: 'look', input: {} };
-  home.store.append('main', [assistant([call])]);
-  home.store.post('main', { body: { type: 'merge', draft: { child: 'kid' } } });
-  expect(home.store.inbox('main')).toHaveLength(1);
+  home.store.entries.append('main', [assistant([call])]);
+  home.store.inbox.post('main', { body: { type: 'merge', draft: { child: 'kid' } } });
+  expect(home.store.inbox.list('main')).toHaveLength(1);
   expect(await main.run()).toMatchObject({ finish: 'stop', text: 'Seen.' });
 });
 
@@ -231,11 +224,11 @@ test('a redacted result is no result, and whitespace is no text', async () => {
   const main = await home.deck.session('main');
   for (const name of ['redacted', 'blank']) await main.fork({ name, onUnmerged: 'keep' });
   const { to } = home.store.result('redacted', { secret: 1 });
-  home.store.redact('redacted', to, 'a secret');
-  home.store.append('blank', [assistant(' \n')]);
+  home.store.entries.redact('redacted', to, 'a secret');
+  home.store.entries.append('blank', [assistant(' \n')]);
   for (const name of ['redacted', 'blank']) {
-    expect(home.store.collect(name).text).toBe('(no result)');
-    expect(home.store.collect(name).value).toBeUndefined();
+    expect(home.store.lineage.collect(name).text).toBe('(no result)');
+    expect(home.store.lineage.collect(name).value).toBeUndefined();
   }
 });
 
@@ -243,23 +236,23 @@ test('a merge with a status that does not exist is refused, and nothing is merge
   await using home = await scriptedDeck([]);
   const main = await home.deck.session('main');
   const kid = await main.fork({ name: 'kid', onUnmerged: 'keep' });
-  const before = home.store.find('main');
+  const before = home.store.sessions.find('main');
   await expect(kid.finish({ status: 'bogus' as never })).rejects.toMatchObject({
     code: 'TAPE_BAD_STATUS',
     data: { value: 'bogus', allowed: expect.arrayContaining(['completed', 'failed']) },
   });
-  expect(home.store.find('main')).toEqual(before);
+  expect(home.store.sessions.find('main')).toEqual(before);
 });
 
 test('a call that an inbox item brings at the start of a run is closed before its model is called', async () => {
   await using home = await scriptedDeck([{ text: 'Fine.' }], { tools: { look } });
   const main = await home.deck.session('main');
   // An owner that has let its lease expire leaves the item to the run.
-  const { expiresAt } = home.store.acquire('main', { id: 'another' }, { ttlMs: 200 });
+  const { expiresAt } = home.store.leases.acquire('main', { id: 'another' }, { ttlMs: 200 });
   const part = { type: 'tool-call', toolCallId: 'c1', toolName: 'look', input: {} };
-  home.store.post('main', { body: { type: 'append', drafts: [assistant([part])] } });
-  expect(home.store.inbox('main')).toHaveLength(1);
+  home.store.inbox.post('main', { body: { type: 'append', drafts: [assistant([part])] } });
+  expect(home.store.inbox.list('main')).toHaveLength(1);
   await expect.poll(() => Date.now() > expiresAt).toBe(true);
   await main.run('Go');
-  expect(home.store.find('main')).toMatchObject({ settled: home.store.find('main')?.head });
+  expect(home.store.sessions.find('main')).toMatchObject({ settled: home.store.sessions.find('main')?.head });
 });

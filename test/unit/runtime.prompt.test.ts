@@ -1,5 +1,6 @@
 import { toPrompt } from '@tapedeck/runtime';
-import { assistant, type Draft, goOn, toolCall, user, view } from '@tapedeck/tape';
+import { assistant, type Draft, toolCall, user, view } from '@tapedeck/tape';
+import { goOn } from '@tapedeck/tape/internal';
 import { expect, test } from 'vitest';
 import { entriesOf } from '../support/entries.ts';
 import { openStore } from '../support/store.ts';
@@ -34,8 +35,8 @@ test('addresses come back as the SDK takes them, in messages and in results; arg
   const file = { type: 'file', mediaType: 'image/png', data: { type: 'url', url: new URL(url) } };
   const call = toolCall('c', 'read', { type: 'url', url });
   using store = openStore();
-  store.session('main');
-  store.append('main', [
+  store.sessions.open('main');
+  store.entries.append('main', [
     user([file]),
     assistant([call]),
     {
@@ -48,8 +49,8 @@ test('addresses come back as the SDK takes them, in messages and in results; arg
       },
     },
   ]);
-  const { messages } = view(store.viewEntries('main'), { target });
-  expect(await toPrompt(messages, (hash) => store.blob(hash))).toEqual([
+  const { messages } = view(store.views.entries('main'), { target });
+  expect(await toPrompt(messages, (hash) => store.entries.blob(hash))).toEqual([
     { role: 'user', content: [file] },
     { role: 'assistant', content: [call] },
     { role: 'tool', content: [expect.objectContaining({ output: { type: 'content', value: [file] } })] },
@@ -59,10 +60,10 @@ test('addresses come back as the SDK takes them, in messages and in results; arg
 test('a text file that its reader does not take is sent as its text', async () => {
   const data = new TextEncoder().encode('a,b\n1,ä\n');
   using store = openStore();
-  store.session('main');
-  store.append('main', [user([{ type: 'file', mediaType: 'text/csv', data }])]);
-  const { messages } = view(store.viewEntries('main'), { target });
-  expect(await toPrompt(messages, (hash) => store.blob(hash))).toEqual([
+  store.sessions.open('main');
+  store.entries.append('main', [user([{ type: 'file', mediaType: 'text/csv', data }])]);
+  const { messages } = view(store.views.entries('main'), { target });
+  expect(await toPrompt(messages, (hash) => store.entries.blob(hash))).toEqual([
     { role: 'user', content: [{ type: 'text', text: 'a,b\n1,ä\n' }] },
   ]);
 });

@@ -34,7 +34,7 @@ test('a message to an idle session starts a run', async () => {
   const sent = await main.send('Hi', { source: 'user' });
   expect(sent.state).toBe('started');
   expect(await sent.run).toMatchObject({ text: 'Hello.', finish: 'stop' });
-  expect(entryLines(home.store.read('main')).slice(1)).toEqual(['user: Hi', 'assistant: Hello.']);
+  expect(entryLines(home.store.entries.read('main')).slice(1)).toEqual(['user: Hi', 'assistant: Hello.']);
 });
 
 test('followups run in order after the run, each seeing the answer before it', async () => {
@@ -50,7 +50,7 @@ test('followups run in order after the run, each seeing the answer before it', a
   open();
   expect(await first).toMatchObject({ text: 'One.' });
   await main.idle();
-  expect(entryLines(home.store.read('main')).slice(4)).toEqual([
+  expect(entryLines(home.store.entries.read('main')).slice(4)).toEqual([
     'assistant: One.',
     'user: Two?',
     'assistant: Two.',
@@ -68,7 +68,7 @@ test('a steering message is seen by the next step of the run', async () => {
   expect(await main.send('Faster', { mode: 'steer' })).toMatchObject({ state: 'steered' });
   open();
   expect(await run).toMatchObject({ steps: 2, text: 'One.' });
-  expect(entryLines(home.store.read('main')).slice(3)).toEqual([
+  expect(entryLines(home.store.entries.read('main')).slice(3)).toEqual([
     'wait c1 → text waited',
     'user: Faster',
     'assistant: One.',
@@ -84,7 +84,7 @@ test('an interruption stops the run and starts another', async () => {
   expect(await main.send('Stop that', { mode: 'interrupt' })).toMatchObject({ state: 'interrupted' });
   expect(await run).toMatchObject({ finish: 'aborted' });
   await main.idle();
-  expect(entryLines(home.store.read('main')).slice(2)).toEqual([
+  expect(entryLines(home.store.entries.read('main')).slice(2)).toEqual([
     'assistant: [wait c1]',
     'event run/aborted',
     'wait c1 → error-text Outcome unknown: the run was aborted.',
@@ -150,7 +150,7 @@ test('two messages sent at once are two turns, and the second sees the answer to
   const [first, second] = await Promise.all([main.send('One?'), main.send('Two?')]);
   expect([first.state, second.state]).toEqual(['started', 'queued']);
   await main.idle();
-  expect(entryLines(home.store.read('main')).slice(1)).toEqual([
+  expect(entryLines(home.store.entries.read('main')).slice(1)).toEqual([
     'user: One?',
     'assistant: One.',
     'user: Two?',
@@ -172,7 +172,7 @@ test('messages that collect share one turn after the run', async () => {
   expect(await run).toMatchObject({ text: 'One.' });
   expect(run.following?.took).toEqual(ids);
   await main.idle();
-  expect(entryLines(home.store.read('main')).slice(4)).toEqual([
+  expect(entryLines(home.store.entries.read('main')).slice(4)).toEqual([
     'assistant: One.',
     'user: a',
     'user: b',
@@ -194,7 +194,7 @@ test('a steering message that comes at the limit of steps starts a run of its ow
   open();
   expect(await run).toMatchObject({ finish: 'halted' });
   await main.idle();
-  expect(entryLines(home.store.read('main')).slice(4)).toEqual([
+  expect(entryLines(home.store.entries.read('main')).slice(4)).toEqual([
     'event run/halted',
     'user: Hurry',
     'assistant: Done.',
@@ -223,7 +223,7 @@ test('interruptions that wait for the same run to stop are answered together', a
   leave.resolve('late');
   expect(await run).toMatchObject({ finish: 'aborted' });
   await main.idle();
-  expect(entryLines(home.store.read('main')).slice(-3)).toEqual([
+  expect(entryLines(home.store.entries.read('main')).slice(-3)).toEqual([
     'user: Stop',
     'user: And think',
     'assistant: At once.',
@@ -251,7 +251,7 @@ test.each(['send', 'run'] as const)(
     else expect(await main.run()).toMatchObject({ text: 'Two.' });
     await main.idle();
     const expected = ['user: Two?', 'assistant: Two.', 'user: Three?', 'assistant: Three.'];
-    expect(entryLines(home.store.read('main')).slice(5)).toEqual(
+    expect(entryLines(home.store.entries.read('main')).slice(5)).toEqual(
       how === 'send' ? expected : expected.slice(0, 2),
     );
     expect(await main.status()).toMatchObject({ state: 'idle', queued: 0 });
@@ -272,7 +272,7 @@ test('the same key sent twice is one message, waiting or on the tape', async () 
   await main.idle();
   expect(await main.send('Two?', { key: 'k' })).toEqual({ id: 'k', state: 'started' });
   await main.idle();
-  expect(entryLines(home.store.read('main')).slice(4)).toEqual([
+  expect(entryLines(home.store.entries.read('main')).slice(4)).toEqual([
     'assistant: One.',
     'user: Two?',
     'assistant: Two.',
@@ -292,7 +292,7 @@ test('people interrupt a manager, agents and timers wait for their turn', async 
   expect(await main.send('Now', { source: 'user' })).toMatchObject({ state: 'interrupted' });
   expect(await run).toMatchObject({ finish: 'aborted' });
   await main.idle();
-  expect(entryLines(home.store.read('main')).slice(-6)).toEqual([
+  expect(entryLines(home.store.entries.read('main')).slice(-6)).toEqual([
     'user: Now',
     'assistant: At once.',
     'user: b?',
@@ -317,7 +317,7 @@ test('a run is refused while another is under way, by whatever handle and deck',
   });
   open();
   expect(await run).toMatchObject({ finish: 'stop' });
-  expect(entryLines(home.store.read('main'))).not.toContain('user: Me too');
+  expect(entryLines(home.store.entries.read('main'))).not.toContain('user: Me too');
 });
 
 test('without a model a message waits, whatever its mode, and a run without input takes it up', async () => {
@@ -330,7 +330,7 @@ test('without a model a message waits, whatever its mode, and a run without inpu
   const run = main.run();
   expect(await run).toMatchObject({ text: 'Hello.', steps: 1 });
   expect(run.took).toEqual([sent.id]);
-  expect(entryLines(home.store.read('main')).slice(1)).toEqual(['user: Hi', 'assistant: Hello.']);
+  expect(entryLines(home.store.entries.read('main')).slice(1)).toEqual(['user: Hi', 'assistant: Hello.']);
 });
 
 test('a deck that is closed stops its run, and leaves what waits in the inbox', async () => {
@@ -343,8 +343,8 @@ test('a deck that is closed stops its run, and leaves what waits in the inbox', 
   await main.send('Later');
   await deck[Symbol.asyncDispose]();
   expect(await run).toMatchObject({ finish: 'aborted' });
-  expect(home.store.inbox('main')).toHaveLength(1);
-  expect(home.store.owners()).toEqual([]);
+  expect(home.store.inbox.list('main')).toHaveLength(1);
+  expect(home.store.leases.list()).toEqual([]);
 });
 
 test('a deck that is closed runs nothing any more, and what is sent through it waits for another', async () => {
@@ -356,7 +356,7 @@ test('a deck that is closed runs nothing any more, and what is sent through it w
     await expect(session.run('Now')).rejects.toMatchObject({ code: 'SESSION_CLOSED' });
     expect(await session.send('Later')).toMatchObject({ state: 'queued' });
   }
-  expect(home.store.owners()).toEqual([]);
+  expect(home.store.leases.list()).toEqual([]);
   expect(await (await home.deck.session('main')).run()).toMatchObject({ text: 'One.' });
 });
 
@@ -391,7 +391,7 @@ test.each([
   async ({ ending, mode }) => {
     await using inner = await scriptedDeck([]);
     const post = () =>
-      void inner.store.post('main', {
+      void inner.store.inbox.post('main', {
         body: { type: 'input', drafts: [user('Now')] },
         mode,
         source: 'user',
@@ -404,8 +404,8 @@ test.each([
     const main = await deck.session('main');
     await main.run('Go');
     await main.idle();
-    expect(entryLines(inner.store.read('main')).slice(-2)).toEqual(['user: Now', 'assistant: Two.']);
-    expect(inner.store.owners()).toEqual([]);
+    expect(entryLines(inner.store.entries.read('main')).slice(-2)).toEqual(['user: Now', 'assistant: Two.']);
+    expect(inner.store.leases.list()).toEqual([]);
   },
 );
 
@@ -426,8 +426,8 @@ test.each(['well', 'badly'])(
     await main.run('Go');
     await sent;
     await main.idle();
-    expect(entryLines(inner.store.read('main')).slice(-2)).toEqual(['user: Now', 'assistant: Two.']);
-    expect(inner.store.inbox('main')).toEqual([]);
+    expect(entryLines(inner.store.entries.read('main')).slice(-2)).toEqual(['user: Now', 'assistant: Two.']);
+    expect(inner.store.inbox.list('main')).toEqual([]);
   },
 );
 
@@ -449,5 +449,5 @@ test('a denied call is answered so by a deck that lacks the tool, and a call tha
   expect(await main.run()).toMatchObject({ finish: 'waiting', steps: 0 });
   const { run } = await main.respond('c1', { approved: false, reason: 'too much' });
   expect(await run).toMatchObject({ finish: 'stop', text: 'Then not.' });
-  expect(entryLines(home.store.read('main')).at(-2)).toBe('pay c1 → execution-denied undefined');
+  expect(entryLines(home.store.entries.read('main')).at(-2)).toBe('pay c1 → execution-denied undefined');
 });

@@ -2,7 +2,6 @@ import { delegateTool, type ScriptAnswer } from '@tapedeck/runtime';
 import {
   assistant,
   type Draft,
-  isObject,
   type JsonObject,
   note,
   type SqliteTapeStore,
@@ -10,6 +9,7 @@ import {
   user,
   view,
 } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
@@ -25,8 +25,8 @@ const none = { resumed: [], aborted: [], merged: [], waiting: [], busy: [], fail
 /** `main` as a process leaves it that was killed in a call for children. */
 function killedIn(input: JsonObject): SqliteTapeStore {
   const store = openStore();
-  store.session('main');
-  store.append('main', [user('Go', { run }), asking(input)]);
+  store.sessions.open('main');
+  store.entries.append('main', [user('Go', { run }), asking(input)]);
   return store;
 }
 
@@ -37,23 +37,23 @@ function started(
   { says, ...more }: { says?: string; deliver?: 'merge+turn' } = {},
 ) {
   const { deliver = 'tool-result' } = more;
-  store.fork('main', { name, deliver, spawnCall: 'c1', intention: { nextSteps: `task ${name}` } });
+  store.lineage.fork('main', { name, deliver, spawnCall: 'c1', intention: { nextSteps: `task ${name}` } });
   if (says === undefined) return;
-  store.append(name, [said(says)]);
+  store.entries.append(name, [said(says)]);
   store.setTask(name, 'completed');
 }
 
 const resultsOf = (store: SqliteTapeStore, session = 'main') =>
-  [...store.read(session, { kind: 'tool-result' })].map(({ payload }) =>
+  [...store.entries.read(session, { kind: 'tool-result' })].map(({ payload }) =>
     isObject(payload) && isObject(payload.output) ? payload.output.value : undefined,
   );
 const answersOf = (store: SqliteTapeStore, session = 'main') =>
-  entryLines(store.read(session, { own: true })).filter((line) => /^assistant: \w/.test(line));
+  entryLines(store.entries.read(session, { own: true })).filter((line) => /^assistant: \w/.test(line));
 const shownTo = (store: SqliteTapeStore, session = 'main') =>
-  JSON.stringify(view([...store.viewEntries(session)]).messages);
+  JSON.stringify(view([...store.views.entries(session)]).messages);
 const timesIn = (text: string, part: string) => text.split(part).length - 1;
 const mergesOf = (store: SqliteTapeStore) =>
-  entryLines(store.read('main', { kind: 'anchor' })).filter((line) => line.includes('merge/'));
+  entryLines(store.entries.read('main', { kind: 'anchor' })).filter((line) => line.includes('merge/'));
 
 test('a call gets what its children came to, and says which of its tasks nobody had started', async () => {
   const store = killedIn(tasks('a', 'b', 'c'));
@@ -73,7 +73,7 @@ test('a call gets what its children came to, and says which of its tasks nobody 
   // The model reads each report once.
   for (const text of ['A is done.', 'B is done.']) expect(timesIn(shownTo(store), text)).toBe(1);
   expect(mergesOf(store)).toEqual(['anchor merge/a', 'anchor merge/b']);
-  expect(store.find('main')).toMatchObject({ head: store.find('main')?.settled });
+  expect(store.sessions.find('main')).toMatchObject({ head: store.sessions.find('main')?.settled });
 });
 
 test('a call in the background gets the names of its children, and each result starts one turn', async () => {
@@ -94,29 +94,29 @@ test('a call in the background gets the names of its children, and each result s
 test('a turn that a result was to start is made when all that is left is its message', async () => {
   const store = killedIn({});
   started(store, 'a', { says: 'A is done.', deliver: 'merge+turn' });
-  store.append('main', [{ kind: 'tool-result', payload: result('c1') }]);
-  store.merge('a', { notify: true });
+  store.entries.append('main', [{ kind: 'tool-result', payload: result('c1') }]);
+  store.lineage.merge('a', { notify: true });
   await using home = await scriptedDeck([{ text: 'I see.' }], { store });
   expect(await home.deck.recover({ abort: true })).toEqual(none);
-  expect(store.inbox('main')).toHaveLength(1);
+  expect(store.inbox.list('main')).toHaveLength(1);
   expect(await home.deck.recover({ session: 'main' })).toEqual({ ...none, resumed: ['main'] });
   expect(answersOf(store)).toEqual(['assistant: I see.']);
-  expect(store.inbox('main')).toEqual([]);
+  expect(store.inbox.list('main')).toEqual([]);
 });
 
 test('a turn that was cut off is not answered by the next: each result has one of its own', async () => {
   const store = killedIn({});
-  store.append('main', [{ kind: 'tool-result', payload: result('c1') }]);
+  store.entries.append('main', [{ kind: 'tool-result', payload: result('c1') }]);
   started(store, 'a', { says: 'A is done.', deliver: 'merge+turn' });
   started(store, 'b', { says: 'B is done.', deliver: 'merge+turn' });
-  store.merge('a', { notify: true });
-  const [notice] = store.inbox('main');
-  const lease = store.acquire('main', { id: 'killed' });
+  store.lineage.merge('a', { notify: true });
+  const [notice] = store.inbox.list('main');
+  const lease = store.leases.acquire('main', { id: 'killed' });
   const drafts = notice?.body.type === 'input' ? notice.body.drafts : [];
-  store.drain(lease, [
+  store.inbox.drain(lease, [
     { id: notice?.id ?? '', drafts: drafts.map((d) => ({ ...d, meta: { ...d.meta, run: 'cut' } })) },
   ]);
-  store.release(lease);
+  store.leases.release(lease);
   await using home = await scriptedDeck([{ text: 'I see A.' }, { text: 'I see B.' }, { text: 'too much' }], {
     store,
   });
@@ -129,7 +129,7 @@ test('a run without the tool tells what the children came to, and what it cannot
   started(store, 'a', { says: 'A is done.' });
   started(store, 'b');
   // What was left there for the call's result is not shown.
-  store.post('main', mergeOf(store, 'a', { context: false, at: 'step' }));
+  store.inbox.post('main', mergeOf(store, 'a', { context: false, at: 'step' }));
   await using home = await scriptedDeck(
     [
       { text: 'I see A.', when: { session: 'main' } },
@@ -154,8 +154,13 @@ test('a run without the tool tells what the children came to, and what it cannot
 test('a run with the tool runs the call again, which finds its children and starts those that are missing', async () => {
   const store = killedIn(tasks('a', 'b'));
   const [key, nextSteps] = ['2:c1:1', 'task a'];
-  const a = store.fork('main', { key, deliver: 'tool-result', spawnCall: 'c1', intention: { nextSteps } });
-  store.append(a.id, [said('A is done.')]);
+  const a = store.lineage.fork('main', {
+    key,
+    deliver: 'tool-result',
+    spawnCall: 'c1',
+    intention: { nextSteps },
+  });
+  store.entries.append(a.id, [said('A is done.')]);
   store.setTask(a.id, 'running');
   await using home = await scriptedDeck(
     [
@@ -165,7 +170,7 @@ test('a run with the tool runs the call again, which finds its children and star
     { store, tools: { delegate: delegateTool() } },
   );
   expect(await (await home.deck.session('main')).run()).toMatchObject({ text: 'I see both.' });
-  const children = store.sessions({ parent: 'main', all: true });
+  const children = store.sessions.list({ parent: 'main', all: true });
   expect(children).toMatchObject([
     { id: a.id, task: 'completed', delivery: 'merged' },
     { task: 'completed', delivery: 'merged' },
@@ -188,10 +193,10 @@ test('what only the tape shows of an end is enough: its model is not asked again
 
 test('a result that was told by a call is merged once, whatever form it has', async () => {
   const store = openStore();
-  store.session('main');
-  store.append('main', [user('Go', { run }), asking(tasks('a'))]);
+  store.sessions.open('main');
+  store.entries.append('main', [user('Go', { run }), asking(tasks('a'))]);
   const output = { type: 'object', properties: { port: { type: 'number' } } };
-  store.fork('main', {
+  store.lineage.fork('main', {
     name: 'a',
     deliver: 'tool-result',
     spawnCall: 'c1',
@@ -199,7 +204,7 @@ test('a result that was told by a call is merged once, whatever form it has', as
   });
   store.result('a', { port: 80 });
   store.setTask('a', 'completed');
-  store.post('main', mergeOf(store, 'a', { context: false, at: 'step' }));
+  store.inbox.post('main', mergeOf(store, 'a', { context: false, at: 'step' }));
   await using home = await scriptedDeck([], { store });
   expect(await home.deck.recover()).toEqual({ ...none, merged: ['a'] });
   expect(resultsOf(store)).toEqual([
@@ -211,15 +216,15 @@ test('a result that was told by a call is merged once, whatever form it has', as
 
 test('a merge that waits in other words is waited for', async () => {
   const store = openStore();
-  store.session('main');
-  store.fork('main', { name: 'a', deliver: 'merge' });
-  store.append('a', [said('A is done.')]);
+  store.sessions.open('main');
+  store.lineage.fork('main', { name: 'a', deliver: 'merge' });
+  store.entries.append('a', [said('A is done.')]);
   store.setTask('a', 'completed');
-  const lease = store.acquire('main', { id: 'somebody' });
-  store.post('main', mergeOf(store, 'a', { charsMax: 100 }));
+  const lease = store.leases.acquire('main', { id: 'somebody' });
+  store.inbox.post('main', mergeOf(store, 'a', { charsMax: 100 }));
   await using home = await scriptedDeck([], { store });
   expect(await home.deck.recover({ waitMs: 0 })).toEqual({ ...none, busy: ['a'] });
-  while (!store.release(lease)) store.drain(lease);
+  while (!store.leases.release(lease)) store.inbox.drain(lease);
   expect(mergesOf(store)).toHaveLength(1);
 });
 
@@ -228,7 +233,7 @@ test('a call whose id was used before is not told of the children of the older o
   started(store, 'old', { says: 'Long ago.' });
   await using home = await scriptedDeck([], { store });
   await home.deck.recover();
-  store.append('main', [said('I see.'), user('Again', { run }), asking(tasks('new'))]);
+  store.entries.append('main', [said('I see.'), user('Again', { run }), asking(tasks('new'))]);
   started(store, 'new', { says: 'Just now.' });
   await home.deck.recover();
   expect(resultsOf(store)).toEqual([
@@ -273,7 +278,7 @@ test('an abort loses no result of those that had ended', async () => {
   const { store } = home;
   const main = await home.deck.session('main');
   const first = main.run('Go');
-  await expect.poll(() => store.inbox('main').length).toBe(1);
+  await expect.poll(() => store.inbox.list('main').length).toBe(1);
   first.abort('enough');
   expect(await first).toMatchObject({ finish: 'aborted' });
   expect(await main.run('And?', { useTools: false })).toMatchObject({ finish: 'stop' });
@@ -283,8 +288,8 @@ test('an abort loses no result of those that had ended', async () => {
 
 test('whoever waits to merge into a parent that died in a call gives that call its result', async () => {
   const store = openStore();
-  store.session('main');
-  store.append('main', [user('Go', { run }), assistant([toolCall('p1', 'pay', {})], { run })]);
+  store.sessions.open('main');
+  store.entries.append('main', [user('Go', { run }), assistant([toolCall('p1', 'pay', {})], { run })]);
   await using home = await scriptedDeck([{ text: 'A is done.' }], { store });
   const main = await home.deck.session('main');
   expect(await main.delegate({ task: 'task a' })).toMatchObject([{ merged: { state: 'merged' } }]);
@@ -297,20 +302,20 @@ function result(toolCallId: string): JsonObject {
 
 /** A merge as it is left in an inbox. */
 function mergeOf(store: SqliteTapeStore, child: string, more: object) {
-  const { id = '', headHash = '' } = store.find(child) ?? {};
+  const { id = '', headHash = '' } = store.sessions.find(child) ?? {};
   const key = `merge:${id}:${headHash}`;
   return { body: { type: 'merge' as const, draft: { ...more, child: id } }, source: 'agent', key };
 }
 
 test('a call that the provider ran waits for nothing, though one of ours has the same id', async () => {
   const store = openStore();
-  store.session('main');
+  store.sessions.open('main');
   const search = { ...toolCall('c1', 'web_search', { q: 1 }), providerExecuted: true };
-  store.append('main', [
+  store.entries.append('main', [
     user('Go', { run }),
     assistant([search, toolCall('c1', 'look', { at: 1 })], { run }),
   ]);
-  store.append('main', [
+  store.entries.append('main', [
     note('run/waiting', { run, calls: [{ toolCallId: 'c1', toolName: 'look', for: 'result' }] }),
   ]);
   await using home = await scriptedDeck([{ text: 'I see.' }], { store });
@@ -326,7 +331,7 @@ test('a call that the provider ran waits for nothing, though one of ours has the
     { type: 'tool-waiting', calls: [{ name: 'look', input: { at: 1 } }] },
   ]);
   await main.run('Go on');
-  expect([...store.read('main', { kind: 'tool-result' })].map(({ payload }) => payload)).toMatchObject([
-    { toolCallId: 'c1', toolName: 'look' },
-  ]);
+  expect(
+    [...store.entries.read('main', { kind: 'tool-result' })].map(({ payload }) => payload),
+  ).toMatchObject([{ toolCallId: 'c1', toolName: 'look' }]);
 });

@@ -11,28 +11,28 @@ import { openStore } from '../support/store.ts';
 function leftBehind(): SqliteTapeStore {
   // A clock that stands: no lease runs out.
   const store = openStore(':memory:', { now: fixedClock().now });
-  store.session('main');
-  const child = (parent: string, name: string) => store.fork(parent, { name, deliver: 'merge' });
+  store.sessions.open('main');
+  const child = (parent: string, name: string) => store.lineage.fork(parent, { name, deliver: 'merge' });
   child('main', 'ended');
-  store.append('ended', [assistant('It is done.', { run: 'r' })]);
+  store.entries.append('ended', [assistant('It is done.', { run: 'r' })]);
   store.setTask('ended', 'completed');
   // Its answer is there; that its task is over is not.
   child('main', 'answered');
   store.setTask('answered', 'running');
-  store.append('answered', [assistant('Answered.', { run: 'r', finish: 'stop' })]);
+  store.entries.append('answered', [assistant('Answered.', { run: 'r', finish: 'stop' })]);
   child('main', 'calling');
   store.setTask('calling', 'running');
-  store.append('calling', [user('Pay'), assistant([toolCall('c1', 'pay', {})], { run: 'r' })]);
+  store.entries.append('calling', [user('Pay'), assistant([toolCall('c1', 'pay', {})], { run: 'r' })]);
   child('main', 'waiting');
   child('waiting', 'below');
-  store.session('other');
+  store.sessions.open('other');
   child('other', 'elsewhere');
   return store;
 }
 
 const none = { resumed: [], aborted: [], merged: [], waiting: [], busy: [], failed: [] };
 const merges = (store: SqliteTapeStore, name: string): string[] =>
-  entryLines(store.read(name, { kind: 'anchor' })).filter((line) => line.includes('merge/'));
+  entryLines(store.entries.read(name, { kind: 'anchor' })).filter((line) => line.includes('merge/'));
 
 test('what was left behind is gone on with, the deepest first, and each child is merged once', async () => {
   await using home = await scriptedDeck([{ text: 'Here I am.' }], { store: leftBehind() });
@@ -44,14 +44,14 @@ test('what was left behind is gone on with, the deepest first, and each child is
     ...none,
     resumed: ['below', 'calling', 'waiting'],
   });
-  expect(entryLines(store.read('calling', { own: true })).slice(-2)).toEqual([
+  expect(entryLines(store.entries.read('calling', { own: true })).slice(-2)).toEqual([
     'pay c1 → error-text Outcome unknown: aborted by host restart.',
     'assistant: Here I am.',
   ]);
   expect(merges(store, 'main')).toHaveLength(4);
   expect(merges(store, 'waiting')).toEqual(['anchor merge/below']);
   expect(await deck.recover({ session: 'main' })).toEqual(none);
-  expect(store.find('elsewhere')?.delivery).toBeUndefined();
+  expect(store.sessions.find('elsewhere')?.delivery).toBeUndefined();
   expect(await deck.recover()).toMatchObject({ resumed: ['elsewhere'], merged: ['elsewhere'] });
   expect([...store.verify()]).toEqual([]);
 });
@@ -62,14 +62,16 @@ test('or ended: what its tape says of a child’s end stands, and the others are
   const report = await deck.recover({ session: 'main', abort: true });
   expect(report.aborted.toSorted()).toEqual(['below', 'calling', 'waiting']);
   expect(report).toMatchObject({ resumed: [], busy: [], failed: [] });
-  const tasks = ['ended', 'answered', 'calling', 'waiting', 'below'].map((name) => store.find(name)?.task);
+  const tasks = ['ended', 'answered', 'calling', 'waiting', 'below'].map(
+    (name) => store.sessions.find(name)?.task,
+  );
   expect(tasks).toEqual(['completed', 'completed', 'aborted', 'aborted', 'aborted']);
   expect(merges(store, 'main')).toHaveLength(4);
 });
 
 test('a child that waits for an answer is ended too: its call is not run, and its parent is told', async () => {
   const store = openStore();
-  store.session('main');
+  store.sessions.open('main');
   const tools = {
     publish: tool({ inputSchema: z.object({}), needsApproval: true, execute: () => 'out' }),
   };
@@ -79,7 +81,7 @@ test('a child that waits for an answer is ended too: its call is not run, and it
   await (await deck.session('main')).delegate({ task: 'Publish it', name: 'kid' });
   expect(await deck.recover()).toEqual({ ...none, waiting: ['kid'] });
   expect(await deck.recover({ abort: true })).toEqual({ ...none, aborted: ['kid'], merged: ['kid'] });
-  expect(entryLines(store.read('kid', { kind: 'tool-result' }))).toEqual([
+  expect(entryLines(store.entries.read('kid', { kind: 'tool-result' }))).toEqual([
     'publish c1 → error-text Not run: the run was aborted.',
   ]);
   expect(merges(store, 'main')).toEqual(['anchor merge/kid']);
@@ -89,40 +91,40 @@ test('a child that waits for an answer is ended too: its call is not run, and it
 test('without a model nothing is changed, unless nobody has to go on', async () => {
   const store = leftBehind();
   await using home = await scriptedDeck([], { store });
-  const before = store.sessions({ all: true });
+  const before = store.sessions.list({ all: true });
   await expect(home.deck.recover({ session: 'nobody' })).rejects.toMatchObject({ code: 'TAPE_NO_SESSION' });
   await using deck = await openDeck({ store });
   await expect(deck.recover()).rejects.toMatchObject({ code: 'SESSION_NO_MODEL' });
-  expect(store.sessions({ all: true })).toEqual(before);
+  expect(store.sessions.list({ all: true })).toEqual(before);
 });
 
 test('a child that somebody runs, or whose parent somebody writes, is left to them', async () => {
   const store = leftBehind();
   await using home = await scriptedDeck([{ text: 'Here I am.' }], { store });
-  const running = store.acquire('calling', { id: 'somebody' });
-  const writing = store.acquire('other', { id: 'somebody' });
+  const running = store.leases.acquire('calling', { id: 'somebody' });
+  const writing = store.leases.acquire('other', { id: 'somebody' });
   const report = await home.deck.recover({ waitMs: 0 });
   expect(report.busy.toSorted()).toEqual(['calling', 'elsewhere']);
   expect(report.failed).toEqual([]);
   expect(merges(store, 'other')).toEqual([]);
   // The merge is in the inbox of who writes the parent, and is done once it is done with that.
-  expect(store.inbox('other')).toHaveLength(1);
-  store.drain(writing);
-  expect([store.release(writing), store.release(running)]).toEqual([true, true]);
+  expect(store.inbox.list('other')).toHaveLength(1);
+  store.inbox.drain(writing);
+  expect([store.leases.release(writing), store.leases.release(running)]).toEqual([true, true]);
   expect(await home.deck.recover()).toMatchObject({ resumed: ['calling'], merged: ['calling'] });
   expect(merges(store, 'other')).toEqual(['anchor merge/elsewhere']);
 });
 
 test('a parent that died inside a tool call is given a result first', async () => {
   const store = openStore();
-  store.session('main');
-  store.fork('main', { name: 'kid', deliver: 'merge' });
-  store.append('kid', [assistant('Done.')]);
+  store.sessions.open('main');
+  store.lineage.fork('main', { name: 'kid', deliver: 'merge' });
+  store.entries.append('kid', [assistant('Done.')]);
   store.setTask('kid', 'completed');
-  store.append('main', [assistant([toolCall('c1', 'delegate', {})])]);
+  store.entries.append('main', [assistant([toolCall('c1', 'delegate', {})])]);
   await using home = await scriptedDeck([], { store });
   expect(await home.deck.recover()).toEqual({ ...none, merged: ['kid'] });
-  expect(entryLines(store.read('main', { from: 3 }))).toEqual([
+  expect(entryLines(store.entries.read('main', { from: 3 }))).toEqual([
     expect.stringContaining('Outcome unknown'),
     'anchor merge/kid',
     expect.stringContaining('Done.'),

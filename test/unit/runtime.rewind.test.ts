@@ -2,14 +2,14 @@ import type { DeckConfig, Hooks } from '@tapedeck/runtime';
 import {
   assistant,
   compaction,
-  isObject,
   type SqliteTapeStore,
-  sha256,
   toolCall,
   toolResult,
   user,
   view,
 } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import { sha256 } from '@tapedeck/tape/store';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
@@ -20,7 +20,7 @@ const answers = ['One.', 'Two.', 'Three.', 'Four.', 'Five.', 'Six.'].map((text) 
 
 /** What the model is shown of a session, as short texts. */
 const shown = (store: SqliteTapeStore, name = 'main') =>
-  view(store.viewEntries(name)).messages.map(
+  view(store.views.entries(name)).messages.map(
     ({ role, content }) => `${role}: ${content.map((part) => part.text ?? `<${part.type}>`).join(' ')}`,
   );
 
@@ -60,7 +60,9 @@ test('a rewind takes turns back, what is said then takes their place, and both c
   expect(shown(store)).toEqual([...turns12, 'user: ask 3 anew', 'assistant: Five.']);
   expect(await main.unrewind()).toMatchObject({ hidden: 2, shown: 4 });
   expect((await main.view()).digest).toBe(digest);
-  expect([...store.read('main')].map(({ seq }) => seq)).toEqual(Array.from({ length: 15 }, (_, i) => i + 1));
+  expect([...store.entries.read('main')].map(({ seq }) => seq)).toEqual(
+    Array.from({ length: 15 }, (_, i) => i + 1),
+  );
   // What was taken back is a rewind like any other.
   await main.unrewind();
   expect(shown(store)).toEqual([...turns12, 'user: ask 3 anew', 'assistant: Five.']);
@@ -73,13 +75,13 @@ test('only a message of a user that is visible is a target, and the refusal name
   const child = await main.fork({ name: 'kid' });
   await child.run('Go');
   await child.finish();
-  store.append('main', [
+  store.entries.append('main', [
     assistant([toolCall('c1', 'read', {})]),
     toolResult({ toolCallId: 'c1', toolName: 'read' }, 'x'),
     user('last'),
     user('erased'),
   ]);
-  store.redact('main', 12, 'a test');
+  store.entries.redact('main', 12, 'a test');
   const { head } = await main.info();
   const refused = [
     [1, "it is the anchor 'session/start', not a user message", 2],
@@ -130,7 +132,7 @@ test('a message is sent again with its bytes, and answered', async () => {
   const { run, ...receipt } = await main.rewind(2, { mode: 'resend' });
   expect(receipt).toMatchObject({ to: 1, text: 'Look', content, resent: 5 });
   expect(await run).toMatchObject({ finish: 'stop', text: 'Two.' });
-  const [again, answer, ...rest] = home.store.read('main', { from: 5 });
+  const [again, answer, ...rest] = home.store.entries.read('main', { from: 5 });
   expect(again).toMatchObject({ meta: { source: 'user', topic: 'pictures', resends: 2 } });
   expect(again?.meta.run).toBe(undefined);
   expect(isObject(again?.payload) && again.payload.content).toEqual([
@@ -172,12 +174,12 @@ test('nothing is taken back of a session that is run, here or elsewhere, or put 
   await expect(main.unrewind()).rejects.toMatchObject(busy);
   run.abort();
   await run;
-  const lease = store.acquire('main', { id: 'another' });
+  const lease = store.leases.acquire('main', { id: 'another' });
   const { head } = await main.info();
   await expect(main.rewind(2)).rejects.toMatchObject({ ...busy, message: /^cannot rewind 'main': / });
   await expect(main.unrewind()).rejects.toMatchObject(busy);
   expect((await main.info()).head).toBe(head);
-  store.release(lease);
+  store.leases.release(lease);
   store.setLifecycle('main', 'archived');
   for (const act of [main.rewind(2), main.unrewind()])
     await expect(act).rejects.toMatchObject({ code: 'TAPE_ARCHIVED', data: { session: 'main' } });
@@ -188,8 +190,8 @@ test('nothing is taken back of a session that is run, here or elsewhere, or put 
 
 test('without a model nothing is sent again, and nothing written', async () => {
   await using home = await scriptedDeck(answers, { model: undefined } as never);
-  home.store.session('main');
-  home.store.append('main', [user('hello')]);
+  home.store.sessions.open('main');
+  home.store.entries.append('main', [user('hello')]);
   const main = await home.deck.session('main');
   await expect(main.rewind(2, { mode: 'resend' })).rejects.toMatchObject({ code: 'SESSION_NO_MODEL' });
   expect((await main.info()).head).toBe(2);
@@ -202,7 +204,7 @@ test('without a model nothing is sent again, and nothing written', async () => {
 test('a rewind past a compaction shows what was summarised, without the summary', async () => {
   await using home = await withTurns(3);
   const { main, store } = home;
-  store.append('main', [compaction({ summary: 'They counted.', range: [2, 5] }, { keepFrom: 6 })]);
+  store.entries.append('main', [compaction({ summary: 'They counted.', range: [2, 5] }, { keepFrom: 6 })]);
   expect(shown(store)[0]).toContain('They counted.');
   await main.rewind(6);
   expect(shown(store)).toEqual(['user: ask 1', 'assistant: One.', 'user: ask 2', 'assistant: Two.']);
@@ -212,8 +214,8 @@ test('a fork is rewound into what it inherited, on its own tape alone', async ()
   await using home = await withTurns(2);
   const { main, store } = home;
   const before = await main.info();
-  store.fork('main', { name: 'kid' });
-  store.fork('main', { name: 'part', since: 3 });
+  store.lineage.fork('main', { name: 'kid' });
+  store.lineage.fork('main', { name: 'part', since: 3 });
   const kid = await home.deck.session('kid');
   expect(await kid.rewind(4)).toMatchObject({ session: 'kid', seq: 7, to: 3, text: 'ask 2' });
   expect(shown(store, 'kid')).toEqual(['user: ask 1', 'assistant: One.']);
@@ -245,30 +247,30 @@ test('an answer that was cut off, and calls that wait, stay behind a rewind', as
   const { store } = home;
   const main = await home.deck.session('main');
   await main.run('Publish it');
-  const lease = store.acquire('main', { id: 'killed' });
+  const lease = store.leases.acquire('main', { id: 'killed' });
   const head = { type: 'data-answer', data: { step: 1, model: 'm' }, transient: true };
   const chunks = [head, { type: 'text-start', id: 't' }, { type: 'text-delta', id: 't', delta: 'Half' }];
-  store.saveChunks([
+  store.live.save([
     { session: 'main', run: 'r', chunks: chunks.map((chunk, index) => ({ index, chunk })) },
   ] as never);
-  store.release(lease);
+  store.leases.release(lease);
   expect(await main.rewind(2)).toMatchObject({ to: 1 });
   expect(await main.status()).toMatchObject({ state: 'idle', waiting: [] });
   await main.run('Good?');
   expect(shown(store)).toEqual(['user: Good?', 'assistant: Well.']);
-  expect(entryLines(store.read('main', { kind: 'message' }))).toContain('assistant: Half');
+  expect(entryLines(store.entries.read('main', { kind: 'message' }))).toContain('assistant: Half');
 });
 
 test('what was left for the tape before a rewind is behind it; a run that was cut off there is not gone on with', async () => {
   await using home = await scriptedDeck(answers);
   const { store } = home;
   const main = await home.deck.session('main');
-  store.append('main', [
+  store.entries.append('main', [
     user('Go', { run: 'r' }),
     assistant([toolCall('c1', 'read', {})]),
     toolResult({ toolCallId: 'c1', toolName: 'read' }, 'x'),
   ]);
-  store.post('main', { body: { type: 'append', drafts: [user('meanwhile')] } });
+  store.inbox.post('main', { body: { type: 'append', drafts: [user('meanwhile')] } });
   expect(await main.rewind(2)).toMatchObject({ seq: 6, hidden: 4 });
   const { id } = await main.send('later', { takeUp: false });
   const run = main.run();
@@ -280,8 +282,8 @@ test('a rewind into a batch of calls goes back to before it, and tells so', asyn
   await using home = await scriptedDeck(answers);
   const { store } = home;
   const main = await home.deck.session('main');
-  store.append('main', [user('Go'), assistant([toolCall('c1', 'read', {})])]);
-  store.append('main', [user('meanwhile'), toolResult({ toolCallId: 'c1', toolName: 'read' }, 'x')]);
+  store.entries.append('main', [user('Go'), assistant([toolCall('c1', 'read', {})])]);
+  store.entries.append('main', [user('meanwhile'), toolResult({ toolCallId: 'c1', toolName: 'read' }, 'x')]);
   expect(await main.rewind(4)).toMatchObject({ to: 2, snappedFrom: 3, text: 'meanwhile' });
 });
 
@@ -290,7 +292,7 @@ function noting(store: SqliteTapeStore) {
   const told: string[] = [];
   const hooks: Hooks = {
     onMessage: ({ session, text, source }) => {
-      told.push(`${session}@${store.find(session)?.head} ${source}: ${text}`);
+      told.push(`${session}@${store.sessions.find(session)?.head} ${source}: ${text}`);
       return { snapshotId: `s${told.length}` };
     },
     onRewind: async ({ session, to, message, snapshotId }) => {
@@ -301,7 +303,7 @@ function noting(store: SqliteTapeStore) {
 }
 
 const snapshots = (store: SqliteTapeStore) =>
-  [...store.read('main', { kind: 'message' })].flatMap(({ seq, meta }) =>
+  [...store.entries.read('main', { kind: 'message' })].flatMap(({ seq, meta }) =>
     meta.snapshot_id === undefined ? [] : [`${seq} ${String(meta.snapshot_id)}`],
   );
 
@@ -359,11 +361,13 @@ test('a hook that fails is recorded and warned of, and stops nothing', async () 
     to: 2,
     warnings: ['the hook onRewind failed: a conflict'],
   });
-  expect([...home.store.read('main', { name: 'hook/failed' })].map(({ payload }) => payload)).toEqual([
-    { hook: 'onMessage', message: 'no git' },
-    { hook: 'onMessage', message: bad },
-    { hook: 'onRewind', message: 'a conflict' },
-  ]);
+  expect([...home.store.entries.read('main', { name: 'hook/failed' })].map(({ payload }) => payload)).toEqual(
+    [
+      { hook: 'onMessage', message: 'no git' },
+      { hook: 'onMessage', message: bad },
+      { hook: 'onRewind', message: 'a conflict' },
+    ],
+  );
   expect(shown(home.store)).toEqual([]);
 });
 
@@ -374,7 +378,10 @@ test('a hook that does not answer holds up an aborted run no longer than tools m
   const run = main.run('ask 1');
   run.abort('enough');
   expect(await run).toMatchObject({ finish: 'aborted' });
-  expect(entryLines(home.store.read('main')).slice(1, 3)).toEqual(['event hook/failed', 'user: ask 1']);
+  expect(entryLines(home.store.entries.read('main')).slice(1, 3)).toEqual([
+    'event hook/failed',
+    'user: ask 1',
+  ]);
 });
 
 test('an anchor before the message stays in view, and one after it does not', async () => {

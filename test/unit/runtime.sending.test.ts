@@ -20,7 +20,7 @@ test('whoever is told that a run is over may start the next at once, and send to
   expect([sent.state, main.attach()]).toEqual(['queued', run]);
   expect(await run).toMatchObject({ text: 'Two.' });
   await main.idle();
-  expect(entryLines(home.store.read('main')).slice(3)).toEqual([
+  expect(entryLines(home.store.entries.read('main')).slice(3)).toEqual([
     'user: Two?',
     'assistant: Two.',
     'user: Three?',
@@ -72,8 +72,8 @@ test('a session that two make at once, and send to, is one, with one beginning',
   const sent = await Promise.all([handle(home.deck, 'A'), handle(other, 'B')]);
   await Promise.all(sent.map(({ run }) => run));
   for (const deck of [home.deck, other]) await (await deck.session('new')).idle();
-  expect(home.store.sessions().filter(({ name }) => name === 'new')).toHaveLength(1);
-  const lines = entryLines(home.store.read('new'));
+  expect(home.store.sessions.list().filter(({ name }) => name === 'new')).toHaveLength(1);
+  const lines = entryLines(home.store.entries.read('new'));
   expect(lines.filter((line) => line === 'anchor session/start')).toHaveLength(1);
   expect(lines.filter((line) => line.startsWith('user')).sort()).toEqual(['user: A', 'user: B']);
   expect(lines.filter((line) => line.startsWith('assistant'))).toEqual([
@@ -90,7 +90,7 @@ test('a session that is opened again begins as it did, and its view at the last 
   await using other = await openDeck({ store: home.store, model: home.spec });
   const again = await other.session('main');
   expect(await again.run('Still there?')).toMatchObject({ text: 'Yes.' });
-  const lines = entryLines(home.store.read('main'));
+  const lines = entryLines(home.store.entries.read('main'));
   expect(lines.filter((line) => line === 'anchor session/start')).toHaveLength(1);
   const [state] = (await again.view()).messages;
   expect(JSON.stringify(state)).toContain('They greeted.');

@@ -10,7 +10,7 @@ import { openStore } from '../support/store.ts';
 test('anchors and handoffs tell where they stand, and a handoff begins the view anew', async () => {
   await using home = await scriptedDeck([]);
   const main = await home.deck.session('main');
-  home.store.append('main', [user('Long ago')]);
+  home.store.entries.append('main', [user('Long ago')]);
   expect(await main.anchor('plan', { goal: 'release' })).toEqual({ session: 'main', seq: 3, name: 'plan' });
   expect((await main.view()).messages).toHaveLength(1);
   const handed = await main.handoff('next', { summary: 'All is planned.', state: { left: 2 } });
@@ -29,12 +29,12 @@ test('what waits in the inbox when a run begins comes before its input', async (
   const store = openStore(':memory:', { now: clock.now });
   await using home = await scriptedDeck([{ text: 'Well.' }], { store });
   const main = await home.deck.session('main');
-  store.acquire('main', { id: 'somebody' });
-  store.post('main', { body: { type: 'append', drafts: [user('First.')] } });
+  store.leases.acquire('main', { id: 'somebody' });
+  store.inbox.post('main', { body: { type: 'append', drafts: [user('First.')] } });
   // Whoever was to take it in is gone.
   clock.advance(60_000);
   await main.run('Second.');
-  expect(entryLines(store.read('main')).slice(1)).toEqual([
+  expect(entryLines(store.entries.read('main')).slice(1)).toEqual([
     'user: First.',
     'user: Second.',
     'assistant: Well.',
@@ -58,10 +58,10 @@ test('a child whose answer cannot be recorded has failed, and its run says why',
   const main = await home.deck.session('main');
   const child = await main.fork({ name: 'child' });
   await expect(child.run('Go')).rejects.toMatchObject({ code: 'TAPE_IO' });
-  expect(home.store.find('child')).toMatchObject({ task: 'failed' });
-  expect(entryLines(home.store.read('child', { own: true })).at(-1)).toBe('user: Go');
+  expect(home.store.sessions.find('child')).toMatchObject({ task: 'failed' });
+  expect(entryLines(home.store.entries.read('child', { own: true })).at(-1)).toBe('user: Go');
   // Nobody holds it.
-  expect(home.store.acquire('child', { id: 'next' })).toMatchObject({ owner: 'next' });
+  expect(home.store.leases.acquire('child', { id: 'next' })).toMatchObject({ owner: 'next' });
 });
 
 test('a session whose disk was full for a while can be run as soon as it has room', async () => {
@@ -77,7 +77,7 @@ test('a session whose disk was full for a while can be run as soon as it has roo
     await expect(main.run(text)).rejects.toMatchObject({ code: 'TAPE_IO' });
   Object.assign(store, { append, release });
   expect(await main.run('Four?')).toMatchObject({ finish: 'stop', text: 'Well.' });
-  expect(store.owners()).toEqual([]);
+  expect(store.leases.list()).toEqual([]);
 });
 
 test('an answer that was recorded before its pieces were saved has none that are saved', async () => {
@@ -102,9 +102,9 @@ test('an answer that was recorded before its pieces were saved has none that are
 test('a child that cannot be run for want of a summarizer’s key is not at its task', async () => {
   await using home = await scriptedDeck([{ text: 'Well.' }], { summarizer: 'openai-compatible/small' });
   const child = await (await home.deck.session('main')).fork({ name: 'child' });
-  const before = home.store.find('child');
+  const before = home.store.sessions.find('child');
   await expect(child.run('Go')).rejects.toMatchObject({ code: 'SESSION_NO_KEY' });
-  expect(home.store.find('child')).toEqual(before);
+  expect(home.store.sessions.find('child')).toEqual(before);
 });
 
 test('what several children leave for a busy parent all arrives, each once', async () => {
@@ -113,15 +113,15 @@ test('what several children leave for a busy parent all arrives, each once', asy
   const main = await home.deck.session('main');
   const children = [await main.fork({ name: 'a' }), await main.fork({ name: 'b' })];
   for (const child of children) await child.run('Go');
-  const lease = store.acquire('main', { id: 'somebody' });
+  const lease = store.leases.acquire('main', { id: 'somebody' });
   for (const child of children)
     await expect(child.finish({ waitMs: 0 })).rejects.toMatchObject({ code: 'SESSION_MERGE_WAITING' });
-  expect(store.inbox('main')).toHaveLength(2);
+  expect(store.inbox.list('main')).toHaveLength(2);
   const finished = Promise.all(children.map((child) => child.finish()));
-  store.drain(lease);
-  expect(store.release(lease)).toBe(true);
+  store.inbox.drain(lease);
+  expect(store.leases.release(lease)).toBe(true);
   expect(await finished).toMatchObject([{ child: 'a' }, { child: 'b' }]);
-  expect(entryLines(store.read('main', { kind: 'anchor' })).slice(1)).toEqual([
+  expect(entryLines(store.entries.read('main', { kind: 'anchor' })).slice(1)).toEqual([
     'anchor merge/a',
     'anchor merge/b',
   ]);

@@ -26,7 +26,7 @@ test.each([
   const main = await home.deck.session('main');
   for (const said of ['one', 'two', 'three']) await main.run(said);
   const kid = await main.fork({ ...(context !== undefined && { context }), onUnmerged: 'keep' });
-  const lines = entryLines(home.store.read(kid.name)).filter((line) => !line.startsWith('anchor'));
+  const lines = entryLines(home.store.entries.read(kid.name)).filter((line) => !line.startsWith('anchor'));
   expect(lines).toEqual(inherits);
 });
 
@@ -39,7 +39,7 @@ test('a window parts no call from its result', async () => {
   const main = await home.deck.session('main');
   await main.run('Look');
   const kid = await main.fork({ context: { window: 2 }, onUnmerged: 'keep' });
-  expect(entryLines(home.store.read(kid.name)).slice(0, 3)).toEqual([
+  expect(entryLines(home.store.entries.read(kid.name)).slice(0, 3)).toEqual([
     'assistant: [look l1]',
     'look l1 → text seen',
     'assistant: I saw it.',
@@ -62,7 +62,9 @@ test('what a child is told to be, and to run with, is kept with it and inherited
   });
   const below = await kid.fork({ name: 'below', onUnmerged: 'keep' });
   const start = (name: string) =>
-    startOf([...home.store.read(name, { own: true })].find((entry) => entry.name === 'fork/start')?.payload);
+    startOf(
+      [...home.store.entries.read(name, { own: true })].find((entry) => entry.name === 'fork/start')?.payload,
+    );
   const settings = { instructions: 'You count.', model: 'openai-compatible/small', tools: ['look'] };
   expect(start(kid.name)).toMatchObject({ settings, terms: { budget: { steps: 3 }, context: 'whole' } });
   expect(start(below.name).settings).toEqual(settings);
@@ -102,7 +104,7 @@ test('two children of one point are independent, and both see all that came befo
     ['a', 'Second'],
     ['b', 'First'],
   ] as const) {
-    const lines = entryLines(home.store.read(name)).join('\n');
+    const lines = entryLines(home.store.entries.read(name)).join('\n');
     expect(lines).toContain('user: Ready?\nassistant: Yes.');
     expect(lines).not.toContain(others);
   }
@@ -115,28 +117,28 @@ test('lookups between a call and its children hold in another process', async ()
     { task: 'Look', name: 'kid' },
     { by: { run: 'r1', toolCallId: 'c9', blocking: false } },
   );
-  expect(home.store.find('kid')).toMatchObject({
+  expect(home.store.sessions.find('kid')).toMatchObject({
     parent: 'main',
     parentId: main.id,
     spawnCall: 'c9',
     task: 'completed',
   });
-  expect(home.store.find(`worker:${home.store.find('kid')?.id}`)?.name).toBe('kid');
+  expect(home.store.sessions.find(`worker:${home.store.sessions.find('kid')?.id}`)?.name).toBe('kid');
   expect(
-    home.store.sessions({ parent: 'main', all: true }).filter(({ spawnCall }) => spawnCall === 'c9'),
+    home.store.sessions.list({ parent: 'main', all: true }).filter(({ spawnCall }) => spawnCall === 'c9'),
   ).toHaveLength(1);
 });
 
 test('an intention that is too large is refused, and no child is made', async () => {
   await using home = await scriptedDeck([]);
   const main = await home.deck.session('main');
-  home.store.append('main', [user('hi'), note('x', {})]);
+  home.store.entries.append('main', [user('hi'), note('x', {})]);
   const nextSteps = 'x'.repeat(17 * 1024 * 1024);
   await expect(main.fork({ name: 'kid', intention: { nextSteps } })).rejects.toMatchObject({
     code: 'TAPE_BAD_ENTRY',
   });
-  expect(home.store.find('kid')).toBeUndefined();
-  expect(home.store.sessions({ parent: 'main', all: true })).toEqual([]);
+  expect(home.store.sessions.find('kid')).toBeUndefined();
+  expect(home.store.sessions.list({ parent: 'main', all: true })).toEqual([]);
 });
 
 test('the same key is the same child, whatever the parent has said since; for another request it is refused', async () => {

@@ -1,12 +1,13 @@
 import type { DeckTool } from '@tapedeck/runtime';
-import { isObject, type SqliteTapeStore } from '@tapedeck/tape';
+import type { SqliteTapeStore } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { entryLines, eventLine, eventsOf, scriptedDeck } from '../support/scripted.ts';
 
 const call = (id: string, name: string, input: object = {}) => ({ id, name, input });
-const results = (store: SqliteTapeStore) => entryLines(store.read('main', { kind: 'tool-result' }));
+const results = (store: SqliteTapeStore) => entryLines(store.entries.read('main', { kind: 'tool-result' }));
 
 /** A tool that ends only when so many calls of it are under way, and tells how many ever were. */
 function meeting(size: number) {
@@ -200,7 +201,10 @@ test('a model that calls tools for ever is halted after ten steps, and that is r
     finish: 'halted',
     haltedAtLimit: true,
   });
-  expect([...home.store.read('main')].at(-1)).toMatchObject({ name: 'run/halted', payload: { steps: 10 } });
+  expect([...home.store.entries.read('main')].at(-1)).toMatchObject({
+    name: 'run/halted',
+    payload: { steps: 10 },
+  });
   expect(await main.run(undefined, { maxSteps: 1 })).toMatchObject({ finish: 'halted', steps: 1 });
 });
 
@@ -241,7 +245,7 @@ test('a result tells which paths its call touched, as the tool declares them', a
   ];
   await using home = await scriptedDeck([{ toolCalls: calls }, { text: 'Ok.' }], { tools: { write } });
   await (await home.deck.session('main')).run('Write');
-  const metas = [...home.store.read('main', { kind: 'tool-result' })].map(({ meta }) => meta.paths);
+  const metas = [...home.store.entries.read('main', { kind: 'tool-result' })].map(({ meta }) => meta.paths);
   // The second was not run: it touched nothing, and leaves no doubt about that.
   expect(metas).toEqual([
     { read: ['b.ts', 'c.ts'], write: ['a.ts'] },
@@ -264,7 +268,7 @@ test('two children that wrote one file are a conflict, and nothing about it is i
     ],
     { order: 'spawn' },
   );
-  const merges = [...home.store.read('main', { kind: 'anchor' })].filter(({ name }) =>
+  const merges = [...home.store.entries.read('main', { kind: 'anchor' })].filter(({ name }) =>
     name?.startsWith('merge/'),
   );
   const states = merges.map(({ payload }) => (isObject(payload) ? payload.state : undefined));

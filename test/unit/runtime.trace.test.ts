@@ -7,15 +7,15 @@ import { openStore } from '../support/store.ts';
 /** `main` with `child` merged at 3, which had `grand` merged at 5, which said something at 7. */
 function nested(): SqliteTapeStore {
   const store = openStore();
-  store.session('main');
-  store.append('main', [user('Go')]);
-  store.fork('main', { name: 'child' });
-  store.append('child', [user('Look')]);
-  store.fork('child', { name: 'grand' });
-  store.append('grand', [user('Closer'), assistant('Deep.')]);
-  store.merge('grand');
-  store.append('child', [assistant('Done.')]);
-  store.merge('child');
+  store.sessions.open('main');
+  store.entries.append('main', [user('Go')]);
+  store.lineage.fork('main', { name: 'child' });
+  store.entries.append('child', [user('Look')]);
+  store.lineage.fork('child', { name: 'grand' });
+  store.entries.append('grand', [user('Closer'), assistant('Deep.')]);
+  store.lineage.merge('grand');
+  store.entries.append('child', [assistant('Done.')]);
+  store.lineage.merge('child');
   return store;
 }
 
@@ -80,9 +80,9 @@ test('an entry of a child leads on to the merges that brought it up, level by le
 
 test('an entry that no merge brought anywhere tells which forks have it', async () => {
   const store = nested();
-  store.fork('grand', { name: 'leaf', cut: 6 });
-  store.fork('main', { name: 'later', since: 2 });
-  store.fork('main', { name: 'fresh', fresh: true });
+  store.lineage.fork('grand', { name: 'leaf', cut: 6 });
+  store.lineage.fork('main', { name: 'later', since: 2 });
+  store.lineage.fork('main', { name: 'fresh', fresh: true });
   const has = async (session: string, seq: number) => (await trace(asAsked(store), session, seq)).inheritedBy;
   expect(await has('main', 2)).toEqual(['child', 'grand', 'leaf']);
   expect(await has('main', 4)).toEqual(['later']);
@@ -98,13 +98,13 @@ test('an entry that no merge brought anywhere tells which forks have it', async 
 
 test('what a rewind hides and what was discarded is told as such', async () => {
   const store = nested();
-  store.append('child', [assistant('More.')]);
-  store.merge('child');
-  store.rewind('main', 2);
-  store.fork('main', { name: 'left' });
-  store.append('left', [assistant('Nobody wants it.')]);
-  store.merge('left', { strategy: 'discard' });
-  const { seq } = store.merge('child');
+  store.entries.append('child', [assistant('More.')]);
+  store.lineage.merge('child');
+  store.history.rewind('main', 2);
+  store.lineage.fork('main', { name: 'left' });
+  store.entries.append('left', [assistant('Nobody wants it.')]);
+  store.lineage.merge('left', { strategy: 'discard' });
+  const { seq } = store.lineage.merge('child');
   expect(await from(store, 'main', 6)).toEqual(['child 8-8 merged by main@5 hidden by @7 says message@8']);
   expect(await into(store, 'child', 8)).toEqual([
     'merged main@5 (8-8) hidden by @7',
@@ -116,29 +116,29 @@ test('what a rewind hides and what was discarded is told as such', async () => {
 
 test('a text that was given with the merge is on no tape of the child', async () => {
   const store = openStore();
-  store.session('main');
-  store.fork('main', { name: 'child' });
-  store.append('child', [assistant('Mine.')]);
-  store.merge('child', { text: 'Yours.' });
+  store.sessions.open('main');
+  store.lineage.fork('main', { name: 'child' });
+  store.entries.append('child', [assistant('Mine.')]);
+  store.lineage.merge('child', { text: 'Yours.' });
   expect(await from(store, 'main', 3)).toEqual(['child 2-3 merged by main@2']);
   store.result('child', { answer: 42 });
-  store.merge('child');
+  store.lineage.merge('child');
   expect(await from(store, 'main', 5)).toEqual(['child 4-4 merged by main@4 says result@4']);
 });
 
 test('a merge that a text quotes is followed, though it lies outside of what was merged', async () => {
   const store = nested();
-  const quoted = JSON.stringify([...store.read('child', { from: 6, to: 6 })][0]?.payload);
-  const own = JSON.stringify([...store.read('main', { from: 4, to: 4 })][0]?.payload);
-  store.append('child', [assistant(`As I was told: ${JSON.parse(quoted).content[0].text}`)]);
-  store.merge('child');
+  const quoted = JSON.stringify([...store.entries.read('child', { from: 6, to: 6 })][0]?.payload);
+  const own = JSON.stringify([...store.entries.read('main', { from: 4, to: 4 })][0]?.payload);
+  store.entries.append('child', [assistant(`As I was told: ${JSON.parse(quoted).content[0].text}`)]);
+  store.lineage.merge('child');
   expect(await from(store, 'main', 6)).toEqual([
     'child 8-8 merged by main@5 says message@8',
     '  grand 5-7 merged by child@5 says message@7 quoted',
   ]);
-  store.fork('main', { name: 'reader' });
-  store.append('reader', [assistant(`Main knows: ${JSON.parse(own).content[0].text}`)]);
-  store.merge('reader');
+  store.lineage.fork('main', { name: 'reader' });
+  store.entries.append('reader', [assistant(`Main knows: ${JSON.parse(own).content[0].text}`)]);
+  store.lineage.merge('reader');
   expect(await from(store, 'main', 8)).toEqual([
     'reader 7-8 merged by main@7 says message@8',
     '  child 3-7 merged by main@3 says message@7 quoted',
@@ -148,17 +148,17 @@ test('a merge that a text quotes is followed, though it lies outside of what was
 
 test('the result of a call leads to the children that the call started, merged or not', async () => {
   const store = openStore();
-  store.session('main');
+  store.sessions.open('main');
   const call = { toolCallId: 'c1', toolName: 'delegate' };
-  store.append('main', [assistant([toolCall('c1', 'delegate', {})])]);
+  store.entries.append('main', [assistant([toolCall('c1', 'delegate', {})])]);
   for (const name of ['one', 'two']) {
-    store.fork('main', { name, spawnCall: 'c1', deliver: 'tool-result' });
-    store.append(name, [assistant(name)]);
+    store.lineage.fork('main', { name, spawnCall: 'c1', deliver: 'tool-result' });
+    store.entries.append(name, [assistant(name)]);
   }
-  store.fork('main', { name: 'other', spawnCall: 'c2' });
+  store.lineage.fork('main', { name: 'other', spawnCall: 'c2' });
   store.setTask('two', 'failed');
-  store.append('main', [toolResult(call, 'one')]);
-  store.merge('one', { context: false });
+  store.entries.append('main', [toolResult(call, 'one')]);
+  store.lineage.merge('one', { context: false });
   expect(await from(store, 'main', 3)).toEqual([
     'one 2-3 merged by main@4 says message@3',
     'two nothing unmerged',
@@ -169,10 +169,10 @@ test('the result of a call leads to the children that the call started, merged o
 test('a child that was merged many times over is followed once below each', async () => {
   const store = nested();
   for (let n = 0; n < 3; n += 1) {
-    store.rewind('child', 4);
-    store.merge('grand');
+    store.history.rewind('child', 4);
+    store.lineage.merge('grand');
   }
-  store.merge('child');
+  store.lineage.merge('child');
   const lines = await into(store, 'grand', 7);
   expect(lines.filter((line) => line.startsWith('merged child'))).toHaveLength(4);
   expect(new Set(lines.filter((line) => !line.includes('again'))).size).toBe(
@@ -183,16 +183,16 @@ test('a child that was merged many times over is followed once below each', asyn
 
 test('what two merges brought is told below the first of them', async () => {
   const store = openStore();
-  store.session('top');
-  store.fork('top', { name: 'main' });
-  store.fork('main', { name: 'child' });
-  store.fork('child', { name: 'grand' });
-  store.append('grand', [assistant('Deep.')]);
-  store.merge('grand');
-  store.merge('child');
-  store.rewind('main', 2);
-  store.merge('child');
-  store.merge('main');
+  store.sessions.open('top');
+  store.lineage.fork('top', { name: 'main' });
+  store.lineage.fork('main', { name: 'child' });
+  store.lineage.fork('child', { name: 'grand' });
+  store.entries.append('grand', [assistant('Deep.')]);
+  store.lineage.merge('grand');
+  store.lineage.merge('child');
+  store.history.rewind('main', 2);
+  store.lineage.merge('child');
+  store.lineage.merge('main');
   const [, ...below] = await from(store, 'top', 3);
   expect(below).toEqual([
     '  child 3-5 merged by main@3 hidden by @5',
@@ -204,7 +204,7 @@ test('what two merges brought is told below the first of them', async () => {
 
 test('a mark whose content was erased is told by its line', async () => {
   const store = nested();
-  store.redact('main', 3, 'a test');
+  store.entries.redact('main', 3, 'a test');
   expect(await from(store, 'main', 4)).toEqual([
     'child 3-7 merged by main@3',
     '  grand 5-7 merged by child@5 says message@7',
@@ -220,7 +220,7 @@ test('a place that is not there is refused', async () => {
 
 test('a point may be an anchor', async () => {
   const store = nested();
-  store.append('child', [anchor('here')]);
+  store.entries.append('child', [anchor('here')]);
   expect(await trace(asAsked(store), 'child', 'here')).toMatchObject({
     seq: 8,
     kind: 'anchor',

@@ -15,7 +15,7 @@ import { scriptedDeck } from '../support/scripted.ts';
 import { openStore } from '../support/store.ts';
 
 const shown = (store: SqliteTapeStore, name = 'main') =>
-  JSON.stringify(view(store.viewEntries(name)).messages);
+  JSON.stringify(view(store.views.entries(name)).messages);
 const refused = (data: object, message = '') => ({
   code: 'SESSION_CANNOT_UNDO',
   message: expect.stringContaining(message),
@@ -27,7 +27,7 @@ async function talked() {
   const store = openStore();
   const home = await scriptedDeck([{ text: 'Fine.' }], { store });
   const main = await home.deck.session('main');
-  store.append('main', [user('One'), assistant('First.'), user('Two'), assistant('Second.')]);
+  store.entries.append('main', [user('One'), assistant('First.'), user('Two'), assistant('Second.')]);
   return Object.assign(home, { main });
 }
 const summary = compaction({ summary: 'Of the first.', range: [1, 3] }, { keepFrom: 4 });
@@ -36,7 +36,7 @@ test('the last summary is taken back, and that is taken back; nothing is removed
   await using home = await talked();
   const { main, store } = home;
   const whole = shown(store);
-  const { to: seq } = store.append('main', [summary]);
+  const { to: seq } = store.entries.append('main', [summary]);
   const compacted = shown(store);
   expect(compacted).not.toBe(whole);
   expect(await main.uncompact()).toEqual({
@@ -49,7 +49,10 @@ test('the last summary is taken back, and that is taken back; nothing is removed
     undone: seq,
   });
   expect(shown(store)).toBe(whole);
-  expect([...store.read('main')].at(-1)).toMatchObject({ kind: 'rewind', payload: { mode: 'uncompact' } });
+  expect([...store.entries.read('main')].at(-1)).toMatchObject({
+    kind: 'rewind',
+    payload: { mode: 'uncompact' },
+  });
   await main.unrewind();
   expect(shown(store)).toBe(compacted);
   expect(await main.uncompact()).toMatchObject({ undone: seq });
@@ -60,11 +63,11 @@ test('so is the last pruning; of several the last, one after the other', async (
   await using home = await talked();
   const { main, store } = home;
   const call = { toolCallId: 'c1', toolName: 'read' };
-  store.append('main', [assistant([toolCall('c1', 'read', {})]), toolResult(call, 'a long text')]);
+  store.entries.append('main', [assistant([toolCall('c1', 'read', {})]), toolResult(call, 'a long text')]);
   const whole = shown(store);
-  store.append('main', [summary]);
+  store.entries.append('main', [summary]);
   const compacted = shown(store);
-  store.append('main', [prune([{ seq: 7, toolCallId: 'c1', tokens: 3 }], { trigger: 'manual' })]);
+  store.entries.append('main', [prune([{ seq: 7, toolCallId: 'c1', tokens: 3 }], { trigger: 'manual' })]);
   expect(shown(store)).toContain('<output pruned');
   expect(await main.uncompact()).toMatchObject({ undone: 9, to: 8 });
   expect(shown(store)).toBe(compacted);
@@ -75,9 +78,9 @@ test('so is the last pruning; of several the last, one after the other', async (
 test('events after it are no obstacle; whatever was said is, until somebody rewinds it', async () => {
   await using home = await talked();
   const { main, store } = home;
-  const { to: seq } = store.append('main', [summary]);
-  store.append('main', [note('run/aborted', { run: 'r', reason: 'enough' })]);
-  store.append('main', [user('More'), assistant('So.')]);
+  const { to: seq } = store.entries.append('main', [summary]);
+  store.entries.append('main', [note('run/aborted', { run: 'r', reason: 'enough' })]);
+  store.entries.append('main', [user('More'), assistant('So.')]);
   const after = { seq: seq + 2, kind: 'message' };
   await expect(main.uncompact()).rejects.toMatchObject(
     refused({ seq, after, message: seq + 2 }, `message main@${seq + 2} follows it`),
@@ -93,21 +96,21 @@ test.each([
 ])('$what after it names no message to go back to', async ({ draft, kind }) => {
   await using home = await talked();
   const { main, store } = home;
-  const { to: seq } = store.append('main', [summary]);
-  store.append('main', [draft]);
-  const before = [...store.read('main')];
+  const { to: seq } = store.entries.append('main', [summary]);
+  store.entries.append('main', [draft]);
+  const before = [...store.entries.read('main')];
   await expect(main.uncompact()).rejects.toMatchObject({
     code: 'SESSION_CANNOT_UNDO',
     data: { session: 'main', seq, after: { seq: seq + 1, kind } },
   });
-  expect([...store.read('main')]).toEqual(before);
+  expect([...store.entries.read('main')]).toEqual(before);
 });
 
 test('where there is none in view there is nothing to take back', async () => {
   await using home = await talked();
   const { main, store } = home;
   await expect(main.uncompact()).rejects.toMatchObject(refused({}, 'its view has no summary'));
-  store.append('main', [summary]);
+  store.entries.append('main', [summary]);
   await main.handoff('next', { summary: 'On.' });
   await expect(main.uncompact()).rejects.toMatchObject(refused({}, 'its view has no summary'));
 });
@@ -116,7 +119,7 @@ test('a fork takes back for itself what it inherited', async () => {
   await using home = await talked();
   const { main, store } = home;
   const whole = shown(store);
-  const { to: seq } = store.append('main', [summary]);
+  const { to: seq } = store.entries.append('main', [summary]);
   const compacted = shown(store);
   const branch = await main.branch();
   expect(await branch.uncompact()).toMatchObject({ undone: seq, session: branch.name });
@@ -127,13 +130,13 @@ test('a fork takes back for itself what it inherited', async () => {
 test('it is refused while somebody writes the session, and of one that is archived', async () => {
   await using home = await talked();
   const { main, store } = home;
-  store.append('main', [summary]);
-  const lease = store.acquire('main', { id: 'alice' });
+  store.entries.append('main', [summary]);
+  const lease = store.leases.acquire('main', { id: 'alice' });
   await expect(main.uncompact()).rejects.toMatchObject({
     code: 'SESSION_BUSY',
     message: expect.stringContaining("cannot compact 'main'"),
   });
-  store.release(lease);
+  store.leases.release(lease);
   store.setLifecycle('main', 'archived');
   await expect(main.uncompact()).rejects.toMatchObject({ code: 'TAPE_ARCHIVED' });
 });

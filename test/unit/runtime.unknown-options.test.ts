@@ -29,14 +29,14 @@ const acts: readonly (readonly [
 test.each(acts)('%s refuses the option %s, suggests %s, and writes nothing', async (_, field, near, call) => {
   await using home = await scriptedDeck([{ text: 'Done.' }]);
   const main = await home.deck.session('main');
-  home.store.fork('main', { name: 'kid' });
-  const before = [...home.store.sessions({ all: true })];
+  home.store.lineage.fork('main', { name: 'kid' });
+  const before = [...home.store.sessions.list({ all: true })];
   await expect(call(main, misspelt(field))).rejects.toMatchObject({
     code: 'SESSION_BAD_INPUT',
     message: expect.stringMatching(`there is no option '${field}'; did you mean .*'${near}'`),
     data: { field, near: expect.arrayContaining([near]) },
   });
-  expect([...home.store.sessions({ all: true })]).toEqual(before);
+  expect([...home.store.sessions.list({ all: true })]).toEqual(before);
 });
 
 test('a task with a field that does not exist, or without text, is refused, and no child is forked', async () => {
@@ -49,7 +49,7 @@ test('a task with a field that does not exist, or without text, is refused, and 
       code: 'SESSION_BAD_INPUT',
       message: "cannot delegate from 'main': a task has no text",
     });
-  expect(home.store.sessions({ parent: 'main', all: true })).toEqual([]);
+  expect(home.store.sessions.list({ parent: 'main', all: true })).toEqual([]);
 });
 
 test('tasks are texts, objects, or both', async () => {

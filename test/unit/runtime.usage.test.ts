@@ -177,9 +177,9 @@ test('a fork counts nothing that it inherited, and a tree counts each call once'
 
 test('what a rewind hides was paid for', async () => {
   using store = openStore();
-  store.session('main');
-  store.append('main', [user('One'), answer(10), user('Two'), answer(20, { cost: 2 })]);
-  store.rewind('main', 2);
+  store.sessions.open('main');
+  store.entries.append('main', [user('One'), answer(10), user('Two'), answer(20, { cost: 2 })]);
+  store.history.rewind('main', 2);
   await using deck = await openDeck({ store });
   const main = await deck.session('main');
   expect(await main.usage()).toMatchObject({
@@ -189,7 +189,7 @@ test('what a rewind hides was paid for', async () => {
     window: 21,
     cost: 2,
   });
-  store.append('main', [answer(40)]);
+  store.entries.append('main', [answer(40)]);
   expect(await main.usage()).toMatchObject({ steps: 3, total: 73, window: 41 });
 });
 
@@ -207,14 +207,14 @@ test('a call that failed, and half an answer, have no usage to count', async () 
   await using deck = await openDeck({ store, model: failing });
   const main = await deck.session('main');
   expect(await main.run('Go')).toMatchObject({ finish: 'error' });
-  expect([...store.read('main', { kind: 'message' })]).toHaveLength(2);
+  expect([...store.entries.read('main', { kind: 'message' })]).toHaveLength(2);
   expect(await main.usage()).toMatchObject({ steps: 0, total: 0 });
 });
 
 test('counts that count nothing are none, and only answers are calls', async () => {
   using store = openStore();
-  store.session('main');
-  store.append('main', [
+  store.sessions.open('main');
+  store.entries.append('main', [
     user('One', { usage: { input: 1000 }, cost: 5 }),
     assistant('Two', {
       usage: { input: -5, output: 1.5, reasoning: 'many', cacheRead: 7, more: 9 },
@@ -239,9 +239,9 @@ test('counts that count nothing are none, and only answers are calls', async () 
 
 test('what a redaction erased is not counted any more', async () => {
   using store = openStore();
-  store.session('main');
-  store.append('main', [answer(10), answer(20)]);
-  store.redact('main', 2, 'a test');
+  store.sessions.open('main');
+  store.entries.append('main', [answer(10), answer(20)]);
+  store.entries.redact('main', 2, 'a test');
   await using deck = await openDeck({ store });
   expect(await (await deck.session('main')).usage()).toMatchObject({ steps: 1, total: 21 });
 });
@@ -255,20 +255,20 @@ const act = fc.record({
 
 /** Does an act if it can be done, and returns what it added to what was paid. */
 function play(store: SqliteTapeStore, { kind, who, to }: { kind: string; who: number; to: number }): number {
-  const sessions = store.sessions({ all: true });
+  const sessions = store.sessions.list({ all: true });
   const { name, parent, floor, head } = sessions[who % sessions.length] ?? { name: '', floor: 0, head: 0 };
   const point = floor + (to % (head - floor + 1));
   if (kind === 'ask') {
-    store.append(name, [user('Go'), answer(to % 1000)]);
+    store.entries.append(name, [user('Go'), answer(to % 1000)]);
     return (to % 1000) + 1;
   }
-  if (kind === 'fork') store.fork(name, { cut: point === floor ? 'head' : point });
-  else if (kind === 'part') store.fork(name, { since: point === floor ? 'head' : point });
-  else if (kind === 'fresh') store.fork(name, { fresh: true });
-  else if (kind === 'rewind') store.rewind(name, point === floor ? head : point);
-  else if (kind === 'unrewind' && [...store.read(name, { kind: 'rewind', own: true })].length > 0)
-    store.unrewind(name);
-  else if (kind === 'merge' && parent !== undefined) store.merge(name);
+  if (kind === 'fork') store.lineage.fork(name, { cut: point === floor ? 'head' : point });
+  else if (kind === 'part') store.lineage.fork(name, { since: point === floor ? 'head' : point });
+  else if (kind === 'fresh') store.lineage.fork(name, { fresh: true });
+  else if (kind === 'rewind') store.history.rewind(name, point === floor ? head : point);
+  else if (kind === 'unrewind' && [...store.entries.read(name, { kind: 'rewind', own: true })].length > 0)
+    store.history.unrewind(name);
+  else if (kind === 'merge' && parent !== undefined) store.lineage.merge(name);
   return 0;
 }
 
@@ -278,7 +278,7 @@ test('in any history of forks, rewinds and merges each call is counted once, whe
   await fc.assert(
     fc.asyncProperty(fc.array(act, { minLength: 1, maxLength: 40 }), async (acts) => {
       using store = openStore();
-      const root = store.session('main');
+      const root = store.sessions.open('main');
       let paid = 0;
       for (const one of acts) paid += play(store, one);
       const tree = await readUsage(store, root, { tree: true });
@@ -292,7 +292,7 @@ test('in any history of forks, rewinds and merges each call is counted once, whe
       );
       expect(each.reduce((sum, { total }) => sum + total, 0)).toBe(paid);
       for (const { session, total } of each)
-        expect((await readUsage(store, store.find(session) ?? root)).total).toBe(total);
+        expect((await readUsage(store, store.sessions.find(session) ?? root)).total).toBe(total);
     }),
     { numRuns: 100 },
   );
@@ -300,12 +300,14 @@ test('in any history of forks, rewinds and merges each call is counted once, whe
 
 test('a summary that made room was paid for, and is no part of the window', async () => {
   using store = openStore();
-  store.session('main');
+  store.sessions.open('main');
   const usage = { input: 100, output: 10, reasoning: 0, cacheRead: 0, cacheWrite: 0 };
-  store.append('main', [user('Hi'), { ...assistant('Hello.'), meta: { model: 'a', usage } }]);
+  store.entries.append('main', [user('Hi'), { ...assistant('Hello.'), meta: { model: 'a', usage } }]);
   const state = { summary: 'They greeted each other.', range: [2, 3] as [number, number] };
-  store.append('main', [{ ...compaction(state), meta: { model: 'b', usage: { ...usage, input: 7 } } }]);
-  const info = store.find('main');
+  store.entries.append('main', [
+    { ...compaction(state), meta: { model: 'b', usage: { ...usage, input: 7 } } },
+  ]);
+  const info = store.sessions.find('main');
   if (info === undefined) throw new Error('main is there');
   expect(await readUsage(store, info)).toMatchObject({
     steps: 2,

@@ -1,5 +1,5 @@
 import type { DeckConfig, DeckTools, ScriptAnswer } from '@tapedeck/runtime';
-import { isObject } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
@@ -32,11 +32,12 @@ async function shop(toolCalls: NonNullable<ScriptAnswer['toolCalls']>, config: D
     main,
     tools,
     /** What follows the answer that asked for the calls. */
-    lines: () => entryLines(home.store.read('main')).slice(3),
+    lines: () => entryLines(home.store.entries.read('main')).slice(3),
     waiting: async () => (await main.status()).waiting.map((one) => `${one.toolCallId} ${one.for}`),
     models: () =>
-      [...home.store.read('main', { kind: 'message' })].filter(({ meta }) => meta.provider === 'script')
-        .length,
+      [...home.store.entries.read('main', { kind: 'message' })].filter(
+        ({ meta }) => meta.provider === 'script',
+      ).length,
   };
 }
 
@@ -112,7 +113,7 @@ test('a call that is denied is not run, and the model is told why', async () => 
   await (await s.main.respond('c1', { approved: false, reason: 'too dear' })).run;
   await (await s.main.respond('c2', { approved: false, reason: 'no time' })).run;
   expect(s.ran).toEqual([]);
-  const denied = [...s.store.read('main', { kind: 'tool-result' })].map(({ payload, meta }) => [
+  const denied = [...s.store.entries.read('main', { kind: 'tool-result' })].map(({ payload, meta }) => [
     isObject(payload) && payload.output,
     meta.paths ?? null,
   ]);
@@ -156,7 +157,7 @@ test('other input answers the calls that wait: nobody else will', async () => {
   await s.main.run('Buy');
   expect(await s.main.run('Never mind')).toMatchObject({ finish: 'stop' });
   expect(s.ran).toEqual(['c3']);
-  const outputs = [...s.store.read('main', { kind: 'tool-result' })].map(({ payload, meta }) => [
+  const outputs = [...s.store.entries.read('main', { kind: 'tool-result' })].map(({ payload, meta }) => [
     isObject(payload) && payload.toolCallId,
     isObject(payload) && isObject(payload.output) && payload.output.reason,
     meta.source,
@@ -214,7 +215,7 @@ test('whoever decides for the deck is heard, and what was decided is recorded be
     'pay c2 → execution-denied undefined',
     'assistant: Done.',
   ]);
-  const decisions = [...s.store.read('main', { kind: 'event' })].map(({ payload }) => payload);
+  const decisions = [...s.store.entries.read('main', { kind: 'event' })].map(({ payload }) => payload);
   expect(decisions).toEqual([
     { toolCallId: 'c1', approved: true, reason: 'it is ann' },
     { toolCallId: 'c2', approved: false },
@@ -232,7 +233,7 @@ test.each([
   await using s = await shop([call('c1', 'pay')], { onApproval });
   expect(await s.main.run('Buy')).toMatchObject({ finish: 'stop' });
   expect(s.ran).toEqual([]);
-  const [result] = s.store.read('main', { kind: 'tool-result' });
+  const [result] = s.store.entries.read('main', { kind: 'tool-result' });
   expect(result?.payload).toMatchObject({ output: { type: 'execution-denied', reason } });
 });
 
@@ -250,20 +251,20 @@ test('a decision that is not made waits, and an abort does not wait for it', asy
   await asked.promise;
   run.abort('enough');
   expect(await run).toMatchObject({ finish: 'aborted' });
-  expect([t.ran, [...t.store.read('main')].at(-1)?.payload]).toMatchObject([[], { unbegun: ['c1'] }]);
+  expect([t.ran, [...t.store.entries.read('main')].at(-1)?.payload]).toMatchObject([[], { unbegun: ['c1'] }]);
 });
 
 test('a child that waits is still at its task, and is merged when it has been answered', async () => {
   await using s = await shop([call('c1', 'pay')]);
   const [outcome] = await s.main.delegate({ task: 'Buy', name: 'kid' });
   expect(outcome).toMatchObject({ session: 'kid', status: 'running', merged: undefined });
-  expect(s.store.find('kid')).toMatchObject({ task: 'running' });
+  expect(s.store.sessions.find('kid')).toMatchObject({ task: 'running' });
   const kid = await s.deck.session('kid');
   expect(await kid.status()).toMatchObject({ state: 'waiting', task: 'running' });
   const { run } = await kid.respond('c1', { approved: true });
   expect(await run).toMatchObject({ finish: 'stop', text: 'Done.' });
-  await expect.poll(() => s.store.find('kid')?.delivery, { timeout: 10_000 }).toBe('merged');
+  await expect.poll(() => s.store.sessions.find('kid')?.delivery, { timeout: 10_000 }).toBe('merged');
   expect(await s.deck.recover()).toMatchObject({ merged: [], resumed: [], failed: [] });
-  expect(s.store.find('kid')).toMatchObject({ task: 'completed', delivery: 'merged' });
+  expect(s.store.sessions.find('kid')).toMatchObject({ task: 'completed', delivery: 'merged' });
   expect(s.ran).toEqual(['c1']);
 });

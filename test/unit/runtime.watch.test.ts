@@ -100,10 +100,10 @@ test('what was rewound is not replayed, and what a boundary hides from the model
   await using home = await scriptedDeck([{ text: 'One.' }, { text: 'Two.' }]);
   const main = await home.deck.session('main');
   await main.run('First');
-  home.store.append('main', [handoff('phase-2', { summary: 'One was said.' })]);
-  const kept = home.store.find('main')?.head ?? 0;
+  home.store.entries.append('main', [handoff('phase-2', { summary: 'One was said.' })]);
+  const kept = home.store.sessions.find('main')?.head ?? 0;
   await main.run('Second');
-  home.store.rewind('main', kept);
+  home.store.history.rewind('main', kept);
   const texts = (await Array.fromAsync(main.replay())).flatMap((c) =>
     c.type === 'text-delta' ? [c.delta] : [],
   );
@@ -140,7 +140,7 @@ test('a tail that begins in the midst of an answer tells all of it, and ends wit
   await using deck = await openDeck({ store, model });
   const main = await deck.session('main');
   const run = main.run('Count');
-  await expect.poll(async () => (await store.liveRuns('main')).length).toBe(1);
+  await expect.poll(async () => (await store.live.read('main')).length).toBe(1);
   const from = await lastRunStart(store, 'main');
   expect(from).toBe(2);
   const events = await eventsOf(eventsAmong(watchChunks(tail(store, 'main', { from: 2, untilIdle: true }))));
@@ -156,7 +156,7 @@ test('a run that goes on from the tail begins with its first answer, not with th
   const { to } = await main.run('Count');
   expect(await lastRunStart(store, 'main')).toBe(2);
   const run = main.run();
-  await expect.poll(async () => (await store.liveRuns('main')).length).toBe(1);
+  await expect.poll(async () => (await store.live.read('main')).length).toBe(1);
   expect(await lastRunStart(store, 'main')).toBe(to + 1);
   await run;
   expect(await lastRunStart(store, 'main')).toBe(to + 1);
@@ -164,8 +164,8 @@ test('a run that goes on from the tail begins with its first answer, not with th
 
 test('entries that others append are told by a tail in order, and it ends when it is asked to', async () => {
   using store = openStore();
-  store.session('main');
-  store.append('main', [user('before')]);
+  store.sessions.open('main');
+  store.entries.append('main', [user('before')]);
   const stop = new AbortController();
   const seqs: number[] = [];
   const reading = (async () => {
@@ -174,10 +174,10 @@ test('entries that others append are told by a tail in order, and it ends when i
       if (seqs.length === 3) stop.abort();
     }
   })();
-  for (const text of ['a', 'b', 'c']) store.append('main', [user(text)]);
+  for (const text of ['a', 'b', 'c']) store.entries.append('main', [user(text)]);
   await reading;
   expect(seqs).toEqual([3, 4, 5]);
-  expect(entryLines(store.read('main')).slice(1)).toHaveLength(4);
+  expect(entryLines(store.entries.read('main')).slice(1)).toHaveLength(4);
 });
 
 test('a subscription from a position tells events in the order of the run itself', async () => {

@@ -1,4 +1,5 @@
-import { isObject, user } from '@tapedeck/tape';
+import { user } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { describe, expect, test } from 'vitest';
 import { facts, type RawDb, rawDb } from '../support/raw-db.ts';
 import { playScript } from '../support/script.ts';
@@ -135,7 +136,7 @@ test('a store goes on where its file is, and leaves what it has', () => {
   const before = db.all<{ payload: string; hash: Uint8Array }>('SELECT payload, hash FROM entry ORDER BY id');
   {
     using store = openStore(path);
-    store.append('main', [user('more')]);
+    store.entries.append('main', [user('more')]);
   }
   const after = db.all<{ payload: string; hash: Uint8Array }>('SELECT payload, hash FROM entry ORDER BY id');
   expect(after.slice(0, before.length)).toEqual(before);

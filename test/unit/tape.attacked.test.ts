@@ -16,8 +16,8 @@ import { tempDir } from '../support/temp-dir.ts';
 const image = (bytes: Uint8Array): Draft => user([{ type: 'file', mediaType: 'image/png', data: bytes }]);
 
 function gives(store: SqliteTapeStore, output: Json): void {
-  store.append('main', [assistant([toolCall('c1', 'read', {})])]);
-  store.append('main', [toolResult({ toolCallId: 'c1', toolName: 'read' }, output)]);
+  store.entries.append('main', [assistant([toolCall('c1', 'read', {})])]);
+  store.entries.append('main', [toolResult({ toolCallId: 'c1', toolName: 'read' }, output)]);
 }
 
 describe('a value that looks like a reference to bytes is data wherever it stands', () => {
@@ -29,12 +29,12 @@ describe('a value that looks like a reference to bytes is data wherever it stand
   ])('%s', async (_, value) => {
     using dir = tempDir();
     using store = openTapeStore(dir.file('tape.db'));
-    store.session('main');
+    store.sessions.open('main');
     gives(store, { type: 'json', value });
     expect([...store.verify()]).toEqual([]);
-    expect(store.search({ text: 'nothing of it' })).toEqual([]);
+    expect(store.entries.search({ text: 'nothing of it' })).toEqual([]);
     await store.backup(dir.file('copy.db'));
-    const [entry] = store.read('main', { last: 1 });
+    const [entry] = store.entries.read('main', { last: 1 });
     expect(JSON.stringify(entry?.payload)).toContain('"as":"json","value"');
   });
 });
@@ -49,16 +49,19 @@ describe('a redaction', () => {
   const secret = 'zanzibarsecretqq';
 
   test.each([
-    ['a message', (store: SqliteTapeStore) => store.append('main', [user(`my key is ${secret} indeed`)])],
+    [
+      'a message',
+      (store: SqliteTapeStore) => store.entries.append('main', [user(`my key is ${secret} indeed`)]),
+    ],
     ['a large output', (store: SqliteTapeStore) => gives(store, `${'filler '.repeat(50_000)}${secret}`)],
   ])('leaves no word of %s in the search index, the log or anywhere', (_, write) => {
     using dir = tempDir();
     {
       using store = openTapeStore(dir.file('tape.db'));
-      store.session('main');
+      store.sessions.open('main');
       write(store);
-      expect(store.search({ text: secret }).length).toBe(1);
-      const { logEmptied } = store.redact('main', store.find('main')?.head ?? 0, 'a key');
+      expect(store.entries.search({ text: secret }).length).toBe(1);
+      const { logEmptied } = store.entries.redact('main', store.sessions.find('main')?.head ?? 0, 'a key');
       expect(logEmptied).toBe(true);
       expect(traces(dir.path, secret)).toEqual([]);
     }
@@ -68,14 +71,14 @@ describe('a redaction', () => {
   test('says so when a reader kept the log from being emptied', () => {
     using dir = tempDir();
     using store = openTapeStore(dir.file('tape.db'), { lockWaitMs: 0 });
-    store.session('main');
-    store.append('main', [user(secret)]);
+    store.sessions.open('main');
+    store.entries.append('main', [user(secret)]);
     using reader = rawDb(dir.file('tape.db'));
     reader.exec('BEGIN');
     reader.all('SELECT count(*) FROM entry');
-    expect(store.redact('main', 2, 'a key').logEmptied).toBe(false);
+    expect(store.entries.redact('main', 2, 'a key').logEmptied).toBe(false);
     reader.exec('COMMIT');
-    expect(store.redact('main', 2, 'a key')).toMatchObject({ repeated: true, logEmptied: true });
+    expect(store.entries.redact('main', 2, 'a key')).toMatchObject({ repeated: true, logEmptied: true });
     expect(traces(dir.path, secret)).toEqual([]);
   });
 
@@ -83,35 +86,41 @@ describe('a redaction', () => {
     using dir = tempDir();
     const bytes = new Uint8Array(500).fill(7);
     using store = openTapeStore(dir.file('tape.db'));
-    for (const name of ['main', 'other']) store.session(name);
-    store.append('other', [image(bytes)]);
-    const lease = store.acquire('main', { id: 'owner' });
-    store.post('main', { body: { type: 'append', drafts: [image(bytes)] } });
-    store.redact('other', 2, 'private');
-    expect(store.drain(lease)).toBe(1);
-    expect([...store.read('main', { last: 1 })][0]).toMatchObject({ kind: 'message' });
+    for (const name of ['main', 'other']) store.sessions.open(name);
+    store.entries.append('other', [image(bytes)]);
+    const lease = store.leases.acquire('main', { id: 'owner' });
+    store.inbox.post('main', { body: { type: 'append', drafts: [image(bytes)] } });
+    store.entries.redact('other', 2, 'private');
+    expect(store.inbox.drain(lease)).toBe(1);
+    expect([...store.entries.read('main', { last: 1 })][0]).toMatchObject({ kind: 'message' });
     expect([...store.verify()]).toEqual([]);
-    store.append('main', [user('x')], { key: 'k', lease });
-    store.post('main', { body: { type: 'append', drafts: [{ ...image(new Uint8Array(300)), key: 'l' }] } });
-    store.append('main', [user('y')], { key: 'l', lease });
-    store.drain(lease);
+    store.entries.append('main', [user('x')], { key: 'k', lease });
+    store.inbox.post('main', {
+      body: { type: 'append', drafts: [{ ...image(new Uint8Array(300)), key: 'l' }] },
+    });
+    store.entries.append('main', [user('y')], { key: 'l', lease });
+    store.inbox.drain(lease);
     using db = rawDb(dir.file('tape.db'));
     expect(db.all('SELECT count(*) AS n FROM blob')).toEqual([{ n: 1 }]);
   });
 
   test('of a merge leaves merging again what it was, and no entry that is erased is named', () => {
     using store = openTapeStore(':memory:');
-    store.session('main');
-    store.fork('main', { name: 'kid' });
-    store.append('kid', [assistant('my answer')]);
-    const merged = store.merge('kid');
-    store.redact('main', merged.seq, 'private');
-    expect(store.merge('kid')).toMatchObject({ repeated: true, seq: merged.seq, range: merged.range });
+    store.sessions.open('main');
+    store.lineage.fork('main', { name: 'kid' });
+    store.entries.append('kid', [assistant('my answer')]);
+    const merged = store.lineage.merge('kid');
+    store.entries.redact('main', merged.seq, 'private');
+    expect(store.lineage.merge('kid')).toMatchObject({
+      repeated: true,
+      seq: merged.seq,
+      range: merged.range,
+    });
     // The text is in the message that follows the anchor.
-    const said = store.find('kid')?.head ?? 0;
-    expect(store.redact('kid', said, 'private').quotedBy).toEqual([`main@${merged.seq + 1}`]);
-    store.redact('main', merged.seq + 1, 'private');
-    expect(store.redact('kid', said, 'private').quotedBy).toEqual([]);
+    const said = store.sessions.find('kid')?.head ?? 0;
+    expect(store.entries.redact('kid', said, 'private').quotedBy).toEqual([`main@${merged.seq + 1}`]);
+    store.entries.redact('main', merged.seq + 1, 'private');
+    expect(store.entries.redact('kid', said, 'private').quotedBy).toEqual([]);
     expect([...store.verify()]).toEqual([]);
   });
 });

@@ -1,13 +1,5 @@
-import {
-  assistant,
-  isBlobRef,
-  openTapeStore,
-  restoreBlobs,
-  toolCall,
-  toolResult,
-  user,
-  view,
-} from '@tapedeck/tape';
+import { assistant, openTapeStore, toolCall, toolResult, user, view } from '@tapedeck/tape';
+import { isBlobRef, restoreBlobs } from '@tapedeck/tape/store';
 import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import { tempDir } from '../support/temp-dir.ts';
@@ -18,30 +10,30 @@ const bytes = new Uint8Array(400).map((_, i) => i);
 describe('bytes', () => {
   test('come back in the form they had, and are stored once', () => {
     using store = openTapeStore(':memory:');
-    store.session('main');
+    store.sessions.open('main');
     const base64 = Buffer.from(bytes).toString('base64');
-    store.append('main', [image(bytes), image(base64)]);
-    const [, message] = view(store.viewEntries('main', { at: 2 })).messages.concat(
-      view(store.viewEntries('main')).messages,
+    store.entries.append('main', [image(bytes), image(base64)]);
+    const [, message] = view(store.views.entries('main', { at: 2 })).messages.concat(
+      view(store.views.entries('main')).messages,
     );
     const parts = message?.content ?? [];
     expect(parts.map(({ data }) => isBlobRef(data))).toEqual([true, true]);
-    const back = restoreBlobs(parts, (hash) => store.blob(hash)) as { data: unknown }[];
+    const back = restoreBlobs(parts, (hash) => store.entries.blob(hash)) as { data: unknown }[];
     expect(back.map(({ data }) => data)).toEqual([Buffer.from(bytes), base64]);
   });
 
   test('that a value only looks like are data', () => {
     using store = openTapeStore(':memory:');
-    store.session('main');
+    store.sessions.open('main');
     const lookalikes = [
       { type: 'blob', hash: '0'.repeat(64), size: 1, as: 'bytes' },
       { type: 'blob', as: 'json', value: 1 },
     ];
-    store.append('main', [assistant([toolCall('c1', 'read', {})])]);
-    store.append('main', [
+    store.entries.append('main', [assistant([toolCall('c1', 'read', {})])]);
+    store.entries.append('main', [
       toolResult({ toolCallId: 'c1', toolName: 'read' }, { type: 'json', value: lookalikes }),
     ]);
-    const [, , results] = view(store.viewEntries('main')).messages;
+    const [, , results] = view(store.views.entries('main')).messages;
     const shown = restoreBlobs(results?.content, () => {
       throw new Error('nothing is to be loaded');
     });
@@ -58,8 +50,8 @@ describe('bytes', () => {
     using dir = tempDir();
     {
       using store = openTapeStore(dir.file('tape.db'));
-      store.session('main');
-      store.append('main', [user('before'), image(bytes)]);
+      store.sessions.open('main');
+      store.entries.append('main', [user('before'), image(bytes)]);
     }
     const raw = new Database(dir.file('tape.db'));
     expect(() => raw.exec(sql)).toThrow(/append-only/);

@@ -47,19 +47,19 @@ describe('order is that of the positions, whatever the clock says', () => {
     const texts = Array.from({ length: 30 }, (_, i) => `entry ${i}`);
     {
       using store = openTapeStore(dir.file('tape.db'), { durability: 'fast', now, journal });
-      store.session('main');
-      for (const text of texts) store.append('main', [user(text)]);
-      store.fork('main', { name: 'child', cut: 20 });
-      store.append('child', [user('own')]);
-      store.merge('child', { text: 'done' });
+      store.sessions.open('main');
+      for (const text of texts) store.entries.append('main', [user(text)]);
+      store.lineage.fork('main', { name: 'child', cut: 20 });
+      store.entries.append('child', [user('own')]);
+      store.lineage.merge('child', { text: 'done' });
     }
     // Read by another clock, as another machine would.
     using store = openTapeStore(dir.file('tape.db'), { journal });
-    const seqs = [...store.read('main')].map(({ seq }) => seq);
+    const seqs = [...store.entries.read('main')].map(({ seq }) => seq);
     expect(seqs).toEqual(Array.from({ length: 33 }, (_, i) => i + 1));
-    const shown = JSON.stringify(view([...store.viewEntries('main')]).messages);
+    const shown = JSON.stringify(view([...store.views.entries('main')]).messages);
     expect([...shown.matchAll(/entry \d+/g)].map(([text]) => text)).toEqual(texts);
-    expect(store.search({ text: 'entry', limit: 100 }).map((hit) => hit.seq)).toEqual(
+    expect(store.entries.search({ text: 'entry', limit: 100 }).map((hit) => hit.seq)).toEqual(
       seqs.slice(1, 31).reverse(),
     );
     expect(journal.lines().map((line) => JSON.parse(line).type)).toEqual(['session', 'fork', 'merge']);
@@ -72,9 +72,11 @@ describe('order is that of the positions, whatever the clock says', () => {
         fc.array(fc.integer({ min: 0, max: 4_000_000_000_000 }), { minLength: 1, maxLength: 40 }),
         (times) => {
           using store = storeAt(':memory:', times[Symbol.iterator]());
-          store.session('main');
-          for (let n = 0; n < 10; n += 1) store.append('main', [user(String(n))]);
-          const read = [...store.read('main', { from: 2 })].map(({ payload }) => JSON.stringify(payload));
+          store.sessions.open('main');
+          for (let n = 0; n < 10; n += 1) store.entries.append('main', [user(String(n))]);
+          const read = [...store.entries.read('main', { from: 2 })].map(({ payload }) =>
+            JSON.stringify(payload),
+          );
           expect(read.map((text) => /"text":"(\d)"/.exec(text)?.[1])).toEqual([...'0123456789']);
           expect([...store.verify()]).toEqual([]);
         },
@@ -90,9 +92,9 @@ describe('order is that of the positions, whatever the clock says', () => {
       const salt = () => new Uint8Array(16);
       const newId = countedIds();
       using store = openTapeStore(':memory:', { now: () => start, salt, newId, journal });
-      store.session('main');
-      store.append('main', [user('hello')]);
-      return [store.find('main')?.headHash, journal.text];
+      store.sessions.open('main');
+      store.entries.append('main', [user('hello')]);
+      return [store.sessions.find('main')?.headHash, journal.text];
     });
     expect(new Set(heads.map(String)).size).toBe(1);
   });
@@ -107,10 +109,10 @@ describe('ids', () => {
         return time;
       };
       using store = openTapeStore(':memory:', { now });
-      store.session('main');
+      store.sessions.open('main');
       const ids = Array.from(
         { length: 5_000 },
-        () => store.post('main', { body: { type: 'append', drafts: [user('x')] } }).id,
+        () => store.inbox.post('main', { body: { type: 'append', drafts: [user('x')] } }).id,
       );
       expect(new Set(ids).size).toBe(5_000);
       expect(ids.toSorted()).toEqual(ids);
@@ -120,12 +122,12 @@ describe('ids', () => {
   test('that come twice, as from a broken source, make no second session and change no first', () => {
     const newId = () => '01JD0000000000000000000001';
     using store = openTapeStore(':memory:', { newId });
-    store.session('main');
-    const before = store.find('main');
-    expect(() => store.session('second')).toThrow();
-    expect(() => store.fork('main', { name: 'child' })).toThrow();
-    expect(store.find('main')).toEqual(before);
-    expect(store.sessions({ all: true }).map(({ name }) => name)).toEqual(['main']);
-    expect(refusal(() => store.append('second', [user('x')])).code).toBe('TAPE_NO_SESSION');
+    store.sessions.open('main');
+    const before = store.sessions.find('main');
+    expect(() => store.sessions.open('second')).toThrow();
+    expect(() => store.lineage.fork('main', { name: 'child' })).toThrow();
+    expect(store.sessions.find('main')).toEqual(before);
+    expect(store.sessions.list({ all: true }).map(({ name }) => name)).toEqual(['main']);
+    expect(refusal(() => store.entries.append('second', [user('x')])).code).toBe('TAPE_NO_SESSION');
   });
 });

@@ -15,16 +15,18 @@ const page = 4096;
 function makeWhole(): TempDir {
   const dir = tempDir();
   using store = openStore(dir.file('tape.db'), { journal: new MemoryJournal() });
-  store.session('main');
-  store.append('main', [user('hello'), anchor('start', { a: 1 }), user('x'.repeat(40_000))]);
-  for (let n = 0; n < 200; n += 1) store.append('main', [user(`entry ${n} ${'y'.repeat(200)}`)]);
-  store.append('main', [user([{ type: 'file', mediaType: 'a/b', data: new Uint8Array(3000).fill(7) }])]);
-  store.fork('main', { name: 'child' });
-  store.append('child', [user('own')]);
-  store.merge('child', { text: 'done' });
-  store.search({ text: 'entry' });
-  store.session('second');
-  store.append('second', [user('hello'), user('again')]);
+  store.sessions.open('main');
+  store.entries.append('main', [user('hello'), anchor('start', { a: 1 }), user('x'.repeat(40_000))]);
+  for (let n = 0; n < 200; n += 1) store.entries.append('main', [user(`entry ${n} ${'y'.repeat(200)}`)]);
+  store.entries.append('main', [
+    user([{ type: 'file', mediaType: 'a/b', data: new Uint8Array(3000).fill(7) }]),
+  ]);
+  store.lineage.fork('main', { name: 'child' });
+  store.entries.append('child', [user('own')]);
+  store.lineage.merge('child', { text: 'done' });
+  store.entries.search({ text: 'entry' });
+  store.sessions.open('second');
+  store.entries.append('second', [user('hello'), user('again')]);
   return dir;
 }
 
@@ -251,11 +253,11 @@ describe('what was copied while it was written, or half lost', () => {
   const copyOfRunning = (dir: TempDir, suffixes: readonly string[], graph: boolean) => {
     mkdirSync(dir.file('copy'), { mode: 0o700 });
     using store = openTapeStore(dir.file('tape.db'), { journal: openJournal(dir.file('graph')) });
-    store.session('main');
-    store.append('main', [user('one')]);
+    store.sessions.open('main');
+    store.entries.append('main', [user('one')]);
     store.checkpoint();
-    store.append('main', [user('two')]);
-    store.fork('main', { name: 'child' });
+    store.entries.append('main', [user('two')]);
+    store.lineage.fork('main', { name: 'child' });
     for (const suffix of suffixes) cpSync(dir.file(`tape.db${suffix}`), dir.file(`copy/tape.db${suffix}`));
     if (graph) cpSync(dir.file('graph'), dir.file('copy/graph'));
     return () => openTapeStore(dir.file('copy/tape.db'), { journal: openJournal(dir.file('copy/graph')) });

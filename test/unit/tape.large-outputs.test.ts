@@ -1,16 +1,15 @@
 import {
   assistant,
-  isObject,
-  isTextRef,
   type Json,
   openTapeStore,
-  restoreBlobs,
   type SqliteTapeStore,
   toolCall,
   toolResult,
   user,
   view,
 } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import { isTextRef, restoreBlobs } from '@tapedeck/tape/store';
 import { describe, expect, test } from 'vitest';
 import { rawDb } from '../support/raw-db.ts';
 import { refusal } from '../support/store.ts';
@@ -21,13 +20,13 @@ const large = 300 * 1024;
 
 /** A session whose tool gave this output. */
 function gave(store: SqliteTapeStore, output: Json): void {
-  store.session('main');
-  store.append('main', [user('go'), assistant([toolCall('c1', 'read', {})])]);
-  store.append('main', [toolResult({ toolCallId: 'c1', toolName: 'read' }, output)]);
+  store.sessions.open('main');
+  store.entries.append('main', [user('go'), assistant([toolCall('c1', 'read', {})])]);
+  store.entries.append('main', [toolResult({ toolCallId: 'c1', toolName: 'read' }, output)]);
 }
 
 const outputOf = (store: SqliteTapeStore): { type: Json; value: Json } => {
-  const [entry] = store.read('main', { last: 1 });
+  const [entry] = store.entries.read('main', { last: 1 });
   const payload = isObject(entry?.payload) ? entry.payload : {};
   return payload.output as { type: Json; value: Json };
 };
@@ -56,8 +55,8 @@ describe('a large output of a tool', () => {
       true,
       true,
     ]);
-    expect(restoreBlobs(value, (hash) => store.blob(hash))).toEqual(output);
-    expect(store.blob(value.hash).byteLength).toBe(value.size);
+    expect(restoreBlobs(value, (hash) => store.entries.blob(hash))).toEqual(output);
+    expect(store.entries.blob(value.hash).byteLength).toBe(value.size);
     expect([...store.verify()]).toEqual([]);
   });
 
@@ -67,18 +66,18 @@ describe('a large output of a tool', () => {
     const { value } = outputOf(store);
     if (!isTextRef(value)) throw new TypeError('it is not kept elsewhere');
     const text = (range: { from?: number; to?: number }) =>
-      Buffer.from(store.blob(value.hash, range)).toString();
+      Buffer.from(store.entries.blob(value.hash, range)).toString();
     expect(text({ from: 4000, to: 4008 })).toBe('10001001');
     expect(text({ to: 4 })).toBe('0000');
     expect(text({ from: value.size - 5 })).toBe(text({}).slice(-5));
     expect([text({ from: value.size + 10 }), text({ from: 8, to: 4 })]).toEqual(['', '']);
-    expect(refusal(() => store.blob('0'.repeat(64), { from: 1 })).code).toBe('TAPE_NO_BLOB');
+    expect(refusal(() => store.entries.blob('0'.repeat(64), { from: 1 })).code).toBe('TAPE_NO_BLOB');
   });
 
   test('is shown to a model by its beginning, and how much it is', () => {
     using store = openTapeStore(':memory:');
     gave(store, 'line\n'.repeat(large));
-    const tool = view(store.viewEntries('main')).messages.at(-1);
+    const tool = view(store.views.entries('main')).messages.at(-1);
     const text = JSON.stringify(tool);
     expect(text.length).toBeLessThan(24_000);
     expect(tool?.content[0]?.output).toMatchObject({ type: 'text' });
@@ -89,11 +88,11 @@ describe('a large output of a tool', () => {
     using dir = tempDir();
     using store = openTapeStore(dir.file('tape.db'));
     gave(store, 'x'.repeat(large));
-    store.append('main', [assistant([toolCall('c2', 'read', {}), toolCall('c3', 'read', {})])]);
+    store.entries.append('main', [assistant([toolCall('c2', 'read', {}), toolCall('c3', 'read', {})])]);
     const result = (id: string, output: string) => toolResult({ toolCallId: id, toolName: 'read' }, output);
-    store.append('main', [result('c2', 'x'.repeat(large)), result('c3', 'y'.repeat(87_000))]);
+    store.entries.append('main', [result('c2', 'x'.repeat(large)), result('c3', 'y'.repeat(87_000))]);
     expect(typeof outputOf(store).value).toBe('string');
-    store.fork('main', { name: 'child' });
+    store.lineage.fork('main', { name: 'child' });
     using db = rawDb(dir.file('tape.db'));
     expect(db.all('SELECT count(*) AS n FROM blob')).toEqual([{ n: 1 }]);
   });
@@ -103,10 +102,10 @@ describe('a large output of a tool', () => {
     const path = dir.file('tape.db');
     using store = openTapeStore(path);
     gave(store, 'x');
-    store.append('main', [assistant([toolCall('c2', 'read', {})])]);
+    store.entries.append('main', [assistant([toolCall('c2', 'read', {})])]);
     const draft = toolResult({ toolCallId: 'c2', toolName: 'read' }, 'z'.repeat(large));
-    const first = store.append('main', [draft], { key: 'k' });
-    expect(store.append('main', [draft], { key: 'k' })).toMatchObject({ from: first.from, added: 0 });
+    const first = store.entries.append('main', [draft], { key: 'k' });
+    expect(store.entries.append('main', [draft], { key: 'k' })).toMatchObject({ from: first.from, added: 0 });
     using db = rawDb(path);
     db.dropTriggers();
     db.run(`UPDATE blob SET bytes = CAST('changed' AS BLOB)`);
@@ -116,17 +115,17 @@ describe('a large output of a tool', () => {
   test('is found by what stands anywhere in it', () => {
     using store = openTapeStore(':memory:');
     gave(store, `${'filler '.repeat(large)}needle in the hay`);
-    expect(store.search({ text: 'needle in the hay' }).map(({ seq }) => seq)).toEqual([4]);
-    expect(store.search({ text: 'needle in the wood' })).toEqual([]);
+    expect(store.entries.search({ text: 'needle in the hay' }).map(({ seq }) => seq)).toEqual([4]);
+    expect(store.entries.search({ text: 'needle in the wood' })).toEqual([]);
   });
 
   test('is refused when it is over what is kept as one', () => {
     using store = openTapeStore(':memory:');
-    store.session('main');
-    store.append('main', [assistant([toolCall('c1', 'read', {})])]);
+    store.sessions.open('main');
+    store.entries.append('main', [assistant([toolCall('c1', 'read', {})])]);
     const draft = toolResult({ toolCallId: 'c1', toolName: 'read' }, 'x'.repeat(64 * 1024 * 1024 + 1));
-    expect(refusal(() => store.append('main', [draft])).code).toBe('TAPE_BAD_ENTRY');
-    expect(store.find('main')?.head).toBe(2);
+    expect(refusal(() => store.entries.append('main', [draft])).code).toBe('TAPE_BAD_ENTRY');
+    expect(store.sessions.find('main')?.head).toBe(2);
   });
 
   test('is printed whole, or a part of it, by tape show --output', async () => {

@@ -79,7 +79,7 @@ class Histories {
   constructor(store: SqliteTapeStore, prefix: string) {
     this.store = store;
     this.#prefix = prefix;
-    const { name } = store.session(`${prefix}0`);
+    const { name } = store.sessions.open(`${prefix}0`);
     this.sessions.push(this.#sync(new CopiedSession(name)));
   }
 
@@ -143,7 +143,7 @@ class Histories {
   }
 
   #sync(session: CopiedSession): CopiedSession {
-    for (const entry of this.store.read(session.name, { own: true, from: session.head + 1 }))
+    for (const entry of this.store.entries.read(session.name, { own: true, from: session.head + 1 }))
       session.add(entry);
     return session;
   }
@@ -151,7 +151,7 @@ class Histories {
   #append(session: CopiedSession, drafts: readonly Draft[]): void {
     if (drafts.length === 0) return;
     const from = session.head + 1;
-    const receipt = this.store.append(session.name, drafts);
+    const receipt = this.store.entries.append(session.name, drafts);
     expect(receipt).toMatchObject({ from, to: from + drafts.length - 1, added: drafts.length });
     this.#sync(session);
     expect(drafts.map(({ payload }) => payload)).toEqual(drafts.map((_, i) => session.at(from + i).payload));
@@ -160,19 +160,19 @@ class Histories {
   #rewind(session: CopiedSession, asked: Seq): void {
     const to = asked === session.floor ? asked : Math.max(session.settled(asked), session.floor);
     const seq = session.head + 1;
-    expect(this.store.rewind(session.name, asked)).toMatchObject({ seq, to });
+    expect(this.store.history.rewind(session.name, asked)).toMatchObject({ seq, to });
     this.#sync(session);
   }
 
   #unrewind(session: CopiedSession): void {
     const last = session.lastRewind();
     if (last === undefined) {
-      expect(refusal(() => this.store.unrewind(session.name)).code).toBe('TAPE_BAD_POINT');
+      expect(refusal(() => this.store.history.unrewind(session.name)).code).toBe('TAPE_BAD_POINT');
       return;
     }
     const asked = last - 1;
     const to = asked === session.floor ? asked : Math.max(session.settled(asked), session.floor);
-    expect(this.store.unrewind(session.name)).toMatchObject({ seq: session.head + 1, to });
+    expect(this.store.history.unrewind(session.name)).toMatchObject({ seq: session.head + 1, to });
     this.#sync(session);
   }
 
@@ -192,7 +192,7 @@ class Histories {
     };
     const asked = cut === undefined || fresh ? parent.head : cut;
     if (!fresh && since !== undefined && since > asked) {
-      expect(refusal(() => this.store.fork(parent.name, request)).code).toBe('TAPE_BAD_POINT');
+      expect(refusal(() => this.store.lineage.fork(parent.name, request)).code).toBe('TAPE_BAD_POINT');
       return;
     }
     const base = parent.settled(asked);
@@ -202,7 +202,7 @@ class Histories {
     const floor = Math.min(fresh ? base : from, base);
     const range = floor === base ? null : [floor + 1, base];
     const snappedFrom = base === asked || fresh ? undefined : asked;
-    const forked = this.store.fork(parent.name, request);
+    const forked = this.store.lineage.fork(parent.name, request);
     expect(forked).toMatchObject({ base, range, ...(snappedFrom !== undefined && { snappedFrom }) });
     this.sessions.push(this.#sync(new CopiedSession(forked.session, { parent, floor, base })));
   }
@@ -213,15 +213,15 @@ class Histories {
     const visible = this.#merges.filter((m) => m.child === child && parent.seen(parent.head).includes(m.seq));
     const same = visible.find((m) => m.to === child.head);
     if (same !== undefined) {
-      expect(this.store.merge(child.name)).toMatchObject({ repeated: true, seq: same.seq });
+      expect(this.store.lineage.merge(child.name)).toMatchObject({ repeated: true, seq: same.seq });
       return;
     }
     if (parent.settled() !== parent.head || child.settled() !== child.head) {
-      expect(refusal(() => this.store.merge(child.name)).code).toBe('TAPE_UNSETTLED');
+      expect(refusal(() => this.store.lineage.merge(child.name)).code).toBe('TAPE_UNSETTLED');
       return;
     }
     const from = (visible.at(-1)?.to ?? child.base) + 1;
-    const merged = this.store.merge(child.name);
+    const merged = this.store.lineage.merge(child.name);
     expect(merged).toMatchObject({ repeated: false, seq: parent.head + 1, range: [from, child.head] });
     this.#merges.push({ child, seq: merged.seq, to: child.head });
     this.#sync(parent);
@@ -247,26 +247,27 @@ const results = (session: CopiedSession, most: number): Draft[] =>
 /** Compares one session with its copy: reads, settled points, anchors, and views of every policy now and before. */
 function compare(store: SqliteTapeStore, session: CopiedSession, seed: number): void {
   const { name, floor, base, head } = session;
-  const all: Entry[] = [...store.read(name)];
+  const all: Entry[] = [...store.entries.read(name)];
   same(all, session.all());
   same(
-    [...store.read(name, { own: true })],
+    [...store.entries.read(name, { own: true })],
     session.all().filter((e) => e.seq > base),
   );
-  const shown = [...store.viewEntries(name, { policy: 'full' })].map(({ seq }) => seq);
+  const shown = [...store.views.entries(name, { policy: 'full' })].map(({ seq }) => seq);
   same(shown, session.needed());
-  expect(store.find(name)).toMatchObject({ floor, base, head, settled: session.settled() });
+  expect(store.sessions.find(name)).toMatchObject({ floor, base, head, settled: session.settled() });
   for (const anchorName of ['A', 'C', 'fork/start', 'intention']) {
     const found = session.anchors(anchorName);
     const back = seed % 3;
     const point = back === 0 ? anchorName : `${anchorName}~${back}`;
     const seq = found[back];
-    if (seq === undefined) expect(refusal(() => store.resolve(name, point)).code).toBe('TAPE_NO_ANCHOR');
-    else expect(store.resolve(name, point)).toBe(seq);
+    if (seq === undefined)
+      expect(refusal(() => store.entries.resolve(name, point)).code).toBe('TAPE_NO_ANCHOR');
+    else expect(store.entries.resolve(name, point)).toBe(seq);
   }
   for (const at of new Set([head, position(session, seed)]))
     for (const policy of policies(session, at, seed).slice(0, at === head ? 5 : 3)) {
-      const given = view(store.viewEntries(name, { policy, at }), { policy });
+      const given = view(store.views.entries(name, { policy, at }), { policy });
       same(flatten(given), session.view(policy, at));
       const whole = view(
         all.filter((e) => e.seq <= at),

@@ -1,4 +1,5 @@
-import { derivedNameMax, nameFault, nameMax, parseName, type SqliteTapeStore, user } from '@tapedeck/tape';
+import { type SqliteTapeStore, user } from '@tapedeck/tape';
+import { derivedNameMax, nameFault, nameMax, parseName } from '@tapedeck/tape/store';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { anyText } from '../support/arbitrary-json.ts';
@@ -8,10 +9,10 @@ import { openStore, refusal } from '../support/store.ts';
 
 /** Every act that gives a session a name. */
 const naming: Readonly<Record<string, (store: SqliteTapeStore, name: string) => unknown>> = {
-  session: (store, name) => store.session(name),
-  fork: (store, name) => store.fork('origin', { name }),
+  session: (store, name) => store.sessions.open(name),
+  fork: (store, name) => store.lineage.fork('origin', { name }),
   alias: (store, name) => store.alias(name, 'origin', 'asked'),
-  stage: (store, name) => store.stage(name),
+  stage: (store, name) => store.imports.stage(name),
 };
 
 describe('a bad name', () => {
@@ -19,16 +20,16 @@ describe('a bad name', () => {
     '%j is refused by every act',
     (_, name) => {
       using store = openStore();
-      store.session('origin');
+      store.sessions.open('origin');
       for (const [act, give] of Object.entries(naming)) {
         const { code, message } = refusal(() => give(store, name));
         expect(code, act).toBe('TAPE_BAD_NAME');
         expect(message, act).not.toMatch(/[\p{Cc}\p{Cf}\p{Cs}]/u);
         expect(message.length).toBeLessThan(400);
       }
-      expect(store.sessions({ all: true }).map((info) => info.name)).toEqual(['origin']);
-      expect(store.find(name)).toBeUndefined();
-      expect(refusal(() => store.append(name, [user('x')])).code).toBe('TAPE_NO_SESSION');
+      expect(store.sessions.list({ all: true }).map((info) => info.name)).toEqual(['origin']);
+      expect(store.sessions.find(name)).toBeUndefined();
+      expect(refusal(() => store.entries.append(name, [user('x')])).code).toBe('TAPE_NO_SESSION');
     },
   );
 });
@@ -37,14 +38,14 @@ describe('good names', () => {
   test('are all different sessions, in every act, and come back as they were', () => {
     for (const act of ['session', 'fork'] as const) {
       using store = openStore();
-      store.session('origin');
+      store.sessions.open('origin');
       for (const name of goodNames) naming[act]?.(store, name);
-      const ids = new Map(goodNames.map((name) => [name, store.find(name)?.id]));
+      const ids = new Map(goodNames.map((name) => [name, store.sessions.find(name)?.id]));
       expect(new Set(ids.values()).size).toBe(goodNames.length);
-      for (const name of goodNames) store.append(name, [user(`I am ${name}`)]);
+      for (const name of goodNames) store.entries.append(name, [user(`I am ${name}`)]);
       for (const [name, id] of ids) {
-        expect(store.session(name)).toMatchObject({ name, id, created: false });
-        const [entry] = store.read(name, { last: 1 });
+        expect(store.sessions.open(name)).toMatchObject({ name, id, created: false });
+        const [entry] = store.entries.read(name, { last: 1 });
         expect(JSON.stringify(entry?.payload)).toContain(JSON.stringify(`I am ${name}`).slice(1, -1));
         expect(entry?.tape).toBe(`tape:${name}`);
       }
@@ -89,12 +90,12 @@ test('a text is a name exactly when the format says so', () => {
     anyText,
   );
   using store = openStore();
-  store.session('origin');
+  store.sessions.open('origin');
   fc.assert(
     fc.property(near, near, (one, other) => {
       const taken = [one, other].filter((name) => {
         try {
-          store.session(name);
+          store.sessions.open(name);
         } catch (error) {
           // A name that reads as a point of a session that is there is taken, though it is one.
           expect(error).toMatchObject({ code: isName(name) ? 'TAPE_EXISTS' : 'TAPE_BAD_NAME' });
@@ -104,7 +105,7 @@ test('a text is a name exactly when the format says so', () => {
         return true;
       });
       if (taken.length < 2) return;
-      expect(store.find(one)?.id === store.find(other)?.id).toBe(one === other);
+      expect(store.sessions.find(one)?.id === store.sessions.find(other)?.id).toBe(one === other);
     }),
     { numRuns: sized(1_000, 5_000, 100_000) },
   );
@@ -121,17 +122,17 @@ test('children of different parents or keys have different names, however long t
       name,
       anyText.filter((key) => key.isWellFormed() && key !== ''),
       (parent, key) => {
-        store.session(parent);
-        const child = store.fork(parent, { key });
+        store.sessions.open(parent);
+        const child = store.lineage.fork(parent, { key });
         expect(nameFault(child.session, derivedNameMax)).toBeUndefined();
-        expect(store.fork(parent, { key }).session).toBe(child.session);
-        expect(store.find(child.session)?.parent).toBe(parent);
-        const other = store.fork(parent, { key: `${key}.` });
+        expect(store.lineage.fork(parent, { key }).session).toBe(child.session);
+        expect(store.sessions.find(child.session)?.parent).toBe(parent);
+        const other = store.lineage.fork(parent, { key: `${key}.` });
         expect(other.session).not.toBe(child.session);
       },
     ),
     { numRuns: sized(100, 300, 5_000) },
   );
-  const names = store.sessions({ all: true }).map((info) => info.name);
+  const names = store.sessions.list({ all: true }).map((info) => info.name);
   expect(new Set(names).size).toBe(names.length);
 });

@@ -136,7 +136,7 @@ describe('opening', () => {
       probe: { fileSystem: () => 0x6969 },
       allowUnsafePlace: true,
     });
-    store.session('main');
+    store.sessions.open('main');
     expect(readdirSync(dir.path).filter((name) => /-(?:wal|shm)$/.test(name))).toEqual([]);
   });
 
@@ -148,7 +148,7 @@ describe('opening', () => {
       const before = process.umask(umask);
       try {
         using store = openTapeStore(join(home, 'tape.db'));
-        store.session('main');
+        store.sessions.open('main');
         expect(statSync(home).mode & 0o777).toBe(0o700);
         for (const name of readdirSync(home))
           expect(statSync(join(home, name)).mode & 0o777, name).toBe(0o600);

@@ -37,132 +37,137 @@ function growing(db: RawDb, sql: string): string[] {
 /** Acts that must cost the same however long the history is. Each is run once before it is looked at. */
 const acts: Readonly<Record<string, (store: SqliteTapeStore) => void>> = {
   append: (store) => {
-    store.append('main', [user('x', { source: 'cli' })], { key: `k${store.find('main')?.head}` });
+    store.entries.append('main', [user('x', { source: 'cli' })], {
+      key: `k${store.sessions.find('main')?.head}`,
+    });
   },
   'append of a batch of calls': (store) => {
-    const id = `c${store.find('main')?.head}`;
-    store.append('main', [assistant([toolCall(id, 'read', {})])]);
-    store.append('main', [toolResult({ toolCallId: id, toolName: 'read' }, 'y')]);
+    const id = `c${store.sessions.find('main')?.head}`;
+    store.entries.append('main', [assistant([toolCall(id, 'read', {})])]);
+    store.entries.append('main', [toolResult({ toolCallId: id, toolName: 'read' }, 'y')]);
   },
   anchor: (store) => {
-    store.append('main', [anchor('A', { n: 1 })]);
+    store.entries.append('main', [anchor('A', { n: 1 })]);
   },
   fork: (store) => {
-    store.fork('main', { intention: { nextSteps: 'Go.' } });
+    store.lineage.fork('main', { intention: { nextSteps: 'Go.' } });
   },
   'fork since an anchor, up to a cut, by key': (store) => {
-    store.fork('main', {
+    store.lineage.fork('main', {
       since: 'A',
-      cut: store.find('main')?.head ?? 0,
-      key: `f${store.find('main')?.head}`,
+      cut: store.sessions.find('main')?.head ?? 0,
+      key: `f${store.sessions.find('main')?.head}`,
     });
   },
   merge: (store) => {
-    const { session } = store.fork('main');
-    store.append(session, [assistant('done')]);
-    store.merge(session);
+    const { session } = store.lineage.fork('main');
+    store.entries.append(session, [assistant('done')]);
+    store.lineage.merge(session);
   },
   rewind: (store) => {
-    store.rewind('main', (store.find('main')?.head ?? 1) - 1);
+    store.history.rewind('main', (store.sessions.find('main')?.head ?? 1) - 1);
   },
   'lease, post, drain': (store) => {
-    const lease = store.acquire('main', { id: 'owner' });
-    store.post('main', { body: { type: 'append', drafts: [user('posted')] } });
-    store.drain(lease);
-    store.release(lease);
+    const lease = store.leases.acquire('main', { id: 'owner' });
+    store.inbox.post('main', { body: { type: 'append', drafts: [user('posted')] } });
+    store.inbox.drain(lease);
+    store.leases.release(lease);
   },
   'view since the last boundary': (store) => {
-    expect(view(store.viewEntries('main')).messages.length).toBeGreaterThan(0);
+    expect(view(store.views.entries('main')).messages.length).toBeGreaterThan(0);
   },
   'views of another policy, and as the session stood': (store) => {
-    expect([...store.viewEntries('main', { policy: { fromAnchor: 'A' } })].length).toBeGreaterThan(0);
-    expect([...store.viewEntries('main', { policy: 'full' })].length).toBeGreaterThan(0);
-    expect([...store.viewEntries('main', { at: 2 })].length).toBeGreaterThan(0);
+    expect([...store.views.entries('main', { policy: { fromAnchor: 'A' } })].length).toBeGreaterThan(0);
+    expect([...store.views.entries('main', { policy: 'full' })].length).toBeGreaterThan(0);
+    expect([...store.views.entries('main', { at: 2 })].length).toBeGreaterThan(0);
   },
   'read of the last entries': (store) => {
-    expect([...store.read('main', { last: 3 })].length).toBe(3);
+    expect([...store.entries.read('main', { last: 3 })].length).toBe(3);
   },
   'read of a kind, of a range and of what is inherited': (store) => {
-    const { session } = store.fork('main');
-    expect([...store.read(session, { kind: 'message', last: 1 })].length).toBe(1);
-    store.append(session, [assistant('Hi')]);
-    expect([...store.read(session, { kind: 'message', own: true })].length).toBe(1);
-    expect([...store.read(session, { from: 2, limit: 1 })].length).toBe(1);
-    expect([...store.read(session, { own: false })].length).toBeGreaterThan(0);
+    const { session } = store.lineage.fork('main');
+    expect([...store.entries.read(session, { kind: 'message', last: 1 })].length).toBe(1);
+    store.entries.append(session, [assistant('Hi')]);
+    expect([...store.entries.read(session, { kind: 'message', own: true })].length).toBe(1);
+    expect([...store.entries.read(session, { from: 2, limit: 1 })].length).toBe(1);
+    expect([...store.entries.read(session, { own: false })].length).toBeGreaterThan(0);
   },
   'merge of a state that the parent and another child changed too': (store) => {
-    const [one, two] = [store.fork('main').session, store.fork('main').session];
-    for (const session of [one, two, 'main']) store.append(session, [anchor('state', { goal: session })]);
-    store.merge(one);
+    const [one, two] = [store.lineage.fork('main').session, store.lineage.fork('main').session];
+    for (const session of [one, two, 'main'])
+      store.entries.append(session, [anchor('state', { goal: session })]);
+    store.lineage.merge(one);
     expect(store.checkMerge(two).conflicts.length).toBeGreaterThan(0);
-    store.mergeAll([{ child: two }]);
+    store.lineage.merge([{ child: two }]);
   },
   'previews of forks and merges': (store) => {
-    const { session } = store.fork('main');
-    store.append(session, [assistant('done')]);
+    const { session } = store.lineage.fork('main');
+    store.entries.append(session, [assistant('done')]);
     expect(store.previewMerge(session).entries.length).toBe(2);
-    expect(store.previewFork('main', { key: session, intention: { nextSteps: 'Go.' } }).entries.length).toBe(
-      2,
-    );
+    expect(
+      store.lineage.previewFork('main', { key: session, intention: { nextSteps: 'Go.' } }).entries.length,
+    ).toBe(2);
   },
   'what an audit and a trace ask': (store) => {
-    const { session } = store.fork('main', { spawnCall: 'c' });
-    store.append(session, [assistant('done')]);
-    const { seq, range } = store.merge(session);
-    expect(store.sessions({ all: true, after: 'main', limit: 2 }).length).toBeGreaterThan(0);
-    expect(store.sessions({ all: true, parent: 'main', after: null, limit: 2 }).length).toBeGreaterThan(0);
+    const { session } = store.lineage.fork('main', { spawnCall: 'c' });
+    store.entries.append(session, [assistant('done')]);
+    const { seq, range } = store.lineage.merge(session);
+    expect(store.sessions.list({ all: true, after: 'main', limit: 2 }).length).toBeGreaterThan(0);
+    expect(store.sessions.list({ all: true, parent: 'main', after: null, limit: 2 }).length).toBeGreaterThan(
+      0,
+    );
     expect([...store.merges('main')].length).toBeGreaterThan(0);
-    expect([...store.read('main', { own: true, name: 'merge/refused', kind: 'event' })]).toEqual([]);
-    expect([...store.read(session, { own: true, from: range[1] + 1, limit: 1 })]).toEqual([]);
-    expect([...store.lineage({ session, types: ['fork', 'merge', 'discard'] })].length).toBe(2);
-    expect([...store.lineage({ session })].length).toBe(2);
-    expect([...store.lineage({ from: 2 })].length).toBeGreaterThan(1);
+    expect([...store.entries.read('main', { own: true, name: 'merge/refused', kind: 'event' })]).toEqual([]);
+    expect([...store.entries.read(session, { own: true, from: range[1] + 1, limit: 1 })]).toEqual([]);
+    expect([...store.lineage.read({ session, types: ['fork', 'merge', 'discard'] })].length).toBe(2);
+    expect([...store.lineage.read({ session })].length).toBe(2);
+    expect([...store.lineage.read({ from: 2 })].length).toBeGreaterThan(1);
     expect(store.hiddenBy('main', seq)).toBe(undefined);
-    expect(store.collect(session, range).text).toBe('done');
+    expect(store.lineage.collect(session, range).text).toBe('done');
   },
   'un-rewind': (store) => {
-    store.rewind('main', (store.find('main')?.head ?? 1) - 1);
-    store.unrewind('main');
+    store.history.rewind('main', (store.sessions.find('main')?.head ?? 1) - 1);
+    store.history.unrewind('main');
   },
   'sessions by every sort of name, made, renamed and listed by parent': (store) => {
-    const { session, id } = store.fork('main');
+    const { session, id } = store.lineage.fork('main');
     store.alias(`also-${session}`, session, 'a shorter name');
     for (const ref of [session, id, `worker:${id}`, `${session}~1`, `also-${session}`])
-      expect(store.find(ref)?.id).toBe(id);
+      expect(store.sessions.find(ref)?.id).toBe(id);
     // Ids that are counted share their beginnings.
-    expect(store.find(id.slice(0, 24))).toBeUndefined();
-    expect(store.sessions({ parent: 'main' }).length).toBeGreaterThan(0);
-    store.session(`beside-${session}`);
+    expect(store.sessions.find(id.slice(0, 24))).toBeUndefined();
+    expect(store.sessions.list({ parent: 'main' }).length).toBeGreaterThan(0);
+    store.sessions.open(`beside-${session}`);
     store.setTask(session, 'completed');
     store.setLifecycle(session, 'archived');
   },
   'chunks of an answer, and what they come to': (store) => {
-    const lease = store.acquire('main', { id: 'owner' });
-    store.saveChunks([{ session: 'main', run: 'run', chunks: [{ index: 0, chunk: 'so' }] }]);
+    const lease = store.leases.acquire('main', { id: 'owner' });
+    store.live.save([{ session: 'main', run: 'run', chunks: [{ index: 0, chunk: 'so' }] }]);
     expect(store.chunks('main', 'run').length).toBe(1);
     store.settle('run', [assistant('so far')], { lease });
-    store.release(lease);
+    store.leases.release(lease);
   },
   'import: staged, then published': (store) => {
-    const { id } = store.stage(`import-${store.sessions({ all: true }).length}`);
-    store.appendStaged(id, [user('x')]);
-    store.publish([id]);
+    const { id } = store.imports.stage(`import-${store.sessions.list({ all: true }).length}`);
+    store.imports.append(id, [user('x')]);
+    store.imports.publish([id]);
   },
   redaction: (store) => {
-    store.append('main', [user('secret')]);
-    store.redact('main', 'head', 'a secret');
+    store.entries.append('main', [user('secret')]);
+    store.entries.redact('main', 'head', 'a secret');
   },
   'search through the index, and what follows it': (store) => {
-    store.append('main', [user('needle')]);
-    expect(store.search({ text: 'needle', session: 'main' }).length).toBeGreaterThan(0);
+    store.entries.append('main', [user('needle')]);
+    expect(store.entries.search({ text: 'needle', session: 'main' }).length).toBeGreaterThan(0);
   },
   verification: (store) => {
     expect([...store.verify('main')]).toEqual([]);
   },
   'catching up, as every opening does': (store) => {
-    store.post('main', { body: { type: 'append', drafts: [user('left')] } });
+    store.inbox.post('main', { body: { type: 'append', drafts: [user('left')] } });
     store.catchUp();
-    expect(store.inbox('main')).toEqual([]);
+    expect(store.inbox.list('main')).toEqual([]);
   },
 };
 
@@ -172,8 +177,8 @@ describe('no statement reads a whole table', () => {
     const path = dir.file('tape.db');
     const statements = statementsOf(() => {
       using store = openStore(path);
-      store.session('main');
-      store.append('main', [user('x'), anchor('A')]);
+      store.sessions.open('main');
+      store.entries.append('main', [user('x'), anchor('A')]);
       act(store);
       act(store);
     });
@@ -220,16 +225,16 @@ test('a fork and an append write as much at 20,000 entries as at 100', () => {
   const grown = (entries: number) => {
     const path = dir.file(`${entries}.db`);
     using store = openStore(path);
-    store.session('main');
+    store.sessions.open('main');
     const batch = Array.from({ length: 100 }, (_, i) => user(`message ${i} ${'x'.repeat(200)}`));
-    for (let n = 0; n < entries; n += 100) store.append('main', batch);
+    for (let n = 0; n < entries; n += 100) store.entries.append('main', batch);
     // An empty log: what is measured is not lost in frames that a checkpoint lets be written over.
     using db = rawDb(path);
     db.all('PRAGMA wal_checkpoint(TRUNCATE)');
-    store.append('main', [user('warm')]);
+    store.entries.append('main', [user('warm')]);
     return {
-      fork: walGrowth(path, () => store.fork('main', { intention: { nextSteps: 'Go.' } })),
-      append: walGrowth(path, () => store.append('main', [user('x'.repeat(200))])),
+      fork: walGrowth(path, () => store.lineage.fork('main', { intention: { nextSteps: 'Go.' } })),
+      append: walGrowth(path, () => store.entries.append('main', [user('x'.repeat(200))])),
     };
   };
   const [short, long] = [grown(100), grown(20_000)];

@@ -1,12 +1,5 @@
-import {
-  type Draft,
-  type Entry,
-  entryBytesMax,
-  type Json,
-  openTapeStore,
-  restoreBlobs,
-  type SqliteTapeStore,
-} from '@tapedeck/tape';
+import { type Draft, type Entry, type Json, openTapeStore, type SqliteTapeStore } from '@tapedeck/tape';
+import { entryBytesMax, restoreBlobs } from '@tapedeck/tape/store';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { anyJson, anyText, nested } from '../support/arbitrary-json.ts';
@@ -20,17 +13,17 @@ const any = (payload: unknown, more: Partial<Draft> = {}): Draft => ({ kind: 'x-
 
 /** What a reader gets, with the bytes that stand elsewhere put back, as text: it tells 1 from "1", and keeps the order. */
 const textOf = (store: SqliteTapeStore, { payload }: Entry) =>
-  JSON.stringify(restoreBlobs(payload, (hash) => store.blob(hash)));
+  JSON.stringify(restoreBlobs(payload, (hash) => store.entries.blob(hash)));
 
-const last = (store: SqliteTapeStore, count: number) => [...store.read('main', { last: count })];
+const last = (store: SqliteTapeStore, count: number) => [...store.entries.read('main', { last: count })];
 
 describe('what is appended comes back as it was', () => {
   test('any JSON, with any key and any text in it', () => {
     using store = openStore();
-    store.session('main');
+    store.sessions.open('main');
     fc.assert(
       fc.property(fc.array(anyJson, { minLength: 1, maxLength: 4 }), (payloads) => {
-        store.append(
+        store.entries.append(
           'main',
           payloads.map((payload) => any(payload)),
         );
@@ -44,20 +37,20 @@ describe('what is appended comes back as it was', () => {
 
   test('any text, in messages, meta, event names and keys, or names and keys are refused', () => {
     using store = openStore();
-    store.session('main');
+    store.sessions.open('main');
     fc.assert(
       fc.property(anyText, anyText, (text, name) => {
         const draft: Draft = { kind: 'event', name, payload: text, meta: { [text]: text }, key: name };
-        const before = store.find('main')?.head;
+        const before = store.sessions.find('main')?.head;
         let at: number;
         try {
-          at = store.append('main', [draft]).to;
+          at = store.entries.append('main', [draft]).to;
         } catch (error) {
           expect(error).toMatchObject({ code: expect.stringMatching(/^TAPE_(?:BAD_ENTRY|KEY_CONFLICT)$/) });
-          expect(store.find('main')?.head).toBe(before);
+          expect(store.sessions.find('main')?.head).toBe(before);
           return;
         }
-        const [entry] = store.read('main', { from: at, to: at });
+        const [entry] = store.entries.read('main', { from: at, to: at });
         expect(entry).toMatchObject({ name, payload: text, key: `u:${name}` });
         expect(Object.entries(entry?.meta ?? {})).toEqual([[text, text]]);
       }),
@@ -70,9 +63,9 @@ describe('what is appended comes back as it was', () => {
     using dir = tempDir();
     const sample = fc.sample(anyJson, { numRuns: sized(150, 600, 20_000), seed: 20_261_121 });
     using store = openTapeStore(dir.file('tape.db'), { durability: 'fast' });
-    store.session('main');
+    store.sessions.open('main');
     for (let at = 0; at < sample.length; at += 100)
-      store.append(
+      store.entries.append(
         'main',
         sample.slice(at, at + 100).map((payload) => any(payload)),
       );
@@ -94,7 +87,7 @@ describe('what is appended comes back as it was', () => {
 
   test('bytes of any length, as bytes and as base64', () => {
     using store = openStore();
-    store.session('main');
+    store.sessions.open('main');
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 400 }), (bytes) => {
         const data = Buffer.from(bytes).toString('base64');
@@ -102,10 +95,10 @@ describe('what is appended comes back as it was', () => {
           { mediaType: 'a/b', data },
           { mediaType: 'a/b', data: bytes },
         ];
-        store.append('main', [any(parts)]);
+        store.entries.append('main', [any(parts)]);
         const [entry] = last(store, 1);
         const [text, binary] = restoreBlobs(entry?.payload ?? null, (hash) =>
-          store.blob(hash),
+          store.entries.blob(hash),
         ) as typeof parts;
         expect(text?.data).toBe(data);
         expect(Buffer.from(binary?.data as Uint8Array).equals(bytes)).toBe(true);
@@ -122,14 +115,14 @@ describe('a limit', () => {
     ['meta', (levels) => any(1, { meta: { a: nested(levels - 1) } })],
   ])('on nesting is exact: 64 levels of %s', (_, draft) => {
     using store = openStore();
-    store.session('main');
-    store.append('main', [draft(64)]);
-    expect(refusal(() => store.append('main', [draft(65)])).code).toBe('TAPE_BAD_ENTRY');
-    expect(refusal(() => store.append('main', [draft(200_000)])).code).toBe('TAPE_BAD_ENTRY');
+    store.sessions.open('main');
+    store.entries.append('main', [draft(64)]);
+    expect(refusal(() => store.entries.append('main', [draft(65)])).code).toBe('TAPE_BAD_ENTRY');
+    expect(refusal(() => store.entries.append('main', [draft(200_000)])).code).toBe('TAPE_BAD_ENTRY');
     const [entry] = last(store, 1);
     const { payload, meta } = draft(64);
     expect(JSON.stringify([entry?.payload, entry?.meta])).toBe(JSON.stringify([payload, meta ?? {}]));
-    expect(store.find('main')?.head).toBe(2);
+    expect(store.sessions.find('main')?.head).toBe(2);
   });
 
   test.each([
@@ -146,10 +139,12 @@ describe('a limit', () => {
     const fits = unit.repeat(Math.floor(room / size)) + 'x'.repeat(room % size);
     {
       using store = openTapeStore(path, { durability: 'fast' });
-      store.session('main');
-      expect(refusal(() => store.append('main', [any(`${fits}x`)])).code).toBe('TAPE_BAD_ENTRY');
-      expect(refusal(() => store.append('main', [any(1), any(`${fits}x`)])).code).toBe('TAPE_BAD_ENTRY');
-      store.append('main', [any(fits)]);
+      store.sessions.open('main');
+      expect(refusal(() => store.entries.append('main', [any(`${fits}x`)])).code).toBe('TAPE_BAD_ENTRY');
+      expect(refusal(() => store.entries.append('main', [any(1), any(`${fits}x`)])).code).toBe(
+        'TAPE_BAD_ENTRY',
+      );
+      store.entries.append('main', [any(fits)]);
       const [entry] = last(store, 1);
       expect(entry?.seq).toBe(2);
       expect(entry?.payload === fits).toBe(true);
@@ -175,8 +170,8 @@ describe('a limit', () => {
     ],
   ])('on what JSON can hold: %s is refused', (_, payload) => {
     using store = openStore();
-    store.session('main');
-    expect(refusal(() => store.append('main', [any(payload)])).code).toBe('TAPE_BAD_ENTRY');
-    expect(store.find('main')?.head).toBe(1);
+    store.sessions.open('main');
+    expect(refusal(() => store.entries.append('main', [any(payload)])).code).toBe('TAPE_BAD_ENTRY');
+    expect(store.sessions.find('main')?.head).toBe(1);
   });
 });

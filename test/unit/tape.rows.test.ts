@@ -15,10 +15,10 @@ test.each([
   using dir = tempDir();
   {
     using store = openTapeStore(dir.file('tape.db'));
-    store.session('main');
-    store.append('main', [user('hello')]);
-    store.fork('main', { name: 'child' });
-    store.merge('child', { text: 'done' });
+    store.sessions.open('main');
+    store.entries.append('main', [user('hello')]);
+    store.lineage.fork('main', { name: 'child' });
+    store.lineage.merge('child', { text: 'done' });
     expect([...store.verify()]).toEqual([]);
   }
   const raw = new Database(dir.file('tape.db'));

@@ -6,12 +6,12 @@ import { sized } from '../support/size.ts';
 
 function storeWith(...texts: string[]): SqliteTapeStore {
   const store = openTapeStore(':memory:');
-  store.session('main');
-  for (const text of texts) store.append('main', [user(text)]);
+  store.sessions.open('main');
+  for (const text of texts) store.entries.append('main', [user(text)]);
   return store;
 }
 
-const seqs = (store: SqliteTapeStore, text: string) => store.search({ text }).map((hit) => hit.seq);
+const seqs = (store: SqliteTapeStore, text: string) => store.entries.search({ text }).map((hit) => hit.seq);
 
 describe('search', () => {
   test('finds an entry by every word and the text as written, in any case, newest first', () => {
@@ -108,11 +108,11 @@ describe('search', () => {
     for (const seq of seqs(store, text)) expect([2, 3, 4]).toContain(seq);
     expect(seqs(store, `before ${text} after`)).toEqual([3]);
     expect(seqs(store, `before ${text} before`)).toEqual([]);
-    expect(store.search({ text: 'before', kind: text as 'message' })).toEqual([]);
-    expect(() => store.search({ text: 'before', session: text })).toThrow(
+    expect(store.entries.search({ text: 'before', kind: text as 'message' })).toEqual([]);
+    expect(() => store.entries.search({ text: 'before', session: text })).toThrow(
       expect.objectContaining({ code: 'TAPE_NO_SESSION' }),
     );
-    expect(store.find('main')?.head).toBe(4);
+    expect(store.sessions.find('main')?.head).toBe(4);
   });
 
   test(
@@ -145,8 +145,8 @@ describe('search', () => {
       for (let round = 1; round <= sized(15, 100, 500); round += 1) {
         const texts = fc.sample(text, { numRuns: 200, seed: round });
         using store = openTapeStore(':memory:');
-        store.session('main');
-        store.append(
+        store.sessions.open('main');
+        store.entries.append(
           'main',
           texts.map((one) => user(one)),
         );
@@ -154,7 +154,7 @@ describe('search', () => {
         const said = ['', 'session/start', ...texts];
         for (const [i, one] of texts.entries()) {
           const asked = one.trim();
-          const found = store.search({ text: one, limit: 1000 }).map((hit) => hit.seq);
+          const found = store.entries.search({ text: one, limit: 1000 }).map((hit) => hit.seq);
           if (asked === '') expect(found).toEqual([]);
           else expect(found, `${round}: ${JSON.stringify(one)}`).toContain(i + 2);
           const literal = new RegExp(RegExp.escape(asked), 'iu');
@@ -167,11 +167,11 @@ describe('search', () => {
 
   test('finds tool results, anchors and their states', () => {
     using store = storeWith();
-    store.append('main', [
+    store.entries.append('main', [
       assistant([{ type: 'tool-call', toolCallId: 'c1', toolName: 'read', input: { path: 'CHANGELOG.md' } }]),
     ]);
-    store.append('main', [toolResult({ toolCallId: 'c1', toolName: 'read' }, 'Unreleased: nothing')]);
-    store.append('main', [anchor('task-start', { phase: 'polishing' })]);
+    store.entries.append('main', [toolResult({ toolCallId: 'c1', toolName: 'read' }, 'Unreleased: nothing')]);
+    store.entries.append('main', [anchor('task-start', { phase: 'polishing' })]);
     expect(seqs(store, 'CHANGELOG.md')).toEqual([2]);
     expect(seqs(store, 'unreleased')).toEqual([3]);
     expect(seqs(store, 'polishing')).toEqual([4]);
@@ -180,41 +180,45 @@ describe('search', () => {
 
   test('names a hundred of the sessions that see an entry, its own first', () => {
     using store = storeWith('needle');
-    for (let i = 0; i < 60; i += 1) store.fork('main');
-    const { session } = store.fork('main');
-    for (let i = 0; i < 60; i += 1) store.fork(session);
-    const [hit] = store.search({ text: 'needle' });
+    for (let i = 0; i < 60; i += 1) store.lineage.fork('main');
+    const { session } = store.lineage.fork('main');
+    for (let i = 0; i < 60; i += 1) store.lineage.fork(session);
+    const [hit] = store.entries.search({ text: 'needle' });
     const seq = hit?.seq ?? 0;
-    const [entry] = store.read('main', { from: seq, to: seq });
+    const [entry] = store.entries.read('main', { from: seq, to: seq });
     expect(hit?.sessions.length).toBe(100);
     expect(new Set(hit?.sessions).size).toBe(100);
     expect(hit?.sessions[0]).toBe('main');
     for (const name of hit?.sessions ?? [])
-      expect([...store.read(name, { from: seq, to: seq })].map(({ hash }) => hash)).toEqual([entry?.hash]);
+      expect([...store.entries.read(name, { from: seq, to: seq })].map(({ hash }) => hash)).toEqual([
+        entry?.hash,
+      ]);
   });
 
   test('tells an inherited entry once, with the sessions that see it', () => {
     using store = storeWith('seen by all', 'seen later');
-    store.fork('main', { name: 'all' });
-    store.fork('main', { name: 'late', since: 2 });
-    store.fork('all', { name: 'grandchild' });
-    const [hit, ...others] = store.search({ text: 'seen by all' });
+    store.lineage.fork('main', { name: 'all' });
+    store.lineage.fork('main', { name: 'late', since: 2 });
+    store.lineage.fork('all', { name: 'grandchild' });
+    const [hit, ...others] = store.entries.search({ text: 'seen by all' });
     expect(others).toEqual([]);
     expect(hit?.sessions).toEqual(['main', 'all', 'grandchild']);
-    expect(store.search({ text: 'seen by all', session: 'late' })).toEqual([]);
-    expect(store.search({ text: 'seen later', session: 'late' }).map((h) => h.session)).toEqual(['main']);
+    expect(store.entries.search({ text: 'seen by all', session: 'late' })).toEqual([]);
+    expect(store.entries.search({ text: 'seen later', session: 'late' }).map((h) => h.session)).toEqual([
+      'main',
+    ]);
   });
 
   test('gives the same hits with the index behind, dropped, or up to date', () => {
     using store = storeWith(
       ...Array.from({ length: 1200 }, (_, n) => `line ${n} of ${n % 7 === 0 ? 'seven' : 'others'}`),
     );
-    const look = () => store.search({ text: 'of seven', limit: 1000 }).map((hit) => hit.seq);
+    const look = () => store.entries.search({ text: 'of seven', limit: 1000 }).map((hit) => hit.seq);
     const indexed = look();
     expect(indexed).toHaveLength(172);
     store.dropSearchIndex();
     expect(look()).toEqual(indexed);
-    store.append('main', [user('one more of seven')]);
+    store.entries.append('main', [user('one more of seven')]);
     expect(look()).toEqual([1202, ...indexed]);
   });
 });

@@ -12,15 +12,15 @@ function threeLevels(): { dir: TempDir; path: string } {
   const dir = tempDir();
   const path = dir.file('tape.db');
   using store = openStore(path);
-  store.session('main');
-  store.append('main', [user('m2', { source: 'cli' }), assistant('m3'), user('m4')], { key: 'k' });
-  store.append('main', [assistant('m5'), user('m6')]);
-  store.fork('main', { name: 'child', cut: 4 });
-  store.append('child', [user('c6'), assistant('c7')]);
-  store.fork('child', { name: 'grand', cut: 3 });
-  store.append('grand', [user('g5')]);
-  store.fork('child', { name: 'late', cut: 6 });
-  store.append('late', [user('l8')]);
+  store.sessions.open('main');
+  store.entries.append('main', [user('m2', { source: 'cli' }), assistant('m3'), user('m4')], { key: 'k' });
+  store.entries.append('main', [assistant('m5'), user('m6')]);
+  store.lineage.fork('main', { name: 'child', cut: 4 });
+  store.entries.append('child', [user('c6'), assistant('c7')]);
+  store.lineage.fork('child', { name: 'grand', cut: 3 });
+  store.entries.append('grand', [user('g5')]);
+  store.lineage.fork('child', { name: 'late', cut: 6 });
+  store.entries.append('late', [user('l8')]);
   return { dir, path };
 }
 

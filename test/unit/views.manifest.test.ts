@@ -2,7 +2,6 @@ import {
   anchor,
   assistant,
   compaction,
-  type Manifest,
   note,
   prune,
   remakeOf,
@@ -13,15 +12,15 @@ import {
   user,
   type ViewPolicy,
   view,
-  viewVersion,
 } from '@tapedeck/tape';
+import { type Manifest, viewVersion } from '@tapedeck/tape/internal';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { anyHistory } from '../support/golden/arbitrary-history.ts';
 import { openStore } from '../support/store.ts';
 
 function manifest(store: SqliteTapeStore, policy: ViewPolicy, name = 'main'): Manifest {
-  return view(store.viewEntries(name, { policy }), { policy }).manifest();
+  return view(store.views.entries(name, { policy }), { policy }).manifest();
 }
 
 /** The ranges that are in and out. */
@@ -33,9 +32,9 @@ function ranges(store: SqliteTapeStore, policy: ViewPolicy = 'last-boundary', na
 describe('what a view was made of', () => {
   test('is its policy, its rules, its head, its ranges, its size and its digest', () => {
     using store = openStore();
-    store.session('main');
-    store.append('main', [user('1'), assistant('2')]);
-    const shown = view(store.viewEntries('main'), { target: { provider: 'anthropic' } });
+    store.sessions.open('main');
+    store.entries.append('main', [user('1'), assistant('2')]);
+    const shown = view(store.views.entries('main'), { target: { provider: 'anthropic' } });
     expect(shown.manifest()).toEqual({
       policy: 'last-boundary',
       version: viewVersion,
@@ -50,10 +49,10 @@ describe('what a view was made of', () => {
 
   test('tells why what is out of it is out, though it was not read', () => {
     using store = openStore();
-    store.session('main');
-    store.append('main', [user('2'), user('3'), user('4')]);
-    store.rewind('main', 3);
-    store.append('main', [user('6'), user('7')]);
+    store.sessions.open('main');
+    store.entries.append('main', [user('2'), user('3'), user('4')]);
+    store.history.rewind('main', 3);
+    store.entries.append('main', [user('6'), user('7')]);
     expect(ranges(store)).toEqual({
       in: [
         [1, 3],
@@ -71,8 +70,8 @@ describe('what a view was made of', () => {
         [4, 5, 'rewound'],
       ],
     });
-    store.append('main', [compaction({ summary: 'S', range: [1, 6] }, { keepFrom: 7 })]);
-    store.append('main', [user('9'), anchor('t'), user('11')]);
+    store.entries.append('main', [compaction({ summary: 'S', range: [1, 6] }, { keepFrom: 7 })]);
+    store.entries.append('main', [user('9'), anchor('t'), user('11')]);
     expect(ranges(store)).toEqual({ in: [[7, 11]], out: [[1, 6, 'before compaction@8']] });
     expect(ranges(store, { window: 1 })).toEqual({
       in: [
@@ -89,19 +88,19 @@ describe('what a view was made of', () => {
 
   test('of a fork begins where the fork does', () => {
     using store = openStore();
-    store.session('main');
-    store.append('main', [user('2'), anchor('a'), user('4')]);
-    store.fork('main', { name: 'since', since: 'a', intention: { nextSteps: 'Look.' } });
-    store.append('since', [user('7')]);
+    store.sessions.open('main');
+    store.entries.append('main', [user('2'), anchor('a'), user('4')]);
+    store.lineage.fork('main', { name: 'since', since: 'a', intention: { nextSteps: 'Look.' } });
+    store.entries.append('since', [user('7')]);
     expect(ranges(store, 'last-boundary', 'since')).toEqual({ in: [[4, 7]], out: [] });
-    store.fork('main', { name: 'fresh', fresh: true });
+    store.lineage.fork('main', { name: 'fresh', fresh: true });
     expect(ranges(store, 'last-boundary', 'fresh')).toEqual({ in: [[5, 5]], out: [] });
   });
 
   test('counts the outputs that are left out', () => {
     using store = openStore();
-    store.session('main');
-    store.append('main', [
+    store.sessions.open('main');
+    store.entries.append('main', [
       assistant([toolCall('c', 'read', {})]),
       toolResult({ toolCallId: 'c', toolName: 'read' }, 'x'.repeat(99)),
       prune([{ seq: 3, toolCallId: 'c', tokens: 25 }], { trigger: 'manual' }),
@@ -125,8 +124,9 @@ describe('what a view was made of', () => {
 
   test('is small, however long the session is', () => {
     using store = openStore();
-    store.session('main');
-    for (let i = 0; i < 300; i += 1) store.append('main', [user('ask'), note('x', {}), assistant('say')]);
+    store.sessions.open('main');
+    for (let i = 0; i < 300; i += 1)
+      store.entries.append('main', [user('ask'), note('x', {}), assistant('say')]);
     expect(JSON.stringify(manifest(store, 'last-boundary')).length).toBeLessThan(300);
   });
 });
@@ -135,9 +135,9 @@ test('ranges are of entries that are all in or all out, with none in between (ev
   fc.assert(
     fc.property(anyHistory, (drafts) => {
       using store = openStore();
-      store.session('main');
-      for (const draft of drafts) store.append('main', [draft]);
-      const { head } = store.find('main') ?? { head: 0 };
+      store.sessions.open('main');
+      for (const draft of drafts) store.entries.append('main', [draft]);
+      const { head } = store.sessions.find('main') ?? { head: 0 };
       for (const policy of ['last-boundary', 'full', { window: 2 }, { window: { tokens: 40 } }] as const) {
         const told = manifest(store, policy);
         const covered = [...told.in, ...told.out].flatMap(([from, to]) =>
@@ -146,7 +146,7 @@ test('ranges are of entries that are all in or all out, with none in between (ev
         expect(covered.sort((a, b) => a - b)).toEqual(Array.from({ length: told.head }, (_, i) => i + 1));
         expect(told.head).toBeLessThanOrEqual(head);
         // Whoever has all entries tells the same of what was shown.
-        const whole = view(store.read('main', { to: told.head }), { policy }).manifest();
+        const whole = view(store.entries.read('main', { to: told.head }), { policy }).manifest();
         expect([whole.in, whole.digest]).toEqual([told.in, told.digest]);
       }
     }),
@@ -163,14 +163,14 @@ test('messages that come one by one are those of the view, to every provider', a
       fc.constantFrom<ViewPolicy>('full', 'last-boundary', ['full', { window: 3 }]),
       async (drafts, provider, policy) => {
         using store = openStore();
-        store.session('main');
-        for (const draft of drafts.slice(0, -2)) store.append('main', [draft]);
-        const name = drafts.length % 2 === 0 ? 'main' : store.fork('main', { name: 'child' }).session;
+        store.sessions.open('main');
+        for (const draft of drafts.slice(0, -2)) store.entries.append('main', [draft]);
+        const name = drafts.length % 2 === 0 ? 'main' : store.lineage.fork('main', { name: 'child' }).session;
         forks += name === 'child' ? 1 : 0;
-        for (const draft of drafts.slice(-2)) store.append(name, [draft]);
+        for (const draft of drafts.slice(-2)) store.entries.append(name, [draft]);
         const options = { policy, ...(provider !== undefined && { target: { provider } }) };
-        const whole = view(store.viewEntries(name, { policy }), options);
-        const stream = streamView(() => store.viewEntries(name, { policy }), options);
+        const whole = view(store.views.entries(name, { policy }), options);
+        const stream = streamView(() => store.views.entries(name, { policy }), options);
         const messages: unknown[] = [];
         let end = await stream.next();
         for (; end.done !== true; end = await stream.next()) messages.push(end.value);
@@ -187,12 +187,12 @@ test('messages that come one by one are those of the view, to every provider', a
 
 test('a call is given with its result, however late that comes, and what is never answered holds up nothing', async () => {
   using store = openStore();
-  store.session('main');
-  store.append('main', [user('1'), assistant([toolCall('late', 'read', {})]), user('2'), user('3')]);
-  store.append('main', [assistant([toolCall('never', 'read', {})]), user('4')]);
-  store.append('main', [toolResult({ toolCallId: 'late', toolName: 'read' }, 'At last.'), user('5')]);
+  store.sessions.open('main');
+  store.entries.append('main', [user('1'), assistant([toolCall('late', 'read', {})]), user('2'), user('3')]);
+  store.entries.append('main', [assistant([toolCall('never', 'read', {})]), user('4')]);
+  store.entries.append('main', [toolResult({ toolCallId: 'late', toolName: 'read' }, 'At last.'), user('5')]);
   const given: string[] = [];
-  for await (const { role } of streamView(() => store.viewEntries('main', { policy: 'full' }), {
+  for await (const { role } of streamView(() => store.views.entries('main', { policy: 'full' }), {
     policy: 'full',
   }))
     given.push(role);

@@ -5,7 +5,6 @@ import {
   handoff,
   note,
   parsePolicy,
-  policyText,
   prune,
   type SqliteTapeStore,
   toolCall,
@@ -14,12 +13,13 @@ import {
   type ViewPolicy,
   view,
 } from '@tapedeck/tape';
+import { policyText } from '@tapedeck/tape/internal';
 import { describe, expect, test } from 'vitest';
 import { openStore } from '../support/store.ts';
 
 /** The texts that a session shows, in one line. */
 function shown(store: SqliteTapeStore, policy: ViewPolicy, name = 'main'): string {
-  return textsOf([...store.viewEntries(name, { policy })], policy);
+  return textsOf([...store.views.entries(name, { policy })], policy);
 }
 
 function textsOf(entries: readonly Entry[], policy: ViewPolicy): string {
@@ -29,7 +29,7 @@ function textsOf(entries: readonly Entry[], policy: ViewPolicy): string {
 
 /** Which positions a session reads for a policy. */
 function read(store: SqliteTapeStore, policy: ViewPolicy): number[] {
-  return [...store.viewEntries('main', { policy })].map(({ seq }) => seq);
+  return [...store.views.entries('main', { policy })].map(({ seq }) => seq);
 }
 
 const call = (id: string) => toolCall(id, 'read', {});
@@ -38,9 +38,9 @@ const result = (id: string) => toolResult({ toolCallId: id, toolName: 'read' }, 
 describe('a window', () => {
   test('is the last messages, and what lies between them', () => {
     using store = openStore();
-    store.session('main');
-    store.append('main', [user('1'), assistant('2'), note('x', {}), user('3')]);
-    store.append('main', [assistant([call('c')]), result('c'), assistant('5')]);
+    store.sessions.open('main');
+    store.entries.append('main', [user('1'), assistant('2'), note('x', {}), user('3')]);
+    store.entries.append('main', [assistant([call('c')]), result('c'), assistant('5')]);
     expect(shown(store, { window: 1 })).toBe('The conversation before this point is not shown. 5');
     expect(shown(store, { window: 2 })).toContain('tool-call tool-result');
     expect(shown(store, { window: 3 })).toBe('3 tool-call tool-result Go on. 5'.replace(' Go on.', ''));
@@ -50,9 +50,9 @@ describe('a window', () => {
 
   test('keeps the state that the view begins with, and reads nothing in between', () => {
     using store = openStore();
-    store.session('main');
-    store.append('main', [user('old'), handoff('h', { summary: 'So far.' })]);
-    store.append(
+    store.sessions.open('main');
+    store.entries.append('main', [user('old'), handoff('h', { summary: 'So far.' })]);
+    store.entries.append(
       'main',
       Array.from({ length: 500 }, (_, i) => user(`${i}`)),
     );
@@ -64,29 +64,31 @@ describe('a window', () => {
 
   test('goes by what is visible, and in a fork by what it inherits', () => {
     using store = openStore();
-    store.session('main');
-    store.append('main', [user('1'), user('2'), user('3')]);
-    store.rewind('main', 2);
-    store.append('main', [user('4')]);
+    store.sessions.open('main');
+    store.entries.append('main', [user('1'), user('2'), user('3')]);
+    store.history.rewind('main', 2);
+    store.entries.append('main', [user('4')]);
     expect(shown(store, ['full', { window: 2 }])).toBe('1 4');
-    store.fork('main', { name: 'child', intention: { nextSteps: 'Look.' } });
-    store.append('child', [user('5')]);
+    store.lineage.fork('main', { name: 'child', intention: { nextSteps: 'Look.' } });
+    store.entries.append('child', [user('5')]);
     expect(shown(store, { window: 2 }, 'child')).toBe('4 Your task: Look. 5');
     expect(shown(store, { window: 1 }, 'child')).toBe('Your task: Look. 5');
   });
 
   test('of tokens holds what fits into them, the last message always, and counts what is left out as left out', () => {
     using store = openStore();
-    store.session('main');
-    store.append('main', [user('a'.repeat(400)), user('b'.repeat(400)), user('c'.repeat(400))]);
+    store.sessions.open('main');
+    store.entries.append('main', [user('a'.repeat(400)), user('b'.repeat(400)), user('c'.repeat(400))]);
     const first = (tokens: number) => shown(store, { window: { tokens } }).slice(0, 1);
     expect([1, 100, 199, 200, 299, 300, 9_999].map(first)).toEqual(['c', 'c', 'c', 'b', 'b', 'a', 'a']);
-    store.append('main', [
+    store.entries.append('main', [
       assistant([call('c')]),
       toolResult({ toolCallId: 'c', toolName: 'r' }, 'x'.repeat(4_000)),
     ]);
     expect(shown(store, { window: { tokens: 900 } })).not.toContain('c'.repeat(400));
-    store.append('main', [prune([{ seq: 6, toolCallId: 'c', tokens: 1_000 }], { trigger: 'manual' })]);
+    store.entries.append('main', [
+      prune([{ seq: 6, toolCallId: 'c', tokens: 1_000 }], { trigger: 'manual' }),
+    ]);
     expect(shown(store, { window: { tokens: 900 } })).toContain('a'.repeat(400));
     expect(read(store, { window: { tokens: 150 } })).toEqual([4, 5, 6, 7]);
   });
@@ -145,10 +147,10 @@ test.each([
 
 test('an anchor that is not there is not taken for the beginning', () => {
   using store = openStore();
-  store.session('main');
-  store.append('main', [anchor('here'), user('1')]);
+  store.sessions.open('main');
+  store.entries.append('main', [anchor('here'), user('1')]);
   for (const policy of [{ fromAnchor: 'there' }, { fromAnchor: 'here~1' }] as const) {
-    expect(() => view(store.read('main'), { policy })).toThrow(
+    expect(() => view(store.entries.read('main'), { policy })).toThrow(
       expect.objectContaining({ code: 'TAPE_NO_ANCHOR' }),
     );
     expect(() => shown(store, policy)).toThrow(expect.objectContaining({ code: 'TAPE_NO_ANCHOR' }));
@@ -157,8 +159,8 @@ test('an anchor that is not there is not taken for the beginning', () => {
 
 test('an anchor before the last of its name is one too', () => {
   using store = openStore();
-  store.session('main');
-  store.append('main', [anchor('a', { n: 1 }), user('1'), anchor('a', { n: 2 }), user('2')]);
+  store.sessions.open('main');
+  store.entries.append('main', [anchor('a', { n: 1 }), user('1'), anchor('a', { n: 2 }), user('2')]);
   expect(shown(store, { fromAnchor: 'a~1' })).toBe('{"n":1} 1 2');
   expect(shown(store, { fromAnchor: 'a' })).toBe('{"n":2} 2');
 });

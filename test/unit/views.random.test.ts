@@ -20,10 +20,10 @@ test(
         async (drafts, name) => {
           const mode = modeOf(name);
           using store = openStore();
-          store.session('main');
-          for (const draft of drafts) store.append('main', [draft]);
-          const entries: Entry[] = [...store.viewEntries('main')];
-          const asked = await ask(mode, entries, { blob: (hash) => store.blob(hash) });
+          store.sessions.open('main');
+          for (const draft of drafts) store.entries.append('main', [draft]);
+          const entries: Entry[] = [...store.views.entries('main')];
+          const asked = await ask(mode, entries, { blob: (hash) => store.entries.blob(hash) });
           if (asked === undefined) return;
           sent += 1;
           expect(asked.refused).toBeUndefined();

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { isObject, type Json, type JsonObject, parseJson, TapeError } from '@tapedeck/tape';
+import { type Json, type JsonObject, TapeError } from '@tapedeck/tape';
+import { isObject, parseJson } from '@tapedeck/tape/internal';
 import { UsageError } from './errors/kinds.ts';
 import type { Io } from './io.ts';
 

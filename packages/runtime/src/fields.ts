@@ -1,4 +1,4 @@
-import { nearNames } from '@tapedeck/tape';
+import { nearNames } from '@tapedeck/tape/store';
 import { SessionError } from './errors.ts';
 
 /** The names of all fields of an options type; the compiler refuses a missing and a surplus name. */

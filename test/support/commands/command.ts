@@ -89,17 +89,17 @@ function agree(model: Model, store: SqliteTapeStore, session: CopiedSession): vo
   const { name, floor, base, head } = session;
   const delivery = model.isDelivered(session) ? 'merged' : undefined;
   const lifecycle = model.lifecycle(session);
-  expect(store.find(name)).toMatchObject({
+  expect(store.sessions.find(name)).toMatchObject({
     ...{ floor, base, head, settled: session.settled(), lifecycle },
     ...(delivery !== undefined && { delivery }),
   });
-  same([...store.read(name)].map(comparable), model.entries(session));
+  same([...store.entries.read(name)].map(comparable), model.entries(session));
   same(
-    [...store.viewEntries(name, { policy: 'full' })].map(({ seq }) => seq),
+    [...store.views.entries(name, { policy: 'full' })].map(({ seq }) => seq),
     session.needed(),
   );
   same(
-    store.sessions({ parent: name, all: true }).map((child) => child.name),
+    store.sessions.list({ parent: name, all: true }).map((child) => child.name),
     model.children(session),
   );
 }

@@ -43,7 +43,7 @@ const appends =
     if (batch.length === 0) return;
     const from = session.head + 1;
     const key = `k${n}`;
-    const receipt = store.append(session.name, batch, { key });
+    const receipt = store.entries.append(session.name, batch, { key });
     expect(receipt).toMatchObject({ from, to: from + batch.length - 1, added: batch.length, repeated: 0 });
     model.write(session, batch);
     model.keyed.push({ session, key, drafts: batch, from });
@@ -67,7 +67,7 @@ export const verbs: Readonly<Record<string, Verb>> = {
     const done = model.keyed[choice.a % Math.max(1, model.keyed.length)];
     if (done === undefined) return;
     const { session, key, drafts, from } = done;
-    expect(store.append(session.name, drafts, { key })).toMatchObject({
+    expect(store.entries.append(session.name, drafts, { key })).toMatchObject({
       from,
       to: from + drafts.length - 1,
       added: 0,
@@ -75,23 +75,23 @@ export const verbs: Readonly<Record<string, Verb>> = {
     });
     // What was erased cannot be compared any more.
     if (model.erasedBy(session, from) !== undefined) return;
-    const other = () => store.append(session.name, [user('other')], { key });
+    const other = () => store.entries.append(session.name, [user('other')], { key });
     expect(refusal(other).code).toBe('TAPE_KEY_CONFLICT');
   },
   rewind: ({ model, store, session, choice }) => {
     const asked = position(session, choice.a);
     const to = rewindTo(session, asked);
-    expect(store.rewind(session.name, asked)).toMatchObject({ seq: session.head + 1, to });
+    expect(store.history.rewind(session.name, asked)).toMatchObject({ seq: session.head + 1, to });
     model.write(session, [{ kind: 'rewind', mark: 'rewind', ref: to, payload: { to } }]);
   },
   unrewind: ({ model, store, session }) => {
     const last = session.lastRewind();
     if (last === undefined) {
-      expect(refusal(() => store.unrewind(session.name)).code).toBe('TAPE_BAD_POINT');
+      expect(refusal(() => store.history.unrewind(session.name)).code).toBe('TAPE_BAD_POINT');
       return;
     }
     const to = rewindTo(session, last - 1);
-    expect(store.unrewind(session.name)).toMatchObject({ seq: session.head + 1, to });
+    expect(store.history.unrewind(session.name)).toMatchObject({ seq: session.head + 1, to });
     model.write(session, [{ kind: 'rewind', mark: 'rewind', ref: to, payload: { to } }]);
   },
   fork: ({ model, store, session, choice: { a, b, c } }) => {
@@ -107,9 +107,9 @@ export const verbs: Readonly<Record<string, Verb>> = {
     };
     const base = session.settled(cut);
     const floor = Math.min(since ?? session.floor, base);
-    const forked = store.fork(session.name, request);
+    const forked = store.lineage.fork(session.name, request);
     expect(forked).toMatchObject({ base, range: floor === base ? null : [floor + 1, base], repeated: false });
-    expect(store.fork(session.name, request)).toMatchObject({
+    expect(store.lineage.fork(session.name, request)).toMatchObject({
       session: forked.session,
       base,
       repeated: true,
@@ -122,19 +122,19 @@ export const verbs: Readonly<Record<string, Verb>> = {
     if (parent === undefined) return;
     const last = model.lastMerge(child, parent);
     if (last?.same === true) {
-      expect(store.merge(child.name)).toMatchObject({ repeated: true, seq: last.seq });
+      expect(store.lineage.merge(child.name)).toMatchObject({ repeated: true, seq: last.seq });
       return;
     }
     if (model.lifecycle(parent) === 'archived') {
-      expect(refusal(() => store.merge(child.name)).code).toBe('TAPE_ARCHIVED');
+      expect(refusal(() => store.lineage.merge(child.name)).code).toBe('TAPE_ARCHIVED');
       return;
     }
     if (parent.settled() !== parent.head || child.settled() !== child.head) {
-      expect(refusal(() => store.merge(child.name)).code).toBe('TAPE_UNSETTLED');
+      expect(refusal(() => store.lineage.merge(child.name)).code).toBe('TAPE_UNSETTLED');
       return;
     }
     const range = [(last?.to ?? child.base) + 1, child.head];
-    expect(store.merge(child.name)).toMatchObject({ repeated: false, seq: parent.head + 1, range });
+    expect(store.lineage.merge(child.name)).toMatchObject({ repeated: false, seq: parent.head + 1, range });
     model.merge(child, parent);
   },
   redact: ({ model, store, session, choice }) => {
@@ -142,7 +142,7 @@ export const verbs: Readonly<Record<string, Verb>> = {
     const owner = model.ownerOf(session, seq);
     const { kind } = session.at(seq);
     const before = model.erasedBy(owner, seq);
-    const redact = () => store.redact(session.name, seq, 'a test');
+    const redact = () => store.entries.redact(session.name, seq, 'a test');
     if (before !== undefined) expect(redact()).toMatchObject({ repeated: true, by: before });
     else if (kind === 'rewind' || kind === 'redaction') expect(refusal(redact).code).toBe('TAPE_BAD_ENTRY');
     else if (seq > owner.settled()) expect(refusal(redact).code).toBe('TAPE_UNSETTLED');

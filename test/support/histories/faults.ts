@@ -1,16 +1,13 @@
 import {
   type Entry,
-  isObject,
-  noResult,
   type Part,
-  type Selection,
   type SqliteTapeStore,
   type StoredMessage,
-  select,
   type Target,
   type View,
   view,
 } from '@tapedeck/tape';
+import { isObject, noResult, type Selection, select } from '@tapedeck/tape/internal';
 import type { CopiedSession } from '../copying-model.ts';
 import { invalidities } from '../valid-messages.ts';
 import type { Look } from './looks.ts';
@@ -41,7 +38,7 @@ export function faultsOf({ store, session, all, look, tally }: Looked): readonly
   const before = JSON.stringify(entries);
   const shown = select(entries, policy);
   const expected = wordsOf('said', session.view(policy, at).join('\n')).join(' ');
-  const read = [...store.viewEntries(session.name, { policy, at: `@${at}` })];
+  const read = [...store.views.entries(session.name, { policy, at: `@${at}` })];
   return [
     ...targets.flatMap((target) => {
       const whole = view(entries, { policy, target });

@@ -1,11 +1,5 @@
-import {
-  type Draft,
-  type ForkRequest,
-  normalise,
-  type Seq,
-  type SqliteTapeStore,
-  TapeError,
-} from '@tapedeck/tape';
+import { type Draft, type ForkRequest, type Seq, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
+import { normalise } from '@tapedeck/tape/store';
 import { CopiedSession } from '../copying-model.ts';
 import { type Random, seeded } from '../seeded.ts';
 import { anyDrafts } from './drafts.ts';
@@ -36,7 +30,7 @@ export class History {
   constructor(store: SqliteTapeStore, name: string, tally: Tally) {
     this.store = store;
     this.#tally = tally;
-    this.#current = this.#begin(new CopiedSession(store.session(name).name));
+    this.#current = this.#begin(new CopiedSession(store.sessions.open(name).name));
   }
 
   /** Does what numbers say, and writes all of it down. */
@@ -48,7 +42,7 @@ export class History {
   /** What is on the sessions' own tapes now, and what it was when it was written. */
   facts(): { readonly found: string; readonly written: string } {
     const found = this.sessions.flatMap(({ name }) =>
-      [...this.store.read(name, { own: true })].map((entry) => JSON.stringify(entry)),
+      [...this.store.entries.read(name, { own: true })].map((entry) => JSON.stringify(entry)),
     );
     const written = this.sessions.flatMap((session) => this.#written.get(session) ?? []);
     return { found: found.join('\n'), written: written.join('\n') };
@@ -85,7 +79,7 @@ export class History {
     const { name, floor, head } = this.#current;
     // Mostly to what was said lately; now and then to where the session begins.
     const to = Math.max(floor, head - random.below(random.chance(70) ? 6 : head - floor + 1));
-    this.store.rewind(name, to);
+    this.store.history.rewind(name, to);
     this.#tally.count('rewind');
     this.#sync(this.#current);
   }
@@ -93,7 +87,7 @@ export class History {
   #unrewind(): void {
     this.#flush();
     if (this.#current.lastRewind() === undefined) return;
-    this.store.unrewind(this.#current.name);
+    this.store.history.unrewind(this.#current.name);
     this.#tally.count('unrewind');
     this.#sync(this.#current);
   }
@@ -107,7 +101,7 @@ export class History {
       ...this.#span(parent, random),
       ...(random.chance(40) && { intention: { nextSteps: this.#words.next('said') } }),
     };
-    const { session: name, base, range } = this.store.fork(parent.name, request);
+    const { session: name, base, range } = this.store.lineage.fork(parent.name, request);
     const floor = range === null ? base : range[0] - 1;
     const child = this.#begin(new CopiedSession(name, { parent, floor, base }));
     this.#asked.set(child, [...(this.#asked.get(parent) ?? [])]);
@@ -145,7 +139,7 @@ export class History {
     const into = random.chance(20) ? this.sessions[0] : child.parent;
     if (into === undefined) return;
     const done = this.#settled(() =>
-      this.store.merge(child.name, { into: into.name, ...(random.chance(15) && { context: false }) }),
+      this.store.lineage.merge(child.name, { into: into.name, ...(random.chance(15) && { context: false }) }),
     );
     this.#tally.count(done === undefined ? 'merge refused' : done.repeated ? 'merge again' : 'merge');
     this.#sync(into);
@@ -175,7 +169,7 @@ export class History {
 
   #flush(): void {
     if (this.#waiting.length === 0) return;
-    this.store.append(this.#current.name, this.#waiting);
+    this.store.entries.append(this.#current.name, this.#waiting);
     this.#waiting = [];
     this.#sync(this.#current);
   }
@@ -192,7 +186,7 @@ export class History {
   /** Takes in what the store has written at a session's end. */
   #sync(session: CopiedSession): void {
     const [written, results] = [this.#written.get(session), this.#results.get(session)];
-    for (const entry of this.store.read(session.name, { own: true, from: session.head + 1 })) {
+    for (const entry of this.store.entries.read(session.name, { own: true, from: session.head + 1 })) {
       session.add(entry);
       written?.push(JSON.stringify(entry));
       if (entry.kind === 'tool-result') results?.push(entry.seq);

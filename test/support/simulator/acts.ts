@@ -1,4 +1,5 @@
-import { isObject, type Lease, type SqliteTapeStore, user } from '@tapedeck/tape';
+import { type Lease, type SqliteTapeStore, user } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { appends } from './appends.ts';
 import { append, attempt, drainOwnerless, merge, post, write } from './requests.ts';
 import type { Runtime } from './runtime.ts';
@@ -12,13 +13,14 @@ const leaseTtlMs = 30_000;
 const acts: Readonly<Record<string, Act>> = {
   rewind: (scene) => {
     const { store, session, lease, world } = scene;
-    const { floor, head } = store.find(session) ?? { floor: 0, head: 1 };
+    const { floor, head } = store.sessions.find(session) ?? { floor: 0, head: 1 };
     const to = floor + 1 + world.random.below(head - floor);
-    write(scene, () => store.rewind(session, to, { lease }));
+    write(scene, () => store.history.rewind(session, to, { lease }));
   },
-  unrewind: (scene) => write(scene, () => scene.store.unrewind(scene.session, { lease: scene.lease })),
+  unrewind: (scene) =>
+    write(scene, () => scene.store.history.unrewind(scene.session, { lease: scene.lease })),
   fork: ({ world, store, session, key }) => {
-    if (store.sessions({ all: true }).length >= sessionsMax) return;
+    if (store.sessions.list({ all: true }).length >= sessionsMax) return;
     attempt(world, store, (under) => [
       { act: 'fork', parent: session, key, receipt: under.fork(session, { key }) },
     ]);
@@ -26,35 +28,38 @@ const acts: Readonly<Record<string, Act>> = {
   merge,
   redact: (scene) => {
     const { world, store, session, key, lease } = scene;
-    const said = [...store.read(session, { own: true, kind: 'message' })].filter(
+    const said = [...store.entries.read(session, { own: true, kind: 'message' })].filter(
       ({ payload, meta }) => isObject(payload) && payload.role === 'user' && meta.of === undefined,
     );
     if (said.length === 0) return;
     const { seq } = world.random.of(said);
     write(scene, () => {
-      const receipt = store.redact(session, seq, key, { lease });
+      const receipt = store.entries.redact(session, seq, key, { lease });
       world.acks.push({ act: 'redaction', session, seq, by: receipt.by });
     });
   },
   archive: ({ store, session }) => {
     // Taken back the next time: an archived parent takes no merge in.
-    store.setLifecycle(session, store.find(session)?.lifecycle === 'archived' ? 'active' : 'archived');
+    store.setLifecycle(
+      session,
+      store.sessions.find(session)?.lifecycle === 'archived' ? 'active' : 'archived',
+    );
   },
   post,
   'post a merge': ({ world, store, session, key }) => {
-    const children = store.sessions({ parent: session, all: true });
+    const children = store.sessions.list({ parent: session, all: true });
     if (children.length === 0) return;
     const child = world.random.of(children).name;
-    const { id, owner } = store.post(session, { body: { type: 'merge', draft: { child } }, key });
+    const { id, owner } = store.inbox.post(session, { body: { type: 'merge', draft: { child } }, key });
     world.acks.push({ act: 'request', parent: session, child, id });
     if (owner === undefined) drainOwnerless(world, store, session);
   },
   drain: ({ store, lease }) => {
-    if (lease !== undefined) store.drain(lease);
+    if (lease !== undefined) store.inbox.drain(lease);
   },
   acquire: ({ world, runtime, store, session, id, key }) => {
     const live = world.leases.live(id, world.clock.now());
-    const lease = store.acquire(session, { id: `${runtime.name} ${key}` }, { ttlMs: leaseTtlMs });
+    const lease = store.leases.acquire(session, { id: `${runtime.name} ${key}` }, { ttlMs: leaseTtlMs });
     if (live !== undefined) world.faults.push(`'${session}' was taken while ${live.owner} had it`);
     world.faults.push(...world.leases.taken(lease));
     runtime.leases.set(session, lease);
@@ -62,7 +67,7 @@ const acts: Readonly<Record<string, Act>> = {
   extend: ({ world, runtime, store, lease }) => {
     if (lease === undefined) return;
     const over = world.leases.isOver(lease);
-    const extended = store.extend(lease, { ttlMs: leaseTtlMs });
+    const extended = store.leases.extend(lease, { ttlMs: leaseTtlMs });
     if (over) world.faults.push(`a lease that was over was extended: ${JSON.stringify(lease)}`);
     world.leases.held(extended);
     runtime.leases.set(lease.session, extended);
@@ -70,17 +75,17 @@ const acts: Readonly<Record<string, Act>> = {
   release: ({ world, runtime, store, lease }) => {
     if (lease === undefined) return;
     for (let i = 0; i < 3; i += 1) {
-      const waiting = store.inbox(lease.id).filter(({ body }) => body.type === 'append');
+      const waiting = store.inbox.list(lease.id).filter(({ body }) => body.type === 'append');
       // Between its commit and its answer, others may have seen that the session is free.
       world.leases.doubt(lease);
-      if (store.release(lease)) {
+      if (store.leases.release(lease)) {
         if (waiting.length > 0) world.faults.push(`'${lease.session}' was given back with a full inbox`);
         world.leases.over([lease]);
         runtime.leases.delete(lease.session);
         return;
       }
       world.leases.held(lease);
-      store.drain(lease);
+      store.inbox.drain(lease);
     }
     world.faults.push(`the lease of '${lease.session}' could not be given back after three drains`);
   },
@@ -89,7 +94,7 @@ const acts: Readonly<Record<string, Act>> = {
     const over: Lease[] = world.leases.all.filter((lease) => world.leases.isOver(lease));
     if (over.length === 0) return;
     const lease = world.random.of(over);
-    store.append(lease.id, [user(`${key} late`)], { lease });
+    store.entries.append(lease.id, [user(`${key} late`)], { lease });
     world.faults.push(`a lease that was over wrote: ${JSON.stringify(lease)}`);
   },
   'ask again': ({ world, store }) => {
@@ -119,5 +124,5 @@ export function chooseAct(world: World, runtime: Runtime): { name: string; act: 
 }
 
 function sessionsOf(store: SqliteTapeStore): readonly { name: string; id: string }[] {
-  return store.sessions({ all: true });
+  return store.sessions.list({ all: true });
 }

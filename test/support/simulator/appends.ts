@@ -1,16 +1,15 @@
 import {
   anchor,
   assistant,
-  clientCalls,
   type Draft,
   handoff,
-  isObject,
   note,
   type SqliteTapeStore,
   toolCall,
   toolResult,
   user,
 } from '@tapedeck/tape';
+import { clientCalls, isObject } from '@tapedeck/tape/internal';
 import type { Scene } from './world.ts';
 
 /** The drafts of the acts that append. Each one's content is its own, so that it can be found again. */
@@ -27,9 +26,9 @@ export const appends: Readonly<Record<string, (scene: Scene) => readonly Draft[]
 
 /** Results of all calls of a session that are open. */
 export function results(store: SqliteTapeStore, session: string, key: string): Draft[] {
-  const info = store.find(session);
+  const info = store.sessions.find(session);
   if (info === undefined || info.settled === info.head) return [];
-  const since = [...store.read(session, { from: info.settled + 1 })].map(({ payload }) => payload);
+  const since = [...store.entries.read(session, { from: info.settled + 1 })].map(({ payload }) => payload);
   const open = since.flatMap(clientCalls);
   for (const payload of since) {
     const id = isObject(payload) ? payload.toolCallId : undefined;

@@ -43,16 +43,17 @@ function settle(world: World, runtime: Runtime): string[] {
   const { store } = runtime;
   for (const request of world.cutOff.splice(0)) world.run(runtime, () => attempt(world, store, request));
   const left: string[] = [];
-  for (const { name, id } of store.sessions({ all: true })) {
-    const lease = store.acquire(name, { id: `healing ${world.key()}` });
+  for (const { name, id } of store.sessions.list({ all: true })) {
+    const lease = store.leases.acquire(name, { id: `healing ${world.key()}` });
     world.faults.push(...world.leases.taken(lease));
     const open = results(store, name, world.key());
-    if (open.length > 0) store.append(name, open, { lease });
-    store.drain(lease);
-    if (store.release(lease)) world.leases.over([lease]);
+    if (open.length > 0) store.entries.append(name, open, { lease });
+    store.inbox.drain(lease);
+    if (store.leases.release(lease)) world.leases.over([lease]);
     else left.push(`'${name}' cannot be given back`);
-    if (store.inbox(id).length > 0) left.push(`the inbox of '${name}' is not empty`);
-    if (store.find(id)?.settled !== store.find(id)?.head) left.push(`'${name}' has open calls`);
+    if (store.inbox.list(id).length > 0) left.push(`the inbox of '${name}' is not empty`);
+    if (store.sessions.find(id)?.settled !== store.sessions.find(id)?.head)
+      left.push(`'${name}' has open calls`);
   }
   for (const finding of store.examine()) store.mend(finding);
   return left;
@@ -68,10 +69,10 @@ function faultsOf(world: World, store: SqliteTapeStore, db: RawDb): string[] {
   ];
   for (const lease of world.leases.all)
     for (const act of [
-      () => store.append(lease.id, [{ kind: 'event', name: 'late', payload: {} }], { lease }),
-      () => store.drain(lease),
-      () => store.extend(lease),
-      () => store.release(lease),
+      () => store.entries.append(lease.id, [{ kind: 'event', name: 'late', payload: {} }], { lease }),
+      () => store.inbox.drain(lease),
+      () => store.leases.extend(lease),
+      () => store.leases.release(lease),
     ]) {
       const { code } = refusal(act);
       if (code !== 'TAPE_FENCED') faults.push(`an owner of '${lease.session}' that lost it got ${code}`);

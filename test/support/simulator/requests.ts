@@ -41,7 +41,7 @@ export function append(scene: Scene, drafts: readonly Draft[]): void {
 
 /** Merges a child of the session that acts. */
 export function merge({ world, store, session, lease }: Scene): void {
-  const children = store.sessions({ parent: session, all: true });
+  const children = store.sessions.list({ parent: session, all: true });
   if (children.length === 0) return;
   const child = world.random.of(children).name;
   attempt(world, store, (again) => {
@@ -61,7 +61,7 @@ export function post({ world, store, session, key }: Scene): void {
 
 /** Whoever drains an ownerless inbox takes the session over for that long. */
 export function drainOwnerless({ leases }: World, store: SqliteTapeStore, session: string): void {
-  const id = store.find(session)?.id ?? '';
+  const id = store.sessions.find(session)?.id ?? '';
   const before = leases.of(id);
-  if (store.drainOwnerless(session)) leases.over(before);
+  if (store.inbox.drain(session)) leases.over(before);
 }

@@ -33,7 +33,7 @@ export function simulate(seed: number): Simulated {
   onCrashPoint(world.passed);
   try {
     world.runtimes[0]?.start();
-    world.runtimes[0]?.store.session('main');
+    world.runtimes[0]?.store.sessions.open('main');
     using db = rawDb(path);
     const steps = stepsMin + random.below(stepsMore);
     for (let i = 0; i < steps && world.faults.length === 0; i += 1) {

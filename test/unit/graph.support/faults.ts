@@ -1,4 +1,4 @@
-import { lineHash } from '@tapedeck/tape';
+import { lineHash } from '@tapedeck/tape/internal';
 
 /** What somebody, or a crash, did to a graph file; and what is to come of it. */
 export interface Fault {

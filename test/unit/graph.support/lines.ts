@@ -1,7 +1,8 @@
 import { mkdtempDisposableSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { encodeLine, firstPrev, type LineageLine, lineHash } from '@tapedeck/tape';
+import { firstPrev, lineHash } from '@tapedeck/tape/internal';
+import { encodeLine, type LineageLine } from '@tapedeck/tape/store';
 
 /** A directory that goes away with the block. */
 export function tempDir(): Disposable & { readonly path: string } {

@@ -1,4 +1,5 @@
-import { isObject, view } from '@tapedeck/tape';
+import { view } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { UsageError } from '../errors/kinds.ts';
 import { readJson } from '../input.ts';
 import { forkedJson, forkedLine } from '../output/forked.ts';

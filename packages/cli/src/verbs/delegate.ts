@@ -1,5 +1,5 @@
 import type { ChildOutcome, DelegateOptions, DelegateTask } from '@tapedeck/runtime';
-import { assertActive, isObject } from '@tapedeck/tape';
+import { assertActive, isObject } from '@tapedeck/tape/internal';
 import { deckConfig, getModel } from '../config/deck.ts';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';

@@ -1,4 +1,6 @@
-import { type ForkRequest, type Intention, view, workerInstructions } from '@tapedeck/tape';
+import { type ForkRequest, view } from '@tapedeck/tape';
+import { workerInstructions } from '@tapedeck/tape/internal';
+import type { Intention } from '@tapedeck/tape/store';
 import { UsageError } from '../errors/kinds.ts';
 import { readText } from '../input.ts';
 import { workspaceIn, workspaceOptions } from '../options/workspace.ts';

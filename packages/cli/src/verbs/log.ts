@@ -1,4 +1,5 @@
-import { clientCalls, type Entry, type EntryKind, type SqliteTapeStore } from '@tapedeck/tape';
+import type { Entry, EntryKind, SqliteTapeStore } from '@tapedeck/tape';
+import { clientCalls } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { exit } from '../exit.ts';

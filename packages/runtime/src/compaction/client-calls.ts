@@ -1,4 +1,5 @@
-import { type Entry, isClientCall, isObject, type Part } from '@tapedeck/tape';
+import type { Entry, Part } from '@tapedeck/tape';
+import { isClientCall, isObject } from '@tapedeck/tape/internal';
 
 /** A client-side call, and the message that makes it. */
 interface ClientCall {

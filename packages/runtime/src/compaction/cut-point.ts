@@ -1,4 +1,5 @@
-import { clientCalls, type Entry, isObject, type Seq } from '@tapedeck/tape';
+import type { Entry, Seq } from '@tapedeck/tape';
+import { clientCalls, isObject } from '@tapedeck/tape/internal';
 import { isAnswer, pairClientCalls, partsOf } from './client-calls.ts';
 import type { Keep } from './policy.ts';
 

@@ -1,17 +1,13 @@
+import { type Entry, type JsonObject, type Seq, type StoredMessage, view } from '@tapedeck/tape';
 import {
-  type Entry,
   entryTokens,
   estimateTokens,
   isObject,
   isPrune,
-  type JsonObject,
   type Manifest,
   renderState,
-  type Seq,
-  type StoredMessage,
   select,
-  view,
-} from '@tapedeck/tape';
+} from '@tapedeck/tape/internal';
 import type { ModelWindow } from '../model/window.ts';
 import { cutPoint } from './cut-point.ts';
 import { withoutFileTags } from './file-sets.ts';

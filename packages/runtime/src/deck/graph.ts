@@ -1,5 +1,6 @@
 import { SessionGraph } from '@tapedeck/graph';
-import type { Awaitable, Lifecycle, Point, TapeStore } from '@tapedeck/tape';
+import type { Lifecycle, Point, TapeStore } from '@tapedeck/tape';
+import type { Awaitable } from '@tapedeck/tape/store';
 
 type Reads = Pick<
   SessionGraph,

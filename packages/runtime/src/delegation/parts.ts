@@ -1,4 +1,5 @@
-import type { Intention, SessionInfo } from '@tapedeck/tape';
+import type { SessionInfo } from '@tapedeck/tape';
+import type { Intention } from '@tapedeck/tape/store';
 import type { Input, RunOptions } from '../run/options.ts';
 import type { WorkerParts } from '../run/parts.ts';
 import type { Run } from '../run/run.ts';

@@ -1,10 +1,6 @@
-import {
-  type Deliver,
-  type ForkRequest,
-  type JsonObject,
-  type SessionInfo,
-  workerInstructions,
-} from '@tapedeck/tape';
+import type { ForkRequest, JsonObject, SessionInfo } from '@tapedeck/tape';
+import { workerInstructions } from '@tapedeck/tape/internal';
+import type { Deliver } from '@tapedeck/tape/store';
 import { runPoint } from '../crash-point.ts';
 import { SessionError } from '../errors.ts';
 import type { Fields } from '../fields.ts';

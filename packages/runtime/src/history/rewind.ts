@@ -4,20 +4,19 @@
  * here loads the AI SDK. Imports `config`, `terms`, `tools`, `lease`, `fields` and `errors`.
  */
 import {
-  blobHashes,
   type Entry,
-  isObject,
   type JsonObject,
   type Part,
   type Point,
   processOwner,
   type Rewound,
-  restoreBlobs,
   type Seq,
   type SessionInfo,
   type TapeStore,
   user,
 } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import { blobHashes, restoreBlobs } from '@tapedeck/tape/store';
 import { announce, type Hooks, tellRewind, textOf } from '../config/hooks.ts';
 import { SessionError } from '../errors.ts';
 import { getActive } from '../lease/get-active.ts';

@@ -1,12 +1,5 @@
-import {
-  type Entry,
-  isObject,
-  isPrune,
-  type Rewound,
-  type Seq,
-  select,
-  type TapeStore,
-} from '@tapedeck/tape';
+import type { Entry, Rewound, Seq, TapeStore } from '@tapedeck/tape';
+import { isObject, isPrune, select } from '@tapedeck/tape/internal';
 import { SessionError } from '../errors.ts';
 import { getActive } from '../lease/get-active.ts';
 import { withLease } from './rewind.ts';

@@ -1,4 +1,5 @@
-import type { Intention, Json, Merged, Seq, SessionInfo } from '@tapedeck/tape';
+import type { Json, Merged, Seq, SessionInfo } from '@tapedeck/tape';
+import type { Intention } from '@tapedeck/tape/store';
 import type { ChildOptions } from '../delegation/parts.ts';
 import type { ForkOptions } from '../delegation/spawn.ts';
 import { messageOf } from '../errors.ts';

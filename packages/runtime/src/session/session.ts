@@ -6,16 +6,13 @@
  */
 import {
   anchor,
-  type ConflictReport,
   type Entry,
-  type EntryQuery,
   handoff,
   type Json,
   type JsonObject,
   type Point,
   type Rewound,
   type SessionInfo,
-  select,
   TapeError,
   type TapeErrorCode,
   user,
@@ -23,6 +20,8 @@ import {
   type ViewOptions,
   view,
 } from '@tapedeck/tape';
+import { select } from '@tapedeck/tape/internal';
+import type { ConflictReport, EntryQuery } from '@tapedeck/tape/store';
 import { resolvePolicy } from '../compaction/policy.ts';
 import { viewPolicyOf } from '../config/config.ts';
 import { Delegation } from '../delegation/delegation.ts';

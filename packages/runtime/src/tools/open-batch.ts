@@ -1,12 +1,5 @@
-import {
-  type Entry,
-  isClientCall,
-  isObject,
-  type Json,
-  type Part,
-  type SessionInfo,
-  type TapeStore,
-} from '@tapedeck/tape';
+import type { Entry, Json, Part, SessionInfo, TapeStore } from '@tapedeck/tape';
+import { isClientCall, isObject } from '@tapedeck/tape/internal';
 import type { OpenCall } from '../stream/call.ts';
 
 /** The names of the notes about the open calls of a batch. */
