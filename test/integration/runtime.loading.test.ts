@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { startProcess } from '../support/process.ts';
+import { startFromSources } from '../support/process.ts';
 import { tempHome } from '../support/temp-home.ts';
 
 /** Counts the modules of each library that are loaded, and prints the counts after each act. */
@@ -30,7 +30,7 @@ test('the AI SDK is loaded by the first model call: not by the package, a deck, 
   using home = tempHome();
   const answers = home.file('answers.json');
   writeFileSync(answers, JSON.stringify([{ text: 'Hi.' }]));
-  await using running = startProcess(
+  await using running = startFromSources(
     `${counting}
     const [home, model] = process.argv.slice(1);
     const { defineDeck, delegationTools, openDeck, readUsage, statusesOf, trace } = await import('@tapedeck/runtime');
@@ -67,7 +67,7 @@ test('the AI SDK is loaded by the first model call: not by the package, a deck, 
 });
 
 test('readers of transcripts, and what the command line takes of the package, load neither the AI SDK nor zod', async () => {
-  await using running = startProcess(
+  await using running = startFromSources(
     `${counting}
     await import('@tapedeck/runtime/import');
     await import('@tapedeck/runtime/internal');
