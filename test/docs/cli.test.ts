@@ -20,8 +20,8 @@ test('the reference is what the verbs say of themselves', () => {
 });
 
 test('the table has every verb, in the order of the help', () => {
-  const named = tableAfter(page('docs/cli.md'), 'Verbs').map(([command = '']) =>
-    /^\[tape (\w+)/.exec(command)?.[1],
+  const named = tableAfter(page('docs/cli.md'), 'Verbs').map(
+    ([command = '']) => /^\[tape (\w+)/.exec(command)?.[1],
   );
   expect(named).toEqual(verbs.map(nameOf));
 });

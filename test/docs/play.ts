@@ -72,7 +72,10 @@ function shellOutput(home: string, dir: string, script: string): string {
     });
     // A shell that runs a script says more of a kill than a terminal shows.
     const killed = /^.*: line \d+: +\d+ Killed .*$/gm;
-    return readFileSync(file, 'utf8').replace(killed, 'Killed').replaceAll(home, '~').replaceAll(root, 'CHECKOUT/');
+    return readFileSync(file, 'utf8')
+      .replace(killed, 'Killed')
+      .replaceAll(home, '~')
+      .replaceAll(root, 'CHECKOUT/');
   } finally {
     closeSync(fd);
   }
@@ -84,7 +87,9 @@ export function unplayed(text: string): CodeBlock[] {
   return blocks.filter(({ language, title }, i) => {
     if (language === 'console') return false;
     if (title === undefined) return language !== '' && language !== 'text';
-    const later = blocks.slice(i + 1).filter((block) => block.language === 'console' || block.title !== undefined);
+    const later = blocks
+      .slice(i + 1)
+      .filter((block) => block.language === 'console' || block.title !== undefined);
     return !foundByTape.test(title) && !later.some(({ code }) => code.includes(title));
   });
 }

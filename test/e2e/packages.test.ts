@@ -16,9 +16,9 @@ const { version } = JSON.parse(page('packages/cli/package.json'));
 /** The commands of a page that pack and install the packages, and those that run the command. */
 const commandsIn = (text: string) =>
   codeBlocks(text, 'sh')
-  .filter((block) => block.includes('CHECKOUT/dist'))
-  .flatMap((block) => block.trimEnd().split('\n'))
-  .map((line) => line.replaceAll('CHECKOUT', root));
+    .filter((block) => block.includes('CHECKOUT/dist'))
+    .flatMap((block) => block.trimEnd().split('\n'))
+    .map((line) => line.replaceAll('CHECKOUT', root));
 const commands = commandsIn(start);
 const [pack = '', install = '', demo = '', demoOnce = ''] = commands;
 
@@ -122,7 +122,11 @@ if (sized(false, true, true))
       { module: 'nodenext', moduleResolution: 'nodenext' },
       { module: 'esnext', moduleResolution: 'bundler' },
     ])('a strict program has no error of types with $moduleResolution', (resolution) => {
-      const errors = typeErrors(dir, codeBlocks(page('docs/guide/configuration.md'), 'ts')[0] ?? '', resolution);
+      const errors = typeErrors(
+        dir,
+        codeBlocks(page('docs/guide/configuration.md'), 'ts')[0] ?? '',
+        resolution,
+      );
       expect(errors.filter((line) => !ofTheAiSdk.test(line))).toEqual(
         [5, 6, 7, 8].map((line) => expect.stringMatching(`^wrong\\.ts\\(${line},`)),
       );
