@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { type Draft, encodeJson, openTapeStore, sha256 } from '@tapedeck/tape';
+import { type Draft, openTapeStore } from '@tapedeck/tape';
+import { encodeJson, sha256 } from '@tapedeck/tape/store';
 import { strippedLayout } from './layout.ts';
 import { type Effort, measure, type Sample, type Work } from './measure.ts';
 import { bytesOf, payloads, take } from './payload.ts';

@@ -50,7 +50,7 @@ async function perChild(deck: Deck, name: string, children: number, parallel: nu
   const start = performance.now();
   const outcomes = await parent.delegate(
     Array.from({ length: children }, (_, i) => ({ task: `Task ${i}` })),
-    { concurrency: parallel, context: 'fresh' },
+    { concurrency: parallel, inherit: 'nothing' },
   );
   if (outcomes.some(({ merged }) => merged === undefined)) throw new Error('a child was not merged');
   return ((performance.now() - start) * 1000) / children;
@@ -109,7 +109,7 @@ async function longParent(bench: Bench): Promise<Row[]> {
 function walOfMerge(store: SqliteTapeStore, path: string): number {
   const times = 8;
   const children = Array.from({ length: times + 1 }, () => {
-    const { session } = store.lineage.fork('main', { fresh: true });
+    const { session } = store.lineage.fork('main', { inherit: 'nothing' });
     store.entries.append(session, [result('Done.')]);
     return session;
   });
@@ -127,7 +127,7 @@ async function together(bench: Bench): Promise<Row[]> {
   store.sessions.open('main');
   const each = (count: number) => async () => {
     const drafts = Array.from({ length: count }, (_, i) => {
-      const { session } = store.lineage.fork('main', { fresh: true });
+      const { session } = store.lineage.fork('main', { inherit: 'nothing' });
       store.entries.append(session, [result(`Result ${i}`)]);
       return { child: session };
     });

@@ -1,4 +1,5 @@
-import { bodyHash, entryHash, openTapeStore } from '@tapedeck/tape';
+import { openTapeStore } from '@tapedeck/tape';
+import { bodyHash, entryHash } from '@tapedeck/tape/store';
 import type Database from 'better-sqlite3';
 import { rawHandle, type Synchronous } from './raw.ts';
 

@@ -31,7 +31,7 @@ const bare = `
 
 const fullView = `
   const policy = 'full';
-  for await (const message of streamView(() => store.viewEntries('main', { policy }), { policy })) message.role;`;
+  for await (const message of streamView(() => store.views.entries('main', { policy }), { policy })) message.role;`;
 
 /** What a streamed read may need at most, in MB. */
 const budget = 100;
@@ -47,10 +47,10 @@ export async function memory(bench: Bench): Promise<Row[]> {
   const samples = await gather(
     {
       bare: () => numberOf(bare, long),
-      view: () => numberOf(ours(`view(store.viewEntries('main'));`), long),
-      fork: () => numberOf(ours(`store.fork('main');`), long),
-      list: () => numberOf(ours('store.sessions();'), many),
-      stream: () => numberOf(ours(`for (const entry of store.read('main')) entry.seq;`), long),
+      view: () => numberOf(ours(`view(store.views.entries('main'));`), long),
+      fork: () => numberOf(ours(`store.lineage.fork('main');`), long),
+      list: () => numberOf(ours('store.sessions.list();'), many),
+      stream: () => numberOf(ours(`for (const entry of store.entries.read('main')) entry.seq;`), long),
       messages: () => numberOf(ours(fullView), long),
     },
     bench.size(5, 1),

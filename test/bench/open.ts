@@ -11,7 +11,7 @@ const ourView = `
   const [path] = process.argv.slice(1);
   const start = performance.now();
   const store = openTapeStore(path, { readonly: true });
-  view(store.viewEntries('main'));
+  view(store.views.entries('main'));
   console.log((performance.now() - start) * 1000);
   store.close();`;
 

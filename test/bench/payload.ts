@@ -1,4 +1,5 @@
-import { assistant, type Draft, encodeJson, user } from '@tapedeck/tape';
+import { assistant, type Draft, user } from '@tapedeck/tape';
+import { encodeJson } from '@tapedeck/tape/store';
 import { seeded } from './random.ts';
 
 /** The word that every thousandth entry holds, and no other text does. */

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { isObject, openTapeStore } from '@tapedeck/tape';
+import { openTapeStore } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { inChild } from './child.ts';
 import { median } from './measure.ts';
 import { type Bench, counted, type Row } from './topic.ts';
@@ -14,7 +15,7 @@ const writer = `
   const end = performance.now() + Number(ms);
   let [count, worst] = [0, 0];
   for (let before = performance.now(); before < end; ) {
-    store.append(session, draft);
+    store.entries.append(session, draft);
     const now = performance.now();
     worst = Math.max(worst, now - before);
     before = now;

@@ -1,4 +1,5 @@
-import { openTapeStore, sha256 } from '@tapedeck/tape';
+import { openTapeStore } from '@tapedeck/tape';
+import { sha256 } from '@tapedeck/tape/store';
 import { measure } from './measure.ts';
 import { rawHandle } from './raw.ts';
 import { longSize, tapeOf } from './stores.ts';

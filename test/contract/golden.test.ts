@@ -1,19 +1,19 @@
+import { view } from '@tapedeck/tape';
 import {
   bodyHash,
   childName,
   encodeLine,
   entryHash,
   genesisHash,
+  hashLine,
   isUlid,
   type LineageLine,
-  lineHash,
   nameMax,
   parseAnchorName,
   parseName,
   sha256,
   tapeName,
-  view,
-} from '@tapedeck/tape';
+} from '@tapedeck/tape/store';
 import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import { playScript } from '../support/script.ts';
@@ -192,7 +192,7 @@ test('a graph line holds no byte that a line reader could stumble over', () => {
     String.raw`{"v":1,"g":1,"event_id":"01JD0000000000000000000001","type":"session","session_id":"main","parent_session_id":null,"from_anchor":null,"created_at":"2026-11-21T10:00:00.000Z","status":"active","at":"2026-11-21T10:00:00.000Z","session":"01JD0000000000000000000001","parent":null,"tape":"tape:main","kind":"a\n\r\u2028\u2029\u0085\u007f\ufeff\u001b\ud800é\"\\","prev":"0000000000000000000000000000000000000000000000000000000000000000"}`,
   );
   expect(JSON.parse(text)).toEqual(line);
-  expect(lineHash(text)).toBe(sha256(text));
+  expect(hashLine(text)).toBe(sha256(text));
 });
 
 /** All that a database file holds, table by table, as text. */

@@ -1,5 +1,5 @@
 import { openJournal } from '@tapedeck/graph/journal';
-import { tapeStoreContract } from '@tapedeck/tape/conformance';
+import { tapeStoreContract } from '@tapedeck/tape/store/conformance';
 import { expect, test } from 'vitest';
 import { countedIds } from '../support/ids.ts';
 import { openStore } from '../support/store.ts';

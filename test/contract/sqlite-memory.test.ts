@@ -1,4 +1,4 @@
-import { tapeStoreContract } from '@tapedeck/tape/conformance';
+import { tapeStoreContract } from '@tapedeck/tape/store/conformance';
 import { expect, test } from 'vitest';
 import { openStore } from '../support/store.ts';
 

@@ -12,18 +12,19 @@ interface Declared {
   readonly choices?: readonly string[];
   readonly default?: unknown;
   readonly demandOption?: boolean;
+  readonly hidden?: boolean;
 }
 
 type Declaration = Omit<Declared, 'name' | 'positional'>;
 
-/** What a verb declares, positionals first, noted by an object that only looks like yargs. */
+/** What a verb declares and help shows, positionals first, noted by an object that only looks like yargs. */
 function declarations(verb: Verb): Declared[] {
   const noted: Declared[] = [];
   const recorder: unknown = new Proxy(
     {},
     {
       get: (_target, method: string) => (name: string, given: Declaration) => {
-        if (method === 'positional' || method === 'option')
+        if ((method === 'positional' || method === 'option') && given.hidden !== true)
           noted.push({ ...given, name, positional: method === 'positional' });
         return recorder;
       },

@@ -18,9 +18,9 @@ test('a backup ends while another process writes all the time, and holds whole t
   await using _writer = startProcess(
     `import { openTapeStore, user } from '@tapedeck/tape';
      const store = openTapeStore(process.argv[1]);
-     store.session('busy');
+     store.sessions.open('busy');
      console.log('writing');
-     setInterval(() => store.append('busy', [user('y')]), 5);`,
+     setInterval(() => store.entries.append('busy', [user('y')]), 5);`,
     home.db,
   );
   await _writer.said('writing');

@@ -26,7 +26,7 @@ test('compact says how it is taken back; its summarizer is listed when that is a
     ),
   });
   expect(done.stdout).toBe(
-    'Summarised main@1-3 at main@8: about 1507 tokens, now 1035 (undo with: tape compact main --undo)\n',
+    'Summarised main@1-3 at main@8: about 1507 tokens, now 1035 (undo with: tape undo main)\n',
   );
   expect((await home.here(['sessions', '--quiet'])).stdout).toBe('main\n');
   expect((await home.here(['children', 'main', '--quiet'])).stdout).toBe('');
@@ -49,20 +49,21 @@ test('compact says how it is taken back; its summarizer is listed when that is a
   expect(json(await home.here(['usage', '--json']))).toMatchObject({ total: { steps: 1, total: 107 } });
   expect((await home.here(['audit'])).code).toBe(0);
 
-  expect((await home.here(['compact', 'main', '--undo'])).stdout).toBe(
-    'Reverted main@8: 1 entry hidden, none removed (restore with: tape unrewind main)\n',
+  expect((await home.here(['undo', 'main'])).stdout).toBe(
+    'Undid the summary main@8: 1 entry hidden, none removed (undo with: tape undo main)\n',
   );
-  expect(jsonError(await home.here(['compact', 'main', '--undo', '--json']))).toMatchObject({
-    code: 'SESSION_CANNOT_UNDO',
-    data: { session: 'main' },
+  // The summary is hidden now.
+  expect(jsonError(await home.here(['undo', 'main@8', '--json']))).toMatchObject({
+    code: 'TAPE_BAD_POINT',
+    data: { session: 'main', seq: 8, hidden: 9 },
   });
-  expect((await home.here(['unrewind', 'main'])).code).toBe(0);
+  expect(json(await home.here(['undo', 'main', '--json']))).toMatchObject({ undone: 9, act: 'rewind' });
   await home.here(['append', 'main'], { stdin: '{"content":"More"}\n' });
-  const refused = await home.here(['compact', 'main', '--undo', '--json']);
+  const refused = await home.here(['undo', 'main@8', '--json']);
   expect(refused.code).toBe(4);
   expect(jsonError(refused)).toMatchObject({
     message: 'cannot undo the summary main@8: message main@11 follows it',
-    hint: 'rewind to before that message first: tape rewind main@11; then: tape compact main --undo',
+    hint: 'rewind to before that message first: tape rewind main@11; then: tape undo main@8',
   });
 });
 

@@ -53,13 +53,13 @@ test('delegate --budget: a child that takes more is halted, merged as partial, a
   );
 });
 
-test('delegate --context and --resume: the last messages alone, and a child that is gone on with', async () => {
+test('delegate --last and --resume: the last messages alone, and a child that is gone on with', async () => {
   using home = tempHome();
   await using provider = await startProvider((request) => ({ text: `${lastUserText(request)}!` }));
   const env = provider.env;
   for (const said of ['one', 'two']) await home.tape(['run', 'main', said, ...model], { env });
   const first = json<Told>(
-    await home.tape(['delegate', 'main', '--task', 'Go', '--context', '1', '--json', ...model], { env }),
+    await home.tape(['delegate', 'main', '--task', 'Go', '--last', '1', '--json', ...model], { env }),
   );
   const [child] = first.children;
   const name = child?.session ?? '';
@@ -113,7 +113,7 @@ test('run: children that it left in the background are waited for, and what thei
     "import { delegationTools } from '@tapedeck/runtime';\nexport default { tools: delegationTools() };\n",
   );
   const tasks = [{ task: 'Check a' }, { task: 'Check b' }];
-  const asked = { tasks, background: true, trigger_on_complete: 'notify_parent', context: 'fresh' };
+  const asked = { tasks, background: true, trigger_on_complete: 'notify_parent', inherit: 'nothing' };
   await using provider = await startProvider((request) => {
     const said = lastUserText(request);
     if (said.includes('has ended')) return { text: 'Noted.' };
@@ -151,7 +151,13 @@ test.each([
     args: ['--resume', 'kid', '--budget', 'steps=1'],
     says: /exclusive/,
   },
-  { name: 'a context that is none', args: ['--context', 'some'], says: /full, fresh, or a number/ },
+  { name: 'a part that is none', args: ['--inherit', 'some'], says: /Choices: "all", "nothing"/ },
+  { name: 'the last of nothing', args: ['--last', '0'], says: /--last 0: it must be a whole number from 1/ },
+  {
+    name: 'two parts',
+    args: ['--last', '2', '--inherit', 'nothing'],
+    says: /cannot use --inherit with --last: each selects what a child inherits/,
+  },
   { name: 'a schema that is no JSON', args: ['--schema', '{'], says: /--schema/ },
   {
     name: 'a schema that is no object',
@@ -250,7 +256,7 @@ test('fork: what the child is told and may call, and how much it inherits', asyn
     'main',
     '--as',
     'kid',
-    '--window',
+    '--last',
     '2',
     '--instructions',
     'You count.',
@@ -264,7 +270,7 @@ test('fork: what the child is told and may call, and how much it inherits', asyn
     settings: { instructions: 'You count.', tools: ['look'] },
     terms: { context: 'part' },
   });
-  const wrong = await home.here(['fork', 'main', '--window', '0', '--json']);
+  const wrong = await home.here(['fork', 'main', '--last', '0', '--json']);
   expect(wrong.code).toBe(2);
 });
 
@@ -278,7 +284,7 @@ test('delegate --dry-run: what would be forked, and nothing is', async () => {
     'a',
     '--task',
     'b',
-    '--context',
+    '--last',
     '1',
     '--dry-run',
     '--json',

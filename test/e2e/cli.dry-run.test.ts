@@ -30,7 +30,7 @@ async function unchanged(home: TempHome, args: readonly string[]) {
 
 test('fork --dry-run: what the child would inherit, under its name or none', async () => {
   using home = withKid();
-  const args = ['fork', 'main@4', '--since', 'plan', '--as', 'next', '--next-steps', 'Count again.'];
+  const args = ['fork', 'main@4', '--since', 'plan', '--as', 'next', '--task', 'Count again.'];
   expect(json(await unchanged(home, [...args, '--dry-run', '--json']))).toEqual({
     session: 'next',
     parent: 'main',
@@ -55,7 +55,7 @@ test('fork --dry-run: what the child would inherit, under its name or none', asy
     base: 4,
     range: [4, 4],
   });
-  const unnamed = await unchanged(home, ['fork', 'main', '--fresh', '--dry-run', '--json']);
+  const unnamed = await unchanged(home, ['fork', 'main', '--inherit', 'nothing', '--dry-run', '--json']);
   expect(json(unnamed)).toMatchObject({ session: null, range: null });
   const keyed = ['fork', 'main', '--key', 'k'];
   const named = json(await unchanged(home, [...keyed, '--dry-run', '--json']));
@@ -171,7 +171,7 @@ test('a home that is not there is not made for a dry run', async () => {
 test('an intention that no entry can hold: exit 2, dry or not, and no child', async () => {
   using home = withKid();
   writeFileSync(home.file('long.txt'), 'x'.repeat(16 * 1024 * 1024 + 1));
-  const args = ['fork', 'main', '--as', 'next', '--next-steps', `@${home.file('long.txt')}`, '--json'];
+  const args = ['fork', 'main', '--as', 'next', '--task', `@${home.file('long.txt')}`, '--json'];
   for (const more of [['--dry-run'], []]) {
     const refused = await unchanged(home, [...args, ...more]);
     expect([refused.code, jsonError(refused).code]).toEqual([2, 'TAPE_BAD_ENTRY']);

@@ -293,6 +293,10 @@ test('arguments that are wrong: exit 2', async () => {
     ['graph', '--format', 'svg'],
     ['view', 'main', '--policy', 'guess'],
     ['fork', 'main', '--since', 'plan', '--fresh'],
+    ['fork', 'main', '--since', 'plan', '--last', '2'],
+    ['fork', 'main', '--inherit', 'all', '--last', '2'],
+    ['fork', 'main', '--task', 'x', '--next-steps', 'y'],
+    ['fork', 'main', '--window', '2'],
     ['fork', 'main', '--since', 'plan', '--from', 'plan'],
     ['anchor', 'main', 'x', '--state', '{'],
     ['anchor', 'main', 'x', '--state', '[1]'],
@@ -372,7 +376,7 @@ test('a key that was used for something else: exit 4', async () => {
   using home = withMain();
   expect(await home.tape(['fork', 'main', '--key', 'k'])).toMatchObject({ code: 0 });
   await refuses(home, {
-    args: ['fork', 'main', '--key', 'k', '--fresh'],
+    args: ['fork', 'main', '--key', 'k', '--inherit', 'nothing'],
     exit: 4,
     code: 'TAPE_KEY_CONFLICT',
   });

@@ -115,7 +115,7 @@ test('what could steer a terminal never reaches one', async () => {
     ['log', 'main', `--${nasty.replaceAll('\0', '')}`],
     ['run', 'main', 'Hi', ...model],
     ['run', 'main', 'Hi', ...model],
-    ['fork', 'main', '--as', 'kid', '--next-steps', nasty.replaceAll('\0', '')],
+    ['fork', 'main', '--as', 'kid', '--task', nasty.replaceAll('\0', '')],
     ['delegate', 'main', '--task', 'x', '--order', 'spawn', '--task', 'y', ...model],
     ['merge', 'kid'],
     ['lineage', 'main'],

@@ -8,7 +8,7 @@ test('redact names what may hold the content still: forks that carry a state, li
   const run = async (...args: string[]) =>
     JSON.parse((await home.tape([...args, '--json'])).stdout) as Record<string, unknown>;
   await run('anchor', 'main', 'start', '--state', '{"token":"hunter2"}');
-  await run('fork', 'main', '--since', 'start', '--as', 'child', '--next-steps', 'Log in with hunter2');
+  await run('fork', 'main', '--since', 'start', '--as', 'child', '--task', 'Log in with hunter2');
   expect(await run('redact', 'main@start', '--reason', 'leak')).toMatchObject({ quoted_by: ['child@3'] });
   expect(await run('redact', 'child@intention', '--reason', 'leak')).toMatchObject({
     quoted_by: ['session_graph.jsonl:2'],

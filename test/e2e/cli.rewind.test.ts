@@ -24,19 +24,19 @@ function script(home: TempHome, ...answers: object[]): string {
   return `script:${home.file('answers.json')}`;
 }
 
-test('rewind gives the message back, and unrewind shows all again', async () => {
+test('rewind gives the message back, and undo shows all again', async () => {
   using home = withTurns();
   const done = await home.tape(['rewind', 'main@4']);
   expect(done).toMatchObject({ code: 0, stderr: '' });
   expect(done.stdout).toMatchInlineSnapshot(`
-    "Rewound main to @3: 2 entries hidden, none removed (undo with: tape unrewind main)
+    "Rewound main to @3: 2 entries hidden, none removed (undo with: tape undo main)
     ask 2
     in two lines
     "
   `);
   expect(await shown(home)).toEqual(['ask 1', 'One.']);
-  expect((await home.tape(['unrewind', 'main'])).stdout).toMatchInlineSnapshot(`
-    "Undid the rewind of main, to @5: 2 entries shown again, 0 hidden (undo with: tape unrewind main)
+  expect((await home.tape(['undo', 'main'])).stdout).toMatchInlineSnapshot(`
+    "Undid the rewind main@6: it ends at @5, 2 entries shown again, 0 hidden (undo with: tape undo main)
     "
   `);
   expect(json(await home.here(['rewind', 'main@2', '--json']))).toEqual({
@@ -49,13 +49,15 @@ test('rewind gives the message back, and unrewind shows all again', async () => 
     message: 2,
     text: 'ask 1',
   });
-  expect(json(await home.here(['unrewind', 'main', '--json']))).toEqual({
+  expect(json(await home.here(['undo', 'main', '--json']))).toEqual({
     session: 'main',
     seq: 9,
     to: 7,
     hidden: 0,
     shown: 4,
     forks: [],
+    undone: 8,
+    act: 'rewind',
   });
   expect((await home.here(['rewind', 'main@4', '--quiet'])).stdout).toBe('main@10\n');
   // What is hidden can be read.
@@ -124,21 +126,22 @@ test('a point that cannot be rewound to is refused, with what can, and nothing i
     const told = jsonError(result);
     expect({ args, error: told.code, hint: told.hint }).toEqual({ args, error, hint });
   }
-  expect(jsonError(await home.here(['unrewind', 'main', '--json']))).toMatchObject({
-    code: 'TAPE_BAD_POINT',
+  expect(jsonError(await home.here(['undo', 'main', '--json']))).toMatchObject({
+    code: 'SESSION_CANNOT_UNDO',
+    message: "cannot undo 'main': it has no rewind, and its view has no summary and no pruned outputs",
   });
   expect(home.contents()).toEqual(before);
   store.history.rewind('main', 3);
   expect(jsonError(await home.here(['rewind', 'main@4', '--json']))).toMatchObject({
     code: 'TAPE_BAD_POINT',
     message: "cannot rewind 'main' to @4: the rewind main@9 hides it",
-    hint: 'see it with: tape show main@4; or undo the rewind with: tape unrewind main@9',
+    hint: 'see it with: tape show main@4; or undo the rewind with: tape undo main@9',
   });
-  expect((await home.here(['unrewind', 'main@9'])).code).toBe(0);
+  expect((await home.here(['undo', 'main@9'])).code).toBe(0);
   expect((await shown(home)).slice(0, 4)).toEqual(['ask 1', 'One.', 'ask 2\nin two lines', 'Two.']);
-  expect(jsonError(await home.here(['unrewind', 'main@4', '--json']))).toMatchObject({
+  expect(jsonError(await home.here(['undo', 'main@4', '--json']))).toMatchObject({
     code: 'TAPE_BAD_POINT',
-    message: "cannot unrewind main@4: it is not a rewind of 'main'",
+    message: "cannot undo main@4: it is no rewind, summary or pruning of 'main'",
   });
 });
 
@@ -149,7 +152,7 @@ test('what is being run or was put away is neither rewound nor branched: exit 4'
   const before = home.contents();
   for (const args of [
     ['rewind', 'main@2'],
-    ['unrewind', 'main'],
+    ['undo', 'main'],
     ['branch', 'main'],
   ]) {
     const result = await home.here([...args, '--json']);
@@ -193,12 +196,12 @@ test('the hooks of a configuration are told of a rewind, and what they fail of i
     message: 6,
     snapshotId: 'before',
   });
-  await home.here(['unrewind', 'main']);
+  await home.here(['undo', 'main']);
   expect(await home.here(['rewind', 'main@6', ...config("throw new Error('no git')")])).toMatchObject({
     code: 0,
     stderr: 'Warning: the hook onRewind failed: no git\n',
   });
-  await home.here(['unrewind', 'main']);
+  await home.here(['undo', 'main']);
   const failed = await home.here(['rewind', 'main@6', ...config("throw new Error('no git')"), '--json']);
   expect(json(failed)).toMatchObject({ warnings: ['the hook onRewind failed: no git'] });
   // One that was found and that nobody has trusted is not passed over: it may have hooks.

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
-import { entryBytesMax, type Json } from '@tapedeck/tape';
+import type { Json } from '@tapedeck/tape';
+import { entryBytesMax } from '@tapedeck/tape/store';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { anyJson, nested } from '../support/arbitrary-json.ts';

@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { anchor, assistant, entryBytesMax, user } from '@tapedeck/tape';
+import { anchor, assistant, user } from '@tapedeck/tape';
+import { entryBytesMax } from '@tapedeck/tape/store';
 import { describe, expect, test } from 'vitest';
 import { compileCache } from '../support/compile-cache.ts';
 import { sized } from '../support/size.ts';

@@ -71,7 +71,7 @@ test('fork: tells what the child inherits', async () => {
     range: [1, 6],
     repeated: false,
   });
-  const since = ['fork', 'main', '--since', 'task', '--as', 'kid', '--next-steps', 'Count again', '--json'];
+  const since = ['fork', 'main', '--since', 'task', '--as', 'kid', '--task', 'Count again', '--json'];
   expect(json(await home.here(since))).toMatchObject({ session: 'kid', from_anchor: 'task', range: [4, 6] });
   expect(json(await home.here(['fork', 'main', '--from', 'task', '--json']))).toMatchObject({
     range: [4, 6],
@@ -81,7 +81,7 @@ test('fork: tells what the child inherits', async () => {
     range: [3, 6],
   });
   expect(json(await home.here(['fork', 'main@task', '--json']))).toMatchObject({ base: 3, range: [1, 3] });
-  const fresh = json(await home.here(['fork', 'main', '--fresh', '--json']));
+  const fresh = json(await home.here(['fork', 'main', '--inherit', 'nothing', '--json']));
   expect(fresh).toMatchObject({ range: null, from_anchor: null });
   // Between a call and its result nothing can be cut.
   const cut = json(await home.here(['fork', 'main@4', '--json']));
@@ -93,7 +93,7 @@ test('fork: a person reads what it comes to', async () => {
   const { stdout, stderr } = await home.tape(['fork', 'main', '--since', 'task', '--as', 'kid']);
   expect(stdout).toMatch(/^Forked kid inherits main 4-6 \(3 entries, ~\d+ tokens\)\n/);
   expect(stderr).toBe('');
-  expect((await home.here(['fork', 'main', '--fresh', '--quiet'])).stdout).toMatch(
+  expect((await home.here(['fork', 'main', '--inherit', 'nothing', '--quiet'])).stdout).toMatch(
     /^main-fork-[0-9a-f]{8}\n$/,
   );
 });

@@ -27,7 +27,7 @@ const commands: Readonly<Record<string, (dir: string) => Command>> = {
     args: ['append', 'main'],
     stdin: `${JSON.stringify({ role: 'user', content: `words ${'x'.repeat(60_000)}` })}\n`,
   }),
-  fork: () => ({ args: ['fork', 'main', '--as', 'kid', '--next-steps', 'y'.repeat(20_000)] }),
+  fork: () => ({ args: ['fork', 'main', '--as', 'kid', '--task', 'y'.repeat(20_000)] }),
   merge: () => ({ args: ['merge', 'ada'] }),
   run: (dir) => ({ args: ['run', 'main', 'hello', '--model', `script:${join(dir, 'answers.json')}`] }),
   import: (dir) => ({ args: ['import', join(dir, 'transcript.jsonl'), '--as', 'imported'] }),

@@ -1,4 +1,5 @@
-import { assistant, isObject, toolCall, toolResult, user } from '@tapedeck/tape';
+import { assistant, toolCall, toolResult, user } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isObject } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { expect, test } from 'vitest';
 import { openDeck } from '../support/deck.ts';
 import { inLanes } from '../support/fault-sweep.ts';
@@ -19,7 +19,7 @@ const teller = `
   await using deck = await openDeck({ home, model: 'openai-compatible/test-model', env });
   const main = await deck.session('main');
   const textOf = ({ chunk }) => (chunk.type === 'text-delta' ? chunk.delta : '');
-  const saved = () => deck.store.liveRuns('main').flatMap((run) => deck.store.chunks('main', run)).map(textOf);
+  const saved = () => deck.store.live.read('main').flatMap(({ chunks }) => chunks).map(textOf);
   onCrashPoint((point) => {
     const { length } = point === 'stream/saved' ? saved().join('') : '';
     if (length > 0) writeSync(1, 'saved ' + length + '\\n');

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { ChildOutcome } from '@tapedeck/runtime';
-import { type Entry, isObject, type JsonObject, type SqliteTapeStore } from '@tapedeck/tape';
+import type { Entry, JsonObject, SqliteTapeStore } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { tool } from 'ai';
 import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
@@ -110,7 +111,7 @@ async function delegateBoth(home: TempHome, env: Record<string, string>): Promis
     instructions: 'Be short.',
   });
   const main = await deck.session('main');
-  return await main.delegate(tasks, { since: 'task-start' });
+  return await main.delegate(tasks, { inherit: { since: 'task-start' } });
 }
 
 /** At the parent's tail: for each child one merge anchor and one message, and nothing else. */

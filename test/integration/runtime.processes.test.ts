@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isObject, note } from '@tapedeck/tape';
+import { note } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
@@ -30,7 +31,7 @@ const runner = `
     inputSchema: z.object({}),
     execute: async () => {
       console.log('at work');
-      while ((await deck.store.inbox(name)).length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+      while ((await deck.store.inbox.list(name)).length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
       return 'heard';
     },
   });
@@ -283,7 +284,7 @@ test('many processes append to one session at once: every entry is there, in one
     import { openTapeStore, user } from '@tapedeck/tape';
     const [home, who] = process.argv.slice(1);
     using store = openTapeStore(home + '/tape.db', { journal: openJournal(home + '/session_graph.jsonl') });
-    for (let i = 0; i < 25; i += 1) store.append('main', [user(who + i), user(who + i + '+')]);
+    for (let i = 0; i < 25; i += 1) store.entries.append('main', [user(who + i), user(who + i + '+')]);
   `;
   const writers = ['a', 'b', 'c', 'd'].map((who) => startProcess(appending, home.path, who));
   await Promise.all(writers.map((writer) => writer.done()));

@@ -1,5 +1,6 @@
 import { delegationTools } from '@tapedeck/runtime';
-import { isObject, type Json, type JsonObject } from '@tapedeck/tape';
+import type { Json, JsonObject } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
@@ -114,7 +115,7 @@ test('tools that a child may not call are offered all the same, and refused when
 });
 
 test('a child that inherits nothing is told that it is a worker, and is offered only what it may call', async () => {
-  const { child } = await requestsOf('anthropic', { context: 'fresh' }, { tools: ['look'] });
+  const { child } = await requestsOf('anthropic', { inherit: 'nothing' }, { tools: ['look'] });
   expect(JSON.stringify(child[0]?.system)).toContain('You are a worker');
   expect(JSON.stringify(child[0]?.system)).not.toContain(instructions);
   expect(((child[0]?.tools ?? []) as readonly JsonObject[]).map(({ name }) => name)).toEqual(['look']);

@@ -135,7 +135,7 @@ test('an answer that was recorded before the end of its task was is not asked fo
   using home = tempHome();
   await using deck = await openDeck({ home: home.path, model: script(home, [{ text: 'Done.' }]) });
   const main = await deck.session('main');
-  const child = await main.fork({ name: 'a', deliver: 'merge', intention: { nextSteps: 'task a' } });
+  const child = await main.fork({ name: 'a', deliver: 'merge', task: 'task a' });
   await child.run();
   using store = home.open();
   store.sessions.update('a', { task: 'running' });

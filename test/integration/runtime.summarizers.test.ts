@@ -1,7 +1,8 @@
 import type { CompactionPolicy, Usage } from '@tapedeck/runtime';
 import { audit } from '@tapedeck/runtime/audit';
-import { compaction, isObject, type JsonObject, type SessionInfo, TapeError, user } from '@tapedeck/tape';
+import { compaction, type JsonObject, type SessionInfo, TapeError, user } from '@tapedeck/tape';
 import { onCrashPoint } from '@tapedeck/tape/crash-point';
+import { isObject } from '@tapedeck/tape/internal';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { ChatAnswer, ChatRequest } from '../support/provider.ts';
 import { entryLines } from '../support/scripted.ts';

@@ -1,5 +1,6 @@
 import type { DeckTools } from '@tapedeck/runtime';
-import { isObject, type Json } from '@tapedeck/tape';
+import type { Json } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { jsonSchema, tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';

@@ -1,12 +1,5 @@
-import {
-  assistant,
-  type InboxDraft,
-  openTapeStore,
-  processOwner,
-  toolCall,
-  toolResult,
-  user,
-} from '@tapedeck/tape';
+import { assistant, openTapeStore, processOwner, toolCall, toolResult, user } from '@tapedeck/tape';
+import type { InboxDraft } from '@tapedeck/tape/store';
 import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import { tempDir } from '../support/temp-dir.ts';

@@ -4,14 +4,13 @@ import { hostname } from 'node:os';
 import {
   anchor,
   type Lease,
-  leaseTtlMs,
-  type Owner,
   openTapeStore,
   processOwner,
   result,
   type SqliteTapeStore,
   user,
 } from '@tapedeck/tape';
+import { leaseTtlMs, type Owner } from '@tapedeck/tape/store';
 import { describe, expect, test } from 'vitest';
 import { sized } from '../support/size.ts';
 import { refusal } from '../support/store.ts';
@@ -259,12 +258,12 @@ describe('with real processes', () => {
     expect(refusal(() => both.two.leases.acquire('main', alive)).code).toBe('TAPE_BUSY');
     both.time.two = lease.expiresAt;
     const next = both.two.leases.acquire('main', alive);
-    const pending = worker.call('append', 'main', [user('late')], { lease });
+    const pending = worker.call('entries.append', 'main', [user('late')], { lease });
     both.two.entries.append('main', [user('next')], { lease: next });
     worker.signal('SIGCONT');
     await expect(pending).rejects.toMatchObject({ code: 'TAPE_FENCED' });
-    await expect(worker.call('extend', lease)).rejects.toMatchObject({ code: 'TAPE_FENCED' });
-    await expect(worker.call('append', 'main', [user('one-shot')])).rejects.toMatchObject({
+    await expect(worker.call('leases.extend', lease)).rejects.toMatchObject({ code: 'TAPE_FENCED' });
+    await expect(worker.call('entries.append', 'main', [user('one-shot')])).rejects.toMatchObject({
       code: 'TAPE_BUSY',
     });
     expect(both.two.sessions.find('main')?.head).toBe(3);

@@ -1,4 +1,5 @@
-import { type Entry, isObject, type Part, type SqliteTapeStore, view } from '@tapedeck/tape';
+import { type Entry, type Part, type SqliteTapeStore, view } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { describe, expect, test } from 'vitest';
 import { png } from '../support/golden/parts.ts';
 import {

@@ -1,15 +1,6 @@
-import {
-  type Appended,
-  type Draft,
-  type Forked,
-  isObject,
-  type Lease,
-  type Merged,
-  type Redacted,
-  type Seq,
-  type SqliteTapeStore,
-  type Task,
-} from '@tapedeck/tape';
+import type { Appended, Draft, Forked, Lease, Merged, Seq, SqliteTapeStore, Task } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import type { Redacted } from '@tapedeck/tape/store';
 import { refusal } from './store.ts';
 
 /** What a store acknowledged, with all that is needed to ask for it again. It can be written as JSON. */

@@ -16,7 +16,7 @@ export function checkContract(argv: readonly string[], { stdout, stderr, code }:
   if (!argv.includes('--json') && !argv.includes('--jsonl')) return;
   for (const line of stderr.split('\n').filter((text) => text.startsWith('{"error":')))
     allow(argv, JSON.parse(line), [errorDocument]);
-  const verb = argv.find((word) => Object.hasOwn(contract, word));
+  const verb = verbOf(argv);
   if (verb === undefined || isForPeople(verb, argv)) return;
   const forms = contract[verb]?.json ?? [];
   // A process that a signal ended may have printed half a line.
@@ -27,6 +27,12 @@ export function checkContract(argv: readonly string[], { stdout, stderr, code }:
       value,
       forms.map(({ schema }) => schema),
     );
+}
+
+/** The verb of a command line; for an earlier name, the verb that it stands for. */
+function verbOf(argv: readonly string[]): string | undefined {
+  const isUndo = argv.includes('unrewind') || (argv.includes('compact') && argv.includes('--undo'));
+  return isUndo ? 'undo' : argv.find((word) => Object.hasOwn(contract, word));
 }
 
 /** Whether the options ask for a text all the same. */

@@ -1,19 +1,15 @@
+import type { Entry, JsonObject, Seq, View, ViewPolicy } from '@tapedeck/tape';
 import {
   assistantText,
   clientCalls,
-  type Entry,
   goOn,
   isObject,
-  type JsonObject,
   noResult,
   noStart,
-  type Seq,
-  type View,
   type ViewBase,
-  type ViewPolicy,
   type ViewRule,
   type ViewWindow,
-} from '@tapedeck/tape';
+} from '@tapedeck/tape/internal';
 
 /**
  * A session as a store without sharing would keep it: a fork copies every entry that it inherits, and every position

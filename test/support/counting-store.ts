@@ -1,4 +1,5 @@
-import { type TapeStore, wrapStore } from '@tapedeck/tape';
+import type { TapeStore } from '@tapedeck/tape';
+import { wrapStore } from '@tapedeck/tape/store';
 
 /** A store that notes its calls, each as its method and its arguments in JSON. */
 export function countingStore(store: TapeStore): { readonly store: TapeStore; readonly calls: string[] } {

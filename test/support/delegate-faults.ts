@@ -3,13 +3,13 @@ import { checkJournal, readLines } from '@tapedeck/graph';
 import { openJournal } from '@tapedeck/graph/journal';
 import {
   type Entry,
-  isObject,
   type JsonObject,
   openTapeStore,
   type SessionInfo,
   type SqliteTapeStore,
   view,
 } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import type { DelegateHome } from './delegate-acts.ts';
 import { finalText, noticeText, thenText, withForm } from './delegate-scenes.ts';
 import type { Asked } from './delegate-server.ts';

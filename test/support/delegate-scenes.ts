@@ -1,4 +1,5 @@
-import { isObject, type Json } from '@tapedeck/tape';
+import type { Json } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import type { ChatAnswer, ChatRequest } from './provider.ts';
 
 /**

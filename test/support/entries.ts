@@ -1,4 +1,5 @@
-import { type Draft, type Entry, type JsonObject, normalise } from '@tapedeck/tape';
+import type { Draft, Entry, JsonObject } from '@tapedeck/tape';
+import { normalise } from '@tapedeck/tape/store';
 
 /** Entries as a store would give them for these drafts, on a tape of their own; for rules that need no store. */
 export function entriesOf(drafts: readonly Draft[]): Entry[] {

@@ -300,13 +300,13 @@ export const goldenTapes: readonly GoldenTape[] = [
       ]);
       store.lineage.fork('main', {
         name: 'child',
-        since: 'task',
+        inherit: { since: 'task' },
         intention: { nextSteps: 'Write.', contextSummary: 'A release.', triggerOnComplete: 'none' },
       });
       store.entries.append('child', [said(by.responses, item('w'), itemText('Written.'))]);
       store.lineage.fork('main', {
         name: 'fresh',
-        fresh: true,
+        inherit: 'nothing',
         intention: { nextSteps: 'Alone.', contextSummary: '', triggerOnComplete: 'none' },
       });
       store.entries.append('fresh', [said(by.compatible, 'By myself.')]);

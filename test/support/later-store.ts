@@ -1,5 +1,6 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { type TapeStore, wrapStore } from '@tapedeck/tape';
+import type { TapeStore } from '@tapedeck/tape';
+import { wrapStore } from '@tapedeck/tape/store';
 
 /** The groups of a store's methods. */
 type Group = Exclude<keyof TapeStore, symbol | 'lockWaitMs' | 'verify' | 'changes'>;

@@ -1,4 +1,4 @@
-import { firstPrev, type Journal, type LineageLine, lineHash } from '@tapedeck/tape';
+import { firstLinePrev, hashLine, type Journal, type LineageLine } from '@tapedeck/tape/store';
 
 /** A graph file that is a text: its end can be torn off, and it can be told to fail. */
 export class MemoryJournal implements Journal {
@@ -13,8 +13,8 @@ export class MemoryJournal implements Journal {
   tail(): { g: number; hash: string; torn: boolean } {
     const last = this.lines().at(-1);
     const torn = this.text !== '' && !this.text.endsWith('\n');
-    if (last === undefined) return { g: 0, hash: firstPrev, torn };
-    return { g: parse(last)?.g ?? 0, hash: lineHash(last), torn };
+    if (last === undefined) return { g: 0, hash: firstLinePrev, torn };
+    return { g: parse(last)?.g ?? 0, hash: hashLine(last), torn };
   }
 
   append(lines: readonly string[]): void {

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { type Entry, isObject, type Json } from '@tapedeck/tape';
+import type { Entry, Json } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { startWorker } from './killed-worker.ts';
 import type { ChatAnswer, ChatRequest } from './provider.ts';
 import type { RunLine, RunOrder } from './run-worker.ts';

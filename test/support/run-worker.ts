@@ -1,8 +1,9 @@
 import { appendFileSync, closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import { openJournal } from '@tapedeck/graph/journal';
 import { openDeck, type Run, type SessionEvent } from '@tapedeck/runtime';
-import { type Entry, isObject, openTapeStore } from '@tapedeck/tape';
+import { type Entry, openTapeStore } from '@tapedeck/tape';
 import { onCrashPoint } from '@tapedeck/tape/crash-point';
+import { isObject } from '@tapedeck/tape/internal';
 import { tool } from 'ai';
 import { z } from 'zod';
 import { laterStore } from './later-store.ts';

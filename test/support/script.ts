@@ -16,7 +16,7 @@ export function playScript(store: SqliteTapeStore): void {
   store.entries.append('main', [anchor('task', { goal: 'release', owner: 'main' })]);
   store.lineage.fork('main', {
     name: 'one',
-    since: 'task',
+    inherit: { since: 'task' },
     key: 'a',
     intention: { nextSteps: 'Write tests.' },
   });

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import type { Deck, DeckOptions, ScriptAnswer, SessionEvent } from '@tapedeck/runtime';
-import { type Entry, isObject, type JsonObject, type SqliteTapeStore } from '@tapedeck/tape';
+import type { Entry, JsonObject, SqliteTapeStore } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { openDeck } from './deck.ts';
 import { openStore } from './store.ts';
 import { tempDir } from './temp-dir.ts';

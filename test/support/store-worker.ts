@@ -50,11 +50,12 @@ const acts: Readonly<Record<string, (args: Args) => unknown>> = {
     opened?.close();
     opened = undefined;
   },
-  /** Any method of the store. */
+  /** Any method of a group of the store, such as `entries.append`. */
   call: ({ method, args }) => {
-    const value = (store() as unknown as Record<string, (...a: unknown[]) => unknown>)[text(method)]?.(
-      ...(args as unknown[]),
-    );
+    const [group = '', name = ''] = text(method).split('.');
+    const act: unknown = Reflect.get(Reflect.get(store(), group), name);
+    if (typeof act !== 'function') throw new TypeError(`the store has no method ${text(method)}`);
+    const value: unknown = Reflect.apply(act, undefined, args as unknown[]);
     const many = typeof value === 'object' && value !== null && Symbol.iterator in value;
     return many ? [...(value as Iterable<unknown>)] : value;
   },

@@ -1,5 +1,6 @@
 import type { DeckOptions } from '@tapedeck/runtime';
-import { assistant, type Entry, isObject, type JsonObject, user } from '@tapedeck/tape';
+import { assistant, type Entry, type JsonObject, user } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import type { ChatAnswer, ChatRequest } from './provider.ts';
 import { type Served, served } from './served.ts';
 

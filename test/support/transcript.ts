@@ -1,5 +1,7 @@
 import { parseJsonLines, readClaudeCode, type Transcript } from '@tapedeck/runtime/import';
-import { type Draft, isObject, type JsonObject, normalise } from '@tapedeck/tape';
+import type { Draft, JsonObject } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import { normalise } from '@tapedeck/tape/store';
 import { expect } from 'vitest';
 
 type Block = JsonObject;

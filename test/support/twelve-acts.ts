@@ -5,7 +5,7 @@ export function twelveActs(store: SqliteTapeStore): void {
   store.sessions.open('main');
   store.entries.append('main', [user('hello'), anchor('start')]);
   store.lineage.fork('main', { name: 'a', intention: { nextSteps: 'x'.repeat(300) } });
-  store.lineage.fork('main', { name: 'b', since: 'start' });
+  store.lineage.fork('main', { name: 'b', inherit: { since: 'start' } });
   store.entries.append('a', [user('done')]);
   store.sessions.update('a', { task: 'completed' });
   store.lineage.merge('a');

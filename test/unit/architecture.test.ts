@@ -110,7 +110,7 @@ test('adding up usage loads no AI SDK', () => {
     for (const i of imports.filter((i) => i.file === file && !i.typesOnly && i.from.startsWith('.')))
       loaded.add(join(file, '..', i.from));
   const outside = imports.filter((i) => loaded.has(i.file) && !i.typesOnly && !i.from.startsWith('.'));
-  expect([...new Set(outside.map(({ from }) => from))]).toEqual(['@tapedeck/tape']);
+  expect([...new Set(outside.map(({ from }) => from))]).toEqual(['@tapedeck/tape/internal']);
 });
 
 test.each([

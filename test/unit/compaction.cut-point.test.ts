@@ -4,8 +4,6 @@ import {
   compaction,
   type Draft,
   type Entry,
-  entryTokens,
-  select,
   type Target,
   toolCall,
   toolResult,
@@ -13,6 +11,7 @@ import {
   type ViewOptions,
   view,
 } from '@tapedeck/tape';
+import { entryTokens, select } from '@tapedeck/tape/internal';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { entriesOf } from '../support/entries.ts';

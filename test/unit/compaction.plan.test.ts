@@ -1,5 +1,6 @@
 import { planCompaction, resolvePolicy } from '@tapedeck/runtime/compaction';
-import { assistant, compaction, type SqliteTapeStore, select, user, view } from '@tapedeck/tape';
+import { assistant, compaction, type SqliteTapeStore, user, view } from '@tapedeck/tape';
+import { select } from '@tapedeck/tape/internal';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { anyHistory } from '../support/golden/arbitrary-history.ts';
@@ -66,10 +67,14 @@ test('a tail that was kept is read from where it begins; what it was kept after 
   expect(plan(store, 'main', 2)).toMatchObject({
     cut: 6,
     range: [1, 5],
-    span: { since: 3, cut: 5 },
+    span: { inherit: { since: 3 }, cut: 5 },
     previous: { text: 'One.', seq: 8 },
   });
-  expect(plan(store, 'main', 1)).toMatchObject({ cut: 9, range: [1, 8], span: { since: 3, cut: 8 } });
+  expect(plan(store, 'main', 1)).toMatchObject({
+    cut: 9,
+    range: [1, 8],
+    span: { inherit: { since: 3 }, cut: 8 },
+  });
 });
 
 test.each([1e308, -7.5, 0, 99, '1', null])(

@@ -6,7 +6,8 @@ import {
   resolvePolicy,
   usableOf,
 } from '@tapedeck/runtime/compaction';
-import { assistant, compaction, note, toolResult, usedSinceStep, user } from '@tapedeck/tape';
+import { assistant, compaction, note, toolResult, user } from '@tapedeck/tape';
+import { usedSinceStep } from '@tapedeck/tape/internal';
 import { describe, expect, test } from 'vitest';
 import { entriesOf } from '../support/entries.ts';
 

@@ -3,8 +3,6 @@ import {
   assistant,
   compaction,
   type Draft,
-  isObject,
-  type PrunedOutput,
   prune,
   type SqliteTapeStore,
   toolCall,
@@ -13,6 +11,7 @@ import {
   type View,
   view,
 } from '@tapedeck/tape';
+import { isObject, type PrunedOutput } from '@tapedeck/tape/internal';
 import { describe, expect, test } from 'vitest';
 import { entriesOf } from '../support/entries.ts';
 import { openStore } from '../support/store.ts';

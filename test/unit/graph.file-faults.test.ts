@@ -11,7 +11,8 @@ import {
 } from 'node:fs';
 import { createServer } from 'node:net';
 import { checkJournal, GraphError, openJournal, openSessionGraph, readLines } from '@tapedeck/graph';
-import { type Journal, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
+import { type SqliteTapeStore, TapeError } from '@tapedeck/tape';
+import type { Journal } from '@tapedeck/tape/store';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { sized } from '../support/size.ts';

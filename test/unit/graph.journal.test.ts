@@ -23,7 +23,7 @@ import {
   openJournal,
   readLines,
 } from '@tapedeck/graph';
-import type { Journal } from '@tapedeck/tape';
+import type { Journal } from '@tapedeck/tape/store';
 import { describe, expect, test } from 'vitest';
 import { fileOf, lines, tempDir } from './graph.support/lines.ts';
 

@@ -1,5 +1,5 @@
 import { drawGraph, drawTree, SessionGraph, toDot, toMermaid } from '@tapedeck/graph';
-import type { LineageLine } from '@tapedeck/tape';
+import type { LineageLine } from '@tapedeck/tape/store';
 import { describe, expect, test } from 'vitest';
 import { family, records, ulid } from './graph.support/lines.ts';
 
@@ -25,7 +25,7 @@ describe('lanes', () => {
       "
       ○  main
       ├─╮  main-fork-aaaaaaaa [subagent] from main ⚓ task-start 8-12
-      ├─┼─╮  main-fork-cccccccc [subagent] from main ⚓ task-start, fresh
+      ├─┼─╮  main-fork-cccccccc [subagent] from main ⚓ task-start, inherits nothing
       │ ├─┼─╮  main-fork-aaaaaaaa-fork-bbbbbbbb [subagent] from main-fork-aaaaaaaa 8-20
       │ │ ○ │  main-fork-cccccccc failed
       │ ├───╯  merge main-fork-aaaaaaaa-fork-bbbbbbbb 21-29 → main-fork-aaaaaaaa@31

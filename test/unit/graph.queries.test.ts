@@ -9,7 +9,7 @@ import {
   openSessionGraph,
   SessionGraph,
 } from '@tapedeck/graph';
-import { encodeLine, type LineageLine } from '@tapedeck/tape';
+import { encodeLine, type LineageLine } from '@tapedeck/tape/store';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { family, fileOf, records, tempDir, ulid } from './graph.support/lines.ts';

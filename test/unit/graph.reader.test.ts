@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { appendFileSync, mkdirSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { GraphError, lineBytesMax, openSessionGraph, parseRecord, readLines } from '@tapedeck/graph';
-import { encodeLine, type LineageLine } from '@tapedeck/tape';
+import { encodeLine, type LineageLine } from '@tapedeck/tape/store';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { family, fileOf, lines, records, tempDir, ulid } from './graph.support/lines.ts';

@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as graph from '@tapedeck/graph';
-import type { LineageLine, LineageType, LineIntention } from '@tapedeck/tape';
-import * as tape from '@tapedeck/tape';
+import type { LineageLine, LineageType, LineIntention } from '@tapedeck/tape/store';
+import * as tape from '@tapedeck/tape/store';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { tempDir } from './graph.support/lines.ts';
@@ -106,10 +106,10 @@ test('a file of such lines has as many lines, whatever is in them', () => {
 });
 
 test('the hash of a line is the one that tape chains with', () => {
-  expect(graph.firstPrev).toBe(tape.firstPrev);
+  expect(graph.firstPrev).toBe(tape.firstLinePrev);
   fc.assert(
     fc.property(text, (line) => {
-      expect(graph.lineHash(line)).toBe(tape.lineHash(line));
+      expect(graph.lineHash(line)).toBe(tape.hashLine(line));
     }),
   );
 });

@@ -1,4 +1,5 @@
-import { assistant, isObject, type Lease, type SqliteTapeStore, type TapeStore, user } from '@tapedeck/tape';
+import { assistant, type Lease, type SqliteTapeStore, type TapeStore, user } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { describe, expect, test, vi } from 'vitest';
 import { laterStore, type Method } from '../support/later-store.ts';
 import { openStore } from '../support/store.ts';

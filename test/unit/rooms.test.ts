@@ -11,6 +11,7 @@ import { arrows, circles, paragraphFaults, paragraphOf, roomOf, upwardImports } 
 const rooms: Readonly<Record<string, readonly string[]>> = {
   tape: [
     'index',
+    'internal',
     'conformance',
     'store',
     'inbox',
@@ -124,6 +125,7 @@ const topFiles: Readonly<Record<string, string>> = {
   'packages/cli/src': 'main.ts',
   'packages/cli/src/config': 'deck.ts',
   'packages/cli/src/errors': 'kinds.ts',
+  'packages/cli/src/options': 'inherit.ts',
   'packages/cli/src/output': 'status.ts',
   'packages/cli/src/session': 'sent.ts',
   'packages/runtime/src/history': 'rewind.ts',

@@ -29,7 +29,7 @@ test('an archived session is not run, and nothing is written', async () => {
     ['send to', () => main.send('ask 2', { takeUp: false })],
     ['compact', () => main.compact()],
     ['compact', () => main.compact({ prune: true })],
-    ['compact', () => main.uncompact()],
+    ['undo', () => main.undo()],
     ['delegate from', () => main.delegate({ task: 'Look' })],
     ['delegate from', () => main.delegate([{ task: 'Look' }, { task: 'Listen' }])],
   ];

@@ -1,7 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { openJournal } from '@tapedeck/graph/journal';
 import { audit } from '@tapedeck/runtime/audit';
-import { anchor, assistant, type SqliteTapeStore, user, wrapStore } from '@tapedeck/tape';
+import { anchor, assistant, type SqliteTapeStore, user } from '@tapedeck/tape';
+import { wrapStore } from '@tapedeck/tape/store';
 import { describe, expect, test } from 'vitest';
 import { asAsked } from '../support/deck.ts';
 import { type RawDb, rawDb } from '../support/raw-db.ts';

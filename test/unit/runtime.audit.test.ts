@@ -9,8 +9,8 @@ import {
   toolCall,
   toolResult,
   user,
-  wrapStore,
 } from '@tapedeck/tape';
+import { wrapStore } from '@tapedeck/tape/store';
 import { expect, test } from 'vitest';
 import { fixedClock } from '../support/clock.ts';
 import { asAsked } from '../support/deck.ts';
@@ -337,7 +337,7 @@ test('an audit writes nothing', async () => {
 test('more sessions than are read at a time are all looked at', async () => {
   const store = withMain();
   for (let n = 0; n < 450; n += 1)
-    store.lineage.fork('main', { name: `c${n}`, fresh: true, deliver: 'merge' });
+    store.lineage.fork('main', { name: `c${n}`, inherit: 'nothing', deliver: 'merge' });
   const { sessions, findings } = await audit(store, { session: 'main' });
   expect([sessions, new Set(findings.map(({ session }) => session)).size]).toEqual([451, 450]);
   expect((await audit(store)).sessions).toBe(451);

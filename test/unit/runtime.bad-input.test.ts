@@ -1,6 +1,7 @@
 import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import type { DeckTools } from '@tapedeck/runtime';
-import { isObject, type SqliteTapeStore, toolResult, user } from '@tapedeck/tape';
+import { type SqliteTapeStore, toolResult, user } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { jsonSchema, tool } from 'ai';
 import { expect, test, vi } from 'vitest';
 import { z } from 'zod';

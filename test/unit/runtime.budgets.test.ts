@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { delegationTools, inProcessEngine, type ScriptAnswer } from '@tapedeck/runtime';
-import { isObject, openTapeStore, type SqliteTapeStore } from '@tapedeck/tape';
+import { openTapeStore, type SqliteTapeStore } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';

@@ -1,5 +1,6 @@
 import { delegateTool, delegationTools, type ScriptAnswer } from '@tapedeck/runtime';
-import { isObject, type SqliteTapeStore } from '@tapedeck/tape';
+import type { SqliteTapeStore } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { asSchema, tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
@@ -175,7 +176,7 @@ test('what cannot be delegated is an error that the model is told: a fork that i
       { text: 'That was too deep.', when: { session: '*-fork-*' } },
       { text: 'So be it.', when: { session: 'main' } },
     ],
-    { tools: { delegate: delegateTool({ context: 'fresh' }) }, limits: { maxDepth: 1 } },
+    { tools: { delegate: delegateTool({ inherit: 'nothing' }) }, limits: { maxDepth: 1 } },
   );
   const main = await home.deck.session('main');
   expect(await main.run('Go')).toMatchObject({ finish: 'stop', text: 'So be it.' });

@@ -1,5 +1,6 @@
 import { type ChildEvent, inProcessEngine, type RunSpec, type ScriptAnswer } from '@tapedeck/runtime';
-import { anchor, isObject, type SqliteTapeStore, user } from '@tapedeck/tape';
+import { anchor, type SqliteTapeStore, user } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
@@ -235,7 +236,9 @@ test('a model that cannot be used forks nothing', async () => {
 test('an anchor that does not exist forks nothing', async () => {
   await using home = await scriptedDeck(answers([0]));
   const main = await home.deck.session('main');
-  await expect(main.delegate(tasks(2), { since: 'plan' })).rejects.toMatchObject({ code: 'TAPE_NO_ANCHOR' });
+  await expect(main.delegate(tasks(2), { inherit: { since: 'plan' } })).rejects.toMatchObject({
+    code: 'TAPE_NO_ANCHOR',
+  });
   expect(home.store.sessions.list({ all: true })).toHaveLength(1);
 });
 
@@ -274,14 +277,35 @@ test('children see what followed the anchor, or nothing', async () => {
   await using home = await scriptedDeck([{ text: 'ok' }]);
   const main = await home.deck.session('main');
   home.store.entries.append('main', [user('before'), anchor('plan'), user('after')]);
-  await main.delegate({ task: 'Look', name: 'part' }, { since: 'plan' });
-  await main.delegate({ task: 'Look', name: 'fresh', contextSummary: 'All is well.' }, { fresh: true });
+  await main.delegate({ task: 'Look', name: 'part' }, { inherit: { since: 'plan' } });
+  await main.delegate(
+    { task: 'Look', name: 'fresh', contextSummary: 'All is well.' },
+    { inherit: 'nothing' },
+  );
   const texts = async (name: string) =>
     JSON.stringify((await (await home.deck.session(name)).view()).messages);
   expect(await texts('part')).toContain('after');
   expect(await texts('part')).not.toContain('before');
   expect(await texts('fresh')).not.toContain('after');
   expect(await texts('fresh')).toContain('All is well.');
+});
+
+test('a task says how much its own child inherits, before the options of all', async () => {
+  await using home = await scriptedDeck([{ text: 'ok' }]);
+  const main = await home.deck.session('main');
+  home.store.entries.append('main', [user('first'), anchor('plan'), user('second'), user('third')]);
+  const inherits = ['all', 'nothing', { since: 'plan' }, { last: 1 }, undefined] as const;
+  const tasks = inherits.map((inherit, i) => ({
+    task: 'Look',
+    name: `kid-${i}`,
+    ...(inherit !== undefined && { inherit }),
+  }));
+  await main.delegate(tasks, { inherit: { last: 2 } });
+  const starts = inherits.map(
+    (_, i) =>
+      [...home.store.entries.read(`kid-${i}`, { name: 'fork/start' })][0]?.payload as { range: unknown },
+  );
+  expect(starts.map(({ range }) => range)).toEqual([[1, 5], null, [4, 5], [5, 5], [4, 5]]);
 });
 
 test('a delegation without tasks comes to nothing', async () => {
@@ -292,7 +316,7 @@ test('a delegation without tasks comes to nothing', async () => {
 test('a child that nobody may write is told as failed, and the rest goes on', async () => {
   await using home = await scriptedDeck(answers([0, 0]));
   const main = await home.deck.session('main');
-  const child = await main.fork({ name: 'a', key: 'a', intention: { nextSteps: 'task a' } });
+  const child = await main.fork({ name: 'a', key: 'a', task: 'task a' });
   home.store.sessions.update('a', { task: 'failed' });
   const outcomes = await main.delegate([{ task: 'task a', name: 'a', key: 'a' }, ...tasks(2).slice(1)]);
   expect(outcomes.map(({ status }) => status)).toEqual(['failed', 'completed']);

@@ -70,8 +70,8 @@ test('points lie where they lie: of one session, before a fork, or in what was i
 test('sessions without a common tape have no base, and a fork that inherits nothing has one all the same', async () => {
   using store = withMain();
   store.sessions.open('other');
-  store.lineage.fork('main', { name: 'fresh', fresh: true });
-  store.lineage.fork('main', { name: 'part', since: 3, cut: 5 });
+  store.lineage.fork('main', { name: 'fresh', inherit: 'nothing' });
+  store.lineage.fork('main', { name: 'part', inherit: { since: 3 }, cut: 5 });
   expect(await parting(store, 'main', 'other')).toBe('nowhere | main 1-6 | other 1-1');
   expect(await parting(store, 'main', 'fresh')).toBe('main@6 - | main | fresh 7-7');
   expect(await parting(store, 'part', 'main')).toBe('main@5 4-5 | part 6-6 | main 6-6');
@@ -206,8 +206,8 @@ function play(store: SqliteTapeStore, { kind, who, to }: { kind: string; who: nu
   const point = floor + 1 + (to % (head - floor));
   if (kind === 'say') store.entries.append(name, [user('x')]);
   else if (kind === 'fork') store.lineage.fork(name, { cut: point });
-  else if (kind === 'part') store.lineage.fork(name, { since: point });
-  else if (kind === 'fresh') store.lineage.fork(name, { fresh: true });
+  else if (kind === 'part') store.lineage.fork(name, { inherit: { since: point } });
+  else if (kind === 'fresh') store.lineage.fork(name, { inherit: 'nothing' });
   else if (kind === 'rewind') store.history.rewind(name, point);
   else if ([...store.entries.read(name, { kind: 'rewind', own: true })].length > 0)
     store.history.unrewind(name);

@@ -11,8 +11,8 @@ test('a child works on its own tape, and its parent does not change', async () =
   const main = await home.deck.session('main');
   home.store.entries.append('main', [user('Hello')]);
   const head = home.store.sessions.find('main');
-  const child = await main.fork({ intention: { nextSteps: 'Check the docs.' } });
-  expect(child).toMatchObject({ parent: 'main', base: 2, intention: { nextSteps: 'Check the docs.' } });
+  const child = await main.fork({ task: 'Check the docs.' });
+  expect(child).toMatchObject({ parent: 'main', base: 2, task: 'Check the docs.' });
   expect(child.name).toMatch(/^main-fork-[0-9a-f]{8}$/);
   expect(await child.run()).toMatchObject({ finish: 'stop', from: 5 });
   expect(home.store.sessions.find('main')).toEqual(head);
@@ -22,7 +22,7 @@ test('a child works on its own tape, and its parent does not change', async () =
 test('finishing a child merges its last text, once', async () => {
   await using home = await scriptedDeck(said);
   const main = await home.deck.session('main');
-  const child = await main.fork({ name: 'docs', intention: { nextSteps: 'Check the docs.' } });
+  const child = await main.fork({ name: 'docs', task: 'Check the docs.' });
   await child.run();
   const merged = await child.finish();
   expect(merged).toMatchObject({ parent: 'main', child: 'docs', state: 'merged', seq: 2, repeated: false });
@@ -37,7 +37,7 @@ test('finishing a child merges its last text, once', async () => {
 test('an explicit result stands before the last text', async () => {
   await using home = await scriptedDeck(said);
   const main = await home.deck.session('main');
-  const child = await main.fork({ name: 'docs', intention: { nextSteps: 'Check the docs.' } });
+  const child = await main.fork({ name: 'docs', task: 'Check the docs.' });
   await child.run();
   await child.result({ outdated: ['intro.md', 'api.md'] });
   await child.finish();
@@ -47,7 +47,7 @@ test('an explicit result stands before the last text', async () => {
 test('a child that grew after its merge merges what is new', async () => {
   await using home = await scriptedDeck([...said, { text: 'And a third.' }]);
   const main = await home.deck.session('main');
-  const child = await main.fork({ name: 'docs', intention: { nextSteps: 'Check the docs.' } });
+  const child = await main.fork({ name: 'docs', task: 'Check the docs.' });
   await child.run();
   const first = await child.finish();
   await child.run('Look again.');
@@ -179,7 +179,7 @@ test('a child is forked from a busy parent too, at its settled point', async () 
   home.store.entries.append('main', [note('deploy', {})]);
   const run = main.run('Take your time.');
   await run[Symbol.asyncIterator]().next();
-  const child = await main.fork({ fresh: true });
+  const child = await main.fork({ inherit: 'nothing' });
   expect(child.base).toBe(3);
   await run;
 });

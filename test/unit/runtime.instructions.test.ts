@@ -2,7 +2,9 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type DeckConfig, delegationTools, type ScriptAnswer } from '@tapedeck/runtime';
-import { type Entry, isBlobRef, isObject, type JsonObject, type SqliteTapeStore } from '@tapedeck/tape';
+import type { Entry, JsonObject, SqliteTapeStore } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import { isBlobRef } from '@tapedeck/tape/store';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
@@ -175,11 +177,11 @@ test('what is left out is told of once, in a warning and on the tape; the run go
 });
 
 test('a child that inherits everything is told what its parent was told, byte for byte; another, that it is a worker', async () => {
-  const asks = (context: string): ScriptAnswer => ({
+  const asks = (inherit: string): ScriptAnswer => ({
     when: { session: 'main' },
     toolCalls: [
       { name: 'spoil', input: {} },
-      { name: 'delegate', input: { tasks: [{ task: 'Count them' }], context } },
+      { name: 'delegate', input: { tasks: [{ task: 'Count them' }], inherit } },
     ],
   });
   const files: string[] = [];
@@ -192,7 +194,7 @@ test('a child that inherits everything is told what its parent was told, byte fo
     },
   });
   await using home = await projectDeck(
-    [asks('full'), { when: { session: 'main' }, text: 'Done.' }, asks('fresh'), ...says(4)],
+    [asks('all'), { when: { session: 'main' }, text: 'Done.' }, asks('nothing'), ...says(4)],
     { project: true, environment: true, tools: true },
     { tools: { spoil, ...delegationTools() } },
   );

@@ -1,5 +1,6 @@
 import { SessionError } from '@tapedeck/runtime';
-import { assistant, type Entry, isObject, openTapeStore, toolCall, toolResult, user } from '@tapedeck/tape';
+import { assistant, type Entry, openTapeStore, toolCall, toolResult, user } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';

@@ -2,7 +2,6 @@ import type { DeckConfig } from '@tapedeck/runtime';
 import {
   assistant,
   type Entry,
-  isObject,
   type JsonObject,
   remakeOf,
   type SqliteTapeStore,
@@ -11,6 +10,7 @@ import {
   user,
   view,
 } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';

@@ -1,5 +1,6 @@
 import type { ScriptAnswer } from '@tapedeck/runtime';
-import { assistant, isObject, type SqliteTapeStore, toolCall, toolResult } from '@tapedeck/tape';
+import { assistant, type SqliteTapeStore, toolCall, toolResult } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { Output, tool } from 'ai';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';

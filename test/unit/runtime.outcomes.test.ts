@@ -1,14 +1,6 @@
 import { type ChildOutcome, delegationTools, type ScriptAnswer } from '@tapedeck/runtime';
-import {
-  anchor,
-  assistant,
-  isObject,
-  type Json,
-  result,
-  type SqliteTapeStore,
-  type Task,
-  user,
-} from '@tapedeck/tape';
+import { anchor, assistant, type Json, result, type SqliteTapeStore, type Task, user } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { Output, tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';

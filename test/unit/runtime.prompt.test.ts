@@ -1,5 +1,6 @@
 import { toPrompt } from '@tapedeck/runtime';
-import { assistant, type Draft, goOn, toolCall, user, view } from '@tapedeck/tape';
+import { assistant, type Draft, toolCall, user, view } from '@tapedeck/tape';
+import { goOn } from '@tapedeck/tape/internal';
 import { expect, test } from 'vitest';
 import { entriesOf } from '../support/entries.ts';
 import { openStore } from '../support/store.ts';

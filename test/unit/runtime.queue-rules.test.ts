@@ -1,5 +1,6 @@
 import { decide, defaultMode, type QueueMode, type QueuePoint, queueModes } from '@tapedeck/runtime';
-import { type InboxBody, type InboxItem, user } from '@tapedeck/tape';
+import { user } from '@tapedeck/tape';
+import type { InboxBody, InboxItem } from '@tapedeck/tape/store';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 

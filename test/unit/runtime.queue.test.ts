@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type SqliteTapeStore, user, wrapStore } from '@tapedeck/tape';
+import { type SqliteTapeStore, user } from '@tapedeck/tape';
+import { wrapStore } from '@tapedeck/tape/store';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';

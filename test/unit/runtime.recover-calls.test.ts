@@ -2,7 +2,6 @@ import { delegateTool, type ScriptAnswer } from '@tapedeck/runtime';
 import {
   assistant,
   type Draft,
-  isObject,
   type JsonObject,
   result as resultDraft,
   type SqliteTapeStore,
@@ -10,6 +9,7 @@ import {
   user,
   view,
 } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
@@ -183,7 +183,7 @@ test('what only the tape shows of an end is enough: its model is not asked again
   const store = openStore();
   await using home = await scriptedDeck([{ text: 'A is done.' }], { store });
   const main = await home.deck.session('main');
-  const child = await main.fork({ key: 'a', deliver: 'merge', intention: { nextSteps: 'task a' } });
+  const child = await main.fork({ key: 'a', deliver: 'merge', task: 'task a' });
   await child.run();
   store.sessions.update(child.name, { task: 'running' });
   const [outcome] = await main.delegate({ task: 'task a', key: 'a' });

@@ -2,14 +2,14 @@ import type { DeckConfig, Hooks } from '@tapedeck/runtime';
 import {
   assistant,
   compaction,
-  isObject,
   type SqliteTapeStore,
-  sha256,
   toolCall,
   toolResult,
   user,
   view,
 } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import { sha256 } from '@tapedeck/tape/store';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
@@ -52,19 +52,19 @@ test('a rewind takes turns back, what is said then takes their place, and both c
     content: [{ type: 'text', text: 'ask 3' }],
     warnings: [],
   });
-  expect(await main.unrewind()).toMatchObject({ to: 9, hidden: 0, shown: 4 });
+  expect(await main.undo()).toMatchObject({ to: 9, hidden: 0, shown: 4 });
   expect((await main.view()).digest).toBe(digest);
   await main.rewind('@6');
   await main.run('ask 3 anew');
   const turns12 = ['user: ask 1', 'assistant: One.', 'user: ask 2', 'assistant: Two.'];
   expect(shown(store)).toEqual([...turns12, 'user: ask 3 anew', 'assistant: Five.']);
-  expect(await main.unrewind()).toMatchObject({ hidden: 2, shown: 4 });
+  expect(await main.undo()).toMatchObject({ hidden: 2, shown: 4 });
   expect((await main.view()).digest).toBe(digest);
   expect([...store.entries.read('main')].map(({ seq }) => seq)).toEqual(
     Array.from({ length: 15 }, (_, i) => i + 1),
   );
   // What was taken back is a rewind like any other.
-  await main.unrewind();
+  await main.undo();
   expect(shown(store)).toEqual([...turns12, 'user: ask 3 anew', 'assistant: Five.']);
 });
 
@@ -171,20 +171,20 @@ test('nothing is taken back of a session that is run, here or elsewhere, or put 
   const run = main.run('ask 2');
   const busy = { code: 'SESSION_BUSY', data: { session: 'main' } };
   await expect(main.rewind(2)).rejects.toMatchObject(busy);
-  await expect(main.unrewind()).rejects.toMatchObject(busy);
+  await expect(main.undo()).rejects.toMatchObject(busy);
   run.abort();
   await run;
   const lease = store.leases.acquire('main', { id: 'another' });
   const { head } = await main.info();
   await expect(main.rewind(2)).rejects.toMatchObject({ ...busy, message: /^cannot rewind 'main': / });
-  await expect(main.unrewind()).rejects.toMatchObject(busy);
+  await expect(main.undo()).rejects.toMatchObject(busy);
   expect((await main.info()).head).toBe(head);
   store.leases.release(lease);
   store.sessions.update('main', { lifecycle: 'archived' });
-  for (const act of [main.rewind(2), main.unrewind()])
+  for (const act of [main.rewind(2), main.undo()])
     await expect(act).rejects.toMatchObject({ code: 'TAPE_ARCHIVED', data: { session: 'main' } });
   store.sessions.update('main', { lifecycle: 'active' });
-  await expect(main.unrewind()).rejects.toMatchObject({ code: 'TAPE_BAD_POINT' });
+  await expect(main.undo()).rejects.toMatchObject({ code: 'SESSION_CANNOT_UNDO' });
   await main.rewind(2);
 });
 
@@ -215,7 +215,7 @@ test('a fork is rewound into what it inherited, on its own tape alone', async ()
   const { main, store } = home;
   const before = await main.info();
   store.lineage.fork('main', { name: 'kid' });
-  store.lineage.fork('main', { name: 'part', since: 3 });
+  store.lineage.fork('main', { name: 'part', inherit: { since: 3 } });
   const kid = await home.deck.session('kid');
   expect(await kid.rewind(4)).toMatchObject({ session: 'kid', seq: 7, to: 3, text: 'ask 2' });
   expect(shown(store, 'kid')).toEqual(['user: ask 1', 'assistant: One.']);
@@ -235,7 +235,7 @@ test('a model that only a hidden message named is not gone on with', async () =>
   expect(await main.run('ask 3')).toMatchObject({ text: 'Other two.' });
   await main.rewind(4);
   expect(await main.run('ask 4')).toMatchObject({ text: 'Four.' });
-  await main.unrewind();
+  await main.undo();
   // Its script is at its end.
   expect((await main.run('ask 5')).error?.code).toBe('SESSION_SCRIPT_ENDED');
 });
@@ -391,8 +391,8 @@ test('an anchor before the message stays in view, and one after it does not', as
   await main.run('ask 2');
   await main.anchor('after');
   expect(await main.rewind(5)).toMatchObject({ to: 4 });
-  expect(await main.fork({ since: 'before' })).toMatchObject({ parent: 'main' });
-  await expect(main.fork({ since: 'after' })).rejects.toMatchObject({
+  expect(await main.fork({ inherit: { since: 'before' } })).toMatchObject({ parent: 'main' });
+  await expect(main.fork({ inherit: { since: 'after' } })).rejects.toMatchObject({
     code: 'TAPE_NO_ANCHOR',
     data: { hidden: { seq: 7, by: 8 } },
   });

@@ -8,29 +8,29 @@ const startOf = (payload: unknown) => payload as { settings?: object; terms?: ob
 
 test.each([
   {
-    context: undefined,
+    inherit: undefined,
     inherits: ['user: one', 'assistant: 1', 'user: two', 'assistant: 2', 'user: three', 'assistant: 3'],
   },
   {
-    context: 'full' as const,
+    inherit: 'all' as const,
     inherits: ['user: one', 'assistant: 1', 'user: two', 'assistant: 2', 'user: three', 'assistant: 3'],
   },
-  { context: { window: 3 }, inherits: ['assistant: 2', 'user: three', 'assistant: 3'] },
+  { inherit: { last: 3 }, inherits: ['assistant: 2', 'user: three', 'assistant: 3'] },
   {
-    context: { window: 99 },
+    inherit: { last: 99 },
     inherits: ['user: one', 'assistant: 1', 'user: two', 'assistant: 2', 'user: three', 'assistant: 3'],
   },
-  { context: 'fresh' as const, inherits: [] },
-])('a child inherits what its context says: $context', async ({ context, inherits }) => {
+  { inherit: 'nothing' as const, inherits: [] },
+])('a child inherits what `inherit` says: $inherit', async ({ inherit, inherits }) => {
   await using home = await scriptedDeck([{ text: '1' }, { text: '2' }, { text: '3' }]);
   const main = await home.deck.session('main');
   for (const said of ['one', 'two', 'three']) await main.run(said);
-  const kid = await main.fork({ ...(context !== undefined && { context }), onUnmerged: 'keep' });
+  const kid = await main.fork({ ...(inherit !== undefined && { inherit }), onUnmerged: 'keep' });
   const lines = entryLines(home.store.entries.read(kid.name)).filter((line) => !line.startsWith('anchor'));
   expect(lines).toEqual(inherits);
 });
 
-test('a window parts no call from its result', async () => {
+test('the last messages part no call from its result', async () => {
   const look = tool({ inputSchema: z.object({}), execute: async () => 'seen' });
   await using home = await scriptedDeck(
     [{ toolCalls: [{ name: 'look', input: {}, id: 'l1' }] }, { text: 'I saw it.' }, { text: 'Child here.' }],
@@ -38,15 +38,15 @@ test('a window parts no call from its result', async () => {
   );
   const main = await home.deck.session('main');
   await main.run('Look');
-  const kid = await main.fork({ context: { window: 2 }, onUnmerged: 'keep' });
+  const kid = await main.fork({ inherit: { last: 2 }, onUnmerged: 'keep' });
   expect(entryLines(home.store.entries.read(kid.name)).slice(0, 3)).toEqual([
     'assistant: [look l1]',
     'look l1 → text seen',
     'assistant: I saw it.',
   ]);
   expect(await kid.run('Go')).toMatchObject({ finish: 'stop' });
-  for (const window of [0, 1.5, -1])
-    await expect(main.fork({ context: { window } })).rejects.toMatchObject({ code: 'TAPE_BAD_POINT' });
+  for (const last of [0, 1.5, -1])
+    await expect(main.fork({ inherit: { last } })).rejects.toMatchObject({ code: 'TAPE_BAD_POINT' });
 });
 
 test('what a child is told to be, and to run with, is kept with it and inherited by its own children', async () => {
@@ -134,7 +134,7 @@ test('an intention that is too large is refused, and no child is made', async ()
   const main = await home.deck.session('main');
   home.store.entries.append('main', [user('hi'), note('x', {})]);
   const nextSteps = 'x'.repeat(17 * 1024 * 1024);
-  await expect(main.fork({ name: 'kid', intention: { nextSteps } })).rejects.toMatchObject({
+  await expect(main.fork({ name: 'kid', task: nextSteps })).rejects.toMatchObject({
     code: 'TAPE_BAD_ENTRY',
   });
   expect(home.store.sessions.find('kid')).toBeUndefined();

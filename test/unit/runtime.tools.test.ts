@@ -1,5 +1,6 @@
 import type { DeckTool } from '@tapedeck/runtime';
-import { isObject, type SqliteTapeStore } from '@tapedeck/tape';
+import type { SqliteTapeStore } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
@@ -303,7 +304,7 @@ test('a tool that fails without saying what it touches leaves the verdict on con
     tools: { fail },
   });
   const main = await home.deck.session('main');
-  const child = await main.fork({ intention: { nextSteps: 'Try.' } });
+  const child = await main.fork({ task: 'Try.' });
   await child.run();
   expect(await child.finish()).toMatchObject({ complete: false });
 });

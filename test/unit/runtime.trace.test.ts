@@ -81,8 +81,8 @@ test('an entry of a child leads on to the merges that brought it up, level by le
 test('an entry that no merge brought anywhere tells which forks have it', async () => {
   const store = nested();
   store.lineage.fork('grand', { name: 'leaf', cut: 6 });
-  store.lineage.fork('main', { name: 'later', since: 2 });
-  store.lineage.fork('main', { name: 'fresh', fresh: true });
+  store.lineage.fork('main', { name: 'later', inherit: { since: 2 } });
+  store.lineage.fork('main', { name: 'fresh', inherit: 'nothing' });
   const has = async (session: string, seq: number) => (await trace(asAsked(store), session, seq)).inheritedBy;
   expect(await has('main', 2)).toEqual(['child', 'grand', 'leaf']);
   expect(await has('main', 4)).toEqual(['later']);

@@ -263,8 +263,9 @@ function play(store: SqliteTapeStore, { kind, who, to }: { kind: string; who: nu
     return (to % 1000) + 1;
   }
   if (kind === 'fork') store.lineage.fork(name, { cut: point === floor ? 'head' : point });
-  else if (kind === 'part') store.lineage.fork(name, { since: point === floor ? 'head' : point });
-  else if (kind === 'fresh') store.lineage.fork(name, { fresh: true });
+  else if (kind === 'part')
+    store.lineage.fork(name, { inherit: { since: point === floor ? 'head' : point } });
+  else if (kind === 'fresh') store.lineage.fork(name, { inherit: 'nothing' });
   else if (kind === 'rewind') store.history.rewind(name, point === floor ? head : point);
   else if (kind === 'unrewind' && [...store.entries.read(name, { kind: 'rewind', own: true })].length > 0)
     store.history.unrewind(name);

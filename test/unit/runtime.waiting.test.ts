@@ -1,5 +1,5 @@
 import type { DeckConfig, DeckTools, ScriptAnswer } from '@tapedeck/runtime';
-import { isObject } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';

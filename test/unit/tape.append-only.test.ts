@@ -1,4 +1,5 @@
-import { isObject, user } from '@tapedeck/tape';
+import { user } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { describe, expect, test } from 'vitest';
 import { facts, type RawDb, rawDb } from '../support/raw-db.ts';
 import { playScript } from '../support/script.ts';

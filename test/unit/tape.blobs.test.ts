@@ -1,13 +1,5 @@
-import {
-  assistant,
-  isBlobRef,
-  openTapeStore,
-  restoreBlobs,
-  toolCall,
-  toolResult,
-  user,
-  view,
-} from '@tapedeck/tape';
+import { assistant, openTapeStore, toolCall, toolResult, user, view } from '@tapedeck/tape';
+import { isBlobRef, restoreBlobs } from '@tapedeck/tape/store';
 import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import { tempDir } from '../support/temp-dir.ts';

@@ -1,16 +1,15 @@
 import {
   assistant,
-  isObject,
-  isTextRef,
   type Json,
   openTapeStore,
-  restoreBlobs,
   type SqliteTapeStore,
   toolCall,
   toolResult,
   user,
   view,
 } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import { isTextRef, restoreBlobs } from '@tapedeck/tape/store';
 import { describe, expect, test } from 'vitest';
 import { rawDb } from '../support/raw-db.ts';
 import { refusal } from '../support/store.ts';

@@ -180,14 +180,12 @@ class Histories {
     if (this.sessions.length > 12 || parent.depth >= depthMax) return;
     const fresh = a % 8 === 0;
     const cut = b % 2 === 0 ? undefined : position(parent, b);
-    const window = a % 7 === 3 ? 1 + (c % 5) : undefined;
+    const window = a % 7 === 3 && !fresh ? 1 + (c % 5) : undefined;
     const since = c % 2 === 0 || window !== undefined ? undefined : position(parent, c);
     const request: ForkRequest = {
       name: `${this.#prefix}${n}`,
-      ...(fresh && { fresh }),
+      ...inheritOf(fresh, since, window),
       ...(cut !== undefined && { cut }),
-      ...(since !== undefined && { since }),
-      ...(window !== undefined && { window }),
       ...(a % 3 === 0 && { intention: { nextSteps: `i${n}` } }),
     };
     const asked = cut === undefined || fresh ? parent.head : cut;
@@ -235,6 +233,12 @@ const pick = <T>(from: readonly T[], at: number): T => {
 };
 
 /** A position that a session has, its inherited ones included; every session has one. */
+function inheritOf(fresh: boolean, since: Seq | undefined, last: number | undefined): ForkRequest {
+  if (fresh) return { inherit: 'nothing' };
+  if (last !== undefined) return { inherit: { last } };
+  return since === undefined ? {} : { inherit: { since } };
+}
+
 const position = (session: CopiedSession, n: number): Seq =>
   session.floor + 1 + (n % (session.head - session.floor));
 

@@ -1,4 +1,5 @@
-import { derivedNameMax, nameFault, nameMax, parseName, type SqliteTapeStore, user } from '@tapedeck/tape';
+import { type SqliteTapeStore, user } from '@tapedeck/tape';
+import { derivedNameMax, nameFault, nameMax, parseName } from '@tapedeck/tape/store';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { anyText } from '../support/arbitrary-json.ts';

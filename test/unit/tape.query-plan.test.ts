@@ -54,7 +54,7 @@ const acts: Readonly<Record<string, (store: SqliteTapeStore) => void>> = {
   },
   'fork since an anchor, up to a cut, by key': (store) => {
     store.lineage.fork('main', {
-      since: 'A',
+      inherit: { since: 'A' },
       cut: store.sessions.find('main')?.head ?? 0,
       key: `f${store.sessions.find('main')?.head}`,
     });

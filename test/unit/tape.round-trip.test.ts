@@ -1,12 +1,5 @@
-import {
-  type Draft,
-  type Entry,
-  entryBytesMax,
-  type Json,
-  openTapeStore,
-  restoreBlobs,
-  type SqliteTapeStore,
-} from '@tapedeck/tape';
+import { type Draft, type Entry, type Json, openTapeStore, type SqliteTapeStore } from '@tapedeck/tape';
+import { entryBytesMax, restoreBlobs } from '@tapedeck/tape/store';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { anyJson, anyText, nested } from '../support/arbitrary-json.ts';

@@ -198,7 +198,7 @@ describe('search', () => {
   test('tells an inherited entry once, with the sessions that see it', () => {
     using store = storeWith('seen by all', 'seen later');
     store.lineage.fork('main', { name: 'all' });
-    store.lineage.fork('main', { name: 'late', since: 2 });
+    store.lineage.fork('main', { name: 'late', inherit: { since: 2 } });
     store.lineage.fork('all', { name: 'grandchild' });
     const [hit, ...others] = store.entries.search({ text: 'seen by all' });
     expect(others).toEqual([]);

@@ -1,11 +1,7 @@
 import {
   assistant,
   type Draft,
-  goOn,
   type Json,
-  noAnswer,
-  noResult,
-  noStart,
   type Part,
   type Target,
   toolCall,
@@ -13,6 +9,7 @@ import {
   user,
   view,
 } from '@tapedeck/tape';
+import { goOn, noAnswer, noResult, noStart } from '@tapedeck/tape/internal';
 import { describe, expect, test } from 'vitest';
 import { flatten } from '../support/copying-model.ts';
 import { entriesOf } from '../support/entries.ts';

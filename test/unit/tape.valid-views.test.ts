@@ -1,4 +1,5 @@
-import { type Draft, type Entry, isObject, type Part, type Target, toolResult, view } from '@tapedeck/tape';
+import { type Draft, type Entry, type Part, type Target, toolResult, view } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { entriesOf } from '../support/entries.ts';

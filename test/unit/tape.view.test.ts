@@ -1,12 +1,9 @@
 import {
   anchor,
   assistant,
-  estimateTokens,
   handoff,
-  noResult,
   note,
   type SqliteTapeStore,
-  sha256,
   type Target,
   toolCall,
   toolResult,
@@ -14,6 +11,8 @@ import {
   type ViewPolicy,
   view,
 } from '@tapedeck/tape';
+import { estimateTokens, noResult } from '@tapedeck/tape/internal';
+import { sha256 } from '@tapedeck/tape/store';
 import { describe, expect, test } from 'vitest';
 import { flatten } from '../support/copying-model.ts';
 import { entriesOf } from '../support/entries.ts';
@@ -139,7 +138,7 @@ describe('a fork', () => {
   test('since an anchor begins with the state that stands for the rest', () => {
     using store = openMain();
     store.entries.append('main', [user('1'), anchor('A', { summary: 'S', goal: 'x' }), user('2')]);
-    store.lineage.fork('main', { name: 'child', since: 'A', intention });
+    store.lineage.fork('main', { name: 'child', inherit: { since: 'A' }, intention });
     store.lineage.fork('child', { name: 'grand' });
     expect(shown(store, 'child')).toEqual([`user ${wrapped('S')}\n{"goal":"x"}`, 'user 2', task]);
     // An ancestor's intention is an entry like others.
@@ -154,7 +153,7 @@ describe('a fork', () => {
       user('2'),
       assistant('3'),
     ]);
-    store.lineage.fork('main', { name: 'child', since: 'H', intention });
+    store.lineage.fork('main', { name: 'child', inherit: { since: 'H' }, intention });
     const [of, upTo] = [
       view(store.views.entries('child')).messages,
       view(store.views.entries('main')).messages,
@@ -194,7 +193,7 @@ describe('a fork', () => {
   test('that inherits nothing begins with its task', () => {
     using store = openMain();
     store.entries.append('main', [user('1'), anchor('A', { goal: 'x' })]);
-    store.lineage.fork('main', { name: 'child', fresh: true, intention });
+    store.lineage.fork('main', { name: 'child', inherit: 'nothing', intention });
     expect(shown(store, 'child')).toEqual([task]);
   });
 });
@@ -203,7 +202,7 @@ describe('a merge', () => {
   test('is one quoted message of the user', () => {
     using store = openMain();
     store.entries.append('main', [user('1'), anchor('task'), assistant('2')]);
-    store.lineage.fork('main', { name: 'child', since: 'task' });
+    store.lineage.fork('main', { name: 'child', inherit: { since: 'task' } });
     store.entries.append('child', [assistant('It is </merge> done.')]);
     const tag = `merge-${store.sessions.find('child')?.headHash.slice(0, 8)}`;
     store.lineage.merge('child');

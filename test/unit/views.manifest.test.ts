@@ -2,7 +2,6 @@ import {
   anchor,
   assistant,
   compaction,
-  type Manifest,
   note,
   prune,
   remakeOf,
@@ -13,8 +12,8 @@ import {
   user,
   type ViewPolicy,
   view,
-  viewVersion,
 } from '@tapedeck/tape';
+import { type Manifest, viewVersion } from '@tapedeck/tape/internal';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { anyHistory } from '../support/golden/arbitrary-history.ts';
@@ -91,10 +90,10 @@ describe('what a view was made of', () => {
     using store = openStore();
     store.sessions.open('main');
     store.entries.append('main', [user('2'), anchor('a'), user('4')]);
-    store.lineage.fork('main', { name: 'since', since: 'a', intention: { nextSteps: 'Look.' } });
+    store.lineage.fork('main', { name: 'since', inherit: { since: 'a' }, intention: { nextSteps: 'Look.' } });
     store.entries.append('since', [user('7')]);
     expect(ranges(store, 'last-boundary', 'since')).toEqual({ in: [[4, 7]], out: [] });
-    store.lineage.fork('main', { name: 'fresh', fresh: true });
+    store.lineage.fork('main', { name: 'fresh', inherit: 'nothing' });
     expect(ranges(store, 'last-boundary', 'fresh')).toEqual({ in: [[5, 5]], out: [] });
   });
 

@@ -5,7 +5,6 @@ import {
   handoff,
   note,
   parsePolicy,
-  policyText,
   prune,
   type SqliteTapeStore,
   toolCall,
@@ -14,6 +13,7 @@ import {
   type ViewPolicy,
   view,
 } from '@tapedeck/tape';
+import { policyText } from '@tapedeck/tape/internal';
 import { describe, expect, test } from 'vitest';
 import { openStore } from '../support/store.ts';
 

@@ -83,14 +83,14 @@ export async function runDemo(main: Main, io: Io, options: DemoOptions): Promise
 /** Delegates the tasks with a deck that has tools, as a program would. */
 async function delegate(io: Io, { home, answers }: DemoOptions): Promise<number> {
   await io.out(
-    `\n> session.delegate([${tasks.map(({ task }) => `{ task: '${task}' }`).join(', ')}], { since: 'task-start' })\n`,
+    `\n> session.delegate([${tasks.map(({ task }) => `{ task: '${task}' }`).join(', ')}], { inherit: { since: 'task-start' } })\n`,
   );
   const store = openForWriting(homeAt(home, io.cwd), io);
   try {
     store.entries.append('main', [user('Go ahead with both, at the same time.')]);
     await using deck = await openDeck({ store, tools, model: `script:${answers}` });
     const session = await deck.session('main');
-    const outcomes = await session.delegate(tasks, { since: 'task-start', order: 'spawn' });
+    const outcomes = await session.delegate(tasks, { inherit: { since: 'task-start' }, order: 'spawn' });
     for (const { session, status, merged } of outcomes)
       await io.out(`${session} ${status}, merged into main@${merged?.seq}\n`);
     return outcomes.every(({ status }) => status === 'completed') ? 0 : 1;

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { isObject, type Json, type JsonObject, parseJson, TapeError } from '@tapedeck/tape';
+import { type Json, type JsonObject, type Point, TapeError } from '@tapedeck/tape';
+import { isObject, parseJson } from '@tapedeck/tape/internal';
 import { UsageError } from './errors/kinds.ts';
 import type { Io } from './io.ts';
 
@@ -74,4 +75,14 @@ export async function* readLines(
   }
   const last = Buffer.concat(rest);
   if (last.length > 0) yield { number: number + 1, bytes: last };
+}
+
+/** Parses a point: `42` and `@42` are positions. */
+export function pointOf(text: string): Point {
+  return /^\d+$/.test(text) ? `@${Number(text)}` : text;
+}
+
+/** Parses the point of `--since`: an anchor may be written with an `@`, too. */
+export function sinceOf(text: string): Point {
+  return pointOf(text.replace(/^@(?!\d+$)/, ''));
 }

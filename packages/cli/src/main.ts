@@ -60,7 +60,7 @@ async function parseAndRun(argv: readonly string[], io: Io): Promise<number> {
     (y, verb) =>
       y.command({
         command: verb.command,
-        aliases: verb.aliases ?? [],
+        aliases: [...(verb.aliases ?? []), ...(verb.synonyms ?? [])],
         describe: verb.summary,
         builder: (own) => describeVerb(own, verb),
         handler: async (args) => {
@@ -99,7 +99,9 @@ function assertOptions(args: Readonly<Record<string, unknown>>, { lists = [] }: 
 
 /** The help command for the verb of a command line, or for all verbs. */
 function helpFor(argv: readonly string[]): string {
-  const verb = verbs.find((one) => [nameOf(one), ...(one.aliases ?? [])].some((name) => argv.includes(name)));
+  const verb = verbs.find((one) =>
+    [nameOf(one), ...(one.aliases ?? []), ...(one.synonyms ?? [])].some((name) => argv.includes(name)),
+  );
   return verb === undefined ? 'tape --help' : `tape ${nameOf(verb)} --help`;
 }
 
@@ -138,7 +140,12 @@ function withCommonOptions(io: Io, argv: readonly string[]): Argv<CommonOptions>
       // This handler must throw, as yargs would otherwise run the command.
       // yargs throws a YError for a bad command line; other errors come from the verb.
       if (error !== undefined && error !== null && error.name !== 'YError') throw error;
-      throw new UsageError(message.replace(/^Did you mean/, 'no such verb: did you mean'), {
+      const text = message.replace(/^Did you mean (.+)\?$/, (_all, word: string) => {
+        // yargs knows the earlier names, which no text names.
+        const verb = verbs.find(({ synonyms = [] }) => synonyms.includes(word));
+        return `no such verb: did you mean ${verb === undefined ? word : nameOf(verb)}?`;
+      });
+      throw new UsageError(text, {
         hint: `see: ${helpFor(argv)}`,
       });
     });

@@ -76,7 +76,8 @@ function startLabel(node: SessionNode, joined: boolean): string {
   const kind = node.kind === 'session' ? '' : ` [${shown(node.kind)}]`;
   const name = `${shown(node.session)}${kind}`;
   if (node.parentName === undefined) return name;
-  const range = node.range === undefined ? '' : node.range === null ? ', fresh' : ` ${span(node.range)}`;
+  const range =
+    node.range === undefined ? '' : node.range === null ? ', inherits nothing' : ` ${span(node.range)}`;
   const anchor = node.fromAnchor === undefined ? '' : ` ⚓ ${shown(node.fromAnchor)}`;
   return `${name} from ${shown(node.parentName)}${anchor}${range}${joined ? '' : ' (not drawn)'}`;
 }

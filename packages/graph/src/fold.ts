@@ -1,4 +1,4 @@
-import type { LineageLine } from '@tapedeck/tape';
+import type { LineageLine } from '@tapedeck/tape/store';
 import { createNode, type SessionNode, updateNode } from './node.ts';
 
 /** The sessions and edges that the lines of a graph describe. */

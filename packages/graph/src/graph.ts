@@ -1,4 +1,4 @@
-import type { LineageLine } from '@tapedeck/tape';
+import type { LineageLine } from '@tapedeck/tape/store';
 import { quote } from './display.ts';
 import { GraphError } from './errors.ts';
 import { type Folding, foldLine, startFold } from './fold.ts';

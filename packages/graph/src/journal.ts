@@ -11,7 +11,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
-import type { Journal } from '@tapedeck/tape';
+import type { Journal } from '@tapedeck/tape/store';
 import { readLink } from './chain.ts';
 import { quote } from './display.ts';
 import { GraphError, reason, systemCode } from './errors.ts';

@@ -1,4 +1,4 @@
-import type { LineageLine, LineIntention } from '@tapedeck/tape';
+import type { LineageLine, LineIntention } from '@tapedeck/tape/store';
 
 /** One `merge` or `discard` line: the range of a child that was merged, and its target. */
 export interface MergeRecord {

@@ -1,4 +1,4 @@
-import type { LineageLine, LineageType, LineIntention } from '@tapedeck/tape';
+import type { LineageLine, LineageType, LineIntention } from '@tapedeck/tape/store';
 import { z } from 'zod';
 import { withoutBom } from './chain.ts';
 import { lineBytesMax } from './lines.ts';

@@ -1,5 +1,5 @@
 import { closeSync } from 'node:fs';
-import type { LineageLine } from '@tapedeck/tape';
+import type { LineageLine } from '@tapedeck/tape/store';
 import { lineHash } from './chain.ts';
 import { type Folding, foldLine, startFold } from './fold.ts';
 import { type Line, linesOf, type OpenFile, openForReading, unreadable } from './lines.ts';

@@ -1,4 +1,4 @@
-import { type Fields, unknownField } from '@tapedeck/tape';
+import { type Fields, unknownField } from '@tapedeck/tape/store';
 import { SessionError } from './errors.ts';
 
 export type { Fields };

@@ -34,7 +34,7 @@ export type { ForkOptions, OutputSpec, SpawnedBy } from './delegation/spawn.ts';
 export { SessionError, type SessionErrorCode } from './errors.ts';
 export type { BranchOptions } from './history/branch.ts';
 export type { RewindMode, RewoundMessage } from './history/rewind.ts';
-export type { Uncompacted } from './history/uncompact.ts';
+export type { Undone, UndoneAct } from './history/undo.ts';
 export type { MergeOptions } from './merge/merge.ts';
 export type { MergeText } from './merge/text.ts';
 export { toPrompt } from './model/prompt.ts';

@@ -102,7 +102,7 @@ export const verbs: Readonly<Record<string, Verb>> = {
     const request = {
       key: `f${n}`,
       cut,
-      ...(since !== undefined && { since }),
+      ...(since !== undefined && { inherit: { since } }),
       ...(a % 3 === 0 && { intention: { nextSteps: `i${n}` } }),
     };
     const base = session.settled(cut);

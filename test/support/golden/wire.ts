@@ -1,4 +1,5 @@
-import { type Entry, isObject, type Json, type Part } from '@tapedeck/tape';
+import type { Entry, Json, Part } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { by } from './parts.ts';
 
 type Fields = { readonly [name: string]: Json };

@@ -1,16 +1,13 @@
 import {
   type Entry,
-  isObject,
-  noResult,
   type Part,
-  type Selection,
   type SqliteTapeStore,
   type StoredMessage,
-  select,
   type Target,
   type View,
   view,
 } from '@tapedeck/tape';
+import { isObject, noResult, type Selection, select } from '@tapedeck/tape/internal';
 import type { CopiedSession } from '../copying-model.ts';
 import { invalidities } from '../valid-messages.ts';
 import type { Look } from './looks.ts';

@@ -1,12 +1,12 @@
 import {
   type Draft,
   type ForkRequest,
-  normalise,
   result,
   type Seq,
   type SqliteTapeStore,
   TapeError,
 } from '@tapedeck/tape';
+import { normalise } from '@tapedeck/tape/store';
 import { CopiedSession } from '../copying-model.ts';
 import { type Random, seeded } from '../seeded.ts';
 import { anyDrafts } from './drafts.ts';
@@ -126,16 +126,16 @@ export class History {
     const ending = cut === head ? {} : { cut };
     const choice = random.below(10);
     if (choice === 0 || choice > 6) this.#tally.count(choice === 0 ? 'fresh fork' : 'fork of all');
-    if (choice === 0) return { fresh: true };
+    if (choice === 0) return { inherit: 'nothing' };
     if (choice <= 2) {
       this.#tally.count('fork of a window');
-      return { ...ending, window: 1 + random.below(4) };
+      return { ...ending, inherit: { last: 1 + random.below(4) } };
     }
     if (choice > 6) return ending;
     this.#tally.count('fork since a point');
     const anchors = parent.seen(head).filter((seq) => seq <= cut && parent.at(seq).kind === 'anchor');
     const since = choice > 4 && anchors.length > 0 ? random.of(anchors) : Math.min(position(), cut);
-    return { ...ending, since };
+    return { ...ending, inherit: { since } };
   }
 
   #merge(random: Random): void {

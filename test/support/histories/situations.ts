@@ -1,4 +1,5 @@
-import { goOn, noAnswer, noResult, noStart, type Selection, type Target, type View } from '@tapedeck/tape';
+import type { Target, View } from '@tapedeck/tape';
+import { goOn, noAnswer, noResult, noStart, type Selection } from '@tapedeck/tape/internal';
 import type { CopiedSession } from '../copying-model.ts';
 import { type Look, policyName } from './looks.ts';
 import { wordsOf } from './words.ts';

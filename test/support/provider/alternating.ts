@@ -1,4 +1,5 @@
-import { isObject, type Json } from '@tapedeck/tape';
+import type { Json } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { chat } from './chat.ts';
 import { invalid, type Protocol } from './protocol.ts';
 

@@ -1,4 +1,5 @@
-import { isObject, type Json } from '@tapedeck/tape';
+import type { Json } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { toolNamePattern } from './chat.ts';
 import { brokenText, imageTypes, isBase64 } from './protocol.ts';
 import { isSealed, signatureOf } from './signed.ts';

@@ -1,5 +1,6 @@
 import { toPrompt } from '@tapedeck/runtime';
-import { type Entry, isObject, type Json, type ViewPolicy, view } from '@tapedeck/tape';
+import { type Entry, type Json, type ViewPolicy, view } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { streamText } from 'ai';
 import type { Mode } from './modes.ts';
 import type { ChatRequest } from './protocol.ts';

@@ -1,4 +1,5 @@
-import { isObject, type Json, type JsonObject } from '@tapedeck/tape';
+import type { Json, JsonObject } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import {
   type Answer,
   apiKey,

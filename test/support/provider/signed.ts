@@ -1,4 +1,4 @@
-import { sha256 } from '@tapedeck/tape';
+import { sha256 } from '@tapedeck/tape/store';
 
 /** What stands for a signature of thoughts: it tells whether they were changed. */
 export function signatureOf(thoughts: string): string {

@@ -1,4 +1,5 @@
-import { isObject, type Lease, type SqliteTapeStore, user } from '@tapedeck/tape';
+import { type Lease, type SqliteTapeStore, user } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { appends } from './appends.ts';
 import { append, attempt, drainOwnerless, merge, post, write } from './requests.ts';
 import type { Runtime } from './runtime.ts';

@@ -1,16 +1,15 @@
 import {
   anchor,
   assistant,
-  clientCalls,
   type Draft,
   handoff,
-  isObject,
   note,
   type SqliteTapeStore,
   toolCall,
   toolResult,
   user,
 } from '@tapedeck/tape';
+import { clientCalls, isObject } from '@tapedeck/tape/internal';
 import type { Scene } from './world.ts';
 
 /** The drafts of the acts that append. Each one's content is its own, so that it can be found again. */

@@ -1,4 +1,4 @@
-import { lineHash } from '@tapedeck/tape';
+import { hashLine } from '@tapedeck/tape/store';
 
 /** What somebody, or a crash, did to a graph file; and what is to come of it. */
 export interface Fault {
@@ -25,7 +25,7 @@ const flip = (line: string) => line.replace('"kind"', '"kinb"');
 const forged = (lines: readonly string[], n: number) =>
   at(lines, n - 1)
     .replace(`"g":${n - 1}`, `"g":${n}`)
-    .replace(/"prev":"\w+"/, `"prev":"${lineHash(at(lines, n - 1))}"`);
+    .replace(/"prev":"\w+"/, `"prev":"${hashLine(at(lines, n - 1))}"`);
 
 /** Faults in a file of twelve lines. */
 export const faults: readonly Fault[] = [

@@ -1,7 +1,7 @@
 import { mkdtempDisposableSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { encodeLine, firstPrev, type LineageLine, lineHash } from '@tapedeck/tape';
+import { encodeLine, firstLinePrev, hashLine, type LineageLine } from '@tapedeck/tape/store';
 
 /** A directory that goes away with the block. */
 export function tempDir(): Disposable & { readonly path: string } {
@@ -18,7 +18,7 @@ type Told = Partial<LineageLine> & Pick<LineageLine, 'type' | 'session_id' | 'se
 
 /** Records that number and chain themselves as the store does. */
 export function records(...told: readonly Told[]): LineageLine[] {
-  let prev = firstPrev;
+  let prev = firstLinePrev;
   return told.map((fields, i) => {
     const at = new Date(Date.UTC(2026, 10, 21, 10, i)).toISOString();
     const record: LineageLine = {
@@ -36,7 +36,7 @@ export function records(...told: readonly Told[]): LineageLine[] {
       prev,
       ...fields,
     };
-    prev = lineHash(encodeLine(record));
+    prev = hashLine(encodeLine(record));
     return record;
   });
 }

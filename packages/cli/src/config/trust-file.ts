@@ -12,7 +12,7 @@ import {
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isObject } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { ConfigError } from '../errors/kinds.ts';
 import type { Io } from '../io.ts';
 

@@ -39,10 +39,21 @@ export const historyVerbs: Contracts = {
       130: 'interrupted; the answer so far is on the tape',
     },
   },
-  unrewind: {
-    json: [document(rewound)],
-    quiet: '`SESSION@SEQ` of the entry that undoes the rewind',
-    exits: { 2: 'nothing was rewound', ...noSession, 4: 'the session runs, or is archived' },
+  undo: {
+    json: [
+      document(
+        rewound.extend({
+          undone: count('position of the rewind, summary or pruning that was undone'),
+          act: z.enum(['rewind', 'compaction', 'prune']).describe('what it was; an earlier undo is a rewind'),
+        }),
+      ),
+    ],
+    quiet: '`SESSION@SEQ` of the rewind that undoes it',
+    exits: {
+      2: 'the entry at the point is no rewind, summary or pruning, or a rewind hides it',
+      3: 'no such session, anchor or position',
+      4: 'there is nothing to undo, or a message follows the summary or pruning; the session runs, or is archived',
+    },
   },
   compact: {
     json: [
@@ -59,17 +70,13 @@ export const historyVerbs: Contracts = {
         summarizer: text('name of the session that wrote the summary').optional(),
         missing_sections: names('required sections that the summary lacks').optional(),
       }),
-      document(
-        rewound.extend({ undone: count('position of the summary or pruning that was undone') }),
-        'with `--undo`',
-      ),
     ],
     quiet: '`SESSION@SEQ`, or nothing',
     exits: {
       1: 'no summary could be made, or no smaller one',
       2: 'no model was given',
       ...noSession,
-      4: 'another process is writing the session, or it is archived; or with `--undo`: nothing to undo, or a message follows it',
+      4: 'another process is writing the session, or it is archived',
       130: 'interrupted; no summary was written',
     },
   },

@@ -90,7 +90,7 @@ export const errorCodes: Readonly<Record<string, readonly [exit: number, meaning
   ],
   SESSION_CANNOT_UNDO: [
     exit.conflict,
-    'no summary or pruning to undo, or a message follows it; `data.after` is the first one',
+    'no rewind, summary or pruning to undo, or a message follows the last two; `data.after` is the first one',
   ],
   SESSION_BAD_INPUT: [exit.usage, 'a message is empty, or its queue mode does not exist'],
   SESSION_NO_CALL: [exit.notFound, 'no pending call has that id'],

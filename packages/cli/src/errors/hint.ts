@@ -24,7 +24,7 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
     }
     case 'TAPE_BAD_POINT':
       if (data.hidden !== undefined)
-        return `see it with: tape show ${session}@${String(data.seq)}; or undo the rewind with: tape unrewind ${session}@${String(data.hidden)}`;
+        return `see it with: tape show ${session}@${String(data.seq)}; or undo the rewind with: tape undo ${session}@${String(data.hidden)}`;
       return data.message === undefined
         ? undefined
         : `the message of that turn is ${session}@${String(data.message)}`;
@@ -59,7 +59,7 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
         return `rewind to before the message that it followed: tape rewind ${session}@${String(data.before)}`;
       return data.message === undefined
         ? `rewind to before a user message with: tape rewind ${session}@SEQ`
-        : `rewind to before that message first: tape rewind ${session}@${String(data.message)}; then: tape compact ${session} --undo`;
+        : `rewind to before that message first: tape rewind ${session}@${String(data.message)}; then: tape undo ${session}@${String(data.seq)}`;
     case 'SESSION_NO_CALL':
       return `list pending calls with: tape status ${session}`;
     case 'SESSION_NO_KEY':

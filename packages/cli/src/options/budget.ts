@@ -1,4 +1,4 @@
-import type { Budget, ForkOptions } from '@tapedeck/runtime';
+import type { Budget } from '@tapedeck/runtime';
 import { UsageError } from '../errors/kinds.ts';
 
 const limits: Readonly<Record<string, keyof Budget>> = {
@@ -32,17 +32,4 @@ export function budgetOf(text: string, option: string): Budget {
     budget[limit] = name === 'seconds' ? number * 1000 : number;
   }
   return budget;
-}
-
-/**
- * Parses `--context`: `full`, `fresh`, or a number of messages.
- * @throws UsageError
- */
-export function contextOf(text: string): NonNullable<ForkOptions['context']> {
-  if (text === 'full' || text === 'fresh') return text;
-  const window = /^[1-9]\d{0,8}$/.test(text) ? Number(text) : undefined;
-  if (window !== undefined) return { window };
-  throw new UsageError(
-    `cannot use --context ${JSON.stringify(text)}: it must be full, fresh, or a number of messages`,
-  );
 }

@@ -1,5 +1,7 @@
 import { styleText } from 'node:util';
-import { type Entry, isBlobRef, isObject, isTextRef, type Json } from '@tapedeck/tape';
+import type { Entry, Json } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import { isBlobRef, isTextRef } from '@tapedeck/tape/store';
 import { oneLine, safe } from '../escape.ts';
 
 /** An entry as `--json` and `--jsonl` print it; part of the documented contract. */

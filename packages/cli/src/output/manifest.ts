@@ -1,4 +1,5 @@
-import { isObject, type Json } from '@tapedeck/tape';
+import type { Json } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { oneLine } from '../escape.ts';
 
 /** The manifest of a view as text: policy, ranges in and out, size and digests. */

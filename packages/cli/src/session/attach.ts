@@ -1,4 +1,5 @@
-import { clientCalls, type Entry, isObject, type SqliteTapeStore } from '@tapedeck/tape';
+import type { Entry, SqliteTapeStore } from '@tapedeck/tape';
+import { clientCalls, isObject } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { NotFoundError } from '../errors/kinds.ts';
 import { safe } from '../escape.ts';

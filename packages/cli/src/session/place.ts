@@ -1,4 +1,5 @@
 import type { Point, SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import { pointOf } from '../input.ts';
 
 /** A session and, if given, a point of it. */
 export interface SessionPoint {
@@ -20,11 +21,6 @@ export function readPlace(store: SqliteTapeStore, text: string): SessionPoint {
   // Drops the point, so that the error names the missing session alone.
   const at = text.lastIndexOf('@');
   return at > 0 && /@(?:\d+|head)$/.test(text) ? { session: text.slice(0, at) } : { session: text };
-}
-
-/** Parses a point: `42` and `@42` are positions. */
-export function pointOf(text: string): Point {
-  return /^\d+$/.test(text) ? `@${Number(text)}` : text;
 }
 
 /**

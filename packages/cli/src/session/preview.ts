@@ -1,13 +1,6 @@
-import {
-  type ForkPreview,
-  isObject,
-  type Merged,
-  type MergePreview,
-  type MergeRequest,
-  type PreviewEntry,
-  type SqliteTapeStore,
-  TapeError,
-} from '@tapedeck/tape';
+import { type Merged, type MergeRequest, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import type { ForkPreview, MergePreview, PreviewEntry } from '@tapedeck/tape/store';
 import type { Context } from '../context.ts';
 import { exit } from '../exit.ts';
 

@@ -1,5 +1,6 @@
 import type { JournalReport } from '@tapedeck/graph';
-import type { Problem, SqliteTapeStore } from '@tapedeck/tape';
+import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { Problem } from '@tapedeck/tape/store';
 import type { Home } from '../home.ts';
 
 /** One problem, as `--json` prints it. */

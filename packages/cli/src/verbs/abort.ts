@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Owner, SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import type { Owner } from '@tapedeck/tape/store';
 import { exit } from '../exit.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';

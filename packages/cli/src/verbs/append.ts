@@ -1,15 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import {
   type Appended,
-  assertDraft,
   type Draft,
-  isObject,
   type Json,
   openTapeStore,
-  parseJson,
   type SqliteTapeStore,
   TapeError,
 } from '@tapedeck/tape';
+import { isObject, parseJson } from '@tapedeck/tape/internal';
+import { assertDraft } from '@tapedeck/tape/store';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { exit } from '../exit.ts';

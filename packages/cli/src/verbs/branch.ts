@@ -1,4 +1,5 @@
-import { isObject, view } from '@tapedeck/tape';
+import { view } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { UsageError } from '../errors/kinds.ts';
 import { readJson } from '../input.ts';
 import { forkedJson, forkedLine } from '../output/forked.ts';
@@ -41,7 +42,7 @@ export const branch: Verb = defineVerb({
     return await changing(async (store) => {
       const { session, point } = readPlace(store, args.place);
       const forked = await branchSession(store, needSession(store, session), {
-        ...(point !== undefined && { at: point }),
+        ...(point !== undefined && { cut: point }),
         ...(args.as !== undefined && { name: args.as }),
         ...(args.key !== undefined && { key: args.key }),
         ...(args.title !== undefined && { title: args.title }),

@@ -1,10 +1,9 @@
 import { deckConfig } from '../config/deck.ts';
-import type { Context } from '../context.ts';
 import { readText } from '../input.ts';
 import { modelOptions } from '../options/model.ts';
-import { count, rewoundJson, tellForks } from '../output/rewound.ts';
 import { openDeckAt } from '../session/open-deck.ts';
 import { needSession } from '../session/place.ts';
+import { undoAt } from './undo.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 export const compact: Verb = defineVerb({
@@ -14,8 +13,8 @@ export const compact: Verb = defineVerb({
   detail:
     'A model writes the summary, which is used only if it makes the view smaller. The summarised entries stay readable with tape ' +
     'log. The request and the answer of the model are in a separate session, which tape children --all lists. With --prune, ' +
-    'omits large tool outputs from the view instead. --undo reverts the last summary or pruning, if no message followed it. Runs ' +
-    'compact automatically when the context window fills up, if its size is configured.',
+    'omits large tool outputs from the view instead; tape undo reverts both. Runs compact automatically when the context window ' +
+    'fills up, if its size is configured.',
   examples: [
     ['tape compact main --model openai-compatible/gpt-oss', 'Summarise all but the last turns'],
     ['tape compact main --prune', 'Omit large tool outputs, without calling a model'],
@@ -23,7 +22,7 @@ export const compact: Verb = defineVerb({
       'tape compact main --focus "the failing test"',
       'Name the subject that the summary covers in most detail',
     ],
-    ['tape compact main --undo', 'Show all entries again'],
+    ['tape undo main', 'Show all entries again'],
   ],
   options: (y) =>
     modelOptions(y)
@@ -37,15 +36,12 @@ export const compact: Verb = defineVerb({
         type: 'boolean',
         describe: 'Omit large tool outputs from the view, and write no summary',
       })
-      .option('undo', {
-        type: 'boolean',
-        describe: 'Revert the last summary or pruning by a rewind; calls no model',
-      })
+      .option('undo', { type: 'boolean', hidden: true })
       .conflicts('prune', 'focus')
       .conflicts('undo', ['prune', 'focus', 'model']),
   run: async (args, context) => {
     const { io } = context;
-    if (args.undo === true) return await undo(args.name, context);
+    if (args.undo === true) return await undoAt(args.name, { only: 'compaction' }, context);
     const config = await deckConfig(args, context);
     const focus = args.focus === undefined ? undefined : await readText(args.focus, io);
     return await context.changing(async (store) => {
@@ -75,24 +71,9 @@ export const compact: Verb = defineVerb({
         human:
           made === undefined
             ? `${name} has nothing to ${args.prune === true ? 'prune' : 'summarise'}: nothing to do`
-            : `${args.prune === true ? 'Pruned outputs of' : 'Summarised'} ${name}@${made.range.join('-')} at ${name}@${made.seq}: about ${made.tokensBefore} tokens, now ${made.tokensAfter} (undo with: tape compact ${name} --undo)`,
+            : `${args.prune === true ? 'Pruned outputs of' : 'Summarised'} ${name}@${made.range.join('-')} at ${name}@${made.seq}: about ${made.tokensBefore} tokens, now ${made.tokensAfter} (undo with: tape undo ${name})`,
       });
       return 0;
     });
   },
 });
-
-async function undo(ref: string, context: Context): Promise<number> {
-  return await context.changing(async (store) => {
-    const { uncompactSession } = await import('@tapedeck/runtime/uncompact');
-    const done = await uncompactSession(store, needSession(store, ref).id);
-    const { session, seq, undone, hidden } = done;
-    tellForks(done, context);
-    await context.answer({
-      json: { ...rewoundJson(done), undone },
-      quiet: `${session}@${seq}`,
-      human: `Reverted ${session}@${undone}: ${count(hidden)} hidden, none removed (restore with: tape unrewind ${session})`,
-    });
-    return 0;
-  });
-}

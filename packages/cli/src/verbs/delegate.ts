@@ -1,18 +1,19 @@
 import type { ChildOutcome, DelegateOptions, DelegateTask } from '@tapedeck/runtime';
-import { assertActive, isObject } from '@tapedeck/tape';
+import { assertActive, isObject } from '@tapedeck/tape/internal';
 import { deckConfig, getModel } from '../config/deck.ts';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { safe } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { readJson, readText } from '../input.ts';
-import { budgetOf, contextOf } from '../options/budget.ts';
+import { budgetOf } from '../options/budget.ts';
+import { type InheritArgs, inheritIn, inheritNames, inheritOptions } from '../options/inherit.ts';
 import { type ModelArgs, runOptions } from '../options/model.ts';
 import { workspaceIn, workspaceOptions } from '../options/workspace.ts';
 import { childProgress } from '../output/children.ts';
 import { usageJson } from '../output/usage.ts';
 import { openDeckAt } from '../session/open-deck.ts';
-import { needSession, pointOf } from '../session/place.ts';
+import { needSession } from '../session/place.ts';
 import { forkPreviewJson, forkPreviewText } from '../session/preview.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -22,8 +23,8 @@ export const delegate: Verb = defineVerb({
   lists: ['task', 'tool'],
   summary: 'Fork a child for each task, run the children, and merge their results',
   detail:
-    'Children inherit the entries of the parent, or the part that --since or --context selects. On a terminal, a line shows the ' +
-    'progress of each child. A child that halts at its budget is merged as partial; a child with a pending call is merged after ' +
+    'Children inherit the entries of the parent, or the part that --inherit, --since or --last selects. On a terminal, a ' +
+    'line shows the progress of each child. A child that halts at its budget is merged as partial; a child with a pending call is merged after ' +
     'the call is answered (tape approve).',
   examples: [
     [
@@ -31,7 +32,7 @@ export const delegate: Verb = defineVerb({
       'Run two children in parallel',
     ],
     [
-      'tape delegate main --task @task.md --context fresh --budget steps=20,tokens=100000',
+      'tape delegate main --task @task.md --inherit nothing --budget steps=20,tokens=100000',
       'Run a child that inherits nothing and halts at its budget',
     ],
     [
@@ -44,20 +45,8 @@ export const delegate: Verb = defineVerb({
     ],
   ],
   options: (y) =>
-    workspaceOptions(runOptions(y))
+    inheritOptions(workspaceOptions(runOptions(y)))
       .positional('parent', { type: 'string', demandOption: true, describe: 'Parent session' })
-      .option('since', {
-        type: 'string',
-        requiresArg: true,
-        describe: 'Anchor or @SEQ where the inherited part begins',
-      })
-      .option('from', { type: 'string', requiresArg: true, describe: 'Same as --since, for an anchor only' })
-      .option('fresh', { type: 'boolean', describe: 'Inherit nothing' })
-      .option('context', {
-        type: 'string',
-        requiresArg: true,
-        describe: 'Inherited part: full, fresh, or N for the last N messages',
-      })
       .option('task', {
         type: 'array',
         string: true,
@@ -117,11 +106,9 @@ export const delegate: Verb = defineVerb({
         describe: 'Order in which results are merged',
       })
       .option('dry-run', { type: 'boolean', describe: 'Show the forks without making them' })
-      .conflicts('fresh', ['since', 'from', 'context'])
-      .conflicts('since', ['from', 'context'])
-      .conflicts('from', 'context')
       .conflicts('resume', [
-        ...['since', 'from', 'context', 'fresh', 'tool', 'schema'],
+        ...inheritNames,
+        ...['tool', 'schema'],
         // A resumed child keeps the options of its fork.
         ...['budget', 'tree-budget', 'strategy', 'on-complete', 'workspace'],
       ]),
@@ -134,18 +121,17 @@ export const delegate: Verb = defineVerb({
       throw new UsageError('cannot delegate: a task is empty');
     if (args.resume !== undefined && tasks.length > 1)
       throw new UsageError('cannot delegate: --resume continues one child, and takes one --task');
-    const since = args.since ?? args.from;
     if (args.dryRun === true) {
       if (args.resume !== undefined)
         throw new UsageError('cannot use --dry-run with --resume: it forks nothing');
-      return await preview(tasks, { args, options, since }, context);
+      return await preview(tasks, { parent: args.parent, options }, context);
     }
     const config = await deckConfig(args, context);
     getModel(config);
     return await context.changing(async (store) => {
       const parent = needSession(store, args.parent);
-      const point = since === undefined ? undefined : pointOf(since.replace(/^@(?!\d+$)/, ''));
-      if (point !== undefined) store.entries.resolve(parent.id, point);
+      const { inherit } = options;
+      if (typeof inherit === 'object' && 'since' in inherit) store.entries.resolve(parent.id, inherit.since);
       const resume = args.resume === undefined ? undefined : needSession(store, args.resume).name;
       await using deck = await openDeckAt(config, store, context);
       const session = await deck.session(parent.name);
@@ -153,7 +139,6 @@ export const delegate: Verb = defineVerb({
         tasks.map((task) => ({ ...task, ...(resume !== undefined && { resume }) })),
         {
           ...options,
-          ...(point !== undefined && { since: point }),
           signal: io.signal,
           ...(await workspaceIn(args, { io, home: context.home, store, parent: parent.name })),
         },
@@ -177,18 +162,16 @@ export const delegate: Verb = defineVerb({
 /** Shows the fork of each task: the inherited part and the entries that it would write. */
 async function preview(
   tasks: readonly DelegateTask[],
-  { args, options, since }: { args: { parent: string }; options: DelegateOptions; since: string | undefined },
+  { parent: ref, options }: { parent: string; options: DelegateOptions },
   context: Context,
 ): Promise<number> {
   return await context.reading(async (store) => {
-    const parent = needSession(store, args.parent);
+    const parent = needSession(store, ref);
     assertActive(parent, 'delegate from');
-    const { context: how } = options;
+    const { inherit } = options;
     const previews = tasks.map(({ task }) =>
       store.lineage.previewFork(parent.id, {
-        ...(since !== undefined && { since: pointOf(since.replace(/^@(?!\d+$)/, '')) }),
-        ...((options.fresh === true || how === 'fresh') && { fresh: true }),
-        ...(typeof how === 'object' && { window: how.window }),
+        ...(inherit !== undefined && { inherit }),
         intention: { nextSteps: task },
       }),
     );
@@ -201,10 +184,7 @@ async function preview(
   });
 }
 
-interface OptionArgs extends ModelArgs {
-  readonly from?: string | undefined;
-  readonly fresh?: boolean | undefined;
-  readonly context?: string | undefined;
+interface OptionArgs extends ModelArgs, InheritArgs {
   readonly tool?: readonly string[] | undefined;
   readonly schema?: string | undefined;
   readonly strategy?: string | undefined;
@@ -219,10 +199,7 @@ interface OptionArgs extends ModelArgs {
 async function optionsOf(args: OptionArgs, { io }: Context): Promise<DelegateOptions> {
   if (!Number.isInteger(args.concurrency) || args.concurrency < 1)
     throw new UsageError('cannot delegate: --concurrency must be a whole number from 1');
-  if (args.from !== undefined && /^@?\d+$/.test(args.from))
-    throw new UsageError(`cannot delegate from ${args.from}: it must be an anchor`, {
-      hint: `did you mean --since ${args.from}?`,
-    });
+  const inherit = inheritIn(args, (at) => `did you mean --since ${at}?`);
   const schema = args.schema === undefined ? undefined : await readJson(args.schema, '--schema', io);
   if (schema !== undefined && !isObject(schema))
     throw new UsageError('cannot use --schema: it must be a JSON object');
@@ -230,8 +207,7 @@ async function optionsOf(args: OptionArgs, { io }: Context): Promise<DelegateOpt
     concurrency: args.concurrency,
     order: args.order === 'spawn' ? 'spawn' : 'completion',
     ...(args.model !== undefined && { model: args.model }),
-    ...(args.fresh === true && { fresh: true }),
-    ...(args.context !== undefined && { context: contextOf(args.context) }),
+    ...(inherit !== undefined && { inherit }),
     ...(args.tool !== undefined && { tools: args.tool }),
     ...(schema !== undefined && { output: { responseFormat: Promise.resolve({ type: 'json', schema }) } }),
     ...(args.strategy !== undefined && { strategy: args.strategy as 'result' | 'summary' | 'structured' }),

@@ -1,6 +1,6 @@
 import { chmodSync, existsSync, lstatSync, readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Finding, isHomeFile } from '@tapedeck/tape';
+import { type Finding, isHomeFile } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { NotFoundError } from '../errors/kinds.ts';
 import { exit } from '../exit.ts';

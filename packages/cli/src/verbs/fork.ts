@@ -1,9 +1,11 @@
-import { type ForkRequest, type Intention, view, workerInstructions } from '@tapedeck/tape';
-import { UsageError } from '../errors/kinds.ts';
+import { type ForkRequest, view } from '@tapedeck/tape';
+import { workerInstructions } from '@tapedeck/tape/internal';
+import type { Intention } from '@tapedeck/tape/store';
 import { readText } from '../input.ts';
+import { inheritIn, inheritOptions } from '../options/inherit.ts';
 import { workspaceIn, workspaceOptions } from '../options/workspace.ts';
 import { forkedJson, forkedLine } from '../output/forked.ts';
-import { needSession, pointOf, readPlace } from '../session/place.ts';
+import { needSession, readPlace } from '../session/place.ts';
 import { forkPreviewJson, forkPreviewText } from '../session/preview.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -13,8 +15,8 @@ export const fork: Verb = defineVerb({
   lists: ['tool'],
   summary: 'Fork a child session from a point of another session',
   detail:
-    'The child inherits the entries of the parent after --since (default: from the start) up to @CUT (default: the head), by ' +
-    'reference. The parent does not change.',
+    'The child inherits the entries of the parent up to @CUT (default: the head), or the part that --inherit, --since or --last ' +
+    'selects, by reference. The parent does not change.',
   examples: [
     ['tape fork main --since task-start', 'Inherit the entries after task-start'],
     ['tape fork main@42 --as fix', 'Inherit the entries up to main@42'],
@@ -22,20 +24,8 @@ export const fork: Verb = defineVerb({
     ['tape fork main --as fix --workspace worktree', 'Give the child its own git worktree'],
   ],
   options: (y) =>
-    workspaceOptions(y)
+    workspaceOptions(inheritOptions(y))
       .positional('parent', { type: 'string', demandOption: true, describe: 'PARENT or PARENT@CUT' })
-      .option('since', {
-        type: 'string',
-        requiresArg: true,
-        describe: 'Anchor or @SEQ where the inherited part begins',
-      })
-      .option('from', { type: 'string', requiresArg: true, describe: 'Same as --since, for an anchor only' })
-      .option('fresh', { type: 'boolean', describe: 'Inherit nothing' })
-      .option('window', {
-        type: 'number',
-        requiresArg: true,
-        describe: 'Inherit the last N messages only',
-      })
       .option('instructions', {
         type: 'string',
         requiresArg: true,
@@ -54,51 +44,47 @@ export const fork: Verb = defineVerb({
         requiresArg: true,
         describe: 'Idempotency key: a repeat returns the same child',
       })
-      .option('next-steps', {
+      .option('task', {
         type: 'string',
         requiresArg: true,
-        describe: 'Intention: next steps of the child (-, @FILE)',
+        describe: 'Task of the child, a message to its model (-, @FILE)',
       })
+      .option('next-steps', { type: 'string', requiresArg: true, hidden: true })
       .option('context-summary', {
         type: 'string',
         requiresArg: true,
-        describe: 'Intention: context for the child (-, @FILE)',
+        describe: 'Background of the task (-, @FILE)',
       })
       .option('on-complete', {
         type: 'string',
         choices: ['notify_parent'],
         requiresArg: true,
-        describe: 'Intention: what to do when the child completes',
+        describe: 'Record that the parent wants a run for the result',
       })
       .option('dry-run', { type: 'boolean', describe: 'Show the fork without making it' })
-      .conflicts('fresh', ['since', 'from', 'window'])
-      .conflicts('window', ['since', 'from'])
-      .conflicts('since', 'from'),
+      .conflicts('task', 'next-steps'),
   run: async (args, { io, home, changing, reading, answer, options }) => {
-    const since = args.since ?? args.from;
+    const inherit = inheritIn(args, (at) =>
+      args.parent.includes('@')
+        ? `did you mean --since ${at}?`
+        : `use one of: tape fork ${args.parent} --since ${at}, tape fork ${args.parent}@${at.replace('@', '')}`,
+    );
     const read = async (text: string | undefined) =>
       text === undefined ? undefined : await readText(text, io);
     const given = await read(args.instructions);
-    const isPart = args.fresh === true || since !== undefined || args.window !== undefined;
+    const isPart = inherit !== undefined && inherit !== 'all';
     const instructions = given ?? (isPart ? workerInstructions : undefined);
     const tools = args.tool === undefined ? {} : { tools: args.tool };
     const settings = { ...(instructions !== undefined && { instructions }), ...tools };
     const wanted = { ...(given !== undefined && { instructions: given }), ...tools };
     const intention = intentionOf(
-      await read(args.nextSteps),
+      await read(args.task ?? args.nextSteps),
       await read(args.contextSummary),
       args.onComplete,
     );
     return await (args.dryRun === true ? reading : changing)(async (store) => {
       const { session, point } = readPlace(store, args.parent);
       const parent = needSession(store, session).name;
-      if (args.from !== undefined && /^@?\d+$/.test(args.from))
-        throw new UsageError(
-          `cannot fork '${parent}' from ${args.from}: a position can mean where the inherited part begins or ends`,
-          {
-            hint: `use one of: tape fork ${parent} --since ${args.from}, tape fork ${parent}${args.from.startsWith('@') ? '' : '@'}${args.from}`,
-          },
-        );
       const place = { store, home: home.dir };
       const workspaceRequest = await workspaceIn(args, { io, home, store, parent });
       const worktrees =
@@ -106,9 +92,7 @@ export const fork: Verb = defineVerb({
       const request: ForkRequest = {
         ...(await worktrees?.withWorktree(place, parent, workspaceRequest)),
         ...(point !== undefined && { cut: point }),
-        ...(since !== undefined && { since: pointOf(since.replace(/^@(?!\d+$)/, '')) }),
-        ...(args.fresh === true && { fresh: true }),
-        ...(args.window !== undefined && { window: args.window }),
+        ...(inherit !== undefined && { inherit }),
         ...(Object.keys(settings).length > 0 && { settings, asked: wanted }),
         terms: { context: isPart ? 'part' : 'whole' },
         ...(args.as !== undefined && { name: args.as }),
@@ -135,14 +119,13 @@ export const fork: Verb = defineVerb({
 });
 
 function intentionOf(
-  nextSteps: string | undefined,
+  task: string | undefined,
   contextSummary: string | undefined,
   triggerOnComplete: string | undefined,
 ): Intention | undefined {
-  if (nextSteps === undefined && contextSummary === undefined && triggerOnComplete === undefined)
-    return undefined;
+  if (task === undefined && contextSummary === undefined && triggerOnComplete === undefined) return undefined;
   return {
-    ...(nextSteps !== undefined && { nextSteps }),
+    ...(task !== undefined && { nextSteps: task }),
     ...(contextSummary !== undefined && { contextSummary }),
     ...(triggerOnComplete !== undefined && { triggerOnComplete }),
   };

@@ -1,5 +1,5 @@
 import type { SessionGraph, SessionNode } from '@tapedeck/graph';
-import { nearNames } from '@tapedeck/tape';
+import { nearNames } from '@tapedeck/tape/store';
 import type { Context } from '../context.ts';
 import { defineVerb, type Verb } from './verb.ts';
 

@@ -1,15 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  assertDraft,
-  type Draft,
-  nameFault,
-  note,
-  type SessionInfo,
-  type SqliteTapeStore,
-  TapeError,
-} from '@tapedeck/tape';
+import { type Draft, note, type SessionInfo, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
+import { assertDraft, nameFault } from '@tapedeck/tape/store';
 import { NotFoundError, UsageError } from '../errors/kinds.ts';
 import { defineVerb, type Verb } from './verb.ts';
 

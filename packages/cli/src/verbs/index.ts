@@ -28,7 +28,7 @@ import { newSession } from './new.ts';
 import { raw } from './raw.ts';
 import { recover } from './recover.ts';
 import { redact } from './redact.ts';
-import { rewind, unrewind } from './rewind.ts';
+import { rewind } from './rewind.ts';
 import { run } from './run.ts';
 import { schema } from './schema.ts';
 import { search } from './search.ts';
@@ -38,6 +38,7 @@ import { show } from './show.ts';
 import { status } from './status.ts';
 import { trace } from './trace.ts';
 import { trust } from './trust.ts';
+import { undo } from './undo.ts';
 import { usage } from './usage.ts';
 import type { Verb } from './verb.ts';
 import { verify } from './verify.ts';
@@ -73,7 +74,7 @@ export const verbs: readonly Verb[] = [
   merge,
   discard,
   rewind,
-  unrewind,
+  undo,
   compact,
   abort,
   wait,

@@ -1,9 +1,11 @@
-import { clientCalls, type Entry, type EntryKind, type SqliteTapeStore } from '@tapedeck/tape';
+import type { Entry, EntryKind, SqliteTapeStore } from '@tapedeck/tape';
+import { clientCalls } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { exit } from '../exit.ts';
+import { sinceOf } from '../input.ts';
 import { entryJson, entryLine } from '../output/entry.ts';
-import { needSession, pointOf } from '../session/place.ts';
+import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 interface Options {
@@ -116,7 +118,7 @@ function* find(store: SqliteTapeStore, name: string, args: Options): Iterable<En
   const range = {
     ...(args.from !== undefined && { from: args.from }),
     ...(args.to !== undefined && { to: args.to }),
-    ...(args.since !== undefined && { since: pointOf(args.since.replace(/^@(?!\d+$)/, '')) }),
+    ...(args.since !== undefined && { since: sinceOf(args.since) }),
     ...(args.own !== undefined && { own: args.own }),
   };
   if (!calls) {

@@ -1,12 +1,7 @@
 import { resolve } from 'node:path';
-import {
-  type Merged,
-  type MergeRequest,
-  type MergeStrategy,
-  patchPaths,
-  type Seq,
-  type SqliteTapeStore,
-} from '@tapedeck/tape';
+import type { Merged, MergeRequest, Seq, SqliteTapeStore } from '@tapedeck/tape';
+import { patchPaths } from '@tapedeck/tape/internal';
+import type { MergeStrategy } from '@tapedeck/tape/store';
 import { deckConfig } from '../config/deck.ts';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';

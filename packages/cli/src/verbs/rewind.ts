@@ -25,7 +25,7 @@ export const rewind: Verb = defineVerb({
   examples: [
     ['tape rewind main@42', 'Hide main@42 and the entries after it, and print its text'],
     ['tape rewind main@42 --mode resend --model openai-compatible/gpt-oss', 'Answer the message again'],
-    ['tape unrewind main', 'Undo the rewind'],
+    ['tape undo main', 'Undo the rewind'],
   ],
   options: (y) =>
     runOptions(y)
@@ -82,7 +82,7 @@ async function print(
   };
   for (const warning of warnings) context.status(`Warning: ${warning}`);
   tellForks(rewound, context);
-  const back = `undo with: tape unrewind ${session}`;
+  const back = `undo with: tape undo ${session}`;
   const done = `Rewound ${session} to @${to}: ${count(hidden)} hidden, none removed (${back})`;
   if (run === undefined) {
     const rest =
@@ -101,37 +101,3 @@ async function print(
     await context.io.out(`${JSON.stringify({ ...json, run: ran })}\n`);
   return context.io.interrupted ? exit.interrupted : exitOf(own.result.finish);
 }
-
-export const unrewind: Verb = defineVerb({
-  command: 'unrewind <place>',
-  group: 'Change direction',
-  summary: 'Undo the last rewind of a session, or a given one',
-  detail:
-    'Shows the entries that the rewind hid, and hides the entries after it. A second unrewind undoes the first. Files that a hook ' +
-    'restored do not change. Refused while the session has an active run.',
-  examples: [
-    ['tape unrewind main', 'Undo the last rewind'],
-    ['tape unrewind main@42', 'Undo the rewind at 42, and hide the entries after it'],
-  ],
-  options: (y) =>
-    y.positional('place', {
-      type: 'string',
-      demandOption: true,
-      describe: 'SESSION, or SESSION@POINT of a rewind',
-    }),
-  run: async ({ place }, context) =>
-    await context.changing(async (store) => {
-      const { unrewindSession } = await import('@tapedeck/runtime/rewind');
-      const { session: ref, point } = readPlace(store, place);
-      const rewind = { ...(point !== undefined && { rewind: point }) };
-      const done = await unrewindSession({ store }, needSession(store, ref).id, rewind);
-      const { session, seq, to, hidden, shown } = done;
-      tellForks(done, context);
-      await context.answer({
-        json: rewoundJson(done),
-        quiet: `${session}@${seq}`,
-        human: `Undid the rewind of ${session}, to @${to}: ${count(shown)} shown again, ${hidden} hidden (undo with: tape unrewind ${session})`,
-      });
-      return exit.done;
-    }),
-});

@@ -1,4 +1,4 @@
-import { nearNames } from '@tapedeck/tape';
+import { nearNames } from '@tapedeck/tape/store';
 import { NotFoundError } from '../errors/kinds.ts';
 import { exit } from '../exit.ts';
 import { defineVerb, type Verb } from './verb.ts';

@@ -1,4 +1,5 @@
-import { type EntryKind, type Hit, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
+import { type EntryKind, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
+import type { Hit } from '@tapedeck/tape/store';
 import type { Context } from '../context.ts';
 import { oneLine } from '../escape.ts';
 import { needSession } from '../session/place.ts';

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
-import { isSummarizer, type SessionInfo } from '@tapedeck/tape';
+import type { SessionInfo } from '@tapedeck/tape';
+import { isSummarizer } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { sessionJson, sessionTable } from '../output/session.ts';
 import { needSession } from '../session/place.ts';

@@ -1,11 +1,6 @@
-import {
-  type Entry,
-  isBlobRef,
-  isObject,
-  type Json,
-  restoreBlobs,
-  type SqliteTapeStore,
-} from '@tapedeck/tape';
+import type { Entry, Json, SqliteTapeStore } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import { isBlobRef, restoreBlobs } from '@tapedeck/tape/store';
 import type { Context } from '../context.ts';
 import { NotFoundError, UsageError } from '../errors/kinds.ts';
 import { entryJson, entryPage } from '../output/entry.ts';

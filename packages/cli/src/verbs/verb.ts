@@ -8,6 +8,8 @@ interface Described {
   /** The grammar, as yargs reads it: `fork <parent>`. */
   readonly command: string;
   readonly aliases?: readonly string[];
+  /** Earlier names, which work and are in no help text. */
+  readonly synonyms?: readonly string[];
   readonly group: Group;
   /** Imperative, no full stop, under 72 columns. */
   readonly summary: string;

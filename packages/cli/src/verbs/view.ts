@@ -1,5 +1,4 @@
 import {
-  isObject,
   type Json,
   parsePolicy,
   remakeOf,
@@ -12,6 +11,7 @@ import {
   type ViewPolicy,
   view as viewOf,
 } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { safe } from '../escape.ts';

@@ -1,4 +1,5 @@
-import { type Entry, isObject, type TapeStore } from '@tapedeck/tape';
+import type { Entry, TapeStore } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import type { AuditFinding } from './finding.ts';
 import type { PlacedCall, Subject } from './subject.ts';
 

@@ -1,4 +1,5 @@
-import { type EntryKind, isSummarizer, type Seq, type SessionInfo, type TapeStore } from '@tapedeck/tape';
+import type { EntryKind, Seq, SessionInfo, TapeStore } from '@tapedeck/tape';
+import { isSummarizer } from '@tapedeck/tape/internal';
 import { awaitsAnswer } from '../tools/open-batch.ts';
 import type { AuditFinding, Remedy } from './finding.ts';
 import type { PlacedCall, Subject } from './subject.ts';

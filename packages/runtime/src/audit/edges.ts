@@ -1,12 +1,6 @@
-import {
-  type Entry,
-  isObject,
-  type JsonObject,
-  type LineageLine,
-  type Seq,
-  type SessionInfo,
-  type TapeStore,
-} from '@tapedeck/tape';
+import type { Entry, JsonObject, Seq, SessionInfo, TapeStore } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import type { LineageLine } from '@tapedeck/tape/store';
 import type { AuditFinding } from './finding.ts';
 import type { Subject } from './subject.ts';
 

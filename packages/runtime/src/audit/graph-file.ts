@@ -1,4 +1,5 @@
-import { encodeLine, type LineageLine, type TapeStore } from '@tapedeck/tape';
+import type { TapeStore } from '@tapedeck/tape';
+import { encodeLine, type LineageLine } from '@tapedeck/tape/store';
 import type { AuditFinding } from './finding.ts';
 
 /**

@@ -1,4 +1,5 @@
-import { clientCalls, type Seq, type SessionInfo, type TapeStore } from '@tapedeck/tape';
+import type { Seq, SessionInfo, TapeStore } from '@tapedeck/tape';
+import { clientCalls } from '@tapedeck/tape/internal';
 import type { OpenCall } from '../stream/call.ts';
 import { openCallsOf } from '../tools/open-batch.ts';
 

@@ -1,4 +1,5 @@
-import { compaction, type Entry, estimateTokens, type JsonObject, type Seq, totalOf } from '@tapedeck/tape';
+import { compaction, type Entry, type JsonObject, type Seq } from '@tapedeck/tape';
+import { estimateTokens, totalOf } from '@tapedeck/tape/internal';
 import { SessionError } from '../errors.ts';
 import { type LanguageModel, modelMeta } from '../model/model.ts';
 import { windowOf } from '../model/window.ts';

@@ -1,4 +1,5 @@
-import { type Entry, isObject, type Part, type Seq } from '@tapedeck/tape';
+import type { Entry, Part, Seq } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import type { Keep } from './policy.ts';
 
 /** Where the part that stays begins. */

@@ -1,4 +1,5 @@
-import { type Entry, isObject, type JsonObject, type Part } from '@tapedeck/tape';
+import type { Entry, JsonObject, Part } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 
 /** Files that calls read, and files that they changed. A changed file is not in `read`. */
 export interface FileSets {

@@ -1,17 +1,13 @@
+import { type Entry, type JsonObject, type Seq, type StoredMessage, view } from '@tapedeck/tape';
 import {
-  type Entry,
   entryTokens,
   estimateTokens,
   isObject,
   isPrune,
-  type JsonObject,
   type Manifest,
   renderState,
-  type Seq,
-  type StoredMessage,
   select,
-  view,
-} from '@tapedeck/tape';
+} from '@tapedeck/tape/internal';
 import type { ModelWindow } from '../model/window.ts';
 import { cutPoint } from './cut-point.ts';
 import { withoutFileTags } from './file-sets.ts';
@@ -33,10 +29,10 @@ export interface CompactionPlan {
   /** The first and last position that the summary replaces, including those of the summary before it. */
   readonly range: readonly [Seq, Seq];
   /**
-   * The part of `range` that the summarizer reads, as the arguments of a fork: positions after `since`, up to
-   * `cut`.
+   * The part of `range` that the summarizer reads, as the arguments of a fork: positions after
+   * `inherit.since`, up to `cut`.
    */
-  readonly span: { readonly since: Seq; readonly cut: Seq };
+  readonly span: { readonly inherit: { readonly since: Seq }; readonly cut: Seq };
 }
 
 /** The state at the start of a view: the summary that the next one updates. */
@@ -90,7 +86,7 @@ export function planCompaction(
     manifest: view(entries, { countTokens: policy.countTokens }).manifest(),
     previous,
     range: [previous.from ?? begins, cut.at - 1],
-    span: { since: Math.max(first, begins) - 1, cut: cut.at - 1 },
+    span: { inherit: { since: Math.max(first, begins) - 1 }, cut: cut.at - 1 },
   };
 }
 

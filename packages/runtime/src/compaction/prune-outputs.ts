@@ -1,4 +1,5 @@
-import { type Entry, entryTokens, isObject, type PrunedOutput, prunedOutputs } from '@tapedeck/tape';
+import type { Entry } from '@tapedeck/tape';
+import { entryTokens, isObject, type PrunedOutput, prunedOutputs } from '@tapedeck/tape/internal';
 import { fileSets } from './file-sets.ts';
 import type { ResolvedPolicy } from './policy.ts';
 

@@ -1,13 +1,6 @@
-import {
-  assertDraft,
-  assistant,
-  type Draft,
-  type ForkRequest,
-  type JsonObject,
-  note,
-  summarizerKind,
-  toolResult,
-} from '@tapedeck/tape';
+import { assistant, type Draft, type ForkRequest, type JsonObject, note, toolResult } from '@tapedeck/tape';
+import { summarizerKind } from '@tapedeck/tape/internal';
+import { assertDraft } from '@tapedeck/tape/store';
 import { isUnstorable, messageOf } from '../errors.ts';
 import { type Answer, type LanguageModel, modelMeta } from '../model/model.ts';
 import { addUsage, type CostOf, costMeta, noUsage, type Usage, usageJson } from '../usage/usage.ts';

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { sha256, textTokens } from '@tapedeck/tape';
+import { textTokens } from '@tapedeck/tape/internal';
+import { sha256 } from '@tapedeck/tape/store';
 import { messageOf } from '../errors.ts';
 import { type Answer, callModel, type LanguageModel, ModelFailure } from '../model/model.ts';
 import { isOverflow, isPassing, retryDelay } from '../model/retry.ts';

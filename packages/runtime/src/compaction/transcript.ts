@@ -1,4 +1,5 @@
-import { isObject, type Part, type StoredMessage } from '@tapedeck/tape';
+import type { Part, StoredMessage } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 
 /** The most characters of one part, so that a single large part does not crowd out the rest. */
 const partMax = 4_000;

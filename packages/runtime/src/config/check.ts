@@ -1,4 +1,5 @@
-import { rulesOf, type ViewPolicy, type ViewRule } from '@tapedeck/tape';
+import type { ViewPolicy } from '@tapedeck/tape';
+import { rulesOf, type ViewRule } from '@tapedeck/tape/internal';
 import { z } from 'zod';
 import { compactionField, reserveFault, windowsField } from '../compaction/check.ts';
 import { messageOf, SessionError } from '../errors.ts';

@@ -3,7 +3,9 @@
  * (`hooks.ts`), and `shared.ts`, which is what most acts of a deck need. Where a configuration comes from is the
  * caller's: the command line reads files, a library passes an object. Imports `compaction` and what lies below.
  */
-import type { Awaitable, Json, ViewPolicy, ViewWindow } from '@tapedeck/tape';
+import type { Json, ViewPolicy } from '@tapedeck/tape';
+import type { ViewWindow } from '@tapedeck/tape/internal';
+import type { Awaitable } from '@tapedeck/tape/store';
 import type { CompactionConfig } from '../compaction/policy.ts';
 import type { ModelSpec } from '../model/spec.ts';
 import type { PromptConfig } from '../prompt/config.ts';

@@ -1,4 +1,6 @@
-import { type Awaitable, type Draft, isObject, type Json, note, type Seq } from '@tapedeck/tape';
+import { type Draft, type Json, note, type Seq } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import type { Awaitable } from '@tapedeck/tape/store';
 import { messageOf } from '../errors.ts';
 import { within } from '../tools/within.ts';
 

@@ -1,13 +1,7 @@
 import { join } from 'node:path';
 import { openJournal } from '@tapedeck/graph/journal';
-import {
-  openTapeStore,
-  type Ref,
-  type SessionInfo,
-  type SessionInit,
-  type SessionQuery,
-  type TapeStore,
-} from '@tapedeck/tape';
+import { openTapeStore, type Ref, type SessionInfo, type TapeStore } from '@tapedeck/tape';
+import type { SessionInit, SessionQuery } from '@tapedeck/tape/store';
 import { ulid } from 'ulid';
 import { parseConfig } from '../config/check.ts';
 import { type DeckConfig, limitsOf } from '../config/config.ts';

@@ -1,5 +1,6 @@
 import { SessionGraph } from '@tapedeck/graph';
-import type { Awaitable, Lifecycle, Point, TapeStore } from '@tapedeck/tape';
+import type { Lifecycle, Point, TapeStore } from '@tapedeck/tape';
+import type { Awaitable } from '@tapedeck/tape/store';
 
 type Reads = Pick<
   SessionGraph,
@@ -48,7 +49,8 @@ export function openDeckGraph(store: TapeStore, file: string | undefined): DeckG
       return fresh().skipped;
     },
     fork: async (parent, fromAnchor) =>
-      (await store.lineage.fork(parent, fromAnchor === undefined ? {} : { since: fromAnchor })).session,
+      (await store.lineage.fork(parent, fromAnchor === undefined ? {} : { inherit: { since: fromAnchor } }))
+        .session,
     setStatus: async (session, lifecycle) => {
       await (store.sessions.update(session, { lifecycle }) satisfies Awaitable<unknown>);
     },

@@ -5,7 +5,8 @@
  * `parts.ts`. Imports `run` and what lies below.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { assertActive, note, type SessionInfo, TapeError } from '@tapedeck/tape';
+import { note, type SessionInfo, TapeError } from '@tapedeck/tape';
+import { assertActive } from '@tapedeck/tape/internal';
 import PQueue from 'p-queue';
 import { runPoint } from '../crash-point.ts';
 import { messageOf, SessionError } from '../errors.ts';

@@ -1,4 +1,5 @@
-import { type Merged, note, resultRefused, type SessionInfo, TapeError } from '@tapedeck/tape';
+import { type Merged, note, type SessionInfo, TapeError } from '@tapedeck/tape';
+import { resultRefused } from '@tapedeck/tape/internal';
 import { runPoint } from '../crash-point.ts';
 import { SessionError } from '../errors.ts';
 import { earlierMerge } from '../merge/earlier.ts';

@@ -1,4 +1,5 @@
-import { childName, type SessionInfo } from '@tapedeck/tape';
+import type { SessionInfo } from '@tapedeck/tape';
+import { childName } from '@tapedeck/tape/store';
 import { limitsOf } from '../config/config.ts';
 import type { Shared } from '../config/shared.ts';
 import { SessionError } from '../errors.ts';

@@ -1,4 +1,4 @@
-import type { Point } from '@tapedeck/tape';
+import type { Inherit } from '@tapedeck/tape';
 import { SessionError } from '../errors.ts';
 import { assertFields, type Fields } from '../fields.ts';
 import type { MergeOptions } from '../merge/merge.ts';
@@ -11,11 +11,13 @@ import type { WorkspaceOptions } from '../workspace/open.ts';
 import type { DelegationParts, Delegator } from './parts.ts';
 import type { ForkOptions, OutputSpec, SpawnedBy } from './spawn.ts';
 
-/** The work of one child. Omitted fields are those of the delegation's options. */
+/** One task of a delegation. Omitted fields are those of the delegation's options. */
 export interface DelegateTask {
   /** The child's task, its first message. */
   readonly task: string;
   readonly contextSummary?: string;
+  /** How much of the parent the child inherits. */
+  readonly inherit?: Inherit;
   /** The child's name. Default: derived from the parent's. */
   readonly name?: string;
   /** Spawn key: the same key on the same parent gives the same child. */
@@ -40,6 +42,7 @@ export interface DelegateTask {
 const taskFields: Fields<DelegateTask> = {
   task: true,
   contextSummary: true,
+  inherit: true,
   name: true,
   key: true,
   resume: true,
@@ -58,11 +61,8 @@ export interface DelegateOptions
     WorkspaceOptions {
   /** Tools to use instead of the deck's; or names of the deck's tools that the children may call. */
   readonly tools?: DeckTools | readonly string[];
-  /** The point at which the inherited history begins. */
-  readonly since?: Point;
-  readonly fresh?: boolean;
-  /** How much the children inherit, without `since`: all, nothing, or the last messages. */
-  readonly context?: ForkOptions['context'];
+  /** How much of the parent the children inherit. Default: `all`. */
+  readonly inherit?: Inherit;
   /** The number of children that run at once (default 4). */
   readonly concurrency?: number;
   /** Order of the merges: as children complete (default), or as they were spawned. */
@@ -93,9 +93,7 @@ const delegateFields: Fields<DelegateOptions> = {
   workspace: true,
   repository: true,
   tools: true,
-  since: true,
-  fresh: true,
-  context: true,
+  inherit: true,
   concurrency: true,
   order: true,
   strategy: true,
@@ -163,9 +161,13 @@ export function assertTools(parts: DelegationParts, parent: Delegator, { tasks, 
 
 /** The options to fork the child of a task with. */
 export function forkOptions(task: DelegateTask, options: DelegateOptions, blocking: boolean): ForkOptions {
-  const { since, fresh, context, tools, onComplete, strategy, workspace, repository } = options;
+  const { tools, onComplete, strategy, workspace, repository } = options;
   const names = task.tools ?? namesOf(tools);
   const given = {
+    task: task.task,
+    contextSummary: task.contextSummary,
+    onComplete,
+    inherit: task.inherit ?? options.inherit,
     name: task.name,
     key: task.key,
     model: task.model ?? options.model,
@@ -174,9 +176,6 @@ export function forkOptions(task: DelegateTask, options: DelegateOptions, blocki
     treeBudget: task.treeBudget ?? options.treeBudget,
     output: task.output ?? options.output,
     tools: names,
-    since,
-    fresh,
-    context,
     workspace,
     repository,
   };
@@ -185,11 +184,6 @@ export function forkOptions(task: DelegateTask, options: DelegateOptions, blocki
   return {
     ...(Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as ForkOptions),
     ...(asked !== undefined && { strategy: asked }),
-    intention: {
-      nextSteps: task.task,
-      ...(task.contextSummary !== undefined && { contextSummary: task.contextSummary }),
-      ...(onComplete !== undefined && { triggerOnComplete: onComplete }),
-    },
     deliver: blocking ? 'tool-result' : onComplete === 'notify_parent' ? 'merge+turn' : 'merge',
   };
 }

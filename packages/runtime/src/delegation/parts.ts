@@ -1,4 +1,4 @@
-import type { Intention, SessionInfo } from '@tapedeck/tape';
+import type { SessionInfo } from '@tapedeck/tape';
 import type { Input, RunOptions } from '../run/options.ts';
 import type { WorkerParts } from '../run/parts.ts';
 import type { Run } from '../run/run.ts';
@@ -23,7 +23,8 @@ interface StartedChild {
 
 /** Options of a child handle. */
 export interface ChildOptions {
-  readonly intention?: Intention;
+  /** The child's task. */
+  readonly task?: string;
   /**
    * What to do at the end of an `await using` block with a child neither finished nor discarded (default
    * `fail`).

@@ -1,10 +1,6 @@
-import {
-  type Deliver,
-  type ForkRequest,
-  type JsonObject,
-  type SessionInfo,
-  workerInstructions,
-} from '@tapedeck/tape';
+import type { ForkRequest, JsonObject, SessionInfo } from '@tapedeck/tape';
+import { workerInstructions } from '@tapedeck/tape/internal';
+import type { Deliver, Intention } from '@tapedeck/tape/store';
 import { runPoint } from '../crash-point.ts';
 import { SessionError } from '../errors.ts';
 import type { Fields } from '../fields.ts';
@@ -30,9 +26,8 @@ export interface ForkOptions
       | 'settings'
       | 'terms'
       | 'asked'
-      | 'window'
+      | 'intention'
       | 'worktree'
-      | 'fresh'
       | 'title'
       | 'ephemeral'
       | 'whenIdle'
@@ -41,9 +36,12 @@ export interface ForkOptions
     WorkspaceOptions,
     Pick<ChildOptions, 'onUnmerged'> {
   readonly deliver?: Deliver;
-  /** How much history the child inherits, without `since`: all, nothing, or the last messages. */
-  readonly context?: 'full' | 'fresh' | { readonly window: number };
-  readonly fresh?: boolean;
+  /** The child's task, which its model sees as a user message. */
+  readonly task?: string;
+  /** Background of the task, which the model sees before it. */
+  readonly contextSummary?: string;
+  /** Recorded with the task: the parent wants a run for the result. `deliver` starts that run. */
+  readonly onComplete?: 'notify_parent';
   /**
    * The child's instructions. Default: the parent's, or those of a worker for a child that inherits a part or
    * nothing.
@@ -64,16 +62,16 @@ export interface ForkOptions
 
 /** The fields of `ForkOptions`. */
 export const forkFields: Fields<ForkOptions> = {
-  since: true,
+  inherit: true,
   cut: true,
   name: true,
   key: true,
-  intention: true,
+  task: true,
+  contextSummary: true,
+  onComplete: true,
   kind: true,
   done: true,
   deliver: true,
-  context: true,
-  fresh: true,
   instructions: true,
   model: true,
   tools: true,
@@ -155,10 +153,9 @@ async function requestFor(
   { options, by }: SpawnRequest,
 ): Promise<ForkRequest> {
   const [parent] = line;
-  const { context, fresh, instructions, model, tools, output, onUnmerged, strategy, ...request } = options;
+  const { instructions, model, tools, output, onUnmerged, strategy, ...request } = options;
   const budgets = budgetsOf(parts, line, options);
-  const isFresh = fresh === true || context === 'fresh';
-  const isPart = isFresh || request.since !== undefined || typeof context === 'object';
+  const isPart = request.inherit !== undefined && request.inherit !== 'all';
   const settings = await settingsFor(parts, parent, { isPart, instructions, model, tools });
   const schema = await schemaOf(output);
   const terms: Terms = {
@@ -168,7 +165,12 @@ async function requestFor(
     ...(schema !== undefined && { output: schema }),
     ...(strategy !== undefined && { strategy }),
   };
-  const { budget: _, treeBudget: __, ...place } = request;
+  const { budget: _, treeBudget: __, task, contextSummary, onComplete, ...place } = request;
+  const intention: Intention = {
+    ...(task !== undefined && { nextSteps: task }),
+    ...(contextSummary !== undefined && { contextSummary }),
+    ...(onComplete !== undefined && { triggerOnComplete: onComplete }),
+  };
   const asked: JsonObject = {
     ...(instructions !== undefined && { instructions }),
     ...(typeof model === 'string' && { model }),
@@ -185,8 +187,7 @@ async function requestFor(
   return {
     ...worktree,
     ...where,
-    ...(isFresh && { fresh: true }),
-    ...(typeof context === 'object' && { window: context.window }),
+    ...(Object.keys(intention).length > 0 && { intention }),
     ...(Object.keys(settings).length > 0 && { settings: settings as JsonObject }),
     terms: terms as unknown as JsonObject,
     ...(Object.keys(asked).length > 0 && { asked }),

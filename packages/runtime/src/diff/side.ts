@@ -1,14 +1,6 @@
-import {
-  artifactOf,
-  assistantText,
-  type Entry,
-  isObject,
-  type JsonObject,
-  patchPaths,
-  type Seq,
-  type TapeStore,
-  touchesOf,
-} from '@tapedeck/tape';
+import type { Entry, JsonObject, Seq, TapeStore } from '@tapedeck/tape';
+import { artifactOf, assistantText, isObject, patchPaths } from '@tapedeck/tape/internal';
+import { touchesOf } from '@tapedeck/tape/store';
 import { textOf } from '../config/hooks.ts';
 
 /** What one session has beyond the common base. */

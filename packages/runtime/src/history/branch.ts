@@ -48,10 +48,10 @@ export async function metadataOf(store: TapeStore, info: SessionInfo): Promise<J
 export async function branchSession(
   store: TapeStore,
   parent: SessionInfo,
-  { at, ...options }: BranchOptions & { readonly at?: Point },
+  { cut, ...options }: BranchOptions & { readonly cut?: Point },
 ): Promise<Forked> {
   const { name, key, title, ephemeral, instructions, tools, metadata } = options;
-  const seq = at === undefined ? parent.head : await store.entries.resolve(parent.id, at);
+  const seq = cut === undefined ? parent.head : await store.entries.resolve(parent.id, cut);
   const model = options.model ?? (await carriedModel(store, parent.id, { at: seq }));
   const given = {
     ...(instructions !== undefined && { instructions }),
@@ -64,7 +64,7 @@ export async function branchSession(
       kind: 'session',
       whenIdle: true,
       whereShown: true,
-      ...(at !== undefined && { cut: at }),
+      ...(cut !== undefined && { cut }),
       ...(name !== undefined && { name }),
       ...(key !== undefined && { key }),
       ...(title !== undefined && { title }),

@@ -1,12 +1,12 @@
 import {
   type Entry,
-  isObject,
   type Point,
   type Seq,
   type SessionInfo,
   TapeError,
   type TapeStore,
 } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 
 /**
  * The user message at a point, as the target of a rewind.

@@ -1,23 +1,22 @@
 /**
- * Acts of people on the history of a session: rewinds and their way back (`rewind.ts`, `rewind-target.ts`), branches
- * (`branch.ts`), and taking a compaction back (`uncompact.ts`). Each is one entry or one fork of the store. No file
+ * Acts of people on the history of a session: rewinds (`rewind.ts`, `rewind-target.ts`), branches (`branch.ts`),
+ * and undoing a rewind or a compaction (`undo.ts`). Each is one entry or one fork of the store. No file
  * here loads the AI SDK. Imports `config`, `terms`, `tools`, `lease`, `fields` and `errors`.
  */
 import {
-  blobHashes,
   type Entry,
-  isObject,
   type JsonObject,
   type Part,
   type Point,
   processOwner,
   type Rewound,
-  restoreBlobs,
   type Seq,
   type SessionInfo,
   type TapeStore,
   user,
 } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import { blobHashes, restoreBlobs } from '@tapedeck/tape/store';
 import { announce, type Hooks, tellRewind, textOf } from '../config/hooks.ts';
 import { SessionError } from '../errors.ts';
 import { getActive } from '../lease/get-active.ts';
@@ -57,7 +56,7 @@ interface RewindPlace {
 
 /**
  * Makes a session read as if it ended right before a user message, own or inherited. Hidden entries stay
- * readable, and `unrewindSession` shows them again. Runs under the session's lease.
+ * readable, and `undoSession` shows them again. Runs under the session's lease.
  * @param model the name of the model that answers a resent message
  * @throws SESSION_BUSY; SESSION_BAD_INPUT for an unknown mode; TAPE_ARCHIVED; TAPE_BAD_POINT when the point
  *   is not a visible user message; the errors of `store.resolve`
@@ -106,25 +105,6 @@ export async function rewindSession(
     };
   };
   return await withLease(store, id, { does });
-}
-
-/**
- * Undoes a rewind of a session, by default the last: shows what it hid, and hides what was added since. A
- * second call undoes the first. Calls no hook, because no snapshot exists of the files at that point.
- * @param rewind the position of the rewind's entry
- * @throws SESSION_BUSY; TAPE_ARCHIVED; TAPE_BAD_POINT when the session has no own rewind, or none at that
- *   position; the errors of `store.resolve`
- */
-export async function unrewindSession(
-  { store }: RewindPlace,
-  ref: string,
-  { rewind }: { readonly rewind?: Point | undefined } = {},
-): Promise<Rewound> {
-  const { id } = await getActive(store, ref, 'rewind');
-  const which = rewind === undefined ? {} : { rewind: await store.entries.resolve(id, rewind) };
-  return await withLease(store, id, {
-    does: async ({ lease }) => await store.history.unrewind(id, { lease, ...which }),
-  });
 }
 
 /**

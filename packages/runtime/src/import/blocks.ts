@@ -1,4 +1,5 @@
-import { isObject, type Json, type JsonObject, type Part, toolCall } from '@tapedeck/tape';
+import { type Json, type JsonObject, type Part, toolCall } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { text } from './records.ts';
 
 /** A content block of an Anthropic message. */

@@ -1,9 +1,7 @@
 import {
   assistant,
   type Draft,
-  entryBytesMax,
   handoff,
-  isObject,
   type Json,
   type JsonObject,
   type Meta,
@@ -12,6 +10,8 @@ import {
   toolResult,
   user,
 } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import { entryBytesMax } from '@tapedeck/tape/store';
 import type { Answer } from './answers.ts';
 import { wordsOf } from './blocks.ts';
 import type { Call, Message, MessageUsage } from './message.ts';

@@ -1,4 +1,6 @@
-import { type Json, jsonDepth, jsonDepthMax, quote } from '@tapedeck/tape';
+import type { Json } from '@tapedeck/tape';
+import { jsonDepth, quote } from '@tapedeck/tape/internal';
+import { jsonDepthMax } from '@tapedeck/tape/store';
 import type { ByteLine } from './byte-lines.ts';
 import { ImportError } from './errors.ts';
 import { objectSpans } from './object-spans.ts';

@@ -1,5 +1,6 @@
 import { closeSync, openSync, readSync } from 'node:fs';
-import { isObject, type JsonObject, quote } from '@tapedeck/tape';
+import type { JsonObject } from '@tapedeck/tape';
+import { isObject, quote } from '@tapedeck/tape/internal';
 import { byteLines } from './byte-lines.ts';
 import { ImportError } from './errors.ts';
 import { lineBytesMax, parseLine, shown } from './json-line.ts';

@@ -1,4 +1,5 @@
-import { isObject, type Part } from '@tapedeck/tape';
+import type { Part } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { assistantPart, type Block, blocksOf, isBlank, providerResultPart } from './blocks.ts';
 import { type CodeRecord, text } from './records.ts';
 import type { ModelTurn } from './turns.ts';

@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import { quote } from '@tapedeck/tape';
+import { quote } from '@tapedeck/tape/internal';
 import { readClaudeCode } from './claude-code.ts';
 import { ImportError } from './errors.ts';
 import { readJsonLines } from './json-lines.ts';

@@ -1,4 +1,4 @@
-import { isObject } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { holdsOnlyResults } from './blocks.ts';
 import type { Path } from './path.ts';
 import { type CodeRecord, isBoundary, isSummary, text } from './records.ts';

@@ -1,4 +1,5 @@
-import { assertActive, type SessionInfo, type TapeStore } from '@tapedeck/tape';
+import type { SessionInfo, TapeStore } from '@tapedeck/tape';
+import { assertActive } from '@tapedeck/tape/internal';
 
 /**
  * The row of a session that is not archived. Call it under the lease: a session with a writer cannot be

@@ -3,17 +3,15 @@
  * it over the runs of one session, `patient-store.ts` waits for locks without blocking the thread, `need-active.ts`
  * refuses archived sessions. Imports `errors`.
  */
+import { type Lease, TapeError, type TapeStore } from '@tapedeck/tape';
 import {
   type DrainOptions,
   fenced,
   type InboxItem,
-  type Lease,
   leaseTtlMs,
   type Owner,
   type Taken,
-  TapeError,
-  type TapeStore,
-} from '@tapedeck/tape';
+} from '@tapedeck/tape/store';
 import { SessionError } from '../errors.ts';
 
 /** The right to write a session. A heartbeat keeps it alive for the length of a run or an act. */

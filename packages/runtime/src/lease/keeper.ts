@@ -1,4 +1,5 @@
-import { type InboxItem, processOwner, TapeError, type TapeStore } from '@tapedeck/tape';
+import { processOwner, TapeError, type TapeStore } from '@tapedeck/tape';
+import type { InboxItem } from '@tapedeck/tape/store';
 import { SessionError } from '../errors.ts';
 import { getActive } from './get-active.ts';
 import { type Hold, hold } from './hold.ts';

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { TapeError, type TapeStore, wrapStore } from '@tapedeck/tape';
+import { TapeError, type TapeStore } from '@tapedeck/tape';
+import { wrapStore } from '@tapedeck/tape/store';
 
 /** The longest total wait of one call for the write lock, in milliseconds. */
 const waitMaxMs = 15_000;

@@ -1,12 +1,6 @@
-import {
-  type Draft,
-  type InboxItem,
-  isObject,
-  type Json,
-  type SessionInfo,
-  type TapeStore,
-  toolResult,
-} from '@tapedeck/tape';
+import { type Draft, type Json, type SessionInfo, type TapeStore, toolResult } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import type { InboxItem } from '@tapedeck/tape/store';
 import type { OpenCall } from '../stream/call.ts';
 import { awaitsAnswer, openBatch } from '../tools/open-batch.ts';
 import { outcomeJson, resultOf } from './outcome.ts';

@@ -1,16 +1,14 @@
 import {
-  assistantText,
   type Entry,
-  isObject,
   type Json,
   type JsonObject,
-  type MergeStrategy,
   type Seq,
   type SessionInfo,
-  sha256,
   type View,
   view,
 } from '@tapedeck/tape';
+import { assistantText, isObject } from '@tapedeck/tape/internal';
+import { type MergeStrategy, sha256 } from '@tapedeck/tape/store';
 import { transcriptOf, withoutMiddle } from '../compaction/transcript.ts';
 import type { Shared } from '../config/shared.ts';
 import { SessionError } from '../errors.ts';

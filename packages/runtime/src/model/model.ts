@@ -3,15 +3,8 @@
  * name means, `script.ts` is the scripted one. `prompt.ts`, `cache-points.ts`, `window.ts` and `retry.ts` are rules
  * about a call, `call-queues.ts` bounds how many run at once. Imports `stream`, `usage` and `errors`.
  */
-import {
-  assertDraft,
-  assistant,
-  type Json,
-  type JsonObject,
-  type Meta,
-  type Part,
-  toolCall,
-} from '@tapedeck/tape';
+import { assistant, type Json, type JsonObject, type Meta, type Part, toolCall } from '@tapedeck/tape';
+import { assertDraft } from '@tapedeck/tape/store';
 import {
   isStepCount,
   jsonSchema,

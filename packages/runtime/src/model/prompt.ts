@@ -1,12 +1,6 @@
-import {
-  type Awaitable,
-  blobHashes,
-  goOn,
-  isObject,
-  type Part,
-  restoreBlobs,
-  type StoredMessage,
-} from '@tapedeck/tape';
+import type { Part, StoredMessage } from '@tapedeck/tape';
+import { goOn, isObject } from '@tapedeck/tape/internal';
+import { type Awaitable, blobHashes, restoreBlobs } from '@tapedeck/tape/store';
 import type { ModelMessage } from './model.ts';
 
 /**

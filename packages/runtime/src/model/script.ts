@@ -6,7 +6,7 @@ import type {
   LanguageModelV4Prompt,
   LanguageModelV4StreamPart,
 } from '@ai-sdk/provider';
-import { sha256 } from '@tapedeck/tape';
+import { sha256 } from '@tapedeck/tape/store';
 import { z } from 'zod';
 import { messageOf, SessionError } from '../errors.ts';
 

@@ -1,4 +1,5 @@
-import { isObject, type Json, type TapeStore } from '@tapedeck/tape';
+import type { Json, TapeStore } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { messageOf, SessionError } from '../errors.ts';
 import type { LanguageModel } from './model.ts';
 import { readScript, scriptModel } from './script.ts';

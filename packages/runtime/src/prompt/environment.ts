@@ -1,5 +1,6 @@
 import { arch, platform } from 'node:process';
-import { type Draft, type Entry, isObject, type JsonObject, note, select } from '@tapedeck/tape';
+import { type Draft, type Entry, type JsonObject, note } from '@tapedeck/tape';
+import { isObject, select } from '@tapedeck/tape/internal';
 import { lineOf, tryGit } from '../workspace/git.ts';
 import type { Environment } from './system-prompt.ts';
 

@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
-import { isObject, type Json } from '@tapedeck/tape';
+import type { Json } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { z } from 'zod';
 import type { DeckTool } from '../tools/traits.ts';
 import { type Omission, readPromptFile, reasonOf } from './file.ts';

@@ -3,7 +3,8 @@
  * what belongs to it, each file through `file.ts`; `system-prompt.ts` puts it together and is pure.
  * `run/instructions.ts` calls them before each model call. Imports `tools` and `workspace`.
  */
-import { type JsonObject, sha256 } from '@tapedeck/tape';
+import type { JsonObject } from '@tapedeck/tape';
+import { sha256 } from '@tapedeck/tape/store';
 
 /** Instructions in sections: headings and texts, in order. */
 export type Sections = Readonly<Record<string, string>>;

@@ -1,4 +1,4 @@
-import type { InboxItem } from '@tapedeck/tape';
+import type { InboxItem } from '@tapedeck/tape/store';
 import { decide } from './queue.ts';
 import type { RunControl } from './run.ts';
 

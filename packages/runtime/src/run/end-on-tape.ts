@@ -1,4 +1,5 @@
-import { clientCalls, type Entry, isObject, type TapeStore, type Task } from '@tapedeck/tape';
+import type { Entry, TapeStore, Task } from '@tapedeck/tape';
+import { clientCalls, isObject } from '@tapedeck/tape/internal';
 import type { SessionFacts } from '../terms/terms.ts';
 
 /**

@@ -1,4 +1,5 @@
-import type { InboxItem, SessionInfo } from '@tapedeck/tape';
+import type { SessionInfo } from '@tapedeck/tape';
+import type { InboxItem } from '@tapedeck/tape/store';
 import type { Hold } from '../lease/hold.ts';
 import type { LanguageModel } from '../model/model.ts';
 import type { RunStatus } from '../stream/events.ts';

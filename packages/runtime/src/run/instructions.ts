@@ -1,6 +1,7 @@
 import { homedir } from 'node:os';
 import { resolve } from 'node:path';
-import { type Draft, type Entry, type JsonObject, note, type SessionInfo, sha256 } from '@tapedeck/tape';
+import { type Draft, type Entry, type JsonObject, note, type SessionInfo } from '@tapedeck/tape';
+import { sha256 } from '@tapedeck/tape/store';
 import type { ToolSet } from 'ai';
 import type { Shared } from '../config/shared.ts';
 import { SessionError } from '../errors.ts';

@@ -1,14 +1,6 @@
-import {
-  type Draft,
-  type InboxItem,
-  isObject,
-  type Json,
-  note,
-  type SessionInfo,
-  type Taken,
-  toolResult,
-  user,
-} from '@tapedeck/tape';
+import { type Draft, type Json, note, type SessionInfo, toolResult, user } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import type { InboxItem, Taken } from '@tapedeck/tape/store';
 import { announce, type Landing } from '../config/hooks.ts';
 import type { OpenCall } from '../stream/call.ts';
 import { originOf } from '../terms/terms.ts';

@@ -1,4 +1,5 @@
-import { clientCalls, type Entry, isObject, type TapeStore } from '@tapedeck/tape';
+import type { Entry, TapeStore } from '@tapedeck/tape';
+import { clientCalls, isObject } from '@tapedeck/tape/internal';
 
 /**
  * The number of entries that are searched for the last entry of a run. Other writers may append entries after

@@ -1,4 +1,5 @@
-import { type Awaitable, result as resultDraft, type SessionInfo } from '@tapedeck/tape';
+import { result as resultDraft, type SessionInfo } from '@tapedeck/tape';
+import type { Awaitable } from '@tapedeck/tape/store';
 import { compactionTerms } from '../compaction/compact.ts';
 import { limitsOf, viewPolicyOf } from '../config/config.ts';
 import { runPoint } from '../crash-point.ts';

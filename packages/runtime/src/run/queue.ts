@@ -1,4 +1,4 @@
-import type { InboxItem } from '@tapedeck/tape';
+import type { InboxItem } from '@tapedeck/tape/store';
 
 /**
  * What happens to a message that arrives during a run:

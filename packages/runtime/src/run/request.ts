@@ -1,4 +1,5 @@
-import type { InboxItem, SessionInfo } from '@tapedeck/tape';
+import type { SessionInfo } from '@tapedeck/tape';
+import type { InboxItem } from '@tapedeck/tape/store';
 import { SessionError } from '../errors.ts';
 import type { Hold } from '../lease/hold.ts';
 import type { Chunk } from '../stream/chunks.ts';

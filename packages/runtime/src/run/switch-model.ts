@@ -1,4 +1,4 @@
-import { isObject, select } from '@tapedeck/tape';
+import { isObject, select } from '@tapedeck/tape/internal';
 import { compact, compactionTerms } from '../compaction/compact.ts';
 import { NoSummary } from '../compaction/no-summary.ts';
 import { isTooFull } from '../compaction/policy.ts';

@@ -1,4 +1,6 @@
-import { assertActive, type InboxItem, type SessionInfo } from '@tapedeck/tape';
+import type { SessionInfo } from '@tapedeck/tape';
+import { assertActive } from '@tapedeck/tape/internal';
+import type { InboxItem } from '@tapedeck/tape/store';
 import { SessionError } from '../errors.ts';
 import type { Hold } from '../lease/hold.ts';
 import { LeaseKeeper } from '../lease/keeper.ts';

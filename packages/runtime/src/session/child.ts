@@ -1,4 +1,4 @@
-import { type Intention, type Json, type Merged, result, type Seq, type SessionInfo } from '@tapedeck/tape';
+import { type Json, type Merged, result, type Seq, type SessionInfo } from '@tapedeck/tape';
 import type { ChildOptions } from '../delegation/parts.ts';
 import type { ForkOptions } from '../delegation/spawn.ts';
 import { messageOf } from '../errors.ts';
@@ -16,7 +16,8 @@ export class Child extends Session implements AsyncDisposable {
   readonly parent: string;
   /** The last inherited position. */
   readonly base: Seq;
-  readonly intention: Intention;
+  /** The task that it was forked with. */
+  readonly task: string | undefined;
   /** The directory of its worktree, when it was forked with one. */
   readonly workspace: string | undefined;
   readonly #parts: DeckParts;
@@ -24,16 +25,12 @@ export class Child extends Session implements AsyncDisposable {
   readonly #parentWorker: Worker;
   #merged: Merged | undefined;
 
-  constructor(
-    parts: DeckParts,
-    info: SessionInfo,
-    { intention = {}, onUnmerged = 'fail', directory }: ChildOptions,
-  ) {
+  constructor(parts: DeckParts, info: SessionInfo, { task, onUnmerged = 'fail', directory }: ChildOptions) {
     super(parts, info);
     this.#parts = parts;
     this.parent = info.parent ?? '';
     this.base = info.base;
-    this.intention = intention;
+    this.task = task;
     this.workspace = directory;
     this.#onUnmerged = onUnmerged;
     this.#parentWorker = parts.worker({ name: this.parent, id: info.parentId ?? '' });

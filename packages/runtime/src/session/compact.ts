@@ -1,12 +1,5 @@
-import {
-  type Draft,
-  estimateTokens,
-  type ForkRequest,
-  processOwner,
-  prune,
-  select,
-  view,
-} from '@tapedeck/tape';
+import { type Draft, type ForkRequest, processOwner, prune, view } from '@tapedeck/tape';
+import { estimateTokens, select } from '@tapedeck/tape/internal';
 import { type Compacted, compact, compactionTerms, notCompacted } from '../compaction/compact.ts';
 import { NoSummary } from '../compaction/no-summary.ts';
 import { resolvePolicy } from '../compaction/policy.ts';

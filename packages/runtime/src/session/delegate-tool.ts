@@ -1,4 +1,5 @@
-import { isObject, type Json, type JsonObject } from '@tapedeck/tape';
+import type { Json, JsonObject } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { z } from 'zod';
 import type { DelegateOptions, DelegateTask } from '../delegation/options.ts';
 import { SessionError } from '../errors.ts';
@@ -22,13 +23,19 @@ const task = z.object({
   output_schema: z.looseObject({}).optional().describe('JSON Schema of the result, if it must be structured'),
 });
 
+const inherit = z.union([
+  z.enum(['all', 'nothing']),
+  z.strictObject({ since: z.string().describe('Name of an anchor') }),
+  z.strictObject({ last: z.int().min(1).describe('Number of messages') }),
+]);
+
 const input = z.object({
   tasks: z.array(task).min(1).describe('One child is started for each; they run in parallel'),
-  context: z
-    .enum(['full', 'fresh'])
+  inherit: inherit
     .optional()
-    .describe('full: they know this whole conversation (default); fresh: only their tasks'),
-  since: z.string().optional().describe('Name of an anchor: they know the conversation since then'),
+    .describe(
+      'What they know of this conversation: all of it (default), nothing but their tasks, what came since an anchor, or its last messages',
+    ),
   background: z.boolean().optional().describe('True: do not wait; the results come as messages'),
   trigger_on_complete: z
     .literal('notify_parent')
@@ -37,7 +44,7 @@ const input = z.object({
 });
 
 /** Options of a delegation by a tool; the model sets the others in the call. */
-export type DelegateToolOptions = Omit<DelegateOptions, 'signal' | 'by' | 'since' | 'fresh' | 'onComplete'>;
+export type DelegateToolOptions = Omit<DelegateOptions, 'signal' | 'by' | 'onComplete'>;
 
 /**
  * A tool with which a model delegates tasks to children, and waits for the results or not. A call that a
@@ -61,8 +68,7 @@ export function delegateTool(options: DelegateToolOptions = {}): DeckTool {
       const tasks = asked.tasks.map((one, i) => taskOf(one, `${settled}:${toolCallId}:${i + 1}`));
       const delegation = session.delegate(tasks, {
         ...options,
-        ...(asked.context !== undefined && { context: asked.context }),
-        ...(asked.since !== undefined && { since: asked.since }),
+        ...(asked.inherit !== undefined && { inherit: asked.inherit }),
         ...(background &&
           asked.trigger_on_complete !== undefined && { onComplete: asked.trigger_on_complete }),
         by: { run, toolCallId, blocking: !background },

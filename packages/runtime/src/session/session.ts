@@ -6,16 +6,12 @@
  */
 import {
   anchor,
-  type ConflictReport,
   type Entry,
-  type EntryQuery,
   handoff,
   type Json,
   type JsonObject,
   type Point,
-  type Rewound,
   type SessionInfo,
-  select,
   TapeError,
   type TapeErrorCode,
   user,
@@ -23,6 +19,8 @@ import {
   type ViewOptions,
   view,
 } from '@tapedeck/tape';
+import { select } from '@tapedeck/tape/internal';
+import type { ConflictReport, EntryQuery } from '@tapedeck/tape/store';
 import { resolvePolicy } from '../compaction/policy.ts';
 import { viewPolicyOf } from '../config/config.ts';
 import { Delegation } from '../delegation/delegation.ts';
@@ -31,8 +29,8 @@ import { type ForkOptions, forkFields, spawn } from '../delegation/spawn.ts';
 import { SessionError, type SessionErrorCode } from '../errors.ts';
 import { assertFields, fieldFault } from '../fields.ts';
 import { type BranchOptions, branchFields, branchSession, metadataOf } from '../history/branch.ts';
-import { rewindSession, unrewindSession } from '../history/rewind.ts';
-import { type Uncompacted, uncompactSession } from '../history/uncompact.ts';
+import { rewindSession } from '../history/rewind.ts';
+import { type Undone, undoSession } from '../history/undo.ts';
 import { type MergeOptions, mergeChild, mergeChildren, mergeFields } from '../merge/merge.ts';
 import { type Instructions, instructionsOf } from '../run/instructions.ts';
 import { type Input, type RunOptions, runFields } from '../run/options.ts';
@@ -269,7 +267,7 @@ export class Session {
 
   /**
    * Makes the session read as if it ended right before a visible user message. `edit` returns the message, to
-   * be changed and sent; `resend` appends it again and runs it. Nothing is removed: `unrewind` shows the
+   * be changed and sent; `resend` appends it again and runs it. Nothing is removed: `undo` shows the
    * hidden entries.
    * @throws SESSION_BUSY while this or another process runs it; TAPE_BAD_POINT when the point is not a
    *   visible user message; with `resend` also SESSION_NO_MODEL or SESSION_NO_KEY, before anything is written
@@ -289,14 +287,16 @@ export class Session {
   }
 
   /**
-   * Undoes the last rewind: shows what it hid, and hides what was added since. A second call undoes the
-   * first.
-   * @throws SESSION_BUSY; TAPE_BAD_POINT when the session has no rewind
+   * Undoes the newest rewind, summary or pruning, or the one at a point: the view is then what it was before
+   * the act. It is done by a rewind, so a second call undoes the first. An undone rewind hides the entries that
+   * were added since; only events may follow a summary or a pruning.
+   * @throws SESSION_BUSY; SESSION_CANNOT_UNDO when the session has none of them, or other entries follow the
+   *   summary or pruning; TAPE_BAD_POINT when the entry at the point is none of them, or is hidden
    */
-  async unrewind(options: { readonly rewind?: Point } = {}): Promise<Rewound> {
-    assertFields(options, { rewind: true }, `undo a rewind of '${this.name}'`);
-    this.#assertIdle('rewind');
-    return await unrewindSession({ store: this.#parts.store }, this.id, options);
+  async undo(options: { readonly at?: Point } = {}): Promise<Undone> {
+    assertFields(options, { at: true }, `undo '${this.name}'`);
+    this.#assertIdle('undo');
+    return await undoSession(this.#parts.store, this.id, options);
   }
 
   /** Checks this process only. The lease refuses the act while another process runs the session. */
@@ -312,11 +312,11 @@ export class Session {
    * @throws SESSION_BUSY while this or another process runs this session; TAPE_BAD_POINT. No branch is made
    *   then
    */
-  async branch(at?: Point, options: BranchOptions = {}): Promise<Session> {
+  async branch(cut?: Point, options: BranchOptions = {}): Promise<Session> {
     assertFields(options, branchFields, `branch '${this.name}'`);
     this.#assertIdle('branch');
     const { store } = this.#parts;
-    const place = at === undefined ? options : { ...options, at };
+    const place = cut === undefined ? options : { ...options, cut };
     const { id } = await branchSession(store, await this.info(), place);
     const info = await store.sessions.find(id);
     if (info === undefined) throw new TypeError('the new branch is not in the store');
@@ -344,15 +344,6 @@ export class Session {
     } finally {
       if (options.takeUp !== false) await this.#takeUpLeft();
     }
-  }
-
-  /**
-   * Undoes the last summary or pruning, if only events follow it. It is a rewind, which `unrewind` undoes.
-   * @throws SESSION_BUSY; SESSION_CANNOT_UNDO when the session has neither, or other entries follow it
-   */
-  async uncompact(): Promise<Uncompacted> {
-    this.#assertIdle('compact');
-    return await uncompactSession(this.#parts.store, this.id);
   }
 
   /** Forks a child from a point of this session, by reference. This session's tape is not written. */

@@ -2,7 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { closeSync, constants, existsSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { chmod, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { isObject, type Json, type JsonObject, type Owner, type SessionOwner } from '@tapedeck/tape';
+import type { Json, JsonObject } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import type { Owner, SessionOwner } from '@tapedeck/tape/store';
 import type { Phase, RunStatus } from '../stream/events.ts';
 
 /** A running session and its status, as its process publishes them to other processes. */

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Delivery, Lifecycle, Owner, SessionInfo, SessionOwner, TapeStore, Task } from '@tapedeck/tape';
+import type { Lifecycle, SessionInfo, TapeStore, Task } from '@tapedeck/tape';
+import type { Delivery, Owner, SessionOwner } from '@tapedeck/tape/store';
 import type { WaitingCall } from '../stream/call.ts';
 import type { RunStatus } from '../stream/events.ts';
 import { awaitsAnswer, openBatch } from '../tools/open-batch.ts';

@@ -1,13 +1,5 @@
-import {
-  type Appended,
-  type Draft,
-  encodeJson,
-  type Json,
-  type Lease,
-  type LiveStream,
-  type StreamChunk,
-  type TapeStore,
-} from '@tapedeck/tape';
+import type { Appended, Draft, Json, Lease, TapeStore } from '@tapedeck/tape';
+import { encodeJson, type LiveStream, type StreamChunk } from '@tapedeck/tape/store';
 import { runPoint } from '../crash-point.ts';
 import { isUnstorable } from '../errors.ts';
 import { type Chunk, isAnswer } from './chunks.ts';

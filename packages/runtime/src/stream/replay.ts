@@ -1,4 +1,5 @@
-import { clientCalls, type Entry, isObject, type Json, type Part } from '@tapedeck/tape';
+import type { Entry, Json, Part } from '@tapedeck/tape';
+import { clientCalls, isObject } from '@tapedeck/tape/internal';
 import { noUsage, type Usage } from '../usage/usage.ts';
 import type { WaitingCall } from './call.ts';
 import { type Chunk, eventChunk, headOf } from './chunks.ts';

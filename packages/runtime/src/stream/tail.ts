@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Entry, isObject, type Seq, type TapeStore } from '@tapedeck/tape';
+import type { Entry, Seq, TapeStore } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import type { Chunk } from './chunks.ts';
 
 /** News of a tape: an entry, or a chunk of an answer in progress. */

@@ -1,4 +1,5 @@
-import { isSummarizer, type SessionInfo, type TapeStore } from '@tapedeck/tape';
+import type { SessionInfo, TapeStore } from '@tapedeck/tape';
+import { isSummarizer } from '@tapedeck/tape/internal';
 import { SessionError } from '../errors.ts';
 import { addSums, noSum, readSummaries, readUsage } from '../usage/session-usage.ts';
 import { type Budget, type Line, originOf } from './terms.ts';

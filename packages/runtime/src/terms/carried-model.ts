@@ -1,4 +1,5 @@
-import { type Entry, isObject, type Seq, type SessionInfo, type TapeStore } from '@tapedeck/tape';
+import type { Entry, Seq, SessionInfo, TapeStore } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { factsOf, type SessionFacts } from './terms.ts';
 
 /** The number of messages that are searched, from the end, for the last one of a run. */

@@ -1,4 +1,5 @@
-import type { InboxItem, TapeStore } from '@tapedeck/tape';
+import type { TapeStore } from '@tapedeck/tape';
+import type { InboxItem } from '@tapedeck/tape/store';
 import { getModel, type LanguageModel } from '../model/model.ts';
 import { type ModelSpec, resolveModel } from '../model/spec.ts';
 import { modelCarried } from './carried-model.ts';

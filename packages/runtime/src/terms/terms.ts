@@ -4,14 +4,9 @@
  * (`carried-model.ts`, `model-for.ts`). All of it is read from tapes. Imports `model`, `workspace`, `usage` and
  * `errors`.
  */
-import {
-  isObject,
-  type Json,
-  type JsonObject,
-  type SessionInfo,
-  type TapeStore,
-  type WorktreeRequest,
-} from '@tapedeck/tape';
+import type { Json, JsonObject, SessionInfo, TapeStore } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import type { WorktreeRequest } from '@tapedeck/tape/store';
 import { worktreeIn } from '../workspace/notes.ts';
 
 /** Settings of a forked session. Its own forks inherit them unless they override them. */

@@ -1,11 +1,5 @@
-import {
-  clientCalls,
-  type Entry,
-  isObject,
-  type Json,
-  type SessionInfo,
-  type TapeStore,
-} from '@tapedeck/tape';
+import type { Entry, Json, SessionInfo, TapeStore } from '@tapedeck/tape';
+import { clientCalls, isObject } from '@tapedeck/tape/internal';
 import type { OpenCall } from '../stream/call.ts';
 
 /** The names of the notes about the open calls of a batch. */

@@ -1,13 +1,6 @@
-import {
-  type Entry,
-  type EntryKind,
-  isObject,
-  type JsonObject,
-  type Seq,
-  type SessionInfo,
-  sha256,
-  type TapeStore,
-} from '@tapedeck/tape';
+import type { Entry, EntryKind, JsonObject, Seq, SessionInfo, TapeStore } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import { sha256 } from '@tapedeck/tape/store';
 import type { Walk } from './walk.ts';
 
 /** The part of a child that one merge delivered. */

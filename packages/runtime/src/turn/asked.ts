@@ -1,4 +1,6 @@
-import { type Entry, type JsonObject, sha256, textTokens, type View, view } from '@tapedeck/tape';
+import { type Entry, type JsonObject, type View, view } from '@tapedeck/tape';
+import { textTokens } from '@tapedeck/tape/internal';
+import { sha256 } from '@tapedeck/tape/store';
 import { modelMeta } from '../model/model.ts';
 import type { LoopContext } from './context.ts';
 

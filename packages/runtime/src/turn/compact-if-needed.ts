@@ -1,4 +1,5 @@
-import { type Entry, note, prune, select } from '@tapedeck/tape';
+import { type Entry, note, prune } from '@tapedeck/tape';
+import { select } from '@tapedeck/tape/internal';
 import { compact, notCompacted } from '../compaction/compact.ts';
 import { NoSummary } from '../compaction/no-summary.ts';
 import { isToBePruned, isTooFull } from '../compaction/policy.ts';

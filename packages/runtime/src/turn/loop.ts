@@ -1,4 +1,5 @@
-import { assistantText, type Json } from '@tapedeck/tape';
+import type { Json } from '@tapedeck/tape';
+import { assistantText } from '@tapedeck/tape/internal';
 import type { Answer, ModelMessage } from '../model/model.ts';
 import type { OpenCall } from '../stream/call.ts';
 import type { Finish } from '../stream/events.ts';

@@ -1,4 +1,5 @@
-import { assistantText, type Json, type JsonObject, note, user } from '@tapedeck/tape';
+import { type Json, type JsonObject, note, user } from '@tapedeck/tape';
+import { assistantText } from '@tapedeck/tape/internal';
 import { runPoint } from '../crash-point.ts';
 import { messageOf, SessionError } from '../errors.ts';
 import { schemaFault } from '../tools/schema.ts';

@@ -1,12 +1,5 @@
-import {
-  type Entry,
-  isObject,
-  recordedUsage,
-  type SessionInfo,
-  summarizerKind,
-  type TapeStore,
-  totalOf,
-} from '@tapedeck/tape';
+import type { Entry, SessionInfo, TapeStore } from '@tapedeck/tape';
+import { isObject, recordedUsage, summarizerKind, totalOf } from '@tapedeck/tape/internal';
 import { addUsage, noUsage, type Usage } from './usage.ts';
 
 /** The total usage of model calls. */

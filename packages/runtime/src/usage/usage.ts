@@ -1,4 +1,5 @@
-import type { JsonObject, Usage } from '@tapedeck/tape';
+import type { JsonObject } from '@tapedeck/tape';
+import type { Usage } from '@tapedeck/tape/internal';
 
 export type { Usage };
 

@@ -1,7 +1,9 @@
 import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Artifact, patchPaths, type Ref } from '@tapedeck/tape';
+import type { Ref } from '@tapedeck/tape';
+import { patchPaths } from '@tapedeck/tape/internal';
+import type { Artifact } from '@tapedeck/tape/store';
 import { SessionError } from '../errors.ts';
 import { setAside } from './files.ts';
 import { type GitCall, git, gitLine, onDisk, tryGit } from './git.ts';

@@ -1,13 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import {
-  type Json,
-  type MergeRequest,
-  note,
-  processOwner,
-  type Ref,
-  TapeError,
-  workspaceClosed,
-} from '@tapedeck/tape';
+import { type Json, type MergeRequest, note, processOwner, type Ref, TapeError } from '@tapedeck/tape';
+import { workspaceClosed } from '@tapedeck/tape/internal';
 import { runPoint } from '../crash-point.ts';
 import { SessionError } from '../errors.ts';
 import { type Hold, hold } from '../lease/hold.ts';

@@ -1,4 +1,5 @@
-import type { PatchFile, Ref, TapeStore } from '@tapedeck/tape';
+import type { Ref, TapeStore } from '@tapedeck/tape';
+import type { PatchFile } from '@tapedeck/tape/store';
 import { SessionError } from '../errors.ts';
 import { type GitCall, git, gitFailed, tryGit } from './git.ts';
 import { baseOf, deliveredTo, isInUse, readNotes, type WorkspacePlace } from './notes.ts';

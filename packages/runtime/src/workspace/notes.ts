@@ -1,16 +1,7 @@
 import { isAbsolute } from 'node:path';
-import {
-  artifactOf,
-  type Entry,
-  isObject,
-  isObjectName,
-  type JsonObject,
-  type RecordedArtifact,
-  type Seq,
-  type SessionInfo,
-  type TapeStore,
-  type WorktreeRequest,
-} from '@tapedeck/tape';
+import type { Entry, JsonObject, Seq, SessionInfo, TapeStore } from '@tapedeck/tape';
+import { artifactOf, isObject, isObjectName } from '@tapedeck/tape/internal';
+import type { RecordedArtifact, WorktreeRequest } from '@tapedeck/tape/store';
 
 /** The store and the home that hold worktrees. */
 export interface WorkspacePlace {

@@ -1,6 +1,7 @@
 import { lstat, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isUlid, type Ref, type TapeStore } from '@tapedeck/tape';
+import type { Ref, TapeStore } from '@tapedeck/tape';
+import { isUlid } from '@tapedeck/tape/store';
 import { runPoint } from '../crash-point.ts';
 import { messageOf } from '../errors.ts';
 import { holdChild } from './close.ts';

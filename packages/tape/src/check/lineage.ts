@@ -1,7 +1,7 @@
 import { hex } from '../entry/hash.ts';
 import { isObject, type JsonObject } from '../entry/json.ts';
 import { tapeName } from '../entry/name.ts';
-import { firstPrev, lineHash } from '../lineage/line.ts';
+import { firstLinePrev, hashLine } from '../lineage/line.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import type { TapeRow } from '../tape/tape.ts';
 import type { Problem } from './verify.ts';
@@ -26,7 +26,7 @@ export function* verifyLineage(db: Db): Generator<Problem> {
     seq: null,
     message,
   });
-  let prevs = [firstPrev];
+  let prevs = [firstLinePrev];
   let expected = 1;
   for (let after = 0; ; ) {
     const rows = db.all<LineageRow>(
@@ -36,7 +36,7 @@ export function* verifyLineage(db: Db): Generator<Problem> {
     );
     for (const row of rows) {
       const { g, line, hash } = row;
-      const hashed = lineHash(line);
+      const hashed = hashLine(line);
       if (g !== expected) yield problem(`lineage line ${expected} is missing`);
       else if (hashed !== hex(hash) || !prevs.some((prev) => line.includes(`"prev":"${prev}"`)))
         yield problem(`lineage line ${g} does not follow from the line before it, or was changed`);
@@ -69,7 +69,7 @@ export function* verifyRow(db: Db, tape: TapeRow): Generator<Problem> {
     },
   );
   // `verifyLineage` reports a changed line, and it proves nothing about the row.
-  if (lines.some(({ line, hash }) => lineHash(line) !== hex(hash))) return;
+  if (lines.some(({ line, hash }) => hashLine(line) !== hex(hash))) return;
   const [made, last] = [lines[0], lines.at(-1)].map((row) =>
     row === undefined ? undefined : parsed(row.line),
   );

@@ -1,4 +1,4 @@
-import { anchor, assistant, handoff, user } from '../entry/entry.ts';
+import { anchor, assistant, handoff, note, user } from '../entry/entry.ts';
 import { entryBytesMax } from '../entry/json.ts';
 import { all, answers, asks, type Chapter, refusal, sessionOf, stateOf, textOf } from './contract.ts';
 
@@ -33,7 +33,7 @@ export const forkChapter: Chapter = ({ test, expect }, open) => {
     await using store = await open();
     await store.sessions.open('main');
     await store.entries.append('main', [user('m1'), anchor('A', { goal: 'x' }), user('m2'), assistant('m3')]);
-    const since = await store.lineage.fork('main', { since: 'A', name: 'since' });
+    const since = await store.lineage.fork('main', { inherit: { since: 'A' }, name: 'since' });
     expect(since).toMatchObject({ fromAnchor: 'A', base: 5, range: [4, 5] });
     const entries = await all(store.entries.read('since'));
     expect(entries.map(textOf)).toEqual(['m2', 'm3', 'anchor fork/start']);
@@ -44,7 +44,7 @@ export const forkChapter: Chapter = ({ test, expect }, open) => {
       'm2',
       'm3',
     ]);
-    const none = await store.lineage.fork('main', { name: 'none', fresh: true });
+    const none = await store.lineage.fork('main', { name: 'none', inherit: 'nothing' });
     expect(none).toMatchObject({ base: 5, range: null });
     expect((await all(store.entries.read('none'))).map((e) => [e.seq, e.name])).toEqual([[6, 'fork/start']]);
   });
@@ -52,20 +52,22 @@ export const forkChapter: Chapter = ({ test, expect }, open) => {
   test('cut is the last inherited position; since is the position before the first', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 6);
-    expect(await store.lineage.fork('main', { since: 2, cut: 5, name: 'middle' })).toMatchObject({
-      fromAnchor: '@2',
-      range: [3, 5],
-    });
+    expect(await store.lineage.fork('main', { inherit: { since: 2 }, cut: 5, name: 'middle' })).toMatchObject(
+      {
+        fromAnchor: '@2',
+        range: [3, 5],
+      },
+    );
     expect((await all(store.entries.read('middle', { kind: 'message' }))).map(textOf)).toEqual([
       'm2',
       'm3',
       'm4',
     ]);
-    expect((await refusal(() => store.lineage.fork('main', { since: 5, cut: 3 }))).code).toBe(
+    expect((await refusal(() => store.lineage.fork('main', { inherit: { since: 5 }, cut: 3 }))).code).toBe(
       'TAPE_BAD_POINT',
     );
     expect((await refusal(() => store.lineage.fork('main', { cut: 8 }))).code).toBe('TAPE_NO_SEQ');
-    const unknown = await refusal(() => store.lineage.fork('main', { since: 'nowhere' }));
+    const unknown = await refusal(() => store.lineage.fork('main', { inherit: { since: 'nowhere' } }));
     expect(unknown.code).toBe('TAPE_NO_ANCHOR');
   });
 
@@ -139,7 +141,7 @@ export const forkChapter: Chapter = ({ test, expect }, open) => {
     await store.entries.append('main', [user('more')]);
     const again = await store.lineage.fork('main', { key: 'call-7', intention: { nextSteps: 'Look.' } });
     expect(again).toEqual({ ...first, repeated: true });
-    const other = await refusal(() => store.lineage.fork('main', { key: 'call-7', fresh: true }));
+    const other = await refusal(() => store.lineage.fork('main', { key: 'call-7', inherit: 'nothing' }));
     expect(other).toMatchObject({ code: 'TAPE_KEY_CONFLICT', data: { session: first.session } });
     expect((await store.sessions.list({ parent: 'main' })).length).toBe(1);
     const [a, b] = [await store.lineage.fork('main'), await store.lineage.fork('main')];
@@ -193,14 +195,41 @@ export const forkChapter: Chapter = ({ test, expect }, open) => {
     expect(await store.lineage.fork('main', { name: 'child', key: 'k' })).toMatchObject({ repeated: false });
   });
 
+  test('the last n messages are inherited, with the entries between them', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 2);
+    await store.entries.append('main', [anchor('A'), user('m3'), note('n', {})]);
+    const { range } = await store.lineage.fork('main', { inherit: { last: 2 } });
+    expect(range).toEqual([3, 6]);
+    expect((await store.lineage.fork('main', { inherit: { last: 2 }, cut: 3 })).range).toEqual([2, 3]);
+    expect((await store.lineage.fork('main', { inherit: { last: 9 } })).range).toEqual([1, 6]);
+    expect((await store.lineage.fork('main', { inherit: 'all' })).range).toEqual([1, 6]);
+  });
+
+  test('another form of `inherit` is refused, and nothing is written', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 2);
+    const forms = ['"none"', 'null', '[]', '{}', '{"since":null}', '{"since":2,"last":1}', '{"window":2}'];
+    const amounts = ['{"last":0}', '{"last":1.5}', '{"last":"2"}'];
+    for (const inherit of [...forms, ...amounts]) {
+      const request = { inherit: JSON.parse(inherit) };
+      for (const act of [
+        () => store.lineage.fork('main', request),
+        () => store.lineage.previewFork('main', request),
+      ])
+        expect(await refusal(act)).toMatchObject({ code: 'TAPE_BAD_POINT', data: { session: 'main' } });
+    }
+    expect((await store.sessions.list({ all: true })).length).toBe(1);
+  });
+
   test('a preview of a fork returns what the fork writes and returns, and writes nothing', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 2);
     await store.entries.append('main', [anchor('A', { goal: 'x' }), asks('c1')]);
     const requests = [
-      { name: 'named', since: 'A', intention: { nextSteps: 'Look.' } },
+      { name: 'named', inherit: { since: 'A' }, intention: { nextSteps: 'Look.' } },
       { key: 'keyed', cut: 'head' },
-      { key: 'nothing', fresh: true },
+      { key: 'nothing', inherit: 'nothing' },
     ] as const;
     for (const request of requests) {
       const before = [await store.sessions.find('main'), await store.sessions.list({ all: true })];
@@ -216,7 +245,7 @@ export const forkChapter: Chapter = ({ test, expect }, open) => {
     }
     const [{ name }] = requests;
     expect((await refusal(() => store.lineage.previewFork('main', { name }))).code).toBe('TAPE_EXISTS');
-    expect((await refusal(() => store.lineage.previewFork('main', { since: 'B' }))).code).toBe(
+    expect((await refusal(() => store.lineage.previewFork('main', { inherit: { since: 'B' } }))).code).toBe(
       'TAPE_NO_ANCHOR',
     );
     expect((await refusal(() => store.lineage.previewFork('main', { key: 'keyed' }))).code).toBe(
@@ -265,7 +294,7 @@ export const forkChapter: Chapter = ({ test, expect }, open) => {
     await using store = await open();
     await store.sessions.open('main');
     await store.entries.append('main', [user('m1'), handoff('H', { summary: 'so far' }), user('m2')]);
-    await store.lineage.fork('main', { since: 'H', name: 'child' });
+    await store.lineage.fork('main', { inherit: { since: 'H' }, name: 'child' });
     await store.entries.append('child', [user('c1')]);
     expect(await store.lineage.fork('child', { name: 'grand' })).toMatchObject({ range: [4, 6] });
     const start = (await all(store.entries.read('grand', { own: true })))[0];

@@ -195,7 +195,7 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
       parent: 'main',
       repeated: false,
     });
-    await store.lineage.fork('child', { name: 'fresh', fresh: true });
+    await store.lineage.fork('child', { name: 'fresh', inherit: 'nothing' });
     expect(await store.lineage.merge('fresh')).toMatchObject({ parent: 'child' });
   });
 

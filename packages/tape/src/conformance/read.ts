@@ -133,7 +133,7 @@ export const readChapter: Chapter = ({ test, expect }, open) => {
   test('a child has no positions at or below its floor', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 4);
-    await store.lineage.fork('main', { since: 3, name: 'child' });
+    await store.lineage.fork('main', { inherit: { since: 3 }, name: 'child' });
     expect((await refusal(() => store.entries.resolve('child', 3))).code).toBe('TAPE_NO_SEQ');
     expect(await store.entries.resolve('child', 4)).toBe(4);
     expect((await all(store.entries.read('child'))).map(textOf)).toEqual(['m3', 'm4', 'anchor fork/start']);
@@ -157,7 +157,7 @@ export const readChapter: Chapter = ({ test, expect }, open) => {
     await store.entries.append('one', [user('own')]);
     // A fork at a position that `one` inherits: none of the own entries of `one` are below it.
     await store.lineage.fork('one', { name: 'two', cut: 3 });
-    await store.lineage.fork('two', { name: 'three', fresh: true });
+    await store.lineage.fork('two', { name: 'three', inherit: 'nothing' });
     await store.lineage.merge('one');
     await store.history.rewind('main', 2);
     expect(await all(store.verify())).toEqual([]);

@@ -67,7 +67,7 @@ export const rewindChapter: Chapter = ({ test, expect }, open) => {
       [7, 7],
     ]);
     expect(await store.history.unrewind('main')).toMatchObject({ hidden: 2, shown: 1 });
-    await store.lineage.fork('main', { name: 'child', since: 2 });
+    await store.lineage.fork('main', { name: 'child', inherit: { since: 2 } });
     expect(await shown(store, 'child')).toEqual([
       [3, 3],
       [7, 7],
@@ -151,7 +151,7 @@ export const rewindChapter: Chapter = ({ test, expect }, open) => {
     await store.lineage.fork('main', { name: 'after' });
     await store.lineage.fork('main', { name: 'between', cut: 7 });
     await store.lineage.fork('main', { name: 'before', cut: 5 });
-    await store.lineage.fork('main', { name: 'clipped', since: 4 });
+    await store.lineage.fork('main', { name: 'clipped', inherit: { since: 4 } });
     expect(await seen(store, 'after')).toEqual(['m2', 'm5', 'm6']);
     expect(await seen(store, 'between')).toEqual(['m1', 'm2', 'm5']);
     expect(await seen(store, 'before')).toEqual(['m1', 'm2', 'm3', 'm4']);

@@ -13,7 +13,7 @@ import { type Writer, writeEntries } from '../tape/append.ts';
 import { assertIdle } from '../tape/lease.ts';
 import { assertStatus, type TapeRow, tapeById, tapeByName, tasks } from '../tape/tape.ts';
 import { firstDrafts, rangeOf, settingsOf } from './marks.ts';
-import { actOf, type ForkRequest, hashRequest } from './request.ts';
+import { actOf, assertInherit, type ForkRequest, hashRequest } from './request.ts';
 import { type Cut, resolveCut, resolveSince, type Since } from './span.ts';
 
 /** The receipt of a fork. */
@@ -114,6 +114,7 @@ export function decideFork(writer: Writer, parent: TapeRow, request: ForkRequest
       'TAPE_BAD_ENTRY',
       `cannot ${actOf(request)}: a key must be well-formed text of 1 to 512 characters`,
     );
+  assertInherit(parent.name, request);
   if (request.done !== undefined) assertStatus('make a child of task', request.done.task, tasks);
   const requestHash = hashRequest(request);
   const spawnKey = request.key;
@@ -135,9 +136,9 @@ export function decideFork(writer: Writer, parent: TapeRow, request: ForkRequest
 /** The receipt's field for a cut that lay inside a batch of tool calls and was moved back. */
 export function snapped(
   { asked, base }: Pick<Cut, 'asked' | 'base'>,
-  { fresh }: ForkRequest,
+  { inherit }: ForkRequest,
 ): { readonly snappedFrom?: Seq } {
-  return asked !== base && fresh !== true ? { snappedFrom: asked } : {};
+  return asked !== base && inherit !== 'nothing' ? { snappedFrom: asked } : {};
 }
 
 /** Returns the receipt of an existing child. */

@@ -1,15 +1,17 @@
 import type { Draft } from '../entry/entry.ts';
 import { sha256 } from '../entry/hash.ts';
-import { encodeJson, type Json, type JsonObject } from '../entry/json.ts';
+import { encodeJson, isObject, type Json, type JsonObject } from '../entry/json.ts';
+import { TapeError } from '../errors.ts';
 import type { Intention } from '../lineage/outbox.ts';
 import type { Point } from '../tape/point.ts';
 import type { Task } from '../tape/tape.ts';
 
-/** Part of a session: positions `(since, cut]`. Default: from the start to the settled head. */
-export interface Span {
-  readonly since?: Point;
-  readonly cut?: Point;
-}
+/**
+ * How much of its parent a child inherits, up to the cut: `all` (default), `nothing`, the entries after a
+ * point, or the last n messages with the entries between and after them. Messages that a rewind hides do not
+ * count; a tool call and its results count as the one message of the call.
+ */
+export type Inherit = 'all' | 'nothing' | { readonly since: Point } | { readonly last: number };
 
 /** How the parent receives a child's result. */
 export type Deliver = 'merge' | 'merge+turn' | 'tool-result';
@@ -22,9 +24,11 @@ export interface WorktreeRequest {
   readonly git: string;
 }
 
-export interface ForkRequest extends Span {
-  /** Inherit nothing. */
-  readonly fresh?: boolean;
+export interface ForkRequest {
+  /** How much the child inherits. Default: `all`. */
+  readonly inherit?: Inherit;
+  /** The end of what the child inherits. Default: the settled head of the parent. */
+  readonly cut?: Point;
   readonly name?: string;
   /** Idempotency key: the same key on the same parent gives the same child. */
   readonly key?: string;
@@ -33,8 +37,6 @@ export interface ForkRequest extends Span {
   readonly deliver?: Deliver;
   /** Id of the tool call that requested the child. */
   readonly spawnCall?: string;
-  /** Inherit the last N messages before the cut, and the entries between them. */
-  readonly window?: number;
   /** Settings of the child; a missing one is inherited from the parent. */
   readonly settings?: JsonObject;
   /** Terms of this child only; its own children do not inherit them. */
@@ -65,27 +67,51 @@ export interface DoneWork {
   readonly task: Exclude<Task, 'running'>;
 }
 
+/**
+ * Checks the form of `inherit`, which plain JavaScript can get wrong.
+ * @throws TAPE_BAD_POINT
+ */
+export function assertInherit(parent: string, request: ForkRequest): void {
+  const { inherit = 'all' } = request;
+  const refuse = (why: string) =>
+    new TapeError('TAPE_BAD_POINT', `cannot ${actOf(request)} '${parent}': ${why}`, {
+      data: { session: parent, inherit: inherit as Json },
+    });
+  const { since, last, ...others } = partOf(inherit);
+  const isPart =
+    Object.keys(others).length === 0 &&
+    (isPoint(since) ? last === undefined : last !== undefined && since === undefined);
+  if (inherit !== 'all' && inherit !== 'nothing' && !isPart)
+    throw refuse("inherit must be 'all', 'nothing', { since: POINT } or { last: N }");
+  if (last !== undefined && !(Number.isSafeInteger(last) && last >= 1))
+    throw refuse('inherit.last must be a positive whole number of messages');
+}
+
+function isPoint(since: unknown): boolean {
+  return typeof since === 'string' || typeof since === 'number';
+}
+
+/** The part of the parent's history that `inherit` selects; empty for `all` and `nothing`. */
+export function partOf(inherit: Inherit | undefined): {
+  readonly since?: Point;
+  readonly last?: number;
+} {
+  return isObject(inherit) ? inherit : {};
+}
+
 /** Hashes the request rather than what it resolves to, so that a repetition matches after the parent grew. */
-export function hashRequest({
-  since,
-  cut,
-  fresh,
-  name,
-  intention,
-  worktree,
-  window,
-  asked: more,
-}: ForkRequest): Buffer {
+export function hashRequest({ inherit, cut, name, intention, worktree, asked: more }: ForkRequest): Buffer {
+  const { since, last } = partOf(inherit);
   const asked: Json[] = [
     since ?? null,
     cut ?? null,
-    fresh ?? false,
+    inherit === 'nothing',
     name ?? null,
     (intention ?? null) as Json,
     ...(worktree === undefined ? [] : [[worktree.repository, worktree.git]]),
   ];
   // Requests without these keep the hash that they had before these fields existed.
-  if (window !== undefined || more !== undefined) asked.push({ window: window ?? null, ...more });
+  if (last !== undefined || more !== undefined) asked.push({ window: last ?? null, ...more });
   return Buffer.from(sha256(encodeJson(asked, 'a fork request')), 'hex');
 }
 

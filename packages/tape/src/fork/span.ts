@@ -9,7 +9,7 @@ import { entryAt } from '../tape/read.ts';
 import type { TapeRow } from '../tape/tape.ts';
 import { newestFirst } from '../view/source.ts';
 import { windowStart } from '../view/window.ts';
-import { actOf, type ForkRequest } from './request.ts';
+import { actOf, type ForkRequest, partOf } from './request.ts';
 
 /** The end of the inherited part: as requested (`asked`) and settled (`base`). */
 export interface Cut {
@@ -19,8 +19,8 @@ export interface Cut {
 }
 
 export function resolveCut({ db }: Writer, parent: TapeRow, request: ForkRequest): Cut {
-  const { cut, fresh, whereShown } = request;
-  const asked = cut === undefined || fresh === true ? parent.head_seq : resolvePoint(db, parent, cut);
+  const { inherit, cut, whereShown } = request;
+  const asked = cut === undefined || inherit === 'nothing' ? parent.head_seq : resolvePoint(db, parent, cut);
   // A cut at the head inherits the visible part, even if a rewind is the newest entry.
   const hidden = whereShown === true && asked !== parent.head_seq ? hiddenBy(db, parent, asked) : undefined;
   if (hidden !== undefined)
@@ -60,13 +60,14 @@ export interface Since {
 export function resolveSince(
   { db }: Writer,
   parent: TapeRow,
-  { since, fresh, window }: ForkRequest,
+  { inherit }: ForkRequest,
   { asked: cut, base }: { asked: Seq; base: Seq },
 ): Since {
-  if (fresh === true) return { floor: base, anchor: undefined, state: undefined };
-  if (window !== undefined)
+  if (inherit === 'nothing') return { floor: base, anchor: undefined, state: undefined };
+  const { since, last } = partOf(inherit);
+  if (last !== undefined)
     return {
-      floor: windowFloor(db, parent, { window, base }),
+      floor: floorOfLast(db, parent, { last, base }),
       anchor: undefined,
       state: startState(db, parent),
     };
@@ -84,17 +85,9 @@ export function resolveSince(
 }
 
 /** Returns the position before the n-th last message. A call and its result are never separated there. */
-function windowFloor(db: Writer['db'], tape: TapeRow, { window, base }: { window: number; base: Seq }): Seq {
-  if (!Number.isInteger(window) || window < 1)
-    throw new TapeError(
-      'TAPE_BAD_POINT',
-      'cannot fork: a window must be a positive whole number of messages',
-      {
-        data: { window },
-      },
-    );
+function floorOfLast(db: Writer['db'], tape: TapeRow, { last, base }: { last: number; base: Seq }): Seq {
   // Messages that a rewind hides do not count.
-  const start = windowStart(newestFirst(db, tape, visible(db, tape, base)), window, { prunes: false });
+  const start = windowStart(newestFirst(db, tape, visible(db, tape, base)), last, { prunes: false });
   return start === undefined ? Math.min(tape.floor_seq, base) : start - 1;
 }
 

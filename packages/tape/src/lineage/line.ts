@@ -54,7 +54,7 @@ export interface LineageLine {
 }
 
 /** `prev` of the first line. */
-export const firstPrev: string = '0'.repeat(64);
+export const firstLinePrev: string = '0'.repeat(64);
 
 /**
  * Encodes a line without its LF: compact JSON with every control and line-end character escaped, so that all
@@ -68,7 +68,7 @@ export function encodeLine(line: LineageLine): string {
 }
 
 /** Returns the hash of a line, the `prev` of the next one. */
-export function lineHash(line: string): string {
+export function hashLine(line: string): string {
   return sha256(line);
 }
 
@@ -78,7 +78,7 @@ export function lineHash(line: string): string {
  */
 export interface Journal {
   /**
-   * Returns number and hash of the last complete record; 0 and `firstPrev` for an empty file. `torn`: the
+   * Returns number and hash of the last complete record; 0 and `firstLinePrev` for an empty file. `torn`: the
    * file does not end with LF, because a fragment follows the record or the record lacks its LF.
    */
   tail(): { readonly g: number; readonly hash: string; readonly torn: boolean };

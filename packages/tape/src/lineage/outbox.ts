@@ -9,12 +9,12 @@ import type { Writer } from '../tape/append.ts';
 import type { TapeRow } from '../tape/tape.ts';
 import {
   encodeLine,
-  firstPrev,
+  firstLinePrev,
+  hashLine,
   type Journal,
   type LineageLine,
   type LineageType,
   type LineIntention,
-  lineHash,
 } from './line.ts';
 
 /** What a fork is for. Stored, and rendered as the preamble that the child's model receives. */
@@ -75,7 +75,7 @@ export function recordLineage({ db, sources }: Writer, tape: TapeRow, event: Lin
     lifecycle: tape.lifecycle,
     ...(tape.task !== null && { task: tape.task }),
     ...(tape.delivery !== null && { delivery: tape.delivery }),
-    prev: last === undefined ? firstPrev : hex(last.hash),
+    prev: last === undefined ? firstLinePrev : hex(last.hash),
   };
   const text = encodeLine(line);
   db.run(
@@ -90,7 +90,7 @@ export function recordLineage({ db, sources }: Writer, tape: TapeRow, event: Lin
       seq: event.seq ?? null,
       to: event.range?.[1] ?? null,
       text,
-      hash: Buffer.from(lineHash(text), 'hex'),
+      hash: Buffer.from(hashLine(text), 'hex'),
     },
   );
   crashPoint('lineage/row');

@@ -1,0 +1,67 @@
+/**
+ * Options that several verbs share, one file for each group: how verbs declare them, and their values in the form
+ * of the library. `inherit.ts`: what a child inherits. Imports `context`, `input` and `errors`.
+ */
+import type { Inherit } from '@tapedeck/tape';
+import type { Argv } from 'yargs';
+import { UsageError } from '../errors/kinds.ts';
+import { sinceOf } from '../input.ts';
+
+export interface InheritArgs {
+  readonly inherit?: string | undefined;
+  readonly since?: string | undefined;
+  readonly last?: number | undefined;
+  readonly fresh?: boolean | undefined;
+  readonly from?: string | undefined;
+}
+
+/** Names of the options that select what a child inherits. */
+export const inheritNames = ['inherit', 'since', 'last', 'fresh', 'from'] as const;
+
+/**
+ * Declares the options of verbs that fork, for what a child inherits. `--fresh` and `--from` are earlier
+ * names, which work and are in no help text.
+ */
+export function inheritOptions<T>(y: Argv<T>): Argv<T & InheritArgs> {
+  return y
+    .option('inherit', {
+      type: 'string',
+      requiresArg: true,
+      choices: ['all', 'nothing'],
+      describe: 'Inherit all entries of the parent (default), or none',
+    })
+    .option('since', {
+      type: 'string',
+      requiresArg: true,
+      describe: 'Inherit the entries after this anchor or @SEQ only',
+    })
+    .option('last', {
+      type: 'number',
+      requiresArg: true,
+      describe: 'Inherit the last N messages only, and the entries between them',
+    })
+    .option('fresh', { type: 'boolean', hidden: true })
+    .option('from', { type: 'string', requiresArg: true, hidden: true }) as Argv<T & InheritArgs>;
+}
+
+/**
+ * Those options in the form of the library; undefined if none is given.
+ * @param hintFrom the hint for a position after `--from`, which names an anchor
+ * @throws UsageError
+ */
+export function inheritIn(args: InheritArgs, hintFrom: (at: string) => string): Inherit | undefined {
+  const [first, second] = inheritNames.filter((name) => args[name] !== undefined && args[name] !== false);
+  if (first !== undefined && second !== undefined)
+    throw new UsageError(`cannot use --${first} with --${second}: each selects what a child inherits`);
+  const { inherit, last, fresh, from } = args;
+  if (from !== undefined && /^@?\d+$/.test(from))
+    throw new UsageError(
+      `cannot use --from ${from}: a position can mean where the inherited part begins or ends`,
+      { hint: hintFrom(from) },
+    );
+  const since = args.since ?? from;
+  if (since !== undefined) return { since: sinceOf(since) };
+  if (last === 0) throw new UsageError('cannot use --last 0: it must be a whole number from 1');
+  if (last !== undefined) return { last };
+  return fresh === true || inherit === 'nothing' ? 'nothing' : inherit === 'all' ? 'all' : undefined;
+}

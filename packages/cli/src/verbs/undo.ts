@@ -1,0 +1,62 @@
+import type { Undone, UndoneAct } from '@tapedeck/runtime';
+import type { Context } from '../context.ts';
+import { exit } from '../exit.ts';
+import { count, rewoundJson, tellForks } from '../output/rewound.ts';
+import { needSession, readPlace } from '../session/place.ts';
+import { defineVerb, type Verb } from './verb.ts';
+
+export const undo: Verb = defineVerb({
+  command: 'undo <place>',
+  synonyms: ['unrewind'],
+  group: 'Change direction',
+  summary: 'Undo the newest rewind or compaction of a session',
+  detail:
+    'The view is then what it was before the act: the newest rewind, summary or pruning, or the one at @POINT. An undone rewind ' +
+    'hides the entries after it; a summary or pruning is undone only if no message followed it. The undo is a rewind itself, so ' +
+    'a second undo undoes the first. Files that a hook restored do not change. Refused while the session has an active run.',
+  examples: [
+    ['tape undo main', 'Undo the newest rewind or compaction'],
+    ['tape undo main@42', 'Undo the rewind at 42, and hide the entries after it'],
+  ],
+  options: (y) =>
+    y.positional('place', {
+      type: 'string',
+      demandOption: true,
+      describe: 'SESSION, or SESSION@POINT of a rewind, summary or pruning',
+    }),
+  run: async ({ place, _: [verb] }, context) =>
+    await undoAt(place, { only: verb === 'unrewind' ? 'rewind' : undefined }, context),
+});
+
+/** Undoes an act of a session and prints the receipt. `only` is for earlier names of the verb, which undo less. */
+export async function undoAt(
+  place: string,
+  { only }: { readonly only: 'rewind' | 'compaction' | undefined },
+  context: Context,
+): Promise<number> {
+  return await context.changing(async (store) => {
+    const { undoSession } = await import('@tapedeck/runtime/undo');
+    const { session: ref, point } = readPlace(store, place);
+    const done = await undoSession(store, needSession(store, ref).id, { at: point, only });
+    const { session, seq, undone, act } = done;
+    tellForks(done, context);
+    await context.answer({
+      json: { ...rewoundJson(done), undone, act },
+      quiet: `${session}@${seq}`,
+      human: `Undid ${names[act]} ${session}@${undone}: ${changeOf(done)} (undo with: tape undo ${session})`,
+    });
+    return exit.done;
+  });
+}
+
+const names: Readonly<Record<UndoneAct, string>> = {
+  rewind: 'the rewind',
+  compaction: 'the summary',
+  prune: 'the pruning',
+};
+
+function changeOf({ act, to, shown, hidden }: Undone): string {
+  return act === 'rewind'
+    ? `it ends at @${to}, ${count(shown)} shown again, ${hidden} hidden`
+    : `${count(hidden)} hidden, none removed`;
+}

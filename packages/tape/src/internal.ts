@@ -1,0 +1,33 @@
+/**
+ * What the other packages of this repository share with the store, as `@tapedeck/tape/internal`. No promise covers it:
+ * names come, change and go in any release. Imports `store` and what lies below it.
+ */
+export type { Finding } from './check/doctor.ts';
+export type { Sources } from './clock.ts';
+export { artifactOf, isObjectName, patchPaths, workspaceClosed } from './entry/artifact.ts';
+export { isObject, jsonDepth, parseJson } from './entry/json.ts';
+export { quote } from './entry/name.ts';
+export { recordedUsage, totalOf, type Usage } from './entry/usage.ts';
+export { workerInstructions } from './fork/worker-instructions.ts';
+export { mergeCharsMax } from './merge/block.ts';
+export { assistantText, resultRefused } from './merge/collect.ts';
+export { isHomeFile } from './sqlite/place.ts';
+export type { OpenOptions } from './store/open.ts';
+export { isSummarizer, summarizerKind } from './tape/info.ts';
+export { clientCalls } from './tape/open-calls.ts';
+export { assertActive } from './tape/tape.ts';
+export { goOn, noAnswer, noResult, noStart } from './view/fit.ts';
+export type { Manifest, Remake } from './view/manifest.ts';
+export {
+  policyText,
+  rulesOf,
+  type ViewBase,
+  type ViewRule,
+  type ViewRules,
+  type ViewWindow,
+} from './view/policy.ts';
+export { isPrune, type PrunedOutput, prunedOutputs } from './view/pruned.ts';
+export { renderState } from './view/render.ts';
+export { type Selection, select, viewVersion } from './view/select.ts';
+export type { ViewEnd } from './view/stream.ts';
+export { type CountTokens, entryTokens, estimateTokens, textTokens, usedSinceStep } from './view/tokens.ts';

@@ -1,0 +1,90 @@
+/**
+ * What the author of another `TapeStore` imports from `@tapedeck/tape/store`: the types of its groups, their options,
+ * requests and receipts, and the rules that every store follows: forms of entries and names, hashes, and known options.
+ * `@tapedeck/tape/store/conformance` tests the result.
+ */
+export type { Problem } from '../check/verify.ts';
+export type { Artifact, PatchFile, RecordedArtifact } from '../entry/artifact.ts';
+export {
+  type BlobRef,
+  blobBytesMax,
+  blobHashes,
+  isBlobRef,
+  isTextRef,
+  restoreBlobs,
+  type TextRef,
+} from '../entry/blob.ts';
+export { assertDraft } from '../entry/encode.ts';
+export { type Awaitable, type Mark, normalise } from '../entry/entry.ts';
+export { type Fields, type UnknownField, unknownField } from '../entry/fields.ts';
+export { bodyHash, type ChainLink, entryHash, genesisHash, sha256 } from '../entry/hash.ts';
+export { encodeJson, entryBytesMax, jsonDepthMax } from '../entry/json.ts';
+export {
+  childName,
+  derivedNameMax,
+  isUlid,
+  nameFault,
+  nameMax,
+  nearNames,
+  parseAnchorName,
+  parseName,
+  tapeName,
+} from '../entry/name.ts';
+export { type Touch, touchesOf } from '../entry/touch.ts';
+export type { Deliver, DoneWork, WorktreeRequest } from '../fork/request.ts';
+export type { Redacted } from '../history/redact.ts';
+export type { InboxBody, InboxDraft, InboxItem, Taken } from '../inbox/inbox.ts';
+export {
+  encodeLine,
+  firstLinePrev,
+  hashLine,
+  type Journal,
+  type LineageLine,
+  type LineageType,
+  type LineIntention,
+} from '../lineage/line.ts';
+export type { Intention } from '../lineage/outbox.ts';
+export type { LineageQuery } from '../lineage/read.ts';
+export type { Collected } from '../merge/collect.ts';
+export type { Conflict, ConflictReport } from '../merge/conflicts.ts';
+export type { MergeDraft, MergeStrategy } from '../merge/plan.ts';
+export { type Owner, provablyDead } from '../owner.ts';
+export type { Hit, SearchQuery } from '../search/search.ts';
+export type { Alias, SessionChange, SessionInit } from '../session/session.ts';
+export type { StageInit } from '../session/stage.ts';
+export type { LiveQuery, LiveRun, LiveStream, StreamChunk } from '../tape/chunks.ts';
+export type { SessionQuery } from '../tape/info.ts';
+export type { SessionRange } from '../tape/interval.ts';
+export { fenced, leaseTtlMs, type SessionOwner } from '../tape/lease.ts';
+export type { RunItem } from '../tape/post.ts';
+export type { Delivery } from '../tape/tape.ts';
+export {
+  type AppendOptions,
+  assertOptions,
+  type ByteRange,
+  type DrainOptions,
+  type EntryQuery,
+  fieldsOf,
+  type LeaseOptions,
+  type RangeQuery,
+  type ReleaseOptions,
+  type RewindOptions,
+  type UnrewindOptions,
+  type ViewQuery,
+  type WriteOptions,
+} from './options.ts';
+export type { ForkPreview, MergePreview, PreviewEntry } from './preview.ts';
+export type {
+  Entries,
+  History,
+  Imports,
+  Inbox,
+  Leases,
+  Lineage,
+  Live,
+  Posted,
+  Sequence,
+  Sessions,
+  Views,
+} from './store.ts';
+export { type StoreCall, wrapStore } from './wrap.ts';

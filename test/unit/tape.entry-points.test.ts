@@ -1,0 +1,67 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { root } from '../support/imports.ts';
+
+/** The names, values and types, that a file exports in lists. */
+function exportsOf(file: string): string[] {
+  const text = readFileSync(join(root, 'packages/tape/src', file), 'utf8');
+  return [...text.matchAll(/^export (?:type )?\{([^}]*)\}/gm)].flatMap(([, names = '']) =>
+    names
+      .split(',')
+      .map((name) => name.trim().replace(/^type /, ''))
+      .filter((name) => name !== ''),
+  );
+}
+
+const names = (text: string) => text.trim().split(/\s+/);
+/** What programs import. A name here is a promise: adding one is a decision, removing one breaks programs. */
+const forPrograms = names(`
+  anchor Appended assistant compaction Draft Entry EntryKind Forked ForkRequest handoff Inherit Json JsonObject
+  Lease Lifecycle Merged MergeRequest Meta note openTapeStore parsePolicy Part Point processOwner prune
+  Ref remakeOf result Rewound Seq SessionInfo SqliteTapeStore StoredMessage StoreOptions streamView
+  TapeError TapeErrorCode TapeStore Target Task toolCall toolResult user view View ViewOptions ViewPolicy
+`);
+
+/** What the author of another store imports besides. */
+const forStores = names(`
+  Alias AppendOptions Artifact assertDraft assertOptions Awaitable blobBytesMax blobHashes BlobRef
+  bodyHash ByteRange ChainLink childName Collected Conflict ConflictReport Deliver Delivery derivedNameMax
+  DoneWork DrainOptions encodeJson encodeLine Entries entryBytesMax entryHash EntryQuery fenced Fields
+  fieldsOf firstLinePrev ForkPreview genesisHash hashLine History Hit Imports Inbox InboxBody InboxDraft
+  InboxItem Intention isBlobRef isTextRef isUlid Journal jsonDepthMax LeaseOptions Leases leaseTtlMs
+  Lineage LineageLine LineageQuery LineageType LineIntention Live LiveQuery LiveRun LiveStream Mark
+  MergeDraft MergePreview MergeStrategy nameFault nameMax nearNames normalise Owner parseAnchorName
+  parseName PatchFile Posted PreviewEntry Problem provablyDead RangeQuery RecordedArtifact Redacted
+  ReleaseOptions restoreBlobs RewindOptions RunItem SearchQuery Sequence SessionChange SessionInit
+  SessionOwner SessionQuery SessionRange Sessions sha256 StageInit StoreCall StreamChunk Taken
+  tapeName TextRef Touch touchesOf UnknownField unknownField UnrewindOptions ViewQuery Views
+  WorktreeRequest wrapStore WriteOptions
+`);
+
+test('@tapedeck/tape exports what programs need, and nothing more', () => {
+  expect(exportsOf('index.ts').sort()).toEqual(forPrograms.toSorted());
+});
+
+test('@tapedeck/tape/store exports what the author of another store needs, and nothing more', () => {
+  expect(exportsOf('store/index.ts').sort()).toEqual(forStores.toSorted());
+});
+
+test('a name belongs to one tier', () => {
+  const all = ['index.ts', 'store/index.ts', 'internal.ts'].flatMap(exportsOf);
+  expect(all.length).toBeGreaterThan(forPrograms.length + forStores.length);
+  expect(all.filter((name, i) => all.indexOf(name) !== i)).toEqual([]);
+});
+
+test('the package has its three tiers, the contract, and what is loaded alone', () => {
+  const { exports } = JSON.parse(readFileSync(join(root, 'packages/tape/package.json'), 'utf8'));
+  expect(Object.keys(exports)).toEqual([
+    '.',
+    './store',
+    './store/conformance',
+    './internal',
+    './crash-point',
+    './errors',
+    './package.json',
+  ]);
+});
