@@ -29,7 +29,7 @@ async function answer(method: string, name: string, body: string): Promise<Respo
     return new Response(null, { status: 204 });
   }
   const run = method === 'POST' ? session.run(body) : session.attach();
-  return run?.toResponse() ?? new Response(null, { status: 204 });
+  return (await run?.toResponse()) ?? new Response(null, { status: 204 });
 }
 
 const server = createServer((request, response) => {

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { runPoints } from '@tapedeck/runtime/crash-point';
+import { runPoints } from '@tapedeck/runtime/testing';
 import { expect, test } from 'vitest';
 import { inLanes } from '../support/fault-sweep.ts';
 import { startProvider } from '../support/provider.ts';

@@ -1,4 +1,4 @@
-import { delegationPoints, runPoints } from '@tapedeck/runtime/crash-point';
+import { delegationPoints, runPoints } from '@tapedeck/runtime/testing';
 import { crashPoints } from '@tapedeck/tape/crash-point';
 import { expect, test } from 'vitest';
 import { type DelegateDeath, type DelegateRound, delegateRound } from '../support/delegate-round.ts';

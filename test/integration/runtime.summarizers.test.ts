@@ -1,5 +1,4 @@
-import type { CompactionPolicy, Usage } from '@tapedeck/runtime';
-import { audit } from '@tapedeck/runtime/audit';
+import { audit, type CompactionPolicy, type Usage } from '@tapedeck/runtime';
 import { compaction, type JsonObject, type SessionInfo, TapeError, user } from '@tapedeck/tape';
 import { onCrashPoint } from '@tapedeck/tape/crash-point';
 import { isObject } from '@tapedeck/tape/internal';

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { workspacePoints } from '@tapedeck/runtime/crash-point';
+import { workspacePoints } from '@tapedeck/runtime/testing';
 import { isObject } from '@tapedeck/tape/internal';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';

@@ -12,7 +12,8 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { type Child, type Deck, diffOf, planApplication, type Session, workspaceOf } from '@tapedeck/runtime';
+import type { Child, Deck, Session } from '@tapedeck/runtime';
+import { diffOf, planApplication, workspaceOf } from '@tapedeck/runtime/internal';
 import { assistant, type Merged, user } from '@tapedeck/tape';
 import { tool } from 'ai';
 import { afterEach, describe, expect, test } from 'vitest';

@@ -131,8 +131,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a fork may cut between a call and its result',
     file: tape('fork/span'),
-    find: 'const base = asked === parent.head_seq ? parent.settled_seq : settledAt(db, parent, asked);',
-    replace: 'const base = settledAt(db, parent, asked) === asked ? asked : asked;',
+    find: 'const base = requested === parent.head_seq ? parent.settled_seq : settledAt(db, parent, requested);',
+    replace: 'const base = settledAt(db, parent, requested) === requested ? requested : requested;',
     test: 'test/contract/sqlite-memory.test.ts',
   },
   {

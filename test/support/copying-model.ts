@@ -2,7 +2,7 @@ import type { Entry, JsonObject, Seq, View, ViewPolicy } from '@tapedeck/tape';
 import {
   assistantText,
   clientCalls,
-  goOn,
+  continueText,
   isObject,
   noResult,
   noStart,
@@ -212,7 +212,7 @@ function inTurns(said: readonly Said[]): string[] {
   return said.flatMap(({ role, lines }, i) => {
     if (role !== 'assistant') return lines;
     if (i === 0) return [`user ${noStart}`, ...lines];
-    return said[i - 1]?.role === 'assistant' ? [`user ${goOn}`, ...lines] : lines;
+    return said[i - 1]?.role === 'assistant' ? [`user ${continueText}`, ...lines] : lines;
   });
 }
 

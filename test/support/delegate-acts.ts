@@ -85,7 +85,7 @@ interface InHome {
 /** Gives `main` its first message, once, and sees to it that it is answered, whoever runs it. */
 export async function runMain({ deck, home }: InHome): Promise<void> {
   const main = await deck.session('main');
-  await main.send(firstText(home.scene, home.id), { key: 'first', takeUp: false });
+  await main.send(firstText(home.scene, home.id), { key: 'first', start: false });
   await restMain(main);
 }
 

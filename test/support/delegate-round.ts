@@ -64,7 +64,7 @@ export async function delegateRound(place: RoundPlace, round: DelegateRound): Pr
     faults.push(
       ...faultsOfDelegation(home, server.asked(home.id), 'recovered').map((fault) => `recovered: ${fault}`),
     );
-    await goOn(home, server.url);
+    await continueText(home, server.url);
     faults.push(...faultsOfDelegation(home, server.asked(home.id), 'over'));
   }
   return { faults, deaths };
@@ -93,7 +93,7 @@ async function runWork(
 }
 
 /** Brings the parent to rest, delegates again what a program had delegated, and asks the parent something more. */
-async function goOn(home: DelegateHome, url: string): Promise<void> {
+async function continueText(home: DelegateHome, url: string): Promise<void> {
   await using deck = await delegateDeck(home, url);
   const here = { deck, home };
   const main = await deck.session('main');

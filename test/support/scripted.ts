@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
-import type { Deck, DeckOptions, ScriptAnswer, SessionEvent } from '@tapedeck/runtime';
+import type { Deck, DeckOptions, SessionEvent } from '@tapedeck/runtime';
+import type { ScriptAnswer } from '@tapedeck/runtime/testing';
 import type { Entry, JsonObject, SqliteTapeStore } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { openDeck } from './deck.ts';

@@ -1,4 +1,4 @@
-import { cutPoint, validCuts } from '@tapedeck/runtime/compaction';
+import { cutPoint, validCuts } from '@tapedeck/runtime/internal';
 import {
   assistant,
   compaction,

@@ -1,4 +1,4 @@
-import { planCompaction, resolvePolicy } from '@tapedeck/runtime/compaction';
+import { planCompaction, resolvePolicy } from '@tapedeck/runtime/internal';
 import { assistant, compaction, type SqliteTapeStore, user, view } from '@tapedeck/tape';
 import { select } from '@tapedeck/tape/internal';
 import fc from 'fast-check';
@@ -46,7 +46,8 @@ test('whatever is on a tape, who inherits the span of a plan sees what is summar
         // A span ends where no call is open: before the last of its batch, where that has no result yet.
         if (base !== found.span.cut) return;
         planned += 1;
-        const read = start !== undefined && start.seq <= base ? [start, ...found.gone] : found.gone;
+        const read =
+          start !== undefined && start.seq <= base ? [start, ...found.summarized] : found.summarized;
         expect(seen.view.messages).toEqual(view(read.toSorted((a, b) => a.seq - b.seq)).messages);
       },
     ),

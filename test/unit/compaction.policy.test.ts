@@ -1,11 +1,5 @@
-import { parseConfig } from '@tapedeck/runtime';
-import {
-  type CompactionPolicy,
-  isToBePruned,
-  isTooFull,
-  resolvePolicy,
-  usableOf,
-} from '@tapedeck/runtime/compaction';
+import { type CompactionPolicy, parseConfig } from '@tapedeck/runtime';
+import { isToBePruned, isTooFull, resolvePolicy, usableOf } from '@tapedeck/runtime/internal';
 import { assistant, compaction, note, toolResult, user } from '@tapedeck/tape';
 import { usedSinceStep } from '@tapedeck/tape/internal';
 import { describe, expect, test } from 'vitest';
@@ -102,8 +96,8 @@ test.each<{ config: object }>([
   },
   { config: { windows: { 'gpt-oss': { window: 100, maxOutput: 10 }, small: { window: 1 } } } },
   { config: { windows: () => undefined } },
-])('$config is taken', ({ config }) => {
-  expect(parseConfig(config)).toBe(config);
+])('$config is taken', async ({ config }) => {
+  expect(await parseConfig(config)).toBe(config);
 });
 
 test.each([
@@ -179,8 +173,8 @@ test.each([
     field: 'compaction.reserveTokens',
     says: "must be less than the window of 'm'",
   },
-])('$config is refused at $field', ({ config, field, says }) => {
-  expect(() => parseConfig(config)).toThrow(
+])('$config is refused at $field', async ({ config, field, says }) => {
+  await expect(parseConfig(config)).rejects.toThrow(
     expect.objectContaining({
       code: 'SESSION_BAD_CONFIG',
       message: expect.stringContaining(says),

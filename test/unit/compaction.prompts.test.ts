@@ -7,7 +7,7 @@ import {
   transcriptOf,
   withoutFileTags,
   withoutMiddle,
-} from '@tapedeck/runtime/compaction';
+} from '@tapedeck/runtime/internal';
 import { assistant, type Json, type Meta, toolCall, toolResult, user, view } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { entriesOf } from '../support/entries.ts';

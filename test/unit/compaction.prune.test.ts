@@ -1,4 +1,4 @@
-import { outputsToPrune, resolvePolicy } from '@tapedeck/runtime/compaction';
+import { outputsToPrune, resolvePolicy } from '@tapedeck/runtime/internal';
 import {
   assistant,
   compaction,

@@ -54,6 +54,8 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   ],
   runtime: [
     'index',
+    'testing',
+    'internal',
     'deck',
     'session',
     'delegation',
@@ -65,7 +67,6 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'audit',
     'trace',
     'import',
-    'watch',
     'config',
     'compaction',
     'prompt',

@@ -1,5 +1,5 @@
 import type { LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider';
-import { noUsage } from '@tapedeck/runtime';
+import { noUsage } from '@tapedeck/runtime/internal';
 import { user } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { tool } from 'ai';

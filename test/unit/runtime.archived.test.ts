@@ -26,7 +26,7 @@ test('an archived session is not run, and nothing is written', async () => {
     ['run', () => main.run('ask 2')],
     ['run', () => main.run()],
     ['send to', () => main.send('ask 2')],
-    ['send to', () => main.send('ask 2', { takeUp: false })],
+    ['send to', () => main.send('ask 2', { start: false })],
     ['compact', () => main.compact()],
     ['compact', () => main.compact({ prune: true })],
     ['undo', () => main.undo()],
@@ -50,7 +50,7 @@ test('what waited in the inbox when its session was archived stays there until i
   await using home = await scriptedDeck([{ text: 'One.' }]);
   const { deck, store } = home;
   const main = await deck.session('main');
-  const sent = await main.send('ask 1', { takeUp: false });
+  const sent = await main.send('ask 1', { start: false });
   store.sessions.update('main', { lifecycle: 'archived' });
   await expect(main.run()).rejects.toMatchObject(archived);
   expect(store.inbox.list('main').map(({ id }) => id)).toEqual([sent.id]);

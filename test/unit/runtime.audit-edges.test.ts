@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { openJournal } from '@tapedeck/graph/journal';
-import { audit } from '@tapedeck/runtime/audit';
+import { audit } from '@tapedeck/runtime';
 import { anchor, assistant, type SqliteTapeStore, user } from '@tapedeck/tape';
 import { wrapStore } from '@tapedeck/tape/store';
 import { describe, expect, test } from 'vitest';

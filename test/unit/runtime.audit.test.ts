@@ -1,4 +1,4 @@
-import { type AuditFinding, type AuditOptions, audit } from '@tapedeck/runtime/audit';
+import { type AuditFinding, type AuditOptions, audit } from '@tapedeck/runtime';
 import {
   assistant,
   type ForkRequest,

@@ -1,4 +1,4 @@
-import { audit } from '@tapedeck/runtime/audit';
+import { audit } from '@tapedeck/runtime';
 import { assistant, type SqliteTapeStore, toolCall, toolResult, user, view } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { scriptedDeck } from '../support/scripted.ts';

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { delegationTools, inProcessEngine, type ScriptAnswer } from '@tapedeck/runtime';
+import { delegationTools, inProcessEngine } from '@tapedeck/runtime';
+import type { ScriptAnswer } from '@tapedeck/runtime/testing';
 import { openTapeStore, type SqliteTapeStore } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { tool } from 'ai';

@@ -1,12 +1,5 @@
-import {
-  type DeckConfig,
-  defaultLimits,
-  defineDeck,
-  limitsOf,
-  mergeConfig,
-  parseConfig,
-  SessionError,
-} from '@tapedeck/runtime';
+import { type DeckConfig, defaultLimits, defineDeck, parseConfig, SessionError } from '@tapedeck/runtime';
+import { limitsOf, mergeConfig } from '@tapedeck/runtime/internal';
 import { tool } from 'ai';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -46,8 +39,8 @@ test.each<{ name: string; config: object }>([
   { name: 'functions', config: { cost: () => 1, onApproval: async () => ({ approved: true }) } },
   { name: 'hooks', config: { hooks: { onMessage: () => undefined, onRewind: async () => {} } } },
   { name: 'fields that say nothing', config: { model: undefined, limits: { retries: undefined } } },
-])('$name is taken as it is', ({ config }) => {
-  expect(parseConfig(config)).toBe(config);
+])('$name is taken as it is', async ({ config }) => {
+  expect(await parseConfig(config)).toBe(config);
   expect(defineDeck(config)).toBe(config);
 });
 
@@ -103,19 +96,19 @@ test.each(bad)('a configuration with $field is refused by name: $says', async ({
     message: expect.stringContaining(says),
     data: expect.objectContaining({ field }),
   });
-  expect(() => parseConfig(config, "'a.mts'")).toThrow(refusal);
-  expect(() => parseConfig(config, "'a.mts'")).toThrow("cannot use 'a.mts': ");
+  await expect(parseConfig(config, "'a.mts'")).rejects.toThrow(refusal);
+  await expect(parseConfig(config, "'a.mts'")).rejects.toThrow("cannot use 'a.mts': ");
   // Options that are no object are a mistake of the program, which types find.
   if (field === '') return;
   using store = openStore();
   await expect(openDeck({ store, ...(config as DeckConfig) })).rejects.toEqual(refusal);
 });
 
-test('whatever it is given, the check takes it or throws its own error', () => {
-  fc.assert(
-    fc.property(fc.anything({ withNullPrototype: true }), (value) => {
+test('whatever it is given, the check takes it or throws its own error', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.anything({ withNullPrototype: true }), async (value) => {
       try {
-        parseConfig(value);
+        await parseConfig(value);
       } catch (error) {
         expect(error).toBeInstanceOf(SessionError);
       }

@@ -1,4 +1,5 @@
-import { delegateTool, delegationTools, type ScriptAnswer } from '@tapedeck/runtime';
+import { delegateTool, delegationTools } from '@tapedeck/runtime';
+import type { ScriptAnswer } from '@tapedeck/runtime/testing';
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { asSchema, tool } from 'ai';

@@ -1,4 +1,5 @@
-import { type ChildEvent, inProcessEngine, type RunSpec, type ScriptAnswer } from '@tapedeck/runtime';
+import { type ChildEvent, inProcessEngine, type RunSpec } from '@tapedeck/runtime';
+import type { ScriptAnswer } from '@tapedeck/runtime/testing';
 import { anchor, type SqliteTapeStore, user } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { tool } from 'ai';

@@ -1,4 +1,4 @@
-import { diffSessions, type SessionDiff } from '@tapedeck/runtime/diff';
+import { diffSessions, type SessionDiff } from '@tapedeck/runtime';
 import {
   anchor,
   assistant,

@@ -1,3 +1,4 @@
+import { drawGraph, drawTree } from '@tapedeck/graph';
 import { anchor, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { openDeck } from '../support/deck.ts';
@@ -86,4 +87,19 @@ test('a deck on a store of one’s own has an empty graph, and can still fork', 
 
 test('a deck needs a home or a store', async () => {
   await expect(openDeck({})).rejects.toThrow(TypeError);
+});
+
+test('the graph of a deck is drawn as it is: a tree of all sessions, or of one, and lanes', async () => {
+  using home = tempHome();
+  home.session('main', anchor('plan'));
+  await using deck = await openDeck({ home: home.path });
+  const child = await deck.graph.fork('main', 'plan');
+  await deck.session('other');
+  const tree = [
+    expect.stringMatching(/^main {2}session {2}active/),
+    expect.stringMatching(new RegExp(`^╰─ ${child} `)),
+  ];
+  expect(drawTree(deck.graph)).toEqual([...tree, expect.stringMatching(/^other {2}session/)]);
+  expect(drawTree(deck.graph, 'main')).toEqual(tree);
+  expect(drawGraph(deck.graph.list()).join('\n')).toContain(child);
 });

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type DeckConfig, delegationTools, type ScriptAnswer } from '@tapedeck/runtime';
+import { type DeckConfig, delegationTools } from '@tapedeck/runtime';
+import type { ScriptAnswer } from '@tapedeck/runtime/testing';
 import type { Entry, JsonObject, SqliteTapeStore } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { isBlobRef } from '@tapedeck/tape/store';

@@ -1,4 +1,4 @@
-import type { ScriptAnswer } from '@tapedeck/runtime';
+import type { ScriptAnswer } from '@tapedeck/runtime/testing';
 import { assistant, type SqliteTapeStore, toolCall, toolResult } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { Output, tool } from 'ai';

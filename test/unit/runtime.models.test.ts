@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
-import { parseScript, resolveModel } from '@tapedeck/runtime';
+import { resolveModel } from '@tapedeck/runtime';
+import { parseScript } from '@tapedeck/runtime/testing';
 import { expect, test } from 'vitest';
 import { openDeck } from '../support/deck.ts';
 import { entryLines, scriptedDeck } from '../support/scripted.ts';

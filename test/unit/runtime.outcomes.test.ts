@@ -1,4 +1,5 @@
-import { type ChildOutcome, delegationTools, type ScriptAnswer } from '@tapedeck/runtime';
+import { type ChildOutcome, delegationTools } from '@tapedeck/runtime';
+import type { ScriptAnswer } from '@tapedeck/runtime/testing';
 import { anchor, assistant, type Json, result, type SqliteTapeStore, type Task, user } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { Output, tool } from 'ai';

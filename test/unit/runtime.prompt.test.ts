@@ -1,6 +1,6 @@
 import { toPrompt } from '@tapedeck/runtime';
 import { assistant, type Draft, toolCall, user, view } from '@tapedeck/tape';
-import { goOn } from '@tapedeck/tape/internal';
+import { continueText } from '@tapedeck/tape/internal';
 import { expect, test } from 'vitest';
 import { entriesOf } from '../support/entries.ts';
 import { openStore } from '../support/store.ts';
@@ -13,7 +13,7 @@ const ends = async (...drafts: Draft[]) => (await promptOf(user('q'), ...drafts)
 test('a prompt ends with something to answer, as the next view shows it', async () => {
   const first = [user('q'), assistant('a')];
   const prompt = await promptOf(...first);
-  expect(prompt.at(-1)).toEqual({ role: 'user', content: [{ type: 'text', text: goOn }] });
+  expect(prompt.at(-1)).toEqual({ role: 'user', content: [{ type: 'text', text: continueText }] });
   expect((await promptOf(...first, assistant('b'), user('c'))).slice(0, 3)).toEqual(prompt);
 });
 

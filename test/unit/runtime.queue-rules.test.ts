@@ -1,4 +1,5 @@
-import { decide, defaultMode, type QueueMode, type QueuePoint, queueModes } from '@tapedeck/runtime';
+import type { QueueMode } from '@tapedeck/runtime';
+import { decide, defaultMode, type QueuePoint, queueModes } from '@tapedeck/runtime/internal';
 import { user } from '@tapedeck/tape';
 import type { InboxBody, InboxItem } from '@tapedeck/tape/store';
 import fc from 'fast-check';

@@ -1,4 +1,5 @@
-import { delegateTool, type ScriptAnswer } from '@tapedeck/runtime';
+import { delegateTool } from '@tapedeck/runtime';
+import type { ScriptAnswer } from '@tapedeck/runtime/testing';
 import {
   assistant,
   type Draft,

@@ -149,8 +149,8 @@ test('a message is sent again with its bytes, and answered', async () => {
 test('a message that is only appended again is answered by the next run, before what waits in the inbox', async () => {
   await using home = await withTurns(2);
   const { main, store } = home;
-  await main.send('and this', { takeUp: false });
-  expect(await main.rewind(4, { mode: 'resend', takeUp: false })).not.toHaveProperty('run');
+  await main.send('and this', { start: false });
+  expect(await main.rewind(4, { mode: 'resend', start: false })).not.toHaveProperty('run');
   expect(shown(store).slice(2)).toEqual(['user: ask 2']);
   const run = main.run();
   await run;
@@ -272,7 +272,7 @@ test('what was left for the tape before a rewind is behind it; a run that was cu
   ]);
   store.inbox.post('main', { body: { type: 'append', drafts: [user('meanwhile')] } });
   expect(await main.rewind(2)).toMatchObject({ seq: 6, hidden: 4 });
-  const { id } = await main.send('later', { takeUp: false });
+  const { id } = await main.send('later', { start: false });
   const run = main.run();
   await run;
   expect([run.took, shown(store)]).toEqual([[id], ['user: later', 'assistant: One.']]);

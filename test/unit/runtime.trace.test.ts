@@ -1,4 +1,4 @@
-import { type Landing, type Source, trace } from '@tapedeck/runtime/trace';
+import { type TraceDestination, type TraceSource, trace } from '@tapedeck/runtime';
 import { anchor, assistant, result, type SqliteTapeStore, toolCall, toolResult, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { asAsked } from '../support/deck.ts';
@@ -20,7 +20,7 @@ function nested(): SqliteTapeStore {
 }
 
 /** Sources as nested texts: `child 3-7 by main@3 says child@7`. */
-function sourceLines(sources: readonly Source[], depth = 0): string[] {
+function sourceLines(sources: readonly TraceSource[], depth = 0): string[] {
   return sources.flatMap(({ session, range, mark, state, text, quoted, missing, again, from }) => {
     const parts = [
       `${'  '.repeat(depth)}${session}`,
@@ -36,8 +36,8 @@ function sourceLines(sources: readonly Source[], depth = 0): string[] {
   });
 }
 
-/** Landings as nested texts: `merged into main@3 (3-7)`. */
-function landingLines(landings: readonly Landing[], depth = 0): string[] {
+/** Destinations as nested texts: `merged into main@3 (3-7)`. */
+function landingLines(landings: readonly TraceDestination[], depth = 0): string[] {
   return landings.flatMap(({ session, seq, state, range, hiddenBy, again, into }) => {
     const more = `${hiddenBy === undefined ? '' : ` hidden by @${hiddenBy}`}${again ? ' again' : ''}`;
     const line = `${'  '.repeat(depth)}${state} ${session}@${seq} (${range.join('-')})${more}`;

@@ -1,6 +1,5 @@
 import type { LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider';
-import type { CostOf, SessionUsage } from '@tapedeck/runtime';
-import { readUsage } from '@tapedeck/runtime/session-usage';
+import { type CostOf, readUsage, type SessionUsage } from '@tapedeck/runtime';
 import { assistant, compaction, type SqliteTapeStore, user } from '@tapedeck/tape';
 import { convertArrayToReadableStream, MockLanguageModelV4 } from 'ai/test';
 import fc from 'fast-check';

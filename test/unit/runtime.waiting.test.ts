@@ -1,4 +1,5 @@
-import type { DeckConfig, DeckTools, ScriptAnswer } from '@tapedeck/runtime';
+import type { DeckConfig, DeckTools } from '@tapedeck/runtime';
+import type { ScriptAnswer } from '@tapedeck/runtime/testing';
 import { isObject } from '@tapedeck/tape/internal';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';

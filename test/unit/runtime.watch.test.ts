@@ -1,5 +1,5 @@
-import type { SessionEvent } from '@tapedeck/runtime';
-import { eventsOf as eventsAmong, lastRunStart, tail, watchChunks } from '@tapedeck/runtime/watch';
+import { eventsOf as eventsAmong, type SessionEvent, tail, watchChunks } from '@tapedeck/runtime';
+import { lastRunStart } from '@tapedeck/runtime/internal';
 import { handoff, user } from '@tapedeck/tape';
 import { readUIMessageStream, tool, type UIMessage, uiMessageChunkSchema } from 'ai';
 import { expect, test } from 'vitest';
@@ -41,7 +41,7 @@ test('a run streams over HTTP, and a client that leaves does not stop it', async
   using store = openStore();
   await using deck = await openDeck({ store, model });
   const run = (await deck.session('main')).run('Count');
-  const response = run.toResponse({ headers: { 'x-run': run.id } });
+  const response = await run.toResponse({ headers: { 'x-run': run.id } });
   expect(response.headers.get('x-run')).toBe(run.id);
   const reader = response.body?.getReader();
   await reader?.read();
@@ -220,7 +220,8 @@ test('a run that cannot begin is told to those who have its stream alone', async
   await using home = await scriptedDeck([{ text: 'Hi.', delayMs: 60_000 }]);
   const main = await home.deck.session('main');
   const busy = main.run('One');
-  const body = await main.run('Two').toResponse().text();
+  const response = await main.run('Two').toResponse();
+  const body = await response.text();
   expect(body).toContain('it is already running');
   busy.abort();
   await busy;

@@ -34,7 +34,7 @@ const forStores = names(`
   MergeDraft MergePreview MergeStrategy nameFault nameMax nearNames normalise Owner parseAnchorName
   parseName PatchFile Posted PreviewEntry Problem provablyDead RangeQuery RecordedArtifact Redacted
   ReleaseOptions restoreBlobs RewindOptions RunItem SearchQuery Sequence SessionChange SessionInit
-  SessionOwner SessionQuery SessionRange Sessions sha256 StageInit StoreCall StreamChunk Taken
+  SessionOwner SessionQuery SessionRange Sessions sha256 StageInit StoreCall StreamChunk HandledItem
   tapeName TextRef Touch touchesOf UnknownField unknownField UnrewindOptions ViewQuery Views
   WorktreeRequest wrapStore WriteOptions
 `);

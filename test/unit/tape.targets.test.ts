@@ -9,7 +9,7 @@ import {
   user,
   view,
 } from '@tapedeck/tape';
-import { goOn, noAnswer, noResult, noStart } from '@tapedeck/tape/internal';
+import { continueText, noAnswer, noResult, noStart } from '@tapedeck/tape/internal';
 import { describe, expect, test } from 'vitest';
 import { flatten } from '../support/copying-model.ts';
 import { entriesOf } from '../support/entries.ts';
@@ -32,7 +32,7 @@ describe('who speaks when', () => {
 
   test('between two messages of the assistant the user tells it to go on', () => {
     const drafts = [user('a'), assistant('b'), user(' '), assistant('c')];
-    expect(lines(drafts)).toEqual(['user a', 'assistant b', `user ${goOn}`, 'assistant c']);
+    expect(lines(drafts)).toEqual(['user a', 'assistant b', `user ${continueText}`, 'assistant c']);
   });
 
   test('a chat template gets an answer between a result and the user; others need none', () => {

@@ -2,12 +2,15 @@ import { shown, span } from './display.ts';
 import type { SessionGraph, SessionRef } from './graph.ts';
 import type { SessionNode } from './node.ts';
 
+/** The queries that a tree is drawn from. A `SessionGraph` has them, and the `graph` of a deck. */
+export type TreeGraph = Pick<SessionGraph, 'roots' | 'subtree'>;
+
 /**
  * Draws sessions as a tree, children in spawn order, with kind, status, source anchor and merges: all
  * sessions, or the session of `ref` and its descendants.
  * @throws GRAPH_NO_SESSION when `ref` matches no session, or several
  */
-export function drawTree(graph: SessionGraph, ref?: SessionRef): string[] {
+export function drawTree(graph: TreeGraph, ref?: SessionRef): string[] {
   if (ref === undefined) return graph.roots().flatMap((root) => drawTree(graph, root.id));
   const [top, ...below] = graph.subtree(ref);
   if (top === undefined) return [];

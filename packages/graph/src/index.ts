@@ -7,7 +7,7 @@
 export { firstPrev, lineHash } from './chain.ts';
 export { checkJournal, type JournalProblem, type JournalReport, type ProblemCode } from './check.ts';
 export { type DrawOptions, drawGraph } from './draw-lanes.ts';
-export { drawTree } from './draw-tree.ts';
+export { drawTree, type TreeGraph } from './draw-tree.ts';
 export { GraphError, type GraphErrorCode } from './errors.ts';
 export type { PictureMark } from './events.ts';
 export { type Folded, fold } from './fold.ts';

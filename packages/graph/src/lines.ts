@@ -12,7 +12,7 @@ const lf = 0x0a;
 /**
  * The place of a line: its number from 1, its first byte, and the byte after its LF (or after its last byte).
  */
-interface Place {
+interface LineSpan {
   readonly number: number;
   readonly start: number;
   readonly end: number;
@@ -23,9 +23,9 @@ interface Place {
  * last LF, from an unfinished write, with their text if they are UTF-8.
  */
 export type Line =
-  | (Place & { readonly kind: 'line'; readonly text: string })
-  | (Place & { readonly kind: 'bad'; readonly reason: 'tooLong' | 'notUtf8' })
-  | (Place & { readonly kind: 'torn'; readonly text?: string });
+  | (LineSpan & { readonly kind: 'line'; readonly text: string })
+  | (LineSpan & { readonly kind: 'bad'; readonly reason: 'tooLong' | 'notUtf8' })
+  | (LineSpan & { readonly kind: 'torn'; readonly text?: string });
 
 /** A graph file opened for reading. */
 export interface OpenFile {
@@ -105,7 +105,7 @@ export function* linesOf(fd: number, from: number): Generator<Line, void, undefi
   yield { kind: 'torn', ...place, ...(isText && { text: rest.toString('utf8') }) };
 }
 
-function lineOf(place: Place, kept: readonly Buffer[], rest: Buffer): Line {
+function lineOf(place: LineSpan, kept: readonly Buffer[], rest: Buffer): Line {
   if (place.end - 1 - place.start > lineBytesMax) return { kind: 'bad', reason: 'tooLong', ...place };
   const bytes = kept.length === 0 ? rest : Buffer.concat([...kept, rest]);
   if (!isUtf8(bytes)) return { kind: 'bad', reason: 'notUtf8', ...place };

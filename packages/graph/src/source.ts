@@ -17,7 +17,7 @@ export interface Read {
   readonly skips: Skips;
 }
 
-interface Mark {
+interface LastLine {
   readonly dev: number;
   readonly ino: number;
   /** First byte and hash of the last complete line that was read, to detect a change of the file. */
@@ -31,7 +31,7 @@ export const noSkips: Skips = { torn: 0, malformed: 0, unknownType: 0, tooLong: 
 /** Follows a graph file as it grows: each read adds the lines appended since the last one. */
 export class GraphSource {
   readonly #path: string;
-  #mark: Mark | undefined;
+  #mark: LastLine | undefined;
   #skips: Skips = noSkips;
 
   constructor(path: string) {
@@ -75,14 +75,14 @@ export class GraphSource {
 }
 
 /** The lines after the marked one; undefined when the file was replaced, or the line has moved or changed. */
-function linesAfter(mark: Mark, file: OpenFile): Iterable<Line> | undefined {
+function linesAfter(mark: LastLine, file: OpenFile): Iterable<Line> | undefined {
   if (mark.dev !== file.dev || mark.ino !== file.ino) return undefined;
   const lines = linesOf(file.fd, mark.start);
   const marked = lines.next().value;
   return marked !== undefined && mark.hash === digest(marked) ? lines : undefined;
 }
 
-function markOf({ dev, ino }: OpenFile, line: Line): Mark {
+function markOf({ dev, ino }: OpenFile, line: Line): LastLine {
   return { dev, ino, start: line.start, hash: digest(line) };
 }
 

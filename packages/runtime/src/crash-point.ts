@@ -1,4 +1,6 @@
-import { reached } from '@tapedeck/tape/crash-point';
+import { onCrashPoint, reached } from '@tapedeck/tape/crash-point';
+
+export { onCrashPoint };
 
 /**
  * The points of a run where a test can simulate a crash, in addition to those of the store (`crashPoints`). A
@@ -39,7 +41,7 @@ export const delegationPoints = [
   'child/posted',
   'child/merged',
   'parent/woken',
-  'result/asked',
+  'result/requested',
   'result/recorded',
   'parent/settled',
   'recover/child-ended',

@@ -1,8 +1,16 @@
 /**
- * What programs import from `@tapedeck/runtime`: `openDeck`, the sessions that it gives, and their types. What needs no
- * AI SDK has an entry point of its own in `package.json` (`/status`, `/audit`, `/import` and so on). The package
- * imports `@tapedeck/graph` and `@tapedeck/tape`.
+ * What programs import from `@tapedeck/runtime`: `openDeck`, the sessions that it gives, acts and reports on a store,
+ * and their types. It loads the AI SDK with the first model call, and zod with the first configuration. Tests import
+ * `testing.ts`, readers of transcripts `import`. The package imports `@tapedeck/graph` and `@tapedeck/tape`.
  */
+export {
+  type Audit,
+  type AuditCode,
+  type AuditFinding,
+  type AuditOptions,
+  audit,
+  type Remedy,
+} from './audit/index.ts';
 export type {
   CompactionPolicy,
   CompactionPreset,
@@ -11,47 +19,40 @@ export type {
   SmartRecovery,
   SummaryLimits,
 } from './compaction/policy.ts';
-export { parseConfig } from './config/check.ts';
 export {
   type ApprovalRequest,
-  type ConfigLayers,
   type DeckConfig,
   defaultLimits,
   defineDeck,
   type Limits,
-  limitsOf,
-  mergeConfig,
 } from './config/config.ts';
-export type { Hooks, LandingMessage, RewindEvent } from './config/hooks.ts';
-export { type Deck, type DeckOptions, openDeck } from './deck/deck.ts';
+export type { Hooks, IncomingMessage, RewindEvent } from './config/hooks.ts';
+export { parseConfig } from './config/parse.ts';
+export type { Deck, DeckOptions } from './deck/deck.ts';
 export type { DeckGraph } from './deck/graph.ts';
-export { Delegation } from './delegation/delegation.ts';
+export { openDeck } from './deck/open.ts';
+export type { Delegation } from './delegation/delegation.ts';
 export { inProcessEngine, type RunEngine, type RunSpec } from './delegation/engine.ts';
 export type { DelegateOptions, DelegateTask } from './delegation/options.ts';
 export type { ChildEvent, ChildOutcome } from './delegation/outcome.ts';
 export type { RecoverOptions, RecoveryReport } from './delegation/recover.ts';
 export type { ForkOptions, OutputSpec, SpawnedBy } from './delegation/spawn.ts';
+export {
+  type CommonBase,
+  type DiffMessage,
+  type DiffPlace,
+  type DiffSide,
+  diffSessions,
+  type SessionDiff,
+} from './diff/index.ts';
 export { SessionError, type SessionErrorCode } from './errors.ts';
-export type { BranchOptions } from './history/branch.ts';
-export type { RewindMode, RewoundMessage } from './history/rewind.ts';
-export type { Undone, UndoneAct } from './history/undo.ts';
+export { type BranchOptions, branchSession } from './history/branch.ts';
+export { type RewindMode, type RewoundMessage, rewindSession } from './history/rewind.ts';
+export { type Undone, type UndoneAct, undoSession } from './history/undo.ts';
 export type { MergeOptions } from './merge/merge.ts';
 export type { MergeText } from './merge/text.ts';
 export { toPrompt } from './model/prompt.ts';
-export {
-  parseScript,
-  readScript,
-  type ScriptAnswer,
-  type ScriptContext,
-  scriptModel,
-} from './model/script.ts';
-export {
-  assertModel,
-  type ModelSettings,
-  type ModelSource,
-  type ModelSpec,
-  resolveModel,
-} from './model/spec.ts';
+export { type ModelSettings, type ModelSource, type ModelSpec, resolveModel } from './model/spec.ts';
 export type { ModelWindow, Windows } from './model/window.ts';
 export type { PromptConfig } from './prompt/config.ts';
 export type { Omission } from './prompt/file.ts';
@@ -68,17 +69,9 @@ export {
 } from './prompt/system-prompt.ts';
 export type { Instructions } from './run/instructions.ts';
 export type { Input, RunOptions } from './run/options.ts';
-export {
-  decide,
-  defaultMode,
-  type QueueDecision,
-  type QueueMode,
-  type QueuePoint,
-  queueModes,
-  type Source,
-} from './run/queue.ts';
-export { type Callbacks, Run, type RunResult } from './run/run.ts';
-export { Child } from './session/child.ts';
+export type { MessageSource, QueueMode } from './run/queue.ts';
+export type { Callbacks, Run, RunResult } from './run/run.ts';
+export type { Child } from './session/child.ts';
 export type { Compaction, CompactOptions } from './session/compact.ts';
 export {
   type DelegateToolOptions,
@@ -95,23 +88,17 @@ export type {
   SessionRewound,
   SubscribeOptions,
 } from './session/options.ts';
-export { Session } from './session/session.ts';
+export type { Session } from './session/session.ts';
 export type { ToolContext } from './session/tool-context.ts';
-export type { Status } from './status/status.ts';
+export { type Status, statusesOf, statusOf, untilIdle } from './status/status.ts';
 export type { AwaitedAnswer, CallName, Decision, WaitingCall } from './stream/call.ts';
+export { type Chunk, eventsOf } from './stream/chunks.ts';
 export type { CompactionTrigger, Finish, Phase, RunStatus, SessionEvent } from './stream/events.ts';
-export { carriedModel } from './terms/carried-model.ts';
+export { watchChunks } from './stream/replay.ts';
+export { type Fresh, type TailOptions, tail } from './stream/tail.ts';
 export type { Budget } from './terms/terms.ts';
 export type { DeckTool, DeckTools, ToolPaths, ToolTraits } from './tools/traits.ts';
-export type { ModelUsage, SessionUsage, UsageSum } from './usage/session-usage.ts';
-export { type CostOf, noUsage, type Usage } from './usage/usage.ts';
-export {
-  type Application,
-  diffOf,
-  openWorktree,
-  type Patch,
-  planApplication,
-  type WorkspaceOptions,
-  type WorkspacePlace,
-  workspaceOf,
-} from './workspace/index.ts';
+export { type Trace, type TraceDestination, type TraceSource, trace } from './trace/index.ts';
+export { type ModelUsage, readUsage, type SessionUsage, type UsageSum } from './usage/session-usage.ts';
+export type { CostOf, Usage } from './usage/usage.ts';
+export type { WorkspaceOptions } from './workspace/index.ts';

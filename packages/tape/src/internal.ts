@@ -16,7 +16,7 @@ export type { OpenOptions } from './store/open.ts';
 export { isSummarizer, summarizerKind } from './tape/info.ts';
 export { clientCalls } from './tape/open-calls.ts';
 export { assertActive } from './tape/tape.ts';
-export { goOn, noAnswer, noResult, noStart } from './view/fit.ts';
+export { continueText, noAnswer, noResult, noStart } from './view/fit.ts';
 export type { Manifest, Remake } from './view/manifest.ts';
 export {
   policyText,

@@ -1,5 +1,5 @@
 import type { Target, View } from '@tapedeck/tape';
-import { goOn, noAnswer, noResult, noStart, type Selection } from '@tapedeck/tape/internal';
+import { continueText, noAnswer, noResult, noStart, type Selection } from '@tapedeck/tape/internal';
 import type { CopiedSession } from '../copying-model.ts';
 import { type Look, policyName } from './looks.ts';
 import { wordsOf } from './words.ts';
@@ -33,7 +33,7 @@ export function situations(
     'with an output left out': entries.some(({ seq }) => pruned.has(seq)) && json.includes('<output pruned'),
     'with a call that nothing answered': json.includes(noResult),
     'where the user begins': json.includes(noStart),
-    'where the user tells to go on': json.includes(goOn),
+    'where the user tells to go on': json.includes(continueText),
     'where an answer is put in': json.includes(noAnswer),
     'with what only its reader can read': json.includes('sealed:'),
     'with a call that its reader ran': json.includes('"providerExecuted":true'),

@@ -27,11 +27,11 @@ export async function deckConfig(
     throw new UsageError(`cannot use ${model === '' ? '--model' : '--config'}: it is empty`);
   if (maxSteps !== undefined && !(maxSteps >= 1))
     throw new UsageError('cannot use --max-steps: it must be at least 1');
-  const { mergeConfig } = await import('@tapedeck/runtime');
+  const { mergeConfig } = await import('@tapedeck/runtime/internal');
   const { readHomeConfig } = await import('./home.ts');
   const variable = io.env.TAPE_MODEL ?? '';
   const spec = model ?? (variable === '' ? undefined : variable);
-  const yaml = placedIn(home.dir, readHomeConfig(home));
+  const yaml = placedIn(home.dir, await readHomeConfig(home));
   const file = config === false ? undefined : await fileConfig(config, { io, home });
   return mergeConfig({
     flags: {
@@ -55,7 +55,7 @@ async function fileConfig(
   if (named === undefined) needTrust(readConfig(path, { found: true }), io);
   else readConfig(path);
   const { parseConfig } = await import('@tapedeck/runtime');
-  const config = parseConfig(await loadConfig(path), `'${path}'`);
+  const config = await parseConfig(await loadConfig(path), `'${path}'`);
   return placedIn(dirname(path), config);
 }
 
@@ -89,7 +89,7 @@ function placedIn(dir: string, config: DeckConfig): DeckConfig {
  */
 export async function getModelFor(name: string, config: DeckConfig, context: Context): Promise<void> {
   if (config.model === undefined && existsSync(context.home.db)) {
-    const { carriedModel } = await import('@tapedeck/runtime');
+    const { carriedModel } = await import('@tapedeck/runtime/internal');
     const carried = await context.reading(async (store) => {
       const info = store.sessions.find(name);
       return info === undefined ? undefined : await carriedModel(store, info.id);

@@ -19,7 +19,7 @@ const fields: ReadonlyMap<string, ReadonlySet<string>> = new Map([
  * file reads as an empty one.
  * @throws ConfigError with the line of the fault
  */
-export function readHomeConfig(home: Home): DeckConfig {
+export async function readHomeConfig(home: Home): Promise<DeckConfig> {
   const path = join(home.dir, 'config.yaml');
   const text = textOf(path);
   if (text === undefined) return {};
@@ -40,7 +40,7 @@ export function readHomeConfig(home: Home): DeckConfig {
   const places = new Map<string, number>();
   const config = fieldsOf(contents, { document, places, refuse });
   try {
-    return parseConfig(config);
+    return await parseConfig(config);
   } catch (error) {
     if (!(error instanceof SessionError)) throw error;
     const { field, why } = error.data as { field: string; why: string };

@@ -108,7 +108,7 @@ const Source: z.ZodObject = shape('Source', 'A source of an entry.', {
   },
 });
 
-const Landing: z.ZodObject = shape('Landing', 'Where an entry was merged.', {
+const Destination: z.ZodObject = shape('Destination', 'Where an entry was merged.', {
   session: text('target session'),
   seq: count('position of the mark'),
   state: z.enum(['merged', 'discarded']).describe('kind of the mark'),
@@ -116,7 +116,7 @@ const Landing: z.ZodObject = shape('Landing', 'Where an entry was merged.', {
   hidden_by: count('rewind that hides the merge').optional(),
   again: mark('listed above, with what is below it').optional(),
   get into(): z.ZodType {
-    return z.array(Landing).describe('further merges of this one');
+    return z.array(Destination).describe('further merges of this one');
   },
 });
 
@@ -253,7 +253,7 @@ export const entryVerbs: Contracts = {
       kind,
       name: entryName,
       from: z.array(Source).describe('work of children that the entry contains'),
-      into: z.array(Landing).describe('merges of the entry into other sessions'),
+      into: z.array(Destination).describe('merges of the entry into other sessions'),
       inherited_by: names('forks that have the entry without a copy, at most a hundred'),
       inherited_count: count('number of these forks'),
     }),

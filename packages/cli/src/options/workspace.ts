@@ -33,6 +33,6 @@ export async function workspaceIn(
 ): Promise<{ readonly workspace?: 'worktree'; readonly repository?: string }> {
   if (workspace !== 'worktree') return {};
   if (repository !== undefined) return { workspace, repository: resolve(io.cwd, repository) };
-  const { workspaceOf } = await import('@tapedeck/runtime/workspace');
+  const { workspaceOf } = await import('@tapedeck/runtime/internal');
   return { workspace, repository: (await workspaceOf({ store, home: home.dir }, parent)) ?? io.cwd };
 }

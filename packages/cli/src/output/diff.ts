@@ -1,4 +1,4 @@
-import type { DiffMessage, DiffSide, SessionDiff } from '@tapedeck/runtime/diff';
+import type { DiffMessage, DiffSide, SessionDiff } from '@tapedeck/runtime';
 import { oneLine } from '../escape.ts';
 
 type Json = Readonly<Record<string, unknown>>;

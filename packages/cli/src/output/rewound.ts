@@ -16,7 +16,7 @@ export function rewoundJson(rewound: Rewound): Readonly<Record<string, unknown>>
 }
 
 /** Names the children that were forked from entries that are now hidden. */
-export function tellForks({ forks }: Rewound, { status }: Context): void {
+export function reportForks({ forks }: Rewound, { status }: Context): void {
   if (forks.length > 0) status(`Forked from entries that are now hidden: ${forks.join(', ')}`);
 }
 

@@ -5,7 +5,7 @@ import { exit } from '../exit.ts';
 import { usageJson } from './usage.ts';
 
 /** An ended run with its result. A `Run` is a promise, so it is returned inside an object. */
-export interface Ended {
+export interface PrintedRun {
   readonly run: Run;
   readonly result: RunResult;
 }
@@ -14,8 +14,8 @@ export interface Ended {
  * Prints a run as it proceeds, and the runs of inbox messages that follow it: answers on stdout, everything
  * else on stderr; with `--json` no answers. Ctrl-C aborts the active run.
  */
-export async function printRuns(first: Run, context: Context): Promise<readonly Ended[]> {
-  const ended: Ended[] = [];
+export async function printRuns(first: Run, context: Context): Promise<readonly PrintedRun[]> {
+  const ended: PrintedRun[] = [];
   for (let run: Run | undefined = first; run !== undefined; run = run.following) {
     if (ended.length > 0) context.status('Running the messages in the inbox');
     ended.push({ run, result: await printRun(run, context) });

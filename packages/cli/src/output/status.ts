@@ -4,7 +4,7 @@
  * `exit`.
  */
 
-import type { Status } from '@tapedeck/runtime/status';
+import type { Status } from '@tapedeck/runtime';
 import type { Context } from '../context.ts';
 import { oneLine, safe } from '../escape.ts';
 import { awaitedOf, inputMax } from './run.ts';

@@ -1,4 +1,4 @@
-import type { Landing, Source, Trace } from '@tapedeck/runtime/trace';
+import type { Trace, TraceDestination, TraceSource } from '@tapedeck/runtime';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -7,13 +7,13 @@ export function traceJson({ from, into, inheritedBy, inheritedCount, ...entry }:
   return {
     ...entry,
     from: from.map(sourceJson),
-    into: into.map(landingJson),
+    into: into.map(destinationJson),
     inherited_by: inheritedBy,
     inherited_count: inheritedCount,
   };
 }
 
-function sourceJson({ mark, from, ...source }: Source): Json {
+function sourceJson({ mark, from, ...source }: TraceSource): Json {
   const below: Json[] = [];
   // A loop, not `map`: deep merges would exceed the call stack with two calls per level.
   for (const each of from) below.push(sourceJson(each));
@@ -24,10 +24,10 @@ function sourceJson({ mark, from, ...source }: Source): Json {
   };
 }
 
-function landingJson({ hiddenBy, into, ...landing }: Landing): Json {
+function destinationJson({ hiddenBy, into, ...destination }: TraceDestination): Json {
   const above: Json[] = [];
-  for (const each of into) above.push(landingJson(each));
-  return { ...landing, ...hiddenJson({ hiddenBy }), into: above };
+  for (const each of into) above.push(destinationJson(each));
+  return { ...destination, ...hiddenJson({ hiddenBy }), into: above };
 }
 
 function hiddenJson({ hiddenBy }: { readonly hiddenBy?: number | undefined }): Json {
@@ -39,7 +39,7 @@ export function tracePlaces({ from, into }: Trace): string[] {
   const places: string[] = [];
   for (const { at } of walk(from, (source) => source.from))
     if (at.text !== null) places.push(`${at.session}@${at.text.seq}`);
-  for (const { at } of walk(into, (landing) => landing.into)) places.push(`${at.session}@${at.seq}`);
+  for (const { at } of walk(into, (one) => one.into)) places.push(`${at.session}@${at.seq}`);
   return places;
 }
 
@@ -60,14 +60,24 @@ export function traceText(trace: Trace): string {
   const lines = [session === owner ? label : `${label}, of ${owner}`];
   const add = (depth: number, line: string) => lines.push(`${'  '.repeat(depth)}${line}`);
   for (const { at, depth } of walk(from, (source) => source.from)) add(depth, sourceLine(at));
-  for (const { at, depth } of walk(into, (landing) => landing.into)) add(depth, landingLine(at));
+  for (const { at, depth } of walk(into, (one) => one.into)) add(depth, destinationLine(at));
   if (into.length === 0) add(1, 'not merged into any session');
   if (inheritedCount > 0)
     add(1, `inherited by ${inheritedBy.join(', ')}${more > 0 ? ` and ${more} more` : ''}`);
   return lines.join('\n');
 }
 
-function sourceLine({ session, range, mark, state, status, text, quoted, missing, again }: Source): string {
+function sourceLine({
+  session,
+  range,
+  mark,
+  state,
+  status,
+  text,
+  quoted,
+  missing,
+  again,
+}: TraceSource): string {
   const where = [
     mark === null ? state : `${state} at ${mark.session}@${mark.seq}`,
     ...(mark?.hiddenBy === undefined ? [] : [`hidden by the rewind @${mark.hiddenBy}`]),
@@ -81,7 +91,7 @@ function sourceLine({ session, range, mark, state, status, text, quoted, missing
   return `from ${places}, ${where.join(', ')}${says}`;
 }
 
-function landingLine({ session, seq, state, range, hiddenBy, again }: Landing): string {
+function destinationLine({ session, seq, state, range, hiddenBy, again }: TraceDestination): string {
   const what = state === 'merged' ? 'merged into' : 'discarded at';
   const more = [
     ...(hiddenBy === undefined ? [] : [`hidden by the rewind @${hiddenBy}`]),

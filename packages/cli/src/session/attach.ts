@@ -13,7 +13,8 @@ import { failureLine } from '../output/run.ts';
  */
 export async function attach(store: SqliteTapeStore, name: string, context: Context): Promise<number> {
   const { io, options, status } = context;
-  const { eventsOf, lastRunStart, tail, watchChunks } = await import('@tapedeck/runtime/watch');
+  const { eventsOf, tail, watchChunks } = await import('@tapedeck/runtime');
+  const { lastRunStart } = await import('@tapedeck/runtime/internal');
   const from = await lastRunStart(store, name);
   if (from === undefined)
     throw new NotFoundError(`cannot attach to '${name}': it has had no run`, { session: name });

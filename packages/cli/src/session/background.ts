@@ -1,6 +1,6 @@
 import type { Deck, Run, Session } from '@tapedeck/runtime';
 import type { Context } from '../context.ts';
-import { type Ended, printRuns } from '../output/run.ts';
+import { type PrintedRun, printRuns } from '../output/run.ts';
 
 /**
  * Prints a run and the runs that follow it, waits for its background children, which would end with this
@@ -10,7 +10,7 @@ export async function printAll(
   first: Run,
   { deck, session }: { readonly deck: Deck; readonly session: Session },
   context: Context,
-): Promise<readonly Ended[]> {
+): Promise<readonly PrintedRun[]> {
   const { io, status } = context;
   const ended = [...(await printRuns(first, context))];
   const over = new AbortController();
@@ -28,7 +28,7 @@ export async function printAll(
   clearTimeout(patience);
   if (io.signal.aborted) return ended;
   await idle;
-  await tellMerge(deck, { session, ended }, context);
+  await reportMerge(deck, { session, ended }, context);
   return ended;
 }
 
@@ -36,9 +36,9 @@ export async function printAll(
 const patienceMs = 300;
 
 /** Reports the merge of a child that an answered call completed: the user did not request it. */
-async function tellMerge(
+async function reportMerge(
   { store }: Deck,
-  { session, ended }: { readonly session: Session; readonly ended: readonly Ended[] },
+  { session, ended }: { readonly session: Session; readonly ended: readonly PrintedRun[] },
   { status }: Context,
 ): Promise<void> {
   const { deliver } = await session.info();

@@ -1,4 +1,4 @@
-import type { Application, KeptWorktree } from '@tapedeck/runtime/workspace';
+import type { Application, KeptWorktree } from '@tapedeck/runtime/internal';
 import type { Merged, MergeRequest, SqliteTapeStore } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
 import { exit } from '../exit.ts';
@@ -15,7 +15,7 @@ export interface MergeCommand {
  * Merges a child, applies the patch of its worktree if `apply` is given, and prints the receipt.
  * @returns the exit code
  */
-export async function mergeAndTell(
+export async function mergeAndReport(
   store: SqliteTapeStore,
   command: MergeCommand & { readonly waitMs: number },
   {
@@ -29,11 +29,11 @@ export async function mergeAndTell(
   },
 ): Promise<number> {
   const { child, request } = command;
-  const worktrees = await import('@tapedeck/runtime/workspace');
+  const { closeWorktree, planApplication, releaseWorktree } = await import('@tapedeck/runtime/internal');
   const place = { store, home: context.home.dir };
-  await worktrees.closeWorktree(place, child, request);
+  await closeWorktree(place, child, request);
   // Planned before the merge: a child whose patch does not apply is not merged.
-  const application = apply === undefined ? undefined : await worktrees.planApplication(place, child, apply);
+  const application = apply === undefined ? undefined : await planApplication(place, child, apply);
   const merged = await act();
   if (merged === undefined) {
     if (application !== undefined)
@@ -41,9 +41,9 @@ export async function mergeAndTell(
     return exit.accepted;
   }
   await application?.write();
-  const kept = await worktrees.releaseWorktree(place, child);
+  const kept = await releaseWorktree(place, child);
   if (kept !== undefined) context.status(`Kept the worktree ${kept.path}: ${kept.why}`);
-  await tellMerged({ merged, application, kept }, context);
+  await reportMerged({ merged, application, kept }, context);
   return exit.done;
 }
 
@@ -70,12 +70,12 @@ async function mergeOrQueue(
   context.status(`Another process is writing ${parent}: posted to its inbox`);
   if (await drained(store, { name: parent, id, waitMs }))
     return { ...store.lineage.merge(child, request), repeated: false };
-  await tellQueued(context, { parent, child, id });
+  await reportQueued(context, { parent, child, id });
   return undefined;
 }
 
 /** Reports that the merge is queued in the inbox of the parent. */
-export async function tellQueued(
+export async function reportQueued(
   context: Context,
   { parent, child, id }: { readonly parent: string; readonly child: string; readonly id: string },
 ): Promise<void> {
@@ -92,7 +92,7 @@ interface Done {
   readonly kept: KeptWorktree | undefined;
 }
 
-async function tellMerged({ merged, application, kept }: Done, context: Context): Promise<void> {
+async function reportMerged({ merged, application, kept }: Done, context: Context): Promise<void> {
   const { parent, child, state, seq, range, repeated, conflicts, artifact } = merged;
   const where = `${parent}@${seq}`;
   const done =

@@ -24,10 +24,10 @@ export interface Sending {
   /** The configuration to run it with; see `configUnlessRun`. */
   readonly config: DeckConfig | undefined;
   /**
-   * Posts the item; a repeat posts nothing. With `takeUp`, starts a run here if no other process runs the
+   * Posts the item; a repeat posts nothing. With `start`, starts a run here if no other process runs the
    * session.
    */
-  readonly send: (session: Session, takeUp: boolean) => Promise<Sent>;
+  readonly send: (session: Session, start: boolean) => Promise<Sent>;
   /** The item in messages: `the message`. */
   readonly what: string;
 }
@@ -51,7 +51,7 @@ export async function configUnlessRun(args: SendingArgs, context: Context): Prom
 
 async function usableConfig(args: ModelArgs, context: Context): Promise<DeckConfig> {
   const config = await deckConfig(args, context);
-  const { assertModel } = await import('@tapedeck/runtime');
+  const { assertModel } = await import('@tapedeck/runtime/internal');
   if (config.model !== undefined) await assertModel(config.model, context.io.env);
   return config;
 }

@@ -50,8 +50,8 @@ export const approve: Verb = defineVerb({
       });
       const answer = given ?? { approved: deny !== true, ...(reason !== undefined && { reason }) };
       const model = args.model === undefined ? {} : { model: args.model };
-      const send = (session: Session, takeUp: boolean) =>
-        session.respond(toolCallId, answer, { ...model, takeUp });
+      const send = (session: Session, start: boolean) =>
+        session.respond(toolCallId, answer, { ...model, start: start });
       return await sendAndFollow(
         { store, session: info.name, config, send, what: 'the answer' },
         args,
@@ -72,10 +72,7 @@ async function waitingCall(
   id: string | undefined,
   { isOutput, isDenied }: { readonly isOutput: boolean; readonly isDenied: boolean },
 ): Promise<WaitingCall> {
-  const [{ statusOf }, { SessionError }] = await Promise.all([
-    import('@tapedeck/runtime/status'),
-    import('@tapedeck/runtime'),
-  ]);
+  const { SessionError, statusOf } = await import('@tapedeck/runtime');
   const { waiting } = await statusOf({ store }, { id: of });
   const [call, ...others] = waiting.filter(({ toolCallId }) => id === undefined || toolCallId === id);
   const ids = waiting.map((one) => `${one.toolCallId} (${one.name})`).join(', ');

@@ -1,4 +1,4 @@
-import type { AuditFinding, Remedy } from '@tapedeck/runtime/audit';
+import type { AuditFinding, Remedy } from '@tapedeck/runtime';
 import { shellWord } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { needSession } from '../session/place.ts';
@@ -18,7 +18,7 @@ export const audit: Verb = defineVerb({
   ],
   options: (y) => y.positional('name', { type: 'string', describe: 'Session (default: all)' }),
   run: async ({ name }, { reading, answer, home }) => {
-    const { audit: auditStore } = await import('@tapedeck/runtime/audit');
+    const { audit: auditStore } = await import('@tapedeck/runtime');
     return await reading(async (store) => {
       const session = name === undefined ? undefined : needSession(store, name).id;
       const { sessions, findings } = await auditStore(store, {

@@ -38,7 +38,7 @@ export const branch: Verb = defineVerb({
       args.metadata === undefined ? undefined : await readJson(args.metadata, '--metadata', io);
     if (metadata !== undefined && !isObject(metadata))
       throw new UsageError('cannot read --metadata: it must be a JSON object');
-    const { branchSession } = await import('@tapedeck/runtime/branch');
+    const { branchSession } = await import('@tapedeck/runtime');
     return await changing(async (store) => {
       const { session, point } = readPlace(store, args.place);
       const forked = await branchSession(store, needSession(store, session), {

@@ -51,7 +51,7 @@ export const compact: Verb = defineVerb({
         ...(focus !== undefined && { focus }),
         ...(args.prune === true && { prune: true }),
         ...(args.model !== undefined && { model: args.model }),
-        takeUp: false,
+        start: false,
         signal: io.signal,
       });
       const { missingSections = [] } = made ?? {};

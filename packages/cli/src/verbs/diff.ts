@@ -21,7 +21,7 @@ export const diff: Verb = defineVerb({
       .positional('b', { type: 'string', demandOption: true, describe: 'SESSION or SESSION@POINT' })
       .option('stat', { type: 'boolean', describe: 'Show counts and names, no texts' }),
   run: async (args, { io, reading, answer }) => {
-    const { diffSessions } = await import('@tapedeck/runtime/diff');
+    const { diffSessions } = await import('@tapedeck/runtime');
     return await reading(async (store) => {
       const [one, other] = [args.a, args.b].map((text) => {
         const { session, point: at } = readPlace(store, text);

@@ -1,6 +1,6 @@
 import type { MergeRequest } from '@tapedeck/tape';
 import { readText } from '../input.ts';
-import { mergeAndTell } from '../session/merging.ts';
+import { mergeAndReport } from '../session/merging.ts';
 import { needSession } from '../session/place.ts';
 import { previewMerge } from '../session/preview.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -44,7 +44,7 @@ export const discard: Verb = defineVerb({
       };
       if (args.dryRun === true) return await previewMerge(store, { child, request }, context);
       const waitMs = typeof args.wait === 'number' ? args.wait * 1000 : 0;
-      return await mergeAndTell(store, { child, request, waitMs }, { context });
+      return await mergeAndReport(store, { child, request, waitMs }, { context });
     });
   },
 });

@@ -88,7 +88,7 @@ export const fork: Verb = defineVerb({
       const place = { store, home: home.dir };
       const workspaceRequest = await workspaceIn(args, { io, home, store, parent });
       const worktrees =
-        workspaceRequest.workspace === undefined ? undefined : await import('@tapedeck/runtime/workspace');
+        workspaceRequest.workspace === undefined ? undefined : await import('@tapedeck/runtime/internal');
       const request: ForkRequest = {
         ...(await worktrees?.withWorktree(place, parent, workspaceRequest)),
         ...(point !== undefined && { cut: point }),

@@ -123,9 +123,9 @@ async function storeTranscript(
     return await storeNew(store, { name, title, drafts });
   } catch (error) {
     // A concurrent import of the same file has published the session: append to it.
-    const gone =
+    const isPublished =
       error instanceof TapeError && (error.code === 'TAPE_NO_SESSION' || error.code === 'TAPE_EXISTS');
-    if (!gone || store.sessions.find(name) === undefined) throw error;
+    if (!isPublished || store.sessions.find(name) === undefined) throw error;
     return await storeTranscript(store, { name, title, drafts });
   }
 }

@@ -101,7 +101,7 @@ async function follow(
   args: Options,
   context: Context,
 ): Promise<number> {
-  const { tail } = await import('@tapedeck/runtime/watch');
+  const { tail } = await import('@tapedeck/runtime');
   for await (const fresh of tail(store, name, { from, signal: context.io.signal }))
     if (fresh.type === 'entry' && isOfKind(fresh.entry, args.kind)) await print([fresh.entry], args, context);
   return exit.interrupted;

@@ -8,7 +8,7 @@ import { UsageError } from '../errors/kinds.ts';
 import { exit } from '../exit.ts';
 import { readText } from '../input.ts';
 import { type ModelArgs, modelOptions } from '../options/model.ts';
-import { type MergeCommand, mergeAndTell, tellQueued } from '../session/merging.ts';
+import { type MergeCommand, mergeAndReport, reportQueued } from '../session/merging.ts';
 import { openDeckAt } from '../session/open-deck.ts';
 import { needSession } from '../session/place.ts';
 import { previewMerge } from '../session/preview.ts';
@@ -110,8 +110,8 @@ export const merge: Verb = defineVerb({
       const command = { child, request, waitMs };
       const dir = args.intoDir === undefined ? {} : { dir: resolve(context.io.cwd, args.intoDir) };
       const apply = args.apply === true ? dir : undefined;
-      if (!isWritten(args.strategy)) return await mergeAndTell(store, command, { context, apply });
-      return await mergeAndTell(store, command, {
+      if (!isWritten(args.strategy)) return await mergeAndReport(store, command, { context, apply });
+      return await mergeAndReport(store, command, {
         context,
         apply,
         act: async () => await mergeWritten(store, command, { args, context }),
@@ -153,7 +153,7 @@ async function mergeWritten(
     });
   } catch (error) {
     if ((error as { code?: unknown }).code !== 'SESSION_MERGE_WAITING') throw error;
-    await tellQueued(context, {
+    await reportQueued(context, {
       parent,
       child,
       id: String((error as { data?: { queued?: unknown } }).data?.queued),
@@ -177,7 +177,7 @@ async function check(
   { child, request }: MergeCommand,
   context: Context,
 ): Promise<number> {
-  const { diffOf } = await import('@tapedeck/runtime/workspace');
+  const { diffOf } = await import('@tapedeck/runtime/internal');
   const patch = await diffOf({ store, home: context.home.dir }, child);
   const written = patch === undefined ? {} : { written: patchPaths(patch) };
   const { complete, conflicts } = store.lineage.previewMerge(child, { ...request, ...written });

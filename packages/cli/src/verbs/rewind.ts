@@ -1,12 +1,11 @@
-import type { SessionRewound } from '@tapedeck/runtime';
-import type { RewoundMessage } from '@tapedeck/runtime/rewind';
+import type { RewoundMessage, SessionRewound } from '@tapedeck/runtime';
 import { deckConfig } from '../config/deck.ts';
 import { findConfig } from '../config/find.ts';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { exit } from '../exit.ts';
 import { type ModelArgs, runOptions } from '../options/model.ts';
-import { count, rewoundJson, tellForks } from '../output/rewound.ts';
+import { count, reportForks, rewoundJson } from '../output/rewound.ts';
 import { exitOf, printRuns, resultJson } from '../output/run.ts';
 import { openDeckAt } from '../session/open-deck.ts';
 import { needSession, readPlace } from '../session/place.ts';
@@ -50,11 +49,11 @@ export const rewind: Verb = defineVerb({
           hint: `name a user message: tape rewind ${name}@SEQ; list them with: tape log ${name} --kind message`,
         });
       if (config === undefined) {
-        const { rewindSession } = await import('@tapedeck/runtime/rewind');
+        const { rewindSession } = await import('@tapedeck/runtime');
         return await print(await rewindSession({ store }, id, { to: point, mode }), context);
       }
       await using deck = await openDeckAt(config, store, context);
-      const options = { mode, takeUp: model !== undefined, ...(model !== undefined && { model }) };
+      const options = { mode, start: model !== undefined, ...(model !== undefined && { model }) };
       return await print(await (await deck.session(name)).rewind(point, options), context);
     });
   },
@@ -81,7 +80,7 @@ async function print(
     ...(warnings.length > 0 && { warnings }),
   };
   for (const warning of warnings) context.status(`Warning: ${warning}`);
-  tellForks(rewound, context);
+  reportForks(rewound, context);
   const back = `undo with: tape undo ${session}`;
   const done = `Rewound ${session} to @${to}: ${count(hidden)} hidden, none removed (${back})`;
   if (run === undefined) {

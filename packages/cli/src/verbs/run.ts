@@ -51,7 +51,7 @@ export const run: Verb = defineVerb({
     await getModelFor(name, config, context);
     const input = prompt === undefined ? undefined : await readText(prompt, io);
     if (input !== undefined && input.trim() === '') throw new UsageError('cannot run: the prompt is empty');
-    const { assertModel } = await import('@tapedeck/runtime');
+    const { assertModel } = await import('@tapedeck/runtime/internal');
     if (config.model !== undefined) await assertModel(config.model, io.env);
     // Without a prompt the session must exist.
     const opening = input === undefined ? context.changing : context.writing;

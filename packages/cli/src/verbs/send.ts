@@ -85,7 +85,7 @@ export const send: Verb = defineVerb({
         ...(source !== undefined && { source }),
         ...(args.model !== undefined && { model: args.model }),
       };
-      const post = (to: Session, takeUp: boolean) => to.send(message, { ...options, takeUp });
+      const post = (to: Session, start: boolean) => to.send(message, { ...options, start: start });
       return await sendAndFollow({ store, session, config, send: post, what: 'the message' }, args, context);
     });
   },

@@ -39,7 +39,7 @@ export const show: Verb = defineVerb({
       if (point === undefined) {
         if (output === true)
           throw new UsageError(`cannot print the output of '${place}': it is a session, not an entry`);
-        const { metadataOf } = await import('@tapedeck/runtime/branch');
+        const { metadataOf } = await import('@tapedeck/runtime/internal');
         const metadata = await metadataOf(store, info);
         const json = {
           ...sessionJson(info),

@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Status } from '@tapedeck/runtime/status';
+import type { Status } from '@tapedeck/runtime';
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
@@ -51,7 +51,7 @@ export const status: Verb = defineVerb({
 type Look = () => Promise<readonly Status[]>;
 
 async function lookAt(store: SqliteTapeStore, name: string | undefined, { home }: Context): Promise<Look> {
-  const { statusesOf } = await import('@tapedeck/runtime/status');
+  const { statusesOf } = await import('@tapedeck/runtime');
   const one = name === undefined ? undefined : needSession(store, name).id;
   return async () =>
     await statusesOf(

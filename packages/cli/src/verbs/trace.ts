@@ -18,7 +18,7 @@ export const trace: Verb = defineVerb({
   ],
   options: (y) => y.positional('place', { type: 'string', demandOption: true, describe: 'SESSION@POINT' }),
   run: async ({ place }, { reading, answer }) => {
-    const { trace: traceEntry } = await import('@tapedeck/runtime/trace');
+    const { trace: traceEntry } = await import('@tapedeck/runtime');
     return await reading(async (store) => {
       const { session, point } = readPlace(store, place);
       const info = needSession(store, session);

@@ -1,7 +1,7 @@
 import type { Undone, UndoneAct } from '@tapedeck/runtime';
 import type { Context } from '../context.ts';
 import { exit } from '../exit.ts';
-import { count, rewoundJson, tellForks } from '../output/rewound.ts';
+import { count, reportForks, rewoundJson } from '../output/rewound.ts';
 import { needSession, readPlace } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -35,11 +35,11 @@ export async function undoAt(
   context: Context,
 ): Promise<number> {
   return await context.changing(async (store) => {
-    const { undoSession } = await import('@tapedeck/runtime/undo');
+    const { undoSession } = await import('@tapedeck/runtime');
     const { session: ref, point } = readPlace(store, place);
     const done = await undoSession(store, needSession(store, ref).id, { at: point, only });
     const { session, seq, undone, act } = done;
-    tellForks(done, context);
+    reportForks(done, context);
     await context.answer({
       json: { ...rewoundJson(done), undone, act },
       quiet: `${session}@${seq}`,

@@ -20,7 +20,8 @@ export const usage: Verb = defineVerb({
       .positional('name', { type: 'string', describe: 'Session (default: all)' })
       .option('tree', { type: 'boolean', describe: 'Include descendants' }),
   run: async ({ name, tree = false }, { io, options, reading, answer }) => {
-    const { addSums, noSum, readUsage } = await import('@tapedeck/runtime/session-usage');
+    const { readUsage } = await import('@tapedeck/runtime');
+    const { addSums, noSum } = await import('@tapedeck/runtime/internal');
     return await reading(async (store) => {
       const all = name === undefined ? store.sessions.list({ all: true }) : [needSession(store, name)];
       const known = new Set(all.map(({ id }) => id));

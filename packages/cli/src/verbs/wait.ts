@@ -24,7 +24,7 @@ export const wait: Verb = defineVerb({
   run: async ({ names, any, timeout }, context) =>
     await context.reading(async (store) => {
       const infos = names.map((name) => needSession(store, name));
-      const { statusesOf, untilIdle } = await import('@tapedeck/runtime/status');
+      const { statusesOf, untilIdle } = await import('@tapedeck/runtime');
       const { signal } = context.io;
       const over = timeout === undefined ? undefined : AbortSignal.timeout(timeout * 1000);
       let isOver = true;

@@ -58,7 +58,7 @@ export async function compact(
   const plan = planCompaction(entries, { policy, window, keep: order.keep ?? policy.keep });
   if (plan === undefined) return undefined;
   if (plan.warning !== undefined)
-    context.tell({ type: 'warning', message: `compacting '${context.session}': ${plan.warning}` });
+    context.emitEvent({ type: 'warning', message: `compacting '${context.session}': ${plan.warning}` });
   const model = context.summarizer ?? context.model;
   const calls: SummaryCall[] = [];
   const record = async (end: SummaryWork['end']) => {
@@ -86,11 +86,11 @@ export async function compact(
   const { to: seq } = await context.append([{ ...draft, meta }]);
   const { range } = plan;
   const tokens = { tokensBefore: sizes.before, tokensAfter: sizes.after };
-  context.tell({ type: 'compacted', seq, range, trigger: order.trigger, ...tokens });
+  context.emitEvent({ type: 'compacted', seq, range, trigger: order.trigger, ...tokens });
   const { missing_sections: missing } = state;
   const missingSections = Array.isArray(missing) ? missing.map(String) : [];
   if (missingSections.length > 0)
-    context.tell({
+    context.emitEvent({
       type: 'warning',
       message: `the summary of '${context.session}' lacks ${missingSections.join(', ')}`,
     });
@@ -128,7 +128,7 @@ async function write(
   { plan, order: { trigger, focus, fit = Number.POSITIVE_INFINITY }, model, calls }: Writing,
 ): Promise<Written> {
   const { policy, summarizerWindow: window } = context.compaction;
-  const { gone, previous, range, cut } = plan;
+  const { summarized, previous, range, cut } = plan;
   const count = policy.countTokens;
   const startedAt = context.now();
   const { text: answer, reduction } = await summarize(
@@ -143,10 +143,11 @@ async function write(
       signal: context.signal,
       calling: context.calling,
       onCall: (call) => calls.push(call),
-      onRetry: (attempt, message, delayMs) => context.tell({ type: 'retrying', attempt, message, delayMs }),
+      onRetry: (attempt, message, delayMs) =>
+        context.emitEvent({ type: 'retrying', attempt, message, delayMs }),
     },
   );
-  const files = fileSets(gone, fileSetsIn(previous.state));
+  const files = fileSets(summarized, fileSetsIn(previous.state));
   const tags = fileTags(files);
   const text = tags === '' ? answer : `${answer}\n\n${tags}`;
   const missing = missingSections(answer);
@@ -169,7 +170,7 @@ async function write(
     compaction_type: reduction === 'none' ? 'whole' : reduction,
     summarized_through: range[1],
     first_kept: cut,
-    turns_summarized: previous.turns + turnsIn(gone),
+    turns_summarized: previous.turns + turnsIn(summarized),
     ...(provider !== undefined && { provider }),
     model: name,
     summary_tokens: estimateTokens([{ role: 'user', content: [{ type: 'text', text }] }], count),

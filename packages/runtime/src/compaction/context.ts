@@ -37,7 +37,7 @@ export interface CompactContext extends RecordContext {
   readonly calling: <T>(call: () => Promise<T>) => Promise<T>;
   /** Appends entries to the session. */
   readonly append: (drafts: readonly Draft[]) => Promise<Appended>;
-  readonly tell: (event: SessionEvent) => void;
+  readonly emitEvent: (event: SessionEvent) => void;
   /** Adds the usage of a summary to the usage of the run. */
   readonly spend: (usage: Usage) => void;
 }

@@ -3,7 +3,7 @@ import { isObject } from '@tapedeck/tape/internal';
 import type { Keep } from './policy.ts';
 
 /** Where the part that stays begins. */
-export interface Cut {
+export interface CutPoint {
   readonly at: Seq;
   /** Why less, or more, stays than `keep` requests. */
   readonly warning?: string;
@@ -66,7 +66,7 @@ function callSpans(entries: readonly Entry[]): readonly { readonly from: Seq; re
 export function cutPoint(
   entries: readonly Entry[],
   { keep, usable, tokens: tokensOf }: CutOptions,
-): Cut | undefined {
+): CutPoint | undefined {
   const cuts = validCuts(entries);
   const sizes = new Map(entries.map((entry) => [entry.seq, tokensOf(entry)]));
   const tokens = ({ seq }: Entry) => sizes.get(seq) ?? 0;
@@ -110,7 +110,7 @@ export function cutPoint(
   };
 }
 
-function found(at: Seq | undefined): Cut | undefined {
+function found(at: Seq | undefined): CutPoint | undefined {
   return at === undefined ? undefined : { at };
 }
 

@@ -2,18 +2,17 @@
  * Compaction: a summary takes the place of the older part of a view, or large outputs leave it. `policy.ts` says when,
  * `plan.ts` and `cut-point.ts` say what goes (pure), `summarize.ts` has the summary written, `compact.ts` appends it,
  * `prune-outputs.ts` chooses outputs. `context.ts` is all that these files know of the run. This file is what
- * `@tapedeck/runtime/compaction` gives: the pure part. Imports `tools`, `model`, `stream`, `usage` and `errors`.
+ * `@tapedeck/runtime/internal` gives: the pure part. Imports `tools`, `model`, `stream`, `usage` and `errors`.
  */
-export { type Cut, cutPoint, validCuts } from './cut-point.ts';
+export { type CutPoint, cutPoint, validCuts } from './cut-point.ts';
 export { fileSets, fileTags, withoutFileTags } from './file-sets.ts';
-export { type CompactionPlan, planCompaction } from './plan.ts';
+export { planCompaction } from './plan.ts';
 export {
-  type CompactionPolicy,
   isToBePruned,
   isTooFull,
   resolvePolicy,
   usableOf,
 } from './policy.ts';
 export { outputsToPrune } from './prune-outputs.ts';
-export { missingSections, summarizerInstructions, summaryPrompt, summarySections } from './summary-prompt.ts';
+export { missingSections, summaryPrompt, summarySections } from './summary-prompt.ts';
 export { transcriptOf, withoutMiddle } from './transcript.ts';

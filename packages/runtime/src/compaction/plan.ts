@@ -20,7 +20,7 @@ export interface CompactionPlan {
   /** Why less, or more, of the tail stays than `keep` requests. */
   readonly warning: string | undefined;
   /** The shown entries before the cut, in order. */
-  readonly gone: readonly Entry[];
+  readonly summarized: readonly Entry[];
   /** The same entries as a model sees them. */
   readonly messages: readonly StoredMessage[];
   /** The manifest of the whole view before the compaction. */
@@ -81,7 +81,7 @@ export function planCompaction(
   return {
     cut: cut.at,
     warning: cut.warning,
-    gone: shown.filter(({ seq }) => seq < cut.at),
+    summarized: shown.filter(({ seq }) => seq < cut.at),
     messages: view(summarised).messages,
     manifest: view(entries, { countTokens: policy.countTokens }).manifest(),
     previous,

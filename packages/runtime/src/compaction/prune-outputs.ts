@@ -18,14 +18,14 @@ export function outputsToPrune(
     ({ kind, payload }) => kind === 'message' && isObject(payload) && payload.role === 'assistant',
   );
   const recent = recentFiles(entries, prune.keepFiles);
-  const gone = prunedOutputs(entries);
+  const pruned = prunedOutputs(entries);
   const outputs: PrunedOutput[] = [];
   let saved = 0;
   for (const entry of entries) {
     const { kind, seq, payload, meta } = entry;
     if (saved >= enough) break;
     if (kind !== 'tool-result' || !isObject(payload) || meta.context === false) continue;
-    if (seq > (answered?.seq ?? 0) || gone.has(seq) || recent.has(seq)) continue;
+    if (seq > (answered?.seq ?? 0) || pruned.has(seq) || recent.has(seq)) continue;
     if (prune.protect.includes(String(payload.toolName))) continue;
     const tokens = entryTokens(entry, countTokens);
     if (tokens < prune.minTokens) continue;

@@ -2,8 +2,15 @@ import type { ViewPolicy } from '@tapedeck/tape';
 import { rulesOf, type ViewRule } from '@tapedeck/tape/internal';
 import { z } from 'zod';
 import { compactionField, reserveFault, windowsField } from '../compaction/check.ts';
-import { messageOf, SessionError } from '../errors.ts';
-import type { DeckConfig } from './config.ts';
+import { messageOf } from '../errors.ts';
+
+/** What is wrong with a configuration. */
+export interface ConfigFault {
+  readonly field: string;
+  readonly why: string;
+  /** True if there is no such field. */
+  readonly isUnknown: boolean;
+}
 
 /** The longest timer of Node.js, in milliseconds. It fires longer ones immediately. */
 const delayMaxMs = 2 ** 31 - 1;
@@ -135,21 +142,14 @@ const deckConfig = fields.superRefine(({ budget: given, cost, compaction, window
       });
 });
 
-/**
- * Checks a configuration and returns the same value.
- * @param name the name of the configuration in the error message
- * @throws SESSION_BAD_CONFIG; `data.field` is the path of the first invalid field, such as `limits.maxSteps`,
- *   and empty when the value is not an object
- */
-export function parseConfig(value: unknown, name = 'this configuration'): DeckConfig {
+/** The first fault of a configuration: the path of the invalid field, and why. Undefined if there is none. */
+export function configFault(value: unknown): ConfigFault | undefined {
   const [issue] = deckConfig.safeParse(value).error?.issues ?? [];
-  if (issue === undefined) return value as DeckConfig;
+  if (issue === undefined) return undefined;
   const unknown = issue.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [];
-  const field = [...issue.path, ...unknown].map(String).join('.');
-  const why = unknown.length > 0 ? 'unknown field' : issue.message;
-  throw new SessionError(
-    'SESSION_BAD_CONFIG',
-    `cannot use ${name}: ${field}${field === '' ? '' : unknown.length > 0 ? ': ' : ' '}${why}`,
-    { data: { field, why } },
-  );
+  return {
+    field: [...issue.path, ...unknown].map(String).join('.'),
+    why: unknown.length > 0 ? 'unknown field' : issue.message,
+    isUnknown: unknown.length > 0,
+  };
 }

@@ -11,7 +11,7 @@ export interface Hooks {
    * stored in the message's meta as `snapshot_id`. The message is appended in any case: an error of the hook
    * is recorded as `hook/failed` and reported as a warning.
    */
-  readonly onMessage?: (message: LandingMessage) => Awaitable<{ readonly snapshotId?: string } | undefined>;
+  readonly onMessage?: (message: IncomingMessage) => Awaitable<{ readonly snapshotId?: string } | undefined>;
   /**
    * Called after a rewind, under the session's lease. An error is recorded and reported like one of
    * `onMessage`.
@@ -20,7 +20,7 @@ export interface Hooks {
 }
 
 /** A user message that is about to be appended. */
-export interface LandingMessage {
+export interface IncomingMessage {
   readonly session: string;
   /** Its text parts, joined by newlines. */
   readonly text: string;
@@ -42,13 +42,13 @@ export interface RewindEvent {
 }
 
 /** Drafts with the snapshot ids of the hooks, and the hooks' errors as warnings. */
-export interface Landing {
+export interface HookedDrafts {
   readonly drafts: readonly Draft[];
   readonly warnings: readonly string[];
 }
 
 /** The session that messages are appended to, their default source, and the abort of the hook. */
-interface LandingPlace {
+interface HookContext {
   readonly session: string;
   readonly source?: string | undefined;
   readonly signal?: AbortSignal;
@@ -61,19 +61,19 @@ const never = new AbortController().signal;
  * Calls `onMessage` for each user message among the drafts. After an abort it waits for the hook at most
  * `graceMs`.
  */
-export async function announce(
+export async function callOnMessage(
   hooks: Hooks | undefined,
   drafts: readonly Draft[],
-  { session, source = 'user', signal = never, graceMs = 0 }: LandingPlace,
-): Promise<Landing> {
+  { session, source = 'user', signal = never, graceMs = 0 }: HookContext,
+): Promise<HookedDrafts> {
   const hook = hooks?.onMessage;
   if (hook === undefined) return { drafts, warnings: [] };
-  const landing: Draft[] = [];
+  const hooked: Draft[] = [];
   const warnings: string[] = [];
   for (const draft of drafts) {
     const { payload, meta } = draft;
     if (draft.kind !== 'message' || !isObject(payload) || payload.role !== 'user') {
-      landing.push(draft);
+      hooked.push(draft);
       continue;
     }
     const from = typeof meta?.source === 'string' ? meta.source : source;
@@ -82,17 +82,17 @@ export async function announce(
       const called = Promise.try(() => hook(message));
       const returned = await within(called, { timeoutMs: Number.POSITIVE_INFINITY, graceMs, signal });
       const id = snapshotIn(returned);
-      landing.push(id === undefined ? draft : { ...draft, meta: { ...meta, snapshot_id: id } });
+      hooked.push(id === undefined ? draft : { ...draft, meta: { ...meta, snapshot_id: id } });
     } catch (error) {
       warnings.push(warningOf('onMessage', error));
-      landing.push(failure('onMessage', error), draft);
+      hooked.push(failure('onMessage', error), draft);
     }
   }
-  return { drafts: landing, warnings };
+  return { drafts: hooked, warnings };
 }
 
 /** Calls `onRewind`. Returns the entry to record and the warning when it throws. */
-export async function tellRewind(hooks: Hooks | undefined, rewind: RewindEvent): Promise<Landing> {
+export async function callOnRewind(hooks: Hooks | undefined, rewind: RewindEvent): Promise<HookedDrafts> {
   try {
     await hooks?.onRewind?.(rewind);
     return { drafts: [], warnings: [] };

@@ -3,8 +3,8 @@ import { openJournal } from '@tapedeck/graph/journal';
 import { openTapeStore, type Ref, type SessionInfo, type TapeStore } from '@tapedeck/tape';
 import type { SessionInit, SessionQuery } from '@tapedeck/tape/store';
 import { ulid } from 'ulid';
-import { parseConfig } from '../config/check.ts';
 import { type DeckConfig, limitsOf } from '../config/config.ts';
+import { parseConfig } from '../config/parse.ts';
 import { deliverUnattended } from '../delegation/deliver.ts';
 import { inProcessEngine, type RunEngine } from '../delegation/engine.ts';
 import type { RecoverOptions, RecoveryReport } from '../delegation/recover.ts';
@@ -59,11 +59,8 @@ export interface Deck extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/**
- * Opens a tape home, or wraps a store, for running sessions.
- * @throws SESSION_BAD_CONFIG before anything is opened, and the errors of `openTapeStore`
- */
-export async function openDeck(options: DeckOptions): Promise<Deck> {
+/** Makes the deck of `openDeck`, and opens what it needs. */
+export async function createDeck(options: DeckOptions): Promise<Deck> {
   const {
     home,
     store: given,
@@ -74,7 +71,7 @@ export async function openDeck(options: DeckOptions): Promise<Deck> {
     now = Date.now,
     ...config
   } = options;
-  parseConfig(config, 'the options of a deck');
+  await parseConfig(config, 'the options of a deck');
   const file = home === undefined ? undefined : join(home, 'session_graph.jsonl');
   const store = given ?? openHome(home, file);
   const startedChildren: DeckParts['startedChildren'] = new Map();
@@ -145,7 +142,7 @@ export async function openDeck(options: DeckOptions): Promise<Deck> {
   const close = () => (closed ??= end());
   return {
     store,
-    graph: openDeckGraph(parts.store, file),
+    graph: await openDeckGraph(parts.store, file),
     session: async (name, init) => parts.session(await parts.store.sessions.open(name, init)),
     find: async (ref) => {
       const info = await parts.store.sessions.find(ref);

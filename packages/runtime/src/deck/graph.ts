@@ -1,4 +1,4 @@
-import { SessionGraph } from '@tapedeck/graph';
+import type { SessionGraph } from '@tapedeck/graph';
 import type { Lifecycle, Point, TapeStore } from '@tapedeck/tape';
 import type { Awaitable } from '@tapedeck/tape/store';
 
@@ -10,6 +10,8 @@ type Reads = Pick<
   | 'ancestors'
   | 'descendants'
   | 'lineage'
+  | 'roots'
+  | 'subtree'
   | 'list'
   | 'status'
   | 'metadata'
@@ -28,7 +30,8 @@ export interface DeckGraph extends Reads {
 }
 
 /** Opens the graph of a home. Without a file, as with a store in memory, reads find nothing. */
-export function openDeckGraph(store: TapeStore, file: string | undefined): DeckGraph {
+export async function openDeckGraph(store: TapeStore, file: string | undefined): Promise<DeckGraph> {
+  const { SessionGraph } = await import('@tapedeck/graph');
   const graph = file === undefined ? SessionGraph.fromRecords([]) : SessionGraph.open(file);
   const fresh = (): SessionGraph => {
     graph.reload();
@@ -41,6 +44,8 @@ export function openDeckGraph(store: TapeStore, file: string | undefined): DeckG
     ancestors: (ref) => fresh().ancestors(ref),
     descendants: (ref) => fresh().descendants(ref),
     lineage: (ref) => fresh().lineage(ref),
+    roots: () => fresh().roots(),
+    subtree: (ref) => fresh().subtree(ref),
     list: (filter) => fresh().list(filter),
     status: (ref) => fresh().status(ref),
     metadata: (ref) => fresh().metadata(ref),

@@ -16,7 +16,7 @@ import { resultOf } from '../merge/outcome.ts';
 import { settleParent } from '../merge/settle-parent.ts';
 import { isEnded } from '../merge/spawn-calls.ts';
 import { EventLog } from '../stream/event-log.ts';
-import { type Line, lineOf } from '../terms/terms.ts';
+import { type Ancestry, ancestryOf } from '../terms/terms.ts';
 import { type Delivered, deliver } from './deliver.ts';
 import { depthOf } from './fork-limits.ts';
 import {
@@ -57,15 +57,15 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
   readonly #forked = Promise.withResolvers<readonly string[]>();
   readonly #outcomes: Promise<readonly ChildOutcome[]>;
 
-  constructor(parts: DelegationParts, parent: Delegator, asked: Delegated) {
+  constructor(parts: DelegationParts, parent: Delegator, delegated: Delegated) {
     this.#parts = parts;
     this.#parent = parent;
-    this.#delegated = asked;
+    this.#delegated = delegated;
     // A child that starts after its parent's run was aborted must see the abort, too.
-    const given = [asked.options.signal, parts.worker(parent).forChildren].filter(
+    const signals = [delegated.options.signal, parts.worker(parent).forChildren].filter(
       (signal) => signal !== undefined,
     );
-    this.#signal = AbortSignal.any([this.#controller.signal, ...given]);
+    this.#signal = AbortSignal.any([this.#controller.signal, ...signals]);
     this.#outcomes = this.#work().finally(() => this.#events.close());
     this.#outcomes.catch((error) => this.#forked.reject(error));
     const { delegations } = parts;
@@ -110,7 +110,7 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
     assertActive(info, 'delegate from');
     await assertModels(this.#parts, tasks, options);
     assertTools(this.#parts, this.#parent, this.#delegated);
-    const line = await lineOf(this.#parts.store, await this.#parts.worker(info).facts(info));
+    const line = await ancestryOf(this.#parts.store, await this.#parts.worker(info).facts(info));
     await this.#assertAll(line);
     const forked: Forked[] = [];
     for (const task of tasks) {
@@ -141,7 +141,7 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
   }
 
   /** Checks all tasks first, so that either all children are forked or none. */
-  async #assertAll(parent: Line): Promise<void> {
+  async #assertAll(parent: Ancestry): Promise<void> {
     const { tasks, options } = this.#delegated;
     if (tasks.length < 2) return;
     const { by } = options;
@@ -169,7 +169,7 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
     return info;
   }
 
-  async #childFor(task: DelegateTask, parent: Line): Promise<Forked> {
+  async #childFor(task: DelegateTask, parent: Ancestry): Promise<Forked> {
     const { options } = this.#delegated;
     const { by } = options;
     if (task.resume !== undefined) {

@@ -4,7 +4,7 @@ import { limitsOf } from '../config/config.ts';
 import type { Shared } from '../config/shared.ts';
 import { SessionError } from '../errors.ts';
 import { assertAffordable, isTreeBounded } from '../terms/budget.ts';
-import { type Budget, isBranch, type Line } from '../terms/terms.ts';
+import { type Ancestry, type Budget, isBranch } from '../terms/terms.ts';
 
 /** The fields of a requested fork that limits check. */
 export interface LimitedFork {
@@ -24,7 +24,7 @@ export interface Budgets {
  * The budgets of a child: those of its fork, else the deck's. The deck's tree budget does not apply below a
  * session that has one.
  */
-export function budgetsOf({ config }: Pick<Shared, 'config'>, parent: Line, fork: LimitedFork): Budgets {
+export function budgetsOf({ config }: Pick<Shared, 'config'>, parent: Ancestry, fork: LimitedFork): Budgets {
   const budget = fork.budget ?? config.budget?.child;
   const treeBudget = fork.treeBudget ?? (isTreeBounded(parent) ? undefined : config.budget?.tree);
   return {
@@ -39,7 +39,11 @@ export function budgetsOf({ config }: Pick<Shared, 'config'>, parent: Line, fork
  * @param line the line of the session that forks
  * @throws SESSION_LIMIT, SESSION_BAD_INPUT
  */
-export async function assertAllowed(parts: Shared, line: Line, forks: readonly LimitedFork[]): Promise<void> {
+export async function assertAllowed(
+  parts: Shared,
+  line: Ancestry,
+  forks: readonly LimitedFork[],
+): Promise<void> {
   const [{ info: parent }] = line;
   const wanted: Budget[] = [];
   const keys = new Set<string>();
@@ -65,7 +69,7 @@ async function isKnown({ store }: Shared, parent: SessionInfo, { key, name }: Li
   return (await store.sessions.find(childName(parent, key)))?.parentId === parent.id;
 }
 
-function assertDepth({ config }: Shared, parent: string, line: Line): void {
+function assertDepth({ config }: Shared, parent: string, line: Ancestry): void {
   const { maxDepth } = limitsOf(config);
   const depth = depthOf(line) + 1;
   if (depth <= maxDepth) return;
@@ -110,6 +114,6 @@ function assertBudget({ config }: Shared, session: string, budget: Budget): void
 }
 
 /** The number of forks between a session and its root. Branches do not count. */
-export function depthOf(line: Line): number {
+export function depthOf(line: Ancestry): number {
   return line.filter(({ info }) => info.parentId !== undefined && !isBranch(info)).length;
 }

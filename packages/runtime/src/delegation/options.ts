@@ -179,11 +179,11 @@ export function forkOptions(task: DelegateTask, options: DelegateOptions, blocki
     workspace,
     repository,
   };
-  const asked =
+  const requested =
     typeof strategy === 'string' ? strategy : given.output === undefined ? undefined : 'structured';
   return {
     ...(Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as ForkOptions),
-    ...(asked !== undefined && { strategy: asked }),
+    ...(requested !== undefined && { strategy: requested }),
     deliver: blocking ? 'tool-result' : onComplete === 'notify_parent' ? 'merge+turn' : 'merge',
   };
 }

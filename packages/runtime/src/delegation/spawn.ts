@@ -7,7 +7,7 @@ import type { Fields } from '../fields.ts';
 import type { ModelSpec } from '../model/spec.ts';
 import { instructionsOf } from '../run/instructions.ts';
 import { modelCarried } from '../terms/carried-model.ts';
-import type { Budget, Line, SessionFacts, Settings, Terms } from '../terms/terms.ts';
+import type { Ancestry, Budget, SessionFacts, Settings, Terms } from '../terms/terms.ts';
 import { openWorktree, type WorkspaceOptions, withWorktree } from '../workspace/open.ts';
 import { assertAllowed, budgetsOf, depthOf } from './fork-limits.ts';
 import type { ChildOptions, DelegationParts } from './parts.ts';
@@ -108,9 +108,13 @@ interface SpawnRequest {
  * Forks a session within the deck's limits and the remaining budgets of its ancestors.
  * @throws SESSION_LIMIT, SESSION_BAD_INPUT, and the errors of `store.fork`, before anything is written
  */
-export async function spawn(parts: DelegationParts, line: Line, asked: SpawnRequest): Promise<SpawnedChild> {
-  await assertAllowed(parts, line, [asked.options]);
-  const request = await requestFor(parts, line, asked);
+export async function spawn(
+  parts: DelegationParts,
+  line: Ancestry,
+  spawning: SpawnRequest,
+): Promise<SpawnedChild> {
+  await assertAllowed(parts, line, [spawning.options]);
+  const request = await requestFor(parts, line, spawning);
   const forked = await parts.store.lineage.fork(line[0].info.id, request);
   runPoint('spawn/forked');
   const info = await parts.store.sessions.find(forked.id);
@@ -125,7 +129,7 @@ export async function spawn(parts: DelegationParts, line: Line, asked: SpawnRequ
  */
 export async function assertForks(
   parts: DelegationParts,
-  line: Line,
+  line: Ancestry,
   forks: readonly SpawnRequest[],
 ): Promise<void> {
   const [{ info: parent }] = line;
@@ -149,7 +153,7 @@ export async function assertForks(
 
 async function requestFor(
   parts: DelegationParts,
-  line: Line,
+  line: Ancestry,
   { options, by }: SpawnRequest,
 ): Promise<ForkRequest> {
   const [parent] = line;
@@ -171,7 +175,7 @@ async function requestFor(
     ...(contextSummary !== undefined && { contextSummary }),
     ...(onComplete !== undefined && { triggerOnComplete: onComplete }),
   };
-  const asked: JsonObject = {
+  const requested: JsonObject = {
     ...(instructions !== undefined && { instructions }),
     ...(typeof model === 'string' && { model }),
     ...(tools !== undefined && { tools: [...tools] }),
@@ -190,7 +194,7 @@ async function requestFor(
     ...(Object.keys(intention).length > 0 && { intention }),
     ...(Object.keys(settings).length > 0 && { settings: settings as JsonObject }),
     terms: terms as unknown as JsonObject,
-    ...(Object.keys(asked).length > 0 && { asked }),
+    ...(Object.keys(requested).length > 0 && { asked: requested }),
     ...(by !== undefined && { spawnCall: by.toolCallId }),
   };
 }

@@ -17,7 +17,7 @@ import {
 } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { blobHashes, restoreBlobs } from '@tapedeck/tape/store';
-import { announce, type Hooks, tellRewind, textOf } from '../config/hooks.ts';
+import { callOnMessage, callOnRewind, type Hooks, textOf } from '../config/hooks.ts';
 import { SessionError } from '../errors.ts';
 import { getActive } from '../lease/get-active.ts';
 import { type Hold, hold } from '../lease/hold.ts';
@@ -81,7 +81,7 @@ export async function rewindSession(
     const done = await store.history.rewind(id, target.seq - 1, { lease: held.lease, mode });
     const { snapshot_id: snapshot } = target.meta;
     const snapshotId = typeof snapshot === 'string' ? { snapshotId: snapshot } : {};
-    const noticed = await tellRewind(hooks, {
+    const noticed = await callOnRewind(hooks, {
       session: info.name,
       to: done.to,
       message: target.seq,
@@ -89,7 +89,7 @@ export async function rewindSession(
     });
     const again =
       mode === 'resend'
-        ? await announce(hooks, [user(content, againMeta(target, model))], { session: info.name })
+        ? await callOnMessage(hooks, [user(content, againMeta(target, model))], { session: info.name })
         : { drafts: [], warnings: [] };
     const drafts = [...noticed.drafts, ...again.drafts];
     const appended =

@@ -2,14 +2,14 @@ import { type Block, blocksOf } from './blocks.ts';
 import { type CodeRecord, text } from './records.ts';
 
 /** The block that answers a call, and its record. */
-export interface Answer {
+export interface RecordedResult {
   readonly record: CodeRecord;
   readonly block: Block;
 }
 
 /** The results in the file, by call. */
 export interface Answers {
-  readonly byCall: ReadonlyMap<string, Answer>;
+  readonly byCall: ReadonlyMap<string, RecordedResult>;
   /** The records that answer at least one call. */
   readonly records: ReadonlySet<CodeRecord>;
   readonly blocks: ReadonlySet<Block>;
@@ -24,7 +24,7 @@ export function answersOf(
   records: readonly CodeRecord[],
   onPath: ReadonlySet<CodeRecord>,
 ): Answers {
-  const byCall = new Map<string, Answer>();
+  const byCall = new Map<string, RecordedResult>();
   const results = records.filter(({ id, type }) => id !== undefined && type === 'user');
   const ordered = [...results.filter((r) => onPath.has(r)), ...results.filter((r) => !onPath.has(r))];
   for (const record of ordered)

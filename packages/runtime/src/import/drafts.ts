@@ -12,7 +12,7 @@ import {
 } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { entryBytesMax } from '@tapedeck/tape/store';
-import type { Answer } from './answers.ts';
+import type { RecordedResult } from './answers.ts';
 import { wordsOf } from './blocks.ts';
 import type { Call, Message, MessageUsage } from './message.ts';
 import { interrupted, outputOf } from './outputs.ts';
@@ -42,7 +42,7 @@ export function userDraft(record: CodeRecord, parts: readonly Part[]): Draft {
 }
 
 /** The result of a call. Its meta names the subagent that produced it, if any. */
-export function resultDraft(call: Call, { record, block }: Answer): Draft {
+export function resultDraft(call: Call, { record, block }: RecordedResult): Draft {
   const details = record.raw.toolUseResult;
   const output = outputOf(block);
   const meta = origin(record, {

@@ -4,7 +4,7 @@ import type { Path } from './path.ts';
 import { type CodeRecord, isBoundary, isSummary, text } from './records.ts';
 
 /** A step of the conversation: an assistant message, or a record of another kind. */
-export type Turn = ModelTurn | RecordTurn;
+export type TranscriptTurn = ModelTurn | RecordTurn;
 
 /** An assistant message, with all its records in file order. */
 export interface ModelTurn {
@@ -38,7 +38,7 @@ interface OpenMessage {
  * the model still streams; a user prompt or another message does, in case a proxy gives every message the
  * same id. Parallel calls also leave blocks of a message off the path; their id assigns them to it.
  */
-export function turnsOf({ steps }: Path, records: readonly CodeRecord[]): Turn[] {
+export function turnsOf({ steps }: Path, records: readonly CodeRecord[]): TranscriptTurn[] {
   const turns: (OpenMessage | RecordTurn)[] = [];
   const byId = new Map<string, OpenMessage>();
   let open: OpenMessage | undefined;

@@ -7,10 +7,10 @@ import { type Lease, TapeError, type TapeStore } from '@tapedeck/tape';
 import {
   type DrainOptions,
   fenced,
+  type HandledItem,
   type InboxItem,
   leaseTtlMs,
   type Owner,
-  type Taken,
 } from '@tapedeck/tape/store';
 import { SessionError } from '../errors.ts';
 
@@ -26,7 +26,7 @@ export interface Hold {
    * Executes the pending items; `taken` holds the entries that replace the inputs of a run. Call it only at
    * settled points.
    */
-  drain(taken?: readonly Taken[], o?: DrainOptions): Promise<void>;
+  drain(handled?: readonly HandledItem[], o?: DrainOptions): Promise<void>;
   /** Checks the lease and the inbox now instead of at the next poll. */
   look(): Promise<void>;
   /**
@@ -97,8 +97,8 @@ export async function hold(
     lost: lost.signal,
     look,
     inbox: async () => await store.inbox.list(lease.id),
-    drain: async (taken = [], o = {}) => {
-      await store.inbox.drain(lease, { taken, ...o });
+    drain: async (handled = [], o = {}) => {
+      await store.inbox.drain(lease, { taken: handled, ...o });
     },
     release: async ({ inputs = false } = {}) => {
       if (lost.signal.aborted) {

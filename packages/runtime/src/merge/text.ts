@@ -83,7 +83,7 @@ async function structured({ store }: Shared, { info, origin }: SessionFacts): Pr
         ? 'its result is a string'
         : output === undefined
           ? undefined
-          : schemaFault(value, output);
+          : await schemaFault(value, output);
   if (fault === undefined) return { text: JSON.stringify(value) };
   throw new SessionError('SESSION_BAD_RESULT', `cannot merge '${info.name}' as structured: ${fault}`, {
     data: { session: info.name },
@@ -173,7 +173,7 @@ async function summary(
     if (answer.text.trim() === '') throw new Error('the model returned no text');
     const usage = { ...usageJson(answer.usage) };
     const from = `Summary of ${info.name}:${info.base + 1}-${info.head} by ${modelMeta(model).model}:`;
-    return { text: `${from}\n${answer.text}`, usage, asked: askedOf(info, shown, prompt) };
+    return { text: `${from}\n${answer.text}`, usage, asked: summaryManifest(info, shown, prompt) };
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new SessionError('SESSION_MODEL_FAILED', `cannot summarise '${info.name}': ${why}`, {
@@ -184,7 +184,7 @@ async function summary(
 }
 
 /** The manifest of a summarised child: all of its own entries, and none of the inherited ones. */
-function askedOf({ name, floor, base }: SessionInfo, shown: View, prompt: string): JsonObject {
+function summaryManifest({ name, floor, base }: SessionInfo, shown: View, prompt: string): JsonObject {
   const { out, ...manifest } = shown.manifest();
   const own = out.filter(([from]) => from > base);
   return {

@@ -1,22 +1,11 @@
 /**
- * Models. `model.ts` makes one model call and is the one file that runs the AI SDK; `spec.ts` finds the model that a
- * name means, `script.ts` is the scripted one. `prompt.ts`, `cache-points.ts`, `window.ts` and `retry.ts` are rules
+ * Models. `model.ts` makes one model call, and loads the AI SDK for it; `spec.ts` finds the model that a name means,
+ * `script.ts` is the scripted one. `prompt.ts`, `cache-points.ts`, `window.ts` and `retry.ts` are rules
  * about a call, `call-queues.ts` bounds how many run at once. Imports `stream`, `usage` and `errors`.
  */
 import { assistant, type Json, type JsonObject, type Meta, type Part, toolCall } from '@tapedeck/tape';
 import { assertDraft } from '@tapedeck/tape/store';
-import {
-  isStepCount,
-  jsonSchema,
-  type LanguageModel,
-  type ModelMessage,
-  Output,
-  type SystemModelMessage,
-  streamText,
-  type TextStreamPart,
-  type ToolSet,
-  toUIMessageChunk,
-} from 'ai';
+import type { LanguageModel, ModelMessage, SystemModelMessage, TextStreamPart, ToolSet } from 'ai';
 import { messageOf, SessionError } from '../errors.ts';
 import type { OpenCall } from '../stream/call.ts';
 import type { Chunk } from '../stream/chunks.ts';
@@ -71,6 +60,7 @@ export async function callModel(call: ModelCall): Promise<Answer> {
   const { model, instructions, messages, tools, signal, maxOutputTokens, temperature, output } = call;
   try {
     signal.throwIfAborted();
+    const { isStepCount, jsonSchema, Output, streamText, toUIMessageChunk } = await import('ai');
     const result = streamText({
       model,
       messages: [...messages],
@@ -98,7 +88,7 @@ export async function callModel(call: ModelCall): Promise<Answer> {
       if (part.type === 'abort') throw signal.reason ?? new Error('aborted');
       if (part.type === 'text-delta') text += part.text;
       else if (part.type === 'tool-call' && part.providerExecuted !== true) calls.push(openCall(part));
-      const chunk = chunkOf(part, tools);
+      const chunk = isOfLoop(part) ? undefined : toUIMessageChunk(part, { tools, ...streamed });
       if (chunk !== undefined) call.onChunk(chunk);
     }
     return await answerOf(model, { step: await step, text, calls, raw });
@@ -107,20 +97,13 @@ export async function callModel(call: ModelCall): Promise<Answer> {
   }
 }
 
-/**
- * A stream part as a chunk for those who watch the run. The turn loop reports the results of client-side
- * calls.
- */
-function chunkOf(part: TextStreamPart<ToolSet>, tools: ToolSet): Chunk | undefined {
+/** What becomes a chunk for those who watch the run. */
+const streamed = { sendSources: true, sendStart: false, sendFinish: false, onError: messageOf } as const;
+
+/** Whether a stream part is the result of a client-side call, which the turn loop reports. */
+function isOfLoop(part: TextStreamPart<ToolSet>): boolean {
   const { type } = part;
-  if ((type === 'tool-result' || type === 'tool-error') && part.providerExecuted !== true) return undefined;
-  return toUIMessageChunk(part, {
-    tools,
-    sendSources: true,
-    sendStart: false,
-    sendFinish: false,
-    onError: messageOf,
-  });
+  return (type === 'tool-result' || type === 'tool-error') && part.providerExecuted !== true;
 }
 
 interface SdkStep {
@@ -215,6 +198,4 @@ export function getModel(model: LanguageModel | undefined, session: string): Lan
   });
 }
 
-// Only this file and spec.ts import the SDK.
-export { APICallError, asSchema, createUIMessageStreamResponse, jsonSchema } from 'ai';
 export type { LanguageModel, ModelMessage, SystemModelMessage };

@@ -1,5 +1,5 @@
 import type { Part, StoredMessage } from '@tapedeck/tape';
-import { goOn, isObject } from '@tapedeck/tape/internal';
+import { continueText, isObject } from '@tapedeck/tape/internal';
 import { type Awaitable, blobHashes, restoreBlobs } from '@tapedeck/tape/store';
 import type { ModelMessage } from './model.ts';
 
@@ -20,7 +20,7 @@ export async function toPrompt(
     const whole = wellFormed(restoreBlobs(message, load)) as StoredMessage;
     return { ...whole, content: whole.content.map(withAddresses) } as unknown as ModelMessage;
   });
-  if (awaitsUser(messages)) prompt.push({ role: 'user', content: [{ type: 'text', text: goOn }] });
+  if (awaitsUser(messages)) prompt.push({ role: 'user', content: [{ type: 'text', text: continueText }] });
   return prompt;
 }
 

@@ -1,5 +1,5 @@
+import { APICallError } from '@ai-sdk/provider';
 import { messageOf } from '../errors.ts';
-import { APICallError } from './model.ts';
 
 /** Whether a failure of a model call is transient, for example a busy server or an unreachable network. */
 export function isPassing(error: unknown): boolean {

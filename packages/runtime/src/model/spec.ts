@@ -2,7 +2,6 @@ import type { Json, TapeStore } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { messageOf, SessionError } from '../errors.ts';
 import type { LanguageModel } from './model.ts';
-import { readScript, scriptModel } from './script.ts';
 
 /** A model, or its name: `provider/model` or `script:FILE`. */
 export type ModelSpec = LanguageModel | (string & {});
@@ -26,6 +25,7 @@ export async function resolveModel(
 ): Promise<ModelSource> {
   if (typeof spec !== 'string') return () => spec;
   if (spec.startsWith('script:')) {
+    const { readScript, scriptModel } = await import('./script.ts');
     const script = await readScript(spec.slice('script:'.length));
     return (session) => scriptModel(script, { session, answered: () => answeredBy(store, session) });
   }
@@ -42,8 +42,10 @@ export async function assertModel(
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<void> {
   if (typeof spec !== 'string') return;
-  if (spec.startsWith('script:')) await readScript(spec.slice('script:'.length));
-  else await namedModel(spec, env);
+  if (spec.startsWith('script:')) {
+    const { readScript } = await import('./script.ts');
+    await readScript(spec.slice('script:'.length));
+  } else await namedModel(spec, env);
 }
 
 async function namedModel(

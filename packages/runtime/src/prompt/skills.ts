@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import type { Json } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
-import { z } from 'zod';
+import { jsonInput } from '../tools/json-input.ts';
 import type { DeckTool } from '../tools/traits.ts';
 import { type Omission, readPromptFile, reasonOf } from './file.ts';
 import type { SkillName } from './system-prompt.ts';
@@ -106,7 +106,11 @@ function cut(line: string): string {
   return line.length <= descriptionMax ? line : `${line.slice(0, descriptionMax - 1).toWellFormed()}…`;
 }
 
-const input = z.object({ name: z.string().describe('Its name, from the list of skills') });
+const input = jsonInput<{ readonly name: string }>({
+  type: 'object',
+  properties: { name: { type: 'string', description: 'Its name, from the list of skills' } },
+  required: ['name'],
+});
 
 /** The tool with which a model reads a skill. Reads the disk at each call. */
 export function readSkillTool(folders: readonly string[], from: string): DeckTool {
@@ -115,7 +119,7 @@ export function readSkillTool(folders: readonly string[], from: string): DeckToo
     inputSchema: input,
     paths: {},
     safeToRepeat: true,
-    execute: async ({ name }: z.infer<typeof input>) => {
+    execute: async ({ name }: { readonly name: string }) => {
       const { skills } = await readSkills(folders, from);
       const skill = skills.find((one) => one.name === name);
       if (skill !== undefined) return `Folder: ${skill.folder}\n\n${skill.body.trim()}`;

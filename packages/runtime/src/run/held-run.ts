@@ -5,10 +5,10 @@ import type { LanguageModel } from '../model/model.ts';
 import type { RunStatus } from '../stream/events.ts';
 import { modelFor } from '../terms/model-for.ts';
 import type { Origin } from '../terms/terms.ts';
-import type { Announcer } from './announcer.ts';
 import { wasInterrupted } from './interrupted.ts';
 import type { WorkerParts } from './parts.ts';
 import { perform } from './perform.ts';
+import type { Publisher } from './publisher.ts';
 import { decide, type QueuePoint } from './queue.ts';
 import { infoOf, type RunRequest, type RunScope } from './request.ts';
 import type { Run, RunControl, RunResult } from './run.ts';
@@ -28,13 +28,13 @@ export interface HeldRun {
 }
 
 /** The queue point and status of a session after a run. */
-export interface Ended {
+export interface AfterRun {
   readonly point: Extract<QueuePoint, 'ended' | 'stopped'>;
   readonly status: RunStatus;
 }
 
 /** The queue point and status after a result. */
-export function endOf(result: RunResult): Ended {
+export function endOf(result: RunResult): AfterRun {
   const { finish } = result;
   return {
     point: finish === 'error' || finish === 'aborted' ? 'stopped' : 'ended',
@@ -47,7 +47,7 @@ export interface RunHost {
   readonly parts: WorkerParts;
   readonly session: { readonly name: string; readonly id: string };
   readonly origin: Origin;
-  readonly announcer: Announcer;
+  readonly publisher: Publisher;
   readonly enter: (status: RunStatus) => void;
   /** Called with the instructions of each model call. */
   readonly onInstructions: (instructions: string) => void;
@@ -62,7 +62,7 @@ export interface KnownAtStart {
 /** Performs a run up to its recorded end. */
 export async function performHeld(
   { held, started: { request, run, control } }: HeldRun,
-  { parts, session, origin, announcer, enter, onInstructions }: RunHost,
+  { parts, session, origin, publisher, enter, onInstructions }: RunHost,
   known?: KnownAtStart,
 ): Promise<RunResult> {
   const base = { run: request.run, startedAt: parts.now() };
@@ -72,7 +72,7 @@ export async function performHeld(
     origin,
     hold: held,
     signal: control.signal,
-    emit: (chunk) => announcer.emit(control, chunk),
+    emit: (chunk) => publisher.emit(control, chunk),
     enter: (phase) => enter({ state: 'busy', phase, ...base }),
     retrying: (attempt, message) => enter({ state: 'retrying', attempt, message, ...base }),
     abort: (reason) => run.abort(reason),

@@ -1,11 +1,11 @@
 import { homedir } from 'node:os';
 import { resolve } from 'node:path';
-import { type Draft, type Entry, type JsonObject, note, type SessionInfo } from '@tapedeck/tape';
+import { type Draft, type Entry, note, type SessionInfo } from '@tapedeck/tape';
 import { sha256 } from '@tapedeck/tape/store';
 import type { ToolSet } from 'ai';
 import type { Shared } from '../config/shared.ts';
 import { SessionError } from '../errors.ts';
-import { asSchema, type LanguageModel, modelMeta } from '../model/model.ts';
+import { type LanguageModel, modelMeta } from '../model/model.ts';
 import { environmentOf, pin } from '../prompt/environment.ts';
 import type { Omission } from '../prompt/file.ts';
 import { readProjectFiles } from '../prompt/project-files.ts';
@@ -19,7 +19,7 @@ import {
 import type { SessionEvent } from '../stream/events.ts';
 import { modelFor } from '../terms/model-for.ts';
 import { factsOf, type Settings } from '../terms/terms.ts';
-import { definitionsOf } from '../tools/schema.ts';
+import { definitionsOf, inputSchemaOf } from '../tools/schema.ts';
 import type { DeckTools } from '../tools/traits.ts';
 import { workspaceOf } from '../workspace/open.ts';
 import type { RunOptions } from './options.ts';
@@ -34,8 +34,9 @@ export interface InstructionsInput {
   readonly settings: Settings;
   readonly options: Pick<RunOptions, 'instructions'>;
   readonly model: LanguageModel | undefined;
-  /** The tool definitions sent to the provider. */
-  readonly definitions: ToolSet;
+  readonly tools: DeckTools;
+  /** The tool definitions sent to the provider. They load the AI SDK, so they are made only where they are used. */
+  readonly definitions: () => Promise<ToolSet>;
   /** The directory of the session's worktree, if it has one. */
   readonly workspace: string | undefined;
 }
@@ -70,14 +71,15 @@ export async function instructionsOf(
     if (error instanceof SessionError) return undefined;
     throw error;
   });
-  const definitions = await definitionsOf(toolsOf(parts, options));
+  const tools = toolsOf(parts, options);
   const workspace = facts.origin.worktree === undefined ? undefined : await workspaceOf(parts, info.id);
   const entries = await Array.fromAsync(parts.store.views.entries(info.id));
   const { unpinned: _, ...instructions } = await gather(parts, entries, {
     settings: facts.origin.settings,
     options,
     model,
-    definitions,
+    tools,
+    definitions: async () => await definitionsOf(tools),
     workspace,
   });
   return instructions;
@@ -87,7 +89,7 @@ export async function instructionsOf(
 export interface InstructionsLog {
   readonly run: string;
   readonly append: (drafts: readonly Draft[]) => Promise<unknown>;
-  readonly tell: (event: SessionEvent) => void;
+  readonly emitEvent: (event: SessionEvent) => void;
   /** Called with the instructions each time they are assembled. */
   readonly onInstructions: (text: string) => void;
 }
@@ -99,7 +101,7 @@ export interface InstructionsLog {
 export function instructor(
   parts: Shared,
   input: InstructionsInput,
-  { run, append, tell, onInstructions }: InstructionsLog,
+  { run, append, emitEvent, onInstructions }: InstructionsLog,
 ): (entries: readonly Entry[]) => Promise<string | undefined> {
   let kept: string | undefined;
   let lacking = '[]';
@@ -120,7 +122,7 @@ export function instructor(
     if (drafts.length > 0) await append(drafts);
     if (missing !== lacking)
       for (const { path, why } of omitted)
-        tell({ type: 'warning', message: `cannot include '${path}' in the system prompt: ${why}` });
+        emitEvent({ type: 'warning', message: `cannot include '${path}' in the system prompt: ${why}` });
     [kept, lacking] = [digest, missing];
     if (text !== undefined) onInstructions(text);
     return text;
@@ -138,7 +140,7 @@ function once(
 
 async function gather(parts: Shared, entries: readonly Entry[], input: InstructionsInput): Promise<Gathered> {
   const { config, cwd, env, now } = parts;
-  const { settings, options, model, definitions } = input;
+  const { settings, options, model } = input;
   const manifest = options.instructions ?? settings.instructions ?? config.instructions;
   const alone = {
     ...systemPrompt(manifest === undefined ? {} : { manifest }),
@@ -153,7 +155,7 @@ async function gather(parts: Shared, entries: readonly Entry[], input: Instructi
   const { files, omitted: noFiles } =
     project === false ? nothing : await readProjectFiles(directory, env.HOME ?? homedir());
   const { skills, omitted: noSkills } =
-    'read_skill' in definitions && folders.length > 0 ? await readSkills(folders, directoryOf(cwd)) : nothing;
+    'read_skill' in input.tools && folders.length > 0 ? await readSkills(folders, directoryOf(cwd)) : nothing;
   const here = { workspace: directory, model: model === undefined ? undefined : modelMeta(model).model };
   const placed = isPlaced === true ? await environmentOf(entries, here, now()) : undefined;
   const prompt = systemPrompt({
@@ -161,7 +163,7 @@ async function gather(parts: Shared, entries: readonly Entry[], input: Instructi
     project: files,
     skills,
     ...(placed !== undefined && { environment: placed.environment }),
-    ...(hasTools === true && { tools: await entriesOf(definitions) }),
+    ...(hasTools === true && { tools: await entriesOf(await input.definitions()) }),
   });
   return {
     ...prompt,
@@ -187,7 +189,7 @@ async function entriesOf(definitions: ToolSet): Promise<readonly ToolEntry[]> {
   const entries = Object.entries(definitions).map(async ([name, { description, inputSchema, type }]) => ({
     name,
     ...(typeof description === 'string' && { description }),
-    ...(type !== 'provider' && { schema: (await asSchema(inputSchema).jsonSchema) as JsonObject }),
+    ...(type !== 'provider' && { schema: await inputSchemaOf({ inputSchema }) }),
   }));
   return await Promise.all(entries);
 }

@@ -1,7 +1,7 @@
 import { type Draft, type Json, note, type SessionInfo, toolResult, user } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
-import type { InboxItem, Taken } from '@tapedeck/tape/store';
-import { announce, type Landing } from '../config/hooks.ts';
+import type { HandledItem, InboxItem } from '@tapedeck/tape/store';
+import { callOnMessage, type HookedDrafts } from '../config/hooks.ts';
 import type { OpenCall } from '../stream/call.ts';
 import { originOf } from '../terms/terms.ts';
 import { denied, plainOutput } from '../tools/execute.ts';
@@ -27,31 +27,31 @@ export async function begin(
   if (input !== undefined) {
     await hold.drain();
     const meta = { run, source: 'user', ...options.meta, ...(spec !== undefined && { model: spec }) };
-    const { drafts, warnings } = await landing(scope, context, [user(input, meta)]);
+    const { drafts, warnings } = await withHooks(scope, context, [user(input, meta)]);
     await context.append([...before, ...drafts]);
     return warnings;
   }
   const warnings: string[] = [];
-  const taken: Taken[] = [];
+  const handled: HandledItem[] = [];
   for (const [i, item] of items.entries()) {
-    const landed = await landing(scope, context, itemDrafts(item, { open, run, spec }), item.source);
-    warnings.push(...landed.warnings);
-    taken.push({ id: item.id, drafts: i === 0 ? [...before, ...landed.drafts] : landed.drafts });
+    const hooked = await withHooks(scope, context, itemDrafts(item, { open, run, spec }), item.source);
+    warnings.push(...hooked.warnings);
+    handled.push({ id: item.id, drafts: i === 0 ? [...before, ...hooked.drafts] : hooked.drafts });
   }
   // Merges that wait must reach the tape before the model call.
-  if (taken.length > 0 || inboxIsEmpty !== true) await hold.drain(taken);
+  if (handled.length > 0 || inboxIsEmpty !== true) await hold.drain(handled);
   return warnings;
 }
 
 /** Passes drafts through the deck's hooks before they are appended. */
-async function landing(
+async function withHooks(
   { parts, session }: RunScope,
   { limits, signal }: LoopContext,
   drafts: readonly Draft[],
   source?: string,
-): Promise<Landing> {
+): Promise<HookedDrafts> {
   const { hooks } = parts.config;
-  return await announce(hooks, drafts, {
+  return await callOnMessage(hooks, drafts, {
     session: session.name,
     signal,
     graceMs: limits.abortGraceMs,
@@ -97,15 +97,15 @@ export async function takeMessages(
   const decision = decide(inbox, at, hold.lease.owner);
   if (decision.do === 'abort') scope.abort(decision.reason);
   const items = decision.do === 'steer' ? decision.items : [];
-  const taken: Taken[] = [];
+  const handled: HandledItem[] = [];
   for (const item of items) {
     const drafts = itemDrafts(item, { open: [], run: context.run, spec });
-    const landed = await landing(scope, context, drafts, item.source);
-    for (const message of landed.warnings) context.tell({ type: 'warning', message });
-    taken.push({ id: item.id, drafts: landed.drafts });
+    const hooked = await withHooks(scope, context, drafts, item.source);
+    for (const message of hooked.warnings) context.emitEvent({ type: 'warning', message });
+    handled.push({ id: item.id, drafts: hooked.drafts });
   }
-  await hold.drain(taken, { later: await mergesForLater(context, inbox) });
-  if (items.length > 0) context.tell({ type: 'steered', messages: items.length });
+  await hold.drain(handled, { later: await mergesForLater(context, inbox) });
+  if (items.length > 0) context.emitEvent({ type: 'steered', messages: items.length });
   return items.length > 0;
 }
 

@@ -11,7 +11,7 @@ import { type Chunk, eventChunk } from '../stream/chunks.ts';
 import type { Finish, SessionEvent } from '../stream/events.ts';
 import { boundsOf, timerFor } from '../terms/budget.ts';
 import { modelFor, namedFor, summarizerOf } from '../terms/model-for.ts';
-import { allowedTools, isBranch, lineOf } from '../terms/terms.ts';
+import { allowedTools, ancestryOf, isBranch } from '../terms/terms.ts';
 import { openBatch } from '../tools/open-batch.ts';
 import { closeOrphans, settleLeftovers } from '../tools/orphans.ts';
 import { definitionsOf } from '../tools/schema.ts';
@@ -43,7 +43,7 @@ export async function perform(
   const { options, run } = request;
   if (options.unlessEnded === true) await assertUnended(scope, info, request);
   const { settings, terms, worktree } = scope.origin;
-  const line = await lineOf(store, { info, origin: scope.origin });
+  const line = await ancestryOf(store, { info, origin: scope.origin });
   const tools = toolsOf(parts, options);
   const allowed = allowedTools(line);
   const forbidden = (name: string) =>
@@ -85,7 +85,7 @@ export async function perform(
     emit(chunk);
   };
   const bounds = boundsOf(store, line);
-  const time = timerFor(bounds?.deadline ?? Number.POSITIVE_INFINITY, { now, whose: session.name });
+  const time = timerFor(bounds?.deadline ?? Number.POSITIVE_INFINITY, { now, name: session.name });
   let summaries = noUsage;
   const context: LoopContext = {
     run,
@@ -107,11 +107,11 @@ export async function perform(
     shows: viewPolicyOf(config),
     instruct: instructor(
       parts,
-      { settings, options, model, definitions, workspace },
+      { settings, options, model, tools: offered, definitions: async () => definitions, workspace },
       {
         run,
         append: (drafts) => context.append(drafts),
-        tell: (event) => context.tell(event),
+        emitEvent: (event) => context.emitEvent(event),
         onInstructions: scope.onInstructions,
       },
     ),
@@ -121,7 +121,7 @@ export async function perform(
     signal: AbortSignal.any([scope.signal, hold.lost, broken.signal, time.signal]),
     now,
     emit: show,
-    tell: (event) => show(eventChunk(event)),
+    emitEvent: (event) => show(eventChunk(event)),
     enter: scope.enter,
     retrying: scope.retrying,
     spend: (usage) => {
@@ -139,7 +139,7 @@ export async function perform(
   };
   try {
     const start = () => {
-      context.tell({ type: 'run-started', run, session: session.name, at: now() });
+      context.emitEvent({ type: 'run-started', run, session: session.name, at: now() });
       show({ type: 'start', messageId: run });
     };
     if (again.length > 0) {
@@ -148,7 +148,7 @@ export async function perform(
     }
     const deferred: SessionEvent[] = [];
     await fitModel(
-      { ...context, tell: (event) => deferred.push(event) },
+      { ...context, emitEvent: (event) => deferred.push(event) },
       {
         config,
         before: async () => await modelFor(parts, { info: before, origin: scope.origin }, { options: {} }),
@@ -156,8 +156,8 @@ export async function perform(
     );
     const warnings = await begin(scope, request, { context, spec, before });
     if (again.length === 0) start();
-    for (const message of warnings) context.tell({ type: 'warning', message });
-    for (const event of deferred) context.tell(event);
+    for (const message of warnings) context.emitEvent({ type: 'warning', message });
+    for (const event of deferred) context.emitEvent(event);
     runPoint('run/begun');
     // The drained inbox may have held entries with calls.
     const isSettled = request.inboxIsEmpty === true && before.settled === before.head;

@@ -20,7 +20,7 @@ export const queueModes: readonly QueueMode[] = [
 ];
 
 /** The sender of a message: a user, another agent, a timer. */
-export type Source = 'user' | 'agent' | 'timer' | (string & {});
+export type MessageSource = 'user' | 'agent' | 'timer' | (string & {});
 
 /** The kind of session whose runs user messages interrupt. */
 const manager = 'manager';
@@ -29,7 +29,7 @@ const manager = 'manager';
  * The default queue mode: `queue`. In a session of kind `manager`, user messages interrupt, and those of
  * agents and timers follow the run.
  */
-export function defaultMode(source: Source | undefined, kind: string): QueueMode {
+export function defaultMode(source: MessageSource | undefined, kind: string): QueueMode {
   if (source === undefined || kind !== manager) return 'queue';
   return source === 'user' ? 'interrupt' : 'followup';
 }

@@ -5,7 +5,6 @@
  */
 import type { Seq } from '@tapedeck/tape';
 import { messageOf, type SessionError } from '../errors.ts';
-import { createUIMessageStreamResponse } from '../model/model.ts';
 import { type Chunk, eventsOf } from '../stream/chunks.ts';
 import { EventLog } from '../stream/event-log.ts';
 import type { Finish, SessionEvent } from '../stream/events.ts';
@@ -161,7 +160,8 @@ export class Run implements AsyncIterable<SessionEvent>, PromiseLike<RunResult> 
   }
 
   /** An HTTP response that streams the run to `useChat`. */
-  toResponse(init: ResponseInit = {}): Response {
+  async toResponse(init: ResponseInit = {}): Promise<Response> {
+    const { createUIMessageStreamResponse } = await import('ai');
     return createUIMessageStreamResponse({ ...init, stream: this.uiStream() });
   }
 }

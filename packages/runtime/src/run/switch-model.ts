@@ -5,7 +5,7 @@ import { isTooFull } from '../compaction/policy.ts';
 import type { DeckConfig } from '../config/config.ts';
 import { SessionError } from '../errors.ts';
 import { type LanguageModel, modelMeta } from '../model/model.ts';
-import { overheadOf, usedBy, viewFor } from '../turn/asked.ts';
+import { overheadOf, usedBy, viewFor } from '../turn/call-meta.ts';
 import type { LoopContext } from '../turn/context.ts';
 import type { RunRequest } from './request.ts';
 
@@ -48,7 +48,7 @@ export async function fitModel(
     // The run records the abort, after its message.
     if (context.signal.aborted) return;
     if (!(error instanceof NoSummary)) throw error;
-    context.tell({
+    context.emitEvent({
       type: 'warning',
       message: `cannot summarise '${session}' for ${next.model}: ${error.message}`,
     });

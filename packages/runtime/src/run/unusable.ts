@@ -16,11 +16,11 @@ export async function recordUnusable(
   const info = await infoOf(scope);
   const message = messageOf(error);
   const spec = await namedFor(parts.store, { info, origin: scope.origin }, request);
-  const taken = (request.items ?? []).map((item) => ({
+  const handled = (request.items ?? []).map((item) => ({
     id: item.id,
     drafts: itemDrafts(item, { open: [], run: request.run, spec }),
   }));
-  await hold.drain(taken);
+  await hold.drain(handled);
   await parts.store.entries.append(
     session.id,
     [note('run/error', { run: request.run, message } satisfies Json)],

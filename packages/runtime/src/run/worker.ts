@@ -8,10 +8,9 @@ import { eventChunk } from '../stream/chunks.ts';
 import type { RunStatus, SessionEvent } from '../stream/events.ts';
 import { modelFor } from '../terms/model-for.ts';
 import { type Origin, originOf, type SessionFacts } from '../terms/terms.ts';
-import { Announcer } from './announcer.ts';
-import { Attention } from './attention.ts';
+import { HandledItems } from './handled-items.ts';
 import {
-  type Ended,
+  type AfterRun,
   endOf,
   type HeldRun,
   type KnownAtStart,
@@ -23,6 +22,7 @@ import {
 import { wasInterrupted } from './interrupted.ts';
 import type { RunOptions } from './options.ts';
 import type { WorkerParts } from './parts.ts';
+import { Publisher } from './publisher.ts';
 import { decide, spentAborts } from './queue.ts';
 import { infoOf, type RunRequest } from './request.ts';
 import { newRun, type Run, type RunResult } from './run.ts';
@@ -35,8 +35,8 @@ export class Worker {
   readonly #parts: WorkerParts;
   readonly #session: { readonly name: string; readonly id: string };
   readonly #lease: LeaseKeeper;
-  readonly #announcer: Announcer;
-  readonly #attention = new Attention();
+  readonly #publisher: Publisher;
+  readonly #handled = new HandledItems();
   /** Passed to each run. */
   readonly #means: Omit<RunHost, 'origin'>;
   #origin: Origin | undefined;
@@ -44,7 +44,7 @@ export class Worker {
   #serving: Promise<void> | undefined;
   /** Resolves when the results of this session, as a child, are delivered. */
   #delivered: Promise<void> = Promise.resolve();
-  /** The number of `takeUp` calls during runs. */
+  /** The number of `startQueued` calls during runs. */
   #requested = 0;
   #closed = false;
   #instructions: string | undefined;
@@ -52,12 +52,12 @@ export class Worker {
   constructor(parts: WorkerParts, session: { readonly name: string; readonly id: string }) {
     this.#parts = parts;
     this.#session = session;
-    this.#announcer = new Announcer(session, parts);
+    this.#publisher = new Publisher(session, parts);
     const enter = (status: RunStatus) => this.#enter(status);
     const onInstructions = (instructions: string) => {
       this.#instructions = instructions;
     };
-    this.#means = { parts, session, announcer: this.#announcer, enter, onInstructions };
+    this.#means = { parts, session, publisher: this.#publisher, enter, onInstructions };
     this.#lease = new LeaseKeeper(parts.store, session.id, (items) => this.#readInbox(items));
   }
 
@@ -93,12 +93,12 @@ export class Worker {
   }
 
   get status(): RunStatus {
-    return this.#announcer.status;
+    return this.#publisher.status;
   }
 
   /** The events of all runs of the session in this process, from now on. */
   listen(signal?: AbortSignal): AsyncIterable<SessionEvent> {
-    return this.#announcer.listen(signal);
+    return this.#publisher.listen(signal);
   }
 
   /** Resolves when no run is left. */
@@ -121,18 +121,18 @@ export class Worker {
 
   /** Publishes a warning. */
   warn(message: string): void {
-    this.tell({ type: 'warning', message });
+    this.emitEvent({ type: 'warning', message });
   }
 
   /** Publishes an event to the listeners of the session, and to the readers of the current run. */
-  readonly tell = (event: SessionEvent): void => {
-    if (this.#current === undefined) this.#announcer.send(event);
-    else this.#announcer.emit(this.#current.control, eventChunk(event));
+  readonly emitEvent = (event: SessionEvent): void => {
+    if (this.#current === undefined) this.#publisher.send(event);
+    else this.#publisher.emit(this.#current.control, eventChunk(event));
   };
 
   /** Shows the status of an act other than a run; undefined ends it. `owner` has the lease. */
   showAct(owner: string, status?: RunStatus): void {
-    this.#announcer.enterAct(status, owner);
+    this.#publisher.enterAct(status, owner);
   }
 
   /** Starts a run. Awaiting it rejects with SESSION_BUSY during another run, and with `fault` if given. */
@@ -154,7 +154,7 @@ export class Worker {
    * @throws SESSION_BUSY when another process writes the session; SESSION_CLOSED; TAPE_ARCHIVED; the errors
    *   of `modelFor`
    */
-  async takeUp(
+  async startQueued(
     options: RunOptions = {},
     { cutOff = false }: { readonly cutOff?: boolean } = {},
   ): Promise<Started | undefined> {
@@ -219,7 +219,7 @@ export class Worker {
     this.#current = undefined;
     this.#lease.forget();
     this.#serving = undefined;
-    this.#attention.forget();
+    this.#handled.clear();
     if (this.status.state === 'busy' || this.status.state === 'retrying') this.#enter({ state: 'idle' });
   }
 
@@ -280,7 +280,7 @@ export class Worker {
     const { store } = this.#parts;
     const found = await waitingFor(first.request, held, { store, id: this.#session.id });
     const started = { ...first, request: { ...first.request, ...found } };
-    if (found.items !== undefined) this.#attention.begin(first.control, found.items);
+    if (found.items !== undefined) this.#handled.begin(first.control, found.items);
     this.#current = started;
     return { held, started };
   }
@@ -296,7 +296,7 @@ export class Worker {
       status,
       options = {},
     }: {
-      readonly point: Ended['point'];
+      readonly point: AfterRun['point'];
       readonly status?: RunStatus;
       readonly options?: RunOptions | undefined;
     },
@@ -313,7 +313,7 @@ export class Worker {
       if (!wasEmpty) {
         const inbox = await held.inbox();
         const spent = spentAborts(inbox);
-        this.#attention.spend(spent);
+        this.#handled.add(spent);
         if (spent.length > 0) await held.drain(spent.map(({ id }) => ({ id, drafts: [] })));
         const decision = decide(inbox, at, owner);
         if (decision.do === 'start' && !this.#closed) {
@@ -355,21 +355,21 @@ export class Worker {
 
   #open(request: RunRequest): Started {
     const { run, control } = newRun(request.run, request.options.signal);
-    this.#attention.begin(control, request.items ?? []);
+    this.#handled.begin(control, request.items ?? []);
     return { request, run, control };
   }
 
   #enter(status: RunStatus): void {
-    this.#announcer.enter(status, this.#lease.held?.lease.owner);
+    this.#publisher.enter(status, this.#lease.held?.lease.owner);
   }
 
   /** Handles new inbox items: an abort or an interrupting message aborts the run immediately. */
   #readInbox(waiting: readonly InboxItem[]): void {
     if (this.#current === undefined) return;
-    const request = this.#attention.heed(waiting, this.#lease.held?.lease.owner);
+    const request = this.#handled.requestOf(waiting, this.#lease.held?.lease.owner);
     if (request === undefined) return;
     const { run, control } = this.#current;
     if ('abort' in request) run.abort(request.abort);
-    else this.#announcer.emit(control, eventChunk({ type: 'inbox-waiting', items: request.waiting }));
+    else this.#publisher.emit(control, eventChunk({ type: 'inbox-waiting', items: request.waiting }));
   }
 }

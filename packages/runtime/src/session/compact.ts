@@ -22,7 +22,7 @@ export interface CompactOptions {
   /** The model that summarises, instead of the deck's. */
   readonly model?: ModelSpec;
   /** False: leave the messages that arrive meanwhile in the inbox. */
-  readonly takeUp?: boolean;
+  readonly start?: boolean;
   readonly signal?: AbortSignal;
 }
 
@@ -31,7 +31,7 @@ export const compactFields: Fields<CompactOptions> = {
   prune: true,
   focus: true,
   model: true,
-  takeUp: true,
+  start: true,
   signal: true,
 };
 
@@ -98,7 +98,7 @@ export async function compactSession(
       fork: async (request: ForkRequest) => await store.lineage.fork(session.id, request),
       append: async (drafts: readonly Draft[]) =>
         await store.entries.append(session.id, drafts, { lease: held.lease }),
-      tell: worker.tell,
+      emitEvent: worker.emitEvent,
       cost: config.cost,
       now,
       limits: limitsOf(config),
@@ -134,7 +134,7 @@ async function pruneSession(
       lease: held.lease,
     });
     const tokens = outputs.reduce((sum, output) => sum + output.tokens, 0);
-    worker(session).tell({ type: 'pruned', seq, outputs: outputs.length, tokens });
+    worker(session).emitEvent({ type: 'pruned', seq, outputs: outputs.length, tokens });
     const { tokens: tokensAfter } = await sizes();
     return { session: session.name, seq, range: [first.seq, last.seq], tokensBefore, tokensAfter };
   } finally {

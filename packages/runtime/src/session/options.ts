@@ -2,19 +2,19 @@ import type { Meta, Seq } from '@tapedeck/tape';
 import type { Fields } from '../fields.ts';
 import type { RewindMode, RewoundMessage } from '../history/rewind.ts';
 import type { RunOptions } from '../run/options.ts';
-import type { QueueMode, Source } from '../run/queue.ts';
+import type { MessageSource, QueueMode } from '../run/queue.ts';
 import type { Callbacks, Run } from '../run/run.ts';
 
 export interface SendOptions {
   /** Queue mode: what the message does to a current run. Default: by its source and the session's kind. */
   readonly mode?: QueueMode;
-  readonly source?: Source;
+  readonly source?: MessageSource;
   /** Idempotency key: two messages with the same key are one message. */
   readonly key?: string;
   readonly model?: string;
   readonly meta?: Meta;
   /** False: only post the message; the process that runs the session takes it up. */
-  readonly takeUp?: boolean;
+  readonly start?: boolean;
   /** Called with the events of the run, if the message starts one immediately. */
   readonly on?: Callbacks;
 }
@@ -26,7 +26,7 @@ export const sendFields: Fields<SendOptions> = {
   key: true,
   model: true,
   meta: true,
-  takeUp: true,
+  start: true,
   on: true,
 };
 
@@ -43,13 +43,13 @@ export const subscribeFields: Fields<SubscribeOptions> = {
 
 export interface RespondOptions extends Pick<RunOptions, 'model'> {
   /** False: only post the answer; the process that runs the session takes it up. */
-  readonly takeUp?: boolean;
+  readonly start?: boolean;
 }
 
 /** The fields of `RespondOptions`. */
 export const respondFields: Fields<RespondOptions> = {
   model: true,
-  takeUp: true,
+  start: true,
 };
 
 export interface RewindOptions {
@@ -58,14 +58,14 @@ export interface RewindOptions {
   /** Name of the model that answers a resent message. The session keeps that model. */
   readonly model?: string;
   /** False: only append the resent message, for the next run. */
-  readonly takeUp?: boolean;
+  readonly start?: boolean;
 }
 
 /** The fields of `RewindOptions`. */
 export const rewindFields: Fields<RewindOptions> = {
   mode: true,
   model: true,
-  takeUp: true,
+  start: true,
 };
 
 /** The receipt of a rewind, and the run that answers a resent message. */

@@ -44,7 +44,7 @@ import type { SessionEvent } from '../stream/events.ts';
 import { watchChunks } from '../stream/replay.ts';
 import { type Fresh, tail } from '../stream/tail.ts';
 import { modelFor } from '../terms/model-for.ts';
-import { type Line, lineOf, type SessionFacts } from '../terms/terms.ts';
+import { type Ancestry, ancestryOf, type SessionFacts } from '../terms/terms.ts';
 import { answerFault, openBatch } from '../tools/open-batch.ts';
 import { readUsage, type SessionUsage } from '../usage/session-usage.ts';
 import { inputFault } from './check-input.ts';
@@ -109,7 +109,7 @@ export class Session {
    */
   async send(input: Input, options: SendOptions = {}): Promise<Sent> {
     assertFields(options, sendFields, `send to '${this.name}'`);
-    const { source, key, model, meta, on, takeUp = true } = options;
+    const { source, key, model, meta, on, start = true } = options;
     const mode = options.mode ?? defaultMode(source, this.#kind);
     const fault = inputFault(this.name, { input, mode });
     if (fault !== undefined) throw fault;
@@ -120,7 +120,7 @@ export class Session {
       ...(key !== undefined && { key }),
     });
     if (appended !== undefined) return { id, state: 'started' };
-    const { run } = takeUp ? await this.#takeUp(id) : {};
+    const { run } = start ? await this.#startQueued(id) : {};
     if (run !== undefined) {
       const text = on === undefined ? undefined : run.watch(on);
       // A caller that awaits `text` sees the failure; without one, the rejection must not end the process.
@@ -142,7 +142,7 @@ export class Session {
     given: RespondOptions = {},
   ): Promise<Sent> {
     assertFields(given, respondFields, `respond in '${this.name}'`);
-    const { takeUp = true, ...options } = given;
+    const { start = true, ...options } = given;
     const refuse = (why: string) =>
       new SessionError('SESSION_NO_CALL', `cannot answer call '${toolCallId}' of '${this.name}': ${why}`, {
         data: { session: this.name, call: toolCallId },
@@ -163,14 +163,14 @@ export class Session {
       if (!(error instanceof TapeError) || error.code !== 'TAPE_KEY_CONFLICT') throw error;
       throw refuse('it already has a different answer');
     }
-    const { run } = takeUp ? await this.#takeUp(id, options) : {};
+    const { run } = start ? await this.#startQueued(id, options) : {};
     return run === undefined ? { id, state: 'queued' } : { id, state: 'started', run };
   }
 
   /** Runs the inbox where this process can. Returns the run if it took up the item. */
-  async #takeUp(item: string, options: RunOptions = {}): Promise<{ readonly run?: Run }> {
+  async #startQueued(item: string, options: RunOptions = {}): Promise<{ readonly run?: Run }> {
     try {
-      const started = await this.#worker.takeUp(options);
+      const started = await this.#worker.startQueued(options);
       // In an object, since a run is thenable: returning it would await its result.
       return started?.run.took.includes(item) === true ? { run: started.run } : {};
     } catch (error) {
@@ -182,10 +182,10 @@ export class Session {
   }
 
   /** Runs the messages that were posted to the inbox while an act had the lease. */
-  async #takeUpLeft(): Promise<void> {
+  async #startLeft(): Promise<void> {
     const left = await this.#parts.store.inbox.list(this.id);
     const [first] = left.filter(({ body: { type } }) => type === 'input' || type === 'answer');
-    if (first !== undefined) await this.#takeUp(first.id);
+    if (first !== undefined) await this.#startQueued(first.id);
   }
 
   /** The current run of the session in this process. */
@@ -274,10 +274,10 @@ export class Session {
    */
   async rewind(to: Point, given: RewindOptions = {}): Promise<SessionRewound> {
     assertFields(given, rewindFields, `rewind '${this.name}'`);
-    const { mode = 'edit', model, takeUp = true } = given;
+    const { mode = 'edit', model, start = true } = given;
     this.#assertIdle('rewind');
     const options = model === undefined ? {} : { model };
-    const isRun = mode === 'resend' && takeUp;
+    const isRun = mode === 'resend' && start;
     if (isRun) await modelFor(this.#parts, await this.#worker.facts(), { options });
     const { store, config } = this.#parts;
     const place = { store, hooks: config.hooks };
@@ -342,7 +342,7 @@ export class Session {
     try {
       return await compactSession(this.#parts, this, options);
     } finally {
-      if (options.takeUp !== false) await this.#takeUpLeft();
+      if (options.start !== false) await this.#startLeft();
     }
   }
 
@@ -443,8 +443,8 @@ export class Session {
     return await mergeChildren(this.#parts, facts, { ...options, into: this.name });
   }
 
-  async #line(): Promise<Line> {
-    return await lineOf(this.#parts.store, await this.#worker.facts());
+  async #line(): Promise<Ancestry> {
+    return await ancestryOf(this.#parts.store, await this.#worker.facts());
   }
 
   /** @throws TAPE_NO_SESSION, with near names */

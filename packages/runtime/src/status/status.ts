@@ -24,7 +24,7 @@ export interface Status extends RunStatus {
 }
 
 /** Sources of statuses: the store, and the home with the records of other processes. */
-interface Source {
+interface StatusSource {
   readonly store: TapeStore;
   readonly home?: string | undefined;
 }
@@ -34,7 +34,7 @@ interface Source {
  * lease shows that it runs, and `run/sessions.json` of the home its phase.
  */
 export async function statusOf(
-  source: Source,
+  source: StatusSource,
   { id, run = { state: 'idle' } }: { readonly id: string; readonly run?: RunStatus | undefined },
 ): Promise<Status> {
   const info = await source.store.sessions.find(id);
@@ -43,7 +43,10 @@ export async function statusOf(
 }
 
 /** The statuses of sessions that this process does not run. */
-export async function statusesOf(source: Source, infos: readonly SessionInfo[]): Promise<readonly Status[]> {
+export async function statusesOf(
+  source: StatusSource,
+  infos: readonly SessionInfo[],
+): Promise<readonly Status[]> {
   const shown = await observe(source);
   const statuses: Status[] = [];
   for (const info of infos) statuses.push(await readStatus(source.store, info, shown));
@@ -74,7 +77,7 @@ interface Processes {
   readonly active: readonly ActiveSession[];
 }
 
-async function observe({ store, home }: Source): Promise<Processes> {
+async function observe({ store, home }: StatusSource): Promise<Processes> {
   return { owners: await store.leases.list(), active: home === undefined ? [] : readActive(home) };
 }
 

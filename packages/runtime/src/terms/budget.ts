@@ -2,7 +2,7 @@ import type { SessionInfo, TapeStore } from '@tapedeck/tape';
 import { isSummarizer } from '@tapedeck/tape/internal';
 import { SessionError } from '../errors.ts';
 import { addSums, noSum, readSummaries, readUsage } from '../usage/session-usage.ts';
-import { type Budget, type Line, originOf } from './terms.ts';
+import { type Ancestry, type Budget, originOf } from './terms.ts';
 
 /** The budget that model calls have used. */
 interface Spent {
@@ -24,10 +24,10 @@ const timerMaxMs = 2 ** 31 - 1;
 /** A signal that is aborted at a run's deadline. Call `stop` when the run ends earlier. */
 export function timerFor(
   deadline: number,
-  { now, whose }: { readonly now: () => number; readonly whose: string },
+  { now, name }: { readonly now: () => number; readonly name: string },
 ): { readonly signal: AbortSignal; readonly stop: () => void } {
   const controller = new AbortController();
-  const end = () => controller.abort(new OutOfTime(`the time budget of '${whose}' ran out`));
+  const end = () => controller.abort(new OutOfTime(`the time budget of '${name}' ran out`));
   const left = deadline - now();
   if (left <= 0) end();
   const timer = left > 0 && left <= timerMaxMs ? setTimeout(end, left) : undefined;
@@ -41,11 +41,11 @@ export interface Reached {
 }
 
 /** The first reached limit of a budget. Pure. */
-function reachedOf(budget: Budget, spent: Spent, whose: string): Reached | undefined {
+function reachedOf(budget: Budget, spent: Spent, subject: string): Reached | undefined {
   for (const limit of ['steps', 'tokens', 'cost'] as const) {
     const most = budget[limit];
     if (most !== undefined && spent[limit] >= most)
-      return { limit, message: `the ${limit} of ${whose} are used up: ${spent[limit]} of ${most}` };
+      return { limit, message: `the ${limit} of ${subject} are used up: ${spent[limit]} of ${most}` };
   }
   return undefined;
 }
@@ -62,7 +62,7 @@ export interface Bounds {
  * The budgets that bound a session: its own, and the tree budgets of its ancestors. Usage is read from the
  * tapes. The whole budget of a running sibling counts as used until it ends (reserve and settle).
  */
-export function boundsOf(store: TapeStore, line: Line): Bounds | undefined {
+export function boundsOf(store: TapeStore, line: Ancestry): Bounds | undefined {
   const checks: (() => Promise<Reached | undefined>)[] = [];
   let deadline = Number.POSITIVE_INFINITY;
   const ids = new Set(line.map(({ info }) => info.id));
@@ -74,9 +74,9 @@ export function boundsOf(store: TapeStore, line: Line): Bounds | undefined {
       deadline = Math.min(deadline, session.createdAt + (budget.timeMs ?? deadline));
     }
     if (treeBudget === undefined) continue;
-    const whose = `'${session.name}' and its descendants`;
+    const subject = `'${session.name}' and its descendants`;
     checks.push(async () =>
-      reachedOf(treeBudget, await committed(store, session, { line: ids, settled }), whose),
+      reachedOf(treeBudget, await committed(store, session, { line: ids, settled }), subject),
     );
     deadline = Math.min(deadline, session.createdAt + (treeBudget.timeMs ?? deadline));
   }
@@ -92,7 +92,7 @@ export function boundsOf(store: TapeStore, line: Line): Bounds | undefined {
 }
 
 /** Whether a session or one of its ancestors has a tree budget. */
-export function isTreeBounded(line: Line): boolean {
+export function isTreeBounded(line: Ancestry): boolean {
   return line.some(({ origin: { terms } }) => terms.treeBudget !== undefined);
 }
 
@@ -102,7 +102,7 @@ export function isTreeBounded(line: Line): boolean {
  */
 export async function assertAffordable(
   store: TapeStore,
-  line: Line,
+  line: Ancestry,
   children: readonly Budget[],
 ): Promise<void> {
   for (const { info: at, origin } of line) {

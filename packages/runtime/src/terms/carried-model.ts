@@ -6,12 +6,12 @@ import { factsOf, type SessionFacts } from './terms.ts';
 const carriedMax = 10_000;
 const pageSize = 20;
 
-type TakenMessage = Pick<Entry, 'inherited' | 'meta'>;
+type AnsweredMessage = Pick<Entry, 'inherited' | 'meta'>;
 
 /** The result of a search up to a position. It stays valid until a rewind goes back past that position. */
 interface Found {
   readonly head: Seq;
-  readonly asked: TakenMessage | undefined;
+  readonly message: AnsweredMessage | undefined;
 }
 
 const found = new WeakMap<TapeStore, Map<string, Found>>();
@@ -26,12 +26,12 @@ export async function modelCarried(
   { info, origin }: SessionFacts,
   { at }: { readonly at?: Seq } = {},
 ): Promise<string | undefined> {
-  const asked =
+  const message =
     at === undefined || at >= info.head ? await lastOf(store, info) : await search(store, info, { to: at });
   const { model } = origin.settings;
-  const named = typeof asked?.meta.model === 'string' ? asked.meta.model : undefined;
+  const named = typeof message?.meta.model === 'string' ? message.meta.model : undefined;
   // The settings of a fork take precedence over an inherited message.
-  return asked?.inherited === true ? (model ?? named) : (named ?? model);
+  return message?.inherited === true ? (model ?? named) : (named ?? model);
 }
 
 /** `modelCarried` by name or ULID; undefined for an unknown session. */
@@ -45,16 +45,17 @@ export async function carriedModel(
 }
 
 /** The last visible message that a run took up. */
-async function lastOf(store: TapeStore, info: SessionInfo): Promise<TakenMessage | undefined> {
+async function lastOf(store: TapeStore, info: SessionInfo): Promise<AnsweredMessage | undefined> {
   const known = found.get(store) ?? new Map<string, Found>();
   found.set(store, known);
   const before = known.get(info.id);
-  if (before?.head === info.head) return before.asked;
+  if (before?.head === info.head) return before.message;
   const holds = before !== undefined && (await isVisibleAs(store, info.id, before.head));
   const after = holds ? before.head : 0;
-  const asked = (await search(store, info, { after, to: info.head })) ?? (holds ? before.asked : undefined);
-  known.set(info.id, { head: info.head, asked });
-  return asked;
+  const message =
+    (await search(store, info, { after, to: info.head })) ?? (holds ? before.message : undefined);
+  known.set(info.id, { head: info.head, message: message });
+  return message;
 }
 
 /**
@@ -71,7 +72,7 @@ async function search(
   store: TapeStore,
   { id }: SessionInfo,
   { after = 0, to: last }: { readonly after?: Seq; readonly to: Seq },
-): Promise<TakenMessage | undefined> {
+): Promise<AnsweredMessage | undefined> {
   let to = last;
   for (let searched = 0; searched < carriedMax && to > after; searched += pageSize) {
     const page: Entry[] = [];
@@ -83,8 +84,8 @@ async function search(
     }))
       page.push(entry);
     for (const { seq, payload, meta, inherited } of page.toReversed()) {
-      const isAsked = isObject(payload) && payload.role === 'user';
-      if (!isAsked || (meta.run === undefined && meta.model === undefined)) continue;
+      const isUserMessage = isObject(payload) && payload.role === 'user';
+      if (!isUserMessage || (meta.run === undefined && meta.model === undefined)) continue;
       const [range] = await store.views.ranges(id, { from: seq });
       if (range?.hiddenBy === undefined) return { inherited, meta };
     }

@@ -73,10 +73,10 @@ export async function factsOf(store: TapeStore, info: SessionInfo): Promise<Sess
 }
 
 /** A session and its ancestors up to the root, each with its origin. */
-export type Line = readonly [SessionFacts, ...SessionFacts[]];
+export type Ancestry = readonly [SessionFacts, ...SessionFacts[]];
 
 /** Reads the line of a session. */
-export async function lineOf(store: TapeStore, facts: SessionFacts): Promise<Line> {
+export async function ancestryOf(store: TapeStore, facts: SessionFacts): Promise<Ancestry> {
   const line: [SessionFacts, ...SessionFacts[]] = [facts];
   for (let at = await parentOf(store, facts.info); at !== undefined; at = await parentOf(store, at))
     line.push(await factsOf(store, at));
@@ -84,7 +84,7 @@ export async function lineOf(store: TapeStore, facts: SessionFacts): Promise<Lin
 }
 
 /** The tools that every session of a line may call; undefined when no session restricts them. Pure. */
-export function allowedTools(line: Line): ReadonlySet<string> | undefined {
+export function allowedTools(line: Ancestry): ReadonlySet<string> | undefined {
   return line
     .flatMap(({ origin: { settings } }) => (settings.tools === undefined ? [] : [new Set(settings.tools)]))
     .reduce<ReadonlySet<string> | undefined>(

@@ -61,16 +61,16 @@ export async function executeCall(call: OpenCall, settings: CallSettings): Promi
     return failed(call, `Checking the arguments took longer than ${timeoutMs} ms.`, noPaths);
   if ('fault' in checked) return failed(call, checked.fault, noPaths);
   const paths = pathsOf(tool, checked.value);
-  const givenUp = new AbortController();
-  const work = outcomeOf(tool, call, { input: checked.value, givenUp: givenUp.signal, settings });
+  const abandoned = new AbortController();
+  const work = outcomeOf(tool, call, { input: checked.value, abandoned: abandoned.signal, settings });
   const outcome = await within(work, own);
   if (outcome === 'aborted') {
-    givenUp.abort(signal.reason);
+    abandoned.abort(signal.reason);
     return undefined;
   }
   if (outcome === 'timeout') {
     const why = `The tool took longer than ${timeoutMs} ms and was abandoned; its outcome is unknown.`;
-    givenUp.abort(new Error(why));
+    abandoned.abort(new Error(why));
     return failed(call, why, paths);
   }
   // A tool that stops on the signal throws the abort reason. Its call stays open.
@@ -84,19 +84,19 @@ type Outcome = { readonly draft: Draft; readonly output: Json } | { readonly err
 async function outcomeOf(
   tool: DeckTool,
   call: OpenCall,
-  { input, givenUp, settings }: { input: unknown; givenUp: AbortSignal; settings: CallSettings },
+  { input, abandoned, settings }: { input: unknown; abandoned: AbortSignal; settings: CallSettings },
 ): Promise<Outcome> {
   const { toolCallId } = call;
   try {
     const messages = [...settings.messages];
-    const abortSignal = AbortSignal.any([settings.patience.signal, givenUp]);
+    const abortSignal = AbortSignal.any([settings.patience.signal, abandoned]);
     const answer = tool.execute?.(input, {
       toolCallId,
       messages,
       abortSignal,
       context: { ...settings.context },
     });
-    const output = await lastOf(answer, givenUp, (value) => {
+    const output = await lastOf(answer, abandoned, (value) => {
       const json = snapshot(value);
       if (json !== undefined) settings.onPreliminary(call, json);
     });
@@ -166,14 +166,14 @@ function withPaths(draft: Draft, paths: Paths | undefined): Draft {
  */
 async function lastOf(
   output: unknown,
-  givenUp: AbortSignal,
+  abandoned: AbortSignal,
   onPreliminary: (value: unknown) => void,
 ): Promise<unknown> {
   if (typeof output !== 'object' || output === null || !(Symbol.asyncIterator in output)) return await output;
   let last: unknown;
   let resumedAt = performance.now();
   for await (const value of output as AsyncIterable<unknown>) {
-    givenUp.throwIfAborted();
+    abandoned.throwIfAborted();
     last = value;
     onPreliminary(value);
     if (performance.now() - resumedAt < stretchMs) continue;

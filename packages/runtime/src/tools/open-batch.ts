@@ -43,7 +43,7 @@ export function openCallsOf(
   };
   for (const { kind, name, payload, meta } of entries) {
     if (!isObject(payload)) continue;
-    if (kind === 'message') calls.push(...askedBy(payload, meta));
+    if (kind === 'message') calls.push(...callsIn(payload, meta));
     else if (kind === 'tool-result') {
       const at = calls.findIndex((call) => call.toolCallId === payload.toolCallId);
       if (at !== -1) calls.splice(at, 1);
@@ -73,12 +73,12 @@ function stateOf(name: string, waitsFor: unknown): Partial<OpenCall> {
     : { state: 'held' };
 }
 
-function askedBy(payload: Readonly<Record<string, Json>>, meta: Entry['meta']): OpenCall[] {
-  const asked = new Set(clientCalls(payload));
+function callsIn(payload: Readonly<Record<string, Json>>, meta: Entry['meta']): OpenCall[] {
+  const ids = new Set(clientCalls(payload));
   const content = Array.isArray(payload.content) ? payload.content.filter(isObject) : [];
   const raw = isObject(meta.raw_input) ? meta.raw_input : {};
   return content
-    .filter((part) => part.type === 'tool-call' && asked.has(String(part.toolCallId)))
+    .filter((part) => part.type === 'tool-call' && ids.has(String(part.toolCallId)))
     .map((part) => ({
       toolCallId: String(part.toolCallId),
       toolName: String(part.toolName),

@@ -1,9 +1,7 @@
 import type { Json, JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import type { ToolSet } from 'ai';
-import { z } from 'zod';
 import { messageOf, SessionError } from '../errors.ts';
-import { asSchema, jsonSchema } from '../model/model.ts';
 import type { DeckTool, DeckTools } from './traits.ts';
 
 /** The argument with which a model requests that the calls of its answer run in parallel. */
@@ -27,6 +25,7 @@ export async function definitionsOf(tools: DeckTools): Promise<ToolSet> {
 
 async function sentSchema(name: string, tool: DeckTool) {
   const own = await schemaOf(name, tool);
+  const { jsonSchema } = await import('ai');
   return jsonSchema(withFlag(own, tool) as Parameters<typeof jsonSchema>[0], {
     // Accept all arguments here: invalid ones fail the call, not the answer.
     validate: (value) => ({ success: true, value }),
@@ -35,7 +34,7 @@ async function sentSchema(name: string, tool: DeckTool) {
 
 async function schemaOf(name: string, tool: DeckTool): Promise<JsonObject> {
   try {
-    return (await asSchema(tool.inputSchema).jsonSchema) as unknown as JsonObject;
+    return await inputSchemaOf(tool);
   } catch (cause) {
     const why = `its input schema has no JSON form: ${messageOf(cause)}`;
     throw new SessionError('SESSION_BAD_CONFIG', `cannot offer tool '${name}': ${why}`, {
@@ -43,6 +42,12 @@ async function schemaOf(name: string, tool: DeckTool): Promise<JsonObject> {
       cause,
     });
   }
+}
+
+/** The input schema of a tool as JSON Schema, whichever kind of schema the tool has. */
+export async function inputSchemaOf({ inputSchema }: Pick<DeckTool, 'inputSchema'>): Promise<JsonObject> {
+  const { asSchema } = await import('ai');
+  return (await asSchema(inputSchema).jsonSchema) as unknown as JsonObject;
 }
 
 /** Adds the flag to a schema, unless it is strict, a provider's, or not a plain object. */
@@ -54,7 +59,7 @@ function withFlag(schema: JsonObject, tool: DeckTool): JsonObject {
 }
 
 /** Whether the arguments of a call request a parallel batch. */
-export function asksParallel(input: Json): boolean {
+export function requestsParallel(input: Json): boolean {
   return isObject(input) && input[flag] === true;
 }
 
@@ -67,6 +72,7 @@ export async function parseArguments(
     // Copy the arguments, so that a tool that changes them does not affect the recorded call.
     const given = structuredClone(input);
     const own = isObject(given) && !(await declaresFlag(tool)) ? withoutFlag(given) : given;
+    const { asSchema } = await import('ai');
     const checked = await asSchema(tool.inputSchema).validate?.(own);
     if (checked === undefined) return { value: own };
     return checked.success ? { value: checked.value } : { fault: messageOf(checked.error) };
@@ -77,8 +83,8 @@ export async function parseArguments(
 }
 
 async function declaresFlag(tool: DeckTool): Promise<boolean> {
-  const { properties } = (await asSchema(tool.inputSchema).jsonSchema) as { properties?: object };
-  return properties !== undefined && flag in properties;
+  const { properties } = await inputSchemaOf(tool);
+  return properties !== undefined && isObject(properties) && flag in properties;
 }
 
 function withoutFlag({ [flag]: _, ...rest }: JsonObject): JsonObject {
@@ -86,7 +92,8 @@ function withoutFlag({ [flag]: _, ...rest }: JsonObject): JsonObject {
 }
 
 /** Why a value does not match a schema; undefined when it does. */
-export function schemaFault(value: unknown, schema: JsonObject): string | undefined {
+export async function schemaFault(value: unknown, schema: JsonObject): Promise<string | undefined> {
+  const { z } = await import('zod');
   const [issue] =
     z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0]).safeParse(value).error?.issues ?? [];
   if (issue === undefined) return undefined;

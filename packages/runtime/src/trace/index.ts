@@ -1,5 +1,5 @@
 /**
- * The path of an entry through merges: `sources.ts` follows it back to the entries that it was made of, `landings.ts`
+ * The path of an entry through merges: `sources.ts` follows it back to the entries that it was made of, `destinations.ts`
  * forward to the sessions that it was merged into. Reads only, and loads no AI SDK. Imports no other room.
  */
 import {
@@ -10,11 +10,11 @@ import {
   TapeError,
   type TapeStore,
 } from '@tapedeck/tape';
-import { type Landing, landingsOf } from './landings.ts';
-import { type Source, sourcesOf } from './sources.ts';
+import { destinationsOf, type TraceDestination } from './destinations.ts';
+import { sourcesOf, type TraceSource } from './sources.ts';
 
-export type { Landing } from './landings.ts';
-export type { Source } from './sources.ts';
+export type { TraceDestination } from './destinations.ts';
+export type { TraceSource } from './sources.ts';
 
 /** The sources and destinations of an entry. */
 export interface Trace {
@@ -28,9 +28,9 @@ export interface Trace {
    * The children whose work the entry contains, for a merge's mark or message and for the result of a call
    * that started children.
    */
-  readonly from: readonly Source[];
+  readonly from: readonly TraceSource[];
   /** The merges that delivered it to other sessions. */
-  readonly into: readonly Landing[];
+  readonly into: readonly TraceDestination[];
   /** The forks that inherit it, at most a hundred; `inheritedCount` is their number. */
   readonly inheritedBy: readonly string[];
   readonly inheritedCount: number;
@@ -58,7 +58,7 @@ export async function trace(store: TapeStore, session: string, point: Point): Pr
     kind,
     ...(name !== undefined && { name }),
     from: await sourcesOf({ store, seen: new Set() }, owner, entry),
-    into: await landingsOf({ store, seen: new Set() }, owner.id, seq),
+    into: await destinationsOf({ store, seen: new Set() }, owner.id, seq),
     ...(await inheritors(store, owner, seq)),
   };
 }

@@ -4,7 +4,7 @@ import { sha256 } from '@tapedeck/tape/store';
 import type { Walk } from './walk.ts';
 
 /** The part of a child that one merge delivered. */
-export interface Source {
+export interface TraceSource {
   readonly session: string;
   /** The mark of the merge; null for a child that is not merged there. */
   readonly mark: { readonly session: string; readonly seq: Seq; readonly hiddenBy?: Seq } | null;
@@ -24,11 +24,15 @@ export interface Source {
   /** Already listed above, with its sources. */
   readonly again?: true;
   /** The merges of other children in the range, or quoted by it. */
-  readonly from: readonly Source[];
+  readonly from: readonly TraceSource[];
 }
 
 /** The children whose work an entry on a session's own tape contains. */
-export async function sourcesOf(walk: Walk, owner: SessionInfo, entry: Entry): Promise<readonly Source[]> {
+export async function sourcesOf(
+  walk: Walk,
+  owner: SessionInfo,
+  entry: Entry,
+): Promise<readonly TraceSource[]> {
   const { store } = walk;
   const { seq, kind, name = '', meta, payload } = entry;
   if (kind === 'anchor' && name.startsWith('merge/')) return [await sourceOf(walk, owner, entry)];
@@ -45,9 +49,9 @@ export async function sourcesOf(walk: Walk, owner: SessionInfo, entry: Entry): P
 }
 
 /** The children that a call started, each with its merges into the calling session. */
-async function spawnedBy(walk: Walk, owner: SessionInfo, call: string): Promise<readonly Source[]> {
+async function spawnedBy(walk: Walk, owner: SessionInfo, call: string): Promise<readonly TraceSource[]> {
   const { store } = walk;
-  const sources: Source[] = [];
+  const sources: TraceSource[] = [];
   for (const child of await store.sessions.list({ parent: owner.id, all: true })) {
     if (child.spawnCall !== call) continue;
     const marks: Entry[] = [];
@@ -75,7 +79,7 @@ async function spawnedBy(walk: Walk, owner: SessionInfo, call: string): Promise<
 }
 
 /** The source that a mark records, and its own sources. */
-async function sourceOf(walk: Walk, into: SessionInfo, mark: Entry): Promise<Source> {
+async function sourceOf(walk: Walk, into: SessionInfo, mark: Entry): Promise<TraceSource> {
   const { store, seen } = walk;
   const state = isObject(mark.payload) && isObject(mark.payload.state) ? mark.payload.state : {};
   const child = await store.sessions.find(typeof state.child === 'string' ? state.child : childName(mark));
@@ -133,7 +137,7 @@ async function rangeOf(
 async function textOf(
   store: TapeStore,
   { child, range, state }: { child: SessionInfo; range: readonly [Seq, Seq]; state: JsonObject },
-): Promise<Source['text']> {
+): Promise<TraceSource['text']> {
   // A range without a result brings the text of an earlier one.
   for (const from of [range[0], child.base + 1]) {
     const { text, textSeq } = await store.lineage.collect(child.id, [from, range[1]]);
@@ -156,7 +160,7 @@ async function messageAfter(store: TapeStore, into: SessionInfo, { seq }: Entry)
 async function below(
   walk: Walk,
   { child, range, delivered }: { child: SessionInfo; range: readonly [Seq, Seq]; delivered: string },
-): Promise<readonly Source[]> {
+): Promise<readonly TraceSource[]> {
   const { store } = walk;
   const [from, to] = range;
   const tags = new Set(Array.from(delivered.matchAll(/<merge-([0-9a-f]{8}) /g), ([, head = '']) => head));
@@ -172,7 +176,7 @@ async function below(
     upTo = Math.min(upTo, at.base);
     at = tags.size > 1 && at.parentId !== undefined ? await store.sessions.find(at.parentId) : undefined;
   }
-  const sources: Source[] = [];
+  const sources: TraceSource[] = [];
   for (const { owner, mark, quoted } of found.toSorted((a, b) => a.mark.seq - b.mark.seq))
     sources.push({ ...(await sourceOf(walk, owner, mark)), ...(quoted && { quoted }) });
   return sources;

@@ -6,7 +6,7 @@ import type { ModelMessage } from '../model/model.ts';
 import type { AwaitedAnswer, Decision, OpenCall } from '../stream/call.ts';
 import { denied, type Executed, executeCall, refusalOf, skipped, unstorable } from '../tools/execute.ts';
 import { batchNotes } from '../tools/open-batch.ts';
-import { asksParallel, parseArguments } from '../tools/schema.ts';
+import { parseArguments, requestsParallel } from '../tools/schema.ts';
 import { type DeckTool, nameOf, toolOf } from '../tools/traits.ts';
 import { type Patience, within } from '../tools/within.ts';
 import type { LoopContext } from './context.ts';
@@ -28,18 +28,18 @@ export async function runBatch(
   calls: readonly OpenCall[],
   messages: readonly ModelMessage[],
 ): Promise<BatchEnd> {
-  const parallel = calls.length > 1 && calls.some(({ input }) => asksParallel(input));
+  const parallel = calls.length > 1 && calls.some(({ input }) => requestsParallel(input));
   const unbegun = new Set(calls.map(({ toolCallId }) => toolCallId));
   const batch = { context, calls, messages, unbegun };
   const names = calls.map((call) => nameOf(context.tools, call));
-  context.tell({ type: 'tool-batch-started', calls: names, parallel, at: context.now() });
+  context.emitEvent({ type: 'tool-batch-started', calls: names, parallel, at: context.now() });
   const waiting = await (parallel ? runTogether(batch) : runInTurn(batch));
   if (context.signal.aborted) return { end: 'aborted', unbegun: [...unbegun] };
   if (waiting.length > 0) {
     await recordWaiting(context, waiting);
     return { end: 'waiting', unbegun: [...unbegun] };
   }
-  context.tell({ type: 'tool-batch-completed', at: context.now() });
+  context.emitEvent({ type: 'tool-batch-completed', at: context.now() });
   return { end: 'done', unbegun: [] };
 }
 
@@ -67,7 +67,7 @@ async function runInTurn(batch: Batch): Promise<readonly Gated[]> {
     const success = await runOne(batch, gated);
     if (success !== false) continue;
     halted = true;
-    if (i < calls.length - 1) context.tell({ type: 'tool-batch-halted', at: context.now() });
+    if (i < calls.length - 1) context.emitEvent({ type: 'tool-batch-halted', at: context.now() });
   }
   return [];
 }
@@ -178,7 +178,7 @@ async function runOne(
   if (call.state !== 'begun')
     await context.append([note(batchNotes.begun, { run: context.run, calls: [{ toolCallId }] })]);
   unbegun.delete(toolCallId);
-  context.tell({ type: 'tool-started', ...nameOf(context.tools, call), at: context.now() });
+  context.emitEvent({ type: 'tool-started', ...nameOf(context.tools, call), at: context.now() });
   runPoint('call/before-run');
   const executed = await executeCall(call, {
     tools: context.tools,
@@ -208,7 +208,7 @@ async function finish(context: LoopContext, call: OpenCall, executed: Executed):
   const { toolCallId, toolName: name } = call;
   const { success, output } = done;
   context.emit(outputChunk(call, done));
-  context.tell({ type: 'tool-completed', toolCallId, name, success, output, at: context.now() });
+  context.emitEvent({ type: 'tool-completed', toolCallId, name, success, output, at: context.now() });
   return success;
 }
 
@@ -234,7 +234,7 @@ async function recordWaiting(context: LoopContext, waiting: readonly Gated[]): P
         approvalId: call.toolCallId,
         toolCallId: call.toolCallId,
       });
-  context.tell({
+  context.emitEvent({
     type: 'tool-waiting',
     calls: waiting.flatMap(({ call: { toolCallId, toolName: name, input }, gate }) =>
       isAwaited(gate) ? [{ toolCallId, name, input, for: gate }] : [],

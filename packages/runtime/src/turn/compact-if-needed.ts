@@ -6,7 +6,7 @@ import { isToBePruned, isTooFull } from '../compaction/policy.ts';
 import { outputsToPrune } from '../compaction/prune-outputs.ts';
 import { ModelFailure } from '../model/model.ts';
 import type { ModelWindow } from '../model/window.ts';
-import { usedBy } from './asked.ts';
+import { usedBy } from './call-meta.ts';
 import type { LoopContext, Prompt } from './context.ts';
 
 /** Runs whose compaction failed. They do not try again before each step. */
@@ -46,7 +46,7 @@ export async function compactIfNeeded(
         ...(why.summarizer !== undefined && { summarizer: { ...why.summarizer } }),
       }),
     ]);
-    context.tell({ type: 'warning', message });
+    context.emitEvent({ type: 'warning', message });
     return true;
   }
 }
@@ -71,7 +71,7 @@ async function pruneDown(
   const tokens = outputs.reduce((sum, output) => sum + output.tokens, 0);
   if (tokens < pruneLeast * window) return 0;
   const { to: seq } = await context.append([prune(outputs, { trigger: 'threshold' })]);
-  context.tell({ type: 'pruned', seq, outputs: outputs.length, tokens });
+  context.emitEvent({ type: 'pruned', seq, outputs: outputs.length, tokens });
   return tokens;
 }
 

@@ -58,7 +58,7 @@ export interface LoopContext {
   readonly now: () => number;
   /** Saves a chunk and publishes it. */
   readonly emit: (chunk: Chunk) => void;
-  readonly tell: (event: SessionEvent) => void;
+  readonly emitEvent: (event: SessionEvent) => void;
   /** Sets the phase of the run. */
   readonly enter: (phase: Phase) => void;
   readonly retrying: (attempt: number, message: string) => void;
@@ -102,5 +102,5 @@ export interface Failed {
   readonly failure: ModelFailure;
   readonly partial: readonly Draft[];
   /** Metadata of the model call, if it was made. */
-  readonly asked?: JsonObject | undefined;
+  readonly callMeta?: JsonObject | undefined;
 }

@@ -7,8 +7,8 @@ import { unbegunResults } from '../tools/orphans.ts';
 import type { Failed, LoopContext, LoopResult } from './context.ts';
 
 /** Publishes the end of a run. */
-export function complete({ tell }: LoopContext, finish: Finish): { readonly finish: Finish } {
-  tell({ type: 'session-completed', finish, haltedAtLimit: finish === 'halted' });
+export function complete({ emitEvent }: LoopContext, finish: Finish): { readonly finish: Finish } {
+  emitEvent({ type: 'session-completed', finish, haltedAtLimit: finish === 'halted' });
   return { finish };
 }
 
@@ -24,11 +24,11 @@ export async function halt(
 
 export async function recordFailure(
   context: LoopContext,
-  { failure, partial, asked }: Failed,
+  { failure, partial, callMeta }: Failed,
 ): Promise<Pick<LoopResult, 'finish' | 'error'>> {
   if (context.signal.aborted) return await settleAbort(context, partial);
   const { message, response } = failure;
-  const payload = { run: context.run, message, ...(response !== undefined && { response }), ...asked };
+  const payload = { run: context.run, message, ...(response !== undefined && { response }), ...callMeta };
   // Close the calls of an incomplete answer. Open ones would block the session.
   const partialDrafts = [...partial, ...unbegunResults(partial, context.run)];
   await settleEnd(context, partialDrafts, note('run/error', payload));
@@ -50,7 +50,12 @@ export async function recordAbort(
   { steps, unbegun }: { readonly steps: number; readonly unbegun: readonly string[] },
 ): Promise<Pick<LoopResult, 'finish'>> {
   if (answer !== undefined)
-    context.tell({ type: 'iteration-completed', iteration: steps, usage: answer.usage, willContinue: false });
+    context.emitEvent({
+      type: 'iteration-completed',
+      iteration: steps,
+      usage: answer.usage,
+      willContinue: false,
+    });
   return await settleAbort(context, [], unbegun);
 }
 
@@ -88,6 +93,6 @@ export async function settleAbort(
     return complete(context, 'halted');
   }
   await settleEnd(context, partial, note('run/aborted', { run, reason, unbegun }));
-  context.tell({ type: 'session-cancelled', reason });
+  context.emitEvent({ type: 'session-cancelled', reason });
   return { finish: 'aborted' };
 }

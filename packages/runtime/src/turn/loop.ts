@@ -8,7 +8,7 @@ import { addUsage, noUsage } from '../usage/usage.ts';
 import { type BatchEnd, runBatch } from './batch.ts';
 import type { LoopContext, LoopResult } from './context.ts';
 import { complete, halt, recordAbort, recordFailure, settleAbort } from './end.ts';
-import { giveResult, owedResult } from './result.ts';
+import { giveResult, pendingResult } from './result.ts';
 import { promptOf, takeTurn } from './turn.ts';
 
 /**
@@ -17,14 +17,14 @@ import { promptOf, takeTurn } from './turn.ts';
  * the open calls, if any.
  */
 export async function runLoop(context: LoopContext, open: readonly OpenCall[] = []): Promise<LoopResult> {
-  const { limits, signal, tell } = context;
+  const { limits, signal, emitEvent } = context;
   let done: Omit<LoopResult, 'finish' | 'error'> = { text: '', steps: 0, usage: noUsage };
   let calls = open;
   let messages: readonly ModelMessage[] = open.length === 0 ? [] : (await promptOf(context)).messages;
   let answer: Answer | undefined;
-  const owed = open.length > 0 ? undefined : await owedResult(context);
-  if (context.output !== undefined && owed !== undefined)
-    return await giveResult(context, { schema: context.output, done, owed });
+  const pending = open.length > 0 ? undefined : await pendingResult(context);
+  if (context.output !== undefined && pending !== undefined)
+    return await giveResult(context, { schema: context.output, done, pending });
   for (;;) {
     if (calls.length > 0) context.enter('processing');
     const { end, unbegun } = calls.length === 0 ? nothingToRun : await runBatch(context, calls, messages);
@@ -35,14 +35,14 @@ export async function runLoop(context: LoopContext, open: readonly OpenCall[] = 
     const steered = hasStepsLeft && (await context.takeMessages(more ? 'step' : 'last'));
     const willContinue = hasStepsLeft && (more || steered);
     if (answer !== undefined)
-      tell({ type: 'iteration-completed', iteration: done.steps, usage: answer.usage, willContinue });
+      emitEvent({ type: 'iteration-completed', iteration: done.steps, usage: answer.usage, willContinue });
     if (signal.aborted) return { ...done, ...(await settleAbort(context, [])) };
     const reached = willContinue ? await context.reached() : more ? outOfSteps(done.steps) : undefined;
     if (reached !== undefined) return { ...done, ...(await halt(context, reached, done.steps)) };
     if (!willContinue) {
       const finish = finishOf(answer);
       if (finish === 'stop' && context.output !== undefined)
-        return await giveResult(context, { schema: context.output, done, owed: { state: 'ask' } });
+        return await giveResult(context, { schema: context.output, done, pending: { state: 'due' } });
       return { ...done, ...complete(context, finish) };
     }
     const turn = await takeTurn(context, done.steps + 1);

@@ -18,34 +18,40 @@ const ask =
  */
 export async function giveResult(
   context: LoopContext,
-  { schema, done, owed }: { schema: JsonObject; done: Done; owed: Owed },
+  { schema, done, pending }: { schema: JsonObject; done: Done; pending: PendingResult },
 ): Promise<LoopResult> {
-  if (owed.state === 'answered') return await record(context, schema, { ...done, text: owed.text });
+  if (pending.state === 'answered') return await record(context, schema, { ...done, text: pending.text });
   const reached = await context.reached();
   if (reached !== undefined) return { ...done, ...(await halt(context, reached, done.steps)) };
-  if (owed.state === 'ask') await context.append([user(ask, { run: context.run, source: 'output' })]);
-  runPoint('result/asked');
+  if (pending.state === 'due') await context.append([user(ask, { run: context.run, source: 'output' })]);
+  runPoint('result/requested');
   const turn = await takeTurn(context, done.steps + 1, schema);
   const after = { ...done, steps: done.steps + 1 };
   if ('failure' in turn) return { ...after, ...(await recordFailure(context, turn)) };
   const { text, usage } = turn.answer;
-  context.tell({ type: 'iteration-completed', iteration: after.steps, usage, willContinue: false });
+  context.emitEvent({ type: 'iteration-completed', iteration: after.steps, usage, willContinue: false });
   return await record(context, schema, { ...after, text, usage: addUsage(after.usage, usage) });
 }
 
 type Done = Omit<LoopResult, 'finish' | 'error'>;
 
-/** The state of an owed result: to request, requested, or answered and not recorded yet. */
-type Owed = { readonly state: 'ask' | 'asked' } | { readonly state: 'answered'; readonly text: string };
+/** The state of a pending result: to request, requested, or answered and not recorded yet. */
+type PendingResult =
+  | { readonly state: 'due' | 'requested' }
+  | { readonly state: 'answered'; readonly text: string };
 
 /** The number of entries that are searched for it. */
 const backMax = 50;
 
 /**
- * The state of the owed result when a run continues from the tail; undefined while the task itself is
+ * The state of the pending result when a run continues from the tail; undefined while the task itself is
  * unfinished.
  */
-export async function owedResult({ output, store, session }: LoopContext): Promise<Owed | undefined> {
+export async function pendingResult({
+  output,
+  store,
+  session,
+}: LoopContext): Promise<PendingResult | undefined> {
   if (output === undefined) return undefined;
   // Only complete entries of runs count, not partial answers, merges or notes.
   const written = (await Array.fromAsync(store.entries.read(session, { own: true, last: backMax }))).filter(
@@ -54,16 +60,16 @@ export async function owedResult({ output, store, session }: LoopContext): Promi
   );
   const [before, last] = [written.at(-2), written.at(-1)];
   if (last?.kind !== 'message') return undefined;
-  if (last.meta.source === 'output') return { state: 'asked' };
+  if (last.meta.source === 'output') return { state: 'requested' };
   if (last.meta.finish !== 'stop') return undefined;
-  if (before?.meta.source !== 'output') return { state: 'ask' };
+  if (before?.meta.source !== 'output') return { state: 'due' };
   return { state: 'answered', text: assistantText(last.payload) };
 }
 
 async function record(context: LoopContext, schema: JsonObject, after: Done): Promise<LoopResult> {
   const { run } = context;
   const { text } = after;
-  const result = resultOf(text, schema);
+  const result = await resultOf(text, schema);
   if ('value' in result) {
     await context.giveResult(result.value);
     runPoint('result/recorded');
@@ -82,14 +88,17 @@ async function record(context: LoopContext, schema: JsonObject, after: Done): Pr
 }
 
 /** Parses a text as a result that matches a schema, or returns why it is not one. */
-function resultOf(text: string, schema: JsonObject): { readonly value: Json } | { readonly fault: string } {
+async function resultOf(
+  text: string,
+  schema: JsonObject,
+): Promise<{ readonly value: Json } | { readonly fault: string }> {
   let value: Json;
   try {
     value = JSON.parse(withoutFence(text)) as Json;
   } catch (error) {
     return { fault: `it is not JSON: ${messageOf(error)}` };
   }
-  const fault = schemaFault(value, schema);
+  const fault = await schemaFault(value, schema);
   return fault === undefined ? { value } : { fault };
 }
 

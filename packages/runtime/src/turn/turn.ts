@@ -16,7 +16,7 @@ import { type Chunk, headChunk, isAnswer } from '../stream/chunks.ts';
 import { partialContent } from '../stream/partial.ts';
 import { nameOf } from '../tools/traits.ts';
 import { costMeta, usageJson } from '../usage/usage.ts';
-import { askedMeta, viewFor } from './asked.ts';
+import { callMeta, viewFor } from './call-meta.ts';
 import { compactAfterOverflow, compactIfNeeded } from './compact-if-needed.ts';
 import type { Failed, LoopContext, Prompt } from './context.ts';
 
@@ -39,7 +39,7 @@ export async function takeTurn(context: LoopContext, step: number, output?: Json
   for (let attempt = 1; ; attempt += 1) {
     context.enter('processing');
     const chunks: Chunk[] = [];
-    let asked: JsonObject | undefined;
+    let recorded: JsonObject | undefined;
     let shown = await promptOf(context);
     try {
       if (attempt === 1 || refusal !== undefined) {
@@ -52,13 +52,13 @@ export async function takeTurn(context: LoopContext, step: number, output?: Json
         }
       }
       const instructions = await context.instruct(shown.entries);
-      asked = askedMeta(context, shown.view, instructions);
-      return await ask(context, step, { ...shown, instructions, asked, chunks, output });
+      recorded = callMeta(context, shown.view, instructions);
+      return await ask(context, step, { ...shown, instructions, callMeta: recorded, chunks, output });
     } catch (error) {
       if (!(error instanceof ModelFailure)) throw error;
       const isLost = error.cause instanceof UnstorableAnswer;
-      const partial = isLost ? [] : partialOf(context, step, { chunks, asked });
-      const failed = { failure: error, partial, asked };
+      const partial = isLost ? [] : partialOf(context, step, { chunks, callMeta: recorded });
+      const failed = { failure: error, partial, callMeta: recorded };
       if (isLost) return failed;
       // The head chunk alone is not part of an answer.
       if (context.signal.aborted || chunks.filter(isAnswer).length > 1) return failed;
@@ -89,7 +89,7 @@ export async function promptOf(context: LoopContext): Promise<Prompt> {
 
 interface Asking extends Prompt {
   readonly instructions: string | undefined;
-  readonly asked: JsonObject;
+  readonly callMeta: JsonObject;
   readonly chunks: Chunk[];
   readonly output?: JsonObject | undefined;
 }
@@ -97,7 +97,7 @@ interface Asking extends Prompt {
 async function ask(
   context: LoopContext,
   step: number,
-  { messages, instructions, asked, chunks, output }: Asking,
+  { messages, instructions, callMeta, chunks, output }: Asking,
 ): Promise<Answered> {
   const { model, signal } = context;
   const take = (chunk: Chunk) => {
@@ -124,14 +124,14 @@ async function ask(
     ...answer.meta,
     usage: usageJson(answer.usage),
     ...costMeta(context.cost, answer.usage, modelMeta(model).model),
-    ...asked,
+    ...callMeta,
   };
   context.enter('completing');
   runPoint('answer/arrived');
   await recordAnswer(context, assistant(answer.content, meta));
   runPoint('answer/recorded');
   for (const call of answer.calls)
-    context.tell({ type: 'tool-detected', ...nameOf(context.tools, call), input: call.input });
+    context.emitEvent({ type: 'tool-detected', ...nameOf(context.tools, call), input: call.input });
   return { answer, messages };
 }
 
@@ -159,28 +159,28 @@ class UnstorableAnswer extends Error {
 function partialOf(
   context: LoopContext,
   step: number,
-  { chunks, asked }: { readonly chunks: readonly Chunk[]; readonly asked: JsonObject | undefined },
+  { chunks, callMeta }: { readonly chunks: readonly Chunk[]; readonly callMeta: JsonObject | undefined },
 ): readonly Draft[] {
   const content = partialContent(chunks);
   if (content.length === 0) return [];
   return [
-    assistant(content, { run: context.run, step, ...modelMeta(context.model), ...asked, partial: true }),
+    assistant(content, { run: context.run, step, ...modelMeta(context.model), ...callMeta, partial: true }),
   ];
 }
 
 /** False when the run was aborted meanwhile. */
 async function waitForRetry(
   context: LoopContext,
-  { failure, asked }: Failed,
+  { failure, callMeta }: Failed,
   attempt: number,
 ): Promise<boolean> {
   const { limits, run, signal } = context;
   const delayMs = retryDelay(failure.cause, attempt, limits.retryDelayMs);
   const { message, response } = failure;
-  const payload = { run, attempt, message, ...(response !== undefined && { response }), ...asked };
+  const payload = { run, attempt, message, ...(response !== undefined && { response }), ...callMeta };
   await context.settle([note('run/retrying', payload)]);
   context.retrying(attempt, message);
-  context.tell({ type: 'retrying', attempt, message, delayMs });
+  context.emitEvent({ type: 'retrying', attempt, message, delayMs });
   try {
     await sleep(delayMs, undefined, { signal });
     return true;

@@ -55,7 +55,7 @@ export function addSums(a: UsageSum, b: UsageSum): UsageSum {
  * however its stream ended. Skips inherited entries, which count where they were written; includes entries
  * hidden by a rewind, since they were paid for.
  */
-export async function sumUsage(
+async function sumUsage(
   session: string,
   entries: Iterable<Entry> | AsyncIterable<Entry>,
 ): Promise<SessionUsage> {

@@ -6,7 +6,6 @@
  */
 export { type Application, planApplication } from './apply.ts';
 export { closeWorktree } from './close.ts';
-export { diffOf, type Patch } from './diff.ts';
-export type { WorkspacePlace } from './notes.ts';
+export { diffOf } from './diff.ts';
 export { openWorktree, type WorkspaceOptions, withWorktree, workspaceOf } from './open.ts';
 export { type KeptWorktree, releaseWorktree } from './release.ts';

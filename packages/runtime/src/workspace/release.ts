@@ -8,7 +8,7 @@ import { holdChild } from './close.ts';
 import { type GitCall, git } from './git.ts';
 import { deliveredTo, isInUse, readNotes, type WorkspaceNotes, type WorkspacePlace } from './notes.ts';
 import { type WorkingTree, withSnapshot } from './repository.ts';
-import { forget, goneOf, isDirectory, lockOf, worktreeOf, worktreesIn } from './worktree.ts';
+import { forget, isDirectory, lockOf, removedPath, worktreeOf, worktreesIn } from './worktree.ts';
 
 /** A worktree that was kept after the merge of its child, and why. */
 export interface KeptWorktree {
@@ -28,7 +28,7 @@ export async function releaseWorktree(place: WorkspacePlace, child: Ref): Promis
     if (notes === undefined || place.home === undefined) return undefined;
     const worktree = await worktreeOf(place, notes);
     path = worktree.top;
-    const left = await Promise.all([path, goneOf(worktree), worktree.gitDir].map(isDirectory));
+    const left = await Promise.all([path, removedPath(worktree), worktree.gitDir].map(isDirectory));
     if (!left.includes(true)) return undefined;
     const held = await holdChild(place, notes.child);
     try {
@@ -60,8 +60,8 @@ async function release(
   runPoint('workspace/before-removal');
   // Renamed first, so that a crash leaves the worktree complete or absent.
   if (isThere) {
-    await rm(goneOf(worktree), { recursive: true, force: true });
-    await rename(worktree.top, goneOf(worktree));
+    await rm(removedPath(worktree), { recursive: true, force: true });
+    await rename(worktree.top, removedPath(worktree));
   }
   runPoint('workspace/moved');
   await forget(worktree, doing);

@@ -30,7 +30,7 @@ export async function worktreeOf(
 }
 
 /** The path of a worktree while it is being removed. */
-export function goneOf({ top }: Pick<WorkingTree, 'top'>): string {
+export function removedPath({ top }: Pick<WorkingTree, 'top'>): string {
   return `${top}.gone`;
 }
 
@@ -44,7 +44,7 @@ export async function forget(worktree: WorkingTree, doing: string): Promise<void
     // If git was killed while it made the worktree, `git worktree remove` does not find it.
     await rm(gitDir, { recursive: true, force: true });
   }
-  await rm(goneOf(worktree), { recursive: true, force: true });
+  await rm(removedPath(worktree), { recursive: true, force: true });
 }
 
 /** Whether git was killed while it made a worktree: git locks a worktree until it is complete. */

@@ -135,10 +135,10 @@ export function decideFork(writer: Writer, parent: TapeRow, request: ForkRequest
 
 /** The receipt's field for a cut that lay inside a batch of tool calls and was moved back. */
 export function snapped(
-  { asked, base }: Pick<Cut, 'asked' | 'base'>,
+  { requested, base }: Pick<Cut, 'requested' | 'base'>,
   { inherit }: ForkRequest,
 ): { readonly snappedFrom?: Seq } {
-  return asked !== base && inherit !== 'nothing' ? { snappedFrom: asked } : {};
+  return requested !== base && inherit !== 'nothing' ? { snappedFrom: requested } : {};
 }
 
 /** Returns the receipt of an existing child. */

@@ -8,12 +8,12 @@ import type { ForkRequest } from './request.ts';
 import type { Since } from './span.ts';
 
 /** The position of a child on its parent's tape. */
-type Place = Pick<TapeRow, 'from_anchor' | 'floor_seq' | 'base_seq'>;
+type ForkPoint = Pick<TapeRow, 'from_anchor' | 'floor_seq' | 'base_seq'>;
 
 /** Returns a child's first entries: `fork/start`, its intention and its finished work. */
 export function firstDrafts(
   parent: TapeRow,
-  child: Place,
+  child: ForkPoint,
   {
     since,
     request: { intention, terms, worktree, done },
@@ -32,7 +32,7 @@ export function firstDrafts(
   return [startMark(parent, child, more), ...intentionMark(intention, now), ...(done?.drafts ?? [])];
 }
 
-export function rangeOf(child: Pick<Place, 'floor_seq' | 'base_seq'>): [Seq, Seq] | null {
+export function rangeOf(child: Pick<ForkPoint, 'floor_seq' | 'base_seq'>): [Seq, Seq] | null {
   return child.floor_seq === child.base_seq ? null : [child.floor_seq + 1, child.base_seq];
 }
 
@@ -43,7 +43,7 @@ export function settingsOf({ db }: Pick<Writer, 'db'>, tape: TapeRow): JsonObjec
   return isObject(payload) && isObject(payload.settings) ? payload.settings : {};
 }
 
-function startMark(parent: TapeRow, child: Place, more: JsonObject): Draft {
+function startMark(parent: TapeRow, child: ForkPoint, more: JsonObject): Draft {
   return {
     kind: 'anchor',
     mark: 'anchor',

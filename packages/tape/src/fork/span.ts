@@ -11,26 +11,28 @@ import { newestFirst } from '../view/source.ts';
 import { windowStart } from '../view/window.ts';
 import { actOf, type ForkRequest, partOf } from './request.ts';
 
-/** The end of the inherited part: as requested (`asked`) and settled (`base`). */
+/** The end of the inherited part: as requested and settled (`base`). */
 export interface Cut {
-  readonly asked: Seq;
+  readonly requested: Seq;
   readonly base: Seq;
   readonly hash: Uint8Array;
 }
 
 export function resolveCut({ db }: Writer, parent: TapeRow, request: ForkRequest): Cut {
   const { inherit, cut, whereShown } = request;
-  const asked = cut === undefined || inherit === 'nothing' ? parent.head_seq : resolvePoint(db, parent, cut);
+  const requested =
+    cut === undefined || inherit === 'nothing' ? parent.head_seq : resolvePoint(db, parent, cut);
   // A cut at the head inherits the visible part, even if a rewind is the newest entry.
-  const hidden = whereShown === true && asked !== parent.head_seq ? hiddenBy(db, parent, asked) : undefined;
+  const hidden =
+    whereShown === true && requested !== parent.head_seq ? hiddenBy(db, parent, requested) : undefined;
   if (hidden !== undefined)
     throw new TapeError(
       'TAPE_BAD_POINT',
-      `cannot ${actOf(request)} '${parent.name}' at @${asked}: the rewind ${parent.name}@${hidden} hides it`,
-      { data: { session: parent.name, seq: asked, hidden } },
+      `cannot ${actOf(request)} '${parent.name}' at @${requested}: the rewind ${parent.name}@${hidden} hides it`,
+      { data: { session: parent.name, seq: requested, hidden } },
     );
-  const base = asked === parent.head_seq ? parent.settled_seq : settledAt(db, parent, asked);
-  return { asked, base, hash: hashAt(db, parent, base) };
+  const base = requested === parent.head_seq ? parent.settled_seq : settledAt(db, parent, requested);
+  return { requested, base, hash: hashAt(db, parent, base) };
 }
 
 function hashAt(db: Writer['db'], tape: TapeRow, seq: Seq): Uint8Array {
@@ -61,7 +63,7 @@ export function resolveSince(
   { db }: Writer,
   parent: TapeRow,
   { inherit }: ForkRequest,
-  { asked: cut, base }: { asked: Seq; base: Seq },
+  { requested: cut, base }: { requested: Seq; base: Seq },
 ): Since {
   if (inherit === 'nothing') return { floor: base, anchor: undefined, state: undefined };
   const { since, last } = partOf(inherit);
@@ -73,15 +75,15 @@ export function resolveSince(
     };
   if (since === undefined || isStart(parent, since))
     return { floor: Math.min(parent.floor_seq, base), anchor: undefined, state: startState(db, parent) };
-  const asked = resolvePoint(db, parent, since);
-  if (asked > cut)
+  const requested = resolvePoint(db, parent, since);
+  if (requested > cut)
     throw new TapeError(
       'TAPE_BAD_POINT',
-      `cannot fork '${parent.name}' since ${quote(String(since))}: it is at @${asked}, after the cut @${cut}`,
-      { data: { session: parent.name, since: asked, cut } },
+      `cannot fork '${parent.name}' since ${quote(String(since))}: it is at @${requested}, after the cut @${cut}`,
+      { data: { session: parent.name, since: requested, cut } },
     );
-  const anchor = anchorNameAt(db, parent, asked) ?? `@${asked}`;
-  return { floor: Math.min(asked, base), anchor, state: stateAt(db, parent, asked) };
+  const anchor = anchorNameAt(db, parent, requested) ?? `@${requested}`;
+  return { floor: Math.min(requested, base), anchor, state: stateAt(db, parent, requested) };
 }
 
 /** Returns the position before the n-th last message. A call and its result are never separated there. */

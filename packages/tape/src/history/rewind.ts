@@ -34,8 +34,9 @@ export function rewindTape(
   { to, epoch, mode }: { to: Point; epoch: number; mode?: string | undefined },
 ): Rewound {
   const { db } = writer;
-  const asked = isStart(tape, to) ? tape.floor_seq : resolvePoint(db, tape, to);
-  const target = asked === tape.floor_seq ? asked : Math.max(settledAt(db, tape, asked), tape.floor_seq);
+  const requested = isStart(tape, to) ? tape.floor_seq : resolvePoint(db, tape, to);
+  const target =
+    requested === tape.floor_seq ? requested : Math.max(settledAt(db, tape, requested), tape.floor_seq);
   const before = [...visible(db, tape, tape.head_seq)];
   const payload: Json = { to: target, ...(mode !== undefined && { mode }) };
   const { tape: after } = writeEntries(
@@ -49,7 +50,7 @@ export function rewindTape(
     seq: after.head_seq,
     to: target,
     ...changeOf(before, [...visible(db, after, after.head_seq)]),
-    ...(target !== asked && { snappedFrom: asked }),
+    ...(target !== requested && { snappedFrom: requested }),
     forks: hiddenForks(writer, tape, target),
   };
 }

@@ -18,7 +18,7 @@ export type InboxBody =
   | RunItem;
 
 /** The entries that a run made of an inbox item. */
-export interface Taken {
+export interface HandledItem {
   readonly id: string;
   readonly drafts: readonly Draft[];
 }
@@ -98,10 +98,15 @@ export function drainInbox(
  * Appends the entries that a run made of items and removes the items, in the caller's transaction; returns
  * how many. Skips items that are no longer in the inbox.
  */
-export function takeItems(writer: Writer, tapeId: number, taken: readonly Taken[], lease: Lease): number {
+export function takeItems(
+  writer: Writer,
+  tapeId: number,
+  handled: readonly HandledItem[],
+  lease: Lease,
+): number {
   const items = new Map(inboxItems(writer, tapeById(writer.db, tapeId)).map((item) => [item.id, item]));
   let count = 0;
-  for (const { id, drafts } of taken) {
+  for (const { id, drafts } of handled) {
     const item = items.get(id);
     if (item === undefined) continue;
     const whole = restoreBlobs(drafts, (hash) => loadBlob(writer.db, hash)) as readonly Draft[];

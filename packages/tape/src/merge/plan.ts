@@ -101,20 +101,20 @@ function chooseTarget(
   child: TapeRow,
   into: Ref | undefined,
 ): { into: TapeRow; base: Seq } {
-  const asked = into === undefined ? undefined : getTape(db, realm, into);
+  const requested = into === undefined ? undefined : getTape(db, realm, into);
   let ancestor = child.parent_id === null ? undefined : tapeById(db, child.parent_id);
   if (ancestor === undefined)
     throw new TapeError('TAPE_CONFLICT', `cannot merge '${child.name}': it was not forked from any session`, {
       data: { session: child.name },
     });
   let base = child.base_seq;
-  if (asked === undefined) return { into: ancestor, base };
-  while (ancestor.id !== asked.id) {
+  if (requested === undefined) return { into: ancestor, base };
+  while (ancestor.id !== requested.id) {
     if (ancestor.parent_id === null)
       throw new TapeError(
         'TAPE_CONFLICT',
-        `cannot merge '${child.name}' into '${asked.name}': it is not a descendant of '${asked.name}'`,
-        { data: { session: child.name, into: asked.name } },
+        `cannot merge '${child.name}' into '${requested.name}': it is not a descendant of '${requested.name}'`,
+        { data: { session: child.name, into: requested.name } },
       );
     base = Math.min(base, ancestor.base_seq);
     ancestor = tapeById(db, ancestor.parent_id);

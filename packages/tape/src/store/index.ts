@@ -33,7 +33,7 @@ export {
 export { type Touch, touchesOf } from '../entry/touch.ts';
 export type { Deliver, DoneWork, WorktreeRequest } from '../fork/request.ts';
 export type { Redacted } from '../history/redact.ts';
-export type { InboxBody, InboxDraft, InboxItem, Taken } from '../inbox/inbox.ts';
+export type { HandledItem, InboxBody, InboxDraft, InboxItem } from '../inbox/inbox.ts';
 export {
   encodeLine,
   firstLinePrev,

@@ -3,7 +3,7 @@ import { type Fields, unknownField } from '../entry/fields.ts';
 import { quote } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
 import type { DoneWork, ForkRequest } from '../fork/request.ts';
-import type { InboxDraft, Taken } from '../inbox/inbox.ts';
+import type { HandledItem, InboxDraft } from '../inbox/inbox.ts';
 import type { LineageQuery } from '../lineage/read.ts';
 import type { MergeDraft } from '../merge/plan.ts';
 import type { SearchQuery } from '../search/search.ts';
@@ -87,7 +87,7 @@ export interface ReleaseOptions {
 
 export interface DrainOptions {
   /** Entries that a run made of items. They are appended first, in order, in place of these items. */
-  readonly taken?: readonly Taken[];
+  readonly taken?: readonly HandledItem[];
   /** Ids of items to keep in the inbox. */
   readonly later?: readonly string[];
 }

@@ -15,7 +15,7 @@ export interface Interval {
   readonly hi: Seq;
 }
 
-type Place = Pick<TapeRow, 'id' | 'floor_seq'>;
+type ChainTape = Pick<TapeRow, 'id' | 'floor_seq'>;
 
 /** The chain of tapes of a session: a position belongs to the first tape whose base is below it. */
 const chain = `WITH RECURSIVE seg(tape_id, parent_id, base, hi) AS (
@@ -25,7 +25,7 @@ const chain = `WITH RECURSIVE seg(tape_id, parent_id, base, hi) AS (
     WHERE min(s.hi, s.base) > @lo)`;
 
 /** Returns the tapes that store positions `(lo, hi]` of a session, newest first. */
-export function segments(db: Db, tape: Place, lo: Seq, hi: Seq): Segment[] {
+export function segments(db: Db, tape: ChainTape, lo: Seq, hi: Seq): Segment[] {
   return db.all<Segment>(
     `${chain} SELECT tape_id AS tapeId, max(base, @lo) AS lo, hi FROM seg WHERE hi > max(base, @lo)`,
     { tape: tape.id, lo: Math.max(lo, tape.floor_seq), hi },
@@ -35,7 +35,7 @@ export function segments(db: Db, tape: Place, lo: Seq, hi: Seq): Segment[] {
 /** Returns the newest entry with a mark among positions `(lo, hi]`, with its `ref`. */
 export function lastMarked(
   db: Db,
-  tape: Place,
+  tape: ChainTape,
   mark: 'boundary' | 'rewind',
   { lo, hi }: Interval,
 ): { tapeId: number; seq: Seq; ref: Seq | null } | undefined {
@@ -62,7 +62,7 @@ interface ReadInterval extends Interval {
  * Divides `(floor, head]` into what a session shows and what rewinds hide, newest first: `E(h) = E(to) ++ (r, h]`
  * for the last rewind r, which hides `(to, r]`. Lazy: a view that ends at a boundary reads few.
  */
-function* intervals(db: Db, tape: Place, head: Seq): Generator<ReadInterval> {
+function* intervals(db: Db, tape: ChainTape, head: Seq): Generator<ReadInterval> {
   const floor = tape.floor_seq;
   let hi = head;
   while (hi > floor) {
@@ -79,12 +79,12 @@ function* intervals(db: Db, tape: Place, head: Seq): Generator<ReadInterval> {
 }
 
 /** Yields the intervals of `(floor, head]` that no rewind hides, newest first. */
-export function* visible(db: Db, tape: Place, head: Seq): Generator<Interval> {
+export function* visible(db: Db, tape: ChainTape, head: Seq): Generator<Interval> {
   for (const { lo, hi, hiddenBy } of intervals(db, tape, head)) if (hiddenBy === undefined) yield { lo, hi };
 }
 
 /** Returns the rewind that hides a position from a session's current view, or undefined. */
-export function hiddenBy(db: Db, tape: Place & Pick<TapeRow, 'head_seq'>, seq: Seq): Seq | undefined {
+export function hiddenBy(db: Db, tape: ChainTape & Pick<TapeRow, 'head_seq'>, seq: Seq): Seq | undefined {
   for (const { lo, hi, hiddenBy } of intervals(db, tape, tape.head_seq))
     if (seq > lo) return seq > hi ? undefined : hiddenBy;
   return undefined;
@@ -98,7 +98,7 @@ export interface SessionRange {
 }
 
 /** Returns the ranges of a session up to a head, oldest first; only those that end at `from` or after it. */
-export function rangesOf(db: Db, tape: Place, head: Seq, from: Seq): SessionRange[] {
+export function rangesOf(db: Db, tape: ChainTape, head: Seq, from: Seq): SessionRange[] {
   const ranges: SessionRange[] = [];
   for (const { lo, hi, ...read } of intervals(db, tape, head)) {
     if (hi < from) break;
@@ -111,7 +111,7 @@ export function rangesOf(db: Db, tape: Place, head: Seq, from: Seq): SessionRang
  * Returns the settled point at or below a position: the position before the batch of tool calls that it lies
  * in.
  */
-export function settledAt(db: Db, tape: Place, seq: Seq): Seq {
+export function settledAt(db: Db, tape: ChainTape, seq: Seq): Seq {
   const [owner] = segments(db, tape, seq - 1, seq);
   if (owner === undefined) return seq;
   const batch = db.get<{ from_seq: Seq; to_seq: Seq | null }>(

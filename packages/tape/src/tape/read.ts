@@ -174,12 +174,12 @@ export function noSeq(tape: TapeRow, seq: Seq): TapeError {
 }
 
 /** Returns a function that makes entries of the rows of one segment. */
-function entriesOf(db: Db, asked: TapeRow, { tapeId }: Segment): (row: EntryRow) => Entry {
-  const owner = tapeId === asked.id ? asked : tapeById(db, tapeId);
+function entriesOf(db: Db, requested: TapeRow, { tapeId }: Segment): (row: EntryRow) => Entry {
+  const owner = tapeId === requested.id ? requested : tapeById(db, tapeId);
   const tape = tapeName(owner.realm, owner.name, owner.incarnation);
-  const inherited = owner.id !== asked.id;
+  const inherited = owner.id !== requested.id;
   return (row) => ({
-    session: asked.name,
+    session: requested.name,
     tape,
     seq: row.seq,
     kind: row.kind as EntryKind,

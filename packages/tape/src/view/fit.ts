@@ -15,7 +15,7 @@ export const noAnswer = 'No answer was recorded here.';
 export const noStart = 'The conversation before this point is not shown.';
 
 /** The user message between two assistant messages. */
-export const goOn = 'Go on.';
+export const continueText = 'Go on.';
 
 interface Call {
   /** The id on the tape; `id` is the one shown. */
@@ -193,7 +193,7 @@ function add(messages: StoredMessage[], turn: Turn, { alternates }: Dialect): vo
     }
     if (alternates && last?.role === 'tool') messages.push(textMessage('assistant', noAnswer));
   } else if (last === undefined) messages.push(textMessage('user', noStart));
-  else if (last.role === 'assistant' && !continues) messages.push(textMessage('user', goOn));
+  else if (last.role === 'assistant' && !continues) messages.push(textMessage('user', continueText));
   messages.push(message);
   if (calls.length > 0) messages.push({ role: 'tool', content: calls.map(resultOf) });
 }

@@ -5,7 +5,7 @@ import type { RunStatus, SessionEvent } from '../stream/events.ts';
 import type { RunControl } from './run.ts';
 
 /** Publishes the events of one session's runs and its current status. */
-export class Announcer {
+export class Publisher {
   readonly #session: { readonly name: string; readonly id: string };
   readonly #active: ActiveWriter | undefined;
   readonly #events = new Broadcast<SessionEvent>();

@@ -6,7 +6,7 @@ import type { RunControl } from './run.ts';
 type Request = { readonly abort: string } | { readonly waiting: number };
 
 /** Remembers the inbox items that runs have handled, so that an item aborts no later run. */
-export class Attention {
+export class HandledItems {
   /** Items that runs began with, and late aborts. They abort nothing while they are still in the inbox. */
   readonly #handled = new Set<string>();
   #known: ReadonlySet<string> = new Set();
@@ -14,21 +14,21 @@ export class Attention {
   /** Records the items that a run begins with. */
   begin(control: RunControl, items: readonly InboxItem[]): void {
     control.take(items.map(({ id }) => id));
-    this.spend(items);
+    this.add(items);
   }
 
   /** Marks items as handled. */
-  spend(items: readonly InboxItem[]): void {
+  add(items: readonly InboxItem[]): void {
     for (const { id } of items) this.#handled.add(id);
   }
 
   /** Clears the handled items when the lease is released. */
-  forget(): void {
+  clear(): void {
     this.#handled.clear();
   }
 
   /** What the waiting items require of an owner's run; undefined when all of them are known. */
-  heed(waiting: readonly InboxItem[], owner: string | undefined): Request | undefined {
+  requestOf(waiting: readonly InboxItem[], owner: string | undefined): Request | undefined {
     const items = waiting.filter(({ id }) => !this.#handled.has(id));
     if (items.length === 0) return undefined;
     const decision = decide(items, 'streaming', owner);

@@ -36,7 +36,7 @@ export function overheadOf({ compaction, instructions, definitions }: CallParts)
  * Metadata that reproduces a model call: the manifest of its view, and the digests of its instructions and
  * tools.
  */
-export function askedMeta(
+export function callMeta(
   context: Pick<LoopContext, 'compaction' | 'definitions' | 'toolsDigest'>,
   shown: View,
   instructions: string | undefined,

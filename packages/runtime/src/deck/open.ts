@@ -1,0 +1,10 @@
+import type { Deck, DeckOptions } from './deck.ts';
+
+/**
+ * Opens a tape home, or wraps a store, for running sessions. The first deck loads the modules that run sessions.
+ * @throws SESSION_BAD_CONFIG before anything is opened, and the errors of `openTapeStore`
+ */
+export async function openDeck(options: DeckOptions): Promise<Deck> {
+  const { createDeck } = await import('./deck.ts');
+  return await createDeck(options);
+}

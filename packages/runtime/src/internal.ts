@@ -1,0 +1,42 @@
+/**
+ * Entry point of the command line and of the project's tests. Nothing here is promised to programs: names come and go
+ * without notice.
+ */
+export {
+  type CutPoint,
+  cutPoint,
+  fileSets,
+  fileTags,
+  isToBePruned,
+  isTooFull,
+  missingSections,
+  outputsToPrune,
+  planCompaction,
+  resolvePolicy,
+  summaryPrompt,
+  summarySections,
+  transcriptOf,
+  usableOf,
+  validCuts,
+  withoutFileTags,
+  withoutMiddle,
+} from './compaction/index.ts';
+export { type ConfigLayers, limitsOf, mergeConfig } from './config/config.ts';
+export { metadataOf } from './history/branch.ts';
+export { assertModel } from './model/spec.ts';
+export { decide, defaultMode, type QueueDecision, type QueuePoint, queueModes } from './run/queue.ts';
+export { lastRunStart } from './stream/tail.ts';
+export { carriedModel } from './terms/carried-model.ts';
+export { addSums, noSum } from './usage/session-usage.ts';
+export { noUsage } from './usage/usage.ts';
+export {
+  type Application,
+  closeWorktree,
+  diffOf,
+  type KeptWorktree,
+  openWorktree,
+  planApplication,
+  releaseWorktree,
+  withWorktree,
+  workspaceOf,
+} from './workspace/index.ts';
