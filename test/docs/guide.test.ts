@@ -32,13 +32,17 @@ test('the pages of the guide were found', () => {
   expect(guide).toHaveLength(8);
 });
 
-test.each(now)('%s prints what it says, from the first command to the last', (path) => {
-  const text = page(path);
-  expect(codeBlocks(text, 'console').length).toBeGreaterThan(0);
-  const played = play(text);
-  if (updating && steady(played) !== steady(text)) writeFileSync(join(root, path), played);
-  else expect(steady(played), howToUpdate).toBe(steady(text));
-}, 240_000);
+test.each(now)(
+  '%s prints what it says, from the first command to the last',
+  (path) => {
+    const text = page(path);
+    expect(codeBlocks(text, 'console').length).toBeGreaterThan(0);
+    const played = play(text);
+    if (updating && steady(played) !== steady(text)) writeFileSync(join(root, path), played);
+    else expect(steady(played), howToUpdate).toBe(steady(text));
+  },
+  240_000,
+);
 
 describe.each(guide)('%s', (path) => {
   const text = page(path);
