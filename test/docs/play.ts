@@ -12,7 +12,7 @@ interface Command {
 }
 
 /** The commands of a transcript: a line behind `$ `, with the lines behind `> ` that follow it. */
-export function commandsOf({ code }: CodeBlock): Command[] {
+function commandsOf({ code }: CodeBlock): Command[] {
   return Array.from(code.matchAll(/^\$ .*\n(?:> .*\n|>\n)*/gm), ([shown]) => ({
     shown,
     line: shown.replace(/^(?:\$|>) ?/gm, ''),
