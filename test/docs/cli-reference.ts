@@ -108,7 +108,7 @@ the same document as with \`--json\`, except \`graph\` and \`log --graph\`, whic
 schemas. Text output shows characters that could steer a terminal as escapes (\`\\u{1b}\`); JSON output has them unchanged.
 
 **Models.** \`run\`, \`send\`, \`approve\`, \`delegate\` and \`recover\` use \`--model\`, else the model of the last message of the session
-(set by \`--model\` of an earlier \`run\` or \`send\`), else \`$TAPE_MODEL\`, else the [configured](#configuration) model:
+(set by \`--model\` of an earlier \`run\` or \`send\`, unless that run failed before any answer) or of \`new --model\`, else \`$TAPE_MODEL\`, else the [configured](#configuration) model:
 
 | model | needs |
 | --- | --- |
@@ -116,6 +116,9 @@ schemas. Text output shows characters that could steer a terminal as escapes (\`
 | \`anthropic/NAME\`, \`openai/NAME\`, \`google/NAME\` | the AI SDK package of the provider, installed beside the project, and \`ANTHROPIC_API_KEY\`, \`OPENAI_API_KEY\` or \`GOOGLE_GENERATIVE_AI_API_KEY\`; without that package, the AI Gateway |
 | anything else of the form \`PROVIDER/NAME\` | the AI Gateway: \`AI_GATEWAY_API_KEY\` |
 | \`script:FILE\` | nothing: scripted answers, offline |
+
+Errors of a model say where its name comes from, and have it in \`data.modelFrom\`. \`--temperature\` and \`--effort\` stay with the
+session in the same way, one by one; \`--effort\` is the reasoning effort in the terms of the AI SDK.
 
 A script is a JSON array of answers: \`[{"text"?, "toolCalls"?: [{"name", "input", "id"?}], "delayMs"?, "usage"?: {"input"?, "output"?},
 "error"?, "when"?: {"session"?: GLOB, "text"?: PART_OF_THE_LAST_USER_MESSAGE}}]\`. A call receives the first
@@ -139,6 +142,7 @@ cover the files that it imports.
 | \`tape.config.mts\` | \`config.yaml\` | meaning |
 | --- | --- | --- |
 | \`model\` | \`model\` | the model, in the syntax of \`--model\`, or in code any AI SDK model; a relative \`script:FILE\` is relative to the configuration |
+| \`settings\` | \`settings\` | settings of model calls: \`{ temperature?, effort?, providerOptions? }\`, in YAML \`provider_options\`; those of a session and of a run have precedence, one by one. \`providerOptions\` are the AI SDK's, by provider, without keys, headers, addresses and models |
 | \`summarizer\` | \`summarizer\` | the model that writes summaries; default: the model of the session |
 | \`windows\` | \`windows\` | context windows in tokens, by model name with or without provider (\`gpt-oss-20b\`; \`script\` for all scripts): \`{ window, maxOutput? }\`, in YAML \`max_output\`; in code also a function. Without a window, a session is summarised when the model refuses it as too long |
 | \`view\` | \`view\` | limit of the view since the last boundary: \`{ window: 20 }\` messages or \`{ window: { tokens: 8000 } }\`, in YAML in the syntax of \`--policy\` (\`window:20\`, \`window:8000-tokens\`); default: no limit. Summaries are made of the whole view |

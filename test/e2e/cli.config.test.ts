@@ -461,7 +461,7 @@ test.each([
     name: 'an unknown field',
     yaml: 'model: a/b\n\ncolour: red\n',
     line: 3,
-    says: "no such field 'colour' (the fields are model, summarizer, instructions, prompt, limits, compaction, windows, view)",
+    says: "no such field 'colour' (the fields are model, settings, summarizer, instructions, prompt, limits, compaction, windows, view)",
   },
   {
     name: 'an unknown limit',
@@ -566,4 +566,89 @@ test('config.yaml belongs to a tape home: one is opened beside it, and doctor kn
   expect(await p.here(['new', 'main', ...home])).toMatchObject({ code: 0 });
   const { findings } = json<{ findings: { code: string }[] }>(await p.here(['doctor', '--json', ...home]));
   expect(findings.filter(({ code }) => code === 'unknown-file')).toEqual([]);
+});
+
+test('--temperature and --effort stay with the session, in other processes with other defaults', async () => {
+  using p = project();
+  await using provider = await startProvider(() => ({ text: 'Fine.' }));
+  const { env } = provider;
+  const last = () => {
+    const request = provider.requests.at(-1);
+    return { temperature: request?.temperature, effort: request?.reasoning_effort, user: request?.user };
+  };
+  p.write(
+    '.tape/config.yaml',
+    'model: openai-compatible/m\nsettings:\n  temperature: 1\n  provider_options: { openaiCompatible: { user: home } }\n',
+  );
+  expect(await p.process(['run', 'main', 'Hi'], { env })).toMatchObject({ code: 0 });
+  expect(last()).toEqual({ temperature: 1, effort: undefined, user: 'home' });
+  const named = ['run', 'main', 'Hi', '--temperature', '0.2', '--effort', 'low'];
+  expect(await p.process(named, { env })).toMatchObject({ code: 0 });
+  expect(last()).toEqual({ temperature: 0.2, effort: 'low', user: 'home' });
+  p.write('.tape/config.yaml', 'model: openai-compatible/m\nsettings: { temperature: 2, effort: max }\n');
+  expect(await p.process(['run', 'main', 'Hi'], { env })).toMatchObject({ code: 0 });
+  expect(last()).toEqual({ temperature: 0.2, effort: 'low', user: undefined });
+  expect(await p.process(['send', 'main', 'Hi', '--effort', 'high'], { env })).toMatchObject({ code: 0 });
+  expect(last()).toEqual({ temperature: 0.2, effort: 'high', user: undefined });
+  const made = ['new', 'second', '--model', 'openai-compatible/own', '--temperature', '0.7'];
+  expect(await p.process(made, { env })).toMatchObject({ code: 0 });
+  expect(await p.process(['run', 'second', 'Hi'], { env })).toMatchObject({ code: 0 });
+  expect(provider.requests.at(-1)?.model).toBe('own');
+  expect(last()).toEqual({ temperature: 0.7, effort: 'max', user: undefined });
+  const child = ['delegate', 'main', '--task', 'Look', '--temperature', '0'];
+  expect(await p.process(child, { env })).toMatchObject({ code: 0 });
+  expect(last()).toEqual({ temperature: 0, effort: 'high', user: undefined });
+});
+
+test.each([
+  [['--temperature', '3'], 'cannot use --temperature: it must be a number from 0 to 2'],
+  [['--temperature', 'warm'], 'cannot use --temperature: it must be a number from 0 to 2'],
+  [['--effort', 'huge'], 'huge'],
+])('%j is refused before anything is written', async (options, says) => {
+  using p = project();
+  for (const verb of ['run', 'send']) {
+    const { code, stderr } = await p.here([verb, 'main', 'Hi', '--model', 'script:none.json', ...options]);
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(says) });
+  }
+  expect(existsSync(`${p.home}/tape.db`)).toBe(false);
+});
+
+test('a model without a provider is refused with its place, and nothing is written', async () => {
+  using p = project();
+  const refused = async (args: readonly string[], env: Readonly<Record<string, string>> = {}) =>
+    jsonError(await p.here(['run', 'main', 'Hi', '--json', ...args], { env }));
+  const form = 'must be PROVIDER/MODEL or script:FILE';
+  for (const [modelFrom, args, env] of [
+    ['--model', ['--model', 'gpt-5'], {}],
+    ['$TAPE_MODEL', [], { TAPE_MODEL: 'gpt-5' }],
+  ] as const)
+    expect(await refused(args, env)).toMatchObject({
+      code: 'SESSION_NO_MODEL',
+      message: `cannot use model 'gpt-5': it ${form} (the model is named by ${modelFrom})`,
+      data: { model: 'gpt-5', modelFrom },
+    });
+  p.write('.tape/config.yaml', 'instructions: Hi\nmodel: gpt-5\n');
+  expect(await refused([])).toMatchObject({ code: 'CLI_BAD_CONFIG', data: { line: 2, field: 'model' } });
+  expect((await refused([])).message).toContain(`.tape/config.yaml': line 2: model ${form}, not "gpt-5"`);
+  p.write('mine.mts', `export default { model: 'gpt-5' };`);
+  p.write('.tape/config.yaml', '');
+  const file = await refused(['--config', 'mine.mts']);
+  expect(file).toMatchObject({ code: 'SESSION_BAD_CONFIG', data: { field: 'model' } });
+  expect(file.message).toMatch(/mine\.mts': model must be PROVIDER\/MODEL/);
+  expect(existsSync(`${p.home}/tape.db`)).toBe(false);
+});
+
+test('a model that cannot be used, or that fails, is reported with the place of its name', async () => {
+  using p = project();
+  p.write('.tape/config.yaml', 'model: openai-compatible/m\n');
+  const keyless = jsonError(await p.here(['run', 'main', 'Hi', '--json']));
+  expect(keyless).toMatchObject({
+    code: 'SESSION_NO_KEY',
+    data: { modelFrom: expect.stringMatching(/config\.yaml$/) },
+  });
+  await using provider = await startProvider(() => ({ status: 400, message: 'no such model' }));
+  const env = { ...provider.env, TAPE_MODEL: 'openai-compatible/other' };
+  const failed = await p.process(['run', 'main', 'Hi'], { env });
+  expect(failed).toMatchObject({ code: 1, stderr: expect.stringContaining('no such model') });
+  expect(failed.stderr).toContain('(the model is named by $TAPE_MODEL)');
 });

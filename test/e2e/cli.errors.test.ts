@@ -222,6 +222,8 @@ test('an archived session is not run: exit 4, and nothing is written', async () 
     ['run', ['run', 'main', 'Hi', ...model]],
     ['run', ['run', 'main', ...model]],
     ['send to', ['send', 'main', 'Hi', ...model]],
+    ['anchor', ['anchor', 'main', 'here']],
+    ['hand off', ['handoff', 'main', 'here']],
     ['compact', ['compact', 'main', ...model]],
     ['delegate from', ['delegate', 'main', '--task', 'Look', ...model]],
     ['delegate from', ['delegate', 'main', '--task', 'Look', '--dry-run']],

@@ -180,4 +180,6 @@ test('token counts that a provider reports as fractions are printed as they are,
   const model = `script:${home.file('answers.json')}`;
   const run = await home.tape(['run', 'main', 'Go', '--model', model, '--json']);
   expect(json(run)).toMatchObject({ usage: { input: 1.5, output: 2.25 } });
+  const usage = { steps: 1, input: 1.5, output: 2.25, total: 3.75 };
+  expect(json(await home.tape(['usage', 'main', '--json']))).toMatchObject(usage);
 });

@@ -65,3 +65,48 @@ test('a model that was named long ago is gone on with, and a message that arrive
     s.provider.requests.slice(1).map(() => 'large'),
   );
 });
+
+test('a model that failed before it answered anything is not gone on with', async () => {
+  await using s = await served(({ model }) =>
+    model === 'broken' ? { status: 400, message: 'no such model' } : { text: 'Fine.' },
+  );
+  const asked = () => s.provider.requests.at(-1)?.model;
+  const broken = 'openai-compatible/broken';
+  const result = await s.main.run('One', { model: broken, settings: { temperature: 0.3 } });
+  expect(result).toMatchObject({
+    finish: 'error',
+    error: { code: 'SESSION_MODEL_FAILED', data: { session: 'main', model: 'broken', modelFrom: 'run' } },
+  });
+  expect(result.error?.message).toContain('no such model (the model is named for this run)');
+  // The same message, then another one: both by the model of the deck.
+  expect(await s.main.run()).toMatchObject({ finish: 'stop' });
+  expect(asked()).toBe('test-model');
+  expect(s.provider.requests.at(-1)).not.toHaveProperty('temperature');
+  await s.main.run('Two');
+  expect(asked()).toBe('test-model');
+  // A model that answered before is gone on with after one that failed.
+  await s.main.run('Three', { model: 'openai-compatible/large' });
+  await s.main.send('Four', { model: broken });
+  await s.main.idle();
+  expect(asked()).toBe('broken');
+  await s.main.run('Five');
+  expect(asked()).toBe('large');
+  const failed = await s.main.run('Six', { model: broken });
+  await s.main.rewind(failed.from, { mode: 'resend' });
+  await s.main.idle();
+  expect(asked()).toBe('broken');
+  await (await s.main.fork()).run('Seven');
+  expect(asked()).toBe('large');
+});
+
+test('a model that was answered with once is gone on with when it fails later, and its errors say so', async () => {
+  await using s = await served((_, index) =>
+    index === 1 ? { status: 400, message: 'no' } : { text: 'Fine.' },
+  );
+  await s.main.run('One', { model: 'openai-compatible/large' });
+  expect(await s.main.run('Two')).toMatchObject({
+    error: { data: { model: 'large', modelFrom: 'session' } },
+  });
+  await s.main.run('Three');
+  expect(s.provider.requests.at(-1)?.model).toBe('large');
+});

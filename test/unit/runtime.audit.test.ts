@@ -43,9 +43,9 @@ async function findingsOf(
 
 /** Findings as short texts: `result-not-merged a: … → merge a`. */
 function told(findings: readonly AuditFinding[]): string[] {
-  return findings.map(({ code, session, seq, message, remedy }) => {
+  return findings.map(({ code, session, seq, message, next }) => {
     const where = seq === null ? session : `${session}@${seq}`;
-    return `${code} ${where}: ${message} → ${remedy.act}${remedy.session === undefined ? '' : ` ${remedy.session}`}`;
+    return `${code} ${where}: ${message} → ${next.act}${next.session === undefined ? '' : ` ${next.session}`}`;
   });
 }
 
@@ -121,7 +121,7 @@ test('a child that waits for an answer is named as waiting, and for what', async
       message: "'answered' waits for a run that takes up the answer to call 'c1' of 'pay'",
     },
   ]);
-  expect((await findingsOf(store)).map(({ code, remedy }) => [code, remedy.act])).toEqual([
+  expect((await findingsOf(store)).map(({ code, next }) => [code, next.act])).toEqual([
     ['children-not-terminal', 'answer'],
     ['children-not-terminal', 'answer'],
     ['children-not-terminal', 'recover'],
@@ -141,7 +141,7 @@ test('a result that its parent does not know is named', async () => {
     "result-not-merged by-hand: 'by-hand' has ended (halted), and is neither merged nor discarded → merge by-hand",
   ]);
   store.sessions.update('main', { lifecycle: 'archived' });
-  expect((await findingsOf(store)).map(({ remedy }) => remedy)).toEqual(
+  expect((await findingsOf(store)).map(({ next }) => next)).toEqual(
     Array(3).fill({ act: 'unarchive', session: 'main' }),
   );
 });
@@ -151,10 +151,10 @@ test('a child that ended with open calls has to settle them before it comes home
   for (const name of ['cut', 'asked']) child(store, name, 'aborted');
   store.entries.append('cut', [asks('c1')]);
   store.entries.append('asked', [asks('c1'), waits('approval', 'c1')]);
-  const remedies = (await findingsOf(store)).flatMap(({ code, remedy }) =>
-    code === 'result-not-merged' ? [remedy] : [],
+  const steps = (await findingsOf(store)).flatMap(({ code, next }) =>
+    code === 'result-not-merged' ? [next] : [],
   );
-  expect(remedies).toEqual([
+  expect(steps).toEqual([
     { act: 'run', session: 'cut' },
     { act: 'answer', session: 'asked' },
   ]);
@@ -273,7 +273,7 @@ test('a merge that was done before another was refused does not stand for it, no
   );
   store.leases.release(lease);
   const refused = (await findingsOf(store)).filter(({ code }) => code === 'merge-refused');
-  expect(refused.map(({ seq, remedy }) => [seq, remedy.act])).toEqual([
+  expect(refused.map(({ seq, next }) => [seq, next.act])).toEqual([
     [4, 'merge'],
     [6, 'look'],
   ]);

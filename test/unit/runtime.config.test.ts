@@ -38,6 +38,10 @@ test.each<{ name: string; config: object }>([
   },
   { name: 'functions', config: { cost: () => 1, onApproval: async () => ({ approved: true }) } },
   { name: 'hooks', config: { hooks: { onMessage: () => undefined, onRewind: async () => {} } } },
+  {
+    name: 'settings of model calls',
+    config: { settings: { temperature: 0.5, effort: 'low', providerOptions: { openai: { user: 'u' } } } },
+  },
   { name: 'fields that say nothing', config: { model: undefined, limits: { retries: undefined } } },
 ])('$name is taken as it is', async ({ config }) => {
   expect(await parseConfig(config)).toBe(config);
@@ -52,6 +56,26 @@ const bad: readonly { config: unknown; field: string; says: string }[] = [
   { config: { modle: 'x/y' }, field: 'modle', says: 'modle: unknown field' },
   { config: { limits: { max: 1 } }, field: 'limits.max', says: 'limits.max: unknown field' },
   { config: { model: '' }, field: 'model', says: 'model must be a string PROVIDER/MODEL, or a model' },
+  {
+    config: { model: 'gpt-5' },
+    field: 'model',
+    says: 'model must be PROVIDER/MODEL or script:FILE, not "gpt-5"',
+  },
+  { config: { model: 'openai/' }, field: 'model', says: 'model must be PROVIDER/MODEL or script:FILE, not' },
+  { config: { model: 'script:' }, field: 'model', says: 'model must be PROVIDER/MODEL or script:FILE, not' },
+  {
+    config: { summarizer: 'mini' },
+    field: 'summarizer',
+    says: 'summarizer must be PROVIDER/MODEL or script',
+  },
+  { config: { settings: [] }, field: 'settings', says: 'settings must be an object of temperature, effort' },
+  { config: { settings: { temperature: 3 } }, field: 'settings.temperature', says: 'a number from 0 to 2' },
+  {
+    config: { settings: { effort: 'most' } },
+    field: 'settings.effort',
+    says: 'must be one of provider-default',
+  },
+  { config: { settings: { topK: 3 } }, field: 'settings.topK', says: 'settings.topK is not a setting' },
   { config: { model: () => model }, field: 'model', says: 'model must be' },
   { config: { summarizer: null }, field: 'summarizer', says: 'summarizer must be' },
   { config: { tools: [add] }, field: 'tools', says: 'tools must be an object of tools' },

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { resolveModel } from '@tapedeck/runtime';
 import { parseScript } from '@tapedeck/runtime/testing';
+import { MockLanguageModelV4 } from 'ai/test';
 import { expect, test } from 'vitest';
 import { openDeck } from '../support/deck.ts';
 import { entryLines, scriptedDeck } from '../support/scripted.ts';
@@ -42,6 +43,54 @@ test.each([
   expect(store.sessions.list({ all: true })).toHaveLength(1);
   // Nobody holds the session either.
   expect(store.leases.acquire('main', { id: 'next' })).toMatchObject({ owner: 'next' });
+});
+
+test('a name without a provider is refused before anything is posted, forked or rewound', async () => {
+  using store = openStore();
+  await using deck = await openDeck({ store });
+  const main = await deck.session('main');
+  const refusal = {
+    code: 'SESSION_NO_MODEL',
+    message: expect.stringContaining("cannot use model 'gpt-5': it must be PROVIDER/MODEL or script:FILE"),
+    data: { model: 'gpt-5' },
+  };
+  const model = 'gpt-5';
+  await expect(main.send('Hi', { model })).rejects.toMatchObject({
+    ...refusal,
+    data: { ...refusal.data, modelFrom: 'message' },
+  });
+  await expect(main.fork({ model })).rejects.toMatchObject(refusal);
+  await expect(main.branch(undefined, { model })).rejects.toMatchObject(refusal);
+  await expect(main.rewind(1, { model })).rejects.toMatchObject(refusal);
+  expect(entryLines(store.entries.read('main'))).toEqual(['anchor session/start']);
+  expect(store.inbox.list('main')).toEqual([]);
+  expect(store.sessions.list({ all: true })).toHaveLength(1);
+});
+
+test('an error of a model says where its name comes from', async () => {
+  using store = openStore();
+  const model = 'openai-compatible/m';
+  await using deck = await openDeck({ store, model });
+  const main = await deck.session('main');
+  const refusal = (modelFrom: string, says: string) => ({
+    code: 'SESSION_NO_KEY',
+    message: `cannot use model '${model}': OPENAI_BASE_URL is not set (the model is ${says})`,
+    data: { model, variable: 'OPENAI_BASE_URL', modelFrom },
+  });
+  await expect(main.run('Hi')).rejects.toMatchObject(refusal('deck', 'named by the deck'));
+  await expect(main.run('Hi', { model })).rejects.toMatchObject(refusal('run', 'named for this run'));
+  await using placed = await openDeck({ store, model, modelFrom: '$TAPE_MODEL' });
+  await expect((await placed.session('main')).run('Hi')).rejects.toMatchObject(
+    refusal('$TAPE_MODEL', 'named by $TAPE_MODEL'),
+  );
+  await main.send('Hi', { model });
+  await using usable = await openDeck({ store, model: new MockLanguageModelV4() });
+  await expect((await usable.session('main')).run()).resolves.toMatchObject({
+    finish: 'error',
+    error: refusal('message', 'named by the message'),
+  });
+  const child = await main.fork({ model, inherit: 'nothing' });
+  await expect(child.run('Hi')).rejects.toMatchObject(refusal('session', 'carried by the session'));
 });
 
 test('a run without any model is refused before anything is written', async () => {

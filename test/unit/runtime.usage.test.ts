@@ -216,7 +216,8 @@ test('counts that count nothing are none, and only answers are calls', async () 
   store.entries.append('main', [
     user('One', { usage: { input: 1000 }, cost: 5 }),
     assistant('Two', {
-      usage: { input: -5, output: 1.5, reasoning: 'many', cacheRead: 7, more: 9 },
+      // A fraction counts; a number that no sum can hold exactly does not.
+      usage: { input: -5, output: 1.5, reasoning: 'many', cacheRead: 7, cacheWrite: 2 ** 60, more: 9 },
       cost: 'much',
     }),
     assistant('Three', { usage: 12 }),
@@ -225,13 +226,13 @@ test('counts that count nothing are none, and only answers are calls', async () 
   await using deck = await openDeck({ store });
   const sum = {
     steps: 1,
-    usage: { input: 0, output: 0, reasoning: 0, cacheRead: 7, cacheWrite: 0 },
-    total: 7,
+    usage: { input: 0, output: 1.5, reasoning: 0, cacheRead: 7, cacheWrite: 0 },
+    total: 8.5,
   };
   expect(await (await deck.session('main')).usage()).toEqual({
     session: 'main',
     ...sum,
-    window: 7,
+    window: 8.5,
     models: [sum],
   });
 });

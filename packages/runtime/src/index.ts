@@ -9,7 +9,7 @@ export {
   type AuditFinding,
   type AuditOptions,
   audit,
-  type Remedy,
+  type NextStep,
 } from './audit/index.ts';
 export type {
   CompactionPolicy,
@@ -28,15 +28,15 @@ export {
 } from './config/config.ts';
 export type { Hooks, IncomingMessage, RewindEvent } from './config/hooks.ts';
 export { parseConfig } from './config/parse.ts';
-export type { Deck, DeckOptions } from './deck/deck.ts';
+export type { Deck, DeckOptions, NewSession } from './deck/deck.ts';
 export type { DeckGraph } from './deck/graph.ts';
 export { openDeck } from './deck/open.ts';
 export type { Delegation } from './delegation/delegation.ts';
 export { inProcessEngine, type RunEngine, type RunSpec } from './delegation/engine.ts';
 export type { DelegateOptions, DelegateTask } from './delegation/options.ts';
-export type { ChildEvent, ChildOutcome } from './delegation/outcome.ts';
+export type { ChildEvent, ChildOutcome, OutcomesOf } from './delegation/outcome.ts';
 export type { RecoverOptions, RecoveryReport } from './delegation/recover.ts';
-export type { ForkOptions, OutputSpec, SpawnedBy } from './delegation/spawn.ts';
+export type { ForkOptions, SpawnedBy } from './delegation/spawn.ts';
 export {
   type CommonBase,
   type DiffMessage,
@@ -51,6 +51,9 @@ export { type RewindMode, type RewoundMessage, rewindSession } from './history/r
 export { type Undone, type UndoneAct, undoSession } from './history/undo.ts';
 export type { MergeOptions } from './merge/merge.ts';
 export type { MergeText } from './merge/text.ts';
+export { type CallSettings, type Effort, efforts } from './model/call-settings.ts';
+export type { ModelFrom } from './model/name.ts';
+export type { OutputSpec } from './model/output.ts';
 export { toPrompt } from './model/prompt.ts';
 export { type ModelSettings, type ModelSource, type ModelSpec, resolveModel } from './model/spec.ts';
 export type { ModelWindow, Windows } from './model/window.ts';

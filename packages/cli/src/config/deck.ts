@@ -4,43 +4,69 @@
  */
 
 import { existsSync } from 'node:fs';
-import { dirname, isAbsolute, resolve } from 'node:path';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
 import type { DeckConfig, ModelSpec } from '@tapedeck/runtime';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
-import type { ModelArgs } from '../options/model.ts';
+import { type ModelArgs, namedIn } from '../options/model.ts';
 import { findConfig } from './find.ts';
 import { loadConfig, readConfig } from './load.ts';
 import { needTrust } from './trust.ts';
 
+/** A configuration, and where its model comes from. */
+export interface LoadedConfig extends DeckConfig {
+  /** `--model`, `$TAPE_MODEL`, or the path of the file. */
+  readonly modelFrom?: string;
+}
+
 /**
  * Merges the configuration: options, else `$TAPE_MODEL`, else `tape.config.mts`, else `config.yaml` of the
  * home. The file is code, and is loaded nowhere else.
- * @throws ConfigError, SESSION_BAD_CONFIG
+ * @throws ConfigError, SESSION_BAD_CONFIG, SESSION_NO_MODEL
  */
 export async function deckConfig(
-  { model, config, maxSteps }: ModelArgs,
+  args: ModelArgs,
   { io, home }: Pick<Context, 'io' | 'home'>,
-): Promise<DeckConfig> {
+): Promise<LoadedConfig> {
+  const { model, config, maxSteps } = args;
   // An unset variable in `--model "$X"` must not pass as a missing option.
   if (model === '' || config === '')
     throw new UsageError(`cannot use ${model === '' ? '--model' : '--config'}: it is empty`);
   if (maxSteps !== undefined && !(maxSteps >= 1))
     throw new UsageError('cannot use --max-steps: it must be at least 1');
-  const { mergeConfig } = await import('@tapedeck/runtime/internal');
+  const { settings } = namedIn(args);
+  const { assertSpec, mergeConfig } = await import('@tapedeck/runtime/internal');
   const { readHomeConfig } = await import('./home.ts');
   const variable = io.env.TAPE_MODEL ?? '';
   const spec = model ?? (variable === '' ? undefined : variable);
+  const named = model === undefined ? '$TAPE_MODEL' : '--model';
+  assertSpec(spec, named);
   const yaml = placedIn(home.dir, await readHomeConfig(home));
   const file = config === false ? undefined : await fileConfig(config, { io, home });
-  return mergeConfig({
+  const merged = mergeConfig({
     flags: {
       ...(spec !== undefined && { model: spec }),
+      ...(settings !== undefined && { settings }),
       ...(maxSteps !== undefined && { limits: { maxSteps } }),
     },
-    ...(file !== undefined && { file }),
+    ...(file !== undefined && { file: file.config }),
     yaml,
   });
+  const modelFrom =
+    spec !== undefined
+      ? named
+      : (placeOf(file) ?? placeOf({ path: join(home.dir, 'config.yaml'), config: yaml }));
+  return { ...merged, ...(modelFrom !== undefined && { modelFrom }) };
+}
+
+interface FileConfig {
+  readonly path: string;
+  readonly config: DeckConfig;
+}
+
+/** The path of a file that names a model. */
+function placeOf(file: FileConfig | undefined): string | undefined {
+  return file?.config.model === undefined ? undefined : file.path;
 }
 
 /**
@@ -49,14 +75,14 @@ export async function deckConfig(
 async function fileConfig(
   named: string | undefined,
   { io, home }: Pick<Context, 'io' | 'home'>,
-): Promise<DeckConfig | undefined> {
+): Promise<FileConfig | undefined> {
   const path = named === undefined ? findConfig(io, home) : resolve(io.cwd, named);
   if (path === undefined) return undefined;
   if (named === undefined) needTrust(readConfig(path, { found: true }), io);
   else readConfig(path);
   const { parseConfig } = await import('@tapedeck/runtime');
   const config = await parseConfig(await loadConfig(path), `'${path}'`);
-  return placedIn(dirname(path), config);
+  return { path, config: placedIn(dirname(path), config) };
 }
 
 /** Resolves the relative paths of a configuration against its directory. */

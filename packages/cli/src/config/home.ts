@@ -9,7 +9,21 @@ import { decode } from '../input.ts';
 
 /** The allowed fields, by prefix. */
 const fields: ReadonlyMap<string, ReadonlySet<string>> = new Map([
-  ['', new Set(['model', 'summarizer', 'instructions', 'prompt', 'limits', 'compaction', 'windows', 'view'])],
+  [
+    '',
+    new Set([
+      'model',
+      'settings',
+      'summarizer',
+      'instructions',
+      'prompt',
+      'limits',
+      'compaction',
+      'windows',
+      'view',
+    ]),
+  ],
+  ['settings.', new Set(['temperature', 'effort', 'provider_options'])],
   ['prompt.', new Set(['project', 'skills', 'environment', 'tools'])],
   ['limits.', new Set(Object.keys(defaultLimits).map(snakeCase))],
 ]);

@@ -37,7 +37,7 @@ export const errorCodes: Readonly<Record<string, readonly [exit: number, meaning
   TAPE_BAD_POLICY: [exit.usage, 'the policy of a view contradicts itself, or has an invalid rule'],
   TAPE_BAD_STATUS: [
     exit.usage,
-    'no such lifecycle or task (`data.value`); `data.allowed` has the valid ones',
+    'no such lifecycle, task or merge strategy (`data.value`); `data.allowed` has the valid ones',
   ],
   TAPE_EXISTS: [exit.conflict, 'the name is taken'],
   TAPE_KEY_CONFLICT: [exit.conflict, 'the key was used before, with other content'],
@@ -92,7 +92,10 @@ export const errorCodes: Readonly<Record<string, readonly [exit: number, meaning
     exit.conflict,
     'no rewind, summary or pruning to undo, or a message follows the last two; `data.after` is the first one',
   ],
-  SESSION_BAD_INPUT: [exit.usage, 'a message is empty, or its queue mode does not exist'],
+  SESSION_BAD_INPUT: [
+    exit.usage,
+    'a message is empty, its queue mode does not exist, or an option or a setting is not valid',
+  ],
   SESSION_NO_CALL: [exit.notFound, 'no pending call has that id'],
   SESSION_LIMIT: [
     exit.conflict,

@@ -1,12 +1,13 @@
-import type { Deck, DeckConfig } from '@tapedeck/runtime';
+import type { Deck } from '@tapedeck/runtime';
 import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { LoadedConfig } from '../config/deck.ts';
 import type { Context } from '../context.ts';
 
 /**
  * Opens a deck on the store of a home, in the working directory. Loads the runtime only when a verb needs it.
  */
 export async function openDeckAt(
-  config: DeckConfig,
+  config: LoadedConfig,
   store: SqliteTapeStore,
   { io, home }: Pick<Context, 'io' | 'home'>,
 ): Promise<Deck> {

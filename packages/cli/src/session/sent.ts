@@ -6,9 +6,9 @@
 
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { DeckConfig, Sent, Session } from '@tapedeck/runtime';
+import type { Sent, Session } from '@tapedeck/runtime';
 import type { SqliteTapeStore } from '@tapedeck/tape';
-import { deckConfig } from '../config/deck.ts';
+import { deckConfig, type LoadedConfig } from '../config/deck.ts';
 import type { Context } from '../context.ts';
 import { exit } from '../exit.ts';
 import type { ModelArgs } from '../options/model.ts';
@@ -22,7 +22,7 @@ export interface Sending {
   /** Name of the session. */
   readonly session: string;
   /** The configuration to run it with; see `configUnlessRun`. */
-  readonly config: DeckConfig | undefined;
+  readonly config: LoadedConfig | undefined;
   /**
    * Posts the item; a repeat posts nothing. With `start`, starts a run here if no other process runs the
    * session.
@@ -42,17 +42,21 @@ export interface SendingArgs extends ModelArgs {
  * The configuration to run a session with; undefined while another process runs it. A configuration may be
  * untrusted code, so it is not loaded for a run in another process.
  */
-export async function configUnlessRun(args: SendingArgs, context: Context): Promise<DeckConfig | undefined> {
+export async function configUnlessRun(
+  args: SendingArgs,
+  context: Context,
+): Promise<LoadedConfig | undefined> {
   const isRun =
     existsSync(context.home.db) &&
     (await context.reading(async (store) => isOwned(store, store.sessions.find(args.name)?.id)));
   return isRun ? undefined : await usableConfig(args, context);
 }
 
-async function usableConfig(args: ModelArgs, context: Context): Promise<DeckConfig> {
+async function usableConfig(args: ModelArgs, context: Context): Promise<LoadedConfig> {
   const config = await deckConfig(args, context);
   const { assertModel } = await import('@tapedeck/runtime/internal');
-  if (config.model !== undefined) await assertModel(config.model, context.io.env);
+  if (config.model !== undefined)
+    await assertModel(config.model, { env: context.io.env, from: config.modelFrom });
   return config;
 }
 

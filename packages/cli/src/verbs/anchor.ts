@@ -1,4 +1,5 @@
 import { anchor as anchorDraft, handoff as handoffDraft } from '@tapedeck/tape';
+import { assertActive } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { readState, readText } from '../input.ts';
 import { needSession } from '../session/place.ts';
@@ -26,7 +27,7 @@ export const anchor: Verb = defineVerb({
       }),
   run: async ({ name, anchor: anchorName, state, key }, context) => {
     const draft = anchorDraft(anchorName, await readState(state, context.io));
-    return await write(context, { name, anchorName, draft, key, done: 'Anchored' });
+    return await write(context, { name, anchorName, draft, key, done: 'Anchored', act: 'anchor' });
   },
 });
 
@@ -64,6 +65,7 @@ export const handoff: Verb = defineVerb({
       draft: handoffDraft(anchorName, full),
       key,
       done: 'Handed off',
+      act: 'hand off',
     });
   },
 });
@@ -74,11 +76,18 @@ interface Writing {
   readonly draft: ReturnType<typeof anchorDraft>;
   readonly key: string | undefined;
   readonly done: string;
+  /** The act, for errors: `anchor`. */
+  readonly act: string;
 }
 
-async function write(context: Context, { name, anchorName, draft, key, done }: Writing): Promise<number> {
+async function write(
+  context: Context,
+  { name, anchorName, draft, key, done, act }: Writing,
+): Promise<number> {
   return await context.changing(async (store) => {
-    const { name: session } = needSession(store, name);
+    const info = needSession(store, name);
+    assertActive(info, act);
+    const session = info.name;
     const { to, added } = store.entries.append(session, [draft], { key });
     await context.answer({
       json: { session, seq: to, name: anchorName },

@@ -2,7 +2,7 @@ import type { Session, WaitingCall } from '@tapedeck/runtime';
 import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
 import { UsageError } from '../errors/kinds.ts';
 import { readJson } from '../input.ts';
-import { runOptions } from '../options/model.ts';
+import { namedIn, runOptions } from '../options/model.ts';
 import { needSession } from '../session/place.ts';
 import { configUnlessRun, sendAndFollow } from '../session/sent.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -49,9 +49,9 @@ export const approve: Verb = defineVerb({
         isDenied: deny === true,
       });
       const answer = given ?? { approved: deny !== true, ...(reason !== undefined && { reason }) };
-      const model = args.model === undefined ? {} : { model: args.model };
+      const named = namedIn(args);
       const send = (session: Session, start: boolean) =>
-        session.respond(toolCallId, answer, { ...model, start: start });
+        session.respond(toolCallId, answer, { ...named, start });
       return await sendAndFollow(
         { store, session: info.name, config, send, what: 'the answer' },
         args,

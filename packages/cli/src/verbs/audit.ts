@@ -1,4 +1,4 @@
-import type { AuditFinding, Remedy } from '@tapedeck/runtime';
+import type { AuditFinding, NextStep } from '@tapedeck/runtime';
 import { shellWord } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { needSession } from '../session/place.ts';
@@ -39,21 +39,15 @@ export const audit: Verb = defineVerb({
   },
 });
 
-function findingJson({
-  code,
-  session,
-  seq,
-  message,
-  remedy,
-}: AuditFinding): Readonly<Record<string, unknown>> {
-  return { code, session, seq, message, next: commandFor(remedy) };
+function findingJson({ code, session, seq, message, next }: AuditFinding): Readonly<Record<string, unknown>> {
+  return { code, session, seq, message, next: commandFor(next) };
 }
 
-function findingLine({ code, message, remedy }: AuditFinding): string {
-  return `${code}: ${message} (next: ${commandFor(remedy)})`;
+function findingLine({ code, message, next }: AuditFinding): string {
+  return `${code}: ${message} (next: ${commandFor(next)})`;
 }
 
-function commandFor({ act, session, seq }: Remedy): string {
+function commandFor({ act, session, seq }: NextStep): string {
   const name = session === undefined ? '' : shellWord(session);
   switch (act) {
     case 'answer':

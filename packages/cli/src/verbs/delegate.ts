@@ -8,7 +8,7 @@ import { exit } from '../exit.ts';
 import { readJson, readText } from '../input.ts';
 import { budgetOf } from '../options/budget.ts';
 import { type InheritArgs, inheritIn, inheritNames, inheritOptions } from '../options/inherit.ts';
-import { type ModelArgs, runOptions } from '../options/model.ts';
+import { type ModelArgs, namedIn, runOptions } from '../options/model.ts';
 import { workspaceIn, workspaceOptions } from '../options/workspace.ts';
 import { childProgress } from '../output/children.ts';
 import { usageJson } from '../output/usage.ts';
@@ -206,7 +206,7 @@ async function optionsOf(args: OptionArgs, { io }: Context): Promise<DelegateOpt
   return {
     concurrency: args.concurrency,
     order: args.order === 'spawn' ? 'spawn' : 'completion',
-    ...(args.model !== undefined && { model: args.model }),
+    ...namedIn(args),
     ...(inherit !== undefined && { inherit }),
     ...(args.tool !== undefined && { tools: args.tool }),
     ...(schema !== undefined && { output: { responseFormat: Promise.resolve({ type: 'json', schema }) } }),

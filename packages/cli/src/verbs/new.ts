@@ -1,3 +1,4 @@
+import { namedIn, settingsOptions } from '../options/model.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 export const newSession: Verb = defineVerb({
@@ -7,19 +8,32 @@ export const newSession: Verb = defineVerb({
   detail: 'Does nothing if the session exists: a name refers to the same tape in every process.',
   examples: [['tape new main', 'Create session main with its tape tape:main']],
   options: (y) =>
-    y
+    settingsOptions(y)
       .positional('name', { type: 'string', demandOption: true, describe: 'Name of the session' })
       .option('kind', {
         type: 'string',
         requiresArg: true,
         describe: 'Kind of session: session (default), or manager, whose runs users interrupt',
       })
-      .option('title', { type: 'string', requiresArg: true, describe: 'Title for display' }),
-  run: async ({ name, kind, title }, { writing, answer }) =>
-    await writing(async (store) => {
+      .option('title', { type: 'string', requiresArg: true, describe: 'Title for display' })
+      .option('model', {
+        type: 'string',
+        requiresArg: true,
+        describe: 'PROVIDER/MODEL or script:FILE: its model, until a run names another',
+      }),
+  run: async (args, { writing, answer }) => {
+    const { name, kind, title } = args;
+    const { model, settings: call } = namedIn(args);
+    if (model !== undefined) (await import('@tapedeck/runtime/internal')).assertSpec(model, '--model');
+    const settings = {
+      ...(model !== undefined && { model }),
+      ...(call !== undefined && { call: { ...call } }),
+    };
+    return await writing(async (store) => {
       const info = store.sessions.open(name, {
         ...(kind !== undefined && { kind }),
         ...(title !== undefined && { title }),
+        ...(Object.keys(settings).length > 0 && { settings }),
       });
       await answer({
         json: { session: info.name, tape: info.tape, head: info.head, created: info.created },
@@ -29,5 +43,6 @@ export const newSession: Verb = defineVerb({
           : `${info.name} exists already, at @${info.head}: nothing to do`,
       });
       return 0;
-    }),
+    });
+  },
 });

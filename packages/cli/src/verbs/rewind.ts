@@ -4,7 +4,7 @@ import { findConfig } from '../config/find.ts';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { exit } from '../exit.ts';
-import { type ModelArgs, runOptions } from '../options/model.ts';
+import { type ModelArgs, namedIn, runOptions } from '../options/model.ts';
 import { count, reportForks, rewoundJson } from '../output/rewound.ts';
 import { exitOf, printRuns, resultJson } from '../output/run.ts';
 import { openDeckAt } from '../session/open-deck.ts';
@@ -38,8 +38,11 @@ export const rewind: Verb = defineVerb({
       }),
   run: async (args, context) => {
     const { mode, model } = args;
-    if (mode === 'edit' && (model !== undefined || args.maxSteps !== undefined))
-      throw new UsageError('cannot use --model or --max-steps with --mode edit: it runs no model');
+    const named = namedIn(args);
+    if (mode === 'edit' && (Object.keys(named).length > 0 || args.maxSteps !== undefined))
+      throw new UsageError(
+        'cannot use --model, --temperature, --effort or --max-steps with --mode edit: it runs no model',
+      );
     const config = needsDeck(args, context) ? await deckConfig(args, context) : undefined;
     return await context.changing(async (store) => {
       const { session, point } = readPlace(store, args.place);
@@ -50,10 +53,10 @@ export const rewind: Verb = defineVerb({
         });
       if (config === undefined) {
         const { rewindSession } = await import('@tapedeck/runtime');
-        return await print(await rewindSession({ store }, id, { to: point, mode }), context);
+        return await print(await rewindSession({ store }, id, { to: point, mode, ...named }), context);
       }
       await using deck = await openDeckAt(config, store, context);
-      const options = { mode, start: model !== undefined, ...(model !== undefined && { model }) };
+      const options = { mode, start: model !== undefined, ...named };
       return await print(await (await deck.session(name)).rewind(point, options), context);
     });
   },

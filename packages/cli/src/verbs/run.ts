@@ -2,7 +2,7 @@ import { deckConfig, getModelFor } from '../config/deck.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { exit } from '../exit.ts';
 import { readText } from '../input.ts';
-import { runOptions } from '../options/model.ts';
+import { namedIn, runOptions } from '../options/model.ts';
 import { exitOf, resultJson } from '../output/run.ts';
 import { attach } from '../session/attach.ts';
 import { printAll } from '../session/background.ts';
@@ -52,7 +52,7 @@ export const run: Verb = defineVerb({
     const input = prompt === undefined ? undefined : await readText(prompt, io);
     if (input !== undefined && input.trim() === '') throw new UsageError('cannot run: the prompt is empty');
     const { assertModel } = await import('@tapedeck/runtime/internal');
-    if (config.model !== undefined) await assertModel(config.model, io.env);
+    if (config.model !== undefined) await assertModel(config.model, { env: io.env, from: config.modelFrom });
     // Without a prompt the session must exist.
     const opening = input === undefined ? context.changing : context.writing;
     return await opening(async (store) => {
@@ -60,7 +60,7 @@ export const run: Verb = defineVerb({
       await using deck = await openDeckAt(config, store, context);
       const handle = await deck.session(session);
       const first = handle.run(input, {
-        ...(args.model !== undefined && { model: args.model }),
+        ...namedIn(args),
         signal: io.signal,
       });
       const [own, ...others] = await printAll(first, { deck, session: handle }, context);

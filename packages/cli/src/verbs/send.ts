@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { QueueMode, Session } from '@tapedeck/runtime';
 import { UsageError } from '../errors/kinds.ts';
 import { readText } from '../input.ts';
-import { runOptions } from '../options/model.ts';
+import { namedIn, runOptions } from '../options/model.ts';
 import { ensure } from '../session/ensure.ts';
 import { configUnlessRun, sendAndFollow } from '../session/sent.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -83,7 +83,7 @@ export const send: Verb = defineVerb({
         key,
         ...(mode !== undefined && { mode: mode as QueueMode }),
         ...(source !== undefined && { source }),
-        ...(args.model !== undefined && { model: args.model }),
+        ...namedIn(args),
       };
       const post = (to: Session, start: boolean) => to.send(message, { ...options, start: start });
       return await sendAndFollow({ store, session, config, send: post, what: 'the message' }, args, context);

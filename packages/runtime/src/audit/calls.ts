@@ -15,7 +15,7 @@ export async function examineCalls({ store, info, open }: Subject): Promise<read
       session: info.name,
       seq: call.seq,
       message: messageFor(info.name, call, spawned),
-      remedy: { act: spawned.length > 0 ? 'recover' : 'run', session: info.name },
+      next: { act: spawned.length > 0 ? 'recover' : 'run', session: info.name },
     };
   });
 }
@@ -44,7 +44,7 @@ export async function* examineRefusals({ store, info }: Subject): AsyncGenerator
         session: info.name,
         seq: entry.seq,
         message: `${String(payload.message)} (${String(payload.code)})`,
-        remedy:
+        next:
           child === undefined
             ? { act: 'look', session: info.name, seq: entry.seq }
             : { act: 'merge', session: child.name },

@@ -1,7 +1,7 @@
 import type { EntryKind, Seq, SessionInfo, TapeStore } from '@tapedeck/tape';
 import { isSummarizer } from '@tapedeck/tape/internal';
 import { awaitsAnswer } from '../tools/open-batch.ts';
-import type { AuditFinding, Remedy } from './finding.ts';
+import type { AuditFinding, NextStep } from './finding.ts';
 import type { PlacedCall, Subject } from './subject.ts';
 
 /** What a delegated child still lacks: its end, or its merge. */
@@ -23,7 +23,7 @@ export async function examineChild(subject: Subject): Promise<readonly AuditFind
       session: info.name,
       seq: grownAt ?? null,
       message: unmerged(info, merges, grownAt),
-      remedy: await mergeRemedy(subject),
+      next: await stepToMerge(subject),
     },
   ];
 }
@@ -37,7 +37,7 @@ function notTerminal(info: SessionInfo, open: readonly PlacedCall[]): AuditFindi
       ...finding,
       seq: first.seq,
       message: `'${info.name}' waits for ${waits.map(awaited).join(', ')}`,
-      remedy: waits.some(isAnswerable) ? { act: 'answer', session: info.name } : continueRemedy(info),
+      next: waits.some(isAnswerable) ? { act: 'answer', session: info.name } : stepToContinue(info),
     };
   }
   const why = info.task === undefined ? 'has not started' : 'was interrupted';
@@ -45,7 +45,7 @@ function notTerminal(info: SessionInfo, open: readonly PlacedCall[]): AuditFindi
     ...finding,
     seq: null,
     message: `'${info.name}' ${why}, and no process runs it`,
-    remedy: continueRemedy(info),
+    next: stepToContinue(info),
   };
 }
 
@@ -63,13 +63,13 @@ function awaited({ toolCallId, toolName, for: what, decision }: PlacedCall): str
 }
 
 /** Recovery continues delegated children; a child that was only forked continues with a run. */
-function continueRemedy({ name, deliver, lifecycle }: SessionInfo): Remedy {
+function stepToContinue({ name, deliver, lifecycle }: SessionInfo): NextStep {
   if (lifecycle !== 'active') return { act: 'unarchive', session: name };
   return { act: deliver === undefined ? 'run' : 'recover', session: name };
 }
 
 /** What must happen before the child can merge: results for its open calls, and an active parent. */
-async function mergeRemedy({ store, info, open }: Subject): Promise<Remedy> {
+async function stepToMerge({ store, info, open }: Subject): Promise<NextStep> {
   const { name, parentId = '', settled, head } = info;
   if (settled !== head) return { act: open.some(isAnswerable) ? 'answer' : 'run', session: name };
   const parent = await store.sessions.find(parentId);

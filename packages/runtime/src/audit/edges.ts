@@ -13,7 +13,7 @@ export async function* examineEdges({ store, info }: Subject): AsyncGenerator<Au
 }
 
 function oneSided(session: string, seq: Seq | null, message: string): AuditFinding {
-  return { code: 'edge-on-one-side', session, seq, message, remedy: { act: 'verify' } };
+  return { code: 'edge-on-one-side', session, seq, message, next: { act: 'verify' } };
 }
 
 /** Compares the lineage line of a fork with the mark at the start of the child's tape. */

@@ -13,8 +13,8 @@ export type AuditCode =
   | 'orphaned-call'
   | 'merge-refused';
 
-/** The remedy of a finding, and the session or position to which it applies. */
-export interface Remedy {
+/** What mends or shows a finding, and the session or position to which it applies. */
+export interface NextStep {
   /**
    * `recover`: continue interrupted work; `run`: run the session; `answer`: answer its pending calls;
    * `merge`: merge the session; `unarchive`: unarchive the session, then audit again; `rebuild`: rewrite the
@@ -33,5 +33,5 @@ export interface AuditFinding {
   /** The position on the tape of that session, if the finding has one. */
   readonly seq: Seq | null;
   readonly message: string;
-  readonly remedy: Remedy;
+  readonly next: NextStep;
 }

@@ -87,7 +87,7 @@ function finding({ session_id, seq }: LineageLine, message: string): AuditFindin
     session: session_id,
     seq: seq ?? null,
     message,
-    remedy: { act: 'rebuild' },
+    next: { act: 'rebuild' },
   };
 }
 

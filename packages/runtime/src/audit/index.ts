@@ -11,7 +11,7 @@ import type { AuditFinding } from './finding.ts';
 import { examineGraphFile } from './graph-file.ts';
 import { lookAt, sessionsOf } from './subject.ts';
 
-export type { AuditCode, AuditFinding, Remedy } from './finding.ts';
+export type { AuditCode, AuditFinding, NextStep } from './finding.ts';
 
 export interface AuditOptions {
   /** The path of the graph file, to compare with the database. */

@@ -117,7 +117,7 @@ async function call(
       instructions: summarizerInstructions,
       messages: [{ role: 'user', content: prompt }],
       tools: {},
-      temperature,
+      settings: { temperature },
       maxOutputTokens: outputMax(policy, window),
       signal: AbortSignal.any([signal, over.signal]),
       onChunk: () => {},

@@ -3,6 +3,8 @@ import { rulesOf, type ViewRule } from '@tapedeck/tape/internal';
 import { z } from 'zod';
 import { compactionField, reserveFault, windowsField } from '../compaction/check.ts';
 import { messageOf } from '../errors.ts';
+import { settingsFault } from '../model/call-settings.ts';
+import { specFault } from '../model/name.ts';
 
 /** What is wrong with a configuration. */
 export interface ConfigFault {
@@ -44,6 +46,24 @@ const model = z
       (typeof value === 'object' && value !== null && 'doStream' in value),
     'must be a string PROVIDER/MODEL, or a model of the AI SDK',
   )
+  .superRefine((value, context) => {
+    const isText = typeof value === 'string' && value !== '';
+    if (isText && specFault(value) !== undefined)
+      context.addIssue({
+        code: 'custom',
+        message: `must be PROVIDER/MODEL or script:FILE, not ${JSON.stringify(value)}`,
+      });
+  })
+  .optional();
+
+const settings = z
+  .any()
+  .superRefine((value, context) => {
+    const fault = settingsFault(value);
+    if (fault === undefined) return;
+    const path = fault.field === '' ? [] : [fault.field];
+    context.addIssue({ code: 'custom', path, message: fault.why });
+  })
   .optional();
 
 const tool = z.custom(
@@ -82,6 +102,7 @@ const shows = z
 const fields = z.strictObject(
   {
     model,
+    settings,
     summarizer: model,
     tools: z.record(z.string(), tool, 'must be an object of tools').optional(),
     instructions: z

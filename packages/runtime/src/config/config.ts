@@ -7,6 +7,7 @@ import type { Json, ViewPolicy } from '@tapedeck/tape';
 import type { ViewWindow } from '@tapedeck/tape/internal';
 import type { Awaitable } from '@tapedeck/tape/store';
 import type { CompactionConfig } from '../compaction/policy.ts';
+import { type CallSettings, mergeSettings } from '../model/call-settings.ts';
 import type { ModelSpec } from '../model/spec.ts';
 import type { PromptConfig } from '../prompt/config.ts';
 import type { Sections } from '../prompt/system-prompt.ts';
@@ -19,6 +20,8 @@ import type { Hooks } from './hooks.ts';
 /** The configuration that all sessions of a deck run with. */
 export interface DeckConfig extends CompactionConfig {
   readonly model?: ModelSpec;
+  /** Settings of its model calls. The settings of a session and of a run take precedence, one by one. */
+  readonly settings?: CallSettings;
   /** The model that writes summaries. Default: the session's model. */
   readonly summarizer?: ModelSpec;
   /** Tools of the AI SDK, by name. Children get them too. */
@@ -125,13 +128,19 @@ export interface ConfigLayers {
 }
 
 /**
- * Merges the layers. The command line wins over the file, the file over the home. Limits merge one by one.
+ * Merges the layers. The command line wins over the file, the file over the home. Limits and
+ * settings merge one by one.
  */
 export function mergeConfig({ flags = {}, file = {}, yaml = {} }: ConfigLayers): DeckConfig {
   const layers = [yaml, file, flags];
   const limits: Limits = Object.assign({}, ...layers.map((layer) => withoutGaps(layer.limits)));
+  const settings = mergeSettings(...layers.map((layer) => layer.settings));
   const merged: DeckConfig = Object.assign({}, ...layers.map(withoutGaps));
-  return { ...merged, ...(Object.keys(limits).length > 0 && { limits }) };
+  return {
+    ...merged,
+    ...(Object.keys(limits).length > 0 && { limits }),
+    ...(Object.keys(settings).length > 0 && { settings }),
+  };
 }
 
 /** Drops fields with the value `undefined`, which would override those of other layers. */

@@ -8,6 +8,8 @@ export interface Shared {
   /** The directory of the home; undefined for a deck on a store alone. */
   readonly home: string | undefined;
   readonly config: DeckConfig;
+  /** Where the configured model comes from, for errors; undefined: from the program. */
+  readonly modelFrom: string | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string | undefined;
   readonly newId: () => string;

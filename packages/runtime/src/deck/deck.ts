@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { openJournal } from '@tapedeck/graph/journal';
-import { openTapeStore, type Ref, type SessionInfo, type TapeStore } from '@tapedeck/tape';
+import { type JsonObject, openTapeStore, type Ref, type SessionInfo, type TapeStore } from '@tapedeck/tape';
 import type { SessionInit, SessionQuery } from '@tapedeck/tape/store';
 import { ulid } from 'ulid';
 import { type DeckConfig, limitsOf } from '../config/config.ts';
@@ -11,6 +11,8 @@ import type { RecoverOptions, RecoveryReport } from '../delegation/recover.ts';
 import { messageOf } from '../errors.ts';
 import { patientStore } from '../lease/patient-store.ts';
 import { callQueues } from '../model/call-queues.ts';
+import { assertSettings, type CallSettings, mergeSettings } from '../model/call-settings.ts';
+import { assertSpec } from '../model/name.ts';
 import { Worker } from '../run/worker.ts';
 import { Child } from '../session/child.ts';
 import type { DeckParts } from '../session/parts.ts';
@@ -32,6 +34,8 @@ export interface DeckOptions extends DeckConfig {
   readonly engine?: RunEngine;
   /** Environment with the API keys and base URLs of named models (default `process.env`). */
   readonly env?: Readonly<Record<string, string | undefined>>;
+  /** Where `model` comes from, for the errors of model calls: `$TAPE_MODEL`, a path (default: the deck). */
+  readonly modelFrom?: string;
   /** Working directory of the sessions, described in the system prompt. Default: that of the process. */
   readonly cwd?: string;
   readonly newId?: () => string;
@@ -39,13 +43,24 @@ export interface DeckOptions extends DeckConfig {
   readonly now?: () => number;
 }
 
+/** Properties of a new session. */
+export interface NewSession extends Omit<SessionInit, 'settings'> {
+  /** The name of its model, until a run names another. */
+  readonly model?: string;
+  /** Settings of its model calls, until a run names others. */
+  readonly settings?: CallSettings;
+}
+
 /** A tape home opened for running sessions. */
 export interface Deck extends AsyncDisposable {
   /** The raw store. Its methods block the thread while they wait for a lock; those of the deck do not. */
   readonly store: TapeStore;
   readonly graph: DeckGraph;
-  /** Creates the session, or opens it when it exists. Takes no lease. */
-  session(name: string, init?: SessionInit): Promise<Session>;
+  /**
+   * Creates the session, or opens it when it exists; `init` applies to a new one. Takes no lease.
+   * @throws SESSION_NO_MODEL, SESSION_BAD_INPUT when the model or the settings cannot be used
+   */
+  session(name: string, init?: NewSession): Promise<Session>;
   find(ref: Ref): Promise<Session | undefined>;
   sessions(query?: SessionQuery): Promise<readonly SessionInfo[]>;
   /**
@@ -66,6 +81,7 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
     store: given,
     engine,
     env = process.env,
+    modelFrom,
     cwd,
     newId = ulid,
     now = Date.now,
@@ -118,6 +134,7 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
     config,
     engine: own,
     env,
+    modelFrom,
     cwd,
     newId,
     startedChildren,
@@ -143,7 +160,19 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
   return {
     store,
     graph: await openDeckGraph(parts.store, file),
-    session: async (name, init) => parts.session(await parts.store.sessions.open(name, init)),
+    session: async (name, { model, settings, ...init } = {}) => {
+      assertSpec(model);
+      assertSettings(settings, `create '${name}'`);
+      const call = mergeSettings(settings);
+      const own = {
+        ...(model !== undefined && { model }),
+        ...(Object.keys(call).length > 0 && { call: call as JsonObject }),
+      };
+      const isSet = Object.keys(own).length > 0;
+      return parts.session(
+        await parts.store.sessions.open(name, { ...init, ...(isSet && { settings: own }) }),
+      );
+    },
     find: async (ref) => {
       const info = await parts.store.sessions.find(ref);
       return info === undefined ? undefined : parts.session(info);

@@ -15,6 +15,7 @@ import { childIsBusy } from '../merge/merge.ts';
 import { resultOf } from '../merge/outcome.ts';
 import { settleParent } from '../merge/settle-parent.ts';
 import { isEnded } from '../merge/spawn-calls.ts';
+import { outputOf } from '../model/output.ts';
 import { EventLog } from '../stream/event-log.ts';
 import { type Ancestry, ancestryOf } from '../terms/terms.ts';
 import { type Delivered, deliver } from './deliver.ts';
@@ -36,7 +37,7 @@ const pollMs = 50;
 
 interface Forked {
   readonly child: Delegator;
-  readonly task: DelegateTask;
+  readonly task: DelegateTask<unknown>;
   /** The number of forks between the child and its root, branches not counted. */
   readonly depth: number;
 }
@@ -46,7 +47,9 @@ interface Forked {
  * the tasks. It runs without a reader, too. It rejects, before anything is forked, when a model cannot be
  * used or one of the children cannot be forked.
  */
-export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readonly ChildOutcome[]> {
+export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = readonly ChildOutcome[]>
+  implements AsyncIterable<ChildEvent>, PromiseLike<Outcomes>
+{
   readonly #parts: DelegationParts;
   readonly #parent: Delegator;
   readonly #delegated: Delegated;
@@ -55,7 +58,7 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
   readonly #controller = new AbortController();
   readonly #children: string[] = [];
   readonly #forked = Promise.withResolvers<readonly string[]>();
-  readonly #outcomes: Promise<readonly ChildOutcome[]>;
+  readonly #outcomes: Promise<Outcomes>;
 
   constructor(parts: DelegationParts, parent: Delegator, delegated: Delegated) {
     this.#parts = parts;
@@ -91,8 +94,8 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
     this.#controller.abort(new Error(reason));
   }
 
-  then<A = readonly ChildOutcome[], B = never>(
-    fulfilled?: ((outcomes: readonly ChildOutcome[]) => A | PromiseLike<A>) | null,
+  then<A = Outcomes, B = never>(
+    fulfilled?: ((outcomes: Outcomes) => A | PromiseLike<A>) | null,
     rejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
   ): Promise<A | B> {
     return this.#outcomes.then(fulfilled, rejected);
@@ -103,7 +106,7 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
     await this.#outcomes;
   }
 
-  async #work(): Promise<readonly ChildOutcome[]> {
+  async #work(): Promise<Outcomes> {
     const { tasks, options } = this.#delegated;
     assertTasks(this.#parent.name, this.#delegated);
     const info = await this.#parent.info();
@@ -137,7 +140,8 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
       before = outcome;
       return await outcome;
     });
-    return await Promise.all(outcomes);
+    // One outcome for each task, with the result that the schema of the task makes.
+    return (await Promise.all(outcomes)) as readonly ChildOutcome<unknown>[] as Outcomes;
   }
 
   /** Checks all tasks first, so that either all children are forked or none. */
@@ -169,13 +173,14 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
     return info;
   }
 
-  async #childFor(task: DelegateTask, parent: Ancestry): Promise<Forked> {
+  async #childFor(task: DelegateTask<unknown>, parent: Ancestry): Promise<Forked> {
     const { options } = this.#delegated;
     const { by } = options;
     if (task.resume !== undefined) {
       const resumed = await this.#resumed(parent[0].info, task.resume);
       const facts = await this.#parts.worker(resumed).facts(resumed);
-      const child = this.#parts.child(resumed, { onUnmerged: 'keep' });
+      const output = task.output ?? options.output;
+      const child = this.#parts.child(resumed, { onUnmerged: 'keep', output });
       return { child, task, depth: depthOf([facts, ...parent]) };
     }
     const fork = forkOptions(task, options, by?.blocking === true);
@@ -225,34 +230,42 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
         for await (const event of run) this.#events.push({ type: 'child-event', session: child.name, event });
         const { usage, error, finish } = await run;
         if (finish === 'waiting') return { usage, waits: true };
-        return { usage, ...(error !== undefined && { error: error.message }) };
+        return { usage, ...(error !== undefined && { error: error.message, code: error.code }) };
       } catch (error) {
         const code = error instanceof SessionError || error instanceof TapeError ? error.code : undefined;
         const isArchived = code === 'TAPE_ARCHIVED';
         // An earlier delegation with the same key has already run this child to its end.
         if (code === 'SESSION_ENDED' || (isArchived && isEnded(await child.info()))) return {};
         // The child has not begun; recovery runs it.
-        if (code === 'SESSION_CLOSED' || isArchived) return { error: messageOf(error), closed: true };
+        const failed = { error: messageOf(error), ...(code !== undefined && { code }) };
+        if (code === 'SESSION_CLOSED' || isArchived) return { ...failed, closed: true };
         // The run could not start or could not be recorded. The parent receives the failure in any case.
-        if (code !== 'SESSION_BUSY') return { error: messageOf(error), broken: true };
+        if (code !== 'SESSION_BUSY') return { ...failed, broken: true };
         // Another process delegated the same key and runs the child: wait for it.
-        if (signal.aborted) return { error: messageOf(error) };
+        if (signal.aborted) return failed;
         await sleep(pollMs);
       }
     }
   }
 
-  async #merge({ child }: Forked, run: RunEnd): Promise<ChildOutcome> {
-    const { store } = this.#parts;
+  async #merge({ child, task }: Forked, run: RunEnd): Promise<ChildOutcome<unknown>> {
     if (run.broken === true) await this.#recordBroken(await child.info(), run);
     const info = await child.info();
-    const ended = { session: child.name, usage: run.usage, ...(await resultOf(store, info)) };
+    const { result, fault: unfit } = await this.#resultOf(info, task);
+    const ended = { session: child.name, usage: run.usage, ...result };
     if (run.waits === true || run.closed === true) {
       const error = run.error ?? `cannot merge '${child.name}' yet: it waits for an answer`;
       return { ...ended, status: 'running', merged: undefined, error };
     }
     const status = run.broken === true ? 'failed' : (info.task ?? 'completed');
-    this.#events.push({ type: 'child-ended', session: child.name, status });
+    const { error: message, code } = run;
+    this.#events.push({
+      type: 'child-ended',
+      session: child.name,
+      status,
+      text: ended.text,
+      ...(message !== undefined && { error: { ...(code !== undefined && { code }), message } }),
+    });
     runPoint('child/ended');
     try {
       const { merged, fault } = await this.#deliver(info, run);
@@ -262,14 +275,37 @@ export class Delegation implements AsyncIterable<ChildEvent>, PromiseLike<readon
         return {
           session: child.name,
           usage: run.usage,
-          ...(await resultOf(store, info)),
+          ...(await this.#resultOf(info, task)).result,
           status: 'failed',
           merged,
           error: run.error ?? fault,
         };
-      return { ...ended, status, merged, ...(run.error !== undefined && { error: run.error }) };
+      const error = run.error ?? unfit;
+      return { ...ended, status, merged, ...(error !== undefined && { error }) };
     } catch (error) {
       return { ...ended, status, merged: undefined, error: messageOf(error) };
+    }
+  }
+
+  /**
+   * The result of a child, as the schema of its task makes it. A result of an earlier run may not fit: then there
+   * is only its text.
+   */
+  async #resultOf(
+    info: SessionInfo,
+    task: DelegateTask<unknown>,
+  ): Promise<{
+    readonly result: { readonly text: string; readonly output?: unknown };
+    readonly fault?: string;
+  }> {
+    const { text, output: recorded } = await resultOf(this.#parts.store, info);
+    if (recorded === undefined) return { result: { text } };
+    try {
+      return {
+        result: { text, output: await outputOf(task.output ?? this.#delegated.options.output, recorded) },
+      };
+    } catch (error) {
+      return { result: { text }, fault: `cannot use the result of '${info.name}': ${messageOf(error)}` };
     }
   }
 

@@ -1,18 +1,20 @@
-import type { Inherit } from '@tapedeck/tape';
+import type { Inherit, Json } from '@tapedeck/tape';
 import { SessionError } from '../errors.ts';
 import { assertFields, type Fields } from '../fields.ts';
 import type { MergeOptions } from '../merge/merge.ts';
 import type { MergeText } from '../merge/text.ts';
+import { assertSettings, type CallSettings, mergeSettings } from '../model/call-settings.ts';
+import type { OutputSpec } from '../model/output.ts';
 import { type ModelSpec, resolveModel } from '../model/spec.ts';
 import type { RunOptions } from '../run/options.ts';
 import type { Budget } from '../terms/terms.ts';
 import type { DeckTools } from '../tools/traits.ts';
 import type { WorkspaceOptions } from '../workspace/open.ts';
 import type { DelegationParts, Delegator } from './parts.ts';
-import type { ForkOptions, OutputSpec, SpawnedBy } from './spawn.ts';
+import type { ForkOptions, SpawnedBy } from './spawn.ts';
 
 /** One task of a delegation. Omitted fields are those of the delegation's options. */
-export interface DelegateTask {
+export interface DelegateTask<T = Json> {
   /** The child's task, its first message. */
   readonly task: string;
   readonly contextSummary?: string;
@@ -25,6 +27,8 @@ export interface DelegateTask {
   /** Name or id of an existing child: the task is its next message. */
   readonly resume?: string;
   readonly model?: ModelSpec;
+  /** Settings of its model calls, over those of the delegation's options. */
+  readonly settings?: CallSettings;
   readonly instructions?: string;
   /** Names of the tools that the child may call, among those of its parent. */
   readonly tools?: readonly string[];
@@ -33,7 +37,7 @@ export interface DelegateTask {
   /** Budget of the child and all its descendants. */
   readonly treeBudget?: Budget;
   /** Schema of its result. The last step of the child requests a result of that form. */
-  readonly output?: OutputSpec;
+  readonly output?: OutputSpec<T>;
   /** Children of higher priority start first (default 0). */
   readonly priority?: number;
 }
@@ -47,6 +51,7 @@ const taskFields: Fields<DelegateTask> = {
   key: true,
   resume: true,
   model: true,
+  settings: true,
   instructions: true,
   tools: true,
   budget: true,
@@ -55,9 +60,9 @@ const taskFields: Fields<DelegateTask> = {
   priority: true,
 };
 
-export interface DelegateOptions
-  extends Pick<RunOptions, 'model' | 'instructions' | 'maxSteps' | 'useTools'>,
-    Pick<DelegateTask, 'budget' | 'treeBudget' | 'output'>,
+export interface DelegateOptions<T = Json>
+  extends Pick<RunOptions, 'model' | 'settings' | 'instructions' | 'maxSteps' | 'useTools'>,
+    Pick<DelegateTask<T>, 'budget' | 'treeBudget' | 'output'>,
     WorkspaceOptions {
   /** Tools to use instead of the deck's; or names of the deck's tools that the children may call. */
   readonly tools?: DeckTools | readonly string[];
@@ -84,6 +89,7 @@ export interface DelegateOptions
 /** The fields of `DelegateOptions`. */
 const delegateFields: Fields<DelegateOptions> = {
   model: true,
+  settings: true,
   instructions: true,
   maxSteps: true,
   useTools: true,
@@ -106,8 +112,8 @@ const delegateFields: Fields<DelegateOptions> = {
 
 /** The tasks and options of a delegation. */
 export interface Delegated {
-  readonly tasks: readonly DelegateTask[];
-  readonly options: DelegateOptions;
+  readonly tasks: readonly DelegateTask<unknown>[];
+  readonly options: DelegateOptions<unknown>;
 }
 
 /**
@@ -117,8 +123,10 @@ export interface Delegated {
 export function assertTasks(parent: string, { tasks, options }: Delegated): void {
   const act = `delegate from '${parent}'`;
   assertFields(options, delegateFields, act);
+  assertSettings(options.settings, act);
   for (const task of tasks) {
     assertFields(task, taskFields, act);
+    assertSettings(task.settings, act);
     if (typeof task.task !== 'string' || task.task.trim() === '')
       throw new SessionError('SESSION_BAD_INPUT', `cannot ${act}: a task has no text`, {
         data: { session: parent },
@@ -129,8 +137,8 @@ export function assertTasks(parent: string, { tasks, options }: Delegated): void
 /** Checks the models of all tasks, so that a missing model fails before anything is forked. */
 export async function assertModels(
   { config, env, store }: DelegationParts,
-  tasks: readonly DelegateTask[],
-  options: DelegateOptions,
+  tasks: readonly DelegateTask<unknown>[],
+  options: DelegateOptions<unknown>,
 ): Promise<void> {
   const { getModel } = await import('../model/model.ts');
   for (const { task, model } of tasks) {
@@ -159,8 +167,21 @@ export function assertTools(parts: DelegationParts, parent: Delegator, { tasks, 
   }
 }
 
+/** The settings of a task, over those of the delegation; undefined without any. */
+function settingsOf(
+  task: DelegateTask<unknown>,
+  options: DelegateOptions<unknown>,
+): CallSettings | undefined {
+  const settings = mergeSettings(options.settings, task.settings);
+  return Object.keys(settings).length === 0 ? undefined : settings;
+}
+
 /** The options to fork the child of a task with. */
-export function forkOptions(task: DelegateTask, options: DelegateOptions, blocking: boolean): ForkOptions {
+export function forkOptions(
+  task: DelegateTask<unknown>,
+  options: DelegateOptions<unknown>,
+  blocking: boolean,
+): ForkOptions {
   const { tools, onComplete, strategy, workspace, repository } = options;
   const names = task.tools ?? namesOf(tools);
   const given = {
@@ -171,6 +192,7 @@ export function forkOptions(task: DelegateTask, options: DelegateOptions, blocki
     name: task.name,
     key: task.key,
     model: task.model ?? options.model,
+    settings: settingsOf(task, options),
     instructions: task.instructions ?? options.instructions,
     budget: task.budget ?? options.budget,
     treeBudget: task.treeBudget ?? options.treeBudget,
@@ -201,14 +223,16 @@ function isNames(tools: DeckTools | readonly string[]): tools is readonly string
 export function runOptionsOf(
   parts: DelegationParts,
   parent: Delegator,
-  { task, options }: { readonly task: DelegateTask; readonly options: DelegateOptions },
+  { task, options }: { readonly task: DelegateTask<unknown>; readonly options: DelegateOptions<unknown> },
 ): RunOptions {
   const running = parts.worker(parent).request?.options;
   const tools = options.tools === undefined || isNames(options.tools) ? running?.tools : options.tools;
   const model =
     task.model ?? options.model ?? (typeof running?.model === 'object' ? running.model : undefined);
+  const settings = settingsOf(task, options);
   return {
     ...(model !== undefined && { model }),
+    ...(settings !== undefined && { settings }),
     ...(tools !== undefined && { tools }),
     ...(options.useTools !== undefined && { useTools: options.useTools }),
     ...(options.maxSteps !== undefined && { maxSteps: options.maxSteps }),

@@ -1,4 +1,5 @@
 import type { SessionInfo } from '@tapedeck/tape';
+import type { OutputSpec } from '../model/output.ts';
 import type { Input, RunOptions } from '../run/options.ts';
 import type { WorkerParts } from '../run/parts.ts';
 import type { Run } from '../run/run.ts';
@@ -22,7 +23,7 @@ interface StartedChild {
 }
 
 /** Options of a child handle. */
-export interface ChildOptions {
+export interface ChildOptions<T = unknown> {
   /** The child's task. */
   readonly task?: string;
   /**
@@ -32,6 +33,8 @@ export interface ChildOptions {
   readonly onUnmerged?: 'fail' | 'discard' | 'keep';
   /** The directory of its worktree. */
   readonly directory?: string | undefined;
+  /** Schema of its result. */
+  readonly output?: OutputSpec<T> | undefined;
 }
 
 /** Shared by forks, delegations and their recovery. */
@@ -40,7 +43,7 @@ export interface DelegationParts extends WorkerParts {
   /** The worker that runs a session in this process. All handles of the session share it. */
   readonly worker: (session: { readonly name: string; readonly id: string }) => Worker;
   /** Makes a handle of a child. */
-  readonly child: (info: SessionInfo, options: ChildOptions) => Delegator;
+  readonly child: <T>(info: SessionInfo, options: ChildOptions<T>) => Delegator;
   /** The children started here that have not ended, by name. */
   readonly startedChildren: Map<string, StartedChild>;
   /** The running delegations of this process. */

@@ -4,22 +4,18 @@ import type { Deliver, Intention } from '@tapedeck/tape/store';
 import { runPoint } from '../crash-point.ts';
 import { SessionError } from '../errors.ts';
 import type { Fields } from '../fields.ts';
+import { assertSettings, type CallSettings, mergeSettings, settingsMeta } from '../model/call-settings.ts';
+import { assertSpec } from '../model/name.ts';
+import { type OutputSpec, outputSchema } from '../model/output.ts';
 import type { ModelSpec } from '../model/spec.ts';
 import { instructionsOf } from '../run/instructions.ts';
-import { modelCarried } from '../terms/carried-model.ts';
+import { carriedBy } from '../terms/carried-model.ts';
 import type { Ancestry, Budget, SessionFacts, Settings, Terms } from '../terms/terms.ts';
 import { openWorktree, type WorkspaceOptions, withWorktree } from '../workspace/open.ts';
 import { assertAllowed, budgetsOf, depthOf } from './fork-limits.ts';
 import type { ChildOptions, DelegationParts } from './parts.ts';
 
-/**
- * Schema of a result: an AI SDK `Output.object({ schema })`, or any object with the same `responseFormat`.
- */
-export interface OutputSpec {
-  readonly responseFormat: PromiseLike<{ readonly type: string; readonly schema?: unknown } | undefined>;
-}
-
-export interface ForkOptions
+export interface ForkOptions<T = unknown>
   extends Omit<
       ForkRequest,
       | 'spawnCall'
@@ -48,6 +44,8 @@ export interface ForkOptions
    */
   readonly instructions?: string;
   readonly model?: ModelSpec;
+  /** Settings of its model calls, over those that the parent carries. */
+  readonly settings?: CallSettings;
   /** Names of the tools that the child may call, among those of its parent. */
   readonly tools?: readonly string[];
   /** Budget of the child's own model calls. */
@@ -55,7 +53,7 @@ export interface ForkOptions
   /** Budget of the child and all its descendants. */
   readonly treeBudget?: Budget;
   /** Schema of its result, which its last step gives. */
-  readonly output?: OutputSpec;
+  readonly output?: OutputSpec<T>;
   /** Default strategy of its merge. */
   readonly strategy?: Terms['strategy'];
 }
@@ -74,6 +72,7 @@ export const forkFields: Fields<ForkOptions> = {
   deliver: true,
   instructions: true,
   model: true,
+  settings: true,
   tools: true,
   budget: true,
   treeBudget: true,
@@ -106,7 +105,7 @@ interface SpawnRequest {
 
 /**
  * Forks a session within the deck's limits and the remaining budgets of its ancestors.
- * @throws SESSION_LIMIT, SESSION_BAD_INPUT, and the errors of `store.fork`, before anything is written
+ * @throws SESSION_LIMIT, SESSION_BAD_INPUT, SESSION_NO_MODEL when `model` is not the name of one, and the errors of `store.fork`, before anything is written
  */
 export async function spawn(
   parts: DelegationParts,
@@ -157,11 +156,13 @@ async function requestFor(
   { options, by }: SpawnRequest,
 ): Promise<ForkRequest> {
   const [parent] = line;
-  const { instructions, model, tools, output, onUnmerged, strategy, ...request } = options;
+  assertSpec(options.model);
+  assertSettings(options.settings, `fork '${parent.info.name}'`);
+  const { instructions, model, settings: call, tools, output, onUnmerged, strategy, ...request } = options;
   const budgets = budgetsOf(parts, line, options);
   const isPart = request.inherit !== undefined && request.inherit !== 'all';
-  const settings = await settingsFor(parts, parent, { isPart, instructions, model, tools });
-  const schema = await schemaOf(output);
+  const settings = await settingsFor(parts, parent, { isPart, instructions, model, call, tools });
+  const schema = output === undefined ? undefined : await outputSchema(output);
   const terms: Terms = {
     context: isPart ? 'part' : 'whole',
     ...(by !== undefined && { run: by.run }),
@@ -178,6 +179,7 @@ async function requestFor(
   const requested: JsonObject = {
     ...(instructions !== undefined && { instructions }),
     ...(typeof model === 'string' && { model }),
+    ...settingsMeta(call ?? {}),
     ...(tools !== undefined && { tools: [...tools] }),
     ...(options.budget !== undefined && { budget: { ...options.budget } }),
     ...(options.treeBudget !== undefined && { treeBudget: { ...options.treeBudget } }),
@@ -206,16 +208,23 @@ async function settingsFor(
     isPart,
     instructions,
     model,
+    call: given,
     tools,
-  }: { [K in 'instructions' | 'model' | 'tools']: ForkOptions[K] | undefined } & { isPart: boolean },
+  }: { [K in 'instructions' | 'model' | 'tools']: ForkOptions[K] | undefined } & {
+    isPart: boolean;
+    call: CallSettings | undefined;
+  },
 ): Promise<Settings> {
   const running = parts.worker(parent.info).request?.options;
-  const given = instructions ?? (isPart ? workerInstructions : await parentInstructions(parts, parent.info));
-  // A child that inherits everything finds the parent's model in the inherited messages.
-  const named = model ?? (isPart ? (running?.model ?? (await modelCarried(parts.store, parent))) : undefined);
+  const text = instructions ?? (isPart ? workerInstructions : await parentInstructions(parts, parent.info));
+  // A child that inherits everything finds the parent's model and settings in the inherited messages.
+  const carried = isPart ? await carriedBy(parts.store, parent) : undefined;
+  const named = model ?? (isPart ? (running?.model ?? carried?.model) : undefined);
+  const call = mergeSettings(carried?.settings, isPart ? running?.settings : undefined, given);
   return {
-    ...(given !== undefined && { instructions: given }),
+    ...(text !== undefined && { instructions: text }),
     ...(typeof named === 'string' && { model: named }),
+    ...(Object.keys(call).length > 0 && { call }),
     ...(tools !== undefined && { tools: [...tools] }),
   };
 }
@@ -229,11 +238,4 @@ async function parentInstructions(parts: DelegationParts, parent: SessionInfo): 
   const { request, instructions } = parts.worker(parent);
   if (parts.config.prompt === undefined) return request?.options.instructions;
   return instructions ?? (await instructionsOf(parts, parent, request?.options)).text;
-}
-
-async function schemaOf(output: OutputSpec | undefined): Promise<JsonObject | undefined> {
-  if (output === undefined) return undefined;
-  const format = await output.responseFormat;
-  if (format?.type === 'json' && format.schema !== undefined) return format.schema as JsonObject;
-  throw new SessionError('SESSION_BAD_INPUT', 'cannot request this output: it has no JSON Schema', {});
 }

@@ -1,8 +1,10 @@
 import type { Forked, JsonObject, Point, SessionInfo, TapeStore } from '@tapedeck/tape';
 import type { Fields } from '../fields.ts';
 import { asBusySession } from '../lease/hold.ts';
-import { carriedModel } from '../terms/carried-model.ts';
-import { originOf } from '../terms/terms.ts';
+import { assertSettings, type CallSettings, mergeSettings, settingsMeta } from '../model/call-settings.ts';
+import { assertSpec } from '../model/name.ts';
+import { carriedBy } from '../terms/carried-model.ts';
+import { factsOf, originOf } from '../terms/terms.ts';
 
 /** Options of a branch. Omitted settings are those of its parent. */
 export interface BranchOptions {
@@ -16,6 +18,8 @@ export interface BranchOptions {
   readonly instructions?: string;
   /** The name of a model. */
   readonly model?: string;
+  /** Settings of its model calls. */
+  readonly settings?: CallSettings;
   /** Names of the tools that the branch may call, among those of its parent. */
   readonly tools?: readonly string[];
   /** Metadata of the branch, merged key by key over that of its parent. */
@@ -30,6 +34,7 @@ export const branchFields: Fields<BranchOptions> = {
   ephemeral: true,
   instructions: true,
   model: true,
+  settings: true,
   tools: true,
   metadata: true,
 };
@@ -42,7 +47,7 @@ export async function metadataOf(store: TapeStore, info: SessionInfo): Promise<J
 /**
  * Forks an independent session with everything visible up to a point, inclusive, and with the parent's model
  * and other settings. The parent does not change.
- * @throws SESSION_BUSY while a process writes the parent; TAPE_BAD_POINT when a rewind hides the point; the
+ * @throws SESSION_NO_MODEL when `model` is not the name of one; SESSION_BUSY while a process writes the parent; TAPE_BAD_POINT when a rewind hides the point; the
  *   errors of `store.fork`
  */
 export async function branchSession(
@@ -51,8 +56,12 @@ export async function branchSession(
   { cut, ...options }: BranchOptions & { readonly cut?: Point },
 ): Promise<Forked> {
   const { name, key, title, ephemeral, instructions, tools, metadata } = options;
+  assertSpec(options.model);
   const seq = cut === undefined ? parent.head : await store.entries.resolve(parent.id, cut);
-  const model = options.model ?? (await carriedModel(store, parent.id, { at: seq }));
+  assertSettings(options.settings, `branch '${parent.name}'`);
+  const carried = await carriedBy(store, await factsOf(store, parent), { at: seq });
+  const model = options.model ?? carried.model;
+  const call = mergeSettings(carried.settings, options.settings);
   const given = {
     ...(instructions !== undefined && { instructions }),
     ...(tools !== undefined && { tools: [...tools] }),
@@ -69,11 +78,17 @@ export async function branchSession(
       ...(key !== undefined && { key }),
       ...(title !== undefined && { title }),
       ...(ephemeral !== undefined && { ephemeral }),
-      settings: { ...given, ...facts, ...(model !== undefined && { model }) },
+      settings: {
+        ...given,
+        ...facts,
+        ...(model !== undefined && { model }),
+        ...(Object.keys(call).length > 0 && { call: call as JsonObject }),
+      },
       asked: {
         branch: true,
         ...given,
         ...(options.model !== undefined && { model: options.model }),
+        ...settingsMeta(options.settings ?? {}),
         ...(title !== undefined && { title }),
         ...(ephemeral === true && { ephemeral }),
         ...(metadata !== undefined && { metadata }),

@@ -1,7 +1,7 @@
 /**
  * Acts of people on the history of a session: rewinds (`rewind.ts`, `rewind-target.ts`), branches (`branch.ts`),
  * and undoing a rewind or a compaction (`undo.ts`). Each is one entry or one fork of the store. No file
- * here loads the AI SDK. Imports `config`, `terms`, `tools`, `lease`, `fields` and `errors`.
+ * here loads the AI SDK. Imports `config`, `terms`, `tools`, `model`, `lease`, `fields` and `errors`.
  */
 import {
   type Entry,
@@ -21,6 +21,7 @@ import { callOnMessage, callOnRewind, type Hooks, textOf } from '../config/hooks
 import { SessionError } from '../errors.ts';
 import { getActive } from '../lease/get-active.ts';
 import { type Hold, hold } from '../lease/hold.ts';
+import { type CallSettings, callSettingsIn, mergeSettings, settingsMeta } from '../model/call-settings.ts';
 import { settleLeftovers } from '../tools/orphans.ts';
 import { getTarget } from './rewind-target.ts';
 
@@ -57,14 +58,14 @@ interface RewindPlace {
 /**
  * Makes a session read as if it ended right before a user message, own or inherited. Hidden entries stay
  * readable, and `undoSession` shows them again. Runs under the session's lease.
- * @param model the name of the model that answers a resent message
+ * @param model the name of the model that answers a resent message, with `settings`
  * @throws SESSION_BUSY; SESSION_BAD_INPUT for an unknown mode; TAPE_ARCHIVED; TAPE_BAD_POINT when the point
  *   is not a visible user message; the errors of `store.resolve`
  */
 export async function rewindSession(
   { store, hooks }: RewindPlace,
   ref: string,
-  { to, mode = 'edit', model }: { readonly to: Point; readonly mode?: RewindMode; readonly model?: string },
+  { to, mode = 'edit', ...named }: ResendOptions & { readonly to: Point; readonly mode?: RewindMode },
 ): Promise<RewoundMessage> {
   const { id, name } = await getActive(store, ref, 'rewind');
   if (!rewindModes.has(mode))
@@ -89,7 +90,7 @@ export async function rewindSession(
     });
     const again =
       mode === 'resend'
-        ? await callOnMessage(hooks, [user(content, againMeta(target, model))], { session: info.name })
+        ? await callOnMessage(hooks, [user(content, againMeta(target, named))], { session: info.name })
         : { drafts: [], warnings: [] };
     const drafts = [...noticed.drafts, ...again.drafts];
     const appended =
@@ -144,7 +145,19 @@ async function contentOf(store: TapeStore, { payload }: Entry): Promise<readonly
 /** Metadata of one append, which does not apply to the resent message. */
 const ofAppend: ReadonlySet<string> = new Set(['run', 'mode', 'queued_at', 'snapshot_id']);
 
-function againMeta({ seq, meta }: Entry, model: string | undefined): JsonObject {
+/** What answers a resent message. */
+interface ResendOptions {
+  /** Name of a model. */
+  readonly model?: string;
+  readonly settings?: CallSettings;
+}
+
+function againMeta({ seq, meta }: Entry, { model, settings }: ResendOptions): JsonObject {
   const kept = Object.entries(meta).filter(([fact]) => !ofAppend.has(fact));
-  return { ...Object.fromEntries(kept), resends: seq, ...(model !== undefined && { model }) };
+  return {
+    ...Object.fromEntries(kept),
+    resends: seq,
+    ...(model !== undefined && { model }),
+    ...settingsMeta(mergeSettings(callSettingsIn(meta.settings), settings)),
+  };
 }

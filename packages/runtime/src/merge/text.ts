@@ -152,7 +152,7 @@ async function summary(
   const given = spec ?? config.summarizer;
   const model =
     given === undefined
-      ? await modelFor(parts, child, { options: {} })
+      ? (await modelFor(parts, child, { options: {} })).model
       : (await resolveModel(given, { env, store }))(info.name);
   const shown = view(await Array.fromAsync(store.entries.read(info.id, { own: true })), { policy: 'full' });
   const prompt = withoutMiddle(transcriptOf(shown.messages), summaryCharsMax);

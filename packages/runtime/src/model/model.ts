@@ -10,6 +10,7 @@ import { messageOf, SessionError } from '../errors.ts';
 import type { OpenCall } from '../stream/call.ts';
 import type { Chunk } from '../stream/chunks.ts';
 import { normaliseUsage, type Usage } from '../usage/usage.ts';
+import type { CallSettings } from './call-settings.ts';
 
 /** One model call: its input, and where its stream goes. */
 export interface ModelCall {
@@ -20,7 +21,7 @@ export interface ModelCall {
   readonly tools: ToolSet;
   readonly signal: AbortSignal;
   readonly maxOutputTokens?: number | undefined;
-  readonly temperature?: number | undefined;
+  readonly settings?: CallSettings | undefined;
   /** JSON Schema of the requested answer. */
   readonly output?: JsonObject | undefined;
   readonly onChunk: (chunk: Chunk) => void;
@@ -57,7 +58,8 @@ export class ModelFailure extends Error {
  * @throws ModelFailure, with the reason of the signal as its cause when it aborts
  */
 export async function callModel(call: ModelCall): Promise<Answer> {
-  const { model, instructions, messages, tools, signal, maxOutputTokens, temperature, output } = call;
+  const { model, instructions, messages, tools, signal, maxOutputTokens, output } = call;
+  const { temperature, effort, providerOptions } = call.settings ?? {};
   try {
     signal.throwIfAborted();
     const { isStepCount, jsonSchema, Output, streamText, toUIMessageChunk } = await import('ai');
@@ -73,6 +75,8 @@ export async function callModel(call: ModelCall): Promise<Answer> {
       ...(instructions !== undefined && { instructions }),
       ...(maxOutputTokens !== undefined && { maxOutputTokens }),
       ...(temperature !== undefined && { temperature }),
+      ...(effort !== undefined && { reasoning: effort }),
+      ...(providerOptions !== undefined && { providerOptions }),
       ...(output !== undefined && { output: Output.object({ schema: jsonSchema(output) }) }),
     });
     const step = Promise.resolve(result.finalStep);

@@ -2,6 +2,8 @@ import type { Json, TapeStore } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { messageOf, SessionError } from '../errors.ts';
 import type { LanguageModel } from './model.ts';
+import { assertSpec, type ModelFrom, withModelFrom } from './name.ts';
+import { readScript, type ScriptAnswer } from './script.ts';
 
 /** A model, or its name: `provider/model` or `script:FILE`. */
 export type ModelSpec = LanguageModel | (string & {});
@@ -13,6 +15,8 @@ export interface ModelSettings {
   /** The variables that hold keys and base URLs. The library itself does not read the environment. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly store: TapeStore;
+  /** Where the name comes from, for the errors. */
+  readonly from?: ModelFrom | undefined;
 }
 
 /**
@@ -21,16 +25,14 @@ export interface ModelSettings {
  */
 export async function resolveModel(
   spec: ModelSpec,
-  { env = {}, store }: ModelSettings,
+  { env = {}, store, from }: ModelSettings,
 ): Promise<ModelSource> {
   if (typeof spec !== 'string') return () => spec;
-  if (spec.startsWith('script:')) {
-    const { readScript, scriptModel } = await import('./script.ts');
-    const script = await readScript(spec.slice('script:'.length));
-    return (session) => scriptModel(script, { session, answered: () => answeredBy(store, session) });
-  }
-  const model = await namedModel(spec, env);
-  return () => model;
+  const named = await namedModel(spec, { env, from });
+  if (!('script' in named)) return () => named;
+  const { script } = named;
+  const { scriptModel } = await import('./script.ts');
+  return (session) => scriptModel(script, { session, answered: () => answeredBy(store, session) });
 }
 
 /**
@@ -39,29 +41,30 @@ export async function resolveModel(
  */
 export async function assertModel(
   spec: ModelSpec,
-  env: Readonly<Record<string, string | undefined>>,
+  { env = {}, from }: Pick<ModelSettings, 'env' | 'from'>,
 ): Promise<void> {
-  if (typeof spec !== 'string') return;
-  if (spec.startsWith('script:')) {
-    const { readScript } = await import('./script.ts');
-    await readScript(spec.slice('script:'.length));
-  } else await namedModel(spec, env);
+  if (typeof spec === 'string') await namedModel(spec, { env, from });
 }
 
+/** A script, or the model of a provider. Its errors say where the name comes from. */
 async function namedModel(
   spec: string,
-  env: Readonly<Record<string, string | undefined>>,
-): Promise<LanguageModel> {
+  { env, from }: { readonly env: Env; readonly from: ModelFrom | undefined },
+): Promise<Exclude<LanguageModel, string> | { readonly script: readonly ScriptAnswer[] }> {
+  assertSpec(spec, from);
+  try {
+    if (spec.startsWith('script:')) return { script: await readScript(spec.slice('script:'.length)) };
+    return await providedModel(spec, env);
+  } catch (error) {
+    throw error instanceof SessionError ? withModelFrom(error, from) : error;
+  }
+}
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+async function providedModel(spec: string, env: Env): Promise<Exclude<LanguageModel, string>> {
   const [provider = '', ...rest] = spec.split('/');
   const name = rest.join('/');
-  if (provider === '' || name === '')
-    throw new SessionError(
-      'SESSION_NO_MODEL',
-      `cannot use model '${spec}': it must be PROVIDER/MODEL or script:FILE`,
-      {
-        data: { model: spec },
-      },
-    );
   if (provider === 'openai-compatible') {
     const baseURL = need(env, 'OPENAI_BASE_URL', spec);
     const apiKey = need(env, 'OPENAI_API_KEY', spec);
@@ -106,7 +109,10 @@ const providers: Readonly<Record<string, { package: string; create: string; key:
 };
 
 type ProviderPackage = Readonly<
-  Record<string, ((settings: { apiKey: string }) => (model: string) => LanguageModel) | undefined>
+  Record<
+    string,
+    ((settings: { apiKey: string }) => (model: string) => Exclude<LanguageModel, string>) | undefined
+  >
 >;
 
 async function load(name: string): Promise<ProviderPackage | undefined> {
@@ -120,7 +126,7 @@ async function load(name: string): Promise<ProviderPackage | undefined> {
   }
 }
 
-function need(env: Readonly<Record<string, string | undefined>>, name: string, spec: string): string {
+function need(env: Env, name: string, spec: string): string {
   const value = env[name];
   if (value !== undefined && value !== '') return value;
   throw new SessionError('SESSION_NO_KEY', `cannot use model '${spec}': ${name} is not set`, {

@@ -1,9 +1,8 @@
 import type { SessionInfo } from '@tapedeck/tape';
 import type { InboxItem } from '@tapedeck/tape/store';
 import type { Hold } from '../lease/hold.ts';
-import type { LanguageModel } from '../model/model.ts';
 import type { RunStatus } from '../stream/events.ts';
-import { modelFor } from '../terms/model-for.ts';
+import { modelFor, type RunModel } from '../terms/model-for.ts';
 import type { Origin } from '../terms/terms.ts';
 import { wasInterrupted } from './interrupted.ts';
 import type { WorkerParts } from './parts.ts';
@@ -56,7 +55,7 @@ export interface RunHost {
 /** Known before a run begins: the session's row, read under the lease, and the model. */
 export interface KnownAtStart {
   readonly info: SessionInfo;
-  readonly model: LanguageModel;
+  readonly chosen: RunModel;
 }
 
 /** Performs a run up to its recorded end. */
@@ -80,13 +79,13 @@ export async function performHeld(
   };
   scope.enter('processing');
   const info = known?.info ?? (await infoOf(scope));
-  let model = known?.model;
+  let chosen = known?.chosen;
   try {
-    model ??= await modelFor(parts, { info, origin }, request);
+    chosen ??= await modelFor(parts, { info, origin }, request);
   } catch (error) {
     return await recordUnusable(scope, request, error);
   }
-  return await perform(scope, request, { model, info });
+  return await perform(scope, request, { chosen, info });
 }
 
 /** What a run without input finds in the inbox. */

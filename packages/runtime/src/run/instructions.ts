@@ -67,7 +67,7 @@ export async function instructionsOf(
   options: Pick<RunOptions, 'model' | 'instructions' | 'tools' | 'useTools'> = {},
 ): Promise<Instructions> {
   const facts = await factsOf(parts.store, info);
-  const model = await modelFor(parts, facts, { options }).catch((error) => {
+  const chosen = await modelFor(parts, facts, { options }).catch((error) => {
     if (error instanceof SessionError) return undefined;
     throw error;
   });
@@ -77,7 +77,7 @@ export async function instructionsOf(
   const { unpinned: _, ...instructions } = await gather(parts, entries, {
     settings: facts.origin.settings,
     options,
-    model,
+    model: chosen?.model,
     tools,
     definitions: async () => await definitionsOf(tools),
     workspace,

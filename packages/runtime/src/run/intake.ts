@@ -1,8 +1,10 @@
-import { type Draft, type Json, note, type SessionInfo, toolResult, user } from '@tapedeck/tape';
+import { type Draft, type Json, type Meta, note, type SessionInfo, toolResult, user } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import type { HandledItem, InboxItem } from '@tapedeck/tape/store';
 import { callOnMessage, type HookedDrafts } from '../config/hooks.ts';
+import { callSettingsIn, mergeSettings, settingsMeta } from '../model/call-settings.ts';
 import type { OpenCall } from '../stream/call.ts';
+import type { NamedModel } from '../terms/model-for.ts';
 import { originOf } from '../terms/terms.ts';
 import { denied, plainOutput } from '../tools/execute.ts';
 import { answerFault, awaitsAnswer, batchNotes, openBatch } from '../tools/open-batch.ts';
@@ -18,7 +20,7 @@ import type { RunRequest, RunScope } from './request.ts';
 export async function begin(
   scope: RunScope,
   { input, items = [], run, options, inboxIsEmpty }: RunRequest,
-  { context, spec, before: info }: { context: LoopContext; spec: string | undefined; before: SessionInfo },
+  { context, named, before: info }: { context: LoopContext; named: NamedModel; before: SessionInfo },
 ): Promise<readonly string[]> {
   const { hold, parts } = scope;
   const open = (await openBatch(parts.store, info)).filter(({ state }) => state !== 'begun');
@@ -26,7 +28,7 @@ export async function begin(
   const before = isInput ? superseded(open) : [];
   if (input !== undefined) {
     await hold.drain();
-    const meta = { run, source: 'user', ...options.meta, ...(spec !== undefined && { model: spec }) };
+    const meta = { run, source: 'user', ...options.meta, ...namedMeta(named) };
     const { drafts, warnings } = await withHooks(scope, context, [user(input, meta)]);
     await context.append([...before, ...drafts]);
     return warnings;
@@ -34,13 +36,18 @@ export async function begin(
   const warnings: string[] = [];
   const handled: HandledItem[] = [];
   for (const [i, item] of items.entries()) {
-    const hooked = await withHooks(scope, context, itemDrafts(item, { open, run, spec }), item.source);
+    const hooked = await withHooks(scope, context, itemDrafts(item, { open, run, named }), item.source);
     warnings.push(...hooked.warnings);
     handled.push({ id: item.id, drafts: i === 0 ? [...before, ...hooked.drafts] : hooked.drafts });
   }
   // Merges that wait must reach the tape before the model call.
   if (handled.length > 0 || inboxIsEmpty !== true) await hold.drain(handled);
   return warnings;
+}
+
+/** The model and the settings that a message records, for the next runs. */
+function namedMeta({ spec, settings }: NamedModel): Meta {
+  return { ...(spec !== undefined && { model: spec }), ...settingsMeta(settings) };
 }
 
 /** Passes drafts through the deck's hooks before they are appended. */
@@ -62,11 +69,14 @@ async function withHooks(
 /** The entries of an inbox item. An answer that no call waits for becomes `inbox/refused`. */
 export function itemDrafts(
   { body, id, source }: InboxItem,
-  { open, run, spec }: { open: readonly OpenCall[]; run: string; spec: string | undefined },
+  { open, run, named }: { open: readonly OpenCall[]; run: string; named: NamedModel },
 ): readonly Draft[] {
-  const facts = { run, ...(spec !== undefined && { model: spec }) };
   if (body.type === 'input')
-    return body.drafts.map((draft) => ({ ...draft, meta: { ...facts, ...draft.meta } }));
+    return body.drafts.map(({ meta, ...draft }) => {
+      // A message can name a part of the settings; the others are those of the run.
+      const settings = settingsMeta(mergeSettings(named.settings, callSettingsIn(meta?.settings)));
+      return { ...draft, meta: { run, ...namedMeta(named), ...meta, ...settings } };
+    });
   if (body.type !== 'answer') return [];
   const { toolCallId, answer } = body;
   const call = open.find((one) => one.toolCallId === toolCallId && awaitsAnswer(one));
@@ -89,7 +99,7 @@ export function itemDrafts(
 export async function takeMessages(
   scope: RunScope,
   context: LoopContext,
-  { at, spec }: { at: 'step' | 'last'; spec: string | undefined },
+  { at, named }: { at: 'step' | 'last'; named: NamedModel },
 ): Promise<boolean> {
   const { hold } = scope;
   const inbox = await hold.inbox();
@@ -99,7 +109,7 @@ export async function takeMessages(
   const items = decision.do === 'steer' ? decision.items : [];
   const handled: HandledItem[] = [];
   for (const item of items) {
-    const drafts = itemDrafts(item, { open: [], run: context.run, spec });
+    const drafts = itemDrafts(item, { open: [], run: context.run, named });
     const hooked = await withHooks(scope, context, drafts, item.source);
     for (const message of hooked.warnings) context.emitEvent({ type: 'warning', message });
     handled.push({ id: item.id, drafts: hooked.drafts });

@@ -1,5 +1,6 @@
 import type { Meta, Part } from '@tapedeck/tape';
 import type { Fields } from '../fields.ts';
+import type { CallSettings } from '../model/call-settings.ts';
 import type { ModelSpec } from '../model/spec.ts';
 import type { DeckTools } from '../tools/traits.ts';
 
@@ -9,6 +10,8 @@ export type Input = string | readonly Part[];
 export interface RunOptions {
   /** The model of this run. One given by name stays the session's model until another is named. */
   readonly model?: ModelSpec;
+  /** Settings of its model calls. They stay those of the session, one by one, until others are named. */
+  readonly settings?: CallSettings;
   /** Tools of this run, instead of the deck's. */
   readonly tools?: DeckTools;
   /** False: offer no tools (default true). */
@@ -26,6 +29,7 @@ export interface RunOptions {
 /** The fields of `RunOptions`. */
 export const runFields: Fields<RunOptions> = {
   model: true,
+  settings: true,
   tools: true,
   useTools: true,
   instructions: true,

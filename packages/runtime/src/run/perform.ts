@@ -5,12 +5,12 @@ import { limitsOf, viewPolicyOf } from '../config/config.ts';
 import { runPoint } from '../crash-point.ts';
 import { isUnstorable, SessionError } from '../errors.ts';
 import { answerSpawns } from '../merge/answer-spawns.ts';
-import { type LanguageModel, modelMeta } from '../model/model.ts';
+import { modelMeta } from '../model/model.ts';
 import type { OpenCall } from '../stream/call.ts';
 import { type Chunk, eventChunk } from '../stream/chunks.ts';
 import type { Finish, SessionEvent } from '../stream/events.ts';
 import { boundsOf, timerFor } from '../terms/budget.ts';
-import { modelFor, namedFor, summarizerOf } from '../terms/model-for.ts';
+import { modelFor, namedFor, type RunModel, summarizerOf } from '../terms/model-for.ts';
 import { allowedTools, ancestryOf, isBranch } from '../terms/terms.ts';
 import { openBatch } from '../tools/open-batch.ts';
 import { closeOrphans, settleLeftovers } from '../tools/orphans.ts';
@@ -36,11 +36,12 @@ import { recordUnusable } from './unusable.ts';
 export async function perform(
   scope: RunScope,
   request: RunRequest,
-  { model, info }: { readonly model: LanguageModel; readonly info: SessionInfo },
+  { chosen, info }: { readonly chosen: RunModel; readonly info: SessionInfo },
 ): Promise<RunResult> {
   const { parts, session, hold, emit } = scope;
   const { store, config, now } = parts;
   const { options, run } = request;
+  const { model, settings: callSettings, from: modelFrom } = chosen;
   if (options.unlessEnded === true) await assertUnended(scope, info, request);
   const { settings, terms, worktree } = scope.origin;
   const line = await ancestryOf(store, { info, origin: scope.origin });
@@ -65,7 +66,7 @@ export async function perform(
     worktree === undefined ? undefined : await openWorktree(parts, session.id, { lease: hold.lease });
   const before = isFresh && workspace === undefined ? info : await infoOf(scope);
   if (isTask) await store.sessions.update(session.id, { task: 'running' }, { lease: hold.lease });
-  const spec = await namedFor(store, { info: before, origin: scope.origin }, request);
+  const named = await namedFor(store, { info: before, origin: scope.origin }, request);
   const recorder = parts.chunks.recorder(session.id, run);
   const broken = new AbortController();
   const unlisten = parts.chunks.onFailure(run, (error) => broken.abort(error));
@@ -96,9 +97,12 @@ export async function perform(
     base: info.base > info.floor ? info.base : undefined,
     reached: async () => await bounds?.reached(),
     output: terms.output,
+    outputSpec: request.output,
     calling: parts.calling(modelMeta(model).provider),
     store,
     model,
+    modelFrom,
+    callSettings,
     summarizer,
     compaction: compactionTerms(config, model, summarizer),
     tools,
@@ -135,7 +139,7 @@ export async function perform(
         store.entries.append(session.id, [resultDraft(value, { run })], { lease: hold.lease }),
       ),
     settle: async (drafts) => await recording(() => recorder.settle(drafts, hold.lease)),
-    takeMessages: async (at) => await takeMessages(scope, context, { at, spec }),
+    takeMessages: async (at) => await takeMessages(scope, context, { at, named }),
   };
   try {
     const start = () => {
@@ -151,10 +155,11 @@ export async function perform(
       { ...context, emitEvent: (event) => deferred.push(event) },
       {
         config,
-        before: async () => await modelFor(parts, { info: before, origin: scope.origin }, { options: {} }),
+        before: async () =>
+          (await modelFor(parts, { info: before, origin: scope.origin }, { options: {} })).model,
       },
     );
-    const warnings = await begin(scope, request, { context, spec, before });
+    const warnings = await begin(scope, request, { context, named, before });
     if (again.length === 0) start();
     for (const message of warnings) context.emitEvent({ type: 'warning', message });
     for (const event of deferred) context.emitEvent(event);

@@ -2,6 +2,7 @@ import type { SessionInfo } from '@tapedeck/tape';
 import type { InboxItem } from '@tapedeck/tape/store';
 import { SessionError } from '../errors.ts';
 import type { Hold } from '../lease/hold.ts';
+import type { OutputSpec } from '../model/output.ts';
 import type { Chunk } from '../stream/chunks.ts';
 import type { Phase } from '../stream/events.ts';
 import type { Origin } from '../terms/terms.ts';
@@ -16,6 +17,8 @@ export interface RunRequest {
   /** The inbox was read under the lease, and nothing waited in it. */
   readonly inboxIsEmpty?: boolean;
   readonly options: RunOptions;
+  /** The schema that makes the value of the session's result, which its terms hold as JSON Schema. */
+  readonly output?: OutputSpec<unknown> | undefined;
 }
 
 /** What a run is performed with. */

@@ -11,7 +11,7 @@ import type { Finish, SessionEvent } from '../stream/events.ts';
 import type { Usage } from '../usage/usage.ts';
 
 /** The result of a run. Its entries are `from` to `to`, inclusive. */
-export interface RunResult {
+export interface RunResult<T = unknown> {
   readonly run: string;
   readonly session: string;
   /** The text of the last answer. */
@@ -22,6 +22,8 @@ export interface RunResult {
   readonly from: Seq;
   readonly to: Seq;
   readonly error?: SessionError;
+  /** The structured result, of a run of a session with an output schema that came to its result. */
+  readonly output?: T;
 }
 
 /** Callbacks for the events of a run, by type. */
@@ -69,7 +71,7 @@ export function newRun(
  * `finish: 'error'`. Leaving a loop over it, or closing a response made of it, does not stop it; `abort`
  * does.
  */
-export class Run implements AsyncIterable<SessionEvent>, PromiseLike<RunResult> {
+export class Run<T = unknown> implements AsyncIterable<SessionEvent>, PromiseLike<RunResult<T>> {
   readonly id: string;
   readonly #controller = new AbortController();
   readonly #chunks = new EventLog<Chunk>();
@@ -124,11 +126,12 @@ export class Run implements AsyncIterable<SessionEvent>, PromiseLike<RunResult> 
     this.#controller.abort(new Error(reason));
   }
 
-  then<A = RunResult, B = never>(
-    fulfilled?: ((result: RunResult) => A | PromiseLike<A>) | null,
+  then<A = RunResult<T>, B = never>(
+    fulfilled?: ((result: RunResult<T>) => A | PromiseLike<A>) | null,
     rejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
   ): Promise<A | B> {
-    return this.#result.promise.then(fulfilled, rejected);
+    // The run was started with the schema that makes a `T`.
+    return (this.#result.promise as Promise<RunResult<T>>).then(fulfilled, rejected);
   }
 
   async *[Symbol.asyncIterator](): AsyncIterator<SessionEvent> {

@@ -15,10 +15,10 @@ export async function recordUnusable(
   const { parts, session, hold } = scope;
   const info = await infoOf(scope);
   const message = messageOf(error);
-  const spec = await namedFor(parts.store, { info, origin: scope.origin }, request);
+  const named = await namedFor(parts.store, { info, origin: scope.origin }, request);
   const handled = (request.items ?? []).map((item) => ({
     id: item.id,
-    drafts: itemDrafts(item, { open: [], run: request.run, spec }),
+    drafts: itemDrafts(item, { open: [], run: request.run, named }),
   }));
   await hold.drain(handled);
   await parts.store.entries.append(

@@ -245,7 +245,7 @@ export class Worker {
       const facts = await this.facts();
       // An unusable session or model must fail before anything is written.
       assertActive(facts.info, 'run');
-      const model = first === undefined ? undefined : await modelFor(this.#parts, facts, first.request);
+      const chosen = first === undefined ? undefined : await modelFor(this.#parts, facts, first.request);
       let turn =
         first !== undefined
           ? await this.#firstTurn(held, first)
@@ -253,9 +253,9 @@ export class Worker {
             ? this.#turn(held, { run: this.#parts.newId(), options: options ?? {} })
             : await this.#next(held, { point: 'ended', options });
       let known =
-        model === undefined || turn?.started.request.items !== undefined
+        chosen === undefined || turn?.started.request.items !== undefined
           ? undefined
-          : { info: facts.info, model };
+          : { info: facts.info, chosen };
       while (turn !== undefined) {
         const { started } = turn;
         onBegin?.(started);

@@ -1,9 +1,10 @@
 import { SessionError } from '../errors.ts';
+import { type CallSettings, faultText, settingsFault } from '../model/call-settings.ts';
 import type { Input } from '../run/options.ts';
 import { queueModes } from '../run/queue.ts';
 
 /**
- * The error for a bad input, mode or step limit, before anything is written. Undefined when all are valid.
+ * The error for a bad input, mode, step limit or settings, before anything is written. Undefined when all are valid.
  */
 export function inputFault(
   session: string,
@@ -11,9 +12,15 @@ export function inputFault(
     input,
     mode,
     maxSteps,
-  }: { input?: Input | undefined; mode?: string | undefined; maxSteps?: number | undefined },
+    settings,
+  }: {
+    input?: Input | undefined;
+    mode?: string | undefined;
+    maxSteps?: number | undefined;
+    settings?: CallSettings | undefined;
+  },
 ): SessionError | undefined {
-  const why = emptyInput(input) ?? unknownMode(mode) ?? badSteps(maxSteps);
+  const why = emptyInput(input) ?? unknownMode(mode) ?? badSteps(maxSteps) ?? badSettings(settings);
   if (why === undefined) return undefined;
   return new SessionError('SESSION_BAD_INPUT', `cannot send input to '${session}': ${why}`, {
     data: { session },
@@ -29,6 +36,11 @@ function emptyInput(input: Input | undefined): string | undefined {
 function unknownMode(mode: string | undefined): string | undefined {
   const isKnown = mode === undefined || queueModes.some((known) => known === mode);
   return isKnown ? undefined : `unknown mode '${mode}', expected one of ${queueModes.join(', ')}`;
+}
+
+function badSettings(settings: CallSettings | undefined): string | undefined {
+  const fault = settingsFault(settings);
+  return fault === undefined ? undefined : faultText(fault);
 }
 
 function badSteps(maxSteps: number | undefined): string | undefined {

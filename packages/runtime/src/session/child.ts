@@ -4,14 +4,15 @@ import type { ForkOptions } from '../delegation/spawn.ts';
 import { messageOf } from '../errors.ts';
 import { assertFields } from '../fields.ts';
 import { type MergeOptions, mergeChild, mergeFields } from '../merge/merge.ts';
+import type { OutputSpec } from '../model/output.ts';
 import type { Input, RunOptions } from '../run/options.ts';
 import type { Run } from '../run/run.ts';
 import type { Worker } from '../run/worker.ts';
 import type { DeckParts } from './parts.ts';
 import { Session } from './session.ts';
 
-/** A forked session, until it is merged or discarded. */
-export class Child extends Session implements AsyncDisposable {
+/** A forked session, until it is merged or discarded. `T` is the type of its structured result. */
+export class Child<T = unknown> extends Session implements AsyncDisposable {
   /** The parent's name. */
   readonly parent: string;
   /** The last inherited position. */
@@ -23,9 +24,14 @@ export class Child extends Session implements AsyncDisposable {
   readonly #parts: DeckParts;
   readonly #onUnmerged: NonNullable<ForkOptions['onUnmerged']>;
   readonly #parentWorker: Worker;
+  readonly #output: OutputSpec<T> | undefined;
   #merged: Merged | undefined;
 
-  constructor(parts: DeckParts, info: SessionInfo, { task, onUnmerged = 'fail', directory }: ChildOptions) {
+  constructor(
+    parts: DeckParts,
+    info: SessionInfo,
+    { task, onUnmerged = 'fail', directory, output }: ChildOptions<T>,
+  ) {
     super(parts, info);
     this.#parts = parts;
     this.parent = info.parent ?? '';
@@ -33,16 +39,15 @@ export class Child extends Session implements AsyncDisposable {
     this.task = task;
     this.workspace = directory;
     this.#onUnmerged = onUnmerged;
+    this.#output = output;
     this.#parentWorker = parts.worker({ name: this.parent, id: info.parentId ?? '' });
   }
 
   /** As `Session.run`. While the parent runs in this process, aborting the parent's run aborts this one. */
-  override run(input?: Input, options: RunOptions = {}): Run {
+  override run(input?: Input, options: RunOptions = {}): Run<T> {
     const signals = [this.#parentWorker.forChildren, options.signal].filter((signal) => signal !== undefined);
-    return super.run(
-      input,
-      signals.length === 0 ? options : { ...options, signal: AbortSignal.any(signals) },
-    );
+    const given = signals.length === 0 ? options : { ...options, signal: AbortSignal.any(signals) };
+    return this.start(input, given, this.#output);
   }
 
   /** Records the child's result, which `finish` merges instead of its last text. */

@@ -153,7 +153,7 @@ async function modelsFor(
   const summarizer =
     named === undefined ? undefined : (await resolveModel(named, { env, store }))(session.name);
   try {
-    const model = await modelFor(parts, await parts.worker(session).facts(), { options: {} });
+    const { model } = await modelFor(parts, await parts.worker(session).facts(), { options: {} });
     return { model, summarizer: summarizer ?? model };
   } catch (error) {
     // A session without a usable model can still be summarised by another one.

@@ -1,6 +1,7 @@
 import type { Meta, Seq } from '@tapedeck/tape';
 import type { Fields } from '../fields.ts';
 import type { RewindMode, RewoundMessage } from '../history/rewind.ts';
+import type { CallSettings } from '../model/call-settings.ts';
 import type { RunOptions } from '../run/options.ts';
 import type { MessageSource, QueueMode } from '../run/queue.ts';
 import type { Callbacks, Run } from '../run/run.ts';
@@ -12,6 +13,8 @@ export interface SendOptions {
   /** Idempotency key: two messages with the same key are one message. */
   readonly key?: string;
   readonly model?: string;
+  /** Settings of the model calls that answer it, as for a run. */
+  readonly settings?: CallSettings;
   readonly meta?: Meta;
   /** False: only post the message; the process that runs the session takes it up. */
   readonly start?: boolean;
@@ -25,6 +28,7 @@ export const sendFields: Fields<SendOptions> = {
   source: true,
   key: true,
   model: true,
+  settings: true,
   meta: true,
   start: true,
   on: true,
@@ -41,7 +45,7 @@ export const subscribeFields: Fields<SubscribeOptions> = {
   signal: true,
 };
 
-export interface RespondOptions extends Pick<RunOptions, 'model'> {
+export interface RespondOptions extends Pick<RunOptions, 'model' | 'settings'> {
   /** False: only post the answer; the process that runs the session takes it up. */
   readonly start?: boolean;
 }
@@ -49,6 +53,7 @@ export interface RespondOptions extends Pick<RunOptions, 'model'> {
 /** The fields of `RespondOptions`. */
 export const respondFields: Fields<RespondOptions> = {
   model: true,
+  settings: true,
   start: true,
 };
 
@@ -57,6 +62,8 @@ export interface RewindOptions {
   readonly mode?: RewindMode;
   /** Name of the model that answers a resent message. The session keeps that model. */
   readonly model?: string;
+  /** Settings of its calls. The session keeps them. */
+  readonly settings?: CallSettings;
   /** False: only append the resent message, for the next run. */
   readonly start?: boolean;
 }
@@ -65,6 +72,7 @@ export interface RewindOptions {
 export const rewindFields: Fields<RewindOptions> = {
   mode: true,
   model: true,
+  settings: true,
   start: true,
 };
 

@@ -7,5 +7,5 @@ import type { Session } from './session.ts';
 export interface DeckParts extends DelegationParts {
   /** Makes a handle of a session. */
   readonly session: (info: SessionInfo) => Session;
-  readonly child: (info: SessionInfo, options: ChildOptions) => Child;
+  readonly child: <T>(info: SessionInfo, options: ChildOptions<T>) => Child<T>;
 }

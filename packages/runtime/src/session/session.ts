@@ -19,12 +19,13 @@ import {
   type ViewOptions,
   view,
 } from '@tapedeck/tape';
-import { select } from '@tapedeck/tape/internal';
+import { assertActive, select } from '@tapedeck/tape/internal';
 import type { ConflictReport, EntryQuery } from '@tapedeck/tape/store';
 import { resolvePolicy } from '../compaction/policy.ts';
 import { viewPolicyOf } from '../config/config.ts';
 import { Delegation } from '../delegation/delegation.ts';
 import type { DelegateOptions, DelegateTask } from '../delegation/options.ts';
+import type { ChildOutcome, OutcomesOf } from '../delegation/outcome.ts';
 import { type ForkOptions, forkFields, spawn } from '../delegation/spawn.ts';
 import { SessionError, type SessionErrorCode } from '../errors.ts';
 import { assertFields, fieldFault } from '../fields.ts';
@@ -32,6 +33,9 @@ import { type BranchOptions, branchFields, branchSession, metadataOf } from '../
 import { rewindSession } from '../history/rewind.ts';
 import { type Undone, undoSession } from '../history/undo.ts';
 import { type MergeOptions, mergeChild, mergeChildren, mergeFields } from '../merge/merge.ts';
+import { assertSettings, settingsMeta } from '../model/call-settings.ts';
+import { assertSpec } from '../model/name.ts';
+import type { OutputSpec } from '../model/output.ts';
 import { type Instructions, instructionsOf } from '../run/instructions.ts';
 import { type Input, type RunOptions, runFields } from '../run/options.ts';
 import { defaultMode, effectOf } from '../run/queue.ts';
@@ -95,26 +99,34 @@ export class Session {
    * SESSION_NO_KEY or SESSION_BAD_INPUT before anything is written.
    */
   run(input?: Input, options: RunOptions = {}): Run {
+    return this.start(input, options);
+  }
+
+  /** Starts a run. `output` makes the value of the session's result. */
+  protected start<T>(input: Input | undefined, options: RunOptions, output?: OutputSpec<T>): Run<T> {
     const fault =
       fieldFault(options, runFields, `run '${this.name}'`) ??
-      inputFault(this.name, { input, maxSteps: options.maxSteps });
-    return this.#worker.start({ run: this.#parts.newId(), input, options }, fault);
+      inputFault(this.name, { input, maxSteps: options.maxSteps, settings: options.settings });
+    return this.#worker.start({ run: this.#parts.newId(), input, options, output }, fault) as Run<T>;
   }
 
   /**
    * Posts a message to the session's inbox, and starts a run with it when no process runs the session.
    * Resolves once the message is durable. Without a usable model the message stays queued until a process
    * runs the session.
-   * @throws SESSION_BAD_INPUT, TAPE_ARCHIVED; the message is not posted
+   * @throws SESSION_BAD_INPUT, SESSION_NO_MODEL when `model` is not the name of one, TAPE_ARCHIVED; the
+   *   message is not posted
    */
   async send(input: Input, options: SendOptions = {}): Promise<Sent> {
     assertFields(options, sendFields, `send to '${this.name}'`);
-    const { source, key, model, meta, on, start = true } = options;
+    const { source, key, model, settings = {}, meta, on, start = true } = options;
     const mode = options.mode ?? defaultMode(source, this.#kind);
-    const fault = inputFault(this.name, { input, mode });
+    const fault = inputFault(this.name, { input, mode, settings });
     if (fault !== undefined) throw fault;
+    assertSpec(model, 'message');
+    const facts = { ...(model !== undefined && { model }), ...settingsMeta(settings) };
     const { id, appended, owner } = await this.#parts.store.inbox.post(this.id, {
-      body: { type: 'input', drafts: [user(input, { ...meta, ...(model !== undefined && { model }) })] },
+      body: { type: 'input', drafts: [user(input, { ...meta, ...facts })] },
       mode,
       source: source ?? 'user',
       ...(key !== undefined && { key }),
@@ -143,6 +155,7 @@ export class Session {
   ): Promise<Sent> {
     assertFields(given, respondFields, `respond in '${this.name}'`);
     const { start = true, ...options } = given;
+    assertSettings(options.settings, `respond in '${this.name}'`);
     const refuse = (why: string) =>
       new SessionError('SESSION_NO_CALL', `cannot answer call '${toolCallId}' of '${this.name}': ${why}`, {
         data: { session: this.name, call: toolCallId },
@@ -249,17 +262,25 @@ export class Session {
     await untilIdle(this.#parts.store, [this.id], { signal });
   }
 
-  /** Writes a mark anchor: it names this point and carries a state. The view continues across it. */
+  /**
+   * Writes a mark anchor: it names this point and carries a state. The view continues across it.
+   * @throws TAPE_ARCHIVED
+   */
   async anchor(name: string, state: JsonObject = {}): Promise<AnchorReceipt> {
+    assertActive(await this.info(), 'anchor');
     const { to } = await this.#parts.store.entries.append(this.id, [anchor(name, state)]);
     return { session: this.name, seq: to, name };
   }
 
-  /** Writes a boundary anchor: the next view starts here, with the summary and state. */
+  /**
+   * Writes a boundary anchor: the next view starts here, with the summary and state.
+   * @throws TAPE_ARCHIVED
+   */
   async handoff(
     name: string,
     { summary, state = {} }: { summary?: string; state?: JsonObject } = {},
   ): Promise<AnchorReceipt> {
+    assertActive(await this.info(), 'hand off');
     const full = summary === undefined ? state : { summary, ...state };
     const { to } = await this.#parts.store.entries.append(this.id, [handoff(name, full)]);
     return { session: this.name, seq: to, name };
@@ -274,9 +295,11 @@ export class Session {
    */
   async rewind(to: Point, given: RewindOptions = {}): Promise<SessionRewound> {
     assertFields(given, rewindFields, `rewind '${this.name}'`);
-    const { mode = 'edit', model, start = true } = given;
+    const { mode = 'edit', model, settings, start = true } = given;
+    assertSpec(model);
+    assertSettings(settings, `rewind '${this.name}'`);
     this.#assertIdle('rewind');
-    const options = model === undefined ? {} : { model };
+    const options = { ...(model !== undefined && { model }), ...(settings !== undefined && { settings }) };
     const isRun = mode === 'resend' && start;
     if (isRun) await modelFor(this.#parts, await this.#worker.facts(), { options });
     const { store, config } = this.#parts;
@@ -347,10 +370,10 @@ export class Session {
   }
 
   /** Forks a child from a point of this session, by reference. This session's tape is not written. */
-  async fork(options: ForkOptions = {}): Promise<Child> {
+  async fork<T = unknown>(options: ForkOptions<T> = {}): Promise<Child<T>> {
     assertFields(options, forkFields, `fork '${this.name}'`);
     const { info, directory } = await spawn(this.#parts, await this.#line(), { options });
-    return this.#parts.child(info, { ...options, directory });
+    return this.#parts.child<T>(info, { ...options, directory });
   }
 
   /**
@@ -390,9 +413,9 @@ export class Session {
    * Forks a child, calls `act` with it, and merges it when `act` returns, unless `act` discarded it. When
    * `act` throws, it applies `onUnmerged` to the child, then throws the same error.
    */
-  async withFork<T>(
-    options: ForkOptions,
-    act: (child: Child) => Promise<T>,
+  async withFork<T, O = unknown>(
+    options: ForkOptions<O>,
+    act: (child: Child<O>) => Promise<T>,
   ): Promise<{ value: T; merge: Awaited<ReturnType<Child['finish']>> }> {
     const child = await this.fork(options);
     let value: T;
@@ -409,12 +432,20 @@ export class Session {
   /**
    * Forks a child for each task, runs up to `concurrency` of them at once, and merges each. Awaiting the
    * delegation rejects with TAPE_ARCHIVED, before any fork, when the session is archived, since it could take
-   * no merge.
+   * no merge. The `output` of each outcome has the type of the schema of its task.
    */
+  delegate<T = Json>(
+    task: string | DelegateTask<T>,
+    options?: DelegateOptions<T>,
+  ): Delegation<readonly [ChildOutcome<T>]>;
+  delegate<const Tasks extends readonly (string | DelegateTask<unknown>)[], T = Json>(
+    tasks: Tasks,
+    options?: DelegateOptions<T>,
+  ): Delegation<OutcomesOf<Tasks, T>>;
   delegate(
-    tasks: string | DelegateTask | readonly (string | DelegateTask)[],
-    options: DelegateOptions = {},
-  ): Delegation {
+    tasks: string | DelegateTask<unknown> | readonly (string | DelegateTask<unknown>)[],
+    options: DelegateOptions<unknown> = {},
+  ): Delegation<readonly ChildOutcome<unknown>[]> {
     return new Delegation(this.#parts, this, {
       tasks: [tasks].flat().map((task) => (typeof task === 'string' ? { task } : task)),
       options,

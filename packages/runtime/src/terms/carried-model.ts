@@ -1,6 +1,7 @@
 import type { Entry, Seq, SessionInfo, TapeStore } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
-import { factsOf, type SessionFacts } from './terms.ts';
+import { type CallSettings, callSettingsIn, mergeSettings } from '../model/call-settings.ts';
+import { factsOf, rootSettings, type SessionFacts } from './terms.ts';
 
 /** The number of messages that are searched, from the end, for the last one of a run. */
 const carriedMax = 10_000;
@@ -8,7 +9,10 @@ const pageSize = 20;
 
 type AnsweredMessage = Pick<Entry, 'inherited' | 'meta'>;
 
-/** The result of a search up to a position. It stays valid until a rewind goes back past that position. */
+/**
+ * The result of a search up to a position. It stays valid until a rewind goes back past that position. A message
+ * without an answer is not kept: its run can still fail.
+ */
 interface Found {
   readonly head: Seq;
   readonly message: AnsweredMessage | undefined;
@@ -16,35 +20,49 @@ interface Found {
 
 const found = new WeakMap<TapeStore, Map<string, Found>>();
 
+/** The name of the model, and the settings of its calls, that a session carries from run to run. */
+export interface Carried {
+  readonly model: string | undefined;
+  readonly settings: CallSettings;
+}
+
 /**
- * The model that a session carries: the one that its last visible user message names. Every message that a
- * run takes up records the run's named model.
+ * What a session carries: the model and the settings that its last visible user message names. Every message
+ * that a run takes up records the run's. A message whose run failed before any answer names nothing, so that a
+ * session does not keep a model that cannot be used.
  * @param at the position to look from, among the entries visible now (default: the head)
  */
-export async function modelCarried(
+export async function carriedBy(
   store: TapeStore,
   { info, origin }: SessionFacts,
   { at }: { readonly at?: Seq } = {},
-): Promise<string | undefined> {
+): Promise<Carried> {
   const message =
-    at === undefined || at >= info.head ? await lastOf(store, info) : await search(store, info, { to: at });
-  const { model } = origin.settings;
+    at === undefined || at >= info.head
+      ? await lastOf(store, info)
+      : (await search(store, info, { to: at })).message;
+  // The messages of a root record what it was created with.
+  const isNew = info.parentId === undefined && message === undefined;
+  const { model, call } = isNew ? await rootSettings(store, info) : origin.settings;
   const named = typeof message?.meta.model === 'string' ? message.meta.model : undefined;
+  const settings = callSettingsIn(message?.meta.settings);
   // The settings of a fork take precedence over an inherited message.
-  return message?.inherited === true ? (model ?? named) : (named ?? model);
+  return message?.inherited === true
+    ? { model: model ?? named, settings: mergeSettings(settings, call) }
+    : { model: named ?? model, settings: mergeSettings(call, settings) };
 }
 
-/** `modelCarried` by name or ULID; undefined for an unknown session. */
+/** The model of `carriedBy`, by name or ULID of the session; undefined for an unknown session. */
 export async function carriedModel(
   store: TapeStore,
   session: string,
   o: { readonly at?: Seq } = {},
 ): Promise<string | undefined> {
   const info = await store.sessions.find(session);
-  return info === undefined ? undefined : await modelCarried(store, await factsOf(store, info), o);
+  return info === undefined ? undefined : (await carriedBy(store, await factsOf(store, info), o)).model;
 }
 
-/** The last visible message that a run took up. */
+/** The last visible message that a run took up, and did not fail with. */
 async function lastOf(store: TapeStore, info: SessionInfo): Promise<AnsweredMessage | undefined> {
   const known = found.get(store) ?? new Map<string, Found>();
   found.set(store, known);
@@ -52,9 +70,11 @@ async function lastOf(store: TapeStore, info: SessionInfo): Promise<AnsweredMess
   if (before?.head === info.head) return before.message;
   const holds = before !== undefined && (await isVisibleAs(store, info.id, before.head));
   const after = holds ? before.head : 0;
-  const message =
-    (await search(store, info, { after, to: info.head })) ?? (holds ? before.message : undefined);
-  known.set(info.id, { head: info.head, message: message });
+  const { message = holds ? before.message : undefined, isOpen } = await search(store, info, {
+    after,
+    to: info.head,
+  });
+  if (!isOpen) known.set(info.id, { head: info.head, message });
   return message;
 }
 
@@ -67,12 +87,15 @@ async function isVisibleAs(store: TapeStore, id: string, head: Seq): Promise<boo
   return range?.hiddenBy === undefined || range.hiddenBy === head;
 }
 
-/** The last visible message that a run took up, after one position and up to another. */
+/**
+ * The last visible message that a run took up and did not fail with, after one position and up to another.
+ * `isOpen`: it has neither an answer nor a failure yet.
+ */
 async function search(
   store: TapeStore,
   { id }: SessionInfo,
   { after = 0, to: last }: { readonly after?: Seq; readonly to: Seq },
-): Promise<AnsweredMessage | undefined> {
+): Promise<{ readonly message?: AnsweredMessage; readonly isOpen?: boolean }> {
   let to = last;
   for (let searched = 0; searched < carriedMax && to > after; searched += pageSize) {
     const page: Entry[] = [];
@@ -85,12 +108,29 @@ async function search(
       page.push(entry);
     for (const { seq, payload, meta, inherited } of page.toReversed()) {
       const isUserMessage = isObject(payload) && payload.role === 'user';
-      if (!isUserMessage || (meta.run === undefined && meta.model === undefined)) continue;
+      const isAnswered = meta.run !== undefined || meta.model !== undefined || meta.settings !== undefined;
+      if (!isUserMessage || !isAnswered) continue;
       const [range] = await store.views.ranges(id, { from: seq });
-      if (range?.hiddenBy === undefined) return { inherited, meta };
+      if (range?.hiddenBy !== undefined) continue;
+      const end = await firstEnd(store, id, { after: seq, to: last });
+      if (end !== 'failure') return { message: { inherited, meta }, isOpen: end === undefined };
     }
-    if (page.length < pageSize || page[0] === undefined) return undefined;
+    if (page.length < pageSize || page[0] === undefined) return {};
     to = page[0].seq - 1;
+  }
+  return {};
+}
+
+/** Whether a message has an answer or a failed run, whichever came first; undefined when it has neither. */
+async function firstEnd(
+  store: TapeStore,
+  id: string,
+  { after, to }: { readonly after: Seq; readonly to: Seq },
+): Promise<'answer' | 'failure' | undefined> {
+  if (after >= to) return undefined;
+  for await (const { kind, name, payload } of store.entries.read(id, { from: after + 1, to })) {
+    if (kind === 'message' && isObject(payload) && payload.role === 'assistant') return 'answer';
+    if (kind === 'event' && name === 'run/error') return 'failure';
   }
   return undefined;
 }

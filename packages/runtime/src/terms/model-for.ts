@@ -1,45 +1,86 @@
 import type { TapeStore } from '@tapedeck/tape';
 import type { InboxItem } from '@tapedeck/tape/store';
+import { type CallSettings, callSettingsIn, mergeSettings } from '../model/call-settings.ts';
 import { getModel, type LanguageModel } from '../model/model.ts';
+import type { ModelFrom } from '../model/name.ts';
 import { type ModelSpec, resolveModel } from '../model/spec.ts';
-import { modelCarried } from './carried-model.ts';
+import { carriedBy } from './carried-model.ts';
 import type { SessionFacts } from './terms.ts';
 
 /** The sources of a model: the tape, the deck's configuration, and the environment with its keys. */
 interface Models {
   readonly store: TapeStore;
-  readonly config: { readonly model?: ModelSpec; readonly summarizer?: ModelSpec };
+  readonly config: {
+    readonly model?: ModelSpec;
+    readonly settings?: CallSettings;
+    readonly summarizer?: ModelSpec;
+  };
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Where the deck's model comes from; undefined: from the program. */
+  readonly modelFrom: string | undefined;
 }
 
-/** The model named by a run: in its options, or in the messages that it takes up from the inbox. */
-interface Named {
-  readonly options: { readonly model?: ModelSpec | undefined };
+/** The model and settings named by a run: in its options, or in the messages that it takes up from the inbox. */
+interface Asked {
+  readonly options: {
+    readonly model?: ModelSpec | undefined;
+    readonly settings?: CallSettings | undefined;
+  };
   readonly items?: readonly InboxItem[];
 }
 
-/**
- * The model of a run: the one it names, else the one that the session carries, else the deck's.
- * @throws SESSION_NO_MODEL, and the errors of `resolveModel`
- */
-export async function modelFor(
-  { store, config, env }: Models,
-  session: SessionFacts,
-  { options, items = [] }: Named,
-): Promise<LanguageModel> {
-  const spec = options.model ?? namedIn(items) ?? (await modelCarried(store, session)) ?? config.model;
-  const source = spec === undefined ? undefined : await resolveModel(spec, { env, store });
-  return getModel(source?.(session.info.name), session.info.name);
+/** The model of a run, and the settings of its calls. */
+export interface RunModel {
+  readonly model: LanguageModel;
+  /** Where its name comes from. A model that was passed as an object has no name. */
+  readonly from: ModelFrom | undefined;
+  readonly settings: CallSettings;
 }
 
-/** The name of the model that a run names, or that the session carries. */
+/**
+ * The model of a run: the one it names, else the one that the session carries, else the deck's; the same for each
+ * setting of its calls.
+ * @throws SESSION_NO_MODEL, and the errors of `resolveModel`; `data.modelFrom` says where the name comes from
+ */
+export async function modelFor(models: Models, session: SessionFacts, asked: Asked): Promise<RunModel> {
+  const { store, config, env, modelFrom = 'deck' } = models;
+  const { name } = session.info;
+  const given = typeof asked.options.model === 'object' ? asked.options.model : undefined;
+  const { spec: named, from: place, settings } = await namedFor(store, session, asked);
+  const spec = given ?? named ?? config.model;
+  const from = typeof spec === 'string' ? (place ?? modelFrom) : undefined;
+  const source = spec === undefined ? undefined : await resolveModel(spec, { env, store, from });
+  return {
+    model: getModel(source?.(name), name),
+    from,
+    settings: mergeSettings(config.settings, settings),
+  };
+}
+
+/** What a run names or its session carries: the name of a model with its place, and settings. */
+export interface NamedModel {
+  readonly spec: string | undefined;
+  readonly from: ModelFrom | undefined;
+  readonly settings: CallSettings;
+}
+
+/** The model and the settings that a run names, or that the session carries. */
 export async function namedFor(
   store: TapeStore,
   session: SessionFacts,
-  { options, items = [] }: Named,
-): Promise<string | undefined> {
-  if (typeof options.model === 'string') return options.model;
-  return namedIn(items) ?? (await modelCarried(store, session));
+  { options, items = [] }: Asked,
+): Promise<NamedModel> {
+  const messages = items.flatMap(({ body }) => (body.type === 'input' ? body.drafts : []));
+  const carried = await carriedBy(store, session);
+  const settings = mergeSettings(
+    carried.settings,
+    ...messages.map(({ meta }) => callSettingsIn(meta?.settings)),
+    options.settings,
+  );
+  if (typeof options.model === 'string') return { spec: options.model, from: 'run', settings };
+  const message = messages.findLast(({ meta }) => typeof meta?.model === 'string')?.meta?.model;
+  if (typeof message === 'string') return { spec: message, from: 'message', settings };
+  return { spec: carried.model, from: carried.model === undefined ? undefined : 'session', settings };
 }
 
 /** The deck's summarizer, if it has one. */
@@ -49,10 +90,4 @@ export async function summarizerOf(
 ): Promise<LanguageModel | undefined> {
   if (config.summarizer === undefined) return undefined;
   return (await resolveModel(config.summarizer, { env, store }))(session);
-}
-
-function namedIn(items: readonly InboxItem[]): string | undefined {
-  const drafts = items.flatMap(({ body }) => (body.type === 'input' ? body.drafts : []));
-  const model = drafts.findLast(({ meta }) => typeof meta?.model === 'string')?.meta?.model;
-  return typeof model === 'string' ? model : undefined;
 }

@@ -7,13 +7,16 @@
 import type { Json, JsonObject, SessionInfo, TapeStore } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import type { WorktreeRequest } from '@tapedeck/tape/store';
+import { type CallSettings, callSettingsIn } from '../model/call-settings.ts';
 import { worktreeIn } from '../workspace/notes.ts';
 
-/** Settings of a forked session. Its own forks inherit them unless they override them. */
+/** Settings of a session. Its forks inherit them unless they override them. */
 export interface Settings {
   readonly instructions?: string;
   /** Name of a model. */
   readonly model?: string;
+  /** Settings of its model calls. */
+  readonly call?: CallSettings;
   /** Names of the tools that it may call. Default: those of its parent. */
   readonly tools?: readonly string[];
   /** Metadata of a branch, for the application. */
@@ -67,6 +70,13 @@ export async function originOf(store: TapeStore, info: SessionInfo): Promise<Ori
   return { settings: {}, terms: {} };
 }
 
+/** The settings that a root was created with, from its first entry. */
+export async function rootSettings(store: TapeStore, { id }: SessionInfo): Promise<Settings> {
+  for await (const { payload } of store.entries.read(id, { from: 1, to: 1 }))
+    return isObject(payload) ? settingsIn(payload.settings) : {};
+  return {};
+}
+
 /** Adds its origin to a session's row. */
 export async function factsOf(store: TapeStore, info: SessionInfo): Promise<SessionFacts> {
   return { info, origin: await originOf(store, info) };
@@ -101,10 +111,11 @@ export async function parentOf(store: TapeStore, info: SessionInfo): Promise<Ses
 /** Reads settings from a tape, which is untrusted data: ignores values of the wrong type. */
 function settingsIn(value: Json | undefined): Settings {
   if (!isObject(value)) return {};
-  const { instructions, model, tools, metadata } = value;
+  const { instructions, model, call, tools, metadata } = value;
   return {
     ...(typeof instructions === 'string' && { instructions }),
     ...(typeof model === 'string' && { model }),
+    ...(isObject(call) && { call: callSettingsIn(call) }),
     ...(Array.isArray(tools) && { tools: tools.filter((name) => typeof name === 'string') }),
     ...(isObject(metadata) && { metadata }),
   };

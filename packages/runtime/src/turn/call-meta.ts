@@ -1,6 +1,7 @@
 import { type Entry, type JsonObject, type View, view } from '@tapedeck/tape';
 import { textTokens } from '@tapedeck/tape/internal';
 import { sha256 } from '@tapedeck/tape/store';
+import { settingsMeta } from '../model/call-settings.ts';
 import { modelMeta } from '../model/model.ts';
 import type { LoopContext } from './context.ts';
 
@@ -33,11 +34,11 @@ export function overheadOf({ compaction, instructions, definitions }: CallParts)
 }
 
 /**
- * Metadata that reproduces a model call: the manifest of its view, and the digests of its instructions and
- * tools.
+ * Metadata that reproduces a model call: the manifest of its view, the digests of its instructions and tools,
+ * and its settings.
  */
 export function callMeta(
-  context: Pick<LoopContext, 'compaction' | 'definitions' | 'toolsDigest'>,
+  context: Pick<LoopContext, 'compaction' | 'definitions' | 'toolsDigest' | 'callSettings'>,
   shown: View,
   instructions: string | undefined,
 ): JsonObject {
@@ -46,5 +47,6 @@ export function callMeta(
     view: { ...shown.manifest(), tokens } as unknown as JsonObject,
     ...(instructions !== undefined && { instructions_digest: sha256(instructions) }),
     ...(context.toolsDigest !== undefined && { tools_digest: context.toolsDigest }),
+    ...settingsMeta(context.callSettings),
   };
 }

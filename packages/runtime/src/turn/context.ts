@@ -15,7 +15,10 @@ import type { ToolSet } from 'ai';
 import type { CompactionTerms } from '../compaction/context.ts';
 import type { DeckConfig, Limits } from '../config/config.ts';
 import type { SessionError } from '../errors.ts';
+import type { CallSettings } from '../model/call-settings.ts';
 import type { LanguageModel, ModelFailure, ModelMessage } from '../model/model.ts';
+import type { ModelFrom } from '../model/name.ts';
+import type { OutputSpec } from '../model/output.ts';
 import type { Chunk } from '../stream/chunks.ts';
 import type { Finish, Phase, SessionEvent } from '../stream/events.ts';
 import type { Reached } from '../terms/budget.ts';
@@ -30,6 +33,10 @@ export interface LoopContext {
   readonly parent: string | undefined;
   readonly store: TapeStore;
   readonly model: LanguageModel;
+  /** Where the name of the model comes from; undefined for a model without a name. */
+  readonly modelFrom: ModelFrom | undefined;
+  /** Settings of the model calls. */
+  readonly callSettings: CallSettings;
   readonly summarizer: LanguageModel | undefined;
   /** The view policy of the model calls. */
   readonly shows: ViewPolicy;
@@ -51,6 +58,8 @@ export interface LoopContext {
   readonly reached: () => Promise<Reached | undefined>;
   /** JSON Schema of the result that the last step gives. */
   readonly output: JsonObject | undefined;
+  /** Makes the value of that result. */
+  readonly outputSpec: OutputSpec<unknown> | undefined;
   readonly limits: Required<Limits>;
   readonly onApproval: DeckConfig['onApproval'];
   readonly cost: DeckConfig['cost'];
@@ -88,6 +97,8 @@ export interface LoopResult {
   readonly steps: number;
   readonly usage: Usage;
   readonly error?: SessionError;
+  /** The structured result. */
+  readonly output?: unknown;
 }
 
 /** The messages of a model call, and the entries and view behind them. */

@@ -1,6 +1,7 @@
 import { type Draft, note } from '@tapedeck/tape';
 import { isUnstorable, messageOf, SessionError } from '../errors.ts';
-import type { Answer, ModelFailure } from '../model/model.ts';
+import { type Answer, type ModelFailure, modelMeta } from '../model/model.ts';
+import { withModelFrom } from '../model/name.ts';
 import type { Finish } from '../stream/events.ts';
 import { OutOfTime, type Reached } from '../terms/budget.ts';
 import { unbegunResults } from '../tools/orphans.ts';
@@ -32,16 +33,18 @@ export async function recordFailure(
   // Close the calls of an incomplete answer. Open ones would block the session.
   const partialDrafts = [...partial, ...unbegunResults(partial, context.run)];
   await settleEnd(context, partialDrafts, note('run/error', payload));
-  return { ...complete(context, 'error'), error: modelError(context.session, failure) };
+  return { ...complete(context, 'error'), error: modelError(context, failure) };
 }
 
-function modelError(session: string, failure: ModelFailure): SessionError {
-  if (failure.cause instanceof SessionError) return failure.cause;
-  return new SessionError(
+/** The error of a failed call. It says where the name of the model comes from. */
+function modelError({ session, model, modelFrom }: LoopContext, failure: ModelFailure): SessionError {
+  if (failure.cause instanceof SessionError) return withModelFrom(failure.cause, modelFrom);
+  const error = new SessionError(
     'SESSION_MODEL_FAILED',
     `cannot continue '${session}': the model failed: ${failure.message}`,
-    { data: { session }, cause: failure.cause },
+    { data: { session, ...modelMeta(model) }, cause: failure.cause },
   );
+  return withModelFrom(error, modelFrom);
 }
 
 export async function recordAbort(

@@ -2,6 +2,7 @@ import { type Json, type JsonObject, note, user } from '@tapedeck/tape';
 import { assistantText } from '@tapedeck/tape/internal';
 import { runPoint } from '../crash-point.ts';
 import { messageOf, SessionError } from '../errors.ts';
+import { type OutputSpec, outputOf } from '../model/output.ts';
 import { schemaFault } from '../tools/schema.ts';
 import { addUsage } from '../usage/usage.ts';
 import type { LoopContext, LoopResult } from './context.ts';
@@ -69,11 +70,11 @@ export async function pendingResult({
 async function record(context: LoopContext, schema: JsonObject, after: Done): Promise<LoopResult> {
   const { run } = context;
   const { text } = after;
-  const result = await resultOf(text, schema);
+  const result = await resultOf(text, { schema, spec: context.outputSpec });
   if ('value' in result) {
     await context.giveResult(result.value);
     runPoint('result/recorded');
-    return { ...after, ...complete(context, 'stop') };
+    return { ...after, ...complete(context, 'stop'), output: result.output };
   }
   const message = `its result cannot be used: ${result.fault}`;
   await context.append([note('run/error', { run, message })]);
@@ -87,11 +88,14 @@ async function record(context: LoopContext, schema: JsonObject, after: Done): Pr
   return { ...after, ...complete(context, 'error'), error };
 }
 
+/** A result as the tape gets it, and as its schema makes it. */
+type Result = { readonly value: Json; readonly output: unknown } | { readonly fault: string };
+
 /** Parses a text as a result that matches a schema, or returns why it is not one. */
 async function resultOf(
   text: string,
-  schema: JsonObject,
-): Promise<{ readonly value: Json } | { readonly fault: string }> {
+  { schema, spec }: { readonly schema: JsonObject; readonly spec: OutputSpec<unknown> | undefined },
+): Promise<Result> {
   let value: Json;
   try {
     value = JSON.parse(withoutFence(text)) as Json;
@@ -99,7 +103,13 @@ async function resultOf(
     return { fault: `it is not JSON: ${messageOf(error)}` };
   }
   const fault = await schemaFault(value, schema);
-  return fault === undefined ? { value } : { fault };
+  if (fault !== undefined) return { fault };
+  try {
+    return { value, output: await outputOf(spec, value) };
+  } catch (error) {
+    // A schema can check more than its JSON Schema says.
+    return { fault: messageOf(error instanceof Error && error.cause instanceof Error ? error.cause : error) };
+  }
 }
 
 /** Removes the code fence that models without schema support put around JSON. */

@@ -114,6 +114,7 @@ async function ask(
       messages,
       tools: context.definitions,
       signal,
+      settings: context.callSettings,
       onChunk: take,
       output,
     }),

@@ -308,6 +308,18 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
     expect(await store.lineage.merge('child')).toEqual({ ...merged, repeated: true });
   });
 
+  test('a merge by an unknown strategy is an error, and changes neither session', async () => {
+    await using store = await open();
+    await finishedChild(store);
+    const before = [await store.sessions.find('main'), await store.sessions.find('child')];
+    const strategy = 'bogus' as 'result';
+    expect(await refusal(() => store.lineage.merge('child', { strategy }))).toMatchObject({
+      code: 'TAPE_BAD_STATUS',
+      data: { value: 'bogus', allowed: ['result', 'summary', 'structured', 'pick', 'discard'] },
+    });
+    expect([await store.sessions.find('main'), await store.sessions.find('child')]).toEqual(before);
+  });
+
   test('a merge of or into an unknown session is an error', async () => {
     await using store = await open();
     await finishedChild(store);

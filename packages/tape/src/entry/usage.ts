@@ -34,5 +34,7 @@ export function recordedUsage({ usage }: Meta): Usage | undefined {
 }
 
 function count(tokens: Json | undefined): number {
-  return typeof tokens === 'number' && Number.isSafeInteger(tokens) && tokens > 0 ? tokens : 0;
+  // Some providers report fractions.
+  const isCount = typeof tokens === 'number' && tokens > 0 && tokens <= Number.MAX_SAFE_INTEGER;
+  return isCount ? tokens : 0;
 }

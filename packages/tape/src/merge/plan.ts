@@ -8,7 +8,9 @@ import { assertStatus, type Ref, type TapeRow, type Task, tapeById, tasks } from
 import { type Collected, collectResult } from './collect.ts';
 
 /** How a child's work becomes a message. The caller makes the text, except for `result` and `discard`. */
-export type MergeStrategy = 'result' | 'summary' | 'structured' | 'pick' | 'discard';
+const mergeStrategies = ['result', 'summary', 'structured', 'pick', 'discard'] as const;
+
+export type MergeStrategy = (typeof mergeStrategies)[number];
 
 /** A merge request with its child. */
 export interface MergeDraft extends MergeRequest {
@@ -60,6 +62,8 @@ export interface MergePlan {
  */
 export function planMerge(db: Db, realm: string, draft: MergeDraft): MergePlan {
   const child = getTape(db, realm, draft.child);
+  if (draft.strategy !== undefined)
+    assertStatus(`merge '${child.name}' with the strategy`, draft.strategy, mergeStrategies);
   if (draft.status !== undefined) assertStatus(`merge '${child.name}' with the status`, draft.status, tasks);
   const { into, base } = chooseTarget(db, realm, child, draft.into);
   const to = draft.force === true ? child.settled_seq : child.head_seq;

@@ -1,6 +1,7 @@
 import { crashPoint } from '../crash-point.ts';
 import type { Draft } from '../entry/entry.ts';
 import { genesisHash } from '../entry/hash.ts';
+import type { JsonObject } from '../entry/json.ts';
 import { parseName, quote } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
 import { recordLineage } from '../lineage/outbox.ts';
@@ -23,6 +24,8 @@ export interface SessionInit {
   readonly kind?: string;
   readonly title?: string;
   readonly ephemeral?: boolean;
+  /** Settings that its runs use. They are on its first entry, and never change. */
+  readonly settings?: JsonObject;
 }
 
 /** Another name of a session. */
@@ -97,7 +100,10 @@ export function insertTape({ db, sources }: Writer, realm: string, ulid: string,
 }
 
 /** The first entry of every root tape. */
-const sessionStart: Draft = { kind: 'anchor', mark: 'anchor', name: 'session/start', payload: { state: {} } };
+function sessionStart(settings: JsonObject | undefined): Draft {
+  const payload = { state: {}, ...(settings !== undefined && { settings }) };
+  return { kind: 'anchor', mark: 'anchor', name: 'session/start', payload };
+}
 
 /**
  * Creates a root tape with its first entry, but without a lineage line: a staged tape gets that when it is
@@ -107,7 +113,7 @@ export function createRoot(
   writer: Writer,
   realm: string,
   name: string,
-  { kind = 'session', title, ephemeral }: SessionInit = {},
+  { kind = 'session', title, ephemeral, settings }: SessionInit = {},
   lifecycle?: 'staging',
 ): TapeRow {
   const ulid = writer.sources.newId();
@@ -122,7 +128,7 @@ export function createRoot(
     ...(lifecycle !== undefined && { lifecycle }),
   });
   crashPoint('session/tape');
-  const written = writeEntries(writer, tape, [sessionStart]);
+  const written = writeEntries(writer, tape, [sessionStart(settings)]);
   crashPoint('session/entries');
   return written.tape;
 }

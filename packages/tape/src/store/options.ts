@@ -121,7 +121,7 @@ interface OptionsOf {
 
 /** The fields of every options object that a method of a store takes, by method. */
 export const fieldsOf: { readonly [M in keyof OptionsOf]: Fields<OptionsOf[M]> } = {
-  'sessions.open': { kind: true, title: true, ephemeral: true },
+  'sessions.open': { kind: true, title: true, ephemeral: true, settings: true },
   'sessions.list': { kind: true, lifecycle: true, parent: true, all: true, after: true, limit: true },
   'sessions.update': { lifecycle: true, task: true, alias: true },
   'entries.append': { lease: true, key: true, expectHead: true, settles: true },
@@ -184,7 +184,7 @@ export const fieldsOf: { readonly [M in keyof OptionsOf]: Fields<OptionsOf[M]> }
   'inbox.post': { body: true, mode: true, source: true, key: true },
   'inbox.drain': { taken: true, later: true },
   'live.read': { run: true, from: true },
-  'imports.stage': { kind: true, title: true, ephemeral: true, keys: true },
+  'imports.stage': { kind: true, title: true, ephemeral: true, settings: true, keys: true },
   alias: { name: true, reason: true },
   done: { drafts: true, task: true },
   write: { lease: true },

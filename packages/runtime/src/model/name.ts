@@ -1,0 +1,53 @@
+import { SessionError } from '../errors.ts';
+
+/**
+ * Where the name of a model comes from: the options of the run, a message of the inbox, the tape of the session, or
+ * the deck. A deck with `modelFrom` gives that text instead of `deck`: `--model`, `$TAPE_MODEL`, the path of a file.
+ */
+export type ModelFrom = 'run' | 'message' | 'session' | 'deck' | (string & {});
+
+const phrases: Readonly<Record<string, string>> = {
+  run: 'named for this run',
+  message: 'named by the message',
+  session: 'carried by the session',
+  deck: 'named by the deck',
+};
+
+/** The place in words: `carried by the session`, `named by $TAPE_MODEL`. Pure. */
+function namedBy(from: ModelFrom): string {
+  return phrases[from] ?? `named by ${from}`;
+}
+
+/**
+ * The same error with `data.modelFrom`, and with the place in its message. An error that names a place keeps it, and
+ * one without `from` is returned unchanged. Pure.
+ */
+export function withModelFrom(error: SessionError, from: ModelFrom | undefined): SessionError {
+  const { code, message, data, cause } = error;
+  if (from === undefined || data.modelFrom !== undefined) return error;
+  return new SessionError(code, `${message} (the model is ${namedBy(from)})`, {
+    data: { ...data, modelFrom: from },
+    cause,
+  });
+}
+
+/** Why a text is not the name of a model; undefined when it is one. Looks at its form only. Pure. */
+export function specFault(spec: string): string | undefined {
+  const [provider = '', ...rest] = spec.split('/');
+  const isNamed = spec.startsWith('script:') ? spec !== 'script:' : provider !== '' && rest.join('/') !== '';
+  return isNamed ? undefined : 'it must be PROVIDER/MODEL or script:FILE';
+}
+
+/**
+ * Refuses a text that is not the name of a model, before anything is opened or written.
+ * @param from where the name comes from, for the error
+ * @throws SESSION_NO_MODEL; `data.model` is the text
+ */
+export function assertSpec(spec: object | string | undefined, from?: ModelFrom): void {
+  const fault = typeof spec === 'string' ? specFault(spec) : undefined;
+  if (fault === undefined) return;
+  const refusal = new SessionError('SESSION_NO_MODEL', `cannot use model '${spec}': ${fault}`, {
+    data: { model: spec },
+  });
+  throw withModelFrom(refusal, from);
+}
