@@ -11,6 +11,9 @@ const few = ['loop', 'session', 'queue', 'delegate', 'merging', 'recover', 'wait
   (name) => `test/unit/runtime.${name}.test.ts`,
 );
 
+/** How long a test may take that sets no limit of its own. */
+const testTimeout = sized(60_000, 60_000, 3_600_000);
+
 function project(
   name: string,
   more: { testTimeout?: number; include?: string[]; env?: Record<string, string>; isolate?: boolean } = {},
@@ -34,20 +37,20 @@ export default defineConfig({
       project('unit', {
         include: ['test/unit/**/*.test.ts', 'test/contract/**/*.test.ts'],
         isolate: false,
-        testTimeout: 60_000,
+        testTimeout,
       }),
-      project('integration', { isolate: false, testTimeout: 60_000 }),
+      project('integration', { isolate: false, testTimeout }),
       // Tests of the runtime again, on a store that answers everything on a later tick: see test/support/deck.ts.
       project('later', {
         include: sized(few, every, every),
         env: { TAPEDECK_STORE: 'later' },
         isolate: false,
-        testTimeout: 60_000,
+        testTimeout,
       }),
       project('e2e', {
         include: ['test/e2e/**/*.test.ts', 'test/docs/**/*.test.ts'],
         isolate: false,
-        testTimeout: 60_000,
+        testTimeout,
       }),
     ],
     coverage: { provider: 'v8', include: ['packages/*/src/**'], reporter: ['text-summary', 'html'] },

@@ -147,6 +147,46 @@ test('what a provider found in its next message stays with what it was asked for
   expect(validCuts(entriesOf([user('a'), asked, found, user('b')]))).toEqual([2, 4]);
 });
 
+test('a call stays with its result, though the provider ran one of the same id in between', () => {
+  const ran = assistant([
+    { type: 'tool-call', toolCallId: '1', toolName: 'web_search', input: {}, providerExecuted: true },
+  ]);
+  expect(validCuts(entriesOf([user('a'), calls('1'), ran, result('1'), user('b')]))).toEqual([2, 5]);
+  // Nor does what the provider found answer the call that a client has to.
+  const both = assistant([
+    { type: 'tool-call', toolCallId: '1', toolName: 'web_search', input: {}, providerExecuted: true },
+    toolCall('1', 'read', {}),
+  ]);
+  const found = assistant([
+    { type: 'tool-result', toolCallId: '1', toolName: 'web_search', output: { type: 'text', value: 'x' } },
+  ]);
+  expect(validCuts(entriesOf([user('a'), both, found, assistant('b'), result('1'), user('c')]))).toEqual([
+    2, 6,
+  ]);
+});
+
+test('what a provider found stays with what each provider was asked for under that id, up to the next user', () => {
+  const search = { toolCallId: 's', toolName: 'web_search' };
+  const asked = (provider: string) =>
+    assistant([{ type: 'tool-call', ...search, input: {}, providerExecuted: true }], { provider });
+  const found = assistant([{ type: 'tool-result', ...search, output: { type: 'text', value: 'x' } }], {
+    provider: 'anthropic',
+  });
+  expect(validCuts(entriesOf([user('a'), asked('anthropic'), asked('openai'), found]))).toEqual([2]);
+  expect(validCuts(entriesOf([user('a'), asked('anthropic'), user('b'), found]))).toEqual([2, 3, 4]);
+});
+
+test('what a provider is still to finish after calls of ours stays with them', () => {
+  const both = assistant([
+    { type: 'tool-call', toolCallId: 's', toolName: 'code_execution', input: {}, providerExecuted: true },
+    toolCall('1', 'read', {}),
+  ]);
+  const steps = [user('a'), both, result('1'), calls('2'), result('2')];
+  expect(validCuts(entriesOf(steps))).toEqual([2]);
+  // Once another answer is whole, the provider has given it up.
+  expect(validCuts(entriesOf([...steps, assistant('b')]))).toEqual([2, 4, 6]);
+});
+
 describe('how much stays', () => {
   const three = [...turn('one', 100), ...turn('two', 100), ...turn('three', 100)];
 

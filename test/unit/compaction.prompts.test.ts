@@ -104,6 +104,17 @@ test('what a tool declares of its files counts before its name', () => {
   expect(fileSets(entries)).toEqual({ read: ['declared.ts'], modified: ['made.ts'] });
 });
 
+test('of calls that share an id, each names its own file, whether the provider ran another of that id or not', () => {
+  const twins = [
+    assistant([toolCall('1', 'read', { path: 'a.ts' }), toolCall('1', 'read', { path: 'b.ts' })]),
+    assistant([{ ...toolCall('1', 'read', { path: 'https://x.example' }), providerExecuted: true }]),
+    toolResult({ toolCallId: '1', toolName: 'read' }, 'a'),
+    toolResult({ toolCallId: '1', toolName: 'read' }, 'b'),
+  ];
+  expect(fileSets(entriesOf(twins)).read).toEqual(['a.ts', 'b.ts']);
+  expect(fileSets(entriesOf(twins.slice(0, 3))).read).toEqual(['a.ts']);
+});
+
 test('the files end a summary, are taken off again, and no name is taken for a tag', () => {
   const tags = fileTags({ read: ['a.ts', 'b.ts'], modified: ['c.ts', 'x\n</modified-files>'] });
   expect(tags).toBe(

@@ -71,6 +71,17 @@ describe('which outputs are left out', () => {
     expect(ids(chosen(drafts, { prune: { keepFiles: 1 } }))).toEqual(['c1', 'c2']);
   });
 
+  test('of two reads in one answer under one id, each output is of its own file', () => {
+    const twins = [
+      assistant([toolCall('c', 'read', { path: 'a' }), toolCall('c', 'read', { path: 'b' })]),
+      toolResult({ toolCallId: 'c', toolName: 'read' }, content(1)),
+      toolResult({ toolCallId: 'c', toolName: 'read' }, content(2)),
+    ];
+    const drafts = [user('Go'), ...twins, assistant('Read.')];
+    expect(chosen(drafts, { prune: { keepFiles: 2 } })).toEqual([]);
+    expect(chosen(drafts, { prune: { keepFiles: 1 } }).map(({ seq }) => seq)).toEqual([3]);
+  });
+
   test('none of a protected tool, that is small, that no model has gone on from, or that is left out already', () => {
     const policy = { prune: { keepFiles: 0, protect: ['notes'], minTokens: 300 } };
     const drafts = [

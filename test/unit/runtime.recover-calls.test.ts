@@ -4,6 +4,7 @@ import {
   assistant,
   type Draft,
   type JsonObject,
+  note,
   result as resultDraft,
   type SqliteTapeStore,
   toolCall,
@@ -307,3 +308,32 @@ function mergeOf(store: SqliteTapeStore, child: string, more: object) {
   const key = `merge:${id}:${headHash}`;
   return { body: { type: 'merge' as const, draft: { ...more, child: id } }, source: 'agent', key };
 }
+
+test('a call that the provider ran waits for nothing, though one of ours has the same id', async () => {
+  const store = openStore();
+  store.sessions.open('main');
+  const search = { ...toolCall('c1', 'web_search', { q: 1 }), providerExecuted: true };
+  store.entries.append('main', [
+    user('Go', { run }),
+    assistant([search, toolCall('c1', 'look', { at: 1 })], { run }),
+  ]);
+  store.entries.append('main', [
+    note('run/waiting', { run, calls: [{ toolCallId: 'c1', toolName: 'look', for: 'result' }] }),
+  ]);
+  await using home = await scriptedDeck([{ text: 'I see.' }], { store });
+  const main = await home.deck.session('main');
+  expect((await main.status()).waiting).toEqual([
+    { toolCallId: 'c1', name: 'look', input: { at: 1 }, for: 'result' },
+  ]);
+  const replayed = await Array.fromAsync(main.replay());
+  const events = replayed.flatMap((chunk) => (chunk.type === 'data-event' ? [chunk.data] : []));
+  const calls = events.filter((event) => isObject(event) && String(event.type).startsWith('tool-'));
+  expect(calls).toMatchObject([
+    { type: 'tool-detected', name: 'look' },
+    { type: 'tool-waiting', calls: [{ name: 'look', input: { at: 1 } }] },
+  ]);
+  await main.run('Go on');
+  expect(
+    [...store.entries.read('main', { kind: 'tool-result' })].map(({ payload }) => payload),
+  ).toMatchObject([{ toolCallId: 'c1', toolName: 'look' }]);
+});

@@ -1,6 +1,6 @@
 import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { openJournal } from '@tapedeck/graph';
-import { anchor, openTapeStore, TapeError, user } from '@tapedeck/tape';
+import { anchor, openTapeStore, type SqliteTapeStore, TapeError, user } from '@tapedeck/tape';
 import Database from 'better-sqlite3';
 import { afterAll, describe, expect, test } from 'vitest';
 import { MemoryJournal } from '../support/memory-journal.ts';
@@ -33,21 +33,23 @@ function makeWhole(): TempDir {
 const whole = makeWhole();
 afterAll(() => whole[Symbol.dispose]());
 
-/** What came of opening a spoiled copy, for reading and for writing, and of looking at all of it. */
+/** What came of opening a spoiled copy, for reading and for writing, and of looking at all of it, which never throws. */
 interface Outcome {
   readonly refused: string | undefined;
   readonly named: readonly string[];
 }
 
 function look(path: string, readonly: boolean): Outcome {
+  let opened: SqliteTapeStore;
   try {
-    using store = openTapeStore(path, { readonly, journal: new MemoryJournal() });
-    const found = [...store.verifyDatabase(), ...store.verify()];
-    return { refused: undefined, named: found.map(({ code, session }) => `${code} ${session ?? '-'}`) };
+    opened = openTapeStore(path, { readonly, journal: new MemoryJournal() });
   } catch (error) {
     if (!(error instanceof TapeError)) throw error;
     return { refused: error.code, named: [] };
   }
+  using store = opened;
+  const found = [...store.verifyDatabase(), ...store.verify()];
+  return { refused: undefined, named: found.map(({ code, session }) => `${code} ${session ?? '-'}`) };
 }
 
 /** The first page of one kind of a table or an index. */

@@ -17,6 +17,7 @@ export { isSummarizer, summarizerKind } from './tape/info.ts';
 export { clientCalls } from './tape/open-calls.ts';
 export { assertActive } from './tape/tape.ts';
 export { continueText, noAnswer, noResult, noStart } from './view/fit.ts';
+export { isClientCall } from './view/fit-call.ts';
 export type { Manifest, Remake } from './view/manifest.ts';
 export {
   policyText,

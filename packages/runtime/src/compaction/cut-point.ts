@@ -1,5 +1,6 @@
-import type { Entry, Part, Seq } from '@tapedeck/tape';
-import { isObject } from '@tapedeck/tape/internal';
+import type { Entry, Seq } from '@tapedeck/tape';
+import { clientCalls, isObject } from '@tapedeck/tape/internal';
+import { isAnswer, pairClientCalls, partsOf } from './client-calls.ts';
 import type { Keep } from './policy.ts';
 
 /** Where the part that stays begins. */
@@ -18,45 +19,59 @@ interface CutOptions {
 }
 
 /**
- * The positions at which a view may be cut: each message but the first, where no call before the position is
- * open or has its result after it. Pure.
+ * The positions at which a view may be cut: each message but the first, where no call before the position has
+ * its result after it, or still waits for its provider. Pure.
  * @param entries the entries that the view shows, in order
  */
 export function validCuts(entries: readonly Entry[]): readonly Seq[] {
-  const shown = entries.filter((entry) => entry.kind === 'message' && isShown(entry));
-  const spans = callSpans(entries);
-  return shown
+  const shown = entries.filter(isShown);
+  const messages = shown.filter(({ kind }) => kind === 'message');
+  const spans = [...clientSpans(shown), ...providerSpans(messages)];
+  return messages
     .slice(1)
     .flatMap(({ seq }) => (spans.some(({ from, to }) => from < seq && seq <= to) ? [] : seq));
 }
 
-/** The span from each call to its result. A call that can still receive a result spans to the end. */
-function callSpans(entries: readonly Entry[]): readonly { readonly from: Seq; readonly to: Seq }[] {
-  const open: { readonly id: string; readonly from: Seq }[] = [];
-  const spans: { readonly from: Seq; readonly to: Seq }[] = [];
-  const close = (id: unknown, to: Seq) => {
-    // A result closes the newest open call of its id.
-    const at = open.findLastIndex((call) => call.id === id);
-    const [call] = at === -1 ? [] : open.splice(at, 1);
-    if (call !== undefined && call.from < to) spans.push({ from: call.from, to });
-  };
-  const last = entries.findLast((entry) => entry.kind === 'message' && isShown(entry));
-  for (const entry of entries) {
-    if (!isShown(entry)) continue;
-    if (entry.kind === 'tool-result' && isObject(entry.payload)) close(entry.payload.toolCallId, entry.seq);
-    if (entry.kind !== 'message') continue;
-    for (const part of partsOf(entry)) {
-      if (part.type === 'tool-result') close(part.toolCallId, entry.seq);
-      if (part.type === 'tool-call' && isAssistant(entry))
-        open.push({ id: String(part.toolCallId), from: entry.seq });
+/** From a call to its result: no cut separates the two. */
+interface Span {
+  readonly from: Seq;
+  readonly to: Seq;
+}
+
+function clientSpans(shown: readonly Entry[]): readonly Span[] {
+  return Array.from(pairClientCalls(shown).answered, ([result, { message }]) => ({
+    from: message.seq,
+    to: result.seq,
+  }));
+}
+
+/**
+ * The spans of calls that a provider executes, for any provider. Its result may be in a later message, but not
+ * after a message of the user. While the last message waits for client-side tools, the result can still come.
+ */
+function providerSpans(messages: readonly Entry[]): readonly Span[] {
+  const open = new Map<string, Seq>();
+  const spans: Span[] = [];
+  for (const message of messages) {
+    if (!isAnswer(message)) {
+      open.clear();
+      continue;
+    }
+    for (const part of partsOf(message)) {
+      const id = String(part.toolCallId);
+      // A call that repeats an id may be of another provider: the span begins with the first.
+      if (part.type === 'tool-call' && part.providerExecuted === true && !open.has(id))
+        open.set(id, message.seq);
+      const from = part.type === 'tool-result' ? open.get(id) : undefined;
+      if (from === undefined) continue;
+      spans.push({ from, to: message.seq });
+      open.delete(id);
     }
   }
-  return [
-    ...spans,
-    ...open
-      .filter(({ from }) => from === last?.seq)
-      .map(({ from }) => ({ from, to: Number.POSITIVE_INFINITY })),
-  ];
+  const last = messages.at(-1);
+  if (last !== undefined && clientCalls(last.payload).length > 0)
+    for (const from of open.values()) spans.push({ from, to: last.seq });
+  return spans;
 }
 
 /**
@@ -133,21 +148,11 @@ function turnStarts(entries: readonly Entry[]): readonly Seq[] {
   return messages
     .filter((entry, i) => {
       const before = messages[i - 1];
-      return (
-        !isAssistant(entry) && entry.meta.source !== 'merge' && (before === undefined || isAssistant(before))
-      );
+      return !isAnswer(entry) && entry.meta.source !== 'merge' && (before === undefined || isAnswer(before));
     })
     .map(({ seq }) => seq);
 }
 
 function isShown({ meta, payload }: Entry): boolean {
   return meta.context !== false && isObject(payload);
-}
-
-function isAssistant({ payload }: Entry): boolean {
-  return isObject(payload) && payload.role === 'assistant';
-}
-
-function partsOf({ payload }: Entry): readonly Part[] {
-  return isObject(payload) && Array.isArray(payload.content) ? (payload.content as unknown as Part[]) : [];
 }

@@ -1,5 +1,6 @@
 import type { Entry, JsonObject, Part } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
+import { pairClientCalls } from './client-calls.ts';
 
 /** Files that calls read, and files that they changed. A changed file is not in `read`. */
 export interface FileSets {
@@ -22,21 +23,24 @@ const effects: Readonly<Record<string, 'read' | 'modified'>> = {
  * (`meta.paths`), otherwise by well-known tool names. Failed calls do not count. Pure.
  */
 export function fileSets(entries: readonly Entry[], before: FileSets = { read: [], modified: [] }): FileSets {
-  const calls = new Map<unknown, Part>();
+  const { answered } = pairClientCalls(entries);
   const read = new Set(before.read);
   const modified = new Set(before.modified);
-  for (const { kind, payload, meta } of entries) {
-    if (!isObject(payload)) continue;
-    if (kind === 'message' && Array.isArray(payload.content))
-      for (const part of payload.content as unknown as readonly Part[])
-        if (part.type === 'tool-call') calls.set(part.toolCallId, part);
-    if (kind !== 'tool-result' || hasFailed(payload)) continue;
-    const paths = isObject(meta.paths) ? meta.paths : undefined;
-    const named = namedFile(calls.get(payload.toolCallId));
-    for (const path of paths === undefined ? (named?.read ?? []) : texts(paths.read)) read.add(path);
-    for (const path of paths === undefined ? (named?.modified ?? []) : texts(paths.write)) modified.add(path);
+  for (const entry of entries) {
+    const files = filesOf(entry, answered.get(entry)?.part);
+    for (const path of files.read) read.add(path);
+    for (const path of files.modified) modified.add(path);
   }
   return { read: [...read].filter((path) => !modified.has(path)).sort(), modified: [...modified].sort() };
+}
+
+const noFiles: FileSets = { read: [], modified: [] };
+
+/** The files that one call read and changed. Empty unless the entry is a result that succeeded. */
+export function filesOf({ kind, payload, meta }: Entry, call: Part | undefined): FileSets {
+  if (kind !== 'tool-result' || !isObject(payload) || hasFailed(payload)) return noFiles;
+  if (!isObject(meta.paths)) return namedFile(call) ?? noFiles;
+  return { read: texts(meta.paths.read), modified: texts(meta.paths.write) };
 }
 
 function namedFile(call: Part | undefined): FileSets | undefined {

@@ -1,6 +1,7 @@
 import type { Entry } from '@tapedeck/tape';
 import { entryTokens, isObject, type PrunedOutput, prunedOutputs } from '@tapedeck/tape/internal';
-import { fileSets } from './file-sets.ts';
+import { pairClientCalls } from './client-calls.ts';
+import { filesOf } from './file-sets.ts';
 import type { ResolvedPolicy } from './policy.ts';
 
 /**
@@ -38,28 +39,12 @@ export function outputsToPrune(
 /** Positions of the newest output of each of the `most` files that were used last. */
 function recentFiles(entries: readonly Entry[], most: number): ReadonlySet<number> {
   const newest = new Map<string, number>();
-  for (const answered of answeredIn(entries).toReversed()) {
-    const entry = answered.at(-1);
-    if (entry === undefined) continue;
-    const { read, modified } = fileSets(answered);
+  const { answered } = pairClientCalls(entries);
+  for (const entry of entries.toReversed()) {
+    if (newest.size >= most) break;
+    const { read, modified } = filesOf(entry, answered.get(entry)?.part);
     for (const path of [...read, ...modified])
       if (!newest.has(path) && newest.size < most) newest.set(path, entry.seq);
-    if (newest.size >= most) break;
   }
   return new Set(newest.values());
-}
-
-/** The results in order, each after the message that holds its call, if any. */
-function answeredIn(entries: readonly Entry[]): readonly (readonly Entry[])[] {
-  const callers = new Map<unknown, Entry>();
-  return entries.flatMap((entry) => {
-    const { kind, payload } = entry;
-    if (!isObject(payload)) return kind === 'tool-result' ? [[entry]] : [];
-    if (kind === 'message' && Array.isArray(payload.content))
-      for (const part of payload.content)
-        if (isObject(part) && part.type === 'tool-call') callers.set(part.toolCallId, entry);
-    if (kind !== 'tool-result') return [];
-    const call = callers.get(payload.toolCallId);
-    return [call === undefined ? [entry] : [call, entry]];
-  });
 }

@@ -1,5 +1,5 @@
 import type { Entry, Json, Part } from '@tapedeck/tape';
-import { clientCalls, isObject } from '@tapedeck/tape/internal';
+import { clientCalls, isClientCall, isObject } from '@tapedeck/tape/internal';
 import { noUsage, type Usage } from '../usage/usage.ts';
 import type { WaitingCall } from './call.ts';
 import { type Chunk, eventChunk, headOf } from './chunks.ts';
@@ -37,7 +37,7 @@ function waitingCalls(calls: Json | undefined, answer: readonly Part[]): Waiting
   return (Array.isArray(calls) ? calls.filter(isObject) : []).flatMap(
     ({ toolCallId, toolName, for: what }) => {
       if (what !== 'approval' && what !== 'result' && what !== 'tool') return [];
-      const input = answer.find((part) => part.toolCallId === toolCallId)?.input;
+      const input = answer.find((part) => isClientCall(part) && part.toolCallId === toolCallId)?.input;
       const name = String(toolName);
       return [{ toolCallId: String(toolCallId), name, input: (input ?? {}) as Json, for: what }];
     },
@@ -59,15 +59,13 @@ function* answerChunks(entry: Entry, seen: readonly Chunk[]): Generator<Chunk> {
   if (!left.isBegun) yield { type: 'start-step' };
   for (const [i, part] of content.entries()) yield* partChunks(part, `${seq}-${i}`, left);
   yield { type: 'finish-step' };
-  const calls = new Set(clientCalls(payload));
-  for (const { type, toolCallId, toolName, input } of content)
-    if (type === 'tool-call' && calls.has(String(toolCallId)))
-      yield eventChunk({
-        type: 'tool-detected',
-        toolCallId: String(toolCallId),
-        name: String(toolName),
-        input: (input ?? {}) as Json,
-      });
+  for (const { toolCallId, toolName, input } of content.filter(isClientCall))
+    yield eventChunk({
+      type: 'tool-detected',
+      toolCallId: String(toolCallId),
+      name: String(toolName),
+      input: (input ?? {}) as Json,
+    });
 }
 
 /** The end of a step. It follows the results of the step's calls. */

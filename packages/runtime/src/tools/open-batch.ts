@@ -1,5 +1,5 @@
-import type { Entry, Json, SessionInfo, TapeStore } from '@tapedeck/tape';
-import { clientCalls, isObject } from '@tapedeck/tape/internal';
+import type { Entry, Json, Part, SessionInfo, TapeStore } from '@tapedeck/tape';
+import { isClientCall, isObject } from '@tapedeck/tape/internal';
 import type { OpenCall } from '../stream/call.ts';
 
 /** The names of the notes about the open calls of a batch. */
@@ -74,16 +74,14 @@ function stateOf(name: string, waitsFor: unknown): Partial<OpenCall> {
 }
 
 function callsIn(payload: Readonly<Record<string, Json>>, meta: Entry['meta']): OpenCall[] {
-  const ids = new Set(clientCalls(payload));
-  const content = Array.isArray(payload.content) ? payload.content.filter(isObject) : [];
+  if (payload.role !== 'assistant' || !Array.isArray(payload.content)) return [];
+  const content = payload.content.filter(isObject) as unknown as readonly Part[];
   const raw = isObject(meta.raw_input) ? meta.raw_input : {};
-  return content
-    .filter((part) => part.type === 'tool-call' && ids.has(String(part.toolCallId)))
-    .map((part) => ({
-      toolCallId: String(part.toolCallId),
-      toolName: String(part.toolName),
-      input: part.input ?? {},
-      ...(Object.hasOwn(raw, String(part.toolCallId)) && { invalid: 'its arguments are not JSON' }),
-      state: meta.partial === true ? 'unbegun' : 'begun',
-    }));
+  return content.filter(isClientCall).map((part) => ({
+    toolCallId: String(part.toolCallId),
+    toolName: String(part.toolName),
+    input: (part.input ?? {}) as Json,
+    ...(Object.hasOwn(raw, String(part.toolCallId)) && { invalid: 'its arguments are not JSON' }),
+    state: meta.partial === true ? 'unbegun' : 'begun',
+  }));
 }

@@ -1,18 +1,33 @@
+import { TapeError } from '../errors.ts';
 import { tables, triggers } from '../sqlite/schema.ts';
 import { Db } from '../sqlite/sqlite.ts';
 
 /**
  * Returns what SQLite's own checks report of pages, indexes and references, and schema differences. Reads the
- * whole file.
+ * whole file. A check that damage stops is reported as well; the others still run.
  */
 export function databaseFaults(db: Db): string[] {
-  const integrity = db
+  return [pageFaults, referenceFaults, schemaFaults].flatMap((check) => {
+    try {
+      return check(db);
+    } catch (error) {
+      if (error instanceof TapeError && error.code === 'TAPE_CORRUPT') return error.message;
+      throw error;
+    }
+  });
+}
+
+function pageFaults(db: Db): string[] {
+  return db
     .all<{ integrity_check: string }>('PRAGMA integrity_check(100)')
-    .map((row) => row.integrity_check);
-  const references = db
+    .map((row) => row.integrity_check)
+    .filter((line) => line !== 'ok');
+}
+
+function referenceFaults(db: Db): string[] {
+  return db
     .all<{ table: string; rowid: number; parent: string }>('PRAGMA foreign_key_check')
     .map(({ table, rowid, parent }) => `row ${rowid} of ${table} refers to a missing row of ${parent}`);
-  return [...integrity.filter((line) => line !== 'ok'), ...references, ...schemaFaults(db)];
 }
 
 /**

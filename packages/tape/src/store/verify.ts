@@ -1,5 +1,6 @@
 import { verifyLineage, verifyRow } from '../check/lineage.ts';
 import { type Problem, tapesToVerify, verifyTape } from '../check/verify.ts';
+import { TapeError } from '../errors.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { type TapeRow, tapeById } from '../tape/tape.ts';
 
@@ -10,9 +11,13 @@ export function* verifySession(db: Db, session: TapeRow): Generator<Problem> {
 
 /** Yields the problems of all tapes and of the lineage. */
 export function* verifyAll(db: Db): Generator<Problem> {
+  yield* guarded(null, verifyTapes(db));
+  yield* guarded(null, verifyLineage(db));
+}
+
+function* verifyTapes(db: Db): Generator<Problem> {
   for (const { id, name } of db.all<{ id: number; name: string }>('SELECT id, name FROM tape ORDER BY id'))
     yield* guarded(name, verifyById(db, id));
-  yield* guarded(null, verifyLineage(db));
 }
 
 /** Counts the sessions and entries that `verifySession` reads; without a session, those of `verifyAll`. */
@@ -49,6 +54,7 @@ function* guarded(session: string | null, problems: Iterable<Problem>): Generato
   try {
     yield* problems;
   } catch (error) {
+    if (error instanceof TapeError && error.code === 'TAPE_CLOSED') throw error;
     const { data } = error as { data?: { seq?: unknown } };
     const seq = typeof data?.seq === 'number' ? data.seq : null;
     yield { code: 'database-damaged', session, seq, message: (error as Error).message };
