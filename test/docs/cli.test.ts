@@ -10,13 +10,20 @@ import { tapeHere } from '../support/cli.ts';
 import { checkContract } from '../support/contract.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { cliReference } from './cli-reference.ts';
-import { howToUpdate, page, root, updating } from './pages.ts';
+import { howToUpdate, page, root, tableAfter, updating } from './pages.ts';
 import { tape } from './tape.ts';
 
 test('the reference is what the verbs say of themselves', () => {
   const reference = cliReference();
   if (updating) writeFileSync(join(root, 'docs/cli.md'), reference);
   expect(page('docs/cli.md'), howToUpdate).toBe(reference);
+});
+
+test('the table has every verb, in the order of the help', () => {
+  const named = tableAfter(page('docs/cli.md'), 'Verbs').map(
+    ([command = '']) => /^\[tape (\w+)/.exec(command)?.[1],
+  );
+  expect(named).toEqual(verbs.map(nameOf));
 });
 
 test('the contract tells of every verb, and of no other', () => {

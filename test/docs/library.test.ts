@@ -6,6 +6,7 @@ import { expect, test } from 'vitest';
 import { moduleDir } from './module-dir.ts';
 import { allCodeBlocks, codeBlocks, howToUpdate, page, root, tableAfter, updating } from './pages.ts';
 import { plainEnv } from './tape.ts';
+import { typeErrorsOf } from './types.ts';
 
 const path = 'docs/library.md';
 const text = page(path);
@@ -20,21 +21,6 @@ const shown = allCodeBlocks(text).flatMap(({ language, code }, i, all) => {
 /** Printed between two blocks. */
 const end = '--- end of block ---\n';
 
-/** Checks and compiles `library.mts`: types of the built packages, with the rules of the project. */
-const settings = {
-  extends: join(root, 'tsconfig.base.json'),
-  compilerOptions: {
-    composite: false,
-    isolatedDeclarations: false,
-    declarationMap: false,
-    sourceMap: false,
-    customConditions: [],
-    rootDir: '.',
-    outDir: '.',
-  },
-  files: ['library.mts'],
-};
-
 const done = ({ status, stdout, stderr }: SpawnSyncReturns<string>) => ({ status, stdout, stderr });
 
 test('the blocks are one program whose types are right, and which prints what the page says', () => {
@@ -45,10 +31,8 @@ test('the blocks are one program whose types are right, and which prints what th
     dir.file('library.mts'),
     shown.map(({ code }) => `${code}process.stdout.write(${JSON.stringify(end)});\n`).join(''),
   );
-  writeFileSync(dir.file('tsconfig.json'), JSON.stringify(settings));
   writeFileSync(dir.file('answers.json'), codeBlocks(text, 'json').at(-1) ?? '');
-  const compiled = run(join(root, 'node_modules/typescript/bin/tsc'), '--project', '.');
-  expect(compiled).toEqual({ status: 0, stdout: '', stderr: '' });
+  expect(typeErrorsOf(dir.path, ['library.mts'])).toBe('');
   const { stdout, ...ended } = run('library.mjs');
   expect(ended).toEqual({ status: 0, stderr: '' });
   const said = stdout.split(end).slice(0, -1);

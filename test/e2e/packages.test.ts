@@ -10,17 +10,21 @@ import { sized } from '../support/size.ts';
 import { type TempDir, tempDir } from '../support/temp-dir.ts';
 
 const readme = page('README.md');
+const start = page('docs/guide/getting-started.md');
 const { version } = JSON.parse(page('packages/cli/package.json'));
 
-/** The commands of the README that pack and install the packages, and those that run the command. */
-const commands = codeBlocks(readme, 'sh')
-  .filter((block) => block.includes('CHECKOUT/dist'))
-  .flatMap((block) => block.trimEnd().split('\n'))
-  .map((line) => line.replaceAll('CHECKOUT', root));
+/** The commands of a page that pack and install the packages, and those that run the command. */
+const commandsIn = (text: string) =>
+  codeBlocks(text, 'sh')
+    .filter((block) => block.includes('CHECKOUT/dist'))
+    .flatMap((block) => block.trimEnd().split('\n'))
+    .map((line) => line.replaceAll('CHECKOUT', root));
+const commands = commandsIn(start);
 const [pack = '', install = '', demo = '', demoOnce = ''] = commands;
 
-test('the README has four commands about packages', () => {
+test('the guide has four commands about packages, and the README the first two', () => {
   expect(commands).toHaveLength(4);
+  expect(commandsIn(readme)).toEqual([pack, install]);
 });
 
 describe('what is packed', () => {
@@ -102,10 +106,10 @@ if (sized(false, true, true))
     }, 300_000);
 
     test('the library example prints what the README says', async () => {
+      writeFileSync(dir.file('answers.json'), codeBlocks(readme, 'json')[0] ?? '');
       writeFileSync(dir.file('example.mjs'), codeBlocks(readme, 'js')[0] ?? '');
-      expect(steady(await shellOutside(dir.path, 'node example.mjs'))).toBe(
-        steady(codeBlocks(readme, 'text')[0] ?? ''),
-      );
+      const said = await shellOutside(dir.path, 'node example.mjs');
+      expect(codeBlocks(readme, 'console').map(steady)).toContain(steady(`$ node example.mjs\n${said}`));
     });
 
     test('every entry point loads, also under the condition with which the workspace reads its sources', async () => {
@@ -118,7 +122,11 @@ if (sized(false, true, true))
       { module: 'nodenext', moduleResolution: 'nodenext' },
       { module: 'esnext', moduleResolution: 'bundler' },
     ])('a strict program has no error of types with $moduleResolution', (resolution) => {
-      const errors = typeErrors(dir, codeBlocks(readme, 'ts')[0] ?? '', resolution);
+      const errors = typeErrors(
+        dir,
+        codeBlocks(page('docs/guide/configuration.md'), 'ts')[0] ?? '',
+        resolution,
+      );
       expect(errors.filter((line) => !ofTheAiSdk.test(line))).toEqual(
         [5, 6, 7, 8].map((line) => expect.stringMatching(`^wrong\\.ts\\(${line},`)),
       );
