@@ -131,7 +131,7 @@ test('recover: children of a process that was killed go on with them', async () 
   await expect.poll(() => provider.requests.length, { timeout: 30_000 }).toBe(1);
   running.child.kill('SIGKILL');
   await running.done;
-  const result = await p.process(['recover', '--model', 'script:answers.json', '--json']);
+  const result = await p.inNode(['recover', '--model', 'script:answers.json', '--json']);
   const { resumed } = json<{ resumed: string[] }>(result);
   expect(resumed).toHaveLength(1);
   expect(linesOf(p, resumed[0] ?? '').some((line) => line.includes('Bern: sunny'))).toBe(true);
@@ -177,7 +177,7 @@ test('the model is that of --model, else $TAPE_MODEL, else the file, else config
   using p = project();
   for (const name of ['flag', 'variable', 'file', 'home']) p.write(`${name}.json`, [{ text: name }]);
   const said = async (session: string, more: string[] = [], env = {}) => {
-    const { stdout, stderr } = await p.process(['run', session, 'Hi', ...more, '--quiet'], { env });
+    const { stdout, stderr } = await p.inNode(['run', session, 'Hi', ...more, '--quiet'], { env });
     return `${stdout}${stderr}`.trim();
   };
   p.write('.tape/config.yaml', 'model: script:../home.json\n');
@@ -395,7 +395,7 @@ test.each(refusals)(
     p.write('other.mts', 'throw new Error("deeper");');
     const path = p.write(file, text);
     // What Node.js itself refuses is refused in other words where the tests load a file.
-    const run = code === 'SESSION_BAD_CONFIG' ? p.tape : p.process;
+    const run = code === 'SESSION_BAD_CONFIG' ? p.tape : p.inNode;
     const result = await run(['run', 'main', 'Hi', '--config', file, '--model', 'script:x.json', '--json']);
     const error = jsonError(result);
     expect({ exit: result.code, ...error }).toMatchObject({ exit: 2, code, data });
@@ -414,7 +414,7 @@ test('a package that is not installed is named; for ours the hint says why', asy
     `import { defineDeck } from '@tapedeck/runtime';\nexport default defineDeck({});`,
   );
   await trusted(p);
-  const run = async () => jsonError(await p.process(['run', 'main', 'Hi', '--json']));
+  const run = async () => jsonError(await p.inNode(['run', 'main', 'Hi', '--json']));
   expect(await run()).toMatchObject({
     code: 'CLI_BAD_CONFIG',
     message: expect.stringContaining("Cannot find package '@tapedeck/runtime'"),
@@ -580,23 +580,23 @@ test('--temperature and --effort stay with the session, in other processes with 
     '.tape/config.yaml',
     'model: openai-compatible/m\nsettings:\n  temperature: 1\n  provider_options: { openaiCompatible: { user: home } }\n',
   );
-  expect(await p.process(['run', 'main', 'Hi'], { env })).toMatchObject({ code: 0 });
+  expect(await p.inNode(['run', 'main', 'Hi'], { env })).toMatchObject({ code: 0 });
   expect(last()).toEqual({ temperature: 1, effort: undefined, user: 'home' });
   const named = ['run', 'main', 'Hi', '--temperature', '0.2', '--effort', 'low'];
-  expect(await p.process(named, { env })).toMatchObject({ code: 0 });
+  expect(await p.inNode(named, { env })).toMatchObject({ code: 0 });
   expect(last()).toEqual({ temperature: 0.2, effort: 'low', user: 'home' });
   p.write('.tape/config.yaml', 'model: openai-compatible/m\nsettings: { temperature: 2, effort: max }\n');
-  expect(await p.process(['run', 'main', 'Hi'], { env })).toMatchObject({ code: 0 });
+  expect(await p.inNode(['run', 'main', 'Hi'], { env })).toMatchObject({ code: 0 });
   expect(last()).toEqual({ temperature: 0.2, effort: 'low', user: undefined });
-  expect(await p.process(['send', 'main', 'Hi', '--effort', 'high'], { env })).toMatchObject({ code: 0 });
+  expect(await p.inNode(['send', 'main', 'Hi', '--effort', 'high'], { env })).toMatchObject({ code: 0 });
   expect(last()).toEqual({ temperature: 0.2, effort: 'high', user: undefined });
   const made = ['new', 'second', '--model', 'openai-compatible/own', '--temperature', '0.7'];
-  expect(await p.process(made, { env })).toMatchObject({ code: 0 });
-  expect(await p.process(['run', 'second', 'Hi'], { env })).toMatchObject({ code: 0 });
+  expect(await p.inNode(made, { env })).toMatchObject({ code: 0 });
+  expect(await p.inNode(['run', 'second', 'Hi'], { env })).toMatchObject({ code: 0 });
   expect(provider.requests.at(-1)?.model).toBe('own');
   expect(last()).toEqual({ temperature: 0.7, effort: 'max', user: undefined });
   const child = ['delegate', 'main', '--task', 'Look', '--temperature', '0'];
-  expect(await p.process(child, { env })).toMatchObject({ code: 0 });
+  expect(await p.inNode(child, { env })).toMatchObject({ code: 0 });
   expect(last()).toEqual({ temperature: 0, effort: 'high', user: undefined });
 });
 
@@ -648,7 +648,7 @@ test('a model that cannot be used, or that fails, is reported with the place of 
   });
   await using provider = await startProvider(() => ({ status: 400, message: 'no such model' }));
   const env = { ...provider.env, TAPE_MODEL: 'openai-compatible/other' };
-  const failed = await p.process(['run', 'main', 'Hi'], { env });
+  const failed = await p.inNode(['run', 'main', 'Hi'], { env });
   expect(failed).toMatchObject({ code: 1, stderr: expect.stringContaining('no such model') });
   expect(failed.stderr).toContain('(the model is named by $TAPE_MODEL)');
 });

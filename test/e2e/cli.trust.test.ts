@@ -53,12 +53,12 @@ test('a configuration that nobody trusted is never run: exit 2, whatever the ver
   expect(existsSync(p.file('ran'))).toBe(false);
   // Going on without it does not run it either.
   expect(
-    await p.process(['run', 'main', 'Hi', '--no-config', '--model', 'script:answers.json']),
+    await p.inNode(['run', 'main', 'Hi', '--no-config', '--model', 'script:answers.json']),
   ).toMatchObject({ code: 0 });
   expect(existsSync(p.file('ran'))).toBe(false);
   expect(await p.here(['trust', '.'])).toMatchObject({ code: 0 });
   expect(existsSync(p.file('ran'))).toBe(false);
-  expect(await p.process(['run', 'main', 'Hi'])).toMatchObject({ code: 0 });
+  expect(await p.inNode(['run', 'main', 'Hi'])).toMatchObject({ code: 0 });
   expect(existsSync(p.file('ran'))).toBe(true);
 });
 
