@@ -23,7 +23,7 @@ function played(block: string, dir: string): string {
     .join('');
 }
 
-test('the transcript is what the commands print', () => {
+test('the transcript matches what the commands print', () => {
   using dir = tempDir();
   const [answers = ''] = codeBlocks(readme, 'json');
   writeFileSync(dir.file('answers.json'), answers);
@@ -50,7 +50,7 @@ test('the library example runs offline, and prints what the page says', () => {
   expect(steady(said)).toBe(steady(codeBlocks(readme, 'text')[0] ?? ''));
 });
 
-test('the configuration works as it stands, once it is trusted', async () => {
+test('the configuration runs unchanged once it is trusted', async () => {
   using p = project();
   p.write('tape.config.mts', codeBlocks(readme, 'ts')[0] ?? '');
   p.write('CHANGELOG.md', '# 2.4.0\n');
@@ -62,7 +62,7 @@ test('the configuration works as it stands, once it is trusted', async () => {
   expect((await p.process(['log', 'main', '--json'])).stdout).toContain('# 2.4.0');
 });
 
-test('the two commands are there, letter for letter', () => {
+test('the page contains the two commands letter for letter', () => {
   const commands = codeBlocks(readme, 'sh').join('');
   expect(commands).toContain(
     'npx --yes -p node@24 -p pnpm@12 pnpm demo     # installs, builds, runs the main job\n' +
@@ -70,7 +70,7 @@ test('the two commands are there, letter for letter', () => {
   );
 });
 
-test('the table has every verb, in the order of the help', () => {
+test('the table lists every verb, in the order of the help', () => {
   const named = tableAfter(readme, 'Verbs').map(([command = '']) => command.split(' ')[1]);
   expect(named).toEqual(verbs.map(nameOf));
 });

@@ -31,7 +31,7 @@ function deathsAmong(passed: readonly string[], effects: readonly string[]): Dea
   );
 }
 
-test('a run that is killed anywhere is gone on with: no request is refused, no effect doubled, nothing told is lost', {
+test('a run killed at any point resumes: no request is refused, no effect repeated, no reported entry lost', {
   timeout: sized(900_000, 900_000, 3_600_000),
 }, async () => {
   await using provider = await startProvider(nextAnswer);

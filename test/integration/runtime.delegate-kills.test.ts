@@ -86,7 +86,7 @@ async function faultsOf(
 }
 
 test.skipIf(isLater)(
-  'whoever is killed at whatever point, a child is not lost and not told twice',
+  'a kill of any process at any point loses no child, and reports no child twice',
   { timeout },
   async () => {
     await using server = await startDelegateServer();
@@ -115,7 +115,7 @@ test.skipIf(isLater)(
   },
 );
 
-test('nor at any other moment, in several processes, which take over from each other and recover at once', {
+test('a kill at any other moment does neither, while several processes take over from each other and recover', {
   timeout,
 }, async () => {
   await using server = await startDelegateServer();

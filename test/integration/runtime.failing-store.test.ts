@@ -36,7 +36,7 @@ function toolsOf(act: (id: string) => void): DeckTools {
   };
 }
 
-test('a store that fails at any write stops the run with its error, and nothing more is done until it is well', {
+test('a store that fails at any write stops the run with its error, and the run writes nothing until it recovers', {
   timeout: 300_000,
 }, async () => {
   await using provider = await startProvider(nextAnswer);
@@ -105,7 +105,7 @@ const fault = (() => {
 if (fault !== undefined) console.warn(`skipped: a disk that is full in the midst of a run; ${fault}`);
 
 test.skipIf(fault !== undefined)(
-  'a disk that is full in the midst of a run stops it, and the session goes on when there is room',
+  'a disk that fills up during a run stops the run, and the session continues when the disk has room',
   async () => {
     await using provider = await startProvider((request) =>
       request.messages.some(({ role }) => role === 'tool')

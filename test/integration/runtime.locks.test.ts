@@ -8,7 +8,7 @@ import { holdLock } from '../support/lock-holder.ts';
 import { eventsOf } from '../support/scripted.ts';
 import { tempHome } from '../support/temp-home.ts';
 
-test('a run waits for the lock of another process without holding up the event loop', async () => {
+test('a run waits for the lock of another process without blocking the event loop', async () => {
   using home = tempHome();
   writeFileSync(home.file('answers.json'), JSON.stringify([{ text: 'well' }]));
   await using deck = await openDeck({ home: home.path, model: `script:${home.file('answers.json')}` });
@@ -27,7 +27,7 @@ test('a run waits for the lock of another process without holding up the event l
   expect(longest).toBeLessThan(500);
 });
 
-test('a store that is given to a deck waits in its other uses as it did before', async () => {
+test('a deck does not change how its store waits for locks in other uses', async () => {
   using home = tempHome();
   using store = home.open();
   const before = store.lockWaitMs;
@@ -42,7 +42,7 @@ test('a store that is given to a deck waits in its other uses as it did before',
   expect((await waiting).name).toBe('other');
 });
 
-test('what is done is done when the graph file cannot be brought up to date for want of the lock', async () => {
+test('an act succeeds when the graph file cannot be updated for lack of the lock', async () => {
   using home = tempHome();
   home.session('main');
   const blocker = new Database(home.db);
@@ -67,7 +67,7 @@ test('what is done is done when the graph file cannot be brought up to date for 
   expect(home.lines().map(({ type }) => type)).toEqual(['session', 'fork']);
 });
 
-test('an owner hears within a moment that something was left for it, and that it was superseded', async () => {
+test('an owner notices within a moment a new inbox item, and that it was superseded', async () => {
   using home = tempHome();
   writeFileSync(home.file('answers.json'), JSON.stringify([{ text: 'slow', delayMs: 600_000 }]));
   await using deck = await openDeck({ home: home.path, model: `script:${home.file('answers.json')}` });

@@ -71,7 +71,7 @@ const merges = (home: TempHome): string[] => {
 
 const report = (json: string): RecoveryReport => JSON.parse(json) as RecoveryReport;
 
-test('children of a process that was killed are gone on with, and each is merged once', async () => {
+test('children of a killed process are resumed, and each is merged once', async () => {
   using home = tempHome();
   await interrupted(home);
   expect(merges(home)).toEqual(['anchor merge/a']);
@@ -104,7 +104,7 @@ test('children of a process that was killed are gone on with, and each is merged
   });
 });
 
-test('without a model nothing is changed, and --abort ends them and tells their parent', async () => {
+test('recovery without a model changes nothing, and --abort aborts the children and merges them', async () => {
   using home = tempHome();
   await interrupted(home);
   const before = home.contents();
@@ -131,7 +131,7 @@ test('without a model nothing is changed, and --abort ends them and tells their 
   expect([...store.verify()]).toEqual([]);
 });
 
-test('an answer that was recorded before the end of its task was is not asked for again', async () => {
+test('an answer recorded before its task ended is not requested again', async () => {
   using home = tempHome();
   await using deck = await openDeck({ home: home.path, model: script(home, [{ text: 'Done.' }]) });
   const main = await deck.session('main');
@@ -153,7 +153,7 @@ test('an answer that was recorded before the end of its task was is not asked fo
   ).toEqual(['assistant: Done.']);
 });
 
-test('two recoveries at once double nothing, and what is run by a live process is left to it', async () => {
+test('two concurrent recoveries repeat nothing, and leave the runs of live processes alone', async () => {
   using home = tempHome();
   await interrupted(home);
   const model = script(home, later);
@@ -169,7 +169,7 @@ test('two recoveries at once double nothing, and what is run by a live process i
   expect(report(stdout).resumed).toEqual([]);
 });
 
-test('a parent that died inside a tool call is given results first, and one that cannot be helped stops nobody', async () => {
+test('a parent that died inside a tool call gets results first, and one that cannot be recovered blocks no other', async () => {
   using home = tempHome();
   {
     using store = home.open();
@@ -188,7 +188,7 @@ test('a parent that died inside a tool call is given results first, and one that
   expect([...store.verify()]).toEqual([]);
 });
 
-test('half an answer is no result', async () => {
+test('a partial answer is no result', async () => {
   using home = tempHome();
   {
     using store = home.open();

@@ -23,8 +23,8 @@ function abandoned(path: string, ...more: InboxDraft[]): void {
 
 const result = toolResult({ toolCallId: 'c1', toolName: 'read' }, 'text');
 
-describe('an inbox that nobody owns', () => {
-  test('is emptied although what it appends settles the tape only on the way', () => {
+describe('an inbox without an owner', () => {
+  test('is emptied although its appends settle the tape only on the way', () => {
     using dir = tempDir();
     abandoned(dir.file('tape.db'), { body: { type: 'append', drafts: [result] } });
     using store = openTapeStore(dir.file('tape.db'));

@@ -70,7 +70,7 @@ const crowds: readonly (readonly [number, number])[] = sized(
 );
 
 test.each(crowds)(
-  '%i writers, a bulk writer, two readers and one process that is stopped again and again: one history',
+  '%i writers, a bulk writer, two readers and one process that is stopped again and again write one history',
   async (writers, forMs) => {
     using dir = tempDir();
     const path = dir.file('tape.db');

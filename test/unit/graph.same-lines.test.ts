@@ -91,7 +91,7 @@ test('every line that tape encodes reads back equal', () => {
   );
 });
 
-test('a file of such lines has as many lines, whatever is in them', () => {
+test('a file of such lines has that many lines, whatever they contain', () => {
   using dir = tempDir();
   const path = join(dir.path, 'g.jsonl');
   fc.assert(

@@ -62,7 +62,7 @@ function stalling(parts: readonly LanguageModelV4StreamPart[]) {
   return { model, asked: asked.promise };
 }
 
-test('the model is told of an abort; what it had asked for stays as it was, here and on reload', async () => {
+test('the model learns of an abort; its calls stay unchanged, here and after a reload', async () => {
   const { model, asked } = stalling([
     { type: 'text-start', id: 't' },
     { type: 'text-delta', id: 't', delta: 'I will ' },
@@ -98,7 +98,7 @@ test('the model is told of an abort; what it had asked for stays as it was, here
   ]);
 });
 
-test('a tool that does not heed an abort is waited for a while, and its call left open', async () => {
+test('a tool that ignores an abort is waited for briefly, and its call stays open', async () => {
   const { wait, entered, open } = deaf();
   await using home = await scriptedDeck(
     [{ toolCalls: [call('c1', 'wait'), call('c2', 'wait')] }, { text: 'On.' }],
@@ -127,7 +127,7 @@ test('a tool that does not heed an abort is waited for a while, and its call lef
   ]);
 });
 
-test('what a tool comes to soon after an abort is recorded, and nothing after it is run', async () => {
+test('a tool result soon after an abort is recorded, and no later call runs', async () => {
   const { wait, entered, open } = deaf();
   await using home = await scriptedDeck([{ toolCalls: [call('c1', 'wait'), call('c2', 'wait')] }], {
     tools: { wait },
@@ -144,7 +144,7 @@ test('what a tool comes to soon after an abort is recorded, and nothing after it
   expect([...home.store.entries.read('main')].at(-1)?.payload).toMatchObject({ unbegun: ['c2'] });
 });
 
-test('calls that are run side by side are all told, and each stays as it was', async () => {
+test('parallel calls all receive the abort, and each stays unchanged', async () => {
   const { wait, entered } = heedful();
   const quick = tool({ inputSchema, execute: async () => 'quick' });
   const calls = [call('c1', 'quick', { _parallel: true }), call('c2', 'wait'), call('c3', 'wait')];
@@ -191,7 +191,7 @@ async function withChildren(act: (main: Session) => PromiseLike<unknown>) {
 
 const aborts = (lines: readonly string[]) => lines.filter((line) => line === 'event run/aborted').length;
 
-test('children that are delegated during a run are aborted with it, those that wait for their turn too', async () => {
+test('an aborted run aborts the children that it delegated, queued ones too', async () => {
   await using s = await withChildren((main) =>
     main.delegate(
       [
@@ -222,7 +222,7 @@ test('children that are delegated during a run are aborted with it, those that w
   expect([...s.store.verify()]).toEqual([]);
 });
 
-test('a child that is forked and run during a run is aborted with it, and so is its own child', async () => {
+test('an aborted run aborts a child that was forked and run during it, and the child of that child', async () => {
   await using s = await withChildren(async (main) => {
     const kid = await main.fork({ name: 'kid' });
     const under = await kid.fork({ name: 'kid-of-kid' });
@@ -244,7 +244,7 @@ test('a child that is forked and run during a run is aborted with it, and so is 
   }
 });
 
-test('a child that is run while its parent is not has nothing to do with the parent’s runs', async () => {
+test('a child that runs while its parent does not is independent of the parent’s runs', async () => {
   await using s = await withChildren(async () => {});
   const kid = await s.main.fork({ name: 'kid' });
   const run = kid.run('Wait');

@@ -25,7 +25,7 @@ const parts = {
   ],
 } satisfies PromptParts;
 
-test('the sections stand in one order, and the nearest of the project comes last', () => {
+test('the sections have one order, and the nearest of the project is last', () => {
   const { text, sources } = systemPrompt(parts);
   expect(text).toBe(`# Role
 
@@ -93,7 +93,7 @@ test('the digest is that of the text, in UTF-8', () => {
   expect(digest).toBe(createHash('sha256').update(text, 'utf8').digest('hex'));
 });
 
-test('instructions that are alone are sent byte for byte; none are none', () => {
+test('instructions alone are sent byte for byte; empty ones are not sent', () => {
   fc.assert(
     fc.property(fc.string(), (manifest) => {
       expect(systemPrompt({ manifest, project: [], skills: [], tools: [] }).text).toBe(manifest);

@@ -17,7 +17,7 @@ const textOf = (store: SqliteTapeStore, { payload }: Entry) =>
 
 const last = (store: SqliteTapeStore, count: number) => [...store.entries.read('main', { last: count })];
 
-describe('what is appended comes back as it was', () => {
+describe('appended entries return unchanged', () => {
   test('any JSON, with any key and any text in it', () => {
     using store = openStore();
     store.sessions.open('main');
@@ -59,7 +59,7 @@ describe('what is appended comes back as it was', () => {
     expect([...store.verify()]).toEqual([]);
   });
 
-  test('and what is stored is what is hashed, also in a backup', async () => {
+  test('the stored bytes are the hashed bytes, also in a backup', async () => {
     using dir = tempDir();
     const sample = fc.sample(anyJson, { numRuns: sized(150, 600, 20_000), seed: 20_261_121 });
     using store = openTapeStore(dir.file('tape.db'), { durability: 'fast' });

@@ -10,7 +10,7 @@ const seeds = given === undefined ? sized(telling, many(150), many(20_000)) : [N
 
 const timeout = sized(900_000, 900_000, 6 * 3_600_000);
 
-test('several processes, their crashes, jumps of the clock and failures of the graph file leave nothing that does not heal', {
+test('crashes of several processes, jumps of the clock and failures of the graph file leave no damage that does not heal', {
   timeout,
 }, () => {
   const outcomes = new Set<string>();

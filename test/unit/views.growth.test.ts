@@ -7,7 +7,7 @@ const many = 100_000;
 const shown = (drafts: readonly Draft[]) =>
   view(entriesOf(drafts), { target: { provider: 'anthropic.messages' } }).messages;
 
-test('calls that a server numbers anew in each answer are told apart, however many there are', () => {
+test('calls that a server renumbers in each answer stay distinct, however many', () => {
   const call = { toolCallId: 'call_0', toolName: 'read' };
   const step = [assistant([toolCall('call_0', 'read', {})]), toolResult(call, 'Fine.')];
   const messages = shown([user('Go.'), ...Array.from({ length: many }, () => step).flat()]);
@@ -15,7 +15,7 @@ test('calls that a server numbers anew in each answer are told apart, however ma
   expect(messages.at(-1)?.content[0]?.toolCallId).toBe(`call_0_${many}`);
 });
 
-test('calls of a provider that it never came back to are told in words, however many there are', () => {
+test('provider calls without a result are rendered as text, however many', () => {
   const searches = Array.from({ length: many }, (_, i) => ({
     ...assistant([
       {
