@@ -40,7 +40,7 @@ const answers = JSON.stringify([
 ]);
 const message = '{"role":"user","content":"hello","key":"k"}\n';
 
-/** A run that ended with a call which somebody is to answer. */
+/** A run that ended with a call pending an answer. */
 const asking = [
   { role: 'user', content: 'How warm is it?' },
   {
@@ -179,7 +179,7 @@ function printed(stdout: string, { prints }: Form): unknown[] {
     .map((line) => JSON.parse(line));
 }
 
-/** The forms that tell of something left in an inbox: exit 6. */
+/** The forms that report an item left in an inbox: exit 6. */
 const leftInInbox: ReadonlySet<string> = new Set(['append 2', 'approve 1']);
 
 /** The forms of all verbs, as `VERB NUMBER`. */

@@ -128,7 +128,7 @@ test('--dry-run and --check leave alone what a crash left to drain', async () =>
   using home = withKid();
   {
     using store = home.open();
-    // Nobody has that process number: the next to open the home for writing does what waits here.
+    // No process has that number: the next to open the home for writing does what waits here.
     store.leases.acquire('main', { ...processOwner('gone'), pid: 2 ** 22 + 1 });
     store.inbox.post('main', { body: { type: 'append', drafts: [user('later')] } });
   }

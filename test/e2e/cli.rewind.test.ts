@@ -204,7 +204,7 @@ test('a rewind calls the hooks of a configuration, and a hook that fails is a wa
   await home.here(['undo', 'main']);
   const failed = await home.here(['rewind', 'main@6', ...config("throw new Error('no git')"), '--json']);
   expect(json(failed)).toMatchObject({ warnings: ['the hook onRewind failed: no git'] });
-  // One that was found and that nobody has trusted is not passed over: it may have hooks.
+  // An untrusted one that was found is not skipped: it may have hooks.
   writeFileSync(home.file('tape.config.mjs'), 'export default {}');
   expect(await home.here(['rewind', 'main@4'], { cwd: home.path })).toMatchObject({ code: 2 });
   expect(await home.here(['rewind', 'main@4', '--no-config'], { cwd: home.path })).toMatchObject({ code: 0 });

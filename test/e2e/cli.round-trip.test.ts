@@ -13,7 +13,7 @@ import { type TempHome, tempHome } from '../support/temp-home.ts';
 const raw = (value: Json): string => JSON.stringify(value);
 const lineOf = (payload: string) => `{"kind":"x-any","payload":${payload}}`;
 
-/** Integers that a double cannot tell from their neighbours are refused by name, below. */
+/** Integers that a double cannot distinguish from their neighbours are refused by name, below. */
 const exactJson = anyJson.filter((value) => {
   const numbers: number[] = [];
   JSON.stringify(value, (_key, field: unknown) => {

@@ -110,7 +110,7 @@ test('Ctrl-C during run exits with 130, keeps the partial answer, and leaves a v
     'event run/aborted',
   ]);
   expect(await home.tape(['verify'])).toMatchObject({ code: 0 });
-  // Nobody holds the session: the next run begins at once.
+  // The session has no owner: the next run begins at once.
   expect(await home.tape(['run', 'main', 'On', '--model', script(home, { text: 'Yes.' })])).toMatchObject({
     code: 0,
   });

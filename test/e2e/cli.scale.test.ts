@@ -10,7 +10,7 @@ import { type TempHome, tempHome } from '../support/temp-home.ts';
 
 const bin = fileURLToPath(new URL('../../packages/cli/bin/tape.js', import.meta.url));
 
-/** Runs `tape` with a heap of so many megabytes; counts what it prints instead of keeping it. */
+/** Runs `tape` with a heap of this many megabytes; counts its output instead of keeping it. */
 async function small(home: TempHome, args: readonly string[], megabytes = 192) {
   const child = spawn(process.execPath, [`--max-old-space-size=${megabytes}`, bin, ...args], {
     env: { PATH: process.env.PATH, TAPE_HOME: home.path, NODE_COMPILE_CACHE: compileCache },

@@ -267,7 +267,7 @@ test('wait returns when all runs are over, or one of them, or the time is up', a
   expect(await home.tape(['wait', 'nobody'])).toMatchObject({ code: 3 });
 });
 
-/** A session whose run ended with calls that wait for somebody. */
+/** A session whose run ended with pending calls. */
 function waitingFor(home: TempHome, ...calls: { id: string; for: 'approval' | 'result' }[]): void {
   home.session(
     'main',

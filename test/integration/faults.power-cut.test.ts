@@ -15,7 +15,7 @@ if (fault !== undefined) console.warn(`skipped: power cuts; ${fault}`);
 
 interface Writing {
   readonly durability: 'full' | 'fast';
-  /** Forks after every so many appends; 0 is never. */
+  /** Forks after every `n` appends; 0 is never. */
   readonly forkEvery: number;
   /** How many acknowledgements to wait for before the cut. */
   readonly cutAfter: number;

@@ -70,7 +70,7 @@ test('one file lists the runs of all processes, and loses each run when it ends,
     owner: { pid: two.child.pid },
   });
   await two.kill();
-  // The lease is the truth: nobody believes a file that a dead process has left.
+  // The lease decides: a file that a dead process left is ignored.
   expect(await c.status()).toMatchObject({ state: 'idle' });
   one.child.kill('SIGTERM');
   await one.done();
@@ -91,7 +91,7 @@ test('processes that write the file at the same moment agree with the leases', a
   using store = home.open();
   await until(() => store.leases.list().length === 8);
   await until(() => shown(home).filter(({ phase }) => phase === 'streaming').length === 8);
-  // And it stays so: nobody puts an older text in place of it.
+  // And it stays so: no process replaces it with an older text.
   for (let look = 0; look < 20; look += 1) {
     await sleep(20);
     expect(shown(home)).toHaveLength(8);

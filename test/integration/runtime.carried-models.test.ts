@@ -84,7 +84,7 @@ test('a model that failed before its first answer is not kept', async () => {
   expect(s.provider.requests.at(-1)).not.toHaveProperty('temperature');
   await s.main.run('Two');
   expect(asked()).toBe('test-model');
-  // A model that answered before is gone on with after one that failed.
+  // A model with an earlier answer stays after one that failed.
   await s.main.run('Three', { model: 'openai-compatible/large' });
   await s.main.send('Four', { model: broken });
   await s.main.idle();

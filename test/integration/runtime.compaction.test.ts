@@ -376,7 +376,7 @@ describe('a summarizer', () => {
 });
 
 describe('a text too large for the summarizer', () => {
-  /** Refuses what is longer than so many characters. */
+  /** Refuses requests of more characters than this. */
   const upTo = (most: number) => (request: ChatRequest, i: number) =>
     lastUserText(request).length > most ? { overflow: true as const } : { text: `${form}\nPart ${i}.` };
   const only = (recovery: object): CompactionPolicy => ({
@@ -400,7 +400,7 @@ describe('a text too large for the summarizer', () => {
     talk(s, 30);
     expect(await s.main.run('Go')).toMatchObject({ finish: 'error', error: failure });
     expect(s.lines().at(-1)).toBe('event run/error');
-    // Neither model was asked for what it cannot take.
+    // Neither model received more than it accepts.
     expect(s.provider.requests).toEqual([]);
     await using t = await serving({ summary: upTo(5_000), compaction: { smartRecovery: false } });
     talk(t, 30);
@@ -460,7 +460,7 @@ describe('outputs of calls', () => {
     inputSchema: z.object({ path: z.string() }),
     execute: async ({ path }) => long(path, 4_000),
   });
-  /** Reads so many files, one in each step. */
+  /** Reads `n` files, one in each step. */
   const reader = (most: number) => {
     let files = 0;
     return ({ messages }: ChatRequest): ChatAnswer => {

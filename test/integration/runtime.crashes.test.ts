@@ -67,6 +67,6 @@ test('a run killed at any point resumes: no request is refused, no effect repeat
   // How often live answers are saved depends on the time that they take: the last of these may not come.
   const missed = deaths.filter((death) => !died.includes(death)).map(({ point }) => point);
   expect(missed.filter((point) => !/^(?:stream|commit)\//.test(point))).toEqual([]);
-  // What is safe to repeat was, where nobody knew what it had done.
+  // Calls that are safe to repeat were repeated, where their outcome was unknown.
   if (!isLater) expect([...repeated].sort()).toEqual(['r1', 'r2']);
 });

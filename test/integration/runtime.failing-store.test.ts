@@ -14,7 +14,7 @@ import { tempHome } from '../support/temp-home.ts';
 
 afterEach(() => onCrashPoint(undefined));
 
-/** Tools that tell which calls they are run for. */
+/** Tools that report which calls they run for. */
 function toolsOf(act: (id: string) => void): DeckTools {
   const acting = {
     inputSchema: z.object({}),
@@ -75,7 +75,7 @@ test('a store that fails at any write stops the run with its error, and the run 
     if (failure === undefined) return writes;
     expect(failure, `write ${failAt}`).toMatchObject({ code: 'TAPE_IO' });
     expect(late, `after write ${failAt}`).toEqual([]);
-    // A request that was on its way may arrive; there is none after it.
+    // A request in flight may arrive; no other follows.
     expect(provider.requests.length - (asked ?? 0)).toBeLessThanOrEqual(1);
     asked = undefined;
     // What a tool was run for is on the tape.

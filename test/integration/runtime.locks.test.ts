@@ -22,7 +22,7 @@ test('a run waits for the lock of another process without blocking the event loo
   const { finish } = await session.run('go');
   clearInterval(ticker);
   expect(finish).toBe('stop');
-  // A wait that held the thread would have left one tick or two.
+  // A wait that blocked the thread would have left one tick or two.
   expect(ticks).toBeGreaterThan(10);
   expect(longest).toBeLessThan(500);
 });
@@ -74,7 +74,7 @@ test('an owner notices within a moment a new inbox item, and that it was superse
   const main = await deck.session('main');
   const run = main.run('go');
   using other = openTapeStore(home.db);
-  // Before it asks its model it does what it finds, and has no need to tell.
+  // Before its model call it does what it finds, and does not need the notice.
   while ((await main.status()).phase !== 'streaming') await new Promise((resolve) => setTimeout(resolve, 5));
   other.inbox.post('main', { body: { type: 'append', drafts: [user('by the way')] } });
   for await (const event of run)

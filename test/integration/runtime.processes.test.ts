@@ -11,8 +11,8 @@ import { entryLines } from '../support/scripted.ts';
 import { type TempHome, tempHome } from '../support/temp-home.ts';
 
 /**
- * Runs a session of a home with a script and two tools: `work` says that it has begun and then takes as many
- * milliseconds as it is asked to; `listen` does until something has been left in the session's inbox.
+ * Runs a session of a home with a script and two tools: `work` reports that it has begun and then takes the given
+ * number of milliseconds; `listen` waits until the session's inbox has an item.
  */
 const runner = `
   import { openDeck } from '@tapedeck/runtime';

@@ -74,7 +74,7 @@ const blocksOf = ({ messages }: ChatRequest): Json[] =>
 
 test("a child that inherits everything begins with the bytes of its parent's request, and its task comes last", async () => {
   const { parent, child } = await requestsOf('anthropic', {});
-  // Asked when the child was forked: its second step, whose answer asked for the child.
+  // The request at the fork: its second step, whose answer called for the child.
   const [, before] = parent;
   const [first, second] = child;
   if (before === undefined || first === undefined || second === undefined) throw new Error('no such request');
@@ -84,7 +84,7 @@ test("a child that inherits everything begins with the bytes of its parent's req
   expect(unmarked(all.slice(0, shared.length))).toEqual(unmarked(shared));
   expect(JSON.stringify(all.slice(shared.length))).toContain('Your task: Count them');
   expect(all).toHaveLength(shared.length + 1);
-  // Its own steps go on from there.
+  // Its own steps continue from there.
   expect(unmarked(blocksOf(second).slice(0, all.length))).toEqual(unmarked(all));
 });
 

@@ -56,7 +56,7 @@ async function served(
 }
 
 describe.each(modes.filter(({ providerOptions }) => providerOptions === undefined))('with $name', (mode) => {
-  // A model that reads texts alone cannot go on where there are pictures.
+  // A model that reads text alone cannot continue where there are pictures.
   const tapes = goldenTapes.filter(({ name }) => mode.target.textOnly !== true || name !== 'files');
 
   test.each(tapes)('a copy of the golden tape "$name" continues to an answer', async ({ name, write }) => {
@@ -78,7 +78,7 @@ describe.each(modes.filter(({ providerOptions }) => providerOptions === undefine
       tools: { read, ...searches },
     });
     expect(await s.main.run('What now?')).toMatchObject({ finish: 'stop', text: 'Done.', steps: 2 });
-    // Nothing was asked, and the assistant spoke last: it is told to go on.
+    // No input, and the assistant spoke last: the view ends with a request to continue.
     expect(await s.main.run()).toMatchObject({ finish: 'stop', text: 'More.' });
     expect(await s.main.run('Thanks.')).toMatchObject({ finish: 'stop', text: 'Fine.' });
     expect(s.provider.refusals).toEqual([]);

@@ -7,7 +7,7 @@ import { type Process, startProcess } from '../support/process.ts';
 import { entryLines } from '../support/scripted.ts';
 import { type TempHome, tempHome } from '../support/temp-home.ts';
 
-/** Delegates one task for each name, with a tool that says it has begun and never comes to an end. */
+/** Delegates one task for each name, with a tool that reports that it has begun and never ends. */
 const delegator = `
   import { openDeck } from '@tapedeck/runtime';
   import { tool } from 'ai';
@@ -58,7 +58,7 @@ async function interrupted(home: TempHome): Promise<void> {
   );
   await running.said('child-merged a');
   await running.said('stalled');
-  // The third is running once its model has been asked.
+  // The third is running once its model has received the request.
   using store = home.open();
   while (store.sessions.find('c')?.task !== 'running') await new Promise((resolve) => setTimeout(resolve, 5));
   await running.kill();
@@ -83,7 +83,7 @@ test('children of a killed process are resumed, and each is merged once', async 
   ]);
   expect(merges(home).sort()).toEqual(['a', 'b', 'c', 'd'].map((name) => `anchor merge/${name}`));
   using store = home.open();
-  // The recorded answer of b is not asked for again, and its tool is not run again.
+  // The recorded answer of b is not requested again, and its tool does not run again.
   expect(entryLines(store.entries.read('b', { own: true })).slice(2)).toEqual([
     expect.stringMatching(/^assistant: \[stall /),
     expect.stringContaining('error-text Outcome unknown'),

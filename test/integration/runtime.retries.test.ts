@@ -49,7 +49,7 @@ test('an answer that has partly arrived is not requested again', async () => {
   expect(s.lines()).toEqual(['user: Hi', 'assistant: So far', 'event run/error']);
 });
 
-/** Answers, unless the conversation has more than so many messages: then it is too long. */
+/** Answers, unless the conversation has more messages than this: then it is too long. */
 const upTo =
   (most: number, answer: (request: ChatRequest) => ChatAnswer = () => ({ text: 'Fine.' })) =>
   (request: ChatRequest): ChatAnswer => {

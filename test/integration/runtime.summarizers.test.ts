@@ -307,7 +307,7 @@ describe('a summarizer that fails', () => {
       { message: expect.stringContaining(expected.why) },
     ]);
     expect((await s.main.usage()).summaries).toMatchObject(expected.usage);
-    // A run goes on without, and counts what was asked for in vain.
+    // A run continues without a summary, and counts the tokens of the failed attempt.
     await s.main.run('Hi');
     const run = await s.main.run('Go');
     expect(run).toMatchObject({ finish: 'stop', text: 'Fine.' });
@@ -409,7 +409,7 @@ test('a fork of a summarised parent is summarised from where its view begins', a
   for (let i = 0; i < 3; i += 1) s.store.entries.append('kid', [user(long(`Kid ${i}`))]);
   await child.compact();
   const written = summarizer(s, 0, 'kid');
-  // The kept tail of the parent's summary is read again, and not what that stands for.
+  // The kept tail of the parent's summary is read again, and not the text that the summary replaces.
   expect(written.floor).toBe(made?.range[1]);
   expect(payloads(s, written, 'summary/asked')).toMatchObject([{ previous: made?.seq }]);
   const [read] = s.asked().slice(-1);

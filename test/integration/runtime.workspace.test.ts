@@ -349,7 +349,7 @@ describe.skipIf(skipsGit('worktrees of children'))('a worktree for a child', () 
     process.env.GIT_DIR = '/nowhere';
     process.env.GIT_INDEX_FILE = trap;
     const child = await at.fork('fix');
-    // Whoever may write to the worktree must not decide on which repository git is run.
+    // A program that may write to the worktree must not choose the repository that git runs on.
     mkdirSync(at.home.file('evil'));
     gitIn(at.home.file('evil'), 'init', '--quiet');
     gitIn(at.home.file('evil'), 'config', 'core.fsmonitor', join(at.code.path, '.git/hooks/post-checkout'));
@@ -430,7 +430,7 @@ describe.skipIf(skipsGit('worktrees that cannot be had'))('an impossible worktre
     rmSync(other.workspace, { recursive: true });
     const merged = await other.finish({ force: true });
     expect([merged.state, merged.artifact]).toEqual(['merged', undefined]);
-    // What git has noted of them keeps what was committed there: it is left to whoever removed them.
+    // The records of git for them keep what was committed there: the user who removed them decides.
     expect(leftIn(at)).toEqual({ home: [], git: [child.id, other.id].sort() });
   });
 

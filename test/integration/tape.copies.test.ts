@@ -10,7 +10,7 @@ import { type TempDir, tempDir } from '../support/temp-dir.ts';
 
 const sessions = ['main', 'second', 'child'];
 
-/** A home with three sessions, and two processes that append to all of them until they are told to stop. */
+/** A home with three sessions, and two processes that append to all of them until a signal stops them. */
 async function busyHome(dir: TempDir, workers: readonly StoreProcess[]) {
   const [path, graph] = [dir.file('home/tape.db'), dir.file('home/session_graph.jsonl')];
   {

@@ -30,7 +30,7 @@ describe('an inbox without an owner', () => {
     using store = openTapeStore(dir.file('tape.db'));
     expect(store.inbox.list('main')).toEqual([]);
     expect(store.sessions.find('child')?.delivery).toBe('merged');
-    // Nobody holds the session: an act without a lease is not refused.
+    // The session has no owner: an act without a lease is not refused.
     expect(store.entries.append('main', [user('next')]).added).toBe(1);
   });
 

@@ -51,7 +51,7 @@ function pair(): Pair {
   };
 }
 
-/** Where it is not, nobody knows when a process started: its number alone tells whether it is there. */
+/** Without it the start of a process is unknown: its number alone shows whether it exists. */
 const proc = existsSync('/proc/self/stat');
 
 /** A process of this machine that is there and is not this one. */
@@ -111,7 +111,7 @@ describe('a lease protects a session', () => {
   test.skipIf(!proc)(
     'but not that of a process that has ended without being reaped (needs /proc)',
     async () => {
-      // The shell leaves a child, and becomes a program that never asks for it before the child is over.
+      // The shell starts a child, and becomes a program that never reaps it.
       const parent = spawn('sh', ['-c', 'sleep 0.3 & echo $!; exec sleep 60'], {
         stdio: ['ignore', 'pipe', 'ignore'],
       });
@@ -214,7 +214,7 @@ describe('a superseded owner is fenced for good', () => {
       const before = both.two.sessions.find('main');
       expect(refusal(() => act(both.one, lease)).code).toBe('TAPE_FENCED');
       expect(both.two.sessions.find('main')).toEqual(before);
-      // Neither when its own number comes up again in another life, nor when nobody holds the session.
+      // Neither when its own number appears again in another life, nor when the session has no owner.
       expect(both.two.leases.release(next)).toBe(true);
       expect(refusal(() => act(both.one, lease)).code).toBe('TAPE_FENCED');
       next = both.two.leases.acquire('main', alive, { ttlMs: 1 });

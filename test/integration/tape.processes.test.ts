@@ -144,7 +144,7 @@ describe('several processes', () => {
       });
       const held = (await Promise.all(holding)).flat();
       expect(new Set(held.map(([, epoch]) => epoch)).size).toBe(held.length);
-      // Whoever owned the session when something was posted has done it before leaving, under the same lease.
+      // The process that owned the session at the time of a post has done it before it left, under the same lease.
       const epochs = new Map(held);
       using raw = rawDb(path);
       const rows = raw.all<{ key: string; epoch: number }>(

@@ -1,4 +1,4 @@
-/** A known bug of such stores, put back in, and the test that must not let it pass. */
+/** A known bug of such stores, put back in, and the test that must fail with it. */
 export interface Mutant {
   readonly name: string;
   readonly file: string;

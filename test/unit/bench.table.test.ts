@@ -21,7 +21,7 @@ test('every measurement runs equally often in every round, after its preparation
   );
   expect(samples.a.length).toBe(5);
   expect(samples.b.length).toBe(5);
-  // One round more than was asked for warms up.
+  // One more round than requested warms up.
   for (const act of ['a0', 'a1', 'b for 2', 'b0', 'b1'])
     expect(done.filter((each) => each === act).length, act).toBe(6);
   expect(done.join(' ')).toMatch(/b for 2 b0 b1/);

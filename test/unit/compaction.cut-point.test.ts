@@ -27,7 +27,7 @@ const result = (id: string, text = 'fine') => toolResult({ toolCallId: id, toolN
 const tokens = (entry: Entry) => entryTokens(entry);
 const cut = (drafts: readonly Draft[], keep: Parameters<typeof cutPoint>[1]['keep'], usable?: number) =>
   cutPoint(entriesOf(drafts), { keep, usable, tokens });
-/** A turn of about so many tokens. */
+/** A turn of about this many tokens. */
 const turn = (text: string, size: number) => [user(text), assistant('x'.repeat(size * 4))];
 
 const seed = Number(process.env.TAPEDECK_SEED ?? 20261121);
@@ -42,7 +42,7 @@ function outputs(
     .map(({ output }) => JSON.stringify(output));
 }
 
-/** Everybody's calls, and those that Anthropic ran: to others their results are told in words. */
+/** Client calls, and those that Anthropic ran: other targets receive their results as text. */
 const targets: readonly Target[] = [{}, { provider: 'anthropic.messages' }];
 
 /** What is wrong with the cuts of what a view shows; a call that is parted from its result loses it. */
@@ -53,7 +53,7 @@ function badCuts(entries: readonly Entry[]): readonly string[] {
       const before = entries.filter(({ seq }) => seq < at);
       const after = entries.filter(({ seq }) => seq >= at);
       const parted = [...outputs(before, { target }), ...outputs(after, { target })];
-      // What a provider ran twice under one id is told in words once; parted, it is not.
+      // A call that a provider ran twice under one id is text once; separated, it is not.
       const lost = whole.filter((output) => !parted.includes(output));
       const same = target.provider !== undefined || parted.join() === whole.join();
       return [

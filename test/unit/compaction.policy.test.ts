@@ -67,7 +67,7 @@ test('usage is that of the last step, plus an estimate of later entries', () => 
       count: (text) => text.split(' ').length,
     }),
   ).toBe(1_003);
-  // Another prompt since: nobody has counted that one.
+  // Another prompt since: its tokens are not counted yet.
   expect(used(user('a'), said, compaction({ summary: 'S', range: [1, 1] }))).toBeUndefined();
   expect(used(user('a'), said, note('context/pruned', {}))).toBeUndefined();
   expect(used(user('a'), assistant('b'))).toBeUndefined();

@@ -79,7 +79,7 @@ describe('a graph file with', () => {
       const whole = after.toString('utf8').split('\n');
       expect(whole.filter((line) => lines.includes(line))).toEqual(lines);
     }
-    // The next act is done whatever the file is, and tells when the file has not got it.
+    // The next act succeeds whatever the file is, and reports when the file lacks it.
     const forked = store.lineage.fork('main', { name: 'next' });
     expect(forked.graphLagging).toBe(opening === 'diverged' ? true : undefined);
     const last = readFileSync(path);
@@ -291,7 +291,7 @@ test(
       {
         numRuns: sized(500, 5_000, 200_000),
         examples: [
-          // A line stands twice, and the second time without its LF.
+          // A line appears twice, and the second time without its LF.
           [
             [
               { kind: 'cut', at: 0, to: 0, length: 1, whole: true, bytes: Uint8Array.of(0) },

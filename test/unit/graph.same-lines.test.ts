@@ -7,7 +7,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { tempDir } from './graph.support/lines.ts';
 
-// What a store writes and what this package reads are told twice, so that a graph file can be read without
+// What a store writes and what this package reads are declared twice, so that a graph file can be read without
 // the store. These tests keep the two the same.
 
 const text = fc.oneof(

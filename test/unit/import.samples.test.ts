@@ -120,7 +120,7 @@ describe.skipIf(absent)(`real transcripts (skipped unless ${samples} is there)`,
       const now = grown.get(key);
       return JSON.stringify(now?.payload) !== JSON.stringify(payload);
     });
-    // Only the call that was at work when the small file was written.
+    // Only the call that was running when the small file was written.
     expect(changed.map(({ meta }) => meta?.source)).toEqual(['repair']);
   });
 

@@ -83,7 +83,7 @@ async function isHereAtOnce(answer: PromiseLike<unknown>): Promise<boolean> {
     here = true;
   };
   answer.then(note, note);
-  // The second comes after all promises that the first let go on.
+  // The second comes after all promises that the first resolves.
   for (let n = 0; n < 2; n += 1) await new Promise<void>((resolve) => process.nextTick(resolve));
   return here;
 }

@@ -39,7 +39,7 @@ function heedful() {
   return { wait, entered: entered.promise };
 }
 
-/** A model that streams the parts, and then nothing more; its signal is told to the test. */
+/** A model that streams the parts, and then nothing more; the test receives its signal. */
 function stalling(parts: readonly LanguageModelV4StreamPart[]) {
   const asked = Promise.withResolvers<AbortSignal | undefined>();
   const model: LanguageModelV4 = {
@@ -83,7 +83,7 @@ test('the model learns of an abort; its calls stay unchanged, here and after a r
   await main.abort('enough');
   expect(signal?.aborted).toBe(true);
   expect(await run).toMatchObject({ finish: 'aborted' });
-  // The first call was asked for in full; the second was not yet.
+  // The first call was complete; the second was not yet.
   const frozen = ['user: Wait', 'assistant: I will wait. [wait c1]', 'event run/aborted'];
   expect(entryLines(home.store.entries.read('main')).slice(1)).toEqual(frozen);
   expect([...home.store.entries.read('main')][2]?.meta).toMatchObject({ partial: true, model: 'test' });
@@ -114,7 +114,7 @@ test('a tool that ignores an abort is waited for briefly, and its call stays ope
   expect(await run).toMatchObject({ finish: 'aborted' });
   expect(signal?.aborted).toBe(true);
   expect(home.store.leases.list()).toEqual([]);
-  // It ends now: nobody heeds that any more.
+  // It ends now: its result is ignored.
   open();
   expect(await main.run('Go on')).toMatchObject({ text: 'On.' });
   expect(entryLines(home.store.entries.read('main')).slice(2)).toEqual([
@@ -164,7 +164,7 @@ test('parallel calls all receive the abort, and each stays unchanged', async () 
   expect((await eventsOf(run)).map(eventLine).at(-1)).toBe('session-cancelled enough');
 });
 
-/** A tool of `main` that forks children in one way or another, and waits for what they come to. */
+/** A tool of `main` that forks children in one way or another, and waits for their outcomes. */
 async function withChildren(act: (main: Session) => PromiseLike<unknown>) {
   const { wait, entered } = heedful();
   let main: Session | undefined;
@@ -182,7 +182,7 @@ async function withChildren(act: (main: Session) => PromiseLike<unknown>) {
       { text: 'Back.', when: { session: 'main' } },
       { text: 'Kid.', when: { session: 'kid*' } },
     ],
-    // Leases of several sessions are held at once: they must not run out by the looks at a clock.
+    // Several leases exist at once: reading the clock must not expire them.
     { store: openStore(':memory:', { now: Date.now }), tools: { wait, spawn }, limits: { abortGraceMs: 20 } },
   );
   main = await home.deck.session('main');
@@ -212,7 +212,7 @@ test('an aborted run aborts the children that it delegated, queued ones too', as
     const last = [...s.store.entries.read(name)].find((entry) => entry.name === 'run/aborted');
     expect(last?.payload).toMatchObject({ reason: 'aborted by parent' });
   }
-  // The parent takes their results in when it goes on.
+  // The parent takes their results when it continues.
   expect(await s.main.run('Go on')).toMatchObject({ text: 'Back.' });
   await expect.poll(() => s.store.sessions.find('kid-2')?.delivery).toBe('merged');
   await expect.poll(() => s.store.sessions.find('kid-1')?.delivery).toBe('merged');

@@ -109,7 +109,7 @@ test('an archived child is not resumed, and its parent receives no report', asyn
   expect(contents()).toEqual(before);
 });
 
-/** `pay` waits for somebody to approve it. */
+/** `pay` waits for approval. */
 const tools: DeckTools = {
   pay: tool({ inputSchema: z.strictObject({}), needsApproval: true, execute: async () => 'paid' }),
 };

@@ -17,7 +17,7 @@ import { asAsked } from '../support/deck.ts';
 import { playScript } from '../support/script.ts';
 import { openStore, refusal } from '../support/store.ts';
 
-/** A store whose clock stands, so that no lease runs out, with a session `main`. */
+/** A store whose clock does not move, so that no lease expires, with a session `main`. */
 function withMain(): SqliteTapeStore {
   const store = openStore(':memory:', { now: fixedClock().now });
   store.sessions.open('main');
@@ -67,7 +67,7 @@ test('a record in which every child was merged is complete', async () => {
   store.lineage.merge('failed');
   child(store, 'unwanted');
   store.lineage.merge('unwanted', { strategy: 'discard' });
-  // What was never anybody's task is nobody's to bring home.
+  // A session without a task needs no merge.
   store.lineage.fork('main', { name: 'branch' });
   store.entries.append('branch', [user('What if?')]);
   store.lineage.fork('kept', { name: 'nested', deliver: 'merge' });

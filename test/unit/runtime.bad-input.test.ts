@@ -300,7 +300,7 @@ const cycle: Record<string, unknown> = {};
 cycle.self = cycle;
 const fifty = 50 * 1024 * 1024;
 
-/** What a tool does, and the beginning of the result that the model is told. */
+/** What a tool does, and the beginning of the result that the model receives. */
 const odd: Readonly<Record<string, readonly [(o: { abortSignal?: AbortSignal }) => unknown, string]>> = {
   'throws a text': [() => Promise.reject('disk is full'), 'error-text disk is full'],
   'throws nothing': [() => Promise.reject(undefined), 'error-text undefined'],

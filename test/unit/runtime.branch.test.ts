@@ -125,7 +125,7 @@ test('a branch has no task: no recovery merges it, and no audit reports it', asy
   expect((await audit(store)).findings).toEqual([]);
   expect(await deck.recover()).toMatchObject({ resumed: [], merged: [] });
   expect((await main.status()).children).toBe(undefined);
-  // Asked for, it is merged as any fork.
+  // On request it is merged as any fork.
   expect(await main.merge('aside')).toMatchObject({ state: 'merged', child: 'aside' });
 });
 

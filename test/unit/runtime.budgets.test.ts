@@ -12,7 +12,7 @@ import { entryLines, scriptedDeck } from '../support/scripted.ts';
 
 const step = tool({ inputSchema: z.object({}), execute: async () => 'done' });
 
-/** Answers of a session that would go on for ever, at so many tokens a step. */
+/** Answers of a session that would continue for ever, with this many tokens a step. */
 const endless = (session: string, tokens = 10): ScriptAnswer[] =>
   Array.from({ length: 30 }, (_, i) => ({
     toolCalls: [{ name: 'step', input: {}, id: `s${i}` }],
@@ -101,7 +101,7 @@ test('a tree budget bounds a child and all its descendants together', async () =
     limit: 'tokens',
     message: expect.stringContaining("'kid' and its descendants"),
   });
-  // One step of the child, four of the one below it: then nobody under it goes on, the child itself included.
+  // One step of the child, four of the one below it: then the whole tree stops, the child itself included.
   expect(await (await home.deck.session('kid')).usage({ tree: true })).toMatchObject({ tree: { total: 50 } });
   expect(outcome).toMatchObject({ status: 'halted' });
 });

@@ -68,7 +68,7 @@ test('a background call is answered at once, and the results arrive as merges', 
   expect(resultOf(home.store)).toEqual({ started: [child?.name] });
   expect(await shownTo(home.store)).toContain('Docs are fine.');
   await main.idle();
-  // Nothing asked for a turn.
+  // Nothing requested a turn.
   expect(
     entryLines(home.store.entries.read('main')).filter((line) => line.startsWith('assistant')),
   ).toHaveLength(2);
@@ -161,7 +161,7 @@ test('a child sends its manager a message: it starts a turn there, and its sourc
   );
   expect(asked).toMatchObject({ kind: 'message', meta: { source: 'agent', from: 'kid', mode: 'followup' } });
   expect(entryLines(home.store.entries.read('main'))).toContain('assistant: Port 80.');
-  // A session that nobody started has no manager, and a stranger is nobody's child.
+  // A session without a parent has no manager, and a stranger is no session's child.
   await expect(main.manager()).rejects.toMatchObject({ code: 'SESSION_BAD_INPUT' });
   await expect(main.child('main')).rejects.toMatchObject({ code: 'SESSION_BAD_INPUT' });
 });

@@ -9,7 +9,7 @@ import { openDeck } from '../support/deck.ts';
 import { entryLines, eventsOf, scriptedDeck } from '../support/scripted.ts';
 import { openStore } from '../support/store.ts';
 
-/** Answers of the letters a, b, c …: each after so many milliseconds. */
+/** Answers of the letters a, b, c …: each after this many milliseconds. */
 const answers = (delays: readonly number[]): ScriptAnswer[] =>
   delays.map((delayMs, i) => {
     const letter = String.fromCharCode(97 + i);

@@ -51,7 +51,7 @@ async function projectDeck(
 const answersOf = (entries: Iterable<Entry>): Entry[] =>
   [...entries].filter(({ payload }) => isObject(payload) && payload.role === 'assistant');
 
-/** What each model call of a session was told: the bytes that the store has under the digest of its answer. */
+/** The instructions of each model call of a session: the stored bytes with the digest of its answer. */
 function toldTo(store: SqliteTapeStore, session: string): string[] {
   return answersOf(store.entries.read(session, { own: true })).map(({ meta }) =>
     Buffer.from(store.entries.blob(String(meta.instructions_digest))).toString('utf8'),
@@ -188,7 +188,7 @@ test("a child that inherits everything receives its parent's instructions byte f
   const files: string[] = [];
   const spoil = tool({
     inputSchema: z.object({}),
-    // Between what the parent was told and the fork.
+    // Between the parent's model call and the fork.
     execute: async () => {
       writeFileSync(files[0] ?? '', 'Do not count.');
       return 'done';
@@ -206,7 +206,7 @@ test("a child that inherits everything receives its parent's instructions byte f
   const [told] = toldTo(home.store, 'main');
   expect(told).toContain('Count twice.');
   expect(toldTo(home.store, full)).toEqual([told]);
-  // A file that changes does not change what it goes on with.
+  // A file that changes does not change its instructions.
   const child = await home.deck.find(full);
   expect((await child?.instructions())?.text).toBe(told);
   await main.run('And now?');

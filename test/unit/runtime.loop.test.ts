@@ -74,7 +74,7 @@ test('texts and events arrive in the order in which they occur', async () => {
     'session-completed stop',
   ];
   expect((await eventsOf(run)).map(eventLine)).toEqual(expected);
-  // Whoever comes late reads all of it too.
+  // A late reader reads all of it too.
   expect((await eventsOf(run)).map(eventLine)).toEqual(expected);
   expect((await eventsOf(run.textStream())).join('')).toBe('I will add.It is 3.');
 });
@@ -382,7 +382,7 @@ test('an aborted tool receives the signal, its call stays open until the session
   expect(entryLines(entries).slice(2)).toEqual(['assistant: [wait c1] [add c2]', 'event run/aborted']);
   expect(entries.at(-1)?.payload).toMatchObject({ reason: 'enough', unbegun: ['c2'] });
   expect((await eventsOf(run)).map(eventLine).at(-1)).toBe('session-cancelled enough');
-  // They stay as the abort found them until the session goes on.
+  // They stay as the abort left them until the session continues.
   await main.run('Go on');
   expect(ownLines(home.store.entries.read('main')).slice(3, 6)).toEqual([
     'wait c1 → error-text Outcome unknown: the run was aborted.',

@@ -20,7 +20,7 @@ import { serving, stateOf, summaries, talk } from '../support/summarised.ts';
 
 const note = tool({ inputSchema: z.object({}), execute: () => 'Noted.' });
 
-/** What each model call was asked with, in order, with the entry that tells. */
+/** The manifest of each model call, in order, with the entry that records it. */
 function asked(
   store: SqliteTapeStore,
   session = 'main',
@@ -32,7 +32,7 @@ function asked(
   );
 }
 
-/** The digest of the view that a manifest tells of, made again from the tape. */
+/** The digest of the view that a manifest describes, rendered again from the tape. */
 function again(store: SqliteTapeStore, { entry, view: told }: { entry: Entry; view: JsonObject }): string {
   const remake = remakeOf(told);
   if (remake === undefined) throw new TypeError('no manifest');

@@ -99,7 +99,7 @@ test('summary: a model writes it, it cites its range, and its usage counts in th
   const { range, seq } = await kid.finish({ strategy: 'summary' });
   expect(textOf(home.store)).toMatch(new RegExp(`Summary of kid:${range[0]}-${range[1]} by \\S+:\nShort\\.`));
   expect(await main.usage()).toMatchObject({ steps: 1, total: 9 });
-  // Again it is the same receipt, and no model is asked: its script has no answer left.
+  // A repetition returns the same receipt without a model call: the script has no answer left.
   const [mark] = home.store.entries.read('main', { name: 'merge/kid' });
   expect(mark?.payload).toMatchObject({
     state: {

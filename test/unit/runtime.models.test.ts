@@ -41,7 +41,7 @@ test.each([
   await expect(main.delegate({ task: 'Do it' }, { model: spec })).rejects.toMatchObject({ code });
   expect(entryLines(store.entries.read('main'))).toEqual(['anchor session/start']);
   expect(store.sessions.list({ all: true })).toHaveLength(1);
-  // Nobody holds the session either.
+  // The session has no owner either.
   expect(store.leases.acquire('main', { id: 'next' })).toMatchObject({ owner: 'next' });
 });
 

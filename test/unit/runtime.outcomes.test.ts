@@ -14,7 +14,7 @@ const call = (name: string, said?: string): ScriptAnswer => ({
   toolCalls: [{ name, input: {} }],
 });
 
-/** Ways in which the work of a child ends, and what the child came to then. */
+/** Ways in which the work of a child ends, and its outcome. */
 const ends: readonly {
   readonly how: string;
   readonly status: Task;

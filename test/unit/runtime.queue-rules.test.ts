@@ -104,7 +104,7 @@ test.each([
 /** What happens next: a message comes in, or the session gets to a point of a run. */
 type Move = QueueMode | 'step' | 'last';
 
-/** Plays moves as a session does, and tells in which order messages were taken, and in which runs. */
+/** Plays moves as a session does, and returns the order of the messages, and their runs. */
 function play(moves: readonly Move[]): { readonly sent: InboxItem[]; readonly runs: InboxItem[][] } {
   const sent: InboxItem[] = [];
   const runs: InboxItem[][] = [];
@@ -139,7 +139,7 @@ function play(moves: readonly Move[]): { readonly sent: InboxItem[]; readonly ru
     if (isRunning) look('streaming');
     else next('ended');
   }
-  // Sooner or later somebody runs the session again, and again, until nothing waits.
+  // The session runs again and again, until nothing waits.
   for (let turns = 0; inbox.length > 0 && turns <= moves.length; turns += 1) next('ended');
   return { sent, runs };
 }

@@ -32,7 +32,7 @@ function killedIn(input: JsonObject): SqliteTapeStore {
   return store;
 }
 
-/** A child that the call had started, and what it had said: `completed` when it had come to its end. */
+/** A child that the call had started, and its answer: `completed` when it had ended. */
 function started(
   store: SqliteTapeStore,
   name: string,

@@ -9,7 +9,7 @@ import { openStore } from '../support/store.ts';
 
 /** Children as a process that was killed leaves them, in every state. */
 function leftBehind(): SqliteTapeStore {
-  // A clock that stands: no lease runs out.
+  // A clock that does not move: no lease expires.
   const store = openStore(':memory:', { now: fixedClock().now });
   store.sessions.open('main');
   const child = (parent: string, name: string) => store.lineage.fork(parent, { name, deliver: 'merge' });

@@ -24,7 +24,7 @@ const shown = (store: SqliteTapeStore, name = 'main') =>
     ({ role, content }) => `${role}: ${content.map((part) => part.text ?? `<${part.type}>`).join(' ')}`,
   );
 
-/** A deck with a session of so many turns: `ask 1` at 2, its answer at 3, and so on. */
+/** A deck with a session of this many turns: `ask 1` at 2, its answer at 3, and so on. */
 async function withTurns(count: number, config: Omit<DeckConfig, 'model'> = {}) {
   const home = await scriptedDeck(answers, config);
   const main = await home.deck.session('main');
@@ -197,7 +197,7 @@ test('without a model nothing is resent, and nothing is written', async () => {
   expect((await main.info()).head).toBe(2);
   const { run } = await main.rewind(2, { mode: 'resend', model: home.spec });
   expect(await run).toMatchObject({ text: 'One.' });
-  // The session goes on with the model that was named.
+  // The session keeps the model that was named.
   expect(await main.run('more')).toMatchObject({ text: 'Two.' });
 });
 
@@ -287,7 +287,7 @@ test('a rewind into a batch of calls goes back to before it, and reports that', 
   expect(await main.rewind(4)).toMatchObject({ to: 2, snappedFrom: 3, text: 'meanwhile' });
 });
 
-/** Hooks that note what they were told and where the tape's head was then, and name snapshots `s1`, `s2` … */
+/** Hooks that note their arguments and the tape's head at that time, and name snapshots `s1`, `s2` … */
 function noting(store: SqliteTapeStore) {
   const told: string[] = [];
   const hooks: Hooks = {

@@ -57,7 +57,7 @@ test('a callback that throws ends neither the run nor the process, whether or no
     },
   });
   expect(await run).toMatchObject({ finish: 'stop', text: 'Well.' });
-  // A rejection that nobody has taken by now would be the process's.
+  // An unhandled rejection would by now be the process's.
   await setImmediate();
   await expect(text).rejects.toThrow('the page is gone');
 });

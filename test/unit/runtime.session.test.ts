@@ -31,7 +31,7 @@ test('inbox items from before a run precede its input', async () => {
   const main = await home.deck.session('main');
   store.leases.acquire('main', { id: 'somebody' });
   store.inbox.post('main', { body: { type: 'append', drafts: [user('First.')] } });
-  // Whoever was to take it in is gone.
+  // The process that was to take it is gone.
   clock.advance(60_000);
   await main.run('Second.');
   expect(entryLines(store.entries.read('main')).slice(1)).toEqual([
@@ -60,7 +60,7 @@ test('a child whose answer cannot be recorded has failed, and its run says why',
   await expect(child.run('Go')).rejects.toMatchObject({ code: 'TAPE_IO' });
   expect(home.store.sessions.find('child')).toMatchObject({ task: 'failed' });
   expect(entryLines(home.store.entries.read('child', { own: true })).at(-1)).toBe('user: Go');
-  // Nobody holds it.
+  // It has no owner.
   expect(home.store.leases.acquire('child', { id: 'next' })).toMatchObject({ owner: 'next' });
 });
 

@@ -9,7 +9,7 @@ import { entryLines, eventLine, eventsOf, scriptedDeck } from '../support/script
 const call = (id: string, name: string, input: object = {}) => ({ id, name, input });
 const results = (store: SqliteTapeStore) => entryLines(store.entries.read('main', { kind: 'tool-result' }));
 
-/** A tool that ends only when so many calls of it are under way, and tells how many ever were. */
+/** A tool that ends only when this many calls of it are running, and counts how many ever were. */
 function meeting(size: number) {
   const inputs: unknown[] = [];
   const all = Promise.withResolvers<void>();

@@ -88,7 +88,7 @@ test('an entry without a merge lists the forks that inherit it', async () => {
   expect(await has('main', 4)).toEqual(['later']);
   expect(await has('grand', 6)).toEqual(['leaf']);
   expect(await has('grand', 7)).toEqual([]);
-  // Asked of a session that inherited it, it is the same entry.
+  // Traced from a session that inherited it, it is the same entry.
   expect(await trace(asAsked(store), 'leaf', 4)).toEqual({
     ...(await trace(asAsked(store), 'child', 4)),
     session: 'leaf',

@@ -32,7 +32,7 @@ async function shop(toolCalls: NonNullable<ScriptAnswer['toolCalls']>, config: D
     ran,
     main,
     tools,
-    /** What follows the answer that asked for the calls. */
+    /** Everything after the answer that made the calls. */
     lines: () => entryLines(home.store.entries.read('main')).slice(3),
     waiting: async () => (await main.status()).waiting.map((one) => `${one.toolCallId} ${one.for}`),
     models: () =>
@@ -146,7 +146,7 @@ test('a call is answered once: a second answer, one of the wrong kind and one to
   await s.main.idle();
   await expect(s.main.respond('c1', { approved: true })).rejects.toMatchObject(noCall);
   expect(s.ran).toEqual(['c1']);
-  // A call that a client answers cannot be approved: what it came to is what is missing.
+  // A call that a client answers cannot be approved: it lacks a result.
   await expect(s.main.respond('c2', { approved: true })).rejects.toMatchObject(noCall);
   expect(await s.waiting()).toEqual(['c2 result']);
   expect(await (await s.main.respond('c2', { output: null })).run).toMatchObject({ text: 'Done.' });

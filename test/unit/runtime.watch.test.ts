@@ -47,7 +47,7 @@ test('a run streams over HTTP, and a client that leaves does not stop it', async
   await reader?.read();
   await reader?.cancel();
   expect(await run).toMatchObject({ text: 'One two three.', finish: 'stop' });
-  // Whoever comes back reads it from the first chunk; the model was asked once.
+  // A returning client reads it from the first chunk; the model was called once.
   const texts = (await Array.fromAsync(run.uiStream())).flatMap((c) =>
     c.type === 'text-delta' ? [c.delta] : [],
   );
@@ -127,7 +127,7 @@ test('a subscription from a position yields recorded events and then live ones, 
   await reading;
   const text = told.flatMap((event) => (event.type === 'content-chunk' ? [event.text] : [])).join('');
   expect(text).toBe('One two three.One two three.');
-  // The second answer was told while it came.
+  // The second answer was reported while it arrived.
   expect(told.filter(({ type }) => type === 'content-chunk').length).toBeGreaterThan(2);
 });
 

@@ -12,7 +12,7 @@ const nextLike = (
 ) => `SELECT ${id}, tape_id, (SELECT max(seq) + 1 FROM entry WHERE tape_id = 1), v, kind, mark,
   name, ref, at, NULL, epoch, salt, body_hash, hash, meta, '"forged"' FROM entry WHERE id = 2`;
 
-/** What somebody with a SQL prompt may try, the triggers being in place. */
+/** Statements that a user at a SQL prompt may try while the triggers exist. */
 const attacks: Readonly<Record<string, string>> = {
   'update a payload': `UPDATE entry SET payload = '"forged"' WHERE seq = 2`,
   'update one byte of meta': `UPDATE entry SET meta = '{}' WHERE meta IS NOT NULL`,

@@ -40,7 +40,7 @@ describe('a value that looks like a reference to bytes is plain data', () => {
 });
 
 describe('a redaction', () => {
-  /** Whether a word stands in any file of a directory, also without its first letters, as an index shortens it. */
+  /** Whether any file of a directory contains a word, also without its first letters, as an index shortens it. */
   const traces = (dir: string, word: string) =>
     readdirSync(dir).filter((name) => {
       const bytes = readFileSync(`${dir}/${name}`);

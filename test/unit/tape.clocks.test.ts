@@ -16,7 +16,7 @@ afterEach(() => {
   else process.env.TZ = zone;
 });
 
-/** A store with a clock that says what it is told. */
+/** A store with a clock under the control of the test. */
 function storeAt(path: string, times: Iterator<number>, o: StoreOptions = {}) {
   let last = start;
   const now = () => {

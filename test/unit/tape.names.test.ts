@@ -64,7 +64,7 @@ describe('good names', () => {
 });
 
 test('a text is a name exactly when the format says so', () => {
-  // Told here anew from the page on the format.
+  // Implemented anew from the page on the format.
   const ends = /^[A-Za-z0-9_!%]$/;
   const inside = /^[A-Za-z0-9._:@+\-!%]*$/;
   const isName = (text: string) =>

@@ -101,7 +101,7 @@ describe('opening', () => {
     const path = dir.file('tape.db');
     openTapeStore(path).close();
     toSchema0(path);
-    writeFileSync(`${path}-wal`, '', { mode: 0o600 }); // Then it is asked first whose the file is.
+    writeFileSync(`${path}-wal`, '', { mode: 0o600 }); // Then the owner of the file is checked first.
     const asked = new Map<unknown, string[]>();
     const methods = (['pragma', 'prepare', 'exec', 'backup'] as const).map((name) => {
       const act: (...args: never[]) => unknown = Database.prototype[name];

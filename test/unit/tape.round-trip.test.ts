@@ -11,7 +11,7 @@ import { tempDir } from '../support/temp-dir.ts';
 
 const any = (payload: unknown, more: Partial<Draft> = {}): Draft => ({ kind: 'x-any', payload, ...more });
 
-/** What a reader gets, with the bytes that stand elsewhere put back, as text: it tells 1 from "1", and keeps the order. */
+/** What a reader gets, with external bytes put back, as text: it distinguishes 1 from "1", and keeps the order. */
 const textOf = (store: SqliteTapeStore, { payload }: Entry) =>
   JSON.stringify(restoreBlobs(payload, (hash) => store.entries.blob(hash)));
 

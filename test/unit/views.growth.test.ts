@@ -2,7 +2,7 @@ import { assistant, type Draft, type Part, toolCall, toolResult, user, view } fr
 import { expect, test } from 'vitest';
 import { entriesOf } from '../support/entries.ts';
 
-/** So many that a view whose cost grows with their square is not done before the test is over. */
+/** Large enough that a view of quadratic cost does not finish before the test ends. */
 const many = 100_000;
 const shown = (drafts: readonly Draft[]) =>
   view(entriesOf(drafts), { target: { provider: 'anthropic.messages' } }).messages;
@@ -30,6 +30,6 @@ test('provider calls without a result are rendered as text, however many', () =>
   }));
   const messages = shown([user('Go.'), ...searches]);
   expect(messages[1]?.content[0]?.text).toContain('search was called by the provider');
-  // The last is for the provider to go on with.
+  // The last is for the provider to continue with.
   expect(messages.at(-1)?.content[0]).toMatchObject({ type: 'tool-call', toolCallId: `s${many - 1}` });
 });

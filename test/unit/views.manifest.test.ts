@@ -145,7 +145,7 @@ test('ranges contain entries that are all in or all out, with none in between (e
         );
         expect(covered.sort((a, b) => a - b)).toEqual(Array.from({ length: told.head }, (_, i) => i + 1));
         expect(told.head).toBeLessThanOrEqual(head);
-        // Whoever has all entries tells the same of what was shown.
+        // A reader with all entries computes the same of what was shown.
         const whole = view(store.entries.read('main', { to: told.head }), { policy }).manifest();
         expect([whole.in, whole.digest]).toEqual([told.in, told.digest]);
       }
