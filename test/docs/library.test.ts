@@ -23,7 +23,7 @@ const end = '--- end of block ---\n';
 
 const done = ({ status, stdout, stderr }: SpawnSyncReturns<string>) => ({ status, stdout, stderr });
 
-test('the blocks are one program whose types are right, and which prints what the page says', () => {
+test('the blocks form one program that type-checks and prints what the page says', () => {
   using dir = moduleDir();
   const run = (...argv: readonly string[]) =>
     done(spawnSync(process.execPath, argv, { cwd: dir.path, env: plainEnv(dir.path), encoding: 'utf8' }));
@@ -79,7 +79,7 @@ const eventTypes: Readonly<Record<SessionEvent['type'], true>> = {
   'status-changed': true,
 };
 
-test('the table of events has every type, and no other', () => {
+test('the table of events lists every type, and no other', () => {
   const told = tableAfter(text, 'The order of events').flatMap(([types = '']) => types.split(', '));
   expect(told.toSorted()).toEqual(Object.keys(eventTypes).toSorted());
 });

@@ -18,7 +18,7 @@ export function page(path: string): string {
   return readFileSync(join(root, path), 'utf8');
 }
 
-/** The paths from the root of all pages that a reader may come to. */
+/** The paths from the root of all pages that a reader may reach. */
 export function pages(): string[] {
   const atTop = readdirSync(root).filter((name) => name.endsWith('.md'));
   const inDocs = readdirSync(join(root, 'docs'), { recursive: true, withFileTypes: true })

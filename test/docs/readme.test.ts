@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { codeBlocks, page } from './pages.ts';
 
-test('the two commands are there, letter for letter', () => {
+test('the page contains the two commands letter for letter', () => {
   const commands = codeBlocks(page('README.md'), 'sh').join('');
   expect(commands).toContain(
     'npx --yes -p node@24 -p pnpm@12 pnpm demo     # installs, builds, runs the main job\n' +

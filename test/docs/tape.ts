@@ -7,7 +7,7 @@ import { root } from './pages.ts';
 /** The built command. */
 export const bin: string = join(root, 'packages/cli/bin/tape.js');
 
-/** An environment that has only what a test sets: no home, no model and no key of whoever runs it. */
+/** An environment that has only what a test sets: no home, no model and no key of the user. */
 export function plainEnv(dir: string, more: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
   return { PATH: process.env.PATH, HOME: dir, TZ: 'UTC', NODE_COMPILE_CACHE: compileCache, ...more };
 }

@@ -27,7 +27,7 @@ test('the guide has four commands about packages, and the README the first two',
   expect(commandsIn(readme)).toEqual([pack, install]);
 });
 
-describe('what is packed', () => {
+describe('a packed package', () => {
   let dir: TempDir;
   beforeAll(async () => {
     dir = tempDir();
@@ -56,12 +56,12 @@ describe('what is packed', () => {
       expect(manifest).toMatchObject({ version, license: 'MIT', publishConfig: { access: 'public' } });
     });
 
-    test('it has its page and the licence', () => {
+    test('contains its page and the licence', () => {
       expect(packed('README.md')).toBe(page(`packages/${name}/README.md`));
       expect(packed('LICENSE')).toBe(page('LICENSE'));
     });
 
-    test('all that was built has its source in the package: nothing is left over, and every map leads somewhere', () => {
+    test('contains a source for every built file: no stale file, and every source map resolves', () => {
       const sources = files('src/**/*.ts');
       const built = sources.flatMap((source) =>
         ['.js', '.js.map', '.d.ts', '.d.ts.map'].map((ending) =>
@@ -85,7 +85,7 @@ if (sized(false, true, true))
       return () => dir[Symbol.dispose]();
     }, 300_000);
 
-    test('the packages are copies, with nothing of the workspace', () => {
+    test('the packages are copies, and contain nothing of the workspace', () => {
       const installed = readdirSync(dir.file('node_modules/@tapedeck'), { withFileTypes: true });
       expect(installed.map((entry) => entry.isDirectory() && entry.name)).toEqual([...packages].toSorted());
       expect(readdirSync(dir.file('node_modules'))).not.toContain('vitest');
@@ -112,7 +112,7 @@ if (sized(false, true, true))
       expect(codeBlocks(readme, 'console').map(steady)).toContain(steady(`$ node example.mjs\n${said}`));
     });
 
-    test('every entry point loads, also under the condition with which the workspace reads its sources', async () => {
+    test('every entry point loads, also under the condition by which the workspace reads its sources', async () => {
       writeFileSync(dir.file('entries.mjs'), importingAll());
       const plain = await shellOutside(dir.path, 'node entries.mjs');
       expect(await shellOutside(dir.path, 'node --conditions=@tapedeck/source entries.mjs')).toBe(plain);
@@ -121,7 +121,7 @@ if (sized(false, true, true))
     test.each([
       { module: 'nodenext', moduleResolution: 'nodenext' },
       { module: 'esnext', moduleResolution: 'bundler' },
-    ])('a strict program has no error of types with $moduleResolution', (resolution) => {
+    ])('a strict program has no type error with $moduleResolution', (resolution) => {
       const errors = typeErrors(
         dir,
         codeBlocks(page('docs/guide/configuration.md'), 'ts')[0] ?? '',

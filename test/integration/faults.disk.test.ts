@@ -70,10 +70,10 @@ const once: readonly (readonly [Code, string])[] = [
 ];
 const cases = sized(once, every, every);
 
-describe('a command that meets the end of a disk or of its rights', () => {
+describe('a command on a full or forbidden disk', () => {
   for (const [code, command] of cases)
     test.skipIf(obstacles[code].ownDisk && fault !== undefined)(
-      `${code}: ${command} is refused, changes nothing, and can be done after`,
+      `${code}: ${command} is refused, changes nothing, and succeeds when repeated`,
       async () => {
         const obstacle = obstacles[code];
         using dir = tempDir();

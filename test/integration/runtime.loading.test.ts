@@ -26,7 +26,7 @@ const counting = `
 
 const [none, some] = [0, expect.toSatisfy((count: number) => count > 0)];
 
-test('the AI SDK is loaded by the first model call: not by the package, a deck, a fork or a merge', async () => {
+test('the first model call loads the AI SDK: the package, a deck, a fork and a merge do not', async () => {
   using home = tempHome();
   const answers = home.file('answers.json');
   writeFileSync(answers, JSON.stringify([{ text: 'Hi.' }]));
@@ -66,7 +66,7 @@ test('the AI SDK is loaded by the first model call: not by the package, a deck, 
   ]);
 });
 
-test('readers of transcripts, and what the command line takes of the package, load neither the AI SDK nor zod', async () => {
+test('readers of transcripts, and the parts of the package that the command line uses, load neither the AI SDK nor zod', async () => {
   await using running = startFromSources(
     `${counting}
     await import('@tapedeck/runtime/import');

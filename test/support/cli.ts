@@ -74,7 +74,7 @@ export function startTape(args: readonly string[], options: CliOptions = {}): Ru
       ...env,
     },
   });
-  // A process that ends before it has read everything is none of stdin's business.
+  // A process that ends before it has read everything does not fail its stdin.
   child.stdin.on('error', () => {});
   const said = { stdout: '', stderr: '' };
   const watchers = new Set<() => void>();
