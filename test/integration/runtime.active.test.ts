@@ -102,6 +102,18 @@ test('processes that write the file at the same moment agree with the leases', a
   expect(shown(home)).toEqual([]);
 });
 
+test('a process restores the status of its run when a slow writer has replaced it with an older one', async () => {
+  using home = tempHome();
+  await using _running = startRuns(home, 'main');
+  const isStreaming = () => shown(home)[0]?.phase === 'streaming';
+  await until(isStreaming);
+  // Past the check that follows each write.
+  await sleep(400);
+  writeFileSync(file(home), readFileSync(file(home), 'utf8').replace('"streaming"', '"processing"'));
+  expect(isStreaming()).toBe(false);
+  await until(isStreaming);
+});
+
 test('a compaction by hand is listed as a compaction, until it is over', async () => {
   using home = tempHome();
   const long = 'and so on '.repeat(100);
