@@ -30,7 +30,7 @@ export default defineConfig({
     // The thousand processes that the tests start inherit it.
     env: { NODE_COMPILE_CACHE: compileCache },
     reporters: ['default', './test/reporter.ts'],
-    globalSetup: ['./test/support/bundle-programs.ts'],
+    globalSetup: ['./test/support/temp-in-memory.ts', './test/support/bundle-programs.ts'],
     setupFiles: ['./test/support/no-late-rejections.ts'],
     projects: [
       // Many files that are soon done: loading the packages anew for each would take as long as the tests.
