@@ -25,7 +25,7 @@ export interface CliOptions {
 /** As `CliOptions`, for a command line in this process, whose stdout may be taken for a terminal. */
 export type HereOptions = Omit<CliOptions, 'node'> & { readonly isTerminal?: boolean };
 
-/** What a shell user gets. */
+/** The output and exit code of a command. */
 export interface CliResult {
   readonly stdout: string;
   readonly stderr: string;

@@ -113,7 +113,7 @@ export function aboutOf({ messages }: ChatRequest): About {
   return about;
 }
 
-/** What the last of several answers says, so that it can be counted. */
+/** The text of the last of several answers, so that it can be counted. */
 export const finalText = (who: string): string => `Done with ${who}`;
 export const noticeText = (child: string): string => `Heard of ${child}`;
 export const thenText = 'Nothing else';
