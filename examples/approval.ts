@@ -1,6 +1,6 @@
 /**
- * Asks a person before a tool is run. The run ends with `waiting` and holds nothing: the answer may come much later, in
- * another process, after a restart.
+ * Requires the approval of a person before a tool runs. The run ends with `waiting` and keeps no lease: the answer may
+ * arrive much later, in another process, after a restart.
  *
  *     node examples/approval.ts
  */

@@ -1,9 +1,9 @@
 /**
- * Streams runs over HTTP in the protocol that the AI SDK's `useChat` speaks. A browser that goes away does not stop its
- * run, and reads it again from the first chunk when it comes back.
+ * Streams runs over HTTP in the protocol of the AI SDK's `useChat`. A browser that disconnects does not stop its run, and
+ * reads it again from the first chunk when it reconnects.
  *
  *     POST /chat/NAME     the text of a message     → the run, as server-sent events
- *     GET  /chat/NAME     the run under way         → the same, or 204 when there is none
+ *     GET  /chat/NAME     the active run            → the same, or 204 without one
  *     DELETE /chat/NAME   stops the run
  *
  *     node examples/http-stream.ts

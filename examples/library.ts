@@ -1,5 +1,5 @@
 /**
- * Uses Tapedeck as a library: one session, one tool, and a look at what is on its tape.
+ * Uses Tapedeck as a library: one session, one tool, and a look at the entries of its tape.
  *
  *     node examples/library.ts                                   # scripted answers, offline
  *     MODEL=openai-compatible/gpt-oss node examples/library.ts   # with OPENAI_BASE_URL and OPENAI_API_KEY

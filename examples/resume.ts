@@ -1,6 +1,6 @@
 /**
- * Survives being killed. The first start is ended with SIGKILL in the midst of a tool call; the second goes on: what the
- * call did is not known, so it is not run again, and the model is told. A tool that is safe to repeat would be.
+ * Survives a kill. SIGKILL ends the first start in the middle of a tool call; the second continues. The effect of the
+ * call is unknown, so it does not run again, and its result says so. A tool that is safe to repeat would run again.
  *
  *     node examples/resume.ts
  */
@@ -53,7 +53,7 @@ if (home === undefined) {
   });
   const session = await deck.session('billing');
   const { head } = await session.info();
-  // A new session gets its task; one that was cut off goes on from where it was.
+  // A new session gets its task; an interrupted one continues.
   const { text } = await session.run(head === 1 ? 'Send the invoice of order 7.' : undefined);
   for (const { role, content } of (await session.view()).messages) console.log(role, JSON.stringify(content));
   console.log(text);

@@ -1,6 +1,6 @@
 /**
- * Takes a git snapshot of a workspace before each message lands, and restores it when the session is rewound to that message.
- * The repository's own index, branches and history are left alone.
+ * Takes a git snapshot of a workspace before each message is appended, and restores it when the session is rewound to that
+ * message. The repository's own index, branches and history stay unchanged.
  *
  *     node examples/snapshots.ts
  */
@@ -15,7 +15,7 @@ import { z } from 'zod';
 await using home = await mkdtempDisposable(join(tmpdir(), 'tapedeck-'));
 await using workspace = await mkdtempDisposable(join(tmpdir(), 'workspace-'));
 
-/** Runs git on an index of its own, so that what somebody has staged stays as it is. */
+/** Runs git on a separate index, so that staged changes of the user stay as they are. */
 function git(...args: readonly string[]): string {
   const env = { ...process.env, GIT_INDEX_FILE: join(workspace.path, '.git', 'snapshots.index') };
   return execFileSync('git', args, { cwd: workspace.path, env, encoding: 'utf8' }).trim();
@@ -25,7 +25,7 @@ function git(...args: readonly string[]): string {
 function takeSnapshot(): string {
   git('add', '--all');
   const tree = git('write-tree');
-  // What a ref names is not collected as garbage.
+  // Git does not collect an object that a ref names.
   git('update-ref', `refs/snapshots/${tree}`, tree);
   return tree;
 }
@@ -47,7 +47,7 @@ await using deck = await openDeck({
     onMessage: () => ({ snapshotId: takeSnapshot() }),
     onRewind: ({ snapshotId }) => {
       if (snapshotId === undefined) return;
-      // Where the rewind is a mistake, what it takes away is in a snapshot, too.
+      // A snapshot also keeps the files that a mistaken rewind removes.
       takeSnapshot();
       git('read-tree', '--reset', '-u', snapshotId);
     },

@@ -56,7 +56,7 @@ function walOfFork(path: string, store: SqliteTapeStore): number {
   return (statSync(`${path}-wal`).size - before) / times;
 }
 
-/** What a fork would be without references: the parent's rows once more, in another file, and nothing else. */
+/** A fork without references: a copy of the parent's rows in another file, and nothing else. */
 function copied(bench: Bench): Row[] {
   const entries = longSize(bench);
   const path = tapeOf(bench, entries);

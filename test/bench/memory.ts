@@ -33,7 +33,7 @@ const fullView = `
   const policy = 'full';
   for await (const message of streamView(() => store.views.entries('main', { policy }), { policy })) message.role;`;
 
-/** What a streamed read may need at most, in MB. */
+/** The budget of a streamed read, in MB. */
 const budget = 100;
 
 /** Peak memory, each of a process of its own. */

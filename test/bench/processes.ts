@@ -27,7 +27,7 @@ const writer = `
 interface Race {
   /** Appends a second, of all together. */
   readonly total: number;
-  /** What the slowest did of its fair share. */
+  /** The slowest writer's part of a fair share. */
   readonly slowest: number;
   /** Milliseconds. */
   readonly worst: number;

@@ -35,7 +35,7 @@ function tokens(count: number, perSecond: number): LanguageModelV4 {
   };
 }
 
-/** What recording a streamed run costs, against the AI SDK alone with the same model: the last token's time. */
+/** The cost of recording a streamed run, against the AI SDK alone with the same model: the last token's time. */
 export async function record(bench: Bench): Promise<Row[]> {
   await using deck = await openDeck({ home: join(bench.dir, 'record') });
   return [

@@ -8,7 +8,7 @@ export interface Row {
   readonly work: string;
   readonly against: string;
   readonly ratio: number;
-  /** What the ratio is to be: at most, or at least. */
+  /** The goal of the ratio: at most, or at least. */
   readonly goal: Goal | undefined;
   /** Medians, for orientation: they are of one machine. */
   readonly ours: number;
@@ -18,7 +18,7 @@ export interface Row {
 
 export type Goal = { readonly most: number } | { readonly least: number };
 
-/** What a topic gets to work with. */
+/** The input of a topic. */
 export interface Bench {
   /** A directory that goes away with the run. */
   readonly dir: string;

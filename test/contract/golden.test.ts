@@ -223,7 +223,7 @@ interface Outcome {
   readonly head: string | undefined;
 }
 
-/** What the same script leaves behind. */
+/** The rows, lines and views of the script. */
 function outcome(): Outcome {
   using dir = tempDir();
   const path = dir.file('tape.db');

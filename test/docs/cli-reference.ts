@@ -17,7 +17,7 @@ interface Declared {
 
 type Declaration = Omit<Declared, 'name' | 'positional'>;
 
-/** What a verb declares and help shows, positionals first, noted by an object that only looks like yargs. */
+/** The declarations of a verb that help shows, positionals first, recorded by a stand-in for yargs. */
 function declarations(verb: Verb): Declared[] {
   const noted: Declared[] = [];
   const recorder: unknown = new Proxy(

@@ -267,7 +267,7 @@ describe('with --json', () => {
     for (const verb of verbs.map(nameOf)) {
       const of = jsonSchema(verb);
       new Ajv2020().compile(of);
-      // What zod makes up is a shape that has no name in the contract.
+      // A shape that zod generates has no name in the contract.
       expect(Object.keys(of.$defs ?? {}).filter((name) => !/^[A-Z]/.test(name))).toEqual([]);
     }
     expect(existsSync(dir.file('.tape'))).toBe(false);

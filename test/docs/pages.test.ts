@@ -18,7 +18,7 @@ function anchors(text: string): Set<string> {
   );
 }
 
-/** What is wrong with a page's links. */
+/** The broken links of a page. */
 function brokenLinks(path: string): string[] {
   const links = Array.from(page(path).matchAll(/\]\(([^)\s]+)\)/g), (link) => link[1] ?? '');
   return links.filter((link) => {
@@ -32,7 +32,7 @@ function brokenLinks(path: string): string[] {
 
 const { scripts } = JSON.parse(page('package.json')) as { scripts: Readonly<Record<string, string>> };
 
-/** What follows `pnpm` in the code of a page, in blocks and between backticks. */
+/** The commands after `pnpm` in the code of a page, in blocks and between backticks. */
 function pnpmCommands(text: string): string[] {
   const code = Array.from(text.matchAll(/^```[\s\S]*?^```$|`[^`\n]*`/gm), ([found]) => found).join('\n');
   return Array.from(code.matchAll(/(?<![\w@])pnpm ([a-z][\w:-]*)/g), ([, command = '']) => command);

@@ -9,7 +9,7 @@ export const root: string = fileURLToPath(new URL('../..', import.meta.url));
 /** Whether to write generated parts anew instead of comparing them: `UPDATE_DOCS=1`. */
 export const updating: boolean = process.env.UPDATE_DOCS === '1';
 
-/** What to do when a generated part is stale. */
+/** How to update a stale generated part. */
 export const howToUpdate =
   'stale: write it anew with UPDATE_DOCS=1 pnpm exec vitest run --project e2e test/docs';
 

@@ -1,4 +1,4 @@
-/** What differs from run to run: the digits of derived names, times, hashes and ids. */
+/** Replaces the parts that differ from run to run: the digits of derived names, times, hashes and ids. */
 export function steady(text: string): string {
   return text
     .replace(/(?<=-fork-)[0-9a-f]{8}/g, '########')

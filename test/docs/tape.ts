@@ -12,7 +12,7 @@ export function plainEnv(dir: string, more: Readonly<Record<string, string>> = {
   return { PATH: process.env.PATH, HOME: dir, TZ: 'UTC', NODE_COMPILE_CACHE: compileCache, ...more };
 }
 
-/** What the built command said and how it ended. */
+/** The output of the built command and how it ended. */
 export interface Ended {
   readonly status: number | null;
   readonly stdout: string;

@@ -394,7 +394,7 @@ test.each(refusals)(
     using p = project();
     p.write('other.mts', 'throw new Error("deeper");');
     const path = p.write(file, text);
-    // What Node.js itself refuses is refused in other words where the tests load a file.
+    // The tests load a file with other error messages than Node.js has.
     const run = code === 'SESSION_BAD_CONFIG' ? p.tape : p.inNode;
     const result = await run(['run', 'main', 'Hi', '--config', file, '--model', 'script:x.json', '--json']);
     const error = jsonError(result);

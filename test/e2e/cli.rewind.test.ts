@@ -60,7 +60,7 @@ test('rewind returns the message, and undo shows everything again', async () => 
     act: 'rewind',
   });
   expect((await home.here(['rewind', 'main@4', '--quiet'])).stdout).toBe('main@10\n');
-  // What is hidden can be read.
+  // Hidden entries can be read.
   expect((await home.here(['log', 'main', '--oneline'])).stdout).toContain('    5   assistant   Two.\n');
 });
 

@@ -37,7 +37,7 @@ async function here(home: TempHome, args: readonly string[]): ReturnType<typeof 
   return { lines: stdout.split('\n').length - 1, bytes: Buffer.byteLength(stdout), last: stdout.slice(-500) };
 }
 
-/** What is small on a push says nothing of a heap. */
+/** Sizes of a push prove nothing about a heap. */
 const scaled = sized(here, small, small);
 const limit = sized(60_000, 60_000, 1_800_000);
 

@@ -231,11 +231,11 @@ test('abort exits with 6 when the owner does not react in time', async () => {
   using home = tempHome();
   home.session('main');
   using store = home.open();
-  const lease = store.leases.acquire('main', { id: 'deaf', pid: process.pid });
+  const lease = store.leases.acquire('main', { id: 'ignoringAborts', pid: process.pid });
   const asked = await home.tape(['abort', 'main', '--wait', '0.2', '--json']);
   expect(asked.code).toBe(6);
   expect(json(asked)).toEqual({ session: 'main', aborted: false });
-  expect(store.inbox.list('main')).toMatchObject([{ body: { type: 'abort', owner: 'deaf' } }]);
+  expect(store.inbox.list('main')).toMatchObject([{ body: { type: 'abort', owner: 'ignoringAborts' } }]);
   store.leases.release(lease);
 });
 
@@ -262,7 +262,7 @@ test('wait returns when all runs are over, or one of them, or the time is up', a
       .split('\n')
       .map((line) => JSON.parse(line).state),
   ).toEqual(['idle', 'idle']);
-  // What waited behind the run was part of it.
+  // The messages that waited behind the run were part of it.
   expect(linesOf(home).at(-1)).toBe('assistant: more!');
   expect(await home.tape(['wait', 'nobody'])).toMatchObject({ code: 3 });
 });

@@ -50,7 +50,7 @@ describe.skipIf(skipsGit('tape merge --apply'))('tape merge --apply', () => {
     writeFileSync(join(dir, 'new.sh'), '#!/bin/sh\n');
     chmodSync(join(dir, 'new.sh'), 0o755);
     gitIn(dir, 'rm', '--quiet', 'b.txt');
-    // What happens meanwhile stays.
+    // A change made meanwhile stays.
     code.write('a.txt', 'ONE!!\ntwo\nthree\nfour\nfive\n');
     const { index } = code.state();
     const done = await home.here(['merge', 'fix', '--apply']);

@@ -26,7 +26,7 @@ async function outputOf(name: string): Promise<string> {
   return said;
 }
 
-/** What each example says, from its first line to its last. */
+/** The output of each example, from its first line to its last. */
 const expected: Readonly<Record<string, readonly string[]>> = {
   'library.ts': [
     '[forecast → {"city":"Rome","sky":"clear","celsius":21}]',

@@ -37,7 +37,7 @@ const commands: Readonly<Record<string, (dir: string) => Command>> = {
   checkpoint: () => ({ args: ['raw', 'checkpoint'] }),
 };
 
-/** What of the obstacle a message must name. */
+/** The part of the obstacle that a message must name. */
 const named = {
   ENOSPC: /full|no space|disk I\/O/,
   EFBIG: /disk I\/O|too large/,
@@ -145,7 +145,7 @@ async function readsWork(place: FaultPlace): Promise<void> {
   }
 }
 
-/** What sessions there are and what they say; all of it must verify. */
+/** The sessions and their entries; all of it must verify. */
 function look(place: FaultPlace): unknown {
   using journal = openJournal(place.graph);
   using store = openTapeStore(place.db, { journal });

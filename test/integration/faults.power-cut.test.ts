@@ -21,7 +21,7 @@ interface Writing {
   readonly cutAfter: number;
 }
 
-/** What is left after a cut. */
+/** The state after a cut. */
 interface Left {
   readonly acknowledged: number;
   readonly entries: number;

@@ -5,7 +5,7 @@ import { type FaultPlace, faultPlace, workloads } from '../support/fault-acts.ts
 import { type Call, skipsTracing, trace } from '../support/strace.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
-/** What is acknowledged was synced before, in an order that a power cut cannot turn round. */
+/** Every acknowledgement follows its sync, in an order that a power cut cannot reverse. */
 const worker = 'fault-worker.ts';
 const syscalls = [
   ...['write', 'pwrite64', 'fsync', 'fdatasync', 'mkdir', 'mkdirat', 'open', 'openat'],
@@ -104,7 +104,7 @@ describe.skipIf(skipsTracing('the order of syncs'))('the order of syncs', () => 
   });
 });
 
-/** What a worker did for each act, up to the acknowledgement of it. */
+/** The calls of a worker for each act, up to its acknowledgement. */
 async function traced(
   name: string,
   dir: string,

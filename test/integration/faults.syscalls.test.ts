@@ -31,7 +31,7 @@ const writes = [
   ...['link', 'linkat', 'unlink', 'unlinkat', 'rename', 'renameat', 'renameat2', 'chmod', 'fchmod'],
 ];
 const reads = ['pread64'];
-/** What a full disk can stop. */
+/** The acts that a full disk can stop. */
 const grows = ['write', 'pwrite64', 'ftruncate', 'fallocate', 'openat', 'mkdir', 'mkdirat', 'link', 'linkat'];
 const followed = [...writes, ...reads, 'access', 'faccessat', 'faccessat2'];
 const worker = 'fault-worker.ts';
@@ -57,7 +57,7 @@ describe.skipIf(skipsTracing('faults at system calls'))('a fault at any system c
   );
 });
 
-/** What a run without faults does once it is ready. */
+/** The calls of a run without faults after it is ready. */
 async function callsOf(sweep: Sweep): Promise<readonly Call[]> {
   const { calls, ...run } = await traced(sweep, sweep.begin('count'));
   expect({ code: run.code, stderr: run.stderr }).toEqual({ code: 0, stderr: '' });
@@ -123,7 +123,7 @@ async function tryPoint(sweep: Sweep, place: FaultPlace, point: Injection): Prom
   );
 }
 
-/** What must not be when a call failed and the process went on. */
+/** The outcomes that are forbidden when a call failed and the process continued. */
 function* afterFailure(
   run: Traced,
   place: FaultPlace,

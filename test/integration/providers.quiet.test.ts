@@ -20,7 +20,7 @@ const call = (name: string, args: JsonObject): ChatAnswer => ({
 /** The parent looks, delegates and ends. Each child looks and ends, one with a result in a form. */
 function answerOf(request: ChatRequest): ChatAnswer {
   const said = JSON.stringify(request.messages ?? request.input);
-  if (said.includes('Give the result of your task now')) return { text: '{"count":7}' };
+  if (said.includes('Return the result of your task now')) return { text: '{"count":7}' };
   const [, child] = said.split('Your task: ');
   if (child !== undefined)
     return child.includes('saw the box') ? { text: 'Seven.' } : call('look', { at: 'the box' });

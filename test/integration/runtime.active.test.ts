@@ -18,7 +18,7 @@ interface Shown {
 
 const file = (home: TempHome) => home.file('run/sessions.json');
 
-/** What the file says: it must be whole whenever it is read. */
+/** The contents of the file: complete whenever it is read. */
 function shown(home: TempHome): readonly Shown[] {
   if (!existsSync(file(home))) return [];
   return (JSON.parse(readFileSync(file(home), 'utf8')) as { sessions: Shown[] }).sessions;

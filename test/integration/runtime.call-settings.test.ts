@@ -50,7 +50,7 @@ test.each<[string, CallSettings, JsonObject]>([
   const main = await deck.session('main');
   expect(await main.run('Hi', { settings })).toMatchObject({ finish: 'stop' });
   expect(provider.requests[0]).toMatchObject(body);
-  // What the call was made with is on the tape, with the turn.
+  // The tape records the settings of the call, with the turn.
   const [asked, answer] = (await Array.fromAsync(main.entries({ kind: 'message' }))).map(
     ({ meta }) => meta.settings,
   );

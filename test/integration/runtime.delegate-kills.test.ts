@@ -25,7 +25,7 @@ const own = passed.filter((point) => (delegationPoints as readonly string[]).inc
 const near = passed.filter((point) => /^(?:fork|merge|inbox|run|answer|call)\//.test(point));
 const points = sized(own, [...own, ...near], passed);
 
-/** What is done in a first process alone, and not where others left something. */
+/** The points that a first process alone passes. */
 const isFirst = (point: string) => /^(?:session|spawn)\/|^child\/started|^parent\/woken/.test(point);
 const isRecovery = (point: string) => /^recover\/|^parent\/settled/.test(point);
 /** Whether these are passed depends on how long things take. */

@@ -78,7 +78,7 @@ test('a store that fails at any write stops the run with its error, and the run 
     // A request in flight may arrive; no other follows.
     expect(provider.requests.length - (asked ?? 0)).toBeLessThanOrEqual(1);
     asked = undefined;
-    // What a tool was run for is on the tape.
+    // Every call that a tool ran for is on the tape.
     const tape = JSON.stringify(await Array.fromAsync(main.entries()));
     expect(ran.filter((id) => !tape.includes(`"toolCallId":"${id}"`))).toEqual([]);
     // The lease of the run that failed is given back as soon as that can be done.

@@ -120,7 +120,7 @@ test('a stream that breaks off keeps the partial answer, and is an error', async
   const partial = [...s.store.entries.read('main')][2];
   expect(partial).toMatchObject({ kind: 'message', meta: { partial: true } });
   expect(s.lines()).toEqual(['user: Well?', 'assistant: I think that', 'event run/error']);
-  // What was said is in the next request, which is valid.
+  // The next request contains the partial answer, and is valid.
   expect(await s.main.run('Go on.')).toMatchObject({ text: 'As I said.' });
   expect(s.provider.requests.at(-1)?.messages).toMatchObject([
     { role: 'user' },

@@ -9,7 +9,7 @@ const busy = { status: 503, message: 'come again' };
 const tooLong = { status: 400, message: "This model's maximum context length is 100 tokens." };
 const isSummary = ({ messages }: ChatRequest) =>
   JSON.stringify(messages[0]).includes('You summarise a conversation');
-/** What there is a point in summarising. */
+/** A conversation long enough to summarise. */
 const at = (text: string) => `${text}. ${'There is more to say of it. '.repeat(20)}`;
 const add = tool({ inputSchema: z.object({}), execute: async () => 3 });
 

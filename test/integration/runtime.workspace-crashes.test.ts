@@ -67,7 +67,7 @@ test.skipIf(skipsGit('kills around worktrees')).each(workspacePoints)(
       { status: 'completed', complete: true, artifact: { files: [{ path: 'a.txt', change: 'changed' }] } },
     ]);
     expect(namesIn(home.file('worktrees'))).toEqual([]);
-    // What is left in git alone is removed when the merge is repeated.
+    // The repeated merge removes a worktree that is left in git alone.
     await (await deck.session('main')).merge('fix');
     expect(namesIn(join(code.path, '.git/worktrees'))).toEqual([]);
     expect(code.state()).toEqual(before);

@@ -61,7 +61,7 @@ async function desk(code: TempRepository = tempRepository(files)): Promise<Desk>
   };
 }
 
-/** What of worktrees is left in a home and in the repository. */
+/** The worktrees left in a home and in the repository. */
 function leftIn({ home, code }: Desk): { readonly home: readonly string[]; readonly git: readonly string[] } {
   const namesIn = (dir: string) => (existsSync(dir) ? readdirSync(dir) : []);
   return { home: namesIn(home.file('worktrees')), git: namesIn(join(code.path, '.git/worktrees')) };
@@ -225,7 +225,7 @@ describe.skipIf(skipsGit('worktrees of children'))('a worktree for a child', () 
     ]);
     expect(await refused(child.finish({ onConflict: 'refuse' }))).toMatchObject({ code: 'TAPE_CONFLICT' });
     expect(existsSync(child.workspace)).toBe(true);
-    // What was recorded for the merge that was refused is not the end of it.
+    // The entries recorded for the refused merge are not the last.
     gitIn(child.workspace, 'checkout', '--quiet', 'a.txt');
     writeFileSync(join(child.workspace, 'b.txt'), 'instead\n');
     const merged = await child.finish({ onConflict: 'refuse' });

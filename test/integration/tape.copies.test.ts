@@ -195,7 +195,7 @@ describe('no source opens, reads or copies a database by node:fs, which would dr
     expect(sources().get('tape/src/sqlite/place.ts')).toContain(
       'O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW',
     );
-    // What is synced are copies, which are closed by then, and directories.
+    // The synced files are copies, which are closed by then, and directories.
     const synced = [...sources()].flatMap(([name, text]) =>
       [...text.matchAll(/\bsync\((\w+(?:\(\w+\))?)\)/g)].map(([, what]) => `${name} ${what}`),
     );

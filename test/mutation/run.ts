@@ -21,7 +21,7 @@ function passesWithout(mutant: Mutant, size: MutantSize): boolean {
 
 type Verdict = 'caught' | 'caught at full size only' | 'MISSED' | 'FAILS WITHOUT THE BUG TOO';
 
-/** What becomes of a bug at one size. */
+/** The outcome of a bug at one size. */
 function tried(mutant: Mutant, size: MutantSize): Exclude<Verdict, 'caught at full size only'> {
   const { failed, passed, output } = checkout.runWith(mutant, size);
   if (passed + failed === 0) process.stdout.write(output);

@@ -3,7 +3,7 @@ import { isObject } from '@tapedeck/tape/internal';
 import type { Redacted } from '@tapedeck/tape/store';
 import { refusal } from './store.ts';
 
-/** What a store acknowledged, with all that is needed to ask for it again. It can be written as JSON. */
+/** An acknowledgement of a store, with everything needed to repeat the act. It can be written as JSON. */
 export type Acknowledged =
   | { act: 'session'; name: string; id: string }
   | { act: 'append'; session: string; key: string; drafts: readonly Draft[]; receipt: Appended }
@@ -26,7 +26,7 @@ export type Acknowledged =
   | { act: 'settle'; session: string; run: string; seq: Seq }
   | { act: 'lease'; lease: Lease };
 
-/** What was found, and what had to be found. */
+/** The found values, and the expected ones. */
 type Pair = readonly [unknown, unknown];
 
 type Of<A extends Acknowledged['act']> = Extract<Acknowledged, { act: A }>;
@@ -119,7 +119,7 @@ const checks: Checks = {
   ],
 };
 
-/** What is wrong with something that was acknowledged: it must be there once, and asking again must change nothing. */
+/** The faults of an acknowledged act: its entry must be there once, and repeating it must change nothing. */
 export function lostOrDoubled(store: SqliteTapeStore, ack: Acknowledged): string[] {
   try {
     const check = checks[ack.act] as (store: SqliteTapeStore, ack: Acknowledged) => readonly Pair[];

@@ -19,7 +19,7 @@ export interface CliOptions extends Omit<Given, 'isTerminal'> {
 /** As `CliOptions`, for a command line in this process, whose stdout may be taken for a terminal. */
 export type HereOptions = Given;
 
-/** What a shell user gets. */
+/** The output and exit code of a command. */
 export interface CliResult {
   readonly stdout: string;
   readonly stderr: string;

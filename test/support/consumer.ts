@@ -23,7 +23,7 @@ export function importingAll(): string {
   return [...imports, ...prints].join('');
 }
 
-/** What a careful consumer compiles with. The types of Node.js are those of the checkout. */
+/** The compiler options of a strict consumer. The types of Node.js are those of the checkout. */
 const strict = {
   strict: true,
   exactOptionalPropertyTypes: true,

@@ -1,7 +1,7 @@
 import { contract, errorDocument } from '@tapedeck/cli/contract';
 import { z } from 'zod';
 
-/** What a command printed, and how it ended. */
+/** The output of a command, and how it ended. */
 interface Printed {
   readonly stdout: string;
   readonly stderr: string;

@@ -21,7 +21,7 @@ export class CopiedSession {
   readonly base: Seq;
   readonly parent: CopiedSession | undefined;
   readonly #entries = new Map<Seq, Entry>();
-  /** What is visible when the tape ends at a position. */
+  /** The visible entries when the tape ends at a position. */
   readonly #seen = new Map<Seq, readonly Seq[]>();
   /** The settled point at a position, and which calls are open there. */
   readonly #settled = new Map<Seq, Seq>();
@@ -119,7 +119,7 @@ export class CopiedSession {
     return this.all().find((e) => e.seq <= head && e.name === name && this.isStructural(e));
   }
 
-  /** What a full view of the head is made of: all that is visible, and the session's own beginning. */
+  /** The entries of a full view of the head: all visible ones, and the session's own beginning. */
   needed(): Seq[] {
     const own = this.all().filter((e) => this.isStructural(e));
     return [...new Set([...this.seen(this.#head), ...own.map(({ seq }) => seq)])].sort((a, b) => a - b);
@@ -133,7 +133,7 @@ export class CopiedSession {
       .sort((a, b) => b - a);
   }
 
-  /** What a view at a position shows, part by part, as `flatten` writes it. */
+  /** The view at a position, part by part, as `flatten` writes it. */
   view(policy: ViewPolicy, head: Seq): string[] {
     const seen = this.seen(head).filter((seq) => !this.isStructural(this.at(seq)));
     const [base, ...rules] = rulesIn(policy);

@@ -4,14 +4,14 @@ import { type Deck, type DeckOptions, openDeck as openRuntimeDeck } from '@taped
 import { openTapeStore, type SqliteTapeStore, type TapeStore } from '@tapedeck/tape';
 import { laterStore } from './later-store.ts';
 
-/** A store as functions of the runtime are to be tried on: with `later`, one that answers everything later. */
-export function asAsked(store: SqliteTapeStore): TapeStore {
+/** The store on which functions of the runtime are tested: with `later`, one that answers everything later. */
+export function storeUnderTest(store: SqliteTapeStore): TapeStore {
   return process.env.TAPEDECK_STORE === 'later' ? laterStore(store) : store;
 }
 
 /**
  * Opens a deck as the runtime does, on the sort of store that `TAPEDECK_STORE` names: with `later`, one that answers
- * everything later. Tests look at a store itself, so what they see has been done.
+ * everything later. Tests read the store itself, so its acts are done when they read.
  */
 export async function openDeck(given: DeckOptions): Promise<Deck> {
   // Keys of the environment would let models run that a test expects to be refused.

@@ -86,11 +86,11 @@ interface InHome {
 export async function runMain({ deck, home }: InHome): Promise<void> {
   const main = await deck.session('main');
   await main.send(firstText(home.scene, home.id), { key: 'first', start: false });
-  await restMain(main);
+  await settleMain(main);
 }
 
 /** Runs a session, or waits while another process does, until it has answered every message. */
-export async function restMain(main: Session): Promise<void> {
+export async function settleMain(main: Session): Promise<void> {
   while (!(await isAtRest(main))) {
     try {
       await main.run();
@@ -115,7 +115,7 @@ async function isAtRest(main: Session): Promise<boolean> {
 }
 
 /** Waits until all children are merged and `main` has their reports, or no process works any more. */
-export async function untilHeard({ deck }: InHome): Promise<void> {
+export async function untilReported({ deck }: InHome): Promise<void> {
   const main = await deck.session('main');
   for (let quiet = 0; quiet < 20; ) {
     const children = await deck.sessions({ parent: main.id, all: true });

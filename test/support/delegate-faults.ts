@@ -69,7 +69,7 @@ function effectFaults({ effects }: DelegateHome): string[] {
     .map((id) => `${id} was run twice`);
 }
 
-/** Of any session: nothing is open or waits, and no answer is there twice. */
+/** For any session: no call is open or pending, and no answer appears twice. */
 function sessionFaults({ store }: Found, { name, head, settled }: SessionInfo): string[] {
   const asked = answersOf(store, name).flatMap(({ payload }) =>
     partsOf(payload).flatMap((part) => (part.type === 'tool-call' ? [String(part.toolCallId)] : [])),
@@ -82,7 +82,7 @@ function sessionFaults({ store }: Found, { name, head, settled }: SessionInfo): 
   ];
 }
 
-/** Of a child: it has ended, and its parent has and is shown its result, once. */
+/** For a child: it has ended, and its parent has and is shown its result, once. */
 function childFaults({ store, sessions }: Found, child: SessionInfo): string[] {
   const { name, id, task, delivery, parent = '' } = child;
   const own = [...store.entries.read(name, { own: true })];
@@ -128,7 +128,7 @@ function childFaults({ store, sessions }: Found, child: SessionInfo): string[] {
   ];
 }
 
-/** Of `main`, once it has run again: each message and report has been answered once. */
+/** For `main`, after it has run again: each message and report has been answered once. */
 function parentFaults({ home, store, sessions }: Found): string[] {
   const entries = [...store.entries.read('main')];
   const answers = answersOf(store, 'main').map(({ payload }) => textOf(payload));

@@ -3,9 +3,9 @@ import {
   type DelegateHome,
   delegateAll,
   delegateDeck,
-  restMain,
   runMain,
-  untilHeard,
+  settleMain,
+  untilReported,
 } from './delegate-acts.ts';
 import { faultsOfDelegation } from './delegate-faults.ts';
 import { lastText, type Scene, scenes } from './delegate-scenes.ts';
@@ -31,7 +31,7 @@ export interface DelegateRound {
   readonly scenes?: readonly Scene[];
 }
 
-/** What came of a round. */
+/** The outcome of a round. */
 export interface RoundEnd {
   readonly faults: readonly string[];
   /** The deaths of processes, each of which worked in several homes. */
@@ -97,10 +97,10 @@ async function continueText(home: DelegateHome, url: string): Promise<void> {
   await using deck = await delegateDeck(home, url);
   const here = { deck, home };
   const main = await deck.session('main');
-  if (home.scene === 'program') await restMain(main);
+  if (home.scene === 'program') await settleMain(main);
   else await runMain(here);
   if (home.scene === 'program' || home.scene === 'elsewhere') await delegateAll(here);
-  if (home.scene === 'notice') await untilHeard(here);
+  if (home.scene === 'notice') await untilReported(here);
   await main.run(lastText);
   await main.idle();
 }

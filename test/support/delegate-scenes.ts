@@ -94,7 +94,7 @@ interface About {
 }
 
 const told =
-  /task:(?<task>\w+)@(?<of>[\w-]+)|Begin (?<scene>\w+)@(?<home>[\w-]+)|(?<form>Give the result of your task now)|Session (?<child>\S+), which you started|(?<last>Anything else\?)/g;
+  /task:(?<task>\w+)@(?<of>[\w-]+)|Begin (?<scene>\w+)@(?<home>[\w-]+)|(?<form>Return the result of your task now)|Session (?<child>\S+), which you started|(?<last>Anything else\?)/g;
 
 /** Reads it off what users said; what else is in a prompt quotes the same texts. */
 export function aboutOf({ messages }: ChatRequest): About {
@@ -113,7 +113,7 @@ export function aboutOf({ messages }: ChatRequest): About {
   return about;
 }
 
-/** What the last of several answers says, so that it can be counted. */
+/** The text of the last of several answers, so that it can be counted. */
 export const finalText = (who: string): string => `Done with ${who}`;
 export const noticeText = (child: string): string => `Heard of ${child}`;
 export const thenText = 'Nothing else';

@@ -1,6 +1,6 @@
 import { appendFileSync, writeSync } from 'node:fs';
 import { onCrashPoint } from '@tapedeck/tape/crash-point';
-import { type DelegateHome, delegateAll, delegateDeck, runMain, untilHeard } from './delegate-acts.ts';
+import { type DelegateHome, delegateAll, delegateDeck, runMain, untilReported } from './delegate-acts.ts';
 import { watchJournal } from './journal-points.ts';
 import { preciseNow, sentAtHeader } from './provider/server.ts';
 
@@ -9,7 +9,7 @@ import { preciseNow, sentAtHeader } from './provider/server.ts';
  * JSON. It prints `ready` when it begins, and ends when all is done.
  */
 export interface DelegateOrder {
-  /** Of the provider. */
+  /** The address of the provider. */
   readonly url: string;
   readonly homes: readonly DelegateHome[];
   /** All work, that of the first or of the second of two processes, or to recover what others left. */
@@ -51,7 +51,7 @@ async function work(home: DelegateHome): Promise<void> {
     await Promise.all([act !== 'second' && runMain(here), act !== 'first' && delegateAll(here)]);
   else if (act !== 'second') {
     await runMain(here);
-    await untilHeard(here);
+    await untilReported(here);
   }
 }
 

@@ -44,7 +44,7 @@ export interface Workload {
   /** The home is of an older schema: it cannot be read before an opening for writing has upgraded it. */
   readonly older?: boolean;
   readonly acts: readonly FaultAct[];
-  /** What of the opening is all there or not there, where it does several things: which of them a fact belongs to. */
+  /** The parts of the opening that are all there or not there, where it does several things, and their facts. */
   readonly pieceOf?: (fact: string) => string;
 }
 
@@ -77,7 +77,7 @@ function prepareBehind(place: FaultPlace): void {
   writeFileSync(place.graph, `${lines[0]}\n${lines[1]?.slice(0, 40)}`);
 }
 
-/** What an older build left. */
+/** A home of an older build. */
 function prepareOlder(place: FaultPlace): void {
   prepareHome(place);
   toSchema0(place.db);

@@ -5,7 +5,7 @@ import { openTapeStore, type SqliteTapeStore } from '@tapedeck/tape';
 import { type FaultPlace, openFaultStore, type Workload } from './fault-acts.ts';
 import { facts, rawDb } from './raw-db.ts';
 
-/** What each act of a workload adds to a home, and what is there when all are done. */
+/** The effect of each act of a workload on a home, and the state after all of them. */
 export interface Expected {
   readonly effects: ReadonlyMap<string, readonly string[]>;
   readonly all: readonly string[];
@@ -13,7 +13,7 @@ export interface Expected {
   readonly older?: string;
 }
 
-/** What a worker said of an act. */
+/** The report of a worker on an act. */
 export interface Said {
   readonly act: string;
   readonly graphLagging?: boolean;
@@ -24,7 +24,7 @@ export interface Said {
 export async function expectedOf(workload: Workload, place: FaultPlace): Promise<Expected> {
   const effects = new Map<string, readonly string[]>();
   const older = workload.older === true ? rowsOf(place.db) : undefined;
-  // What can be read only once it is opened counts as there by the opening.
+  // Facts that can be read only after an opening count as done by the opening.
   let before = existsSync(place.db) && older === undefined ? stateAt(place) : [];
   const note = (act: string) => {
     const after = stateAt(place);
@@ -172,7 +172,7 @@ function stateOf(store: SqliteTapeStore, place: FaultPlace): string[] {
   return [...facts, ...factsOf(lineage(place))].sort();
 }
 
-/** What lines of the lineage say. */
+/** The facts of lines of the lineage. */
 function factsOf(lines: readonly string[]): string[] {
   return lines.map((line) => {
     const { type, session_id } = JSON.parse(line) as { type: string; session_id: string };
@@ -184,7 +184,7 @@ function plain(text: string): string {
   return text.replace(/[0-9A-HJKMNP-TV-Z]{26}|[0-9a-f]{64}|\d+/g, '#').replace(/(\w)\1{20,}/g, '$1…');
 }
 
-/** What is left of a list when each of some others is taken out once. */
+/** The rest of a list after each of some others is removed once. */
 function without(list: readonly string[], others: readonly string[]): string[] {
   const counts = new Map<string, number>();
   for (const other of others) counts.set(other, (counts.get(other) ?? 0) + 1);

@@ -18,7 +18,7 @@ let count = 0;
 /** A disk that took half of a write takes nothing after it. */
 let full = false;
 
-/** What to do about this call, if it is the one. */
+/** The fault of this call, if it is the one. */
 function faultAt(call: string): string | undefined {
   if (!counting) return undefined;
   count += 1;

@@ -44,7 +44,7 @@ export function saidIn({ stdout }: Pick<Ended, 'stdout'>): Said[] {
     .map((line) => JSON.parse(line) as Said);
 }
 
-/** What is wrong with a worker's end, and with the home that it left. */
+/** The faults of a worker's end, and of the home that it left. */
 export async function judge(
   { workload, expected }: Sweep,
   place: FaultPlace,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { RawDb } from './raw-db.ts';
 
-/** What an entry's hash is of, beside its body. */
+/** The fields of an entry's hash, beside its body. */
 interface Link {
   readonly seq: number;
   readonly kind: string;

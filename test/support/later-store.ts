@@ -5,7 +5,7 @@ import { wrapStore } from '@tapedeck/tape/store';
 /** The groups of a store's methods. */
 type Group = Exclude<keyof TapeStore, symbol | 'lockWaitMs' | 'verify' | 'changes'>;
 
-/** What a store does when it is called, by group; `lockWaitMs` is a setting. */
+/** The methods of a store, by group; `lockWaitMs` is a setting. */
 export type Method =
   | { [G in Group]: `${G}.${keyof TapeStore[G] & string}` }[Group]
   | Extract<keyof TapeStore, 'verify' | 'changes'>;

@@ -13,7 +13,7 @@ export interface Obstacle {
   /** Puts it in the way of uses of a directory in which no process has open files. */
   readonly put: (dir: string) => void;
   readonly lift: (dir: string) => void;
-  /** What a command runs under. */
+  /** The prefix of a command. */
   readonly under: readonly string[];
   /** Whether a directory must be a disk of its own. */
   readonly ownDisk: boolean;

@@ -5,7 +5,7 @@ import { script } from './programs.ts';
 /** A program of ours in a process of its own. */
 export interface Process extends AsyncDisposable {
   readonly child: ChildProcess;
-  /** What it has printed so far. */
+  /** Its output so far. */
   readonly printed: () => string;
   /** Resolves once it has printed a line with the text, or rejects when it ends without. */
   said(text: string): Promise<void>;

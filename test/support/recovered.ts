@@ -9,7 +9,7 @@ import { halves } from './halves.ts';
 import { facts, type RawDb, rawDb } from './raw-db.ts';
 import type { TempHome } from './temp-home.ts';
 
-/** What is wrong with a home after its recovery. Opens it, which is the last recovery, and mends what can be mended. */
+/** The faults of a home after its recovery. Opens it, which is the last recovery, and repairs what it can. */
 export function faultsAfterRecovery(home: TempHome, acks: readonly Acknowledged[]): string[] {
   try {
     using journal = openJournal(home.graph);

@@ -11,7 +11,7 @@ export interface TempRepository extends Disposable {
   write(path: string, text: string | Uint8Array): void;
   read(path: string): string;
   commit(message: string): void;
-  /** What git says has changed, one file a line, and the bytes of the index. */
+  /** The changes that git reports, one file a line, and the bytes of the index. */
   state(): { readonly status: string; readonly index: string };
 }
 

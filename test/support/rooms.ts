@@ -43,7 +43,7 @@ export function arrows(
     .map(({ file, from }) => ({ file, to: join(file, '..', from) }));
 }
 
-/** What breaks an order of rooms, which names the highest first: `file -> import`, each with the reason. */
+/** The imports that break an order of rooms, highest first: `file -> import`, each with the reason. */
 export function upwardImports(imports: readonly Import[], order: readonly string[]): string[] {
   return arrows(imports).flatMap(({ file, to }) => {
     const [from, target] = [roomOf(file), roomOf(to)];

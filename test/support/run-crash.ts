@@ -47,7 +47,7 @@ const first: readonly ChatAnswer[] = [
 ];
 const second: readonly ChatAnswer[] = [{ reasoning: 'Once more.', calls: asking('write', ['w6']) }];
 
-/** What the provider of a worker answers. It depends on the request alone, so that a run can resume anywhere. */
+/** The answer of the worker's provider. It depends on the request alone, so that a run can resume anywhere. */
 export function nextAnswer({ messages }: ChatRequest): ChatAnswer {
   const asked = JSON.stringify(messages);
   const isSecond = asked.includes('And then?');
@@ -67,7 +67,7 @@ function words(text: string): string[] {
   return text.split(/(?<= )/);
 }
 
-/** What is wrong with a home whose worker was killed, and which another has brought to its end. */
+/** The faults of a home whose worker was killed, and which another has completed. */
 export function faultsAfterRun(home: TempHome, lines: readonly RunLine[]): string[] {
   using store = home.open();
   const entries = [...store.entries.read('main')];

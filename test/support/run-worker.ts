@@ -16,7 +16,7 @@ import { laterStore } from './later-store.ts';
 export interface RunOrder {
   readonly db: string;
   readonly graph: string;
-  /** Of the provider. */
+  /** The address of the provider. */
   readonly url: string;
   /** Where tools write the ids of their calls, each line synced to the disk. */
   readonly effects: string;

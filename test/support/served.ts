@@ -10,7 +10,7 @@ export interface Served extends AsyncDisposable {
   readonly store: SqliteTapeStore;
   readonly deck: Deck;
   readonly main: Session;
-  /** What `main` holds, without its first entry. */
+  /** The entries of `main`, without the first. */
   readonly lines: () => string[];
 }
 

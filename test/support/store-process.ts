@@ -17,7 +17,7 @@ export interface StoreProcess extends AsyncDisposable {
   kill(): Promise<void>;
 }
 
-/** What an act was refused with in the other process. */
+/** The refusal of an act in the other process. */
 class StoreProcessError extends Error {
   readonly code: string | null;
 

@@ -32,7 +32,7 @@ export interface Call {
   readonly text: string;
 }
 
-/** What to do to one call: make it fail, or end the process as it is made. */
+/** The fault of one call: make it fail, or end the process at the call. */
 export interface Injection {
   readonly syscall: string;
   readonly ordinal: number;

@@ -15,7 +15,7 @@ export const long = (text: string, size = 2_000) => `${text} ${'and so on '.repe
 export const windows = { 'test-model': { window: 100_000, maxOutput: 8_000 } };
 
 interface Serving extends Omit<DeckOptions, 'home' | 'store' | 'env'> {
-  /** What the summarizer says, and what the others do. */
+  /** The answers of the summarizer, and of the other models. */
   readonly summary?: (request: ChatRequest, index: number) => ChatAnswer;
   readonly answer?: (request: ChatRequest) => ChatAnswer;
 }

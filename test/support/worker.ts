@@ -6,7 +6,7 @@ import { program } from './programs.ts';
 /** A running `tape-worker.ts`. */
 export interface Worker {
   readonly pid: number;
-  /** What it has said so far. */
+  /** Its output so far. */
   readonly said: readonly unknown[];
   /** Lets it do its act. */
   go(): void;

@@ -45,7 +45,7 @@ function outputs(
 /** Client calls, and those that Anthropic ran: other targets receive their results as text. */
 const targets: readonly Target[] = [{}, { provider: 'anthropic.messages' }];
 
-/** What is wrong with the cuts of what a view shows; a call that is parted from its result loses it. */
+/** The faults of the cuts of a view; a call that is separated from its result loses it. */
 function badCuts(entries: readonly Entry[]): readonly string[] {
   return targets.flatMap((target) => {
     const whole = outputs(entries, { target });
@@ -88,13 +88,13 @@ test('a cut never does in a session that was forked, rewound, merged into and su
         const chosen = validCuts(entries).at(-1);
         if (chosen === undefined) continue;
         cuts += 1;
-        // What stays when the session is summarised up to there has its results, and nothing else stays.
+        // After a summary up to there the kept entries have their results, and no other entry stays.
         const kept = outputs(entries.filter(({ seq }) => seq >= chosen));
         store.entries.append(session.name, [
           compaction({ summary: 'So far.', range: [1, chosen - 1] }, { keepFrom: chosen }),
         ]);
         const shown = outputs([...store.views.entries(session.name)], { policy: 'last-boundary' });
-        // What was left out before is left out still.
+        // Outputs that were pruned before stay pruned.
         expect(shown.map((output, i) => (output.includes('<output pruned') ? kept[i] : output))).toEqual(
           kept,
         );

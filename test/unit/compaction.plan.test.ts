@@ -14,7 +14,7 @@ const plan = (store: SqliteTapeStore, name: string, turns: number) =>
     keep: { turns, over: 'split' },
   });
 
-/** What a session of a plan's span is shown of what it inherits. */
+/** The inherited part of the view of a session with a plan's span. */
 function inherited(store: SqliteTapeStore, parent: string, span: object) {
   const { session } = store.lineage.fork(parent, { ...span });
   const info = store.sessions.find(session);

@@ -50,7 +50,7 @@ function catchUp(store: SqliteTapeStore): string {
   }
 }
 
-/** What a program sees that reads the file without the store. */
+/** The sessions that a program reads from the file without the store. */
 function read(path: string) {
   openSessionGraph(path).list();
   return checkJournal(readLines(path));
@@ -211,7 +211,7 @@ describe('a graph file that cannot be written: acts succeed, and report that it 
   );
 });
 
-/** What a fuzzer does to bytes: a run of them changed, taken out, doubled, moved, or put in. */
+/** A change of a fuzzer: a run of bytes changed, removed, duplicated, moved or inserted. */
 const mutation = fc.record({
   kind: fc.constantFrom('change', 'remove', 'double', 'move', 'insert', 'cut', 'zero'),
   at: fc.double({ min: 0, max: 1, noNaN: true }),

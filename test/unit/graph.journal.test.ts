@@ -27,7 +27,7 @@ import type { Journal } from '@tapedeck/tape/store';
 import { describe, expect, test } from 'vitest';
 import { fileOf, lines, tempDir } from './graph.support/lines.ts';
 
-/** What the store does after each commit and at each open: it appends what the file does not have yet. */
+/** Does the store's work after each commit and at each open: appends the lines that the file lacks. */
 function drain(journal: Journal, all: readonly string[]): void {
   const { g, hash, torn } = journal.tail();
   expect(hash).toBe(g === 0 ? firstPrev : lineHash(all[g - 1] ?? ''));

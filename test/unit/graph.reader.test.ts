@@ -9,7 +9,7 @@ import { family, fileOf, lines, records, tempDir, ulid } from './graph.support/l
 
 const nothing = { torn: 0, malformed: 0, unknownType: 0, tooLong: 0, dangling: 0 };
 
-/** What a graph makes of a file with this content: the sessions' names, and the lines that were passed over. */
+/** Reads a file with this content: the sessions' names, and the skipped lines. */
 function open(content: string | Uint8Array): { names: string[]; skipped: object } {
   using dir = tempDir();
   const path = join(dir.path, 'session_graph.jsonl');

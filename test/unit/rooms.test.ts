@@ -142,7 +142,7 @@ function topFileOf(folder: string): string {
   return found === undefined ? '' : join(folder, found);
 }
 
-/** What a folder imports: of a package, other packages; of a room, other rooms. Each with the order in which they stand. */
+/** The imports of a folder: of a package, other packages; of a room, other rooms. Each with its order. */
 function importsOfFolder(folder: string): { order: readonly string[]; imported: readonly string[] } {
   const inside = imports.filter(({ file }) => file.startsWith(`${folder}/`));
   if (folder.endsWith('/src')) {

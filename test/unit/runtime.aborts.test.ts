@@ -11,7 +11,7 @@ const inputSchema = z.object({});
 const call = (id: string, name: string, input: object = {}) => ({ id, name, input });
 
 /** A tool that ends when it is let go, whatever its signal says. */
-function deaf() {
+function ignoringAborts() {
   const entered = Promise.withResolvers<AbortSignal | undefined>();
   const leave = Promise.withResolvers<string>();
   const wait = tool({
@@ -25,7 +25,7 @@ function deaf() {
 }
 
 /** A tool that ends with its signal. */
-function heedful() {
+function endingOnAbort() {
   const entered = Promise.withResolvers<void>();
   const wait = tool({
     inputSchema,
@@ -74,7 +74,7 @@ test('the model learns of an abort; its calls stay unchanged, here and after a r
     { type: 'tool-input-start', id: 'c2', toolName: 'wait' },
     { type: 'tool-input-delta', id: 'c2', delta: '{"on' },
   ]);
-  const { wait } = deaf();
+  const { wait } = ignoringAborts();
   await using home = await scriptedDeck([{ text: 'Well.' }], { tools: { wait } });
   const main = await home.deck.session('main');
   const run = main.run('Wait', { model });
@@ -99,7 +99,7 @@ test('the model learns of an abort; its calls stay unchanged, here and after a r
 });
 
 test('a tool that ignores an abort is waited for briefly, and its call stays open', async () => {
-  const { wait, entered, open } = deaf();
+  const { wait, entered, open } = ignoringAborts();
   await using home = await scriptedDeck(
     [{ toolCalls: [call('c1', 'wait'), call('c2', 'wait')] }, { text: 'On.' }],
     {
@@ -128,7 +128,7 @@ test('a tool that ignores an abort is waited for briefly, and its call stays ope
 });
 
 test('a tool result soon after an abort is recorded, and no later call runs', async () => {
-  const { wait, entered, open } = deaf();
+  const { wait, entered, open } = ignoringAborts();
   await using home = await scriptedDeck([{ toolCalls: [call('c1', 'wait'), call('c2', 'wait')] }], {
     tools: { wait },
   });
@@ -145,7 +145,7 @@ test('a tool result soon after an abort is recorded, and no later call runs', as
 });
 
 test('parallel calls all receive the abort, and each stays unchanged', async () => {
-  const { wait, entered } = heedful();
+  const { wait, entered } = endingOnAbort();
   const quick = tool({ inputSchema, execute: async () => 'quick' });
   const calls = [call('c1', 'quick', { _parallel: true }), call('c2', 'wait'), call('c3', 'wait')];
   await using home = await scriptedDeck([{ toolCalls: calls }], {
@@ -166,7 +166,7 @@ test('parallel calls all receive the abort, and each stays unchanged', async () 
 
 /** A tool of `main` that forks children in one way or another, and waits for their outcomes. */
 async function withChildren(act: (main: Session) => PromiseLike<unknown>) {
-  const { wait, entered } = heedful();
+  const { wait, entered } = endingOnAbort();
   let main: Session | undefined;
   const spawn = tool({
     inputSchema,

@@ -103,7 +103,7 @@ test('an archived child is not resumed, and its parent receives no report', asyn
   });
   expect(contents()).toEqual(before);
 
-  // What has ended is the same receipt again; what has not is left as it is.
+  // An ended child returns the same receipt again; another stays as it is.
   const [again] = await main.delegate({ task: 'Begin', name: 'kid', key: 'k' });
   expect(again).toMatchObject({ session: 'kid', status: 'completed', merged: { repeated: true } });
   expect(contents()).toEqual(before);

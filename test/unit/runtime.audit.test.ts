@@ -13,7 +13,7 @@ import {
 import { wrapStore } from '@tapedeck/tape/store';
 import { expect, test } from 'vitest';
 import { fixedClock } from '../support/clock.ts';
-import { asAsked } from '../support/deck.ts';
+import { storeUnderTest } from '../support/deck.ts';
 import { playScript } from '../support/script.ts';
 import { openStore, refusal } from '../support/store.ts';
 
@@ -38,7 +38,7 @@ async function findingsOf(
   store: SqliteTapeStore,
   options: AuditOptions = {},
 ): Promise<readonly AuditFinding[]> {
-  return (await audit(asAsked(store), options)).findings;
+  return (await audit(storeUnderTest(store), options)).findings;
 }
 
 /** Findings as short texts: `result-not-merged a: … → merge a`. */
@@ -75,7 +75,7 @@ test('a record in which every child was merged is complete', async () => {
   store.lineage.merge('nested', { into: 'main' });
   const { seq } = store.lineage.merge('kept');
   store.entries.redact('main', seq, 'a test');
-  expect(await audit(asAsked(store))).toEqual({ sessions: 8, findings: [] });
+  expect(await audit(storeUnderTest(store))).toEqual({ sessions: 8, findings: [] });
 });
 
 test('a child that has not ended, and that no process runs, is reported', async () => {
@@ -295,13 +295,13 @@ test('of one session covers it and all its descendants', async () => {
   child(store, 'b', 'completed');
   store.lineage.fork('a', { name: 'below', deliver: 'merge' });
   const sessions = async (session: string) => {
-    const { sessions: count, findings } = await audit(asAsked(store), { session });
+    const { sessions: count, findings } = await audit(storeUnderTest(store), { session });
     return [count, findings.map((found) => found.session)];
   };
   expect(await sessions('a')).toEqual([2, ['a', 'below']]);
   expect(await sessions('main')).toEqual([4, ['a', 'b', 'below']]);
   expect(await sessions('below')).toEqual([1, ['below']]);
-  await expect(audit(asAsked(store), { session: 'nobody' })).rejects.toMatchObject({
+  await expect(audit(storeUnderTest(store), { session: 'nobody' })).rejects.toMatchObject({
     code: 'TAPE_NO_SESSION',
   });
 });

@@ -404,7 +404,7 @@ test('preliminary results are shown in order, if they have a JSON form, and not 
   expect(results(home.store)).toEqual(['climb c1 → text at the top']);
 });
 
-test('a tool that timed out is asked for no further value, and shows none', async () => {
+test('the generator of a tool that timed out is closed, and its later values are not shown', async () => {
   const ended = Promise.withResolvers<void>();
   const next = Promise.withResolvers<void>();
   const feed = tool({

@@ -12,7 +12,7 @@ import {
 } from '@tapedeck/tape';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { asAsked } from '../support/deck.ts';
+import { storeUnderTest } from '../support/deck.ts';
 import { openStore } from '../support/store.ts';
 
 /** Two points as the command line names them: `main@40`. */
@@ -21,7 +21,7 @@ async function diff(store: SqliteTapeStore, a: string, b: string): Promise<Sessi
     const [session = '', point] = text.split('@');
     return { session, ...(point !== undefined && { at: Number(point) }) };
   });
-  return await diffSessions(asAsked(store), one ?? { session: '' }, other ?? { session: '' });
+  return await diffSessions(storeUnderTest(store), one ?? { session: '' }, other ?? { session: '' });
 }
 
 /** Where two points part, and what each has since: `main@5 1-5 | main 6-8 | kid 6-7,9-9`. */

@@ -52,7 +52,7 @@ const answersOf = (entries: Iterable<Entry>): Entry[] =>
   [...entries].filter(({ payload }) => isObject(payload) && payload.role === 'assistant');
 
 /** The instructions of each model call of a session: the stored bytes with the digest of its answer. */
-function toldTo(store: SqliteTapeStore, session: string): string[] {
+function instructionsIn(store: SqliteTapeStore, session: string): string[] {
   return answersOf(store.entries.read(session, { own: true })).map(({ meta }) =>
     Buffer.from(store.entries.blob(String(meta.instructions_digest))).toString('utf8'),
   );
@@ -95,7 +95,7 @@ test('a changed file is read again for the next model call; each text is stored 
   await main.run('And now?');
   rmSync(home.file);
   await main.run('And now?');
-  const [first = '', second, third, last] = toldTo(home.store, 'main');
+  const [first = '', second, third, last] = instructionsIn(home.store, 'main');
   expect(first).toContain('Count twice.');
   expect(second).toBe(first.replace('twice', 'once'));
   expect(third).toBe(first);
@@ -117,13 +117,13 @@ test('the environment section stays the same until the view begins anew, over re
   home.clock.advance(day);
   gitIn(home.path, 'checkout', '--quiet', '-b', 'other');
   await main.run('Two?');
-  expect((await main.instructions()).text).toBe(toldTo(home.store, 'main')[0]);
+  expect((await main.instructions()).text).toBe(instructionsIn(home.store, 'main')[0]);
   await main.handoff('rest', { summary: 'Two were asked.' });
   expect((await main.instructions()).text).toContain('- Git branch: other\n- Date: 2026-11-22\n');
   await main.run('Three?');
   home.clock.advance(day);
   await main.run('Four?');
-  const [one = '', two, three, four] = toldTo(home.store, 'main');
+  const [one = '', two, three, four] = instructionsIn(home.store, 'main');
   expect(one).toContain(`- Workspace: ${home.path}\n- Git branch: main\n- Date: 2026-11-21\n- Model: `);
   expect(two).toBe(one);
   expect(three).toBe(one.replace('Git branch: main', 'Git branch: other').replace('11-21', '11-22'));
@@ -170,7 +170,7 @@ test('an omitted file is reported once, in a warning and on the tape; the run co
   expect(omitted.map(({ payload }) => payload)).toEqual([
     { omitted: [{ path: home.file, why: 'it contains the control character U+0000' }] },
   ]);
-  expect(toldTo(home.store, 'main').map((text) => text.includes('Count twice.'))).toEqual([
+  expect(instructionsIn(home.store, 'main').map((text) => text.includes('Count twice.'))).toEqual([
     false,
     false,
     true,
@@ -203,15 +203,15 @@ test("a child that inherits everything receives its parent's instructions byte f
   const main = await home.deck.session('main');
   await main.run('How many?');
   const [full = ''] = home.store.sessions.list({ parent: 'main' }).map(({ name }) => name);
-  const [told] = toldTo(home.store, 'main');
+  const [told] = instructionsIn(home.store, 'main');
   expect(told).toContain('Count twice.');
-  expect(toldTo(home.store, full)).toEqual([told]);
+  expect(instructionsIn(home.store, full)).toEqual([told]);
   // A file that changes does not change its instructions.
   const child = await home.deck.find(full);
   expect((await child?.instructions())?.text).toBe(told);
   await main.run('And now?');
   const [, fresh = ''] = home.store.sessions.list({ parent: 'main' }).map(({ name }) => name);
-  expect(toldTo(home.store, fresh)[0]).toMatch(/^You are a worker/);
+  expect(instructionsIn(home.store, fresh)[0]).toMatch(/^You are a worker/);
 });
 
 test('a fork of an idle session receives the instructions that the session would', async () => {
@@ -222,7 +222,7 @@ test('a fork of an idle session receives the instructions that the session would
   const kid = await main.fork({ onUnmerged: 'keep' });
   writeFileSync(home.file, 'Do not count.');
   await kid.run('And here?');
-  expect(toldTo(home.store, kid.name)).toEqual(toldTo(home.store, 'main'));
+  expect(instructionsIn(home.store, kid.name)).toEqual(instructionsIn(home.store, 'main'));
 });
 
 test('a skill is read when its tool is called, with its content at that time', async () => {
@@ -239,7 +239,7 @@ test('a skill is read when its tool is called, with its content at that time', a
   writeFileSync(join(folder, 'SKILL.md'), '---\ndescription: How to count\n---\nFrom left to right.\n');
   const main = await home.deck.session('main');
   await main.run('How many?');
-  expect(toldTo(home.store, 'main')[0]).toContain('- count: How to count');
+  expect(instructionsIn(home.store, 'main')[0]).toContain('- count: How to count');
   const results = [...home.store.entries.read('main', { kind: 'tool-result' })].map(({ payload }) =>
     isObject(payload) ? payload.output : payload,
   );
@@ -272,7 +272,7 @@ test('instructions of a run replace those of the deck; the rest is added', async
   await using home = await projectDeck(says(1), { project: true });
   const main = await home.deck.session('main');
   await main.run('How many?', { instructions: 'You keep the park.' });
-  expect(toldTo(home.store, 'main')[0]).toMatch(
+  expect(instructionsIn(home.store, 'main')[0]).toMatch(
     /^You keep the park\.\n\n# Project instructions\n.*Count twice\./s,
   );
 });

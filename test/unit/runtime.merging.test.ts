@@ -33,7 +33,7 @@ describe('a structured result', () => {
     });
     expect(entryLines(home.store.entries.read('kid', { own: true })).slice(2)).toEqual([
       'assistant: I have looked.',
-      expect.stringMatching(/^user: Give the result of your task now, as JSON/),
+      expect.stringMatching(/^user: Return the result of your task now, as JSON/),
       'assistant: {"ports":[80,443]}',
       'result',
     ]);

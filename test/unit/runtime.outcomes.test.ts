@@ -18,7 +18,7 @@ const call = (name: string, said?: string): ScriptAnswer => ({
 const ends: readonly {
   readonly how: string;
   readonly status: Task;
-  /** What the child's model answers. */
+  /** The answers of the child's model. */
   readonly says: readonly ScriptAnswer[];
   readonly text: string | RegExp;
   readonly output?: Json;

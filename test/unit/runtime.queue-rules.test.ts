@@ -13,7 +13,7 @@ const message = (id: string, mode: QueueMode) => item(id, { type: 'input', draft
 const answer = (id: string) => item(id, { type: 'answer', toolCallId: 'c1', answer: { approved: true } });
 const abort = (id: string, owner: string) => item(id, { type: 'abort', owner, reason: 'enough' });
 
-/** What the inbox is made to do, in a word and the ids of the items that are meant. */
+/** The decision about the inbox, as a word and the ids of its items. */
 function done(inbox: readonly InboxItem[], at: QueuePoint, owner?: string): string {
   const decision = decide(inbox, at, owner);
   if (decision.do === 'abort') return `abort: ${decision.reason}`;
@@ -101,7 +101,7 @@ test.each([
   expect(defaultMode(source, kind)).toBe(mode);
 });
 
-/** What happens next: a message comes in, or the session gets to a point of a run. */
+/** The next move: a message arrives, or the session reaches a point of a run. */
 type Move = QueueMode | 'step' | 'last';
 
 /** Plays moves as a session does, and returns the order of the messages, and their runs. */

@@ -130,7 +130,7 @@ test('a run without the tool reports the outcomes of children, and the rest arri
   const store = killedIn(tasks('a', 'b'));
   started(store, 'a', { says: 'A is done.' });
   started(store, 'b');
-  // What was left there for the call's result is not shown.
+  // The inbox item for the call's result is not shown.
   store.inbox.post('main', mergeOf(store, 'a', { context: false, at: 'step' }));
   await using home = await scriptedDeck(
     [

@@ -18,7 +18,7 @@ import { openStore } from '../support/store.ts';
 
 const answers = ['One.', 'Two.', 'Three.', 'Four.', 'Five.', 'Six.'].map((text) => ({ text }));
 
-/** What the model is shown of a session, as short texts. */
+/** The view of a session, as short texts. */
 const shown = (store: SqliteTapeStore, name = 'main') =>
   view(store.views.entries(name)).messages.map(
     ({ role, content }) => `${role}: ${content.map((part) => part.text ?? `<${part.type}>`).join(' ')}`,
@@ -63,7 +63,7 @@ test('a rewind hides turns, new messages take their place, and undo restores bot
   expect([...store.entries.read('main')].map(({ seq }) => seq)).toEqual(
     Array.from({ length: 15 }, (_, i) => i + 1),
   );
-  // What was taken back is a rewind like any other.
+  // An undone rewind is a rewind like any other.
   await main.undo();
   expect(shown(store)).toEqual([...turns12, 'user: ask 3 anew', 'assistant: Five.']);
 });

@@ -1,7 +1,7 @@
 import { type TraceDestination, type TraceSource, trace } from '@tapedeck/runtime';
 import { anchor, assistant, result, type SqliteTapeStore, toolCall, toolResult, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
-import { asAsked } from '../support/deck.ts';
+import { storeUnderTest } from '../support/deck.ts';
 import { openStore } from '../support/store.ts';
 
 /** `main` with `child` merged at 3, which had `grand` merged at 5, which said something at 7. */
@@ -46,9 +46,9 @@ function landingLines(landings: readonly TraceDestination[], depth = 0): string[
 }
 
 const from = async (store: SqliteTapeStore, session: string, seq: number) =>
-  sourceLines((await trace(asAsked(store), session, seq)).from);
+  sourceLines((await trace(storeUnderTest(store), session, seq)).from);
 const into = async (store: SqliteTapeStore, session: string, seq: number) =>
-  landingLines((await trace(asAsked(store), session, seq)).into);
+  landingLines((await trace(storeUnderTest(store), session, seq)).into);
 
 test('a merged message and its mark lead back to the entries of children and grandchildren', async () => {
   const store = nested();
@@ -57,7 +57,7 @@ test('a merged message and its mark lead back to the entries of children and gra
   expect(await from(store, 'main', 3)).toEqual(told);
   expect(await from(store, 'child', 6)).toEqual([told[1]?.trim()]);
   expect(await from(store, 'main', 2)).toEqual([]);
-  expect(await trace(asAsked(store), 'main', 4)).toMatchObject({
+  expect(await trace(storeUnderTest(store), 'main', 4)).toMatchObject({
     session: 'main',
     owner: 'main',
     seq: 4,
@@ -83,17 +83,18 @@ test('an entry without a merge lists the forks that inherit it', async () => {
   store.lineage.fork('grand', { name: 'leaf', cut: 6 });
   store.lineage.fork('main', { name: 'later', inherit: { since: 2 } });
   store.lineage.fork('main', { name: 'fresh', inherit: 'nothing' });
-  const has = async (session: string, seq: number) => (await trace(asAsked(store), session, seq)).inheritedBy;
+  const has = async (session: string, seq: number) =>
+    (await trace(storeUnderTest(store), session, seq)).inheritedBy;
   expect(await has('main', 2)).toEqual(['child', 'grand', 'leaf']);
   expect(await has('main', 4)).toEqual(['later']);
   expect(await has('grand', 6)).toEqual(['leaf']);
   expect(await has('grand', 7)).toEqual([]);
   // Traced from a session that inherited it, it is the same entry.
-  expect(await trace(asAsked(store), 'leaf', 4)).toEqual({
-    ...(await trace(asAsked(store), 'child', 4)),
+  expect(await trace(storeUnderTest(store), 'leaf', 4)).toEqual({
+    ...(await trace(storeUnderTest(store), 'child', 4)),
     session: 'leaf',
   });
-  expect(await trace(asAsked(store), 'leaf', 4)).toMatchObject({ owner: 'child', inheritedCount: 2 });
+  expect(await trace(storeUnderTest(store), 'leaf', 4)).toMatchObject({ owner: 'child', inheritedCount: 2 });
 });
 
 test('entries that a rewind hides, and discarded ones, are marked', async () => {
@@ -163,7 +164,10 @@ test('the result of a call leads to the children that the call started, merged o
     'one 2-3 merged by main@4 says message@3',
     'two nothing unmerged',
   ]);
-  expect((await trace(asAsked(store), 'main', 3)).from[1]).toMatchObject({ status: 'failed', mark: null });
+  expect((await trace(storeUnderTest(store), 'main', 3)).from[1]).toMatchObject({
+    status: 'failed',
+    mark: null,
+  });
 });
 
 test('a child that was merged many times is followed once below each', async () => {
@@ -212,7 +216,7 @@ test('a mark whose content was erased is traced by its graph line', async () => 
 });
 
 test('an unknown place is refused', async () => {
-  const store = asAsked(nested());
+  const store = storeUnderTest(nested());
   await expect(trace(store, 'nobody', 1)).rejects.toMatchObject({ code: 'TAPE_NO_SESSION' });
   await expect(trace(store, 'main', 99)).rejects.toMatchObject({ code: 'TAPE_NO_SEQ' });
   await expect(trace(store, 'main', 'plan')).rejects.toMatchObject({ code: 'TAPE_NO_ANCHOR' });
@@ -221,7 +225,7 @@ test('an unknown place is refused', async () => {
 test('a point may be an anchor', async () => {
   const store = nested();
   store.entries.append('child', [anchor('here')]);
-  expect(await trace(asAsked(store), 'child', 'here')).toMatchObject({
+  expect(await trace(storeUnderTest(store), 'child', 'here')).toMatchObject({
     seq: 8,
     kind: 'anchor',
     name: 'here',

@@ -75,7 +75,7 @@ test('a session’s usage is the sum of its calls, with the last one’s part of
   const small = model('small', [cached], [cached]);
   await main.run('One', { model: small });
   const once = { steps: 1, usage: first, total: 120 };
-  // Of one call the sum and the window are equal.
+  // For one call the sum and the window are equal.
   expect(await main.usage()).toEqual({
     session: 'main',
     ...once,

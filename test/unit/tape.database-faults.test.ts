@@ -33,7 +33,7 @@ function makeWhole(): TempDir {
 const whole = makeWhole();
 afterAll(() => whole[Symbol.dispose]());
 
-/** What came of opening a spoiled copy, for reading and for writing, and of looking at all of it, which never throws. */
+/** The outcome of opening a damaged copy for reading and for writing, and of reading all of it, which never throws. */
 interface Outcome {
   readonly refused: string | undefined;
   readonly named: readonly string[];
@@ -115,7 +115,7 @@ const damaged = /^(?:TAPE_CORRUPT|database-damaged -)/;
 const foreign = /^TAPE_NOT_A_TAPE$/;
 const half = (all: number) => Math.floor(all / 2 / page) * page;
 
-/** What was done to the file, and what then is refused or named first. */
+/** The change of the file, and the first refusal or finding after it. */
 const spoiled: [what: string, spoil: Spoil, outcome: RegExp][] = [
   ['cut to 99 bytes', cut(() => 99), damaged],
   ['cut to its header', cut(() => 100), damaged],
@@ -238,7 +238,7 @@ describe('a file that is not ours keeps every byte, and so do the files beside i
       using dir = tempDir();
       mkdirSync(dir.file('home'), { mode: 0o700 });
       make(dir.file('home/tape.db'));
-      // What SQLite keeps in shared memory is no content: it makes it anew each time.
+      // Shared memory is no content: SQLite rebuilds it each time.
       const content = () =>
         Object.entries(treeOf(dir.file('home'))).filter(([name]) => name !== '.' && !name.endsWith('-shm'));
       const before = content();

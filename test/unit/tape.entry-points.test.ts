@@ -15,7 +15,7 @@ function exportsOf(file: string): string[] {
 }
 
 const names = (text: string) => text.trim().split(/\s+/);
-/** What programs import. A name here is a promise: adding one is a decision, removing one breaks programs. */
+/** The imports of programs. A name here is a promise: adding one is a decision, removing one breaks programs. */
 const forPrograms = names(`
   anchor Appended assistant compaction Draft Entry EntryKind Forked ForkRequest handoff Inherit Json JsonObject
   Lease Lifecycle Merged MergeRequest Meta note openTapeStore parsePolicy Part Point processOwner prune
@@ -23,7 +23,7 @@ const forPrograms = names(`
   TapeError TapeErrorCode TapeStore Target Task toolCall toolResult user view View ViewOptions ViewPolicy
 `);
 
-/** What the author of another store imports besides. */
+/** The further imports of the author of another store. */
 const forStores = names(`
   Alias AppendOptions Artifact assertDraft assertOptions Awaitable blobBytesMax blobHashes BlobRef
   bodyHash ByteRange ChainLink childName Collected Conflict ConflictReport Deliver Delivery derivedNameMax

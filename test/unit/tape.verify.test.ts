@@ -24,7 +24,7 @@ function threeLevels(): { dir: TempDir; path: string } {
   return { dir, path };
 }
 
-/** What verify says, after the file was altered without its triggers: code, session and position. */
+/** The problems that verify reports, after a change without triggers: code, session and position. */
 function verified(alter: (db: RawDb) => void, ref?: string): [string, string | null, number | null][] {
   const { dir, path } = threeLevels();
   using _dir = dir;

@@ -23,7 +23,7 @@ const wrapped = (summary: string) =>
 
 const said = (role: string, text: string) => ({ role, content: [{ type: 'text', text }] });
 
-/** What a session shows, part by part. */
+/** The view of a session, part by part. */
 function shown(store: SqliteTapeStore, name: string, policy: ViewPolicy = 'last-boundary'): string[] {
   return flatten(view(store.views.entries(name, { policy }), { policy }));
 }

@@ -35,7 +35,7 @@ class VerbCommand implements fc.Command<Model, Handles> {
     if (session === undefined) throw new TypeError('a model has sessions');
     this.#verb({ model, store: handles.at(by), session, choice });
     agree(model, handles.at(by), session);
-    // What the act moved beside its session: the parent, or a child that it made.
+    // The other session that the act changed: the parent, or a child that it made.
     for (const moved of new Set([session, session.parent ?? session, model.sessions.at(-1) ?? session]))
       agree(model, handles.at(by + 1 + other), moved);
   }
@@ -84,7 +84,7 @@ export const commands: fc.Arbitrary<fc.Command<Model, Handles>>[] = [
   numbers.map(({ by }) => new Reopen(by)),
 ];
 
-/** What a handle says of a session must be what the model says. */
+/** A handle and the model must agree on a session. */
 function agree(model: Model, store: SqliteTapeStore, session: CopiedSession): void {
   const { name, floor, base, head } = session;
   const delivery = model.isDelivered(session) ? 'merged' : undefined;

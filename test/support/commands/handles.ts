@@ -33,7 +33,7 @@ export class Handles implements Disposable {
     if (old !== undefined) close(old);
   }
 
-  /** What is wrong with the whole home. */
+  /** The faults of the whole home. */
   faults(): string[] {
     using db = rawDb(this.#dir.file('tape.db'));
     return [

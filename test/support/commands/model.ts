@@ -7,7 +7,7 @@ interface MergedOnce {
   readonly to: Seq;
 }
 
-/** What was written under a key, to be written again. */
+/** The drafts that were written under a key, to be written again. */
 export interface Keyed {
   readonly session: CopiedSession;
   readonly key: string;
@@ -116,7 +116,7 @@ export class Model {
   }
 }
 
-/** What an entry is, without what the store alone decides: ids, times, hashes, and the texts that it composes itself. */
+/** The content of an entry, without the fields that the store sets: ids, times, hashes, and its own texts. */
 export function comparable({ seq, kind, mark, name, ref, payload, meta, inherited }: Entry): string {
   const composed = /^(?:fork\/start|intention|merge\/)/.test(name ?? '') || meta.source === 'merge';
   const content = payload === null ? null : composed ? 'composed' : payload;

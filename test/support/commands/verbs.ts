@@ -73,7 +73,7 @@ export const verbs: Readonly<Record<string, Verb>> = {
       added: 0,
       repeated: drafts.length,
     });
-    // What was erased cannot be compared any more.
+    // Erased content cannot be compared any more.
     if (model.erasedBy(session, from) !== undefined) return;
     const other = () => store.entries.append(session.name, [user('other')], { key });
     expect(refusal(other).code).toBe('TAPE_KEY_CONFLICT');

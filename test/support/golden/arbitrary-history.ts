@@ -58,7 +58,7 @@ const file: fc.Arbitrary<Part> = fc.constantFrom<Part>(
   { type: 'file' },
 );
 
-/** What everybody's models make; the bytes of their files are on the tape as references. */
+/** The parts that any model makes; the bytes of their files are on the tape as references. */
 const common = fc.oneof(words.map(text), words.map(text), call, call, file);
 
 const fewWords = fc.constantFrom('a', 'b', 'c');

@@ -13,7 +13,7 @@ export const bmp = Uint8Array.from([0x42, 0x4d, 0x1e, ...Array.from({ length: 30
 /** Long enough to be kept beside its entry as base64, too. */
 export const largePng = Uint8Array.from([...png, ...Array.from({ length: 600 }, (_, i) => i % 251)]);
 
-/** Who made a message, as runs record it. */
+/** The author of a message, as runs record it. */
 export const by = {
   anthropic: { provider: 'anthropic.messages', model: 'claude' },
   responses: { provider: 'openai.responses', model: 'gpt' },

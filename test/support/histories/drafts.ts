@@ -17,7 +17,7 @@ import {
 import type { Random } from '../seeded.ts';
 import { sealedFor, type Words } from './words.ts';
 
-/** What the drafts of one history are made from. */
+/** The sources of the drafts of one history. */
 export interface Material {
   readonly random: Random;
   readonly words: Words;
@@ -34,7 +34,7 @@ export interface Material {
 
 type Maker = (material: Material) => readonly Draft[];
 
-/** Who makes a message, as runs record it, and the name under which its package seals things. */
+/** The author of a message, as runs record it, and the name under which its package encrypts parts. */
 const authors = [
   { meta: { provider: 'anthropic.messages', model: 'claude' }, seals: 'anthropic', field: 'signature' },
   { meta: { provider: 'anthropic' }, seals: 'anthropic', field: 'signature' },
@@ -54,7 +54,7 @@ const authors = [
 type Author = (typeof authors)[number];
 
 const anchorNames = ['A', 'B', 'task/one'];
-/** So few that a model gives them again. */
+/** Few enough that models repeat them. */
 const commonIds = ['c1', 'c2', 'call_0', 'functions.read:0', 'c1_2', 'é'];
 const inputs: readonly Json[] = [{}, { path: 'a' }, '{"a":1}', '{"a', null, [1]];
 const blanks = ['', ' ', '\n'];

@@ -31,7 +31,7 @@ interface Looked {
   readonly tally: Tally;
 }
 
-/** What is wrong with what a session shows; nothing when all is well. */
+/** The faults of the view of a session; empty when it is correct. */
 export function faultsOf({ store, session, all, look, tally }: Looked): readonly string[] {
   const { policy, at, targets } = look;
   const entries = all.filter(({ seq }) => seq <= at);
@@ -59,20 +59,20 @@ export function faultsOf({ store, session, all, look, tally }: Looked): readonly
   ];
 }
 
-/** What the store reads for a view must be enough for it. */
+/** The entries that the store reads for a view must suffice for it. */
 function different(whole: View, read: View): string[] {
   const same = read.digest === whole.digest && read.from === whole.from && read.to === whole.to;
   return same ? [] : [`what is read for it gives ${read.from}-${read.to} ${JSON.stringify(read.messages)}`];
 }
 
-/** What is sealed for others than the target. */
+/** Parts that are encrypted for other providers than the target. */
 function foreign(json: string, { provider }: Target): string[] {
   const own = provider?.split('.')[0] ?? '';
   const allowed = [own, ...(reads[own] ?? [])];
   return [...sealsIn(json)].filter((seal) => !allowed.includes(seal)).map((seal) => `sealed for ${seal}`);
 }
 
-/** What is signed or sealed goes back as it is on the tape; of a call of ours, its id and its arguments may be others. */
+/** Signed or encrypted parts return as they are on the tape; a client-side call may have another id and other arguments. */
 function altered(messages: readonly StoredMessage[], tape: string): string[] {
   return messages
     .flatMap(({ role, content }) => (role === 'assistant' ? content : []))

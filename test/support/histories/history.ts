@@ -24,7 +24,7 @@ export class History {
   readonly sessions: CopiedSession[] = [];
   readonly #tally: Tally;
   readonly #words = new Words();
-  /** What is to be appended to the current session, together. */
+  /** The drafts to append to the current session, together. */
   #waiting: Draft[] = [];
   #current: CopiedSession;
   /** Ids of calls of a session without an answer yet. */
@@ -46,7 +46,7 @@ export class History {
     this.#flush();
   }
 
-  /** What is on the sessions' own tapes now, and what it was when it was written. */
+  /** The entries of the sessions' own tapes now, and as they were written. */
   facts(): { readonly found: string; readonly written: string } {
     const found = this.sessions.flatMap(({ name }) =>
       [...this.store.entries.read(name, { own: true })].map((entry) => JSON.stringify(entry)),
@@ -164,7 +164,7 @@ export class History {
     this.#current = session;
   }
 
-  /** What an act gives; nothing where calls are open that forbid it. */
+  /** The result of an act; undefined where open calls forbid it. */
   #settled<T>(act: () => T): T | undefined {
     try {
       return act();

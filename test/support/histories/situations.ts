@@ -4,7 +4,7 @@ import type { CopiedSession } from '../copying-model.ts';
 import { type Look, policyName } from './looks.ts';
 import { wordsOf } from './words.ts';
 
-/** What a view is an example of: a check that never meets one of these proves nothing about it. */
+/** The cases that a view is an example of: a check that never meets one of these proves nothing about it. */
 export function situations(
   { messages }: View,
   {

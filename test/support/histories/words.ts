@@ -9,10 +9,10 @@ const kinds = {
   state: 's',
   /** The output of a call of ours. */
   output: 'r',
-  /** What a provider's own tool found. */
+  /** The result of a provider's own tool. */
   found: 'p',
   thought: 't',
-  /** What no view shows: events, `ui` and `x-` entries, instructions, asides. */
+  /** Content that no view shows: events, `ui` and `x-` entries, instructions, asides. */
   unseen: 'u',
 } as const;
 
@@ -44,7 +44,7 @@ export function repeated(text: string): readonly string[] {
   return all.filter((word, i) => all.indexOf(word) !== i);
 }
 
-/** What only one provider can read, and who that is. */
+/** Content that only one provider can read, and that provider. */
 export const sealedFor = (provider: string, n: string): string => `sealed:${provider}:${n}`;
 
 /** For whom there is something sealed in a text. */

@@ -6,7 +6,7 @@ import { isSealed, signatureOf } from './signed.ts';
 
 type Block = Record<string, Json>;
 
-/** What has been said so far, as far as it matters for what may follow. */
+/** The state of the conversation so far, as far as it matters for the next message. */
 interface Said {
   /** Ids of all calls. */
   readonly ids: Set<string>;
@@ -16,7 +16,7 @@ interface Said {
   readonly running: Map<string, string>;
 }
 
-/** What the messages API refuses a request for. */
+/** The faults for which the messages API refuses a request. */
 export function messagesFault(body: unknown): string | undefined {
   const broken = brokenText(body);
   if (broken !== undefined)

@@ -8,7 +8,7 @@ import type { ChatRequest } from './protocol.ts';
 // Packages warn of what they omit; this inspects what they send.
 globalThis.AI_SDK_LOG_WARNINGS = false;
 
-/** What became of a view that was sent to a provider: the body, and why it was refused. */
+/** The request for a view that was sent to a provider: the body, and why it was refused. */
 export interface Asked {
   readonly body: Record<string, Json>;
   readonly refused: string | undefined;
@@ -39,11 +39,11 @@ export async function ask(mode: Mode, entries: Iterable<Entry>, view: View = {})
     baseURL: 'http://strict.example/v1',
     fetch: check,
   });
-  // What a package itself refuses was never sent.
+  // A request that the package itself refuses was never sent.
   return answer === undefined ? undefined : (asked ?? { body: {}, refused: answer });
 }
 
-/** What a provider says to a view that is sent to it by its own package: its text, or its error. */
+/** The answer of a provider to a view sent by its own package: its text, or its error. */
 export async function answerTo(
   mode: Mode,
   entries: Iterable<Entry>,

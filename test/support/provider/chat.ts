@@ -91,7 +91,7 @@ function usageOf({ usage: [prompt, completion] = [10, 5] }: Answer): JsonObject 
   return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
 }
 
-/** What a strict server would refuse a request for. */
+/** The faults for which a strict server would refuse a request. */
 function requestFault(body: unknown): string | undefined {
   if (!isObject(body) || typeof body.model !== 'string' || body.model === '')
     return 'you must provide a model';
@@ -164,7 +164,7 @@ function partFault(part: Record<string, Json>, files: boolean): string | undefin
   }
 }
 
-/** What is wrong with an image, given as an address or as data. */
+/** The fault of an image, given as an address or as data. */
 export function imageFault(url: Json | undefined): string | undefined {
   const [, type, data] = /^data:([^;,]*);base64,(.*)$/s.exec(String(url)) ?? [];
   if (type === undefined) return /^https?:\/\//.test(String(url)) ? undefined : `invalid image URL: ${url}`;
@@ -186,7 +186,7 @@ function callFault(call: Record<string, Json>, seen: Set<string>): string | unde
   return argumentsFault(asked.arguments);
 }
 
-/** What is wrong with the arguments of a call, which are a text in OpenAI's protocols. */
+/** The fault of the arguments of a call, which are a text in OpenAI's protocols. */
 export function argumentsFault(text: Json | undefined): string | undefined {
   if (typeof text !== 'string') return 'the arguments of a call must be a text';
   try {

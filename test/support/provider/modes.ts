@@ -55,7 +55,7 @@ export const modes: readonly Mode[] = [
     model: (access) => openai(access).chat('gpt-4o'),
   },
   { name: 'openai responses', ...responsesMode },
-  // What OpenAI does not keep comes back sealed instead.
+  // Content that OpenAI does not store is returned encrypted instead.
   { name: 'openai responses, unstored', ...responsesMode, providerOptions: { openai: { store: false } } },
   { name: 'compatible', protocol: chat, target: { provider: 'openai-compatible.chat' }, model: compatible },
   {

@@ -19,7 +19,7 @@ interface ChatCall {
   readonly arguments: Json;
 }
 
-/** What the server says when it does not answer. */
+/** The server's response in place of an answer. */
 export interface Failure {
   readonly status: number;
   readonly message: string;
@@ -29,7 +29,7 @@ export interface Failure {
   readonly retryAfterMs?: number;
 }
 
-/** What the server answers. */
+/** The server's answer. */
 export interface Answer {
   /** Thoughts before the answer, signed where the protocol signs them. */
   readonly reasoning?: string;
@@ -62,7 +62,7 @@ export interface Protocol {
   readonly path: string;
   /** Why a request may not ask at all: no key, or a wrong one. */
   readonly refuses: (headers: IncomingHttpHeaders) => Failure | undefined;
-  /** What a strict server would refuse a body for. */
+  /** The faults for which a strict server would refuse a body. */
   readonly fault: (body: unknown) => Failure | undefined;
   readonly overflow: Failure;
   /** The body of an error. */

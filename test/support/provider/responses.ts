@@ -145,7 +145,7 @@ function messageItem({ text }: Answer, index: number): (JsonObject & { id: strin
     : { type: 'message', id: issued('msg', `${index} ${texts.join('')}`) };
 }
 
-/** What has been given so far, as far as it matters for what may follow. */
+/** The items so far, as far as they matter for the next one. */
 interface Given {
   readonly items: Set<string>;
   readonly calls: Set<string>;

@@ -13,7 +13,7 @@ import {
 /** An HTTP server that speaks the protocol of a provider, streaming. */
 export interface Provider extends AsyncDisposable {
   readonly url: string;
-  /** What a model spec needs to find it: `openai-compatible/…`, by these. */
+  /** The environment by which a model spec `openai-compatible/…` finds it. */
   readonly env: { readonly OPENAI_BASE_URL: string; readonly OPENAI_API_KEY: string };
   /** Every valid request, in the order in which they came. */
   readonly requests: readonly ChatRequest[];
@@ -23,7 +23,7 @@ export interface Provider extends AsyncDisposable {
   readonly refusals: readonly string[];
 }
 
-/** What a server answers to a valid request, which was sent at a time of `preciseNow`. */
+/** Makes the answer to a valid request, which was sent at a time of `preciseNow`. */
 export type Answers = (
   request: ChatRequest,
   index: number,

@@ -2,7 +2,7 @@ import { MemoryJournal } from '../memory-journal.ts';
 import type { Random } from '../seeded.ts';
 import { Crash } from './crash.ts';
 
-/** What becomes of the next appends to the graph file. */
+/** The outcomes of the next appends to the graph file. */
 export type GraphFault = 'short' | 'full' | 'torn';
 
 /** The one graph file of all simulated processes. It fails on request. */

@@ -59,7 +59,7 @@ function settle(world: World, runtime: Runtime): string[] {
   return left;
 }
 
-/** What a process finds wrong with the healed store. */
+/** The faults that a process finds in the healed store. */
 function faultsOf(world: World, store: SqliteTapeStore, db: RawDb): string[] {
   const faults = [
     ...[...store.verify()].map(({ code, message }) => `${code}: ${message}`),

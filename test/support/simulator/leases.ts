@@ -1,6 +1,6 @@
 import type { Lease } from '@tapedeck/tape';
 
-/** What the simulator itself knows of all leases that were ever given. */
+/** The simulator's own record of all leases that were ever taken. */
 export class LeaseBook {
   readonly #all: Lease[] = [];
   readonly #superseded = new Set<Lease>();

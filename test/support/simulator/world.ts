@@ -11,7 +11,7 @@ import { Runtime } from './runtime.ts';
 /** An act that the next process can repeat under the same keys after a crash. */
 export type Request = (store: SqliteTapeStore) => readonly Acknowledged[];
 
-/** Who acts where. */
+/** A process and its session. */
 export interface Scene {
   readonly world: World;
   readonly runtime: Runtime;
@@ -34,7 +34,7 @@ export interface World extends Disposable {
   /** Requests that a crash cut off: whether they were done is unknown. */
   readonly cutOff: Request[];
   readonly faults: string[];
-  /** What happened, step by step. */
+  /** The events, step by step. */
   readonly history: string[];
   /** A key that was not given before. */
   key(): string;

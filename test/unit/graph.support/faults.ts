@@ -4,7 +4,7 @@ import { hashLine } from '@tapedeck/tape/store';
 export interface Fault {
   readonly what: string;
   readonly spoil: (lines: readonly string[]) => string | Uint8Array;
-  /** What the check names, as `code line`. */
+  /** The findings of the check, as `code line`. */
   readonly named?: readonly string[];
   /**
    * What the next opening for writing does: continues after the last line (`sealed` when it ends a fragment first), or

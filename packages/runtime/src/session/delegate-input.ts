@@ -41,7 +41,7 @@ const task = {
     tools: {
       type: 'array',
       items: { type: 'string' },
-      description: 'Names of the tools that it may use (default: all of yours)',
+      description: 'Names of the tools that the child may use (default: all of yours)',
     },
     // Without `propertyNames`, for which OpenAI's packages warn on stderr at every call.
     output_schema: {
@@ -61,7 +61,7 @@ export const delegateInput: FlexibleSchema<DelegateInput> = jsonInput({
       type: 'array',
       minItems: 1,
       items: task,
-      description: 'One child is started for each; they run in parallel',
+      description: 'Each task starts one child; the children run in parallel',
     },
     inherit: {
       anyOf: [
@@ -80,13 +80,13 @@ export const delegateInput: FlexibleSchema<DelegateInput> = jsonInput({
         },
       ],
       description:
-        'What they know of this conversation: all of it (default), nothing but their tasks, what came since an anchor, or its last messages',
+        'How much of this conversation the children see: all of it (default), nothing but their tasks, the messages since an anchor, or the last messages',
     },
-    background: { type: 'boolean', description: 'True: do not wait; the results come as messages' },
+    background: { type: 'boolean', description: 'True: do not wait; the results arrive as messages' },
     trigger_on_complete: {
       type: 'string',
       const: 'notify_parent',
-      description: 'With background: each result starts a turn of yours',
+      description: 'With background: each result starts a new turn of yours',
     },
   },
   required: ['tasks'],

@@ -10,8 +10,7 @@ import { complete, halt, recordFailure } from './end.ts';
 import { takeTurn } from './turn.ts';
 
 /** The user message that requests the structured result after the task. */
-const ask =
-  'Give the result of your task now, as JSON that follows the schema that you were given, and nothing else.';
+const ask = 'Return the result of your task now, as JSON that matches the given schema, and nothing else.';
 
 /**
  * The last step of a session with an output schema: requests the result and records the answer as the
