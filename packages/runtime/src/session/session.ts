@@ -50,7 +50,7 @@ import { type Fresh, tail } from '../stream/tail.ts';
 import { modelFor } from '../terms/model-for.ts';
 import { type Ancestry, ancestryOf, type SessionFacts } from '../terms/terms.ts';
 import { answerFault, openBatch } from '../tools/open-batch.ts';
-import { readUsage, type SessionUsage } from '../usage/session-usage.ts';
+import { readUsage, type SessionUsage, type TreeUsage } from '../usage/session-usage.ts';
 import { inputFault } from './check-input.ts';
 import type { Child } from './child.ts';
 import { type Compaction, type CompactOptions, compactFields, compactSession } from './compact.ts';
@@ -528,8 +528,10 @@ export class Session {
 
   /**
    * The usage of the model calls on this session's own entries; separately, that of its inherited entries and
-   * of its summaries; with `tree`, also that of its descendants.
+   * of its summaries; with `tree`, also that of its descendants: `tree` is the sum of all, `total` its own.
    */
+  async usage(options: { readonly tree: true }): Promise<TreeUsage>;
+  async usage(options?: { readonly tree?: boolean }): Promise<SessionUsage>;
   async usage(options: { readonly tree?: boolean } = {}): Promise<SessionUsage> {
     assertFields(options, { tree: true }, `add up the usage of '${this.name}'`);
     return await readUsage(this.#parts.store, this, { ...options, beside: true });
