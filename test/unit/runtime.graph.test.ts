@@ -86,7 +86,7 @@ test('a deck on a store of one’s own has an empty graph, and can still fork', 
 });
 
 test('a deck needs a home or a store', async () => {
-  await expect(openDeck({})).rejects.toThrow(TypeError);
+  await expect(openDeck({})).rejects.toMatchObject({ code: 'SESSION_BAD_CONFIG', data: { field: 'home' } });
 });
 
 test('the graph of a deck is drawn as it is: a tree of all sessions, or of one, and lanes', async () => {
