@@ -149,6 +149,24 @@ test('a deck without a usable place is refused before anything is opened', async
   expect(existsSync('h')).toBe(false);
 });
 
+test('a message of no known type is not posted, so the session can still be run', async () => {
+  await using home = await scriptedDeck([{ text: 'Done.' }]);
+  const main = await home.deck.session('main');
+  for (const body of [
+    undefined,
+    5,
+    {},
+    { type: 'other' },
+    { type: 'input' },
+    { type: 'append', drafts: 'x' },
+  ])
+    expect(() => home.store.inbox.post('main', { body: mistaken(body) })).toThrow(
+      expect.objectContaining({ code: 'TAPE_BAD_ENTRY' }),
+    );
+  expect(home.store.inbox.list('main')).toEqual([]);
+  expect((await main.run('hello')).text).toBe('Done.');
+});
+
 test('entries of options that are no object are refused, and nothing is left unhandled', async () => {
   await using home = await scriptedDeck([{ text: 'Done.' }]);
   const main = await home.deck.session('main');
