@@ -19,7 +19,6 @@ import { openDeck } from '@tapedeck/runtime';
 const deck = await openDeck({
   home: process.env.TAPE_HOME ?? join(tmpdir(), `tapedeck-${process.pid}`),
   model: process.env.MODEL ?? `script:${import.meta.dirname}/answers/http-stream.json`,
-  env: process.env,
 });
 
 async function answer(method: string, name: string, body: string): Promise<Response> {

@@ -23,7 +23,6 @@ await using deck = await openDeck({
   model: process.env.MODEL ?? `script:${import.meta.dirname}/answers/library.json`,
   tools: { forecast },
   instructions: 'Answer in one sentence.',
-  env: process.env,
 });
 
 const session = await deck.session('weather');

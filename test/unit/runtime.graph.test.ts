@@ -86,7 +86,7 @@ test('a deck on a given store has an empty graph, and can still fork', async () 
 });
 
 test('a deck requires a home or a store', async () => {
-  await expect(openDeck({})).rejects.toThrow(TypeError);
+  await expect(openDeck({})).rejects.toMatchObject({ code: 'SESSION_BAD_CONFIG', data: { field: 'home' } });
 });
 
 test('a deck renders its graph: a tree of all sessions, or of one, and lanes', async () => {

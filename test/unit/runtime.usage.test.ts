@@ -1,9 +1,9 @@
 import type { LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider';
-import { type CostOf, readUsage, type SessionUsage } from '@tapedeck/runtime';
+import { type CostOf, readUsage, type SessionUsage, type UsageSum } from '@tapedeck/runtime';
 import { assistant, compaction, type SqliteTapeStore, user } from '@tapedeck/tape';
 import { convertArrayToReadableStream, MockLanguageModelV4 } from 'ai/test';
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { expect, expectTypeOf, test } from 'vitest';
 import { openDeck } from '../support/deck.ts';
 import { scriptedDeck } from '../support/scripted.ts';
 import { openStore } from '../support/store.ts';
@@ -171,6 +171,8 @@ test('a fork counts no inherited call, and a tree counts each call once', async 
       { session: 'idle', steps: 0, tree: { steps: 0, total: 0 } },
     ],
   });
+  expectTypeOf(tree.tree).toEqualTypeOf<UsageSum>();
+  expectTypeOf(tree.children[0]?.tree).toEqualTypeOf<UsageSum | undefined>();
   expect(tree.tree).not.toHaveProperty('cost');
 });
 
@@ -283,7 +285,7 @@ test('in any history of forks, rewinds and merges each call counts once, where i
       let paid = 0;
       for (const one of acts) paid += play(store, one);
       const tree = await readUsage(store, root, { tree: true });
-      expect(tree.tree?.total).toBe(paid);
+      expect(tree.tree.total).toBe(paid);
       const each = all(tree);
       expect(each.map(({ session }) => session).sort()).toEqual(
         store.sessions

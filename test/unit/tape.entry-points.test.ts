@@ -29,13 +29,13 @@ const forStores = names(`
   bodyHash ByteRange ChainLink childName Collected Conflict ConflictReport Deliver Delivery derivedNameMax
   DoneWork DrainOptions encodeJson encodeLine Entries entryBytesMax entryHash EntryQuery fenced Fields
   fieldsOf firstLinePrev ForkPreview genesisHash hashLine History Hit Imports Inbox InboxBody InboxDraft
-  InboxItem Intention isBlobRef isTextRef isUlid Journal jsonDepthMax LeaseOptions Leases leaseTtlMs
+  InboxItem Intention isBlobRef isTextRef isUlid Journal jsonDepthMax KnownFields LeaseOptions Leases leaseTtlMs
   Lineage LineageLine LineageQuery LineageType LineIntention Live LiveQuery LiveRun LiveStream Mark
-  MergeDraft MergePreview MergeStrategy nameFault nameMax nearNames normalise Owner parseAnchorName
+  MergeDraft MergePreview MergeStrategy nameFault nameMax nearNames normalise OptionFault optionFault Owner parseAnchorName
   parseName PatchFile Posted PreviewEntry Problem provablyDead RangeQuery RecordedArtifact Redacted
   ReleaseOptions restoreBlobs RewindOptions RunItem SearchQuery Sequence SessionChange SessionInit
   SessionOwner SessionQuery SessionRange Sessions sha256 StageInit StoreCall StreamChunk HandledItem
-  tapeName TextRef Touch touchesOf UnknownField unknownField UnrewindOptions ViewQuery Views
+  tapeName TextRef Touch touchesOf UnrewindOptions ViewQuery Views
   WorktreeRequest wrapStore WriteOptions
 `);
 

@@ -102,6 +102,12 @@ export { type Fresh, type TailOptions, tail } from './stream/tail.ts';
 export type { Budget } from './terms/terms.ts';
 export type { DeckTool, DeckTools, ToolPaths, ToolTraits } from './tools/traits.ts';
 export { type Trace, type TraceDestination, type TraceSource, trace } from './trace/index.ts';
-export { type ModelUsage, readUsage, type SessionUsage, type UsageSum } from './usage/session-usage.ts';
+export {
+  type ModelUsage,
+  readUsage,
+  type SessionUsage,
+  type TreeUsage,
+  type UsageSum,
+} from './usage/session-usage.ts';
 export type { CostOf, Usage } from './usage/usage.ts';
 export type { WorkspaceOptions } from './workspace/index.ts';

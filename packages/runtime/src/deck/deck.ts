@@ -1,6 +1,9 @@
+/**
+ * A deck: a tape home that is open for running sessions. `open.ts` loads what it needs, `place.ts` checks and opens its
+ * home or store, `graph.ts` reads the graph file. Imports `session` and what lies below.
+ */
 import { join } from 'node:path';
-import { openJournal } from '@tapedeck/graph/journal';
-import { type JsonObject, openTapeStore, type Ref, type SessionInfo, type TapeStore } from '@tapedeck/tape';
+import type { JsonObject, Ref, SessionInfo, TapeStore } from '@tapedeck/tape';
 import type { SessionInit, SessionQuery } from '@tapedeck/tape/store';
 import { ulid } from 'ulid';
 import { type DeckConfig, limitsOf } from '../config/config.ts';
@@ -12,7 +15,7 @@ import { messageOf } from '../errors.ts';
 import { patientStore } from '../lease/patient-store.ts';
 import { callQueues } from '../model/call-queues.ts';
 import { assertSettings, type CallSettings, mergeSettings } from '../model/call-settings.ts';
-import { assertSpec } from '../model/name.ts';
+import { assertModelName } from '../model/name.ts';
 import { Worker } from '../run/worker.ts';
 import { Child } from '../session/child.ts';
 import type { DeckParts } from '../session/parts.ts';
@@ -21,6 +24,7 @@ import type { ToolContext } from '../session/tool-context.ts';
 import { openActiveWriter } from '../status/active-writer.ts';
 import { openChunkWriter } from '../stream/chunk-writer.ts';
 import { type DeckGraph, openDeckGraph } from './graph.ts';
+import { assertPlace, openHome } from './place.ts';
 
 export interface DeckOptions extends DeckConfig {
   /**
@@ -76,6 +80,7 @@ export interface Deck extends AsyncDisposable {
 
 /** Makes the deck of `openDeck`, and opens what it needs. */
 export async function createDeck(options: DeckOptions): Promise<Deck> {
+  assertPlace(options);
   const {
     home,
     store: given,
@@ -161,7 +166,7 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
     store,
     graph: await openDeckGraph(parts.store, file),
     session: async (name, { model, settings, ...init } = {}) => {
-      assertSpec(model);
+      assertModelName(model);
       assertSettings(settings, `create '${name}'`);
       const call = mergeSettings(settings);
       const own = {
@@ -191,9 +196,4 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
     close,
     [Symbol.asyncDispose]: close,
   };
-}
-
-function openHome(home: string | undefined, file: string | undefined): TapeStore {
-  if (home === undefined || file === undefined) throw new TypeError('a deck needs a home or a store');
-  return openTapeStore(join(home, 'tape.db'), { journal: openJournal(file) });
 }

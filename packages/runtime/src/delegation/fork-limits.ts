@@ -104,6 +104,7 @@ function assertBudget({ config }: Shared, session: string, budget: Budget): void
     new SessionError('SESSION_BAD_INPUT', `cannot fork '${session}' with that budget: ${why}`, {
       data: { session },
     });
+  if (typeof budget !== 'object' || budget === null) throw refuse('it must be an object of limits');
   for (const [limit, value] of Object.entries(budget)) {
     // An unknown limit would never be reached.
     if (!limits.has(limit))

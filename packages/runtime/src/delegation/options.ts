@@ -96,16 +96,16 @@ const delegateFields: Fields<DelegateOptions> = {
   budget: true,
   treeBudget: true,
   output: true,
-  workspace: true,
+  workspace: ['shared', 'worktree'],
   repository: true,
   tools: true,
   inherit: true,
   concurrency: true,
-  order: true,
-  strategy: true,
-  onComplete: true,
-  onConflict: true,
-  at: true,
+  order: ['completion', 'spawn'],
+  strategy: ['result', 'summary', 'structured'],
+  onComplete: ['notify_parent'],
+  onConflict: ['report', 'refuse'],
+  at: ['step', 'idle'],
   signal: true,
   by: true,
 };
@@ -124,14 +124,22 @@ export function assertTasks(parent: string, { tasks, options }: Delegated): void
   const act = `delegate from '${parent}'`;
   assertFields(options, delegateFields, act);
   assertSettings(options.settings, act);
+  const refuse = (why: string) =>
+    new SessionError('SESSION_BAD_INPUT', `cannot ${act}: ${why}`, { data: { session: parent } });
+  for (const field of ['concurrency', 'maxSteps'] as const)
+    if (!isCount(options[field])) throw refuse(`${field} must be a whole number from 1, or Infinity`);
   for (const task of tasks) {
+    if (typeof task !== 'object' || task === null) throw refuse('a task has no text');
     assertFields(task, taskFields, act);
     assertSettings(task.settings, act);
-    if (typeof task.task !== 'string' || task.task.trim() === '')
-      throw new SessionError('SESSION_BAD_INPUT', `cannot ${act}: a task has no text`, {
-        data: { session: parent },
-      });
+    if (typeof task.task !== 'string' || task.task.trim() === '') throw refuse('a task has no text');
+    if (!Number.isFinite(task.priority ?? 0)) throw refuse('priority must be a number');
   }
+}
+
+function isCount(value: number | undefined): boolean {
+  if (value === undefined || value === Number.POSITIVE_INFINITY) return true;
+  return Number.isInteger(value) && value >= 1;
 }
 
 /** Checks the models of all tasks, so that a missing model fails before anything is forked. */

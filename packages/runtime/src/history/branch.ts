@@ -2,7 +2,7 @@ import type { Forked, JsonObject, Point, SessionInfo, TapeStore } from '@tapedec
 import type { Fields } from '../fields.ts';
 import { asBusySession } from '../lease/hold.ts';
 import { assertSettings, type CallSettings, mergeSettings, settingsMeta } from '../model/call-settings.ts';
-import { assertSpec } from '../model/name.ts';
+import { assertModelName } from '../model/name.ts';
 import { carriedBy } from '../terms/carried-model.ts';
 import { factsOf, originOf } from '../terms/terms.ts';
 
@@ -56,7 +56,7 @@ export async function branchSession(
   { cut, ...options }: BranchOptions & { readonly cut?: Point },
 ): Promise<Forked> {
   const { name, key, title, ephemeral, instructions, tools, metadata } = options;
-  assertSpec(options.model);
+  assertModelName(options.model);
   const seq = cut === undefined ? parent.head : await store.entries.resolve(parent.id, cut);
   assertSettings(options.settings, `branch '${parent.name}'`);
   const carried = await carriedBy(store, await factsOf(store, parent), { at: seq });

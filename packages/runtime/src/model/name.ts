@@ -39,15 +39,29 @@ export function specFault(spec: string): string | undefined {
 }
 
 /**
- * Refuses a text that is not the name of a model, before anything is opened or written.
+ * Refuses what is neither a model nor the name of one, before anything is opened or written.
  * @param from where the name comes from, for the error
- * @throws SESSION_NO_MODEL; `data.model` is the text
+ * @throws SESSION_NO_MODEL; `data.model` is a text that is refused
  */
 export function assertSpec(spec: object | string | undefined, from?: ModelFrom): void {
-  const fault = typeof spec === 'string' ? specFault(spec) : undefined;
+  if (typeof spec === 'object' && spec !== null && 'doStream' in spec) return;
+  assertModelName(spec, from);
+}
+
+/**
+ * Refuses what is not the name of a model, before anything is opened or written: what a tape carries is a name.
+ * @param from where the name comes from, for the error
+ * @throws SESSION_NO_MODEL; `data.model` is a text that is refused
+ */
+export function assertModelName(spec: object | string | undefined, from?: ModelFrom): void {
+  if (spec === undefined) return;
+  const isText = typeof spec === 'string';
+  const fault = isText ? specFault(spec) : 'its name must be PROVIDER/MODEL or script:FILE';
   if (fault === undefined) return;
-  const refusal = new SessionError('SESSION_NO_MODEL', `cannot use model '${spec}': ${fault}`, {
-    data: { model: spec },
-  });
+  const refusal = new SessionError(
+    'SESSION_NO_MODEL',
+    `cannot use ${isText ? `model '${spec}'` : 'a model'}: ${fault}`,
+    { data: isText ? { model: spec } : {} },
+  );
   throw withModelFrom(refusal, from);
 }

@@ -27,6 +27,7 @@ export async function resolveModel(
   spec: ModelSpec,
   { env = {}, store, from }: ModelSettings,
 ): Promise<ModelSource> {
+  assertSpec(spec, from);
   if (typeof spec !== 'string') return () => spec;
   const named = await namedModel(spec, { env, from });
   if (!('script' in named)) return () => named;
@@ -43,6 +44,7 @@ export async function assertModel(
   spec: ModelSpec,
   { env = {}, from }: Pick<ModelSettings, 'env' | 'from'>,
 ): Promise<void> {
+  assertSpec(spec, from);
   if (typeof spec === 'string') await namedModel(spec, { env, from });
 }
 
@@ -51,7 +53,6 @@ async function namedModel(
   spec: string,
   { env, from }: { readonly env: Env; readonly from: ModelFrom | undefined },
 ): Promise<Exclude<LanguageModel, string> | { readonly script: readonly ScriptAnswer[] }> {
-  assertSpec(spec, from);
   try {
     if (spec.startsWith('script:')) {
       const { readScript } = await import('./script.ts');

@@ -20,15 +20,16 @@ export function inputFault(
     settings?: CallSettings | undefined;
   },
 ): SessionError | undefined {
-  const why = emptyInput(input) ?? unknownMode(mode) ?? badSteps(maxSteps) ?? badSettings(settings);
+  const why = badInput(input) ?? unknownMode(mode) ?? badSteps(maxSteps) ?? badSettings(settings);
   if (why === undefined) return undefined;
   return new SessionError('SESSION_BAD_INPUT', `cannot send input to '${session}': ${why}`, {
     data: { session },
   });
 }
 
-function emptyInput(input: Input | undefined): string | undefined {
+function badInput(input: Input | undefined): string | undefined {
   if (input === undefined) return undefined;
+  if (typeof input !== 'string' && !Array.isArray(input)) return 'it must be a text or an array of parts';
   const isEmpty = typeof input === 'string' ? input.trim() === '' : input.length === 0;
   return isEmpty ? 'the input is empty' : undefined;
 }

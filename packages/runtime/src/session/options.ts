@@ -1,4 +1,4 @@
-import type { Meta, Seq } from '@tapedeck/tape';
+import type { Meta, Point, Seq, ViewOptions } from '@tapedeck/tape';
 import type { Fields } from '../fields.ts';
 import type { RewindMode, RewoundMessage } from '../history/rewind.ts';
 import type { CallSettings } from '../model/call-settings.ts';
@@ -32,6 +32,14 @@ export const sendFields: Fields<SendOptions> = {
   meta: true,
   start: true,
   on: true,
+};
+
+/** The fields of the options of `view`. */
+export const viewFields: Fields<ViewOptions & { readonly at?: Point }> = {
+  policy: true,
+  target: true,
+  at: true,
+  countTokens: true,
 };
 
 export interface SubscribeOptions {

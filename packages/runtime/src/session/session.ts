@@ -34,7 +34,7 @@ import { rewindSession } from '../history/rewind.ts';
 import { type Undone, undoSession } from '../history/undo.ts';
 import { type MergeOptions, mergeChild, mergeChildren, mergeFields } from '../merge/merge.ts';
 import { assertSettings, settingsMeta } from '../model/call-settings.ts';
-import { assertSpec } from '../model/name.ts';
+import { assertModelName } from '../model/name.ts';
 import type { OutputSpec } from '../model/output.ts';
 import { type Instructions, instructionsOf } from '../run/instructions.ts';
 import { type Input, type RunOptions, runFields } from '../run/options.ts';
@@ -50,7 +50,7 @@ import { type Fresh, tail } from '../stream/tail.ts';
 import { modelFor } from '../terms/model-for.ts';
 import { type Ancestry, ancestryOf, type SessionFacts } from '../terms/terms.ts';
 import { answerFault, openBatch } from '../tools/open-batch.ts';
-import { readUsage, type SessionUsage } from '../usage/session-usage.ts';
+import { readUsage, type SessionUsage, type TreeUsage } from '../usage/session-usage.ts';
 import { inputFault } from './check-input.ts';
 import type { Child } from './child.ts';
 import { type Compaction, type CompactOptions, compactFields, compactSession } from './compact.ts';
@@ -66,6 +66,7 @@ import {
   type SubscribeOptions,
   sendFields,
   subscribeFields,
+  viewFields,
 } from './options.ts';
 import type { DeckParts } from './parts.ts';
 
@@ -107,7 +108,8 @@ export class Session {
     const fault =
       fieldFault(options, runFields, `run '${this.name}'`) ??
       inputFault(this.name, { input, maxSteps: options.maxSteps, settings: options.settings });
-    return this.#worker.start({ run: this.#parts.newId(), input, options, output }, fault) as Run<T>;
+    const given = fault === undefined ? options : {};
+    return this.#worker.start({ run: this.#parts.newId(), input, options: given, output }, fault) as Run<T>;
   }
 
   /**
@@ -123,7 +125,7 @@ export class Session {
     const mode = options.mode ?? defaultMode(source, this.#kind);
     const fault = inputFault(this.name, { input, mode, settings });
     if (fault !== undefined) throw fault;
-    assertSpec(model, 'message');
+    assertModelName(model, 'message');
     const facts = { ...(model !== undefined && { model }), ...settingsMeta(settings) };
     const { id, appended, owner } = await this.#parts.store.inbox.post(this.id, {
       body: { type: 'input', drafts: [user(input, { ...meta, ...facts })] },
@@ -257,9 +259,10 @@ export class Session {
   }
 
   /** Resolves when no process runs the session. */
-  async idle({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
+  async idle(options: { readonly signal?: AbortSignal } = {}): Promise<void> {
+    assertFields(options, { signal: true }, `wait for '${this.name}'`);
     await this.#worker.idle();
-    await untilIdle(this.#parts.store, [this.id], { signal });
+    await untilIdle(this.#parts.store, [this.id], options);
   }
 
   /**
@@ -278,8 +281,10 @@ export class Session {
    */
   async handoff(
     name: string,
-    { summary, state = {} }: { summary?: string; state?: JsonObject } = {},
+    options: { readonly summary?: string; readonly state?: JsonObject } = {},
   ): Promise<AnchorReceipt> {
+    assertFields(options, { summary: true, state: true }, `hand off '${this.name}'`);
+    const { summary, state = {} } = options;
     assertActive(await this.info(), 'hand off');
     const full = summary === undefined ? state : { summary, ...state };
     const { to } = await this.#parts.store.entries.append(this.id, [handoff(name, full)]);
@@ -296,7 +301,7 @@ export class Session {
   async rewind(to: Point, given: RewindOptions = {}): Promise<SessionRewound> {
     assertFields(given, rewindFields, `rewind '${this.name}'`);
     const { mode = 'edit', model, settings, start = true } = given;
-    assertSpec(model);
+    assertModelName(model);
     assertSettings(settings, `rewind '${this.name}'`);
     this.#assertIdle('rewind');
     const options = { ...(model !== undefined && { model }), ...(settings !== undefined && { settings }) };
@@ -458,7 +463,7 @@ export class Session {
    */
   async merge(child: string | Session, options: MergeOptions = {}): ReturnType<typeof mergeChild> {
     assertFields(options, mergeFields, `merge into '${this.name}'`);
-    const name = typeof child === 'string' ? child : child.name;
+    const name = nameOf(child);
     return await mergeChild(this.#parts, await this.#factsOf(name), { ...options, into: this.name });
   }
 
@@ -468,7 +473,7 @@ export class Session {
     options: MergeOptions = {},
   ): ReturnType<typeof mergeChildren> {
     assertFields(options, mergeFields, `merge into '${this.name}'`);
-    const names = children.map((child) => (typeof child === 'string' ? child : child.name));
+    const names = children.map((child) => nameOf(child));
     const facts: SessionFacts[] = [];
     for (const name of names) facts.push(await this.#factsOf(name));
     return await mergeChildren(this.#parts, facts, { ...options, into: this.name });
@@ -489,7 +494,7 @@ export class Session {
 
   /** The conflicts of merging a child: what both sides changed since the fork. Nothing is written. */
   async checkMerge(child: string | Session): Promise<ConflictReport> {
-    const name = typeof child === 'string' ? child : child.name;
+    const name = nameOf(child);
     const { complete, conflicts } = await this.#parts.store.lineage.previewMerge(name, { into: this.name });
     return { complete, conflicts };
   }
@@ -499,12 +504,14 @@ export class Session {
    * @throws TAPE_BAD_POLICY; TAPE_NO_ANCHOR when the policy names an anchor that is not visible;
    *   TAPE_BAD_POINT
    */
-  async view({
-    policy = viewPolicyOf(this.#parts.config),
-    target = {},
-    at = 'head',
-    countTokens = resolvePolicy(this.#parts.config.compaction).countTokens,
-  }: ViewOptions & { at?: Point } = {}): Promise<View> {
+  async view(options: ViewOptions & { readonly at?: Point } = {}): Promise<View> {
+    assertFields(options, viewFields, `view '${this.name}'`);
+    const {
+      policy = viewPolicyOf(this.#parts.config),
+      target = {},
+      at = 'head',
+      countTokens = resolvePolicy(this.#parts.config.compaction).countTokens,
+    } = options;
     return view(await Array.fromAsync(this.#parts.store.views.entries(this.id, { policy, at })), {
       policy,
       target,
@@ -528,8 +535,10 @@ export class Session {
 
   /**
    * The usage of the model calls on this session's own entries; separately, that of its inherited entries and
-   * of its summaries; with `tree`, also that of its descendants.
+   * of its summaries; with `tree`, also that of its descendants: `tree` is the sum of all, `total` its own.
    */
+  async usage(options: { readonly tree: true }): Promise<TreeUsage>;
+  async usage(options?: { readonly tree?: boolean }): Promise<SessionUsage>;
   async usage(options: { readonly tree?: boolean } = {}): Promise<SessionUsage> {
     assertFields(options, { tree: true }, `add up the usage of '${this.name}'`);
     return await readUsage(this.#parts.store, this, { ...options, beside: true });
@@ -544,6 +553,16 @@ export class Session {
       });
     return info;
   }
+}
+
+/** The name of a child that a caller gives by its name or its session. */
+function nameOf(child: string | Session): string {
+  if (typeof child === 'string') return child;
+  if (child instanceof Session) return child.name;
+  throw new SessionError(
+    'SESSION_BAD_INPUT',
+    `cannot merge ${child}: it is no name and no session of a child`,
+  );
 }
 
 /** Errors that leave a message queued, because this process cannot run the session now. */

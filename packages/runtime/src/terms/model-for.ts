@@ -2,7 +2,7 @@ import type { TapeStore } from '@tapedeck/tape';
 import type { InboxItem } from '@tapedeck/tape/store';
 import { type CallSettings, callSettingsIn, mergeSettings } from '../model/call-settings.ts';
 import { getModel, type LanguageModel } from '../model/model.ts';
-import type { ModelFrom } from '../model/name.ts';
+import { assertSpec, type ModelFrom } from '../model/name.ts';
 import { type ModelSpec, resolveModel } from '../model/spec.ts';
 import { carriedBy } from './carried-model.ts';
 import type { SessionFacts } from './terms.ts';
@@ -45,6 +45,7 @@ export interface RunModel {
 export async function modelFor(models: Models, session: SessionFacts, asked: Asked): Promise<RunModel> {
   const { store, config, env, modelFrom = 'deck' } = models;
   const { name } = session.info;
+  if (typeof asked.options.model !== 'string') assertSpec(asked.options.model, 'run');
   const given = typeof asked.options.model === 'object' ? asked.options.model : undefined;
   const { spec: named, from: place, settings } = await namedFor(store, session, asked);
   const spec = given ?? named ?? config.model;

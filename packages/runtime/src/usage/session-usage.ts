@@ -32,10 +32,16 @@ export interface SessionUsage extends UsageSum {
   readonly inherited?: UsageSum;
   /** The usage of its summaries. It belongs to the summarizer sessions and is in no other sum here. */
   readonly summaries?: UsageSum;
-  /** The sessions forked from it, in order. */
+  /** The sessions forked from it, in order; present with `tree`. */
   readonly children?: readonly SessionUsage[];
-  /** The session and all its descendants. */
+  /** The sum of the session and all its descendants; present with `tree`. */
   readonly tree?: UsageSum;
+}
+
+/** The usage of a session and of each of its descendants. */
+export interface TreeUsage extends SessionUsage {
+  readonly children: readonly TreeUsage[];
+  readonly tree: UsageSum;
 }
 
 export const noSum: UsageSum = { steps: 0, usage: noUsage, total: 0 };
@@ -127,11 +133,42 @@ export async function readSummaries(
   return sum;
 }
 
+/** Reads the usage of a session and of all its descendants. */
+async function readTree(
+  store: Pick<TapeStore, 'entries' | 'sessions'>,
+  { id, name }: Pick<SessionInfo, 'id' | 'name'>,
+): Promise<TreeUsage> {
+  return await withTree(store, id, await sumUsage(name, answersOf(store, id)));
+}
+
+async function withTree(
+  store: Pick<TapeStore, 'entries' | 'sessions'>,
+  id: string,
+  own: SessionUsage,
+): Promise<TreeUsage> {
+  const children: TreeUsage[] = [];
+  for (const child of await store.sessions.list({ parent: id, all: true }))
+    children.push(await readTree(store, child));
+  const { steps, usage, total, cost } = own;
+  const sum: UsageSum = { steps, usage, total, ...(cost !== undefined && { cost }) };
+  return { ...own, children, tree: children.reduce((all, { tree }) => addSums(all, tree), sum) };
+}
+
 /**
  * Reads the usage of a session from its own entries. `beside` adds the inherited usage, which reads all
  * inherited entries, and that of summaries; `tree` adds that of all descendants.
  * @throws TAPE_NO_SESSION
  */
+export async function readUsage(
+  store: Pick<TapeStore, 'entries' | 'sessions' | 'views'>,
+  session: Pick<SessionInfo, 'id' | 'name'>,
+  options: { readonly tree: true; readonly beside?: boolean },
+): Promise<TreeUsage>;
+export async function readUsage(
+  store: Pick<TapeStore, 'entries' | 'sessions' | 'views'>,
+  session: Pick<SessionInfo, 'id' | 'name'>,
+  options?: { readonly tree?: boolean; readonly beside?: boolean },
+): Promise<SessionUsage>;
 export async function readUsage(
   store: Pick<TapeStore, 'entries' | 'sessions' | 'views'>,
   { id, name }: Pick<SessionInfo, 'id' | 'name'>,
@@ -144,19 +181,5 @@ export async function readUsage(
     ...(inherited !== undefined && { inherited }),
     ...(summaries !== undefined && { summaries }),
   };
-  if (!tree) return own;
-  const children: SessionUsage[] = [];
-  for (const child of await store.sessions.list({ parent: id, all: true }))
-    children.push(await readUsage(store, child, { tree }));
-  const { steps, usage, total, cost } = own;
-  return {
-    ...own,
-    children,
-    tree: children.reduce((sum, child) => addSums(sum, child.tree ?? child), {
-      steps,
-      usage,
-      total,
-      ...(cost !== undefined && { cost }),
-    }),
-  };
+  return tree ? await withTree(store, id, own) : own;
 }

@@ -18,6 +18,7 @@ export function isUlid(text: string): boolean {
 
 /** Returns why a text cannot be a session name, or undefined when it can. */
 export function nameFault(name: string, max: number = nameMax): string | undefined {
+  if (typeof name !== 'string') return 'it is not a text';
   if (name.length === 0) return 'it is empty';
   if (name.length > max) return `it has ${name.length} characters, more than ${max}`;
   if (!namePattern.test(name))
@@ -33,7 +34,7 @@ export function nameFault(name: string, max: number = nameMax): string | undefin
 export function parseName(name: string): string {
   const fault = nameFault(name) ?? (isUlid(name) ? 'it has the form of a session id' : undefined);
   if (fault !== undefined)
-    throw new TapeError('TAPE_BAD_NAME', `cannot use ${quote(name)} as a session name: ${fault}`);
+    throw new TapeError('TAPE_BAD_NAME', `cannot use ${quote(String(name))} as a session name: ${fault}`);
   return name;
 }
 
@@ -43,19 +44,21 @@ export function parseName(name: string): string {
  */
 export function parseAnchorName(name: string): string {
   const fault =
-    name.length > derivedNameMax
-      ? `it has ${name.length} characters, more than ${derivedNameMax}`
-      : !anchorPattern.test(name) || name.includes('..') || name.includes('::')
-        ? 'only A-Z a-z 0-9 . _ : @ + - ! % / are allowed, without ".." or "::", ending in a letter, a digit or one of _ ! %'
-        : /^\d+$/.test(name)
-          ? 'it reads as a position'
-          : name === 'head'
-            ? "'head' is the end of the tape"
-            : reservedAnchors.test(name)
-              ? 'names of this form are reserved'
-              : undefined;
+    typeof name !== 'string'
+      ? 'it is not a text'
+      : name.length > derivedNameMax
+        ? `it has ${name.length} characters, more than ${derivedNameMax}`
+        : !anchorPattern.test(name) || name.includes('..') || name.includes('::')
+          ? 'only A-Z a-z 0-9 . _ : @ + - ! % / are allowed, without ".." or "::", ending in a letter, a digit or one of _ ! %'
+          : /^\d+$/.test(name)
+            ? 'it reads as a position'
+            : name === 'head'
+              ? "'head' is the end of the tape"
+              : reservedAnchors.test(name)
+                ? 'names of this form are reserved'
+                : undefined;
   if (fault !== undefined)
-    throw new TapeError('TAPE_BAD_NAME', `cannot use ${quote(name)} as an anchor name: ${fault}`);
+    throw new TapeError('TAPE_BAD_NAME', `cannot use ${quote(String(name))} as an anchor name: ${fault}`);
   return name;
 }
 

@@ -65,8 +65,9 @@ export function entriesOn(at: Connection): InProcess<Entries> {
       });
     },
 
-    *read(ref: Ref, { since, ...query }: EntryQuery = {}): Iterable<Entry> {
-      assertOptions(query, fieldsOf['entries.read'], 'read', ref);
+    *read(ref: Ref, given: EntryQuery = {}): Iterable<Entry> {
+      assertOptions(given, fieldsOf['entries.read'], 'read', ref);
+      const { since, ...query } = given;
       const tape = at.need(ref);
       const after = since === undefined ? 0 : resolvePoint(db, tape, since);
       yield* readEntries(db, tape, { ...query, from: Math.max(query.from ?? 1, after + 1) });

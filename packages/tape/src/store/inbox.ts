@@ -1,7 +1,11 @@
 import { encodeDraft } from '../entry/encode.ts';
+import { isObject } from '../entry/json.ts';
+import { quote } from '../entry/name.ts';
+import { TapeError } from '../errors.ts';
 import {
   drainInbox,
   drainInPlaceOfOwner,
+  type InboxBody,
   type InboxDraft,
   type InboxItem,
   inboxItems,
@@ -17,6 +21,26 @@ import type { InProcess } from './in-process.ts';
 import { keyedDrafts } from './keys.ts';
 import { assertOptions, type DrainOptions, fieldsOf } from './options.ts';
 import type { Inbox, Posted } from './store.ts';
+
+const bodyTypes: ReadonlySet<unknown> = new Set([
+  'append',
+  'merge',
+  'input',
+  'answer',
+  'abort',
+] satisfies InboxBody['type'][]);
+
+/**
+ * Refuses a body of another type: no process would take it out of the inbox.
+ * @throws TAPE_BAD_ENTRY
+ */
+function assertBody(body: unknown, ref: Ref): void {
+  const refuse = (why: string) =>
+    new TapeError('TAPE_BAD_ENTRY', `cannot post to ${quote(String(ref))}: ${why}`);
+  if (!isObject(body) || !bodyTypes.has(body.type)) throw refuse('the body is of no known type');
+  if ((body.type === 'append' || body.type === 'input') && !Array.isArray(body.drafts))
+    throw refuse('the body has no drafts');
+}
 
 /** Makes `store.inbox`. */
 export function inboxOn(at: Connection): InProcess<Inbox> {
@@ -34,6 +58,7 @@ export function inboxOn(at: Connection): InProcess<Inbox> {
   return {
     post(ref: Ref, item: InboxDraft): Posted {
       assertOptions(item, fieldsOf['inbox.post'], 'post to', ref);
+      assertBody(item.body, ref);
       // Checked and keyed now, so that draining cannot fail on it and a repeated append adds nothing.
       const body =
         item.body.type === 'append' || item.body.type === 'input'

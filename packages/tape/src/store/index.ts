@@ -16,7 +16,7 @@ export {
 } from '../entry/blob.ts';
 export { assertDraft } from '../entry/encode.ts';
 export { type Awaitable, type Mark, normalise } from '../entry/entry.ts';
-export { type Fields, type UnknownField, unknownField } from '../entry/fields.ts';
+export { type Fields, type KnownFields, type OptionFault, optionFault } from '../entry/fields.ts';
 export { bodyHash, type ChainLink, entryHash, genesisHash, sha256 } from '../entry/hash.ts';
 export { encodeJson, entryBytesMax, jsonDepthMax } from '../entry/json.ts';
 export {

@@ -1,5 +1,5 @@
 import type { Seq } from '../entry/entry.ts';
-import { type Fields, unknownField } from '../entry/fields.ts';
+import { type Fields, type KnownFields, optionFault } from '../entry/fields.ts';
 import { quote } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
 import type { DoneWork, ForkRequest } from '../fork/request.ts';
@@ -150,7 +150,7 @@ export const fieldsOf: { readonly [M in keyof OptionsOf]: Fields<OptionsOf[M]> }
     key: true,
     intention: true,
     kind: true,
-    deliver: true,
+    deliver: ['merge', 'merge+turn', 'tool-result'],
     spawnCall: true,
     settings: true,
     terms: true,
@@ -170,11 +170,11 @@ export const fieldsOf: { readonly [M in keyof OptionsOf]: Fields<OptionsOf[M]> }
     status: true,
     reason: true,
     context: true,
-    onConflict: true,
+    onConflict: ['report', 'refuse'],
     force: true,
     charsMax: true,
     notify: true,
-    at: true,
+    at: ['step', 'idle'],
     usage: true,
     asked: true,
     written: true,
@@ -191,20 +191,16 @@ export const fieldsOf: { readonly [M in keyof OptionsOf]: Fields<OptionsOf[M]> }
 };
 
 /**
- * Refuses options with a field that does not exist, which would otherwise be ignored.
+ * Refuses options with a field that does not exist, or a text that a field cannot be; both would otherwise be
+ * ignored.
  * @param act what cannot be done: `append to`
  * @param to the session, or other object, of the act
  * @throws TAPE_BAD_OPTION; `data.field` names the field, `data.near` has the nearest names
  */
-export function assertOptions(
-  options: object,
-  known: Readonly<Record<string, true>>,
-  act: string,
-  to?: string,
-): void {
-  const unknown = unknownField(options, known);
-  if (unknown === undefined) return;
-  const { field, near, why } = unknown;
+export function assertOptions(options: object, known: KnownFields, act: string, to?: string): void {
+  const fault = optionFault(options, known);
+  if (fault === undefined) return;
+  const { why, ...data } = fault;
   const what = to === undefined ? act : `${act} ${quote(String(to))}`;
-  throw new TapeError('TAPE_BAD_OPTION', `cannot ${what}: ${why}`, { data: { field, near } });
+  throw new TapeError('TAPE_BAD_OPTION', `cannot ${what}: ${why}`, { data });
 }

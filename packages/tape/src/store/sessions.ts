@@ -35,7 +35,7 @@ export function sessionsOn(at: Connection): InProcess<Sessions> {
   return {
     open(name: string, init: SessionInit = {}): SessionInfo & { readonly created: boolean } {
       assertOptions(init, fieldsOf['sessions.open'], 'open session', name);
-      const existing = tapeByName(db, realm, name);
+      const existing = typeof name === 'string' ? tapeByName(db, realm, name) : undefined;
       if (existing !== undefined && existing.lifecycle !== 'staging')
         return { ...infoOf(existing), created: false };
       const { tape, created } = db.writeThrough(() => ensureSession(writer, realm, name, init));

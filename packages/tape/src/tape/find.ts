@@ -10,6 +10,8 @@ export function findTape(db: Db, realm: string, ref: Ref): TapeRow | undefined {
 }
 
 function lookUp(db: Db, realm: string, ref: Ref): TapeRow | undefined {
+  // Plain JavaScript can pass anything, which is the name of no session.
+  if (typeof ref !== 'string') return undefined;
   const byName = tapeByName(db, realm, ref);
   if (byName !== undefined) return byName;
   const incarnation = /^(.+)~([1-9]\d*)$/.exec(ref);

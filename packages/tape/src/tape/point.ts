@@ -22,9 +22,10 @@ export function resolvePoint(db: Db, tape: TapeRow, point: Point): Seq {
   if (point === 'head' || point === '@head') return tape.head_seq;
   const position = typeof point === 'number' ? point : /^@?(\d{1,15})$/.exec(point)?.[1];
   if (position !== undefined) return getSeq(tape, Number(position));
-  const text = String(point);
-  const back = /^(.+)~(\d{1,6})$/.exec(text);
-  return resolveAnchor(db, tape, back?.[1] ?? text, Number(back?.[2] ?? 0));
+  if (typeof point !== 'string')
+    throw new TapeError('TAPE_BAD_POINT', `cannot read ${point} as a point: it is no position and no name`);
+  const back = /^(.+)~(\d{1,6})$/.exec(point);
+  return resolveAnchor(db, tape, back?.[1] ?? point, Number(back?.[2] ?? 0));
 }
 
 /** Returns whether a point is the place before the first entry of a session. */

@@ -1,0 +1,40 @@
+import { join } from 'node:path';
+import { openJournal } from '@tapedeck/graph/journal';
+import { openTapeStore, type TapeStore } from '@tapedeck/tape';
+import { SessionError } from '../errors.ts';
+
+/** Where the tapes of a deck are. */
+interface Place {
+  readonly home?: string;
+  readonly store?: TapeStore;
+  readonly env?: Readonly<Record<string, string | undefined>>;
+}
+
+/**
+ * Refuses options that say neither where the tapes are nor which store has them.
+ * @throws SESSION_BAD_CONFIG
+ */
+export function assertPlace(options: Place): void {
+  if (typeof options !== 'object' || options === null) throw badPlace('', 'they must be an object');
+  const { home, store, env } = options;
+  if (home === undefined ? store === undefined : typeof home !== 'string' || home === '')
+    throw badPlace('home', 'must be the path of a directory, or store an open store');
+  if (store !== undefined && typeof store?.sessions?.open !== 'function')
+    throw badPlace('store', 'must be an open store');
+  if (env !== undefined && (typeof env !== 'object' || env === null))
+    throw badPlace('env', 'must be an object of texts');
+}
+
+function badPlace(field: string, why: string): SessionError {
+  const what = field === '' ? why : `${field} ${why}`;
+  return new SessionError('SESSION_BAD_CONFIG', `cannot use the options of a deck: ${what}`, {
+    data: { field, why },
+  });
+}
+
+/** Opens the store of a home, and its graph file. */
+export function openHome(home: string | undefined, file: string | undefined): TapeStore {
+  if (home === undefined || file === undefined)
+    throw badPlace('home', 'must be a directory, without a store');
+  return openTapeStore(join(home, 'tape.db'), { journal: openJournal(file) });
+}
