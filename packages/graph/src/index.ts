@@ -3,6 +3,8 @@
  * line, `journal.ts` writes lines, `check.ts` finds damage, `fold.ts` makes sessions of them, `graph.ts` answers
  * queries, and the `draw-…` files and `notations.ts` make pictures. The package imports only `@tapedeck/tape`, of which
  * it takes types and the base class of errors, so that a graph file can be read without SQLite.
+ *
+ * @module @tapedeck/graph
  */
 export { firstPrev, lineHash } from './chain.ts';
 export { checkJournal, type JournalProblem, type JournalReport, type ProblemCode } from './check.ts';

@@ -1,3 +1,8 @@
+/**
+ * The writer of the graph file, for a store: each commit of the store appends the lines of its lineage.
+ *
+ * @module @tapedeck/graph/journal
+ */
 import {
   closeSync,
   constants,

@@ -2,6 +2,8 @@
  * What programs import from `@tapedeck/runtime`: `openDeck`, the sessions that it gives, acts and reports on a store,
  * and their types. It loads the AI SDK with the first model call, and zod with the first configuration. Tests import
  * `testing.ts`, readers of transcripts `import`. The package imports `@tapedeck/graph` and `@tapedeck/tape`.
+ *
+ * @module @tapedeck/runtime
  */
 export {
   type Audit,

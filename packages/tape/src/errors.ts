@@ -1,3 +1,9 @@
+/**
+ * The base class of the errors of all packages, and those of tapes. Loads nothing else.
+ *
+ * @module @tapedeck/tape/errors
+ */
+
 /** An error with a stable code. Its message says what could not be done, to what, and why. */
 export abstract class CodedError<Code extends string> extends Error {
   readonly code: Code;

@@ -57,8 +57,8 @@ interface RewindPlace {
 
 /**
  * Makes a session read as if it ended right before a user message, own or inherited. Hidden entries stay
- * readable, and `undoSession` shows them again. Runs under the session's lease.
- * @param model the name of the model that answers a resent message, with `settings`
+ * readable, and `undoSession` shows them again. Runs under the session's lease. `model` names the model that
+ * answers a resent message, and `settings` are those of its calls.
  * @throws SESSION_BUSY; SESSION_BAD_INPUT for an unknown mode; TAPE_ARCHIVED; TAPE_BAD_POINT when the point
  *   is not a visible user message; the errors of `store.resolve`
  */
