@@ -1,11 +1,14 @@
 import { spawnSync } from 'node:child_process';
-import { globSync, readFileSync } from 'node:fs';
+import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { entryPoints, packages } from '../support/consumer.ts';
 import { sized } from '../support/size.ts';
 import { tempDir } from '../support/temp-dir.ts';
+import { examples, type Section, sections } from './examples.ts';
+import { moduleDir } from './module-dir.ts';
 import { page, root } from './pages.ts';
+import { compile, node } from './program.ts';
 
 const unpromised = ['@tapedeck/tape/internal', '@tapedeck/tape/crash-point', '@tapedeck/runtime/internal'];
 const promised = packages.flatMap(entryPoints).filter((name) => !unpromised.includes(name));
@@ -31,4 +34,85 @@ test.runIf(sized(false, true, true))('the reference is what TypeDoc makes of the
   const stale = 'stale: write it anew with pnpm docs:api';
   expect(pagesBelow(join(root, 'docs/api')), stale).toEqual(made);
   for (const path of made) expect(page(`docs/api/${path}`), stale).toBe(readFileSync(dir.file(path), 'utf8'));
+});
+
+/** What the models of the examples answer. */
+const answers = [
+  { when: { text: 'as JSON' }, text: '{"passed":12}' },
+  { when: { text: 'as JSON' }, text: '{"passed":12}' },
+  {
+    when: { text: 'Delegate the checks.' },
+    toolCalls: [{ name: 'delegate', input: { tasks: [{ task: 'Check the tests.' }] } }],
+  },
+  { text: 'Test, tag, publish.' },
+  { text: 'Test, tag, publish.' },
+];
+
+const shown = examples();
+const moduleOf = (i: number, extension: string) => `example-${i}.${extension}`;
+
+/** Printed after each example. */
+const end = '--- end of example ---\n';
+
+/** Runs each example in a directory of its own. */
+const driver = `
+import { mkdirSync, writeFileSync } from 'node:fs';
+const here = process.cwd();
+for (let i = 0; i < ${shown.length}; i++) {
+  mkdirSync(here + '/' + i);
+  process.chdir(here + '/' + i);
+  writeFileSync('answers.json', ${JSON.stringify(JSON.stringify(answers))});
+  await import(here + '/example-' + i + '.mjs');
+  process.stdout.write(${JSON.stringify(end)});
+}
+`;
+
+test('the examples in docstrings have right types, and print what their comments say', () => {
+  using dir = moduleDir();
+  const modules = Object.fromEntries(shown.map(({ code }, i) => [moduleOf(i, 'mts'), code]));
+  const { status, stdout } = compile(dir, modules);
+  const faults = stdout.replace(/^example-(\d+)\.mts/gm, (_, i) => shown[Number(i)]?.at ?? '');
+  expect({ status, faults }).toEqual({ status: 0, faults: '' });
+  writeFileSync(dir.file('driver.mjs'), driver);
+  const ran = node(dir, 'driver.mjs');
+  const said = ran.stdout.split(end).slice(0, -1);
+  const broken = said.length < shown.length ? `${shown[said.length]?.at}: ${ran.stderr}` : ran.stderr;
+  expect(broken).toBe('');
+  expect(shown.map(({ at }, i) => ({ at, says: said[i] }))).toEqual(
+    shown.map(({ at, says }) => ({ at, says })),
+  );
+});
+
+test('the examples use public names only', () => {
+  const imported = shown.flatMap(({ at, code }) =>
+    Array.from(code.matchAll(/from '(@tapedeck\/[^']+)'/g), ([, name = '']) => ({ at, name })),
+  );
+  expect(imported.filter(({ name }) => !promised.includes(name))).toEqual([]);
+});
+
+/**
+ * Programs call functions, construct or catch classes, and call the methods of interfaces. Other types are shapes, and
+ * other variables values: those need no example.
+ */
+const isCalled = ({ group, text }: Section) =>
+  group === 'Functions' || group === 'Classes' || (group === 'Interfaces' && /^#### Methods$/m.test(text));
+
+test.each(['tape', 'graph', 'runtime'])('all that programs call of @tapedeck/%s has an example', (name) => {
+  const called = sections(`docs/api/${name}.md`).filter(isCalled);
+  expect(called.length).toBeGreaterThan(10);
+  expect(called.filter(({ text }) => !/^#### Example$/m.test(text)).map((section) => section.name)).toEqual(
+    [],
+  );
+});
+
+test('each group of methods of a store has an example', () => {
+  const groups = sections('docs/api/tape/store.md').filter(
+    (section) => section.group === 'Interfaces' && isCalled(section),
+  );
+  expect(groups.map((section) => section.name)).toEqual(
+    expect.arrayContaining(['Entries', 'Views', 'Lineage']),
+  );
+  expect(groups.filter(({ text }) => !/^#### Example$/m.test(text)).map((section) => section.name)).toEqual(
+    [],
+  );
 });

@@ -1,11 +1,10 @@
-import { type SpawnSyncReturns, spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SessionEvent } from '@tapedeck/runtime';
 import { expect, test } from 'vitest';
 import { moduleDir } from './module-dir.ts';
 import { allCodeBlocks, codeBlocks, howToUpdate, page, root, tableAfter, updating } from './pages.ts';
-import { plainEnv } from './tape.ts';
+import { compile, node } from './program.ts';
 
 const path = 'docs/library.md';
 const text = page(path);
@@ -20,36 +19,12 @@ const shown = allCodeBlocks(text).flatMap(({ language, code }, i, all) => {
 /** Printed between two blocks. */
 const end = '--- end of block ---\n';
 
-/** Checks and compiles `library.mts`: types of the built packages, with the rules of the project. */
-const settings = {
-  extends: join(root, 'tsconfig.base.json'),
-  compilerOptions: {
-    composite: false,
-    isolatedDeclarations: false,
-    declarationMap: false,
-    sourceMap: false,
-    customConditions: [],
-    rootDir: '.',
-    outDir: '.',
-  },
-  files: ['library.mts'],
-};
-
-const done = ({ status, stdout, stderr }: SpawnSyncReturns<string>) => ({ status, stdout, stderr });
-
 test('the blocks are one program whose types are right, and which prints what the page says', () => {
   using dir = moduleDir();
-  const run = (...argv: readonly string[]) =>
-    done(spawnSync(process.execPath, argv, { cwd: dir.path, env: plainEnv(dir.path), encoding: 'utf8' }));
-  writeFileSync(
-    dir.file('library.mts'),
-    shown.map(({ code }) => `${code}process.stdout.write(${JSON.stringify(end)});\n`).join(''),
-  );
-  writeFileSync(dir.file('tsconfig.json'), JSON.stringify(settings));
+  const program = shown.map(({ code }) => `${code}process.stdout.write(${JSON.stringify(end)});\n`).join('');
   writeFileSync(dir.file('answers.json'), codeBlocks(text, 'json').at(-1) ?? '');
-  const compiled = run(join(root, 'node_modules/typescript/bin/tsc'), '--project', '.');
-  expect(compiled).toEqual({ status: 0, stdout: '', stderr: '' });
-  const { stdout, ...ended } = run('library.mjs');
+  expect(compile(dir, { 'library.mts': program })).toEqual({ status: 0, stdout: '', stderr: '' });
+  const { stdout, ...ended } = node(dir, 'library.mjs');
   expect(ended).toEqual({ status: 0, stderr: '' });
   const said = stdout.split(end).slice(0, -1);
   if (updating) writeFileSync(join(root, path), withOutput(said));

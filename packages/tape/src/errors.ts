@@ -55,6 +55,23 @@ export type TapeErrorCode =
   | 'TAPE_IO'
   | 'GRAPH_DIVERGED';
 
+/**
+ * An error of a store, a tape or a view. `code` says which.
+ *
+ * @example
+ * ```ts
+ * import { openTapeStore, TapeError, user } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore(':memory:');
+ * store.sessions.open('main');
+ * try {
+ *   store.entries.append('mian', [user('Plan the release.')]);
+ * } catch (error) {
+ *   if (!(error instanceof TapeError)) throw error;
+ *   console.log(error.code); // TAPE_NO_SESSION
+ * }
+ * ```
+ */
 export class TapeError extends CodedError<TapeErrorCode> {
   override readonly name = 'TapeError';
 }

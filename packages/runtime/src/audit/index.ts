@@ -32,6 +32,18 @@ export interface Audit {
  * tapes and the lineage record every fork and merge. Writes nothing. In a store in use, each finding holds
  * for the moment of its reading.
  * @throws TAPE_NO_SESSION; GRAPH_UNREADABLE
+ *
+ * @example
+ * ```ts
+ * import { audit, openDeck } from '@tapedeck/runtime';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * await using deck = await openDeck({ store: openTapeStore(':memory:'), model: 'script:answers.json' });
+ * const main = await deck.session('main');
+ * await main.delegate('Check the tests.');
+ * const { sessions, findings } = await audit(deck.store);
+ * console.log(sessions, findings.length); // 2 0
+ * ```
  */
 export async function audit(store: TapeStore, { graph, session }: AuditOptions = {}): Promise<Audit> {
   const findings: AuditFinding[] = [];

@@ -51,7 +51,21 @@ export interface NewSession extends Omit<SessionInit, 'settings'> {
   readonly settings?: CallSettings;
 }
 
-/** A tape home opened for running sessions. */
+/**
+ * A tape home opened for running sessions.
+ *
+ * @example
+ * ```ts
+ * import { openDeck } from '@tapedeck/runtime';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * await using deck = await openDeck({ store: openTapeStore(':memory:'), model: 'script:answers.json' });
+ * const main = await deck.session('main');
+ * await main.send('Plan the release.');
+ * await deck.idle();
+ * for (const { name, head } of await deck.sessions()) console.log(name, head); // main 3
+ * ```
+ */
 export interface Deck extends AsyncDisposable {
   /** The raw store. Its methods block the thread while they wait for a lock; those of the deck do not. */
   readonly store: TapeStore;

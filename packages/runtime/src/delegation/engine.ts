@@ -11,7 +11,27 @@ export interface RunSpec {
   readonly priority?: number;
 }
 
-/** Runs child sessions. Their results are read from their tapes, never from the engine. */
+/**
+ * Runs child sessions. Their results are read from their tapes, never from the engine.
+ *
+ * @example
+ * ```ts
+ * import { inProcessEngine, openDeck, type RunEngine } from '@tapedeck/runtime';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * const inside = inProcessEngine();
+ * const engine: RunEngine = {
+ *   ...inside,
+ *   async start(run) {
+ *     await inside.start({ ...run, priority: 1 });
+ *   },
+ * };
+ * const store = openTapeStore(':memory:');
+ * await using deck = await openDeck({ store, model: 'script:answers.json', engine });
+ * const main = await deck.session('main');
+ * console.log((await main.delegate('Check the tests.'))[0].status); // completed
+ * ```
+ */
 export interface RunEngine {
   start(run: RunSpec): Promise<void>;
   work(handler: (run: RunSpec, signal: AbortSignal) => Promise<void>): Promise<void>;
@@ -22,6 +42,18 @@ export interface RunEngine {
 /**
  * Runs children in this process, at most `concurrency` of each depth at once. Depths are counted separately,
  * so that a child that waits for its own children does not block them. Higher priorities run first.
+ *
+ * @example
+ * ```ts
+ * import { inProcessEngine, openDeck } from '@tapedeck/runtime';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * const engine = inProcessEngine({ concurrency: 2 });
+ * const store = openTapeStore(':memory:');
+ * await using deck = await openDeck({ store, model: 'script:answers.json', engine });
+ * const main = await deck.session('main');
+ * console.log((await main.delegate(['Check the tests.', 'Check the changelog.'])).length); // 2
+ * ```
  */
 export function inProcessEngine({ concurrency = 4 }: { concurrency?: number } = {}): RunEngine {
   const queues = new Map<number, PQueue>();

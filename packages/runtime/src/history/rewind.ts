@@ -61,6 +61,18 @@ interface RewindPlace {
  * answers a resent message, and `settings` are those of its calls.
  * @throws SESSION_BUSY; SESSION_BAD_INPUT for an unknown mode; TAPE_ARCHIVED; TAPE_BAD_POINT when the point
  *   is not a visible user message; the errors of `store.resolve`
+ *
+ * @example
+ * ```ts
+ * import { openDeck, rewindSession } from '@tapedeck/runtime';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * await using deck = await openDeck({ store: openTapeStore(':memory:'), model: 'script:answers.json' });
+ * const main = await deck.session('main');
+ * const { from } = await main.run('Plan the release.');
+ * const { text, hidden } = await rewindSession({ store: deck.store }, 'main', { to: from });
+ * console.log(text, hidden); // Plan the release. 2
+ * ```
  */
 export async function rewindSession(
   { store, hooks }: RewindPlace,

@@ -22,6 +22,16 @@ export interface ModelSettings {
 /**
  * Resolves a model spec. Fails before anything is written if the model cannot be used.
  * @throws SESSION_NO_FILE, SESSION_BAD_SCRIPT, SESSION_NO_KEY, SESSION_NO_MODEL
+ *
+ * @example
+ * ```ts
+ * import { resolveModel } from '@tapedeck/runtime';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * const modelFor = await resolveModel('script:answers.json', { store: openTapeStore(':memory:') });
+ * const model = modelFor('main');
+ * console.log(typeof model === 'string' ? model : model.provider); // script
+ * ```
  */
 export async function resolveModel(
   spec: ModelSpec,

@@ -72,6 +72,18 @@ import type { DeckParts } from './parts.ts';
 /**
  * One conversation on one tape, returned by `Deck.session`. An idle session holds no lease; a run or a change
  * takes one.
+ *
+ * @example
+ * ```ts
+ * import { openDeck } from '@tapedeck/runtime';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * await using deck = await openDeck({ store: openTapeStore(':memory:'), model: 'script:answers.json' });
+ * const main = await deck.session('main');
+ * console.log((await main.run('Plan the release.')).finish); // stop
+ * const { messages } = await main.view();
+ * console.log(messages.map(({ role }) => role)); // [ 'user', 'assistant' ]
+ * ```
  */
 export class Session {
   readonly name: string;
