@@ -4,6 +4,7 @@ import type { Line } from './lines.ts';
 /** The five ways in which the chain can break at a line. */
 export type ProblemCode = 'glued' | 'forged' | 'missing' | 'swapped' | 'duplicated';
 
+/** Damage that `checkJournal` found in a graph file. */
 export interface JournalProblem {
   readonly code: ProblemCode;
   /** Number of the line, from 1; fragments count. */

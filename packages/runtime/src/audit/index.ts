@@ -13,6 +13,7 @@ import { lookAt, sessionsOf } from './subject.ts';
 
 export type { AuditCode, AuditFinding, NextStep } from './finding.ts';
 
+/** Options of `audit`. */
 export interface AuditOptions {
   /** The path of the graph file, to compare with the database. */
   readonly graph?: string;
@@ -20,6 +21,7 @@ export interface AuditOptions {
   readonly session?: string;
 }
 
+/** The result of an audit. */
 export interface Audit {
   /** The number of sessions examined. */
   readonly sessions: number;

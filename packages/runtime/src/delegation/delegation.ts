@@ -115,6 +115,7 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
     return this.#outcomes.then(fulfilled, rejected);
   }
 
+  /** The events of the children, from the first. Rejects at the end as the delegation does. */
   async *[Symbol.asyncIterator](): AsyncIterator<ChildEvent> {
     yield* this.#events;
     await this.#outcomes;

@@ -33,9 +33,13 @@ export interface RunSpec {
  * ```
  */
 export interface RunEngine {
+  /** Queues a run. Starting an id again, before its run ended, does nothing. */
   start(run: RunSpec): Promise<void>;
+  /** Sets the function that runs a session. The deck calls this once, when it opens. */
   work(handler: (run: RunSpec, signal: AbortSignal) => Promise<void>): Promise<void>;
+  /** Aborts the signal of a run. An unknown id is ignored. */
   cancel(id: string): Promise<void>;
+  /** Resolves when no run is left. Without `drain` it aborts them first. */
   stop(o?: { drain?: boolean }): Promise<void>;
 }
 

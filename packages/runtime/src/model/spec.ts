@@ -11,6 +11,7 @@ export type ModelSpec = LanguageModel | (string & {});
 /** Makes the model for one session. A scripted model depends on the session; others do not. */
 export type ModelSource = (session: string) => LanguageModel;
 
+/** What `resolveModel` needs besides the spec. */
 export interface ModelSettings {
   /** The variables that hold keys and base URLs. The library itself does not read the environment. */
   readonly env?: Readonly<Record<string, string | undefined>>;

@@ -65,6 +65,7 @@ export interface PromptSource {
   readonly chars: number;
 }
 
+/** A system prompt, and what it is made of. */
 export interface SystemPrompt {
   /** Undefined if the prompt is empty. */
   readonly text: string | undefined;

@@ -150,6 +150,7 @@ export class Run<T = unknown> implements AsyncIterable<SessionEvent>, PromiseLik
     return (this.#result.promise as Promise<RunResult<T>>).then(fulfilled, rejected);
   }
 
+  /** The events, from the first. Rejects at the end as the run does. */
   async *[Symbol.asyncIterator](): AsyncIterator<SessionEvent> {
     yield* eventsOf(this.#chunks);
     await this.#result.promise;

@@ -99,6 +99,7 @@ export class Child<T = unknown> extends Session implements AsyncDisposable {
     else await this.fail(error);
   }
 
+  /** Closes the child, as `close` does. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }

@@ -534,6 +534,7 @@ export class Session {
     return await instructionsOf(this.#parts, await this.info(), options);
   }
 
+  /** The entries of the session, inherited ones too, in ascending order. */
   async *entries(query: EntryQuery = {}): AsyncIterable<Entry> {
     yield* this.#parts.store.entries.read(this.id, query);
   }

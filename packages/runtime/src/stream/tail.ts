@@ -8,6 +8,7 @@ export type Fresh =
   | { readonly type: 'entry'; readonly entry: Entry }
   | { readonly type: 'chunk'; readonly run: string; readonly chunk: Chunk };
 
+/** Options of `tail`. */
 export interface TailOptions {
   /** The first position to read (default: the one after the head). */
   readonly from?: Seq;

@@ -22,8 +22,13 @@ export type { Matchers, Open, ReopenablePlace, Runner } from './contract.ts';
 /**
  * Defines the contract of every `TapeStore` as test cases of the given runner:
  *
- *     import { expect, test } from 'vitest';
- *     tapeStoreContract({ test, expect }, () => openTapeStore(':memory:'));
+ * ```ts
+ * import { openTapeStore } from '@tapedeck/tape';
+ * import { tapeStoreContract } from '@tapedeck/tape/store/conformance';
+ * import { expect, test } from 'vitest';
+ *
+ * tapeStoreContract({ test, expect }, () => openTapeStore(':memory:'));
+ * ```
  *
  * `place` creates a new, empty place for each case. With it, further cases cover what survives a restart, and
  * two stores at once.

@@ -25,6 +25,7 @@ import type { Entries, History, Imports, Inbox, Leases, Live, Sessions, TapeStor
 import { countVerified, verifyAll, verifySession } from './verify.ts';
 import { viewsOn } from './views.ts';
 
+/** How to open a store. */
 export interface StoreOptions extends OpenOptions, Partial<Sources> {
   /** Prefix of tape names: `tape` (default) gives `tape:main`. */
   readonly base?: string;
@@ -205,6 +206,7 @@ export class SqliteTapeStore implements TapeStore {
     crashPoint('open/done');
   }
 
+  /** Closes the database. */
   close(): void {
     this.#at.db.close();
   }

@@ -14,6 +14,7 @@ import { renderEntry, renderState, type StoredMessage } from './render.ts';
 import { type Selection, select } from './select.ts';
 import { type CountTokens, estimateTokens, usedSinceStep } from './tokens.ts';
 
+/** How to render a view. */
 export interface ViewOptions {
   readonly policy?: ViewPolicy;
   readonly target?: Target;
