@@ -19,7 +19,7 @@ export async function delegate(bench: Bench): Promise<Row[]> {
   ];
 }
 
-/** What a delegated child with one model call asks of the store. */
+/** The calls that a delegated child with one model call makes to the store. */
 async function calls(bench: Bench): Promise<Row[]> {
   await using own = openTapeStore(join(bench.dir, 'delegate-calls.db'), { durability: 'fast' });
   const { store, calls: made } = countingStore(own);
@@ -44,7 +44,7 @@ function scriptIn(bench: Bench): string {
   return `script:${file}`;
 }
 
-/** Delegates so many tasks to children that inherit nothing; the time of each in microseconds. */
+/** Delegates this many tasks to children that inherit nothing; the time of each in microseconds. */
 async function perChild(deck: Deck, name: string, children: number, parallel: number): Promise<number> {
   const parent = await deck.session(name);
   const start = performance.now();

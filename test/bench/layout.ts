@@ -3,7 +3,7 @@ import { bodyHash, entryHash } from '@tapedeck/tape/store';
 import type Database from 'better-sqlite3';
 import { rawHandle, type Synchronous } from './raw.ts';
 
-/** What of the store's layout to leave in. */
+/** The parts of the store's layout to keep. */
 export interface Kept {
   readonly indexes: boolean;
   readonly triggers: boolean;

@@ -40,7 +40,7 @@ export function measure<Name extends string>(
   return samples;
 }
 
-/** As `measure`, for acts that tell their own number: what a process of its own took, or how much memory it had. */
+/** As `measure`, for acts that report their own number: what a process took, or how much memory it had. */
 export async function gather<Name extends string>(
   acts: Readonly<Record<Name, () => Promise<number>>>,
   rounds: number,

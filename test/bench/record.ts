@@ -11,7 +11,7 @@ const usage = {
   outputTokens: { total: 1, text: 1, reasoning: undefined },
 };
 
-/** A model that says so many tokens, at a rate or as fast as it is read. */
+/** A model that answers with this many tokens, at a rate or as fast as they are read. */
 function tokens(count: number, perSecond: number): LanguageModelV4 {
   async function* parts(): AsyncGenerator<LanguageModelV4StreamPart> {
     yield { type: 'stream-start', warnings: [] };

@@ -7,7 +7,7 @@ import { longSize, tapeOf } from './stores.ts';
 import { grouped } from './table.ts';
 import { type Bench, compared, counted, type Row } from './topic.ts';
 
-/** At least so many times as fast as the scan. */
+/** At least this many times as fast as the scan. */
 const faster = 40;
 
 /** Search with its index, against looking through the bytes of the same entries; and what the index costs. */

@@ -5,7 +5,7 @@ import { payloads, smallPayloads, take } from './payload.ts';
 import { grouped } from './table.ts';
 import type { Bench } from './topic.ts';
 
-/** From so many entries on a history is made of small entries: with those of the usual size it takes minutes. */
+/** From this many entries on a history is made of small entries: with those of the usual size it takes minutes. */
 const smallFrom = 1_000_000;
 
 /** The sizes of history at which a cost must be the same. */
@@ -18,7 +18,7 @@ export function longSize(bench: Bench): number {
   return bench.size(100_000, 400);
 }
 
-/** The database of a home with one session `main` of so many entries, made when it is first asked for. */
+/** The database of a home with one session `main` of this many entries, made at its first use. */
 export function tapeOf(bench: Bench, entries: number): string {
   const path = join(bench.dir, `home-${entries}`, 'tape.db');
   if (existsSync(path)) return path;

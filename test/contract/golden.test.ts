@@ -169,7 +169,7 @@ describe('hashes', () => {
   });
 });
 
-test('a graph line holds no byte that a line reader could stumble over', () => {
+test('a graph line contains no byte that a line reader could take for a line end', () => {
   const line: LineageLine = {
     v: 1,
     g: 1,
@@ -241,7 +241,7 @@ function outcome(): Outcome {
   return { rows, lines, views, head: store.sessions.find('main')?.headHash };
 }
 
-test('the same script leaves the same bytes: rows, lines and views', () => {
+test('the same script produces the same bytes: rows, lines and views', () => {
   const once = outcome();
   expect(outcome()).toEqual(once);
   expect(once.lines.map((line) => JSON.parse(line).type)).toEqual([
@@ -257,7 +257,7 @@ test('the same script leaves the same bytes: rows, lines and views', () => {
   expect(once.rows.entry?.length).toBe(21);
 });
 
-test('its hashes are these, wherever and whenever it is played', () => {
+test('the hashes of the script are fixed values, on every machine and at any time', () => {
   const { head, lines, views } = outcome();
   expect({ head, lines: sha256(lines.join('\n')), views: sha256(views.join('\n')) }).toEqual({
     head: '2b2e90f3d0faf80eb86f0f593f54f61eb66d964e15363160017fa06bf8cfcfea',

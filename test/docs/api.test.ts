@@ -8,7 +8,8 @@ import { tempDir } from '../support/temp-dir.ts';
 import { examples, type Section, sections } from './examples.ts';
 import { moduleDir } from './module-dir.ts';
 import { page, root } from './pages.ts';
-import { compile, node } from './program.ts';
+import { plainEnv } from './tape.ts';
+import { typeErrorsOf } from './types.ts';
 
 const unpromised = ['@tapedeck/tape/internal', '@tapedeck/tape/crash-point', '@tapedeck/runtime/internal'];
 const promised = packages.flatMap(entryPoints).filter((name) => !unpromised.includes(name));
@@ -49,7 +50,6 @@ const answers = [
 ];
 
 const shown = examples();
-const moduleOf = (i: number, extension: string) => `example-${i}.${extension}`;
 
 /** Printed after each example. */
 const end = '--- end of example ---\n';
@@ -69,12 +69,16 @@ for (let i = 0; i < ${shown.length}; i++) {
 
 test('the examples in docstrings have right types, and print what their comments say', () => {
   using dir = moduleDir();
-  const modules = Object.fromEntries(shown.map(({ code }, i) => [moduleOf(i, 'mts'), code]));
-  const { status, stdout } = compile(dir, modules);
-  const faults = stdout.replace(/^example-(\d+)\.mts/gm, (_, i) => shown[Number(i)]?.at ?? '');
-  expect({ status, faults }).toEqual({ status: 0, faults: '' });
+  const modules = shown.map((_, i) => `example-${i}.mts`);
+  for (const [i, { code }] of shown.entries()) writeFileSync(dir.file(`example-${i}.mts`), code);
+  const where = (_: string, i: string) => shown[Number(i)]?.at ?? '';
+  expect(typeErrorsOf(dir.path, modules).replace(/^example-(\d+)\.mts/gm, where)).toBe('');
   writeFileSync(dir.file('driver.mjs'), driver);
-  const ran = node(dir, 'driver.mjs');
+  const ran = spawnSync(process.execPath, ['driver.mjs'], {
+    cwd: dir.path,
+    env: plainEnv(dir.path),
+    encoding: 'utf8',
+  });
   const said = ran.stdout.split(end).slice(0, -1);
   const broken = said.length < shown.length ? `${shown[said.length]?.at}: ${ran.stderr}` : ran.stderr;
   expect(broken).toBe('');

@@ -39,6 +39,11 @@ export function cliReference(): string {
   const groups = [...new Set(verbs.map((verb) => verb.group))];
   return `${[
     head,
+    '## Verbs',
+    table(
+      ['verb', 'what it does'],
+      verbs.map((verb) => [`[\`tape ${verb.command}\`](#${nameOf(verb)})`, verb.summary]),
+    ),
     ...groups.flatMap((group) => [
       `## ${group}`,
       ...verbs.filter((verb) => verb.group === group).map(section),

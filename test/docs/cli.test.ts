@@ -10,20 +10,27 @@ import { tapeHere } from '../support/cli.ts';
 import { checkContract } from '../support/contract.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { cliReference } from './cli-reference.ts';
-import { howToUpdate, page, root, updating } from './pages.ts';
+import { howToUpdate, page, root, tableAfter, updating } from './pages.ts';
 import { tape } from './tape.ts';
 
-test('the reference is what the verbs say of themselves', () => {
+test('the reference prints what each verb declares', () => {
   const reference = cliReference();
   if (updating) writeFileSync(join(root, 'docs/cli.md'), reference);
   expect(page('docs/cli.md'), howToUpdate).toBe(reference);
 });
 
-test('the contract tells of every verb, and of no other', () => {
+test('the table lists every verb, in the order of the help', () => {
+  const named = tableAfter(page('docs/cli.md'), 'Verbs').map(
+    ([command = '']) => /^\[tape (\w+)/.exec(command)?.[1],
+  );
+  expect(named).toEqual(verbs.map(nameOf));
+});
+
+test('the contract covers every verb, and no other', () => {
   expect(Object.keys(contract).sort()).toEqual(verbs.map(nameOf).sort());
 });
 
-test('the list of error codes has every code that the sources have', () => {
+test('the list of error codes contains every code in the sources', () => {
   const sources = globSync('packages/*/src/**/*.ts', { cwd: root, exclude: ['**/conformance/**'] })
     .map((file) => readFileSync(join(root, file), 'utf8'))
     .join('\n');
@@ -40,7 +47,7 @@ const answers = JSON.stringify([
 ]);
 const message = '{"role":"user","content":"hello","key":"k"}\n';
 
-/** A run that ended with a call which somebody is to answer. */
+/** A run that ended with a call pending an answer. */
 const asking = [
   { role: 'user', content: 'How warm is it?' },
   {
@@ -179,7 +186,7 @@ function printed(stdout: string, { prints }: Form): unknown[] {
     .map((line) => JSON.parse(line));
 }
 
-/** The forms that tell of something left in an inbox: exit 6. */
+/** The forms that report an item left in an inbox: exit 6. */
 const leftInInbox: ReadonlySet<string> = new Set(['append 2', 'approve 1']);
 
 /** The forms of all verbs, as `VERB NUMBER`. */
@@ -188,7 +195,7 @@ const allForms = Object.entries(contract).flatMap(([verb, { json }]) =>
 );
 
 describe('with --json', () => {
-  test('every form of every verb is what its schema says, and what the printed JSON Schema says', async () => {
+  test('every form of every verb prints what its schema and the printed JSON Schema declare', async () => {
     using dir = tempDir();
     writeFileSync(dir.file('answers.json'), answers);
     mkdirSync(dir.file('project'));
@@ -230,7 +237,7 @@ describe('with --json', () => {
     expect(allForms.filter((form) => !seen.has(form))).toEqual([]);
   });
 
-  test('the schema of one verb allows what that verb prints, and nothing else', async () => {
+  test('the schema of a verb allows what that verb prints, and nothing else', async () => {
     using dir = tempDir();
     const { stdout } = tape(dir.path, ['schema', 'new']);
     const validate = new Ajv2020().compile(JSON.parse(stdout));
@@ -242,7 +249,7 @@ describe('with --json', () => {
     expect(validate(less)).toBe(false);
   });
 
-  test('the schema of a verb that there is not names the nearest, and every verb has one', () => {
+  test('every verb has a schema; an unknown verb is refused with the nearest name', () => {
     using dir = tempDir();
     const { status, stdout, stderr } = tape(dir.path, ['schema', 'lgo', '--json']);
     expect({ status, stdout, error: JSON.parse(stderr).error }).toEqual({
@@ -266,7 +273,7 @@ describe('with --json', () => {
     expect(existsSync(dir.file('.tape'))).toBe(false);
   });
 
-  test('a field that the contract does not have is reported, and so is one that is missing', () => {
+  test('the check reports a field that the contract lacks, and a field that is missing', () => {
     const check = (json: object) => () =>
       checkContract(['init', '--json'], { stdout: `${JSON.stringify(json)}\n`, stderr: '', code: 0 });
     expect(check({ home: '/tapes', created: true })).not.toThrow();

@@ -42,7 +42,7 @@ function checkChain(ulid: string, entries: readonly WorkedEntry[], first: string
   }
 }
 
-test('the hashes of the worked example follow from what the page says', () => {
+test('the hashes of the worked example follow from the rules on the page', () => {
   const { main, child } = worked;
   expect(main.genesis).toBe(sha256(JSON.stringify(['tape.genesis.v1', main.ulid])));
   checkChain(main.ulid, main.entries, main.genesis);
@@ -105,7 +105,7 @@ test('the store writes the worked example', () => {
   db.close();
 });
 
-test('the page has every table with its columns, and every trigger', () => {
+test('the page lists every table with its columns, and every trigger', () => {
   using dir = tempDir();
   const path = dir.file('tape.db');
   openTapeStore(path).close();
@@ -144,7 +144,7 @@ const kinds: Readonly<Record<Exclude<EntryKind, `x-${string}`>, true>> = {
   ui: true,
 };
 
-test('the page has every kind of entry, and no other', () => {
+test('the page lists every kind of entry, and no other', () => {
   const told = new Set(tableAfter(format, 'Entry kinds').map(([kind]) => kind));
   expect([...told].toSorted()).toEqual([...Object.keys(kinds), 'x-…'].toSorted());
 });

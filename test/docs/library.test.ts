@@ -1,10 +1,12 @@
+import { type SpawnSyncReturns, spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SessionEvent } from '@tapedeck/runtime';
 import { expect, test } from 'vitest';
 import { moduleDir } from './module-dir.ts';
 import { allCodeBlocks, codeBlocks, howToUpdate, page, root, tableAfter, updating } from './pages.ts';
-import { compile, node } from './program.ts';
+import { plainEnv } from './tape.ts';
+import { typeErrorsOf } from './types.ts';
 
 const path = 'docs/library.md';
 const text = page(path);
@@ -19,12 +21,19 @@ const shown = allCodeBlocks(text).flatMap(({ language, code }, i, all) => {
 /** Printed between two blocks. */
 const end = '--- end of block ---\n';
 
-test('the blocks are one program whose types are right, and which prints what the page says', () => {
+const done = ({ status, stdout, stderr }: SpawnSyncReturns<string>) => ({ status, stdout, stderr });
+
+test('the blocks form one program that type-checks and prints what the page says', () => {
   using dir = moduleDir();
-  const program = shown.map(({ code }) => `${code}process.stdout.write(${JSON.stringify(end)});\n`).join('');
+  const run = (...argv: readonly string[]) =>
+    done(spawnSync(process.execPath, argv, { cwd: dir.path, env: plainEnv(dir.path), encoding: 'utf8' }));
+  writeFileSync(
+    dir.file('library.mts'),
+    shown.map(({ code }) => `${code}process.stdout.write(${JSON.stringify(end)});\n`).join(''),
+  );
   writeFileSync(dir.file('answers.json'), codeBlocks(text, 'json').at(-1) ?? '');
-  expect(compile(dir, { 'library.mts': program })).toEqual({ status: 0, stdout: '', stderr: '' });
-  const { stdout, ...ended } = node(dir, 'library.mjs');
+  expect(typeErrorsOf(dir.path, ['library.mts'])).toBe('');
+  const { stdout, ...ended } = run('library.mjs');
   expect(ended).toEqual({ status: 0, stderr: '' });
   const said = stdout.split(end).slice(0, -1);
   if (updating) writeFileSync(join(root, path), withOutput(said));
@@ -70,7 +79,7 @@ const eventTypes: Readonly<Record<SessionEvent['type'], true>> = {
   'status-changed': true,
 };
 
-test('the table of events has every type, and no other', () => {
+test('the table of events lists every type, and no other', () => {
   const told = tableAfter(text, 'The order of events').flatMap(([types = '']) => types.split(', '));
   expect(told.toSorted()).toEqual(Object.keys(eventTypes).toSorted());
 });

@@ -48,7 +48,7 @@ function pnpmCommands(text: string): string[] {
   return Array.from(code.matchAll(/(?<![\w@])pnpm ([a-z][\w:-]*)/g), ([, command = '']) => command);
 }
 
-test('the pages were found', () => {
+test('the test finds the pages', () => {
   const found = pages();
   for (const path of ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'AGENTS.md', 'docs/promises.md'])
     expect(found).toContain(path);
@@ -80,7 +80,7 @@ describe.each(pages())('%s', (path) => {
   });
 });
 
-test('the glossary is in order, and tells of each word once', () => {
+test('the glossary is sorted, and defines each word once', () => {
   const words = tableAfter(page('docs/glossary.md'), 'Glossary').map(([word = '']) =>
     word.replaceAll('*', ''),
   );
@@ -100,7 +100,7 @@ describe.each(pages().filter((path) => !isGenerated(path)))('%s', (path) => {
   });
 });
 
-test('no page, comment, docstring or test title cites an id of a requirement, which nobody can look up', () => {
+test('no page, comment, docstring or test title cites a requirement id, which a reader cannot look up', () => {
   const files = ['packages/*/src/**/*.ts', 'test/**/*.ts', 'examples/*.ts', '**/*.md'].flatMap((pattern) =>
     globSync(pattern, { cwd: root, exclude: ['**/node_modules/**', '**/dist/**'] }),
   );

@@ -18,7 +18,7 @@ export function page(path: string): string {
   return readFileSync(join(root, path), 'utf8');
 }
 
-/** The paths from the root of all pages that a reader may come to. */
+/** The paths from the root of all pages that a reader may reach. */
 export function pages(): string[] {
   const atTop = readdirSync(root).filter((name) => name.endsWith('.md'));
   const inDocs = readdirSync(join(root, 'docs'), { recursive: true, withFileTypes: true })
@@ -31,13 +31,17 @@ export function pages(): string[] {
 /** A code block of a page. */
 export interface CodeBlock {
   readonly language: string;
+  /** The name of the file that the block is: `title="answers.json"` behind the language. */
+  readonly title?: string;
   readonly code: string;
 }
 
 /** The code blocks of a page, in order. */
 export function allCodeBlocks(text: string): CodeBlock[] {
-  return Array.from(text.matchAll(/^```(\S*)\n([\s\S]*?)^```$/gm), ([, language = '', code = '']) => ({
+  const fenced = /^```(\S*)(?: title="([^"]+)")?\n([\s\S]*?)^```$/gm;
+  return Array.from(text.matchAll(fenced), ([, language = '', title, code = '']) => ({
     language,
+    ...(title === undefined ? {} : { title }),
     code,
   }));
 }

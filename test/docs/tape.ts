@@ -1,13 +1,13 @@
 import { spawnSync } from 'node:child_process';
-import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { compileCache } from '../support/compile-cache.ts';
 import { checkContract } from '../support/contract.ts';
 import { root } from './pages.ts';
 
-const bin = join(root, 'packages/cli/bin/tape.js');
+/** The built command. */
+export const bin: string = join(root, 'packages/cli/bin/tape.js');
 
-/** An environment that has only what a test sets: no home, no model and no key of whoever runs it. */
+/** An environment that has only what a test sets: no home, no model and no key of the user. */
 export function plainEnv(dir: string, more: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
   return { PATH: process.env.PATH, HOME: dir, TZ: 'UTC', NODE_COMPILE_CACHE: compileCache, ...more };
 }
@@ -33,17 +33,4 @@ export function tape(
   });
   checkContract(argv, { stdout, stderr, code: status });
   return { status, stdout, stderr };
-}
-
-/** Runs lines of a shell as a terminal would show them: both streams in the order in which they were written. */
-export function shell(dir: string, line: string, env: Readonly<Record<string, string>>): string {
-  const file = join(dir, '.said');
-  const fd = openSync(file, 'w+');
-  try {
-    const script = `tape() { "${process.execPath}" "${bin}" "$@"; }\n${line}`;
-    spawnSync('bash', ['-c', script], { cwd: dir, env: plainEnv(dir, env), stdio: ['ignore', fd, fd] });
-    return readFileSync(file, 'utf8');
-  } finally {
-    closeSync(fd);
-  }
 }

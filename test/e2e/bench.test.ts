@@ -67,7 +67,7 @@ if (sized(false, true, true))
     expect(readdirSync(work.path)).toEqual([]);
   });
 
-test('the bench refuses a topic that there is not', async () => {
+test('the bench refuses an unknown topic', async () => {
   using work = tempDir();
   expect((await bench(work.path, 'apend')).code).toBe(2);
   expect(readdirSync(work.path)).toEqual([]);

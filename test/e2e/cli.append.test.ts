@@ -20,7 +20,7 @@ test.each([
   ['a reserved anchor', '{"kind":"anchor","name":"merge/x","payload":{"state":{}}}'],
   ['a tool result without an id', '{"kind":"tool-result","payload":{"toolName":"x","output":1}}'],
   ['nesting without end', `{"kind":"x-a","payload":${'['.repeat(5000)}${']'.repeat(5000)}}`],
-])('a line with %s: exit 2 with its number, nothing is stored, no session is made', async (_, line) => {
+])('append refuses a line with %s: exit 2 with its number, no entry and no session', async (_, line) => {
   using home = tempHome();
   home.session('main');
   const before = home.contents();
@@ -35,7 +35,7 @@ test.each([
   expect(home.contents()).toEqual(before);
 });
 
-test('bytes that are no UTF-8, and no lines at all: exit 2', async () => {
+test('append refuses bytes that are not UTF-8, and empty input: exit 2', async () => {
   using home = tempHome();
   home.session('main');
   const before = home.contents();
@@ -47,7 +47,7 @@ test('bytes that are no UTF-8, and no lines at all: exit 2', async () => {
   expect(home.contents()).toEqual(before);
 });
 
-test('a batch that the store refuses makes no session either', async () => {
+test('a batch that the store refuses creates no session', async () => {
   using home = tempHome();
   home.session('main');
   const before = home.contents();
@@ -67,7 +67,7 @@ test('a batch that the store refuses makes no session either', async () => {
   expect(home.contents()).toEqual(before);
 });
 
-test('a tool message becomes one result for each of its calls, a system message an event', async () => {
+test('a tool message becomes one result for each of its calls, a system message becomes an event', async () => {
   using home = tempHome();
   const lines = [
     { role: 'system', content: 'Be nice.' },
@@ -106,7 +106,7 @@ test('a tool message becomes one result for each of its calls, a system message 
   );
 });
 
-test('text is kept as it is: line separators, lone surrogates, NUL, and a last line without an end', async () => {
+test('append keeps text unchanged: line separators, lone surrogates, NUL, and a last line without an LF', async () => {
   using home = tempHome();
   const texts = ['a\u2028b\u2029c', 'half \ud83d', 'nul \0', '\u001b[31mred', '{"not":"json"}'];
   const stdin = texts
@@ -120,7 +120,7 @@ test('text is kept as it is: line separators, lone surrogates, NUL, and a last l
   expect(entries.map(({ payload }) => payload.content[0]?.text)).toEqual(texts);
 });
 
-test('--each: every line is committed and acknowledged as it arrives', async () => {
+test('--each commits and acknowledges every line as it arrives', async () => {
   using home = tempHome();
   const running = startTape(['append', 'main', '--each', '--jsonl'], { home: home.path });
   running.child.stdin?.write(say('one'));
@@ -139,7 +139,7 @@ test('--each: every line is committed and acknowledged as it arrives', async () 
   expect(entries).toHaveLength(3);
 });
 
-test('a session that another process holds: the line waits in its inbox, and arrives', async () => {
+test('append to a session that another process runs puts the line in its inbox, and the line arrives', async () => {
   using home = tempHome();
   home.session('main');
   using store = home.open();
@@ -160,7 +160,7 @@ test('a session that another process holds: the line waits in its inbox, and arr
   expect(entries[1]?.meta).toMatchObject({ source: 'cli', mode: 'queue' });
 });
 
-test('an anchor on a session that another process holds: exit 4, and nothing is queued', async () => {
+test('anchor on a session that another process runs: exit 4, and nothing is queued', async () => {
   using home = tempHome();
   home.session('main');
   using store = home.open();
@@ -175,7 +175,7 @@ test('an anchor on a session that another process holds: exit 4, and nothing is 
   store.leases.release(lease);
 });
 
-test('a merge into a parent that another process holds: queued, then merged once', async () => {
+test('merge into a parent that another process runs is queued, then done once', async () => {
   using home = tempHome();
   home.session('main');
   using store = home.open();
@@ -199,7 +199,7 @@ test('a merge into a parent that another process holds: queued, then merged once
   expect(store.sessions.find('main')).toMatchObject({ head: 3 });
 });
 
-test('what is left for a process that died is done by the next that opens the home', async () => {
+test('the next process that opens the home drains the inbox of a process that died', async () => {
   using home = tempHome();
   home.session('main');
   {
@@ -211,7 +211,7 @@ test('what is left for a process that died is done by the next that opens the ho
   expect((await home.tape(['log', 'main', '-n', '1'])).stdout).toContain('Do not forget me');
 });
 
-test('many that create one name make one session', async () => {
+test('many processes that create one name create one session', async () => {
   using home = tempHome();
   const made = await Promise.all(Array.from({ length: 8 }, () => home.process(['new', 'main', '--json'])));
   expect(made.map(({ code }) => code)).toEqual(Array(8).fill(0));

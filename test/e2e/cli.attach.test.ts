@@ -7,7 +7,7 @@ import { tempHome } from '../support/temp-home.ts';
 const words = Array.from({ length: sized(16, 40, 40) }, (_, i) => `word${i} `);
 const model = 'openai-compatible/slow';
 
-test('another process follows a run from its beginning to its end, and leaving it stops nothing', async () => {
+test('attach follows a run of another process from beginning to end, and leaving it stops nothing', async () => {
   // Long enough for two more processes to start, on a machine that is busy too.
   await using provider = await startProvider(async () => ({ text: words, pauseMs: 200 }));
   using home = tempHome();
@@ -25,7 +25,7 @@ test('another process follows a run from its beginning to its end, and leaving i
   expect(provider.requests).toHaveLength(1);
 });
 
-test('who attaches late reads the last run, and a session without one is refused', async () => {
+test('attach after the run replays the last run, and refuses a session without one', async () => {
   await using provider = await startProvider(() => ({ text: 'Hello.' }));
   using home = tempHome();
   await home.tape(['run', 'main', 'Hi', '--model', model], { env: provider.env });
@@ -35,7 +35,7 @@ test('who attaches late reads the last run, and a session without one is refused
   expect(await home.tape(['run', 'main', 'Hi', '--attach'])).toMatchObject({ code: 2 });
 });
 
-test('a run that was killed is told as far as it came', async () => {
+test('attach replays a killed run as far as it got', async () => {
   await using provider = await startProvider(async () => ({ text: words, pauseMs: 200 }));
   using home = tempHome();
   const running = startTape(['run', 'main', 'Count', '--model', model], {
@@ -55,7 +55,7 @@ test('a run that was killed is told as far as it came', async () => {
   expect(words.join('').startsWith(stdout.trimEnd())).toBe(true);
 });
 
-test('a log is followed: what is there, then what any process writes, each once', async () => {
+test('log --follow prints existing entries, then what any process writes, each once', async () => {
   using home = tempHome();
   await home.tape(['append', 'main'], { stdin: '{"role":"user","content":"one"}\n' });
   const following = startTape(['log', 'main', '--follow', '--jsonl'], { home: home.path });
@@ -70,7 +70,7 @@ test('a log is followed: what is there, then what any process writes, each once'
   expect(jsonLines({ stdout, stderr: '', code: 0 }).map((line) => line.seq)).toEqual([1, 2, 3, 4]);
 });
 
-test('how a run ended is told by its own entries, whatever was written after it', async () => {
+test('the entries of a run decide how it ended, whatever was written after it', async () => {
   await using provider = await startProvider(() => ({ status: 401, message: 'no such key' }));
   using home = tempHome();
   const failed = await home.tape(['run', 'main', 'Hi', '--model', model], { env: provider.env });

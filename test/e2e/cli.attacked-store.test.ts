@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { startProcess } from '../support/process.ts';
 import { tempHome } from '../support/temp-home.ts';
 
-test('a backup ends while another process writes all the time, and holds whole tapes', async () => {
+test('a backup completes while another process writes without pause, and contains whole tapes', async () => {
   using home = tempHome();
   {
     using store = home.open();
@@ -30,7 +30,7 @@ test('a backup ends while another process writes all the time, and holds whole t
   expect([...copy.verify()]).toEqual([]);
 });
 
-test('show --output prints what a tool gave, in whatever form it is kept', async () => {
+test('show --output prints the output of a tool, in whatever form it is stored', async () => {
   using home = tempHome();
   {
     using store = home.open();
@@ -63,7 +63,7 @@ test('doctor --fix changes no mode through a link', async () => {
   expect(lstatSync(home.file('.gitignore')).isSymbolicLink()).toBe(true);
 });
 
-test('a text behind -- is refused, not dropped; a reason is needed; no hits are none', async () => {
+test('text after -- is refused, not dropped; redact requires a reason; search -n 0 prints no hit', async () => {
   using home = tempHome();
   home.session('main', user('hello'));
   const before = home.contents();

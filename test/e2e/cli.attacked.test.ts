@@ -10,7 +10,7 @@ const change = (home: TempHome, sql: string) => {
   raw.close();
 };
 
-test('verify tells damage of entries also when the graph file cannot be read', async () => {
+test('verify reports damaged entries even when it cannot read the graph file', async () => {
   using home = tempHome();
   home.session('main', user('hello'));
   change(
@@ -30,7 +30,7 @@ test('verify tells damage of entries also when the graph file cannot be read', a
   ]);
 });
 
-test('verify of a session that cannot be read leaves none of the others unchecked', async () => {
+test('verify checks the other sessions when it cannot read one', async () => {
   using home = tempHome();
   home.session('first', user('hello'));
   home.session('second', user('hello'));
@@ -62,7 +62,7 @@ test('two calls of one id keep the batch open until both have a result', () => {
   expect(store.sessions.find('main')?.settled).toBe(4);
 });
 
-test('no title, state key or tool name steers the terminal', async () => {
+test('no title, state key or tool name controls the terminal', async () => {
   using home = tempHome();
   const nasty = '\u001b]0;owned\u0007\u202e';
   {
@@ -94,7 +94,7 @@ test.each(['--no-key', '--no-since', '--no-model', '--no-n', '--no-such'])(
   },
 );
 
-test('what can be told of a draft is told with its line: names, keys, numbers, fields', async () => {
+test('errors in a draft name its line: names, keys, numbers, fields', async () => {
   using home = tempHome();
   home.session('main');
   const before = home.contents();
@@ -118,7 +118,7 @@ test('what can be told of a draft is told with its line: names, keys, numbers, f
   expect(nothing.code).toBe(0);
 });
 
-test('a merge that has to wait for open calls of a dead owner is queued, not refused', async () => {
+test('a merge that waits for open calls of a dead owner is queued, not refused', async () => {
   using home = tempHome();
   {
     using store = home.open();
@@ -135,7 +135,7 @@ test('a merge that has to wait for open calls of a dead owner is queued, not ref
   }
 });
 
-test('log shows what was inherited alone, and the lanes name anchors where they are', async () => {
+test('log --no-own prints inherited entries alone, and the lanes show anchors at their positions', async () => {
   using home = tempHome();
   home.session('main', user('one'), anchor('start'), user('two'));
   await home.tape(['fork', 'main', '--as', 'child']);

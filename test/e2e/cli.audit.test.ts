@@ -27,7 +27,7 @@ function withChildren(): TempHome {
   return home;
 }
 
-test('audit: one line a finding, each with what to do next', async () => {
+test('audit prints one line for each finding, with the next step', async () => {
   using home = withChildren();
   const before = home.contents();
   const { stdout, stderr, code } = await home.here(['audit']);
@@ -70,7 +70,7 @@ test('audit: one line a finding, each with what to do next', async () => {
   expect(home.contents()).toEqual(before);
 });
 
-test('audit: doing what it says leaves nothing to be found', async () => {
+test('audit finds nothing after its advice is followed', async () => {
   using home = withChildren();
   await home.here(['merge', 'done']);
   writeFileSync(home.file('answers.json'), '[{"text":"Asked."},{"text":"Then not."}]');
@@ -88,14 +88,14 @@ test('audit: doing what it says leaves nothing to be found', async () => {
   expect(await home.here(['audit', 'main', '--quiet'])).toEqual({ stdout: 'ok\n', stderr: '', code: 0 });
 });
 
-test('audit: of one session and what came from it', async () => {
+test('audit NAME reports the session and its descendants', async () => {
   using home = withChildren();
   expect(json(await home.here(['audit', 'home', '--json']))).toEqual({ ok: true, sessions: 1, findings: [] });
   expect(await home.here(['audit', 'mian'])).toMatchObject({ code: 3, stdout: '' });
   expect(await home.here(['audit', '--home', home.file('nowhere')])).toMatchObject({ code: 3, stdout: '' });
 });
 
-test('audit: a line that the graph file lacks, until doctor writes it anew', async () => {
+test('audit reports a line missing from the graph file, until doctor rewrites the file', async () => {
   using home = withChildren();
   const lines = readFileSync(home.graph, 'utf8').split('\n');
   const at = lines.findIndex((line) => line.includes('"type":"fork"'));
@@ -107,13 +107,13 @@ test('audit: a line that the graph file lacks, until doctor writes it anew', asy
   expect((await home.here(['audit', 'home'])).code).toBe(0);
 });
 
-test('audit: a damaged home is exit 5', async () => {
+test('audit of a damaged home exits with 5', async () => {
   using home = withChildren();
   writeFileSync(home.db, 'no database at all, and long enough to be taken for a header'.repeat(20));
   expect(await home.here(['audit'])).toMatchObject({ code: 5, stdout: '' });
 });
 
-test('trace: a tree back to what was said, and on to where it went', async () => {
+test('trace prints a tree back to the source of an entry, and forward to where it was merged', async () => {
   using home = withChildren();
   {
     using store = home.open();
@@ -177,7 +177,7 @@ test('trace: a tree back to what was said, and on to where it went', async () =>
   });
 });
 
-test('trace: a place that is none is refused', async () => {
+test('trace refuses a place that does not exist', async () => {
   using home = withChildren();
   for (const [place, code, exit] of [
     ['mian@2', 'TAPE_NO_SESSION', 3],
@@ -191,7 +191,7 @@ test('trace: a place that is none is refused', async () => {
   }
 });
 
-test('discard: a receipt on the parent, the same one again, and never after a merge', async () => {
+test('discard writes a receipt on the parent, repeats it, and refuses after a merge', async () => {
   using home = withChildren();
   const discarded = json(await home.here(['discard', 'done', '--reason', 'Too late.', '--json']));
   expect(discarded).toMatchObject({
@@ -225,7 +225,7 @@ test('discard: a receipt on the parent, the same one again, and never after a me
   ).toMatchObject([{ session: 'cut' }]);
 });
 
-test('discard: a parent that somebody writes takes it in from its inbox', async () => {
+test('discard with a busy parent goes through the inbox of the parent', async () => {
   using home = withChildren();
   using store = home.open();
   const lease = store.leases.acquire('main', processOwner('somebody'));

@@ -15,7 +15,7 @@ function talked(...answers: object[]): { readonly home: TempHome; readonly model
 
 const usage = { input: 100, output: 7 };
 
-test('compact says how it is taken back; its summarizer is listed when that is asked for, and its tokens are counted', async () => {
+test('compact prints how to undo it; its summarizer is listed on request, and its tokens count', async () => {
   const { home, model } = talked({ text: '## Goal\nTo talk.', usage });
   using _home = home;
   const done = await home.tape(['compact', 'main', '--model', model]);
@@ -67,7 +67,7 @@ test('compact says how it is taken back; its summarizer is listed when that is a
   });
 });
 
-test('a summary that cannot be had names the session where its answers are', async () => {
+test('a failed summary names the session that contains its answers', async () => {
   const { home, model } = talked({ text: ' ', usage });
   using _home = home;
   const failed = await home.here(['compact', 'main', '--model', model, '--json']);
@@ -78,7 +78,7 @@ test('a summary that cannot be had names the session where its answers are', asy
   expect((await home.here(['log', summarizer, '--own'])).stdout).toContain('summary/failed');
 });
 
-test('--undo goes with nothing that is for a model', async () => {
+test('--undo refuses --model, --prune and --focus', async () => {
   const { home, model } = talked();
   using _home = home;
   for (const more of [['--model', model], ['--prune'], ['--focus', 'x']])

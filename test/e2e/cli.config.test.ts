@@ -39,7 +39,7 @@ async function trusted(given: Project): Promise<void> {
   expect(await given.here(['trust', '.'])).toMatchObject({ code: 0 });
 }
 
-test('run: model, tools and instructions are those of the configuration', async () => {
+test('run takes model, tools and instructions from the configuration', async () => {
   using p = project();
   await using provider = await startProvider((request) =>
     isAfterTools(request)
@@ -58,7 +58,7 @@ test('run: model, tools and instructions are those of the configuration', async 
   expect(linesOf(p, 'main').some((line) => line.includes('Bern: sunny'))).toBe(true);
 });
 
-test('run: what a tool prints is not on stdout, and what it leaves open does not hold up the command', async () => {
+test('run keeps the output of a tool off stdout, and exits although the tool left a handle open', async () => {
   using p = project();
   p.write('answers.json', [{ toolCalls: [{ name: 'listen', input: {} }] }, { text: 'Listening.' }]);
   p.write(
@@ -81,7 +81,7 @@ test('run: what a tool prints is not on stdout, and what it leaves open does not
   expect(result).toMatchObject({ code: 0, stderr: expect.stringContaining('ready\n') });
 });
 
-test('run: a failure is told on one line, however many its tool makes of it', async () => {
+test('run reports a failure on one line, however many lines its tool throws', async () => {
   using p = project();
   p.write('answers.json', [{ toolCalls: [{ name: 'fail', input: {} }] }, { text: 'Well.' }]);
   p.write(
@@ -104,7 +104,7 @@ test('run: a failure is told on one line, however many its tool makes of it', as
   expect(stderr.length).toBeLessThan(2_000);
 });
 
-test('delegate: the children have them too', async () => {
+test('delegate gives the configuration to the children too', async () => {
   using p = project();
   p.write('answers.json', asking);
   p.write('tape.config.mts', config('script:answers.json'));
@@ -120,7 +120,7 @@ test('delegate: the children have them too', async () => {
   }
 });
 
-test('recover: children of a process that was killed go on with them', async () => {
+test('recover resumes the children of a killed process with the configuration', async () => {
   using p = project();
   await using provider = await startProvider(() => ({ text: 'One ', hang: true }));
   p.write('tape.config.mts', config('openai-compatible/test-model'));
@@ -131,13 +131,13 @@ test('recover: children of a process that was killed go on with them', async () 
   await expect.poll(() => provider.requests.length, { timeout: 30_000 }).toBe(1);
   running.child.kill('SIGKILL');
   await running.done;
-  const result = await p.process(['recover', '--model', 'script:answers.json', '--json']);
+  const result = await p.inNode(['recover', '--model', 'script:answers.json', '--json']);
   const { resumed } = json<{ resumed: string[] }>(result);
   expect(resumed).toHaveLength(1);
   expect(linesOf(p, resumed[0] ?? '').some((line) => line.includes('Bern: sunny'))).toBe(true);
 });
 
-test('instructions hold what config.yaml says, of the working directory; view shows them before anything is asked', async () => {
+test('instructions contain the parts that config.yaml selects; view shows them before the first model call', async () => {
   using p = project();
   mkdirSync(p.file('.git'));
   mkdirSync(p.file('app'));
@@ -173,11 +173,11 @@ test('instructions hold what config.yaml says, of the working directory; view sh
   );
 });
 
-test('the model is that of --model, else $TAPE_MODEL, else the file, else config.yaml', async () => {
+test('the model comes from --model, else $TAPE_MODEL, else the file, else config.yaml', async () => {
   using p = project();
   for (const name of ['flag', 'variable', 'file', 'home']) p.write(`${name}.json`, [{ text: name }]);
   const said = async (session: string, more: string[] = [], env = {}) => {
-    const { stdout, stderr } = await p.process(['run', session, 'Hi', ...more, '--quiet'], { env });
+    const { stdout, stderr } = await p.inNode(['run', session, 'Hi', ...more, '--quiet'], { env });
     return `${stdout}${stderr}`.trim();
   };
   p.write('.tape/config.yaml', 'model: script:../home.json\n');
@@ -191,7 +191,7 @@ test('the model is that of --model, else $TAPE_MODEL, else the file, else config
   expect(await said('e', ['--no-config'])).toBe('home');
 });
 
-test('limits of the file and the home are taken one by one, and --max-steps comes before them', async () => {
+test('limits of the file and the home combine one by one, and --max-steps overrides them', async () => {
   using p = project();
   p.write('answers.json', Array(6).fill({ toolCalls: [{ name: 'none', input: {} }] }));
   p.write('.tape/config.yaml', 'model: script:../answers.json\nlimits: { max_steps: 1, retries: 0 }\n');
@@ -206,7 +206,7 @@ test('limits of the file and the home are taken one by one, and --max-steps come
   expect(await steps('d', '--no-config')).toMatchObject({ steps: 7, finish: 'error' });
 });
 
-test('config.yaml says when a session is summarised, and how much its model takes', async () => {
+test('config.yaml sets when a session is summarised, and the context window of its model', async () => {
   using p = project();
   const form = '## Goal\nShip.';
   p.write('answers.json', [
@@ -227,7 +227,7 @@ test('config.yaml says when a session is summarised, and how much its model take
   });
 });
 
-test('the nearest file upward is meant, or the one beside the tape home', async () => {
+test('the nearest file upward applies, or the one beside the tape home', async () => {
   using p = project();
   mkdirSync(p.file('deep/er'), { recursive: true });
   for (const name of ['above', 'below']) p.write(`${name}.json`, [{ text: name }]);
@@ -248,7 +248,7 @@ test('the nearest file upward is meant, or the one beside the tape home', async 
   expect(await said('c', elsewhere.path)).toBe('above');
 });
 
-test('the search ends at the own directory of the user', async () => {
+test('the search stops at the home directory of the user', async () => {
   using p = project();
   p.write('answers.json', [{ text: 'Hi.' }]);
   // Beside the project, in what is HOME's parent here.
@@ -268,7 +268,7 @@ test('the search ends at the own directory of the user', async () => {
   });
 });
 
-test('--config names a file that needs no trust; it may be a link', async () => {
+test('--config names a file that needs no trust, and may be a link', async () => {
   using p = project();
   p.write('answers.json', [{ text: 'Named.' }, { text: 'Linked.' }]);
   mkdirSync(p.file('configs'));
@@ -395,7 +395,7 @@ test.each(refusals)(
     p.write('other.mts', 'throw new Error("deeper");');
     const path = p.write(file, text);
     // What Node.js itself refuses is refused in other words where the tests load a file.
-    const run = code === 'SESSION_BAD_CONFIG' ? p.tape : p.process;
+    const run = code === 'SESSION_BAD_CONFIG' ? p.tape : p.inNode;
     const result = await run(['run', 'main', 'Hi', '--config', file, '--model', 'script:x.json', '--json']);
     const error = jsonError(result);
     expect({ exit: result.code, ...error }).toMatchObject({ exit: 2, code, data });
@@ -407,14 +407,14 @@ test.each(refusals)(
   },
 );
 
-test('a package that is not installed is named; for ours the hint says why', async () => {
+test('a package that is not installed is named; for a package of Tapedeck the hint says why', async () => {
   using p = project({ installed: false });
   p.write(
     'tape.config.mts',
     `import { defineDeck } from '@tapedeck/runtime';\nexport default defineDeck({});`,
   );
   await trusted(p);
-  const run = async () => jsonError(await p.process(['run', 'main', 'Hi', '--json']));
+  const run = async () => jsonError(await p.inNode(['run', 'main', 'Hi', '--json']));
   expect(await run()).toMatchObject({
     code: 'CLI_BAD_CONFIG',
     message: expect.stringContaining("Cannot find package '@tapedeck/runtime'"),
@@ -429,7 +429,7 @@ test('a package that is not installed is named; for ours the hint says why', asy
   });
 });
 
-test('--config of what is no file: exit 2', async () => {
+test('--config of a path that is not a file: exit 2', async () => {
   using p = project();
   mkdirSync(p.file('folder'));
   symlinkSync('gone.mts', p.file('dangling.mts'));
@@ -469,9 +469,9 @@ test.each([
     line: 3,
     says: "no such field 'limits.maxSteps'",
   },
-  { name: 'what is code', yaml: 'tools: {}\n', line: 1, says: "no such field 'tools'" },
+  { name: 'a field that is code', yaml: 'tools: {}\n', line: 1, says: "no such field 'tools'" },
   {
-    name: 'a number that is none',
+    name: 'a wrong number',
     yaml: 'limits:\n  tool_timeout_ms: soon\n',
     line: 2,
     says: 'limits.tool_timeout_ms must be a whole number from 1',
@@ -500,14 +500,14 @@ test.each([
     line: 4,
     says: 'windows.GPT-4.1.max_output must be less than window',
   },
-  { name: 'a model that is none', yaml: '# my models\nmodel:\n', line: 2, says: 'model must be a string' },
+  { name: 'a missing model', yaml: '# my models\nmodel:\n', line: 2, says: 'model must be a string' },
   {
-    name: 'a folder that is none',
+    name: 'a wrong folder',
     yaml: 'model: a/b\nprompt:\n  project: true\n  skills: [1]\n',
     line: 4,
     says: 'prompt.skills.0 must be a path',
   },
-  { name: 'limits that are none', yaml: 'limits: 3\n', line: 1, says: 'limits must be an object of limits' },
+  { name: 'wrong limits', yaml: 'limits: 3\n', line: 1, says: 'limits must be an object of limits' },
   { name: 'bad YAML', yaml: 'model: a/b\ninstructions: "open\n', line: 3, says: 'Missing closing' },
   { name: 'a field given twice', yaml: 'model: a/b\nmodel: c/d\n', line: 2, says: 'must be unique' },
   { name: 'an alias of nothing', yaml: 'model: a/b\ninstructions: *none\n', line: 2, says: 'none' },
@@ -536,7 +536,7 @@ test.each([
   expect(existsSync(`${p.home}/tape.db`)).toBe(false);
 });
 
-test('config.yaml may be empty, and takes what YAML has for a text', async () => {
+test('config.yaml may be empty, and accepts every YAML form of a text', async () => {
   using p = project();
   const script = `script:${p.write('answers.json', [{ text: 'Hi.' }])}`;
   await using provider = await startProvider((request) => ({ text: lastUserText(request) }));
@@ -557,7 +557,7 @@ test('config.yaml may be empty, and takes what YAML has for a text', async () =>
   });
 });
 
-test('config.yaml belongs to a tape home: one is opened beside it, and doctor knows it', async () => {
+test('config.yaml belongs to a tape home: a new home opens beside it, and doctor accepts it', async () => {
   using p = project();
   mkdirSync(p.file('tapes'));
   p.write('tapes/config.yaml', 'instructions: Be brief.\n');
@@ -568,7 +568,7 @@ test('config.yaml belongs to a tape home: one is opened beside it, and doctor kn
   expect(findings.filter(({ code }) => code === 'unknown-file')).toEqual([]);
 });
 
-test('--temperature and --effort stay with the session, in other processes with other defaults', async () => {
+test('--temperature and --effort stay with the session, in processes with other defaults too', async () => {
   using p = project();
   await using provider = await startProvider(() => ({ text: 'Fine.' }));
   const { env } = provider;
@@ -580,23 +580,23 @@ test('--temperature and --effort stay with the session, in other processes with 
     '.tape/config.yaml',
     'model: openai-compatible/m\nsettings:\n  temperature: 1\n  provider_options: { openaiCompatible: { user: home } }\n',
   );
-  expect(await p.process(['run', 'main', 'Hi'], { env })).toMatchObject({ code: 0 });
+  expect(await p.inNode(['run', 'main', 'Hi'], { env })).toMatchObject({ code: 0 });
   expect(last()).toEqual({ temperature: 1, effort: undefined, user: 'home' });
   const named = ['run', 'main', 'Hi', '--temperature', '0.2', '--effort', 'low'];
-  expect(await p.process(named, { env })).toMatchObject({ code: 0 });
+  expect(await p.inNode(named, { env })).toMatchObject({ code: 0 });
   expect(last()).toEqual({ temperature: 0.2, effort: 'low', user: 'home' });
   p.write('.tape/config.yaml', 'model: openai-compatible/m\nsettings: { temperature: 2, effort: max }\n');
-  expect(await p.process(['run', 'main', 'Hi'], { env })).toMatchObject({ code: 0 });
+  expect(await p.inNode(['run', 'main', 'Hi'], { env })).toMatchObject({ code: 0 });
   expect(last()).toEqual({ temperature: 0.2, effort: 'low', user: undefined });
-  expect(await p.process(['send', 'main', 'Hi', '--effort', 'high'], { env })).toMatchObject({ code: 0 });
+  expect(await p.inNode(['send', 'main', 'Hi', '--effort', 'high'], { env })).toMatchObject({ code: 0 });
   expect(last()).toEqual({ temperature: 0.2, effort: 'high', user: undefined });
   const made = ['new', 'second', '--model', 'openai-compatible/own', '--temperature', '0.7'];
-  expect(await p.process(made, { env })).toMatchObject({ code: 0 });
-  expect(await p.process(['run', 'second', 'Hi'], { env })).toMatchObject({ code: 0 });
+  expect(await p.inNode(made, { env })).toMatchObject({ code: 0 });
+  expect(await p.inNode(['run', 'second', 'Hi'], { env })).toMatchObject({ code: 0 });
   expect(provider.requests.at(-1)?.model).toBe('own');
   expect(last()).toEqual({ temperature: 0.7, effort: 'max', user: undefined });
   const child = ['delegate', 'main', '--task', 'Look', '--temperature', '0'];
-  expect(await p.process(child, { env })).toMatchObject({ code: 0 });
+  expect(await p.inNode(child, { env })).toMatchObject({ code: 0 });
   expect(last()).toEqual({ temperature: 0, effort: 'high', user: undefined });
 });
 
@@ -638,7 +638,7 @@ test('a model without a provider is refused with its place, and nothing is writt
   expect(existsSync(`${p.home}/tape.db`)).toBe(false);
 });
 
-test('a model that cannot be used, or that fails, is reported with the place of its name', async () => {
+test('a model that is unusable or fails is reported with the place that names it', async () => {
   using p = project();
   p.write('.tape/config.yaml', 'model: openai-compatible/m\n');
   const keyless = jsonError(await p.here(['run', 'main', 'Hi', '--json']));
@@ -648,7 +648,7 @@ test('a model that cannot be used, or that fails, is reported with the place of 
   });
   await using provider = await startProvider(() => ({ status: 400, message: 'no such model' }));
   const env = { ...provider.env, TAPE_MODEL: 'openai-compatible/other' };
-  const failed = await p.process(['run', 'main', 'Hi'], { env });
+  const failed = await p.inNode(['run', 'main', 'Hi'], { env });
   expect(failed).toMatchObject({ code: 1, stderr: expect.stringContaining('no such model') });
   expect(failed.stderr).toContain('(the model is named by $TAPE_MODEL)');
 });

@@ -17,7 +17,7 @@ interface Told {
   readonly children: readonly { session: string; status: string; output?: unknown; seq: number | null }[];
 }
 
-test('delegate --schema: each child is asked for its result in that form, and it is merged and told', async () => {
+test('delegate --schema requests a structured result from each child, merges it and prints it', async () => {
   using home = tempHome();
   home.session('main');
   await using provider = await startProvider((request) =>
@@ -36,7 +36,7 @@ test('delegate --schema: each child is asked for its result in that form, and it
   expect(linesOf(home, 'main').at(-1)).toContain('{"ports":[80]}');
 });
 
-test('delegate --budget: a child that takes more is halted, merged as partial, and the exit says so', async () => {
+test('delegate --budget halts a child over its budget, merges it as partial, and sets the exit code', async () => {
   using home = tempHome();
   home.session('main');
   await using provider = await startProvider(() => ({
@@ -53,7 +53,7 @@ test('delegate --budget: a child that takes more is halted, merged as partial, a
   );
 });
 
-test('delegate --last and --resume: the last messages alone, and a child that is gone on with', async () => {
+test('delegate --last inherits the last messages alone, and --resume continues a child', async () => {
   using home = tempHome();
   await using provider = await startProvider((request) => ({ text: `${lastUserText(request)}!` }));
   const env = provider.env;
@@ -84,7 +84,7 @@ test('delegate --last and --resume: the last messages alone, and a child that is
   expect(stranger.code).toBe(2);
 });
 
-test('delegate --on-complete notify_parent: each result gives the parent one run, which is waited for', async () => {
+test('delegate --on-complete notify_parent starts one run of the parent for each result, and waits for it', async () => {
   using home = tempHome();
   home.session('main');
   await using provider = await startProvider((request) =>
@@ -106,7 +106,7 @@ test('delegate --on-complete notify_parent: each result gives the parent one run
   expect(linesOf(home, 'main').filter((line) => line === 'assistant: Noted.')).toHaveLength(2);
 });
 
-test('run: children that it left in the background are waited for, and what their results start is printed', async () => {
+test('run waits for the children that it left in the background, and prints what their results start', async () => {
   using p = project();
   const config = p.write(
     'delegating.mjs',
@@ -165,7 +165,7 @@ test.each([
     says: /--schema: it must be a JSON object/,
   },
   { name: 'a cost that nobody can tell', args: ['--budget', 'cost=1'], says: /no cost function/ },
-])('delegate: $name is exit 2, and forks nothing', async ({ args, says }) => {
+])('delegate with $name exits with 2, and forks nothing', async ({ args, says }) => {
   using home = tempHome();
   home.session('main');
   await using provider = await startProvider(() => ({ text: 'x' }));
@@ -178,7 +178,7 @@ test.each([
   expect(store.sessions.list({ all: true }).map(({ name }) => name)).toEqual(['main']);
 });
 
-test('delegate: on a terminal a line for each child is rewritten in place; elsewhere there is a line for each thing', async () => {
+test('delegate rewrites one line for each child on a terminal, and prints one line for each event elsewhere', async () => {
   using home = tempHome();
   home.session('main');
   await using provider = await startProvider(() => ({ text: 'Done.' }));
@@ -196,7 +196,7 @@ test('delegate: on a terminal a line for each child is rewritten in place; elsew
   expect(piped.stderr.split('\n').filter((line) => line.startsWith('Forked '))).toHaveLength(2);
 });
 
-test('merge --strategy: a summary, a result in a form, and chosen entries are written into the parent', async () => {
+test('merge --strategy writes a summary, a structured result, or chosen entries into the parent', async () => {
   using home = tempHome();
   home.session('main', user('Go'));
   for (const name of ['a', 'b', 'c']) {
@@ -237,7 +237,7 @@ test.each([
     args: ['--strategy', 'summary', '--result', 'x'],
     says: /--result cannot be combined with --strategy summary/,
   },
-])('merge: $args is exit 2, and merges nothing', async ({ args, says }) => {
+])('merge with $args exits with 2, and merges nothing', async ({ args, says }) => {
   using home = tempHome();
   home.session('main');
   await home.here(['fork', 'main', '--as', 'kid']);
@@ -248,7 +248,7 @@ test.each([
   expect(store.sessions.find('kid')?.delivery).toBeUndefined();
 });
 
-test('fork: what the child is told and may call, and how much it inherits', async () => {
+test('fork sets the instructions and tools of the child, and how much it inherits', async () => {
   using home = tempHome();
   home.session('main', user('one'), assistant('1'), user('two'), assistant('2'));
   await home.here([
@@ -274,7 +274,7 @@ test('fork: what the child is told and may call, and how much it inherits', asyn
   expect(wrong.code).toBe(2);
 });
 
-test('delegate --dry-run: what would be forked, and nothing is', async () => {
+test('delegate --dry-run prints what it would fork, and forks nothing', async () => {
   using home = tempHome();
   home.session('main', user('one'), assistant('1'));
   const shown = await home.here([
@@ -309,7 +309,7 @@ test.each([
   ['halted', { text: 'Looking.', calls: [{ name: 'nothing', arguments: {} }] }],
   ['failed', { status: 400, message: 'no such model' }],
 ] as const)(
-  'delegate, children and the merge tell the same of a child that is %s',
+  'delegate, children and merge report the same outcome of a child that is %s',
   async (status, answer) => {
     using home = tempHome();
     home.session('main');

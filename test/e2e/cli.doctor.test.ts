@@ -35,7 +35,7 @@ function homeWithFork(): TempHome {
 }
 
 describe('tape doctor', () => {
-  test('finds nothing in a home as it should be, and changes nothing', async () => {
+  test('finds nothing in a sound home, and changes nothing', async () => {
     using home = homeWithFork();
     const before = home.contents();
     expect(await examined(home)).toMatchObject({ code: 0, ok: true, problems: [], findings: [] });
@@ -46,7 +46,7 @@ describe('tape doctor', () => {
     ['a forged line', (home: TempHome) => appendFileSync(home.graph, '{"v":1,"g":3,"type":"fork"}\n')],
     ['a changed line', (home: TempHome) => rewrite(home, (text) => text.replace('"child"', '"thief"'))],
     ['a missing line', (home: TempHome) => rewrite(home, (text) => text.slice(text.indexOf('\n') + 1))],
-  ])('puts a graph file with %s aside, whole, and writes it anew byte for byte', async (_what, damage) => {
+  ])('moves a graph file with %s aside unchanged, and rewrites it byte for byte', async (_what, damage) => {
     using home = homeWithFork();
     const right = home.contents().graph;
     damage(home);
@@ -59,7 +59,7 @@ describe('tape doctor', () => {
     expect(aside.map((name) => readFileSync(home.file(name), 'utf8'))).toEqual([wrong]);
   });
 
-  test('writes a graph file that is gone anew', async () => {
+  test('rewrites a missing graph file', async () => {
     using home = homeWithFork();
     const right = home.contents().graph;
     rmSync(home.graph);
@@ -68,7 +68,7 @@ describe('tape doctor', () => {
     expect(home.contents().graph).toBe(right);
   });
 
-  test('takes back the lease of a dead process, and does what its inbox holds', async () => {
+  test('releases the lease of a dead process, and drains its inbox', async () => {
     using home = homeWithFork();
     {
       using store = home.open();
@@ -88,7 +88,7 @@ describe('tape doctor', () => {
     expect(store.inbox.list('main')).toEqual([]);
   });
 
-  test('tells of a message that waits for a run, and leaves it there', async () => {
+  test('reports a message that waits for a run, and leaves it in the inbox', async () => {
     using home = homeWithFork();
     await home.tape(['send', 'main', 'later']);
     const left = { code: 0, findings: [{ code: 'inbox-waiting', fixable: false }] };
@@ -98,7 +98,7 @@ describe('tape doctor', () => {
     expect(store.inbox.list('main')).toHaveLength(1);
   });
 
-  test('makes the notes on open calls anew', async () => {
+  test('rebuilds the table of open calls', async () => {
     using home = homeWithFork();
     {
       using store = home.open();
@@ -114,7 +114,7 @@ describe('tape doctor', () => {
     raw.close();
   });
 
-  test('closes files that others can read', async () => {
+  test('closes files that other users can read', async () => {
     using home = homeWithFork();
     chmodSync(home.graph, 0o644);
     expect((await examined(home)).findings.map(({ code }) => code)).toEqual(['open-to-others']);
@@ -122,7 +122,7 @@ describe('tape doctor', () => {
     expect(statSync(home.graph).mode & 0o777).toBe(0o600);
   });
 
-  test('knows what copies and itself left, and tells what is of no home', async () => {
+  test('recognises backups and its own copies, and reports foreign files', async () => {
     using home = homeWithFork();
     for (const name of ['tape.db.0123456789ab.part', 'session_graph.jsonl.aside-x', 'tape.db.schema-0'])
       writeFileSync(home.file(name), '', { mode: 0o600 });
@@ -131,7 +131,7 @@ describe('tape doctor', () => {
     expect((await examined(home)).findings.map(({ code }) => code)).toEqual(['unknown-file']);
   });
 
-  test('tells damage of entries, which nothing mends', async () => {
+  test('reports damaged entries, which it cannot repair', async () => {
     using home = homeWithFork();
     const raw = new Database(home.db);
     const trigger = raw.prepare(`SELECT sql FROM sqlite_schema WHERE name = 'entry_update'`).pluck().get();
@@ -144,7 +144,7 @@ describe('tape doctor', () => {
     expect(await examined(home, '--fix')).toMatchObject(found);
   });
 
-  test('tells a trigger that is gone, though no entry was changed yet', async () => {
+  test('reports a missing trigger, even before any entry is changed', async () => {
     using home = homeWithFork();
     const raw = new Database(home.db);
     raw.exec('DROP TRIGGER entry_update');

@@ -28,7 +28,7 @@ async function unchanged(home: TempHome, args: readonly string[]) {
   return result;
 }
 
-test('fork --dry-run: what the child would inherit, under its name or none', async () => {
+test('fork --dry-run prints what the child would inherit, with or without a name', async () => {
   using home = withKid();
   const args = ['fork', 'main@4', '--since', 'plan', '--as', 'next', '--task', 'Count again.'];
   expect(json(await unchanged(home, [...args, '--dry-run', '--json']))).toEqual({
@@ -63,7 +63,7 @@ test('fork --dry-run: what the child would inherit, under its name or none', asy
   expect((await unchanged(home, [...keyed, '--dry-run'])).stdout).toContain('nothing to do');
 });
 
-test('fork --dry-run: refused as the fork is', async () => {
+test('fork --dry-run refuses what fork refuses', async () => {
   using home = withKid();
   for (const [args, code] of [
     [['--as', 'kid'], 'TAPE_EXISTS'],
@@ -76,7 +76,7 @@ test('fork --dry-run: refused as the fork is', async () => {
   }
 });
 
-test('merge --dry-run: where, what range, which conflicts, and what the parent would be told', async () => {
+test('merge --dry-run prints the position, range, conflicts, and message that the parent would receive', async () => {
   using home = withKid();
   await home.here(['anchor', 'main', 'm', '--state', '{"goal":"b"}']);
   const planned = json(await unchanged(home, ['merge', 'kid', '--dry-run', '--json']));
@@ -111,7 +111,7 @@ test('merge --dry-run: where, what range, which conflicts, and what the parent w
   );
 });
 
-test('discard --dry-run: a receipt, and no message', async () => {
+test('discard --dry-run prints a receipt, and no message', async () => {
   using home = withKid();
   expect(json(await unchanged(home, ['discard', 'kid', '--dry-run', '--json']))).toMatchObject({
     state: 'discarded',
@@ -124,11 +124,11 @@ test('discard --dry-run: a receipt, and no message', async () => {
   );
 });
 
-test('--dry-run and --check leave alone what a crash left to be caught up', async () => {
+test('--dry-run and --check leave alone what a crash left to drain', async () => {
   using home = withKid();
   {
     using store = home.open();
-    // Nobody has that process number: the next to open the home for writing does what waits here.
+    // No process has that number: the next to open the home for writing does what waits here.
     store.leases.acquire('main', { ...processOwner('gone'), pid: 2 ** 22 + 1 });
     store.inbox.post('main', { body: { type: 'append', drafts: [user('later')] } });
   }
@@ -143,7 +143,7 @@ test('--dry-run and --check leave alone what a crash left to be caught up', asyn
   expect(existsSync(home.graph)).toBe(false);
 });
 
-test('merge --dry-run: a parent that somebody writes would find it in its inbox', async () => {
+test('merge --dry-run reports that a busy parent would find the merge in its inbox', async () => {
   using home = withKid();
   using store = home.open();
   const lease = store.leases.acquire('main', processOwner('somebody'));
@@ -160,7 +160,7 @@ test('merge --dry-run: a parent that somebody writes would find it in its inbox'
   });
 });
 
-test('a home that is not there is not made for a dry run', async () => {
+test('a dry run creates no home', async () => {
   using home = tempHome();
   const nowhere = home.file('nowhere');
   for (const verb of ['fork', 'merge', 'discard'])
@@ -168,7 +168,7 @@ test('a home that is not there is not made for a dry run', async () => {
   expect(existsSync(nowhere)).toBe(false);
 });
 
-test('an intention that no entry can hold: exit 2, dry or not, and no child', async () => {
+test('an intention that no entry can hold exits with 2, dry or not, and forks no child', async () => {
   using home = withKid();
   writeFileSync(home.file('long.txt'), 'x'.repeat(16 * 1024 * 1024 + 1));
   const args = ['fork', 'main', '--as', 'next', '--task', `@${home.file('long.txt')}`, '--json'];

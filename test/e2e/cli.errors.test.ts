@@ -54,7 +54,7 @@ async function refuses(home: TempHome, { args, stdin = '', exit, code, says, hin
   expect(home.contents(), what).toEqual(before);
 }
 
-test('a session that is not there: exit 3, with the nearest name', async () => {
+test('an unknown session exits with 3, and names the nearest session', async () => {
   using home = withMain();
   const model = ['--model', 'script:/dev/null'];
   writeFileSync(home.file('answers.json'), '[]');
@@ -90,7 +90,7 @@ test('a session that is not there: exit 3, with the nearest name', async () => {
   await refuses(home, { args: ['log', 'zzzzzz'], exit: 3, code: 'TAPE_NO_SESSION', hint: 'tape sessions' });
 });
 
-test('an anchor or a position that is not there: exit 3', async () => {
+test('an unknown anchor or position exits with 3', async () => {
   using home = withMain();
   const script = ['--task', 'x', '--model', `script:${home.file('answers.json')}`];
   writeFileSync(home.file('answers.json'), '[]');
@@ -120,7 +120,7 @@ test('an anchor or a position that is not there: exit 3', async () => {
     await refuses(home, { args, exit: 3, code: 'TAPE_NO_SEQ' });
 });
 
-test('a name that cannot be one: exit 2, and nothing is rewritten', async () => {
+test('an invalid name exits with 2, and is not rewritten', async () => {
   using home = withMain();
   const long = (length: number) => 'n'.repeat(length);
   const names = [
@@ -151,7 +151,7 @@ test('a name that cannot be one: exit 2, and nothing is rewritten', async () => 
     await refuses(home, { args: ['anchor', 'main', name], exit: 2, code: 'TAPE_BAD_NAME' });
 });
 
-test('a name with NUL, which no shell can pass on, is refused as well', async () => {
+test('a name with NUL, which no shell can pass on, is refused too', async () => {
   using home = withMain();
   const before = home.contents();
   const refused = { code: 2, stdout: '', stderr: expect.stringContaining('\\u{0}') };
@@ -160,7 +160,7 @@ test('a name with NUL, which no shell can pass on, is refused as well', async ()
   expect(home.contents()).toEqual(before);
 });
 
-test('180 and 200 characters are the most, and not too many', async () => {
+test('a session name of 180 characters and an anchor name of 200 are accepted', async () => {
   using home = withMain();
   const longest = 'n'.repeat(180);
   expect(await home.tape(['new', longest])).toMatchObject({ code: 0 });
@@ -168,7 +168,7 @@ test('180 and 200 characters are the most, and not too many', async () => {
   expect(await home.tape(['fork', longest, '--json'])).toMatchObject({ code: 0 });
 });
 
-test('a name that is taken, or means something else: exit 4', async () => {
+test('a name that is taken, or has another meaning, exits with 4', async () => {
   using home = withMain();
   await refuses(home, { args: ['fork', 'main', '--as', 'kid'], exit: 4, code: 'TAPE_EXISTS' });
   await refuses(home, { args: ['fork', 'main', '--as', 'main'], exit: 4, code: 'TAPE_EXISTS' });
@@ -181,7 +181,7 @@ test('a name that is taken, or means something else: exit 4', async () => {
   await refuses(home, { args: ['merge', 'main'], exit: 4, code: 'TAPE_CONFLICT' });
 });
 
-test('a merge or discard of what cannot be: exit 3 or 4, and nothing half-written', async () => {
+test('a refused merge or discard exits with 3 or 4, and writes nothing', async () => {
   using home = withMain();
   home.session('other');
   using store = home.open();
@@ -212,7 +212,7 @@ test('a merge or discard of what cannot be: exit 3 or 4, and nothing half-writte
     });
 });
 
-test('an archived session is not run: exit 4, and nothing is written', async () => {
+test('run of an archived session exits with 4, and writes nothing', async () => {
   using home = withMain();
   writeFileSync(home.file('answers.json'), '[{"text":"Hm."}]');
   using store = home.open();
@@ -246,7 +246,7 @@ test('an archived session is not run: exit 4, and nothing is written', async () 
   });
 });
 
-test('a position after --from can mean two things: exit 2 names both', async () => {
+test('an ambiguous position after --from exits with 2, and names both readings', async () => {
   using home = withMain();
   for (const at of ['@2', '2']) {
     await refuses(home, {
@@ -274,7 +274,7 @@ test('a position after --from can mean two things: exit 2 names both', async () 
   }
 });
 
-test('arguments that are wrong: exit 2', async () => {
+test('wrong arguments exit with 2', async () => {
   using home = withMain();
   const cases: readonly string[][] = [
     ['nosuchverb'],
@@ -326,7 +326,7 @@ test('arguments that are wrong: exit 2', async () => {
     await refuses(home, { args, exit: 2, code: 'CLI_USAGE', hint });
 });
 
-test('a model that cannot be used: exit 2 before anything is written', async () => {
+test('an unusable model exits with 2 before anything is written', async () => {
   using home = withMain();
   const bad = [
     { model: undefined, code: 'CLI_USAGE', says: 'no model was given' },
@@ -344,7 +344,7 @@ test('a model that cannot be used: exit 2 before anything is written', async () 
   }
 });
 
-test('a file that is no transcript: exit 1, with the place', async () => {
+test('a file that is no transcript exits with 1, and names the place', async () => {
   using home = withMain();
   const file = (name: string, text: string) => {
     writeFileSync(home.file(name), text);
@@ -374,7 +374,7 @@ test('a file that is no transcript: exit 1, with the place', async () => {
   await refuses(home, { args: ['import', home.file('nothing')], exit: 3, code: 'CLI_NOT_FOUND' });
 });
 
-test('a key that was used for something else: exit 4', async () => {
+test('a key that was used for other content exits with 4', async () => {
   using home = withMain();
   expect(await home.tape(['fork', 'main', '--key', 'k'])).toMatchObject({ code: 0 });
   await refuses(home, {
@@ -392,7 +392,7 @@ test('a key that was used for something else: exit 4', async () => {
   });
 });
 
-test('a key that is used again for the same: nothing is added', async () => {
+test('a repeated key with the same content adds nothing', async () => {
   using home = withMain();
   const twice = [
     { args: ['fork', 'main', '--key', 'k', '--since', 'plan'], stdin: '' },
@@ -410,7 +410,7 @@ test('a key that is used again for the same: nothing is added', async () => {
   }
 });
 
-test('a home that is not there: what looks for a session finds none, and makes none', async () => {
+test('a missing home contains no session, and reading does not create it', async () => {
   using home = tempHome();
   const nowhere = home.file('nowhere');
   for (const args of [
@@ -440,7 +440,7 @@ test('a home that is not there: what looks for a session finds none, and makes n
   expect(existsSync(nowhere)).toBe(false);
 });
 
-test('a database that is another program’s, or none: exit 5, untouched', async () => {
+test('a database of another program, or no database, exits with 5, unchanged', async () => {
   using home = tempHome();
   writeFileSync(home.db, 'not a database, but a text that is long enough to be read as a header'.repeat(20));
   const before = readFileSync(home.db);

@@ -6,7 +6,7 @@ import { tempHome } from '../support/temp-home.ts';
 import { twelveActs } from '../support/twelve-acts.ts';
 import { faults } from '../unit/graph.support/faults.ts';
 
-test('verify names each fault of a graph file with its line, finds nothing in what is only behind, and writes nothing', async () => {
+test('verify names each fault of a graph file with its line, accepts a file that only lags, and writes nothing', async () => {
   using home = tempHome();
   {
     using store = openStore(home.db, { journal: openJournal(home.graph) });

@@ -4,7 +4,7 @@ import { jsonLines } from '../support/cli.ts';
 import { badNames, goodNames } from '../support/names.ts';
 import { tempHome } from '../support/temp-home.ts';
 
-test('bad names: wrong usage in every verb that makes a session, nothing is made, and nothing steers the terminal', async () => {
+test('every verb that creates a session refuses bad names as wrong usage, creates nothing, and protects the terminal', async () => {
   using home = tempHome();
   home.session('origin', user('hello'));
   const before = home.contents();
@@ -21,7 +21,7 @@ test('bad names: wrong usage in every verb that makes a session, nothing is made
   expect(home.contents()).toEqual(before);
 });
 
-test('good names are plain names, and files of these names are never touched', async () => {
+test('good names are plain names, and files with these names are not touched', async () => {
   using home = tempHome();
   for (const name of goodNames)
     expect(await home.here(['new', name, '--quiet']), name).toMatchObject({
@@ -32,7 +32,7 @@ test('good names are plain names, and files of these names are never touched', a
   expect(listed.toSorted()).toEqual(goodNames.toSorted());
 });
 
-test('a text to search for is a text, whatever it means to a shell, to SQL or to the index', async () => {
+test('a search text is plain text, whatever it means to a shell, to SQL or to the index', async () => {
   using home = tempHome();
   const texts = [
     'a AND b',

@@ -25,7 +25,7 @@ const transcript = (...names: string[]): string =>
     .map((record) => `${JSON.stringify(record)}\n`)
     .join('');
 
-test('a transcript that has grown adds what is new; one that went another way is refused', async () => {
+test('importing a transcript that has grown adds the new records; one that diverged is refused', async () => {
   using home = tempHome();
   using dir = tempDir();
   const file = dir.file('transcript.jsonl');
@@ -45,7 +45,7 @@ test('a transcript that has grown adds what is new; one that went another way is
   expect(home.contents()).toEqual(before);
 });
 
-test('a transcript with a message that cannot be stored leaves nothing behind, not even its name', async () => {
+test('a transcript with a message that cannot be stored leaves nothing, not even its name', async () => {
   using home = tempHome();
   using dir = tempDir();
   home.session('other');

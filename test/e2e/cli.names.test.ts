@@ -12,7 +12,7 @@ import { tempHome } from '../support/temp-home.ts';
 const bin = fileURLToPath(new URL('../../packages/cli/bin/tape.js', import.meta.url));
 const mode = (path: string): number => statSync(path).mode & 0o777;
 
-test('names with @: the longest name wins, and the point is what follows it', async () => {
+test('in names with @ the longest session name wins, and the point follows it', async () => {
   using home = tempHome();
   const mom = 'dm:gmail:mom@gmail.com';
   home.session(mom, anchor('plan'), user('Hi mom'));
@@ -36,7 +36,7 @@ test('names with @: the longest name wins, and the point is what follows it', as
   expect(json(await home.tape(['log', mom, '-n', '1', '--json']))).toMatchObject([{ tape: `tape:${mom}` }]);
 });
 
-test('a session answers to its id, and to the beginning of it', async () => {
+test('a session can be named by its id, or a prefix of the id', async () => {
   using home = tempHome();
   home.session('main');
   const { id } = json(await home.tape(['show', 'main', '--json']));
@@ -44,7 +44,7 @@ test('a session answers to its id, and to the beginning of it', async () => {
     expect(json(await home.tape(['show', `${ref}@1`, '--json']))).toMatchObject({ session: 'main' });
 });
 
-test('the anchor before the last of its name', async () => {
+test('a point can name the anchor before the last of its name', async () => {
   using home = tempHome();
   home.session('main', anchor('plan', { n: 1 }), anchor('plan', { n: 2 }));
   expect(json(await home.tape(['show', 'main@plan', '--json']))).toMatchObject({ seq: 3 });
@@ -52,7 +52,7 @@ test('the anchor before the last of its name', async () => {
   expect(await home.tape(['show', 'main@plan~2'])).toMatchObject({ code: 3 });
 });
 
-test('the home: --home, else TAPE_HOME, else the nearest .tape upward, else ~/.tape', async () => {
+test('the home is --home, else TAPE_HOME, else the nearest .tape upward, else ~/.tape', async () => {
   using dir = tempDir();
   const [a, b, person, project] = ['a', 'b', 'person', 'project'].map((name) => dir.file(name));
   mkdirSync(`${project}/deep/er`, { recursive: true });
@@ -81,7 +81,7 @@ test('the home: --home, else TAPE_HOME, else the nearest .tape upward, else ~/.t
   expect(existsSync(`${person}/.tape/tape.db`)).toBe(true);
 });
 
-test('init: a home that git ignores, and that nobody else can read', async () => {
+test('init creates a home that git ignores, and that other users cannot read', async () => {
   using dir = tempDir();
   const made = json(await tape(['init', '--json'], { cwd: dir.path }));
   const home = dir.file('.tape');
@@ -96,7 +96,7 @@ test('init: a home that git ignores, and that nobody else can read', async () =>
   expect(existsSync(`${dir.file('x')}/tape.db`)).toBe(true);
 });
 
-test('what could steer a terminal never reaches one', async () => {
+test('no control sequence reaches a terminal', async () => {
   using home = tempHome();
   const nasty = '\u001b]0;gotcha\u0007\u001b[2J\u009b31m\rover\u202edesrever\u200b\u0000 end';
   home.session('main', user(nasty), assistant(nasty), anchor('plan', { summary: nasty, [nasty]: nasty }));
@@ -134,7 +134,7 @@ test('what could steer a terminal never reaches one', async () => {
   expect(entry?.payload.content[0]?.text).toBe(nasty);
 });
 
-test('tape log | head: who stops reading ends it well', async () => {
+test('tape log | head exits cleanly when the reader closes the pipe', async () => {
   using home = tempHome();
   home.session('main', ...Array.from({ length: 3000 }, (_, i) => user(`line ${i} ${'x'.repeat(200)}`)));
   const pipeline = `"$1" "$2" log main --home "$3" | head -1; exit "\${PIPESTATUS[0]}"`;
@@ -153,7 +153,7 @@ test('a verb that reads nothing does not wait for stdin', async () => {
   expect(await running.done).toMatchObject({ code: 0 });
 });
 
-test('a reader changes nothing, not even in a home that it may not write', async () => {
+test('a reader changes nothing, and reads a home without write permission', async () => {
   using home = tempHome();
   home.session('main', user('Hi'));
   const before = readFileSync(home.db);
@@ -176,7 +176,7 @@ const spy = `import { createRequire, registerHooks } from 'node:module';
     return prepare.call(this, sql);
   };`;
 
-test('the last lines of a long tape come without a look at the rest, and without the AI SDK', async () => {
+test('log -n of a long tape neither reads the rest of the tape nor loads the AI SDK', async () => {
   using home = tempHome();
   const thousands = sized(10, 100, 100);
   {

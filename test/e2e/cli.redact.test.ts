@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { tempHome } from '../support/temp-home.ts';
 
-test('redact names what may hold the content still: forks that carry a state, lines of the graph file', async () => {
+test('redact names what may still contain the content: forks that carry a state, lines of the graph file', async () => {
   using home = tempHome();
   home.session('main');
   const run = async (...args: string[]) =>
@@ -17,7 +17,7 @@ test('redact names what may hold the content still: forks that carry a state, li
   expect(await run('verify')).toMatchObject({ ok: true });
 });
 
-test('a model that cannot be used leaves no home behind', async () => {
+test('an unusable model creates no home', async () => {
   using home = tempHome();
   const { code, stdout } = await home.tape(['run', 'main', 'hi', '--model', 'script:/nonexistent.json']);
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });

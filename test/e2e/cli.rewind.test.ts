@@ -24,7 +24,7 @@ function script(home: TempHome, ...answers: object[]): string {
   return `script:${home.file('answers.json')}`;
 }
 
-test('rewind gives the message back, and undo shows all again', async () => {
+test('rewind returns the message, and undo shows everything again', async () => {
   using home = withTurns();
   const done = await home.tape(['rewind', 'main@4']);
   expect(done).toMatchObject({ code: 0, stderr: '' });
@@ -64,7 +64,7 @@ test('rewind gives the message back, and undo shows all again', async () => {
   expect((await home.here(['log', 'main', '--oneline'])).stdout).toContain('    5   assistant   Two.\n');
 });
 
-test('resend appends the message again; with a model it is answered, else by the next run', async () => {
+test('resend appends the message again; a model answers it, else the next run does', async () => {
   using home = withTurns();
   const model = script(home, { text: 'Answered anew.' }, { text: 'And again.' });
   const again = await home.here(['rewind', 'main@4', '--mode', 'resend']);
@@ -88,7 +88,7 @@ test('resend appends the message again; with a model it is answered, else by the
   expect(failed.stderr).toContain('Rewound main to @9');
 });
 
-test('a point that cannot be rewound to is refused, with what can, and nothing is written', async () => {
+test('rewind refuses an invalid point, names the valid ones, and writes nothing', async () => {
   using home = withTurns();
   using store = home.open();
   store.entries.append('main', [anchor('mark')]);
@@ -145,7 +145,7 @@ test('a point that cannot be rewound to is refused, with what can, and nothing i
   });
 });
 
-test('what is being run or was put away is neither rewound nor branched: exit 4', async () => {
+test('a busy or archived session is neither rewound nor branched: exit 4', async () => {
   using home = withTurns();
   using store = home.open();
   const lease = store.leases.acquire('main', { id: 'another' });
@@ -170,7 +170,7 @@ test('what is being run or was put away is neither rewound nor branched: exit 4'
   expect((await home.here(['branch', 'main'])).code).toBe(0);
 });
 
-test('the hooks of a configuration are told of a rewind, and what they fail of is a warning', async () => {
+test('a rewind calls the hooks of a configuration, and a hook that fails is a warning', async () => {
   using home = withTurns();
   const told = home.file('told.txt');
   const config = (body: string) => {
@@ -204,13 +204,13 @@ test('the hooks of a configuration are told of a rewind, and what they fail of i
   await home.here(['undo', 'main']);
   const failed = await home.here(['rewind', 'main@6', ...config("throw new Error('no git')"), '--json']);
   expect(json(failed)).toMatchObject({ warnings: ['the hook onRewind failed: no git'] });
-  // One that was found and that nobody has trusted is not passed over: it may have hooks.
+  // An untrusted one that was found is not skipped: it may have hooks.
   writeFileSync(home.file('tape.config.mjs'), 'export default {}');
   expect(await home.here(['rewind', 'main@4'], { cwd: home.path })).toMatchObject({ code: 2 });
   expect(await home.here(['rewind', 'main@4', '--no-config'], { cwd: home.path })).toMatchObject({ code: 0 });
 });
 
-test('branch: a session for people, through the point, with the JSON of a fork', async () => {
+test('branch creates a session for people, through the point, with the JSON of a fork', async () => {
   using home = withTurns();
   const done = await home.tape(['branch', 'main@3', '--as', 'idea', '--title', 'An idea']);
   expect(done).toMatchObject({ code: 0, stderr: '' });
@@ -250,7 +250,7 @@ test('branch: a session for people, through the point, with the JSON of a fork',
   });
 });
 
-test('branch: a point that is hidden, missing or among open calls, a bad name, and facts that are none', async () => {
+test('branch refuses a hidden or missing point, a point among open calls, a bad name, and bad facts', async () => {
   using home = withTurns();
   using store = home.open();
   store.history.rewind('main', 3);
@@ -275,7 +275,7 @@ test('branch: a point that is hidden, missing or among open calls, a bad name, a
   expect(json(await home.here(['branch', 'main', '--json']))).toMatchObject({ base: 7, snapped_from: 8 });
 });
 
-test('usage of a branch shows what it began with, in no sum', async () => {
+test('usage shows what a branch began with, and adds it to no sum', async () => {
   using home = tempHome();
   const answer = (input: number) =>
     assistant('Hi', { model: 'm', usage: { input, output: 1, cacheRead: 0 }, cost: 0.5 });
@@ -297,7 +297,7 @@ test('usage of a branch shows what it began with, in no sum', async () => {
   });
 });
 
-test('diff tells where two sessions part, what each has since, and how their last answers differ', async () => {
+test('diff shows where two sessions diverge, what each has since, and how their last answers differ', async () => {
   using home = withTurns();
   using store = home.open();
   store.lineage.fork('main', { name: 'fix' });
@@ -345,7 +345,7 @@ test('diff tells where two sessions part, what each has since, and how their las
   );
 });
 
-test('diff says plainly that there is no common base, and what is not there', async () => {
+test('diff reports that two sessions have no common base, and what does not exist', async () => {
   using home = withTurns();
   home.session('other', user('Hello'));
   expect((await home.here(['diff', 'main', 'other'])).stdout.split('\n')[0]).toBe(
@@ -363,7 +363,7 @@ test('diff says plainly that there is no common base, and what is not there', as
   expect((await home.here(['diff', 'main'])).code).toBe(2);
 });
 
-test('diff compares answers line by line as far as that is worth it', async () => {
+test('diff prints no lines of answers that have too little in common', async () => {
   using home = tempHome();
   const lines = (word: string) => Array.from({ length: 5_000 }, (_, i) => `${word} ${i}`).join('\n');
   home.session('main', user('a'), assistant(lines('one')), user('b'), assistant(lines('two')));

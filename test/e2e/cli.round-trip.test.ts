@@ -13,7 +13,7 @@ import { type TempHome, tempHome } from '../support/temp-home.ts';
 const raw = (value: Json): string => JSON.stringify(value);
 const lineOf = (payload: string) => `{"kind":"x-any","payload":${payload}}`;
 
-/** Integers that a double cannot tell from their neighbours are refused by name, below. */
+/** Integers that a double cannot distinguish from their neighbours are refused by name, below. */
 const exactJson = anyJson.filter((value) => {
   const numbers: number[] = [];
   JSON.stringify(value, (_key, field: unknown) => {
@@ -29,7 +29,7 @@ async function payloadsOf(home: TempHome, name: string): Promise<string[]> {
 }
 
 describe('JSON lines through append and log', () => {
-  test('come back as they were, whatever is in them, and only LF ends one', async () => {
+  test('return unchanged, whatever they contain, and only LF ends a line', async () => {
     using home = tempHome();
     let sessions = 0;
     await fc.assert(
@@ -49,7 +49,7 @@ describe('JSON lines through append and log', () => {
     expect(await home.here(['verify'])).toMatchObject({ code: 0 });
   });
 
-  test('come back as they were through pipes that break them anywhere', async () => {
+  test('return unchanged through pipes that split them anywhere', async () => {
     using home = tempHome();
     const payloads = fc.sample(exactJson, { numRuns: 60, seed: 7 });
     const bytes = Buffer.from(payloads.map((payload) => `${lineOf(raw(payload))}\n`).join(''));
@@ -128,7 +128,7 @@ test.each(texts.map(([given, stored]) => [given.slice(0, 40), given, stored] as 
   },
 );
 
-test('a line of exactly the most bytes is kept, and one more is refused', async () => {
+test('a line of exactly the size limit is kept, and one byte more is refused', async () => {
   using home = tempHome();
   const text = 'x'.repeat(entryBytesMax - lineOf('""').length);
   const over = await home.here(['append', 'main', '--json'], { stdin: `${lineOf(`"${text}x"`)}\n` });

@@ -17,7 +17,7 @@ const linesOf = (home: TempHome, name: string): string[] => {
   return entryLines(store.entries.read(name));
 };
 
-test('run: the answer is on stdout, everything else on stderr', async () => {
+test('run prints the answer on stdout, everything else on stderr', async () => {
   using home = tempHome();
   const model = script(
     home,
@@ -46,7 +46,7 @@ test('run: the answer is on stdout, everything else on stderr', async () => {
   });
 });
 
-test('run: without a prompt it goes on from the tail, and a prompt may be a file', async () => {
+test('run without a prompt continues from the tail; a prompt may be a file', async () => {
   using home = tempHome();
   const model = script(
     home,
@@ -72,7 +72,7 @@ test.each([
     finish: 'halted',
     says: 'halted',
   },
-])('run: $name is exit 1, and on the tape', async ({ answers, finish, says }) => {
+])('run with $name exits with 1, and records the failure', async ({ answers, finish, says }) => {
   using home = tempHome();
   const model = script(home, ...answers);
   const args = ['run', 'main', 'Hi', '--model', model, '--max-steps', '1'];
@@ -84,7 +84,7 @@ test.each([
   expect(linesOf(home, 'main').at(-1)).toMatch(/^event run\//);
 });
 
-test('run: over HTTP, with the key and address of the environment', async () => {
+test('run calls a model over HTTP, with the key and address of the environment', async () => {
   using home = tempHome();
   await using provider = await startProvider((request) => ({ text: ['You said: ', lastUserText(request)] }));
   const model = ['--model', 'openai-compatible/test-model'];
@@ -96,7 +96,7 @@ test('run: over HTTP, with the key and address of the environment', async () => 
   expect(refused.stderr).not.toContain('wrong\n');
 });
 
-test('run: Ctrl-C ends it with 130, keeps what was said, and leaves a tape that is whole', async () => {
+test('Ctrl-C during run exits with 130, keeps the partial answer, and leaves a valid tape', async () => {
   using home = tempHome();
   await using provider = await startProvider(() => ({ text: ['I am ', 'thinking '], hang: true }));
   const args = ['run', 'main', 'Hi', '--model', 'openai-compatible/test-model'];
@@ -110,13 +110,13 @@ test('run: Ctrl-C ends it with 130, keeps what was said, and leaves a tape that 
     'event run/aborted',
   ]);
   expect(await home.tape(['verify'])).toMatchObject({ code: 0 });
-  // Nobody holds the session: the next run begins at once.
+  // The session has no owner: the next run begins at once.
   expect(await home.tape(['run', 'main', 'On', '--model', script(home, { text: 'Yes.' })])).toMatchObject({
     code: 0,
   });
 });
 
-test('delegate: Ctrl-C ends its children, merges them as aborted, and exits 130', async () => {
+test('Ctrl-C during delegate ends its children, merges them as aborted, and exits with 130', async () => {
   using home = tempHome();
   home.session('main');
   const model = script(home, { text: 'never', delayMs: 60_000 });
@@ -136,7 +136,7 @@ test('delegate: Ctrl-C ends its children, merges them as aborted, and exits 130'
   expect(await home.tape(['verify'])).toMatchObject({ code: 0 });
 });
 
-test('append and merge: Ctrl-C while they wait ends them at once', async () => {
+test('Ctrl-C ends a waiting append or merge at once', async () => {
   using home = tempHome();
   home.session('main');
   using store = home.open();
@@ -152,7 +152,7 @@ test('append and merge: Ctrl-C while they wait ends them at once', async () => {
   store.leases.release(lease);
 });
 
-test('run: a session that another process runs is exit 4, and names that process', async () => {
+test('run of a session that another process runs exits with 4, and names that process', async () => {
   using home = tempHome();
   const slow = script(home, { text: 'slow', delayMs: 60_000 });
   const running = startTape(['run', 'main', 'Hi', '--model', slow], { home: home.path });
@@ -170,7 +170,7 @@ test('run: a session that another process runs is exit 4, and names that process
   expect(linesOf(home, 'main').slice(1)).toEqual(['user: Hi']);
 });
 
-test('delegate: forks, runs and merges each task, and tells of it', async () => {
+test('delegate forks, runs and merges each task, and reports it', async () => {
   using home = tempHome();
   home.session('main', anchor('plan'), user('Go ahead'));
   const model = script(
@@ -230,7 +230,7 @@ test('delegate: forks, runs and merges each task, and tells of it', async () => 
   ]);
 });
 
-test('delegate: one child that fails is exit 1, and the others are merged', async () => {
+test('delegate with one child that fails exits with 1, and merges the others', async () => {
   using home = tempHome();
   home.session('main');
   const model = script(
@@ -260,7 +260,7 @@ test('delegate: one child that fails is exit 1, and the others are merged', asyn
   expect(quiet).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/^main-fork-\w{8}\n$/) });
 });
 
-test('what was delegated and killed half-way can be looked at, merged by hand, and verified', async () => {
+test('a delegation that was killed half-way can be inspected, merged by hand, and verified', async () => {
   using home = tempHome();
   home.session('main');
   const model = script(home, { text: 'never', delayMs: 60_000 });

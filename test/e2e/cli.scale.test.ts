@@ -10,7 +10,7 @@ import { type TempHome, tempHome } from '../support/temp-home.ts';
 
 const bin = fileURLToPath(new URL('../../packages/cli/bin/tape.js', import.meta.url));
 
-/** Runs `tape` with a heap of so many megabytes; counts what it prints instead of keeping it. */
+/** Runs `tape` with a heap of this many megabytes; counts its output instead of keeping it. */
 async function small(home: TempHome, args: readonly string[], megabytes = 192) {
   const child = spawn(process.execPath, [`--max-old-space-size=${megabytes}`, bin, ...args], {
     env: { PATH: process.env.PATH, TAPE_HOME: home.path, NODE_COMPILE_CACHE: compileCache },
@@ -41,9 +41,9 @@ async function here(home: TempHome, args: readonly string[]): ReturnType<typeof 
 const scaled = sized(here, small, small);
 const limit = sized(60_000, 60_000, 1_800_000);
 
-describe('a heap of 192 MB is enough for', () => {
+describe('a heap of 192 MB suffices for', () => {
   test(
-    'a long tape: it is printed, verified, searched, counted and added up without being held',
+    'a long tape: it is printed, verified, searched and counted without being held in memory',
     async () => {
       using home = tempHome();
       const count = sized(15_000, 150_000, 1_000_000);
@@ -98,7 +98,7 @@ describe('a heap of 192 MB is enough for', () => {
 
   if (sized(false, true, true))
     test(
-      'the largest entry there can be',
+      'the largest possible entry',
       async () => {
         using home = tempHome();
         const text = 'x'.repeat(entryBytesMax - 200);

@@ -43,7 +43,7 @@ async function slowRun(home: TempHome): Promise<{
   };
 }
 
-test('send: to an idle session it is a run, streamed as by run', async () => {
+test('send to an idle session runs it, and streams as run does', async () => {
   using home = tempHome();
   await using provider = await startProvider((request) => ({ text: `${lastUserText(request)}!` }));
   const env = provider.env;
@@ -78,7 +78,7 @@ test('send: to an idle session it is a run, streamed as by run', async () => {
   ]);
 });
 
-test('send: without a model it waits, durable, and the next run takes it up', async () => {
+test('send without a model stores the message, and the next run takes it', async () => {
   using home = tempHome();
   const left = await home.tape(['send', 'main', 'Hi', '--mode', 'interrupt', '--json']);
   expect(left).toMatchObject({ code: 6, stderr: 'Created session main\nHint: run it with: tape run main\n' });
@@ -94,7 +94,7 @@ test('send: without a model it waits, durable, and the next run takes it up', as
   expect(linesOf(home)).toEqual(['user: Hi', 'assistant: Hello.', 'user: And?', 'assistant: Well.']);
 });
 
-test('send: what waited longer is answered first, and both answers are told', async () => {
+test('send answers older messages first, and prints both answers', async () => {
   using home = tempHome();
   await using provider = await startProvider((request) => ({ text: `${lastUserText(request)}!` }));
   await home.tape(['send', 'main', 'first']);
@@ -105,7 +105,7 @@ test('send: what waited longer is answered first, and both answers are told', as
   expect(human).toMatchObject({ code: 0, stdout: 'third!\nfourth!\n' });
 });
 
-test('send: while another process runs the session it is left there, and that process answers it', async () => {
+test('send to a session that another process runs leaves the message to that process, which answers it', async () => {
   using home = tempHome();
   await using slow = await slowRun(home);
   const pid = slow.running.child.pid;
@@ -132,7 +132,7 @@ test('send: while another process runs the session it is left there, and that pr
   ]);
 });
 
-test('send: to a session that another process runs it loads no configuration, which would be for that run', async () => {
+test('send to a session that another process runs loads no configuration, which would apply to that run', async () => {
   using home = tempHome();
   await using slow = await slowRun(home);
   using project = tempDir();
@@ -146,7 +146,7 @@ test('send: to a session that another process runs it loads no configuration, wh
   expect(await slow.running.done).toMatchObject({ code: 0, stdout: 'slow!\none!\n' });
 });
 
-test('send --mode interrupt: the run in the other process stops, and that process answers the message', async () => {
+test('send --mode interrupt stops the run in the other process, which then answers the message', async () => {
   using home = tempHome();
   await using slow = await slowRun(home);
   const sent = await home.tape(['send', 'main', 'Stop', '--mode', 'interrupt', '--json']);
@@ -155,7 +155,7 @@ test('send --mode interrupt: the run in the other process stops, and that proces
   expect(linesOf(home)).toEqual(['user: slow', 'event run/aborted', 'user: Stop', 'assistant: Stop!']);
 });
 
-test('send --wait: when the process that has the session dies, it is run here', async () => {
+test('send --wait runs the session when the process that owned it dies', async () => {
   using home = tempHome();
   await using slow = await slowRun(home);
   const waiting = startTape(['send', 'main', 'Hello?', '--wait', '60', ...model], {
@@ -168,7 +168,7 @@ test('send --wait: when the process that has the session dies, it is run here', 
   expect(await waiting.done).toMatchObject({ code: 0, stdout: 'Hello?!\n' });
 });
 
-test('send: Ctrl-C stops the run, and what waits is left', async () => {
+test('Ctrl-C during send stops the run, and leaves the inbox as it is', async () => {
   using home = tempHome();
   await using provider = await startProvider(() => ({ text: ['I am ', 'thinking '], hang: true }));
   await home.tape(['new', 'main']);
@@ -186,14 +186,14 @@ test('send: Ctrl-C stops the run, and what waits is left', async () => {
 test.each([
   ['an empty text', ['send', 'main', ' '], /text is empty/],
   ['no such mode', ['send', 'main', 'Hi', '--mode', 'shout'], /Choices: "interrupt"/],
-  ['a model that is none', ['send', 'main', 'Hi', '--model', 'nonsense'], /must be PROVIDER\/MODEL/],
-])('send: %s is exit 2, and makes nothing', async (_, args, says) => {
+  ['an unknown model', ['send', 'main', 'Hi', '--model', 'nonsense'], /must be PROVIDER\/MODEL/],
+])('send with %s exits with 2, and creates nothing', async (_, args, says) => {
   using home = tempHome();
   expect(await home.tape(args)).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(says) });
   expect((await home.tape(['sessions'])).stdout).toBe('');
 });
 
-test('abort: a run in another process is stopped, and waited for', async () => {
+test('abort stops a run in another process, and waits for its end', async () => {
   using home = tempHome();
   await using slow = await slowRun(home);
   const stopped = await home.tape(['abort', 'main', '--reason', 'wrong branch', '--json']);
@@ -209,7 +209,7 @@ test('abort: a run in another process is stopped, and waited for', async () => {
   expect(json(await home.tape(['abort', 'main', '--json']))).toEqual({ session: 'main', aborted: false });
 });
 
-test('abort: of a session that only delegates, the children that are being run are stopped', async () => {
+test('abort of a session that only delegates stops the children that run', async () => {
   using home = tempHome();
   home.session('main');
   await using provider = await startProvider(async () => await new Promise<never>(() => {}));
@@ -227,7 +227,7 @@ test('abort: of a session that only delegates, the children that are being run a
   ]);
 });
 
-test('abort: an owner that does not heed it in time is exit 6', async () => {
+test('abort exits with 6 when the owner does not react in time', async () => {
   using home = tempHome();
   home.session('main');
   using store = home.open();
@@ -239,7 +239,7 @@ test('abort: an owner that does not heed it in time is exit 6', async () => {
   store.leases.release(lease);
 });
 
-test('wait: until the runs are over, or one of them, or the time is up', async () => {
+test('wait returns when all runs are over, or one of them, or the time is up', async () => {
   using home = tempHome();
   await using slow = await slowRun(home);
   home.session('other');
@@ -267,7 +267,7 @@ test('wait: until the runs are over, or one of them, or the time is up', async (
   expect(await home.tape(['wait', 'nobody'])).toMatchObject({ code: 3 });
 });
 
-/** A session whose run ended with calls that wait for somebody. */
+/** A session whose run ended with pending calls. */
 function waitingFor(home: TempHome, ...calls: { id: string; for: 'approval' | 'result' }[]): void {
   home.session(
     'main',
@@ -280,7 +280,7 @@ function waitingFor(home: TempHome, ...calls: { id: string; for: 'approval' | 'r
   );
 }
 
-test('approve: the output of a call that waits is its result, and the run goes on', async () => {
+test('approve with an output stores it as the result of the call, and the run continues', async () => {
   using home = tempHome();
   waitingFor(home, { id: 'c1', for: 'result' });
   await using provider = await startProvider(() => ({ text: 'Seven degrees.' }));
@@ -297,7 +297,7 @@ test('approve: the output of a call that waits is its result, and the run goes o
   });
 });
 
-test('approve --deny: the model is told why', async () => {
+test('approve --deny gives the model the reason', async () => {
   using home = tempHome();
   waitingFor(home, { id: 'c1', for: 'approval' });
   await using provider = await startProvider(() => ({ text: 'Then not.' }));
@@ -307,7 +307,7 @@ test('approve --deny: the model is told why', async () => {
   expect(JSON.stringify(provider.requests[0]?.messages.at(-1))).toContain('too cold');
 });
 
-test('approve: without a model the answer is kept, and an approved call without its tool goes on waiting', async () => {
+test('approve without a model keeps the answer, and an approved call without its tool stays pending', async () => {
   using home = tempHome();
   waitingFor(home, { id: 'c1', for: 'approval' });
   const left = await home.tape(['approve', 'main', '--json']);
@@ -338,7 +338,7 @@ test.each([
   { name: 'an output for an approval', args: ['c1', '--output', '1'], says: /it is pending approval/ },
   { name: 'an approval for a result', args: ['c2'], says: /waits for its result/ },
   { name: 'an output that is no JSON', args: ['c2', '--output', '{'], says: /--output/ },
-])('approve: $name is exit 2, and answers nothing', async ({ args, says }) => {
+])('approve with $name exits with 2, and answers nothing', async ({ args, says }) => {
   using home = tempHome();
   waitingFor(home, { id: 'c1', for: 'approval' }, { id: 'c2', for: 'result' });
   const refused = await home.tape(['approve', 'main', ...args, '--json']);

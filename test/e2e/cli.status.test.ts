@@ -16,7 +16,7 @@ interface Shown {
   readonly phase?: string;
 }
 
-test('status: who runs what, in which phase, and what waits, as another process sees it', async () => {
+test('status shows another process which process runs what, in which phase, and what waits', async () => {
   using home = tempHome();
   home.session('calm');
   const running = startTape(['run', 'main', 'Go', '--model', slowScript(home)], { home: home.path });
@@ -49,7 +49,7 @@ test('status: who runs what, in which phase, and what waits, as another process 
   expect((await home.tape(['status', '--all', '--quiet'])).stdout).toBe('main\ncalm\n');
 });
 
-test('status: nothing going on, no home, no session', async () => {
+test('status reports no active runs, no home, and no session', async () => {
   using home = tempHome();
   const missing = { cwd: home.path, env: { TAPE_HOME: home.file('none') } };
   expect(await home.here(['status', '--json'], missing)).toMatchObject({ code: 0, stdout: '[]\n' });
@@ -60,7 +60,7 @@ test('status: nothing going on, no home, no session', async () => {
   expect((await home.here(['status', 'mian'])).code).toBe(3);
 });
 
-test('status: a child tells of its task and its delivery', async () => {
+test('status shows the task and the delivery of a child', async () => {
   using home = tempHome();
   home.session('main');
   using store = home.open();
@@ -71,7 +71,7 @@ test('status: a child tells of its task and its delivery', async () => {
   expect(kid).toMatchObject({ state: 'idle', lifecycle: 'active', task: 'completed', delivery: 'merged' });
 });
 
-test('status --watch: a line for every change, until Ctrl-C, and nothing is written', async () => {
+test('status --watch prints a line for every change until Ctrl-C, and writes nothing', async () => {
   using home = tempHome();
   home.session('main');
   home.session('other');
@@ -98,7 +98,7 @@ test('status --watch: a line for every change, until Ctrl-C, and nothing is writ
   expect(states.at(-1)).toBe('main idle');
 });
 
-test('status --watch: a process that is killed is noticed', async () => {
+test('status --watch notices a process that is killed', async () => {
   using home = tempHome();
   home.session('main');
   const watching = startTape(['status', '--watch'], { home: home.path });
@@ -111,7 +111,7 @@ test('status --watch: a process that is killed is noticed', async () => {
   expect((await watching.done).code).toBe(130);
 });
 
-test('doctor: the file of what is being run belongs to a home, and what is beside it does not', async () => {
+test('doctor accepts the file of active runs in a home, and not its neighbours', async () => {
   using home = tempHome();
   home.session('main');
   const running = startTape(['run', 'main', 'Go', '--model', slowScript(home)], { home: home.path });

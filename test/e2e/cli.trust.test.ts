@@ -31,7 +31,7 @@ export default { model: 'script:answers.json' };
   );
 }
 
-test('a configuration that nobody trusted is never run: exit 2, whatever the verb', async () => {
+test('no verb runs an untrusted configuration: exit 2', async () => {
   using p = project();
   const config = leavesTrace(p);
   expect(await p.here(['new', 'main'])).toMatchObject({ code: 0 });
@@ -52,17 +52,17 @@ test('a configuration that nobody trusted is never run: exit 2, whatever the ver
   }
   expect(existsSync(p.file('ran'))).toBe(false);
   // Going on without it does not run it either.
-  expect(await p.tape(['run', 'main', 'Hi', '--no-config', '--model', 'script:answers.json'])).toMatchObject({
-    code: 0,
-  });
+  expect(
+    await p.inNode(['run', 'main', 'Hi', '--no-config', '--model', 'script:answers.json']),
+  ).toMatchObject({ code: 0 });
   expect(existsSync(p.file('ran'))).toBe(false);
   expect(await p.here(['trust', '.'])).toMatchObject({ code: 0 });
   expect(existsSync(p.file('ran'))).toBe(false);
-  expect(await p.process(['run', 'main', 'Hi'])).toMatchObject({ code: 0 });
+  expect(await p.inNode(['run', 'main', 'Hi'])).toMatchObject({ code: 0 });
   expect(existsSync(p.file('ran'))).toBe(true);
 });
 
-test('a changed configuration has to be trusted again, and a revoked one too', async () => {
+test('a changed or revoked configuration has to be trusted again', async () => {
   using p = project();
   const config = leavesTrace(p);
   const first = await p.here(['trust', '.']);
@@ -109,7 +109,7 @@ test('a changed configuration has to be trusted again, and a revoked one too', a
   });
 });
 
-test('another file of the directory, with the same bytes or before it in order, is not the one that was trusted', async () => {
+test('trust in one file covers no other file of the directory, with the same bytes or before it in order', async () => {
   using p = project();
   const config = leavesTrace(p, 'tape.config.js');
   await p.here(['trust', '.']);
@@ -121,7 +121,7 @@ test('another file of the directory, with the same bytes or before it in order, 
   expect(existsSync(p.file('ran'))).toBe(false);
 });
 
-test('trust is in a directory by its real path: a link to it is it, a copy is not', async () => {
+test('trust covers a directory by its real path: a link to it is trusted, a copy is not', async () => {
   using p = project();
   mkdirSync(p.file('real'));
   const real = p.write('real/tape.config.mts', `export default { model: 'script:../answers.json' };`);
@@ -161,7 +161,7 @@ test('a configuration that is a link, a directory or no file is neither trusted 
 });
 
 test.skipIf(process.getuid?.() === 0)(
-  'one that cannot be read is refused (needs a user that is not root)',
+  'an unreadable configuration is refused (needs a user that is not root)',
   async () => {
     using p = project();
     chmodSync(leavesTrace(p), 0);
@@ -177,7 +177,7 @@ test.skipIf(process.getuid?.() === 0)(
   },
 );
 
-test('what cannot be trusted: exit 3 where there is nothing, 2 where it is something else', async () => {
+test('trust of an unusable path: exit 3 where it is missing, 2 where it is something else', async () => {
   using p = project();
   p.write('file', '');
   for (const [args, exit, code] of [
@@ -192,7 +192,7 @@ test('what cannot be trusted: exit 3 where there is nothing, 2 where it is somet
   expect(existsSync(p.trustFile)).toBe(false);
 });
 
-test('the list says what is still as it was trusted, and what is gone can be revoked', async () => {
+test('the list marks changed and missing configurations, and a missing one can be revoked', async () => {
   using p = project();
   const dirs = ['kept', 'changed', 'gone'];
   for (const name of dirs) {
@@ -220,7 +220,7 @@ test('the list says what is still as it was trusted, and what is gone can be rev
   expect(json<unknown[]>(await p.here(['trust', '--json']))).toHaveLength(2);
 });
 
-test('many at once lose nothing, and what is read is always whole', async () => {
+test('concurrent changes lose nothing, and every read is complete', async () => {
   using p = project();
   const names = Array.from({ length: sized(3, 8, 8) }, (_, i) => `p${i}`);
   for (const name of names) {
@@ -285,7 +285,7 @@ test.each([
   expect(readFileSync(p.trustFile, 'utf8')).toBe(before);
 });
 
-test('a lock of somebody else is waited for; one that was left behind is named', async () => {
+test('trust waits for a lock of another process, and names a stale lock', async () => {
   using p = project();
   leavesTrace(p);
   const lock = `${p.trustFile}.lock`;
@@ -308,7 +308,7 @@ test('a lock of somebody else is waited for; one that was left behind is named',
   expect(await p.tape(['run', 'main', 'Hi'])).toMatchObject({ code: 0 });
 });
 
-test('a directory with a name that is made for harm is quoted where it is to be pasted', async () => {
+test('a hostile directory name is quoted in commands to paste', async () => {
   using p = project();
   const name = "x'; touch harm; '";
   mkdirSync(p.file(name));

@@ -34,7 +34,7 @@ const sum = (steps: number, input: number) => ({
   total: input + 11 * steps,
 });
 
-test('usage NAME: what a session’s own calls took, by model, as JSON', async () => {
+test('usage NAME prints the usage of the session’s own calls, by model, as JSON', async () => {
   using home = withTree();
   expect(json(await home.tape(['usage', 'main', '--json']))).toEqual({
     session: 'main',
@@ -53,7 +53,7 @@ test('usage NAME: what a session’s own calls took, by model, as JSON', async (
   expect((await home.here(['usage', 'main', '--quiet'])).stdout).toBe('322\n');
 });
 
-test('usage NAME --tree: forks of forks are below it, each call once', async () => {
+test('usage NAME --tree includes forks of forks, and counts each call once', async () => {
   using home = withTree();
   const tree = json(await home.tape(['usage', 'main', '--tree', '--json']));
   expect(tree).toMatchObject({
@@ -71,7 +71,7 @@ test('usage NAME --tree: forks of forks are below it, each call once', async () 
   expect((await home.here(['usage', 'main', '--tree', '--quiet'])).stdout).toBe('1366\n');
 });
 
-test('usage: every session, also those that are put away, and all of them together', async () => {
+test('usage lists every session, archived ones too, and their total', async () => {
   using home = withTree();
   const { sessions, total } = json<{ sessions: { session: string }[]; total: unknown }>(
     await home.tape(['usage', '--json']),
@@ -87,7 +87,7 @@ test('usage: every session, also those that are put away, and all of them togeth
   expect(trees.total).toEqual(total);
 });
 
-test('usage is a table with a heading, tabs in a pipe, a cost where there is one', async () => {
+test('usage prints a table with a heading, tabs in a pipe, and a cost where one is known', async () => {
   using home = withTree();
   expect((await home.tape(['usage', 'main', '--tree'])).stdout.split('\n')).toEqual([
     'session\tsteps\tinput\toutput\treasoning\tcache read\tcache write\ttotal\twindow\tcost',
@@ -106,7 +106,7 @@ test('usage is a table with a heading, tabs in a pipe, a cost where there is one
   expect(other).toBe('other\t1\t70\t1\t0\t10\t0\t81\t81');
 });
 
-test('usage: on a terminal numbers stand below each other', async () => {
+test('usage on a terminal aligns numbers in columns', async () => {
   using home = withTree();
   const { stdout } = await home.here(['usage', 'main', '--tree'], { isTerminal: true });
   expect(stdout).toMatchInlineSnapshot(`
@@ -119,7 +119,7 @@ test('usage: on a terminal numbers stand below each other', async () => {
   `);
 });
 
-test('usage: a model’s name cannot steer a terminal, and a session that is not there is named', async () => {
+test('usage escapes control sequences in a model’s name, and names a missing session', async () => {
   using home = tempHome();
   expect((await home.here(['usage'])).code).toBe(3);
   home.session('main', answer(1), answer(2, { model: 'x\u001b[2J\nmain\t9' }));
@@ -131,7 +131,7 @@ test('usage: a model’s name cannot steer a terminal, and a session that is not
   });
 });
 
-test('usage counts what a transcript says of its calls, each message once', async () => {
+test('usage counts what a transcript reports for its calls, each message once', async () => {
   using home = tempHome();
   const record = (uuid: number, parent: number | null, message: object) => ({
     type: (message as { role: string }).role,
@@ -174,7 +174,7 @@ test('usage counts what a transcript says of its calls, each message once', asyn
   });
 });
 
-test('token counts that a provider reports as fractions are printed as they are, and fit the contract', async () => {
+test('usage prints fractional token counts as reported, and they fit the contract', async () => {
   using home = tempHome();
   writeFileSync(home.file('answers.json'), '[{"text":"Hi","usage":{"input":1.5,"output":2.25}}]');
   const model = `script:${home.file('answers.json')}`;

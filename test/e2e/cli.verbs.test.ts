@@ -25,7 +25,7 @@ function withMain(): TempHome {
   return home;
 }
 
-test('new: creates a session once, and says what it is', async () => {
+test('new creates a session once, and prints what it is', async () => {
   using home = tempHome();
   const created = { session: 'main', tape: 'tape:main', head: 1 };
   expect(json(await home.tape(['new', 'main', '--json']))).toEqual({ ...created, created: true });
@@ -35,7 +35,7 @@ test('new: creates a session once, and says what it is', async () => {
   expect(home.lines()).toHaveLength(1);
 });
 
-test('append: one line or many, as positions', async () => {
+test('append prints positions for one line or many', async () => {
   using home = tempHome();
   const lines = '{"role":"user","content":"Hi"}\n{"kind":"event","name":"deploy","payload":{"ok":true}}\n';
   const first = await home.tape(['append', 'main', '--json'], { stdin: lines });
@@ -45,7 +45,7 @@ test('append: one line or many, as positions', async () => {
   expect(quiet).toEqual({ stdout: '5\n', stderr: '', code: 0 });
 });
 
-test('anchor and handoff: name a point', async () => {
+test('anchor and handoff name a point', async () => {
   using home = withMain();
   const marked = await home.tape(['anchor', 'main', 'done', '--state', '{"pages":12}', '--json']);
   expect(json(marked)).toEqual({ session: 'main', seq: 7, name: 'done' });
@@ -59,7 +59,7 @@ test('anchor and handoff: name a point', async () => {
   expect(JSON.stringify(view.messages)).not.toContain('How many?');
 });
 
-test('fork: tells what the child inherits', async () => {
+test('fork prints what the child inherits', async () => {
   using home = withMain();
   const whole = json(await home.tape(['fork', 'main', '--json']));
   expect(whole).toEqual({
@@ -88,7 +88,7 @@ test('fork: tells what the child inherits', async () => {
   expect(cut).toMatchObject({ base: 3, range: [1, 3], snapped_from: 4 });
 });
 
-test('fork: a person reads what it comes to', async () => {
+test('fork prints the inherited range and its size, or with --quiet the name alone', async () => {
   using home = withMain();
   const { stdout, stderr } = await home.tape(['fork', 'main', '--since', 'task', '--as', 'kid']);
   expect(stdout).toMatch(/^Forked kid inherits main 4-6 \(3 entries, ~\d+ tokens\)\n/);
@@ -98,7 +98,7 @@ test('fork: a person reads what it comes to', async () => {
   );
 });
 
-test('merge: a receipt, the same one again, and a check that writes nothing', async () => {
+test('merge writes a receipt, repeats it, and checks without writing', async () => {
   using home = withMain();
   await home.tape(['fork', 'main', '--since', 'task', '--as', 'kid']);
   await home.here(['append', 'kid'], { stdin: '{"role":"assistant","content":"Thirteen."}\n' });
@@ -123,7 +123,7 @@ test('merge: a receipt, the same one again, and a check that writes nothing', as
   expect(home.contents()).toEqual(after);
 });
 
-test('merge: a result of one’s own, and a discard', async () => {
+test('merge takes a given result; discard leaves a receipt', async () => {
   using home = withMain();
   for (const name of ['kid', 'left']) await home.tape(['fork', 'main', '--as', name]);
   expect(await home.here(['merge', 'kid', '--result', '-'], { stdin: 'It is 13.' })).toMatchObject({
@@ -137,7 +137,7 @@ test('merge: a result of one’s own, and a discard', async () => {
   expect(await home.here(['merge', 'left'])).toMatchObject({ code: 4 });
 });
 
-test('merge: both sides wrote one state key', async () => {
+test('merge reports a state key that both sides wrote', async () => {
   using home = withMain();
   await home.tape(['fork', 'main', '--as', 'kid']);
   await home.here(['anchor', 'kid', 'k', '--state', '{"goal":"a"}']);
@@ -152,7 +152,7 @@ test('merge: both sides wrote one state key', async () => {
   expect(json(await home.here(['merge', 'kid', '--json']))).toMatchObject({ state: 'merged', conflicts });
 });
 
-test('log: entries as JSON lines, one document, or lines for people', async () => {
+test('log prints entries as JSON lines, one document, or lines for people', async () => {
   using home = withMain();
   const entries = jsonLines(await home.tape(['log', 'main', '--jsonl']));
   expect(entries.map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5, 6]);
@@ -181,7 +181,7 @@ test('log: entries as JSON lines, one document, or lines for people', async () =
   expect(human.stdout).toContain('How many?');
 });
 
-test('log: what is inherited says so, and can be left out', async () => {
+test('log marks inherited entries, and can omit them', async () => {
   using home = withMain();
   await home.tape(['fork', 'main', '--as', 'kid']);
   const own = jsonLines(await home.here(['log', 'kid', '--own', '--jsonl']));
@@ -192,7 +192,7 @@ test('log: what is inherited says so, and can be left out', async () => {
   expect((await home.here(['log', 'kid', '-n', '2'])).stdout).toMatch(/^ {4}6 ↑ .*\n {4}7 {3}/);
 });
 
-test('view: messages, their digest, and why each entry is in or out', async () => {
+test('view prints messages, their digest, and why each entry is in or out', async () => {
   using home = withMain();
   const view = json(await home.tape(['view', 'main', '--json']));
   expect(view).toEqual({
@@ -212,7 +212,7 @@ test('view: messages, their digest, and why each entry is in or out', async () =
   expect(JSON.stringify(fromAnchor.messages)).not.toContain('How many?');
 });
 
-test('sessions and children: arrays with the documented fields', async () => {
+test('sessions and children print arrays with the documented fields', async () => {
   using home = withMain();
   await home.tape(['fork', 'main', '--since', 'task', '--as', 'kid']);
   await home.here(['merge', 'kid']);
@@ -244,7 +244,7 @@ test('sessions and children: arrays with the documented fields', async () => {
   expect(json(await home.here(['children', 'kid', '--json']))).toEqual([]);
 });
 
-test('lineage and graph: who came from where', async () => {
+test('lineage and graph print the origin of each session', async () => {
   using home = withMain();
   await home.tape(['fork', 'main', '--since', 'task', '--as', 'kid']);
   await home.here(['fork', 'kid', '--as', 'grandkid']);
@@ -263,7 +263,7 @@ test('lineage and graph: who came from where', async () => {
   expect((await home.here(['log', 'main', '--graph'])).stdout).toContain('kid');
 });
 
-test('show: one entry, or what is known of a session', async () => {
+test('show prints one entry, or the facts of a session', async () => {
   using home = withMain();
   expect(json(await home.tape(['show', 'main@6', '--json']))).toMatchObject({
     seq: 6,
@@ -277,7 +277,7 @@ test('show: one entry, or what is known of a session', async () => {
   expect((await home.here(['show', 'main@6'])).stdout).toContain('Twelve.');
 });
 
-test('verify: clean, and damage in the graph file', async () => {
+test('verify reports a clean home, and damage in the graph file', async () => {
   using home = withMain();
   await home.tape(['fork', 'main', '--as', 'kid']);
   expect(json(await home.here(['verify', '--json']))).toEqual({
@@ -294,7 +294,7 @@ test('verify: clean, and damage in the graph file', async () => {
   expect(json(damaged)).toMatchObject({ ok: false, problems: [{ code: expect.any(String), seq: null }] });
 });
 
-test('import: a transcript once, under its own name or another', async () => {
+test('import reads a transcript once, under its own name or another', async () => {
   using home = tempHome();
   const first = json(await home.tape(['import', transcript, '--as', 'main', '--json']));
   expect(first).toMatchObject({ sessions: 1, entries: 16, repaired: 0, derived: 0 });
@@ -306,7 +306,7 @@ test('import: a transcript once, under its own name or another', async () => {
   expect(own.stdout).toMatch(/^[0-9a-f-]{36}\n$/);
 });
 
-test('demo: does the main job offline, in about a second', async () => {
+test('demo shows the main job offline, in about a second', async () => {
   using home = tempHome();
   const first = await home.tape(['demo', '--home', home.path]);
   expect(first).toMatchObject({ code: 0, stderr: '' });
@@ -315,7 +315,7 @@ test('demo: does the main job offline, in about a second', async () => {
   expect(await home.here(['demo', '--home', home.path])).toMatchObject({ code: 4 });
 });
 
-test('help: of the whole, and of each verb', async () => {
+test('help covers the whole command, and each verb', async () => {
   using home = tempHome();
   const help = await home.tape(['--help']);
   expect(help).toMatchObject({ code: 0, stderr: '' });

@@ -9,7 +9,7 @@ function script(home: TempHome, ...answers: object[]): string {
   return `script:${home.file('answers.json')}`;
 }
 
-test('view --explain tells of an answer what its model was asked with, and whether it comes out the same', async () => {
+test('view --explain shows what the model of an answer received, and whether it can be reproduced', async () => {
   using home = tempHome();
   home.session('main', user('old'), handoff('next', { summary: 'So far.' }));
   await home.here(['run', 'main', 'Go', '--model', script(home, { text: 'Done.' }), '--no-config']);
@@ -49,7 +49,7 @@ test('view --explain tells of an answer what its model was asked with, and wheth
   });
 });
 
-test('view by windows', async () => {
+test('view --policy shows a window of the messages', async () => {
   using home = tempHome();
   home.session('main', anchor('a'), user('1'), assistant('2'), anchor('b'), user('3'));
   const shown = async (policy: string) =>
@@ -82,7 +82,7 @@ test('view --jsonl prints a message a line, the same as --json', async () => {
   ).toEqual(messages);
 });
 
-test('config.yaml says what models are shown', async () => {
+test('config.yaml sets the view that models receive', async () => {
   using home = tempHome();
   home.session('main', user('1'), assistant('2'), user('3'));
   const config = (text: string) => writeFileSync(home.file('config.yaml'), text);
@@ -107,7 +107,7 @@ test('config.yaml says what models are shown', async () => {
   }
 });
 
-test('a manifest that another program has written is told as it is, whatever its form, and forges no line', async () => {
+test('a manifest of another program is printed as it is, in any form, and forges no line', async () => {
   using home = tempHome();
   const odd = { toString: 1 };
   const evil = 'x\n  reproduced: identical\u001b[2J';
@@ -123,7 +123,7 @@ test('a manifest that another program has written is told as it is, whatever its
   ]);
 });
 
-test('a manifest whose policy this version does not know is told, with the reason why it cannot be made again', async () => {
+test('a manifest with an unknown policy is printed, with the reason why it cannot be reproduced', async () => {
   using home = tempHome();
   const told = {
     policy: 'full,topic:billing',

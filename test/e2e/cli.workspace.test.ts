@@ -74,7 +74,7 @@ describe.skipIf(skipsGit('tape merge --apply'))('tape merge --apply', () => {
     expect((await home.here(['doctor'])).stdout).toBe('ok: 2 sessions, 6 entries\n');
   });
 
-  test('what does not fit is not merged either, and nothing is changed; merged without, it fits later', async () => {
+  test('merges nothing when the patch does not fit; merged without --apply, it can be applied later', async () => {
     using home = tempHome();
     using code = tempRepository(files);
     const dir = await forked(home, code, 'fix');
@@ -117,7 +117,7 @@ describe.skipIf(skipsGit('tape merge --apply'))('tape merge --apply', () => {
     ],
     'a file that was deleted': ['b.txt', (code) => code.git('rm', '--quiet', 'b.txt')],
   };
-  test.each(Object.entries(inTheWay))('%s in the way is left as it is', async (_, [path, put]) => {
+  test.each(Object.entries(inTheWay))('%s in the way stays unchanged', async (_, [path, put]) => {
     using home = tempHome();
     using code = tempRepository(files);
     const dir = await forked(home, code, 'fix');
@@ -140,7 +140,7 @@ describe.skipIf(skipsGit('tape merge --apply'))('tape merge --apply', () => {
     expect(heads(home)).toContain('main@1');
   });
 
-  test('into another clone, where the objects of the patch are not', async () => {
+  test('applies in another clone, which lacks the objects of the patch', async () => {
     using home = tempHome();
     using code = tempRepository(files);
     const clone = `${code.path}-2`;
@@ -160,7 +160,7 @@ describe.skipIf(skipsGit('tape merge --apply'))('tape merge --apply', () => {
     expect([elsewhere.code, jsonError(elsewhere).code]).toEqual([2, 'SESSION_NO_REPOSITORY']);
   });
 
-  test('when writing fails in the midst of it, all is as before, and it can be done again', async () => {
+  test('restores everything when writing fails half-way, and can be repeated', async () => {
     using home = tempHome();
     using code = tempRepository(files);
     const dir = await forked(home, code, 'fix');
@@ -187,7 +187,7 @@ describe.skipIf(skipsGit('tape merge --apply'))('tape merge --apply', () => {
     expect(code.state().status).toBe(' M a.txt\n M b.txt\n?? link\n?? new.txt\n');
   });
 
-  test('a child without a worktree has nothing to apply, and a discarded one is not applied', async () => {
+  test('refuses a child without a worktree, and a discarded child', async () => {
     using home = tempHome();
     using code = tempRepository(files);
     await forked(home, code, 'fix');
@@ -204,7 +204,7 @@ describe.skipIf(skipsGit('tape merge --apply'))('tape merge --apply', () => {
 });
 
 describe.skipIf(skipsGit('worktrees of the command line'))('a worktree', () => {
-  test('merge --check tells of the files of a worktree, and writes nothing', async () => {
+  test('merge --check reports the files of a worktree, and writes nothing', async () => {
     using home = tempHome();
     using code = tempRepository(files);
     const [one, two] = [await forked(home, code, 'one'), await forked(home, code, 'two')];
@@ -223,7 +223,7 @@ describe.skipIf(skipsGit('worktrees of the command line'))('a worktree', () => {
     expect([home.contents(), code.git('count-objects')]).toEqual(before);
   });
 
-  test('one that is left, because its parent was busy, goes with the next merge', async () => {
+  test('left by a merge into a busy parent is removed by the next merge', async () => {
     using home = tempHome();
     using code = tempRepository(files);
     const dir = await forked(home, code, 'fix');
@@ -244,7 +244,7 @@ describe.skipIf(skipsGit('worktrees of the command line'))('a worktree', () => {
     expect([code.read('a.txt'), existsSync(dir)]).toEqual(['x\n', false]);
   });
 
-  test('one that cannot be removed stays, and that is told', async () => {
+  test('that cannot be removed stays, and merge reports it', async () => {
     using home = tempHome();
     using code = tempRepository(files);
     const dir = await forked(home, code, 'fix');
@@ -262,7 +262,7 @@ describe.skipIf(skipsGit('worktrees of the command line'))('a worktree', () => {
     ]);
   });
 
-  test('delegated children get one each, and their merges bring patches', async () => {
+  test('each delegated child has its own, and its merge brings a patch', async () => {
     using home = tempHome();
     using code = tempRepository(files);
     await home.here(['new', 'main']);

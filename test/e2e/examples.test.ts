@@ -72,7 +72,7 @@ for (const [name, lines] of Object.entries(expected))
     expect((await outputOf(name)).trimEnd().split('\n')).toEqual(lines);
   });
 
-test('every example is tried', () => {
+test('the tests run every example', () => {
   const files = readdirSync(examples).filter((file) => file.endsWith('.ts'));
   expect(files.sort()).toEqual([...Object.keys(expected), 'http-stream.ts'].sort());
 });

@@ -10,20 +10,24 @@ import { sized } from '../support/size.ts';
 import { type TempDir, tempDir } from '../support/temp-dir.ts';
 
 const readme = page('README.md');
+const start = page('docs/guide/getting-started.md');
 const { version } = JSON.parse(page('packages/cli/package.json'));
 
-/** The commands of the README that pack and install the packages, and those that run the command. */
-const commands = codeBlocks(readme, 'sh')
-  .filter((block) => block.includes('CHECKOUT/dist'))
-  .flatMap((block) => block.trimEnd().split('\n'))
-  .map((line) => line.replaceAll('CHECKOUT', root));
+/** The commands of a page that pack and install the packages, and those that run the command. */
+const commandsIn = (text: string) =>
+  codeBlocks(text, 'sh')
+    .filter((block) => block.includes('CHECKOUT/dist'))
+    .flatMap((block) => block.trimEnd().split('\n'))
+    .map((line) => line.replaceAll('CHECKOUT', root));
+const commands = commandsIn(start);
 const [pack = '', install = '', demo = '', demoOnce = ''] = commands;
 
-test('the README has four commands about packages', () => {
+test('the guide has four commands about packages, and the README the first two', () => {
   expect(commands).toHaveLength(4);
+  expect(commandsIn(readme)).toEqual([pack, install]);
 });
 
-describe('what is packed', () => {
+describe('a packed package', () => {
   let dir: TempDir;
   beforeAll(async () => {
     dir = tempDir();
@@ -52,12 +56,12 @@ describe('what is packed', () => {
       expect(manifest).toMatchObject({ version, license: 'MIT', publishConfig: { access: 'public' } });
     });
 
-    test('it has its page and the licence', () => {
+    test('contains its page and the licence', () => {
       expect(packed('README.md')).toBe(page(`packages/${name}/README.md`));
       expect(packed('LICENSE')).toBe(page('LICENSE'));
     });
 
-    test('all that was built has its source in the package: nothing is left over, and every map leads somewhere', () => {
+    test('contains a source for every built file: no stale file, and every source map resolves', () => {
       const sources = files('src/**/*.ts');
       const built = sources.flatMap((source) =>
         ['.js', '.js.map', '.d.ts', '.d.ts.map'].map((ending) =>
@@ -81,7 +85,7 @@ if (sized(false, true, true))
       return () => dir[Symbol.dispose]();
     }, 300_000);
 
-    test('the packages are copies, with nothing of the workspace', () => {
+    test('the packages are copies, and contain nothing of the workspace', () => {
       const installed = readdirSync(dir.file('node_modules/@tapedeck'), { withFileTypes: true });
       expect(installed.map((entry) => entry.isDirectory() && entry.name)).toEqual([...packages].toSorted());
       expect(readdirSync(dir.file('node_modules'))).not.toContain('vitest');
@@ -102,13 +106,13 @@ if (sized(false, true, true))
     }, 300_000);
 
     test('the library example prints what the README says', async () => {
+      writeFileSync(dir.file('answers.json'), codeBlocks(readme, 'json')[0] ?? '');
       writeFileSync(dir.file('example.mjs'), codeBlocks(readme, 'js')[0] ?? '');
-      expect(steady(await shellOutside(dir.path, 'node example.mjs'))).toBe(
-        steady(codeBlocks(readme, 'text')[0] ?? ''),
-      );
+      const said = await shellOutside(dir.path, 'node example.mjs');
+      expect(codeBlocks(readme, 'console').map(steady)).toContain(steady(`$ node example.mjs\n${said}`));
     });
 
-    test('every entry point loads, also under the condition with which the workspace reads its sources', async () => {
+    test('every entry point loads, also under the condition by which the workspace reads its sources', async () => {
       writeFileSync(dir.file('entries.mjs'), importingAll());
       const plain = await shellOutside(dir.path, 'node entries.mjs');
       expect(await shellOutside(dir.path, 'node --conditions=@tapedeck/source entries.mjs')).toBe(plain);
@@ -117,8 +121,12 @@ if (sized(false, true, true))
     test.each([
       { module: 'nodenext', moduleResolution: 'nodenext' },
       { module: 'esnext', moduleResolution: 'bundler' },
-    ])('a strict program has no error of types with $moduleResolution', (resolution) => {
-      const errors = typeErrors(dir, codeBlocks(readme, 'ts')[0] ?? '', resolution);
+    ])('a strict program has no type error with $moduleResolution', (resolution) => {
+      const errors = typeErrors(
+        dir,
+        codeBlocks(page('docs/guide/configuration.md'), 'ts')[0] ?? '',
+        resolution,
+      );
       expect(errors.filter((line) => !ofTheAiSdk.test(line))).toEqual(
         [5, 6, 7, 8].map((line) => expect.stringMatching(`^wrong\\.ts\\(${line},`)),
       );

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { openJournal } from '@tapedeck/graph/journal';
 import { assistant, openTapeStore, user } from '@tapedeck/tape';
 import { describe, expect, test } from 'vitest';
-import { type CliResult, jsonError, tapeHere } from '../support/cli.ts';
+import { jsonError, tape, tapeHere } from '../support/cli.ts';
 import { type FaultPlace, faultPlace } from '../support/fault-acts.ts';
 import { damage } from '../support/fault-check.ts';
 import { diskFault, obstacles, smallDisk, tapeUnder } from '../support/obstacle.ts';
@@ -70,10 +70,10 @@ const once: readonly (readonly [Code, string])[] = [
 ];
 const cases = sized(once, every, every);
 
-describe('a command that meets the end of a disk or of its rights', () => {
+describe('a command on a full or forbidden disk', () => {
   for (const [code, command] of cases)
     test.skipIf(obstacles[code].ownDisk && fault !== undefined)(
-      `${code}: ${command} is refused, changes nothing, and can be done after`,
+      `${code}: ${command} is refused, changes nothing, and succeeds when repeated`,
       async () => {
         const obstacle = obstacles[code];
         using dir = tempDir();
@@ -81,13 +81,12 @@ describe('a command that meets the end of a disk or of its rights', () => {
         const base = disk?.path ?? dir.path;
         const place = prepare(base);
         const before = look(place);
-        const doIt = async (how = obstacle): Promise<CliResult> => {
-          const { args, stdin = '' }: Command = commands[command]?.(base) ?? { args: [] };
-          return await tapeUnder(how, [...args, '--json'], { home: place.dir, stdin });
-        };
+        const { args, stdin = '' }: Command = commands[command]?.(base) ?? { args: [] };
+        const line = [...args, '--json'];
+        const options = { home: place.dir, stdin };
         obstacle.put(base);
         try {
-          const refused = await doIt();
+          const refused = await tapeUnder(obstacle, line, options);
           expect(refused.code, refused.stdout + refused.stderr).not.toBe(0);
           const { code: type, message } = jsonError(refused);
           expect(type).toMatch(/^(?:TAPE|GRAPH|SESSION)_/);
@@ -98,7 +97,7 @@ describe('a command that meets the end of a disk or of its rights', () => {
         }
         expect(readdirSync(join(base, 'copies'))).toEqual([]);
         expect(look(place)).toEqual(before);
-        const done = await doIt({ ...obstacle, under: [] });
+        const done = await tape(line, options);
         expect(done.code, done.stderr).toBe(0);
         look(place);
       },

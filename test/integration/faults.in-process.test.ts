@@ -11,9 +11,9 @@ import { tempDir } from '../support/temp-dir.ts';
 const pointsEach =
   tracing === 'works' ? sized(3, 20, Number.POSITIVE_INFINITY) : sized(20, 60, Number.POSITIVE_INFINITY);
 
-describe('a fault at any statement or call on a file', () => {
+describe('a fault at any statement or file call', () => {
   test.each(Object.keys(workloads))(
-    'of %s loses nothing acknowledged, leaves nothing half, and what is refused undone',
+    'of %s loses no acknowledged entry, leaves no half-written act, and undoes what it refuses',
     async (name) => {
       using dir = tempDir();
       const sweep = await prepareSweep(name, dir.path);

@@ -15,7 +15,7 @@ if (fault !== undefined) console.warn(`skipped: power cuts; ${fault}`);
 
 interface Writing {
   readonly durability: 'full' | 'fast';
-  /** Forks after every so many appends; 0 is never. */
+  /** Forks after every `n` appends; 0 is never. */
   readonly forkEvery: number;
   /** How many acknowledgements to wait for before the cut. */
   readonly cutAfter: number;
@@ -34,7 +34,7 @@ const moment = (run: number) => 1 + ((run * 7919) % 601);
 
 /** The writer is stopped, and what had reached the device by then is looked at as after a power cut. */
 describe.skipIf(fault !== undefined)('a power cut', () => {
-  test('takes nothing that was acknowledged', async () => {
+  test('loses no acknowledged entry', async () => {
     for (let run = 0; run < sized(3, 4, 80); run += 1) {
       const writing: Writing = { durability: 'full', forkEvery: 5, cutAfter: moment(run) };
       const { acknowledged, entries, forks, found } = await cut(writing);
@@ -44,7 +44,7 @@ describe.skipIf(fault !== undefined)('a power cut', () => {
     }
   }, 1_200_000);
 
-  test('takes the last moments of a fast store, and leaves the rest whole', async () => {
+  test('loses the last moments of a fast store, and leaves the rest whole', async () => {
     for (let run = 0; run < sized(1, 1, 20); run += 1) {
       const writing: Writing = { durability: 'fast', forkEvery: 50, cutAfter: 30 + moment(run + 1) };
       const { found } = await cut(writing);
@@ -52,7 +52,7 @@ describe.skipIf(fault !== undefined)('a power cut', () => {
     }
   }, 1_200_000);
 
-  test('is seen by this simulation: appends to a fast store are lost', async () => {
+  test('loses appends to a fast store in this simulation too', async () => {
     let lost = 0;
     for (let run = 0; run < sized(1, 1, 20); run += 1) {
       const writing: Writing = { durability: 'fast', forkEvery: 0, cutAfter: 100 + moment(run) };

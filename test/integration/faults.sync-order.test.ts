@@ -43,7 +43,7 @@ describe.skipIf(skipsTracing('the order of syncs'))('the order of syncs', () => 
     },
   );
 
-  test('a new home is in its directory, and its files are in it, before anything in it is acknowledged', async () => {
+  test('a new home and its files are synced into their directories before the first acknowledgement', async () => {
     using dir = tempDir();
     const { acts, place } = await traced('create', dir.path);
     const opening = acts.get('open') ?? [];
@@ -60,7 +60,7 @@ describe.skipIf(skipsTracing('the order of syncs'))('the order of syncs', () => 
     }
   });
 
-  test('a backup gets its name when its bytes are synced, and is acknowledged when its name is', async () => {
+  test('a backup gets its name after its bytes are synced, and is acknowledged after its name is synced', async () => {
     using dir = tempDir();
     const { acts, place } = await traced('backup', dir.path);
     const calls = acts.get('copy') ?? [];
@@ -91,7 +91,7 @@ describe.skipIf(skipsTracing('the order of syncs'))('the order of syncs', () => 
     }
   });
 
-  test('fast appends wait for no sync of the log, and forks still for their line', async () => {
+  test('fast appends sync no log, and forks still sync their line', async () => {
     using dir = tempDir();
     const appends = await traced('append', dir.file('append'), 'fast');
     // The first one begins the log, and that is synced once.

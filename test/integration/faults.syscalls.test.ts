@@ -42,7 +42,7 @@ const worker = 'fault-worker.ts';
  */
 describe.skipIf(skipsTracing('faults at system calls'))('a fault at any system call', () => {
   test.each(Object.keys(workloads))(
-    'of %s loses nothing acknowledged and leaves nothing half',
+    'of %s loses no acknowledged entry and leaves no half-written act',
     async (name) => {
       using dir = tempDir();
       const sweep = await prepareSweep(name, dir.path);

@@ -49,7 +49,7 @@ afterEach(() => {
 
 const ioError = expect.objectContaining({ name: 'GraphError', code: 'GRAPH_IO' });
 
-test('a new file is synced with its directory, and from then on by itself', () => {
+test('a new file is synced with its directory, later appends sync the file alone', () => {
   using dir = tempDir();
   using journal = openJournal(join(dir.path, 'g.jsonl'));
   const all = lines(3);
@@ -60,7 +60,7 @@ test('a new file is synced with its directory, and from then on by itself', () =
   expect(plan.synced).toEqual(['directory', 'file', 'file', 'file', 'file']);
 });
 
-test('short writes are gone on with until all is written', () => {
+test('short writes are repeated until every byte is written', () => {
   using dir = tempDir();
   const path = join(dir.path, 'g.jsonl');
   const all = lines(4);
@@ -71,14 +71,14 @@ test('short writes are gone on with until all is written', () => {
   expect(readFileSync(path, 'utf8')).toBe(fileOf(all));
 });
 
-test('a write that takes nothing is an error, not an endless loop', () => {
+test('a write of zero bytes is an error, not an endless loop', () => {
   using dir = tempDir();
   using journal = openJournal(join(dir.path, 'g.jsonl'));
   plan.writes = [10, 0];
   expect(() => journal.append(lines(1))).toThrow(ioError);
 });
 
-test('after a write that failed anywhere, the next tail is the true one and each line is there once', () => {
+test('after a write failed at any byte, the next tail is correct and the file contains each line once', () => {
   const all = lines(4);
   const bytes = Buffer.byteLength(fileOf(all.slice(1)));
   fc.assert(
@@ -107,7 +107,7 @@ test('after a write that failed anywhere, the next tail is the true one and each
   );
 });
 
-test('a sync that fails is an error, and what was written is found again', () => {
+test('a failed sync is an error, and the next tail finds what was written', () => {
   using dir = tempDir();
   const path = join(dir.path, 'g.jsonl');
   const all = lines(2);
@@ -120,7 +120,7 @@ test('a sync that fails is an error, and what was written is found again', () =>
   expect(readFileSync(path, 'utf8')).toBe(fileOf(all));
 });
 
-test('a real limit on the file size tears the tail, and space found again completes it', () => {
+test('a real limit on the file size tears the tail, and a later append completes it', () => {
   using dir = tempDir();
   const path = join(dir.path, 'g.jsonl');
   const all = lines(8);

@@ -47,7 +47,7 @@ function startRuns(home: TempHome, ...names: readonly string[]): Process {
   return startProcess(script, home.path, ...names);
 }
 
-test('what several processes run is shown in one file, and gone when they end, however they end', async () => {
+test('one file lists the runs of all processes, and loses each run when it ends, however it ends', async () => {
   using home = tempHome();
   const one = startRuns(home, 'a', 'b');
   const two = startRuns(home, 'c');
@@ -70,7 +70,7 @@ test('what several processes run is shown in one file, and gone when they end, h
     owner: { pid: two.child.pid },
   });
   await two.kill();
-  // The lease is the truth: nobody believes a file that a dead process has left.
+  // The lease decides: a file that a dead process left is ignored.
   expect(await c.status()).toMatchObject({ state: 'idle' });
   one.child.kill('SIGTERM');
   await one.done();
@@ -83,7 +83,7 @@ test('what several processes run is shown in one file, and gone when they end, h
   expect(readdirSync(home.file('run'))).toEqual(['sessions.json']);
 });
 
-test('processes that write the file at the same moments come to what the leases say', async () => {
+test('processes that write the file at the same moment agree with the leases', async () => {
   using home = tempHome();
   const names = Array.from({ length: 4 }, (_, i) => [`x${i}`, `y${i}`]);
   const running = names.map((mine) => startRuns(home, ...mine));
@@ -91,7 +91,7 @@ test('processes that write the file at the same moments come to what the leases 
   using store = home.open();
   await until(() => store.leases.list().length === 8);
   await until(() => shown(home).filter(({ phase }) => phase === 'streaming').length === 8);
-  // And it stays so: nobody puts an older text in place of it.
+  // And it stays so: no process replaces it with an older text.
   for (let look = 0; look < 20; look += 1) {
     await sleep(20);
     expect(shown(home)).toHaveLength(8);
@@ -102,7 +102,19 @@ test('processes that write the file at the same moments come to what the leases 
   expect(shown(home)).toEqual([]);
 });
 
-test('a session that is summarised by hand is shown as that, and not any more when it is over', async () => {
+test('a process restores the status of its run when a slow writer has replaced it with an older one', async () => {
+  using home = tempHome();
+  await using _running = startRuns(home, 'main');
+  const isStreaming = () => shown(home)[0]?.phase === 'streaming';
+  await until(isStreaming);
+  // Past the check that follows each write.
+  await sleep(400);
+  writeFileSync(file(home), readFileSync(file(home), 'utf8').replace('"streaming"', '"processing"'));
+  expect(isStreaming()).toBe(false);
+  await until(isStreaming);
+});
+
+test('a compaction by hand is listed as a compaction, until it is over', async () => {
   using home = tempHome();
   const long = 'and so on '.repeat(100);
   home.session('main', ...[1, 2, 3].flatMap((i) => [user(`ask ${i} ${long}`), assistant(`${i}. ${long}`)]));
@@ -121,7 +133,7 @@ test('a session that is summarised by hand is shown as that, and not any more wh
   expect(await main.status()).toMatchObject({ state: 'idle' });
 });
 
-test('a session whose owner shows nothing is busy, and a foreign record of it is not believed', async () => {
+test('a session whose owner lists nothing is busy, and a foreign record of it is ignored', async () => {
   using home = tempHome();
   home.session('main');
   using store = home.open();
@@ -139,7 +151,7 @@ test('a session whose owner shows nothing is busy, and a foreign record of it is
   expect((await main.status()).state).toBe('retrying');
 });
 
-test('a file that cannot be written is a warning, told once, and stops no run', async () => {
+test('a file that cannot be written causes one warning, and stops no run', async () => {
   using home = tempHome();
   await using provider = await startProvider(() => ({ text: 'Well.', delayMs: 1500 }));
   home.session('main');
@@ -161,7 +173,7 @@ test('a file that cannot be written is a warning, told once, and stops no run', 
   expect(readFileSync(home.file('run'), 'utf8')).toBe('in the way');
 });
 
-test('a pipe in the place of the file is not waited for', async () => {
+test('a pipe in the place of the file does not block', async () => {
   using home = tempHome();
   home.session('main');
   mkdirSync(home.file('run'));
@@ -177,7 +189,7 @@ test('a pipe in the place of the file is not waited for', async () => {
   expect(await main.status()).toMatchObject({ state: 'idle' });
 });
 
-test('a deck that runs nothing makes no file', async () => {
+test('a deck that runs nothing creates no file', async () => {
   using home = tempHome();
   await using deck = await openDeck({ home: home.path });
   await (await deck.session('main')).anchor('here');
@@ -185,7 +197,7 @@ test('a deck that runs nothing makes no file', async () => {
   expect(existsSync(home.file('run'))).toBe(false);
 });
 
-test('idle, busy, retrying with its reason, busy, idle; whoever asks late is told the same', async () => {
+test('status reports idle, busy, retrying with its reason, busy, idle; a late reader gets the same', async () => {
   using home = tempHome();
   const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   await using provider = await startProvider(async (_, index) => {

@@ -57,7 +57,7 @@ test.each<[string, CallSettings, JsonObject]>([
   expect([asked, answer]).toEqual([settings, settings]);
 });
 
-test('the settings of a run win over those that the session carries, and those over the deck, one by one', async () => {
+test('settings of a run override those of the session, and those override the deck, one by one', async () => {
   await using s = await served(() => ({ text: 'Fine.' }), { settings: { temperature: 1, effort: 'low' } });
   const last = () => sent(s.provider.requests.at(-1));
   await s.main.run('One');
@@ -82,7 +82,7 @@ test('the settings of a run win over those that the session carries, and those o
   expect(last()).toEqual({ temperature: 2, effort: 'max', user: undefined });
 });
 
-test('a session is made with a model and settings, which its runs use until others are named', async () => {
+test('a session is created with a model and settings, which its runs use until others are named', async () => {
   await using s = await served(() => ({ text: 'Fine.' }), { settings: { temperature: 1 } });
   const settings: CallSettings = { effort: 'low', temperature: 0 };
   await s.deck.session('kept', { title: 'Kept', model: 'openai-compatible/own', settings });
@@ -105,7 +105,7 @@ test('a session is made with a model and settings, which its runs use until othe
   expect(s.store.sessions.find('bad')).toBeUndefined();
 });
 
-test('children inherit the settings of their parent, and can have others', async () => {
+test('children inherit the settings of their parent, or get others', async () => {
   await using s = await served(() => ({ text: 'Fine.' }));
   const last = () => sent(s.provider.requests.at(-1));
   await s.main.run('One', { settings: { temperature: 0.2, effort: 'low' } });
@@ -126,7 +126,7 @@ test('children inherit the settings of their parent, and can have others', async
   expect(last()).toEqual({ temperature: 0.2, effort: 'low', user: undefined });
 });
 
-test('a message that is resent keeps its settings, or gets others', async () => {
+test('a resent message keeps its settings, or gets others', async () => {
   await using s = await served(() => ({ text: 'Fine.' }));
   const { from } = await s.main.run('One', { settings: { temperature: 0.2, effort: 'low' } });
   const { run } = await s.main.rewind(from, { mode: 'resend', settings: { effort: 'high' } });
@@ -169,7 +169,7 @@ test.each(refused)('settings with %s are refused before anything is written', as
   expect(s.lines()).toEqual([]);
 });
 
-test('settings on a tape that connect to a provider, or that no model takes, are ignored', async () => {
+test('settings on a tape that connect to a provider, or that no model accepts, are ignored', async () => {
   await using s = await served(() => ({ text: 'Fine.' }));
   const settings = {
     temperature: 0.4,

@@ -6,7 +6,7 @@ import { served } from '../support/served.ts';
 
 const add = tool({ inputSchema: z.object({}), execute: async () => 3 });
 
-test('a model that is named in a message is gone on with: over handoffs, in other processes and in forks', async () => {
+test('a session keeps the model that a message names: over handoffs, in other processes and in forks', async () => {
   await using s = await served(() => ({ text: 'Fine.' }));
   const asked = () => s.provider.requests.at(-1)?.model;
   await s.main.run('One');
@@ -38,7 +38,7 @@ test('a model that is named in a message is gone on with: over handoffs, in othe
   expect(asked()).toBe('other');
 });
 
-test('a run of many steps goes on with the model that its message named', async () => {
+test('a run of many steps keeps the model that its message named', async () => {
   const steps = 60;
   await using s = await served(
     ({ messages }) =>
@@ -52,7 +52,7 @@ test('a run of many steps goes on with the model that its message named', async 
   expect(s.provider.requests.at(-1)?.model).toBe('large');
 });
 
-test('a model that was named long ago is gone on with, and a message that arrives during a run does not lose it', async () => {
+test('a model that was named long ago stays, and a message that arrives during a run does not replace it', async () => {
   await using s = await served(() => ({ text: 'Fine.' }));
   await s.main.run('One', { model: 'openai-compatible/large' });
   for (let i = 0; i < 30; i += 1) await s.main.run(`And ${i}`);
@@ -66,7 +66,7 @@ test('a model that was named long ago is gone on with, and a message that arrive
   );
 });
 
-test('a model that failed before it answered anything is not gone on with', async () => {
+test('a model that failed before its first answer is not kept', async () => {
   await using s = await served(({ model }) =>
     model === 'broken' ? { status: 400, message: 'no such model' } : { text: 'Fine.' },
   );
@@ -84,7 +84,7 @@ test('a model that failed before it answered anything is not gone on with', asyn
   expect(s.provider.requests.at(-1)).not.toHaveProperty('temperature');
   await s.main.run('Two');
   expect(asked()).toBe('test-model');
-  // A model that answered before is gone on with after one that failed.
+  // A model with an earlier answer stays after one that failed.
   await s.main.run('Three', { model: 'openai-compatible/large' });
   await s.main.send('Four', { model: broken });
   await s.main.idle();
@@ -99,7 +99,7 @@ test('a model that failed before it answered anything is not gone on with', asyn
   expect(asked()).toBe('large');
 });
 
-test('a model that was answered with once is gone on with when it fails later, and its errors say so', async () => {
+test('a model with one answer is kept when it fails later, and its errors name the message', async () => {
   await using s = await served((_, index) =>
     index === 1 ? { status: 400, message: 'no' } : { text: 'Fine.' },
   );

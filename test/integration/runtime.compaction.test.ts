@@ -34,7 +34,7 @@ describe('before a model call', () => {
     { size: 84, summaries: 0 },
     { size: 86, summaries: 1 },
   ])(
-    'at-85: what was never sent is estimated; $size % of the window are $summaries summaries',
+    'at-85 estimates what was never sent: $size % of the window give $summaries summaries',
     async (given) => {
       const windows = { 'openai-compatible/test-model': { window: 10_000 } };
       await using s = await serving({ windows, compaction: 'at-85', instructions: 'x'.repeat(400) });
@@ -49,7 +49,7 @@ describe('before a model call', () => {
     },
   );
 
-  test('what was counted before a summary is not what is used after it', async () => {
+  test('a token count from before a summary does not count after it', async () => {
     let isUp = true;
     await using s = await serving({
       windows,
@@ -65,7 +65,7 @@ describe('before a model call', () => {
     expect(summaries(s)).toHaveLength(1);
   });
 
-  test('without a window nothing is summarised until a model refuses', async () => {
+  test('a session without a known window is not summarised until a model refuses', async () => {
     await using s = await serving({ answer: () => ({ text: 'Fine.', usage: [999_999, 10] }) });
     talk(s);
     await s.main.run('Hi');
@@ -73,7 +73,7 @@ describe('before a model call', () => {
     expect(s.asked()).toEqual([]);
   });
 
-  test('nor with a policy that is not enabled', async () => {
+  test('a disabled policy summarises nothing', async () => {
     await using s = await serving({
       windows,
       compaction: { enabled: false },
@@ -85,7 +85,7 @@ describe('before a model call', () => {
     expect(s.asked()).toEqual([]);
   });
 
-  test('between the steps of one turn, too, and each step gets its results', async () => {
+  test('a summary between the steps of one turn keeps every result', async () => {
     let files = 0;
     const read = tool({
       inputSchema: z.object({ path: z.string() }),
@@ -111,7 +111,7 @@ describe('before a model call', () => {
   });
 });
 
-test('a summary is an entry that cites its range and how it was made; nothing vanishes', async () => {
+test('a summary is an entry that cites its range and how it was made; no entry is removed', async () => {
   let now = 0;
   await using s = await serving({
     windows,
@@ -174,7 +174,7 @@ test('a summary is an entry that cites its range and how it was made; nothing va
   expect(asked).not.toContain('tokens_before');
 });
 
-test('the summarizer is offered no tools, has a bound, a low temperature and its own model', async () => {
+test('the summarizer receives no tools, a token limit, a low temperature and its own model', async () => {
   const add = tool({ inputSchema: z.object({}), execute: async () => 3 });
   await using s = await serving({
     tools: { add },
@@ -187,8 +187,8 @@ test('the summarizer is offered no tools, has a bound, a low temperature and its
   expect(s.asked()[0]).not.toHaveProperty('tools');
 });
 
-describe('by hand', () => {
-  test('a focus reaches the summarizer, and the receipt tells what it came to', async () => {
+describe('compaction by hand', () => {
+  test('passes the focus to the summarizer, and returns tokens and range in the receipt', async () => {
     await using s = await serving();
     talk(s);
     const before = (await s.main.view()).tokens;
@@ -205,7 +205,7 @@ describe('by hand', () => {
     expect(stateOf(summaries(s)[0])).toMatchObject({ trigger: 'manual', focus: 'the failing test' });
   });
 
-  test('the next one brings the last up to date, and the files are all there', async () => {
+  test('updates the last summary, and keeps all its files', async () => {
     await using s = await serving({ summary: (_, i) => ({ text: `${form}\nSummary ${i + 1}.` }) });
     const touch = (id: string, name: string, path: string) =>
       s.store.entries.append('main', [
@@ -238,7 +238,7 @@ describe('by hand', () => {
     expect(await shown(s)).not.toContain('Summary 1.');
   });
 
-  test('what a handoff told goes on in the summary', async () => {
+  test('includes the state of a handoff in the summary', async () => {
     await using s = await serving();
     await s.main.handoff('phase-2', { summary: 'Phase one is done.', state: { ticket: 7 } });
     talk(s);
@@ -248,7 +248,7 @@ describe('by hand', () => {
     expect(asked).toContain('{"ticket":7}');
   });
 
-  test('where there is nothing to summarise nothing is asked and nothing written', async () => {
+  test('calls no model and writes nothing when nothing can be summarised', async () => {
     await using s = await serving();
     expect(await s.main.compact()).toBeUndefined();
     s.store.entries.append('main', [user('Hi')]);
@@ -257,7 +257,7 @@ describe('by hand', () => {
     expect(s.lines()).toEqual(['user: Hi']);
   });
 
-  test('a session that is being run is left alone; what arrives meanwhile is taken up after', async () => {
+  test('refuses a run meanwhile, and answers a message that arrives meanwhile', async () => {
     await using s = await serving({ summary: () => ({ text: form, delayMs: 200 }) });
     talk(s);
     const compacting = s.main.compact();
@@ -268,7 +268,7 @@ describe('by hand', () => {
     expect(s.lines().slice(-3)).toEqual(['compaction compaction', 'user: Then', 'assistant: Fine.']);
   });
 
-  test('a message that arrives during a compaction that fails starts a run all the same', async () => {
+  test('that fails still starts a run for a message that arrived meanwhile', async () => {
     await using s = await serving({ summary: () => ({ text: '', delayMs: 200 }) });
     talk(s);
     const compacting = s.main.compact();
@@ -279,7 +279,7 @@ describe('by hand', () => {
     expect(s.lines().slice(-2)).toEqual(['user: Then', 'assistant: Fine.']);
   });
 
-  test('an abort leaves nothing behind', async () => {
+  test('that is aborted writes nothing', async () => {
     await using s = await serving({ summary: () => ({ text: form, hang: true }) });
     talk(s);
     const before = s.lines();
@@ -291,7 +291,7 @@ describe('by hand', () => {
     expect(await s.main.status()).toMatchObject({ state: 'idle' });
   });
 
-  test('a tail that is too large is warned of', async () => {
+  test('warns of a tail that is too large', async () => {
     await using s = await serving({ windows: { 'test-model': { window: 4_000, maxOutput: 500 } } });
     talk(s, 3);
     const listened: unknown[] = [];
@@ -310,7 +310,7 @@ describe('by hand', () => {
 describe('a summarizer', () => {
   const full = { windows, answer: () => ({ text: 'Fine.', usage: [95_000, 10] as const }) };
 
-  test('that is busy is asked again; then the turn goes on without, and a warning is on the tape', async () => {
+  test('that is busy is retried; then the turn continues without a summary, and the tape records a warning', async () => {
     await using s = await serving({ ...full, summary: () => busy });
     talk(s);
     await s.main.run('Hi');
@@ -324,7 +324,7 @@ describe('a summarizer', () => {
     expect(await shown(s)).toContain('Question 1');
   });
 
-  test('that is busy once is waited for; without retries it is not', async () => {
+  test('that is busy once is retried; without retries it is not', async () => {
     const summary = (_: ChatRequest, i: number) => (i === 0 ? busy : { text: form });
     await using s = await serving({ ...full, summary });
     talk(s);
@@ -364,7 +364,7 @@ describe('a summarizer', () => {
     });
   });
 
-  test('that writes prose is heard all the same, and the summary says what it lacks', async () => {
+  test('that writes prose without sections is accepted, and the summary names the sections it lacks', async () => {
     await using s = await serving({ summary: () => ({ text: 'They talked.' }) });
     talk(s);
     await s.main.compact();
@@ -375,8 +375,8 @@ describe('a summarizer', () => {
   });
 });
 
-describe('what is too large for the summarizer', () => {
-  /** Refuses what is longer than so many characters. */
+describe('a text too large for the summarizer', () => {
+  /** Refuses requests of more characters than this. */
   const upTo = (most: number) => (request: ChatRequest, i: number) =>
     lastUserText(request).length > most ? { overflow: true as const } : { text: `${form}\nPart ${i}.` };
   const only = (recovery: object): CompactionPolicy => ({
@@ -391,7 +391,7 @@ describe('what is too large for the summarizer', () => {
     talk(s);
   };
 
-  test('is a typed failure without recovery: by hand, and of a run', async () => {
+  test('is a typed error without recovery: by hand, and of a run', async () => {
     const windows = { 'test-model': { window: 30_000, maxOutput: 4_000 } };
     await using s = await serving({ summary: upTo(5_000), compaction: { smartRecovery: false }, windows });
     talk(s, 30);
@@ -400,7 +400,7 @@ describe('what is too large for the summarizer', () => {
     talk(s, 30);
     expect(await s.main.run('Go')).toMatchObject({ finish: 'error', error: failure });
     expect(s.lines().at(-1)).toBe('event run/error');
-    // Neither model was asked for what it cannot take.
+    // Neither model received more than it accepts.
     expect(s.provider.requests).toEqual([]);
     await using t = await serving({ summary: upTo(5_000), compaction: { smartRecovery: false } });
     talk(t, 30);
@@ -422,7 +422,7 @@ describe('what is too large for the summarizer', () => {
     expect(String(state.summary)).toContain('<read-files>\nf0\n');
   });
 
-  test('is sent without its middle where it would take too many pieces', async () => {
+  test('is sent without its middle where it would need too many pieces', async () => {
     await using s = await serving({
       windows: { small: { window: 1_300, maxOutput: 100 } },
       summarizer: 'openai-compatible/small',
@@ -434,7 +434,7 @@ describe('what is too large for the summarizer', () => {
     expect(s.asked().length).toBeLessThan(10);
   });
 
-  test('a focus that is longer than a text for it is no focus: no model is asked', async () => {
+  test('is refused as a focus, and no model is called', async () => {
     await using s = await serving();
     talk(s);
     await expect(s.main.compact({ focus: 'x'.repeat(16_001) })).rejects.toMatchObject({
@@ -443,7 +443,7 @@ describe('what is too large for the summarizer', () => {
     expect(s.asked()).toEqual([]);
   });
 
-  test('is not sent at all where its window is known', async () => {
+  test('is not sent at all where the window is known', async () => {
     await using s = await serving({
       windows: { small: { window: 8_000, maxOutput: 1_000 } },
       summarizer: 'openai-compatible/small',
@@ -460,7 +460,7 @@ describe('outputs of calls', () => {
     inputSchema: z.object({ path: z.string() }),
     execute: async ({ path }) => long(path, 4_000),
   });
-  /** Reads so many files, one in each step. */
+  /** Reads `n` files, one in each step. */
   const reader = (most: number) => {
     let files = 0;
     return ({ messages }: ChatRequest): ChatAnswer => {
@@ -475,7 +475,7 @@ describe('outputs of calls', () => {
   const notes = ({ store }: Served) =>
     [...store.entries.read('main', { kind: 'event' })].filter(({ name }) => name === 'context/pruned');
 
-  test('are left out from 60 % of the window on, the oldest first, and no summary is needed', async () => {
+  test('are pruned from 60 % of the window on, oldest first, and no summary is needed', async () => {
     await using s = await serving({
       windows: window,
       tools: { read },
@@ -498,7 +498,7 @@ describe('outputs of calls', () => {
     expect(s.provider.refusals).toEqual([]);
   });
 
-  test('are left out by hand without a model, and not twice', async () => {
+  test('are pruned by hand without a model, once each', async () => {
     await using s = await serving({ tools: { read }, answer: reader(12), limits: { maxSteps: 20 } });
     await s.main.run('Read all');
     const asked = s.provider.requests.length;
@@ -517,7 +517,7 @@ describe('outputs of calls', () => {
     });
   });
 
-  test('are summarised as they are seen', async () => {
+  test('are summarised as the view shows them', async () => {
     await using s = await serving({ tools: { read }, answer: reader(12), limits: { maxSteps: 20 } });
     await s.main.run('Read all');
     await s.main.compact({ prune: true });
@@ -530,7 +530,7 @@ describe('outputs of calls', () => {
   });
 });
 
-describe('another model', () => {
+describe('a change of model', () => {
   const sizes = {
     large: { window: 100_000 },
     small: { window: 8_000, maxOutput: 1_000 },
@@ -545,7 +545,7 @@ describe('another model', () => {
     provider.requests.map((request) => [request.model, isSummary(request)]);
   const next = (name: string) => ({ model: `openai-compatible/${name}` });
 
-  test('that takes as much, or enough, changes nothing', async () => {
+  test('to one with the same or enough room changes nothing', async () => {
     await using s = await serving({ windows: { ...sizes, larger: { window: 200_000 } }, model, answer });
     talk(s);
     await s.main.run('Hi');
@@ -554,7 +554,7 @@ describe('another model', () => {
     expect(s.asked()).toEqual([]);
   });
 
-  test('that takes less is given a summary, by the model that had it all, before the message is taken in', async () => {
+  test('to a smaller one has the old model write a summary before the message is appended', async () => {
     await using s = await serving({ windows: sizes, model, answer });
     talk(s, 20);
     await s.main.run('Hi');
@@ -572,7 +572,7 @@ describe('another model', () => {
     expect(s.provider.refusals).toEqual([]);
   });
 
-  test('that is too small all the same is refused, and the session stays with the one that it had', async () => {
+  test('to one that is still too small is refused, and the session keeps its model', async () => {
     await using s = await serving({ windows: sizes, model, answer });
     talk(s, 20);
     await s.main.run('Hi');
@@ -587,7 +587,7 @@ describe('another model', () => {
     expect(models(s).at(-1)).toEqual(['large', false]);
   });
 
-  test('that a message named which waited is not gone on with, and the message is kept', async () => {
+  test('by a waiting message is refused the same way, and the message is kept', async () => {
     await using s = await serving({ windows: sizes, model, answer });
     talk(s, 20);
     await s.main.run('Hi');
@@ -599,7 +599,7 @@ describe('another model', () => {
   });
 });
 
-test('a rewind past a summary shows what it stood for; a fork after it sees what its parent does', async () => {
+test('a rewind past a summary shows what was summarised; a fork after it sees what its parent sees', async () => {
   await using s = await serving();
   talk(s);
   const whole = await shown(s);
@@ -612,7 +612,7 @@ test('a rewind past a summary shows what it stood for; a fork after it sees what
   expect((await child.view()).messages).toEqual(seen);
 });
 
-test('half a surrogate pair reaches no summarizer, be it of the conversation, the summary before it or the focus', async () => {
+test('half a surrogate pair never reaches the summarizer, in the conversation, the previous summary or the focus', async () => {
   const half = '\ud800';
   await using s = await serving({ summary: () => ({ text: `${form} ${half}` }) });
   s.store.entries.append('main', [user(long(half)), assistant(long(half))]);

@@ -31,7 +31,7 @@ function deathsAmong(passed: readonly string[], effects: readonly string[]): Dea
   );
 }
 
-test('a run that is killed anywhere is gone on with: no request is refused, no effect doubled, nothing told is lost', {
+test('a run killed at any point resumes: no request is refused, no effect repeated, no reported entry lost', {
   timeout: sized(900_000, 900_000, 3_600_000),
 }, async () => {
   await using provider = await startProvider(nextAnswer);
@@ -67,6 +67,6 @@ test('a run that is killed anywhere is gone on with: no request is refused, no e
   // How often live answers are saved depends on the time that they take: the last of these may not come.
   const missed = deaths.filter((death) => !died.includes(death)).map(({ point }) => point);
   expect(missed.filter((point) => !/^(?:stream|commit)\//.test(point))).toEqual([]);
-  // What is safe to repeat was, where nobody knew what it had done.
+  // Calls that are safe to repeat were repeated, where their outcome was unknown.
   if (!isLater) expect([...repeated].sort()).toEqual(['r1', 'r2']);
 });

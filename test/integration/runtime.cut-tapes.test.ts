@@ -37,7 +37,7 @@ const draftOf = ({ kind, mark, name, ref, payload, meta }: Entry): Draft => ({
   ...(ref !== undefined && { ref }),
 });
 
-test('a tape that was cut after any entry goes on as a session and as a fork, and no provider refuses it', {
+test('a tape cut after any entry continues as a session and as a fork, and no provider refuses it', {
   timeout: 180_000,
 }, async () => {
   using home = tempHome();

@@ -14,7 +14,7 @@ const seed = Number(process.env.TAPEDECK_SEED ?? 20261122);
 const isLater = process.env.TAPEDECK_STORE === 'later';
 const timeout = sized(900_000, 900_000, 6 * 3_600_000);
 
-/** The points that processes at work pass in these scenes; those that are tried elsewhere too, in a soak. */
+/** The points that processes pass in these scenes; those that other tests cover too, in a soak. */
 const passed: readonly string[] = [
   ...delegationPoints,
   ...runPoints,
@@ -31,7 +31,7 @@ const isRecovery = (point: string) => /^recover\/|^parent\/settled/.test(point);
 /** Whether these are passed depends on how long things take. */
 const isRare = (point: string) => /^(?:stream\/|inbox\/ownerless)/.test(point);
 
-/** Chooses where to die, so that somebody dies everywhere. */
+/** Chooses where to die, so that every point gets a death. */
 class Deaths {
   readonly #random: Random;
   readonly #tries = new Map<string, number>();
@@ -41,7 +41,7 @@ class Deaths {
     this.#random = random;
   }
 
-  /** Where the fewest died so far; what was not come to in time, is where it is passed first. */
+  /** Where the fewest died so far; a point that was not reached in time, at its first pass. */
   next(isPassed: (point: string) => boolean): DelegateDeath {
     const count = (counts: ReadonlyMap<string, number>, point: string) => counts.get(point) ?? 0;
     const [point = ''] = points
@@ -60,7 +60,7 @@ class Deaths {
       if ('point' in death) this.#died.set(death.point, (this.#died.get(death.point) ?? 0) + 1);
   }
 
-  /** Where fewer than so many died. */
+  /** Where fewer died than this. */
   missed(least: number): string[] {
     return points.filter((point) => !isRare(point) && (this.#died.get(point) ?? 0) < least);
   }
@@ -86,7 +86,7 @@ async function faultsOf(
 }
 
 test.skipIf(isLater)(
-  'whoever is killed at whatever point, a child is not lost and not told twice',
+  'a kill of any process at any point loses no child, and reports no child twice',
   { timeout },
   async () => {
     await using server = await startDelegateServer();
@@ -115,7 +115,7 @@ test.skipIf(isLater)(
   },
 );
 
-test('nor at any other moment, in several processes, which take over from each other and recover at once', {
+test('a kill at any other moment does neither, while several processes take over from each other and recover', {
   timeout,
 }, async () => {
   await using server = await startDelegateServer();
@@ -131,7 +131,7 @@ test('nor at any other moment, in several processes, which take over from each o
   const within = (share: number): DelegateDeath => ({ afterMs: random.below(tookMs * share) });
   const [least, enough] = isLater ? [sized(1, 1, 20), 0] : [sized(1, 7, 70), sized(4, 60, 600)];
   let kills = 0;
-  // A process that was quicker than its kill is none: then there are more rounds.
+  // A process that was quicker than its kill does not count: then more rounds follow.
   const rounds = function* (): Generator<DelegateRound> {
     for (let i = 0; i < least || (kills <= enough && i < 3 * least); i += 1)
       yield {
@@ -152,7 +152,7 @@ test('nor at any other moment, in several processes, which take over from each o
         ],
       };
   };
-  // Each process was at work in a home of each scene.
+  // Each process ran in a home of each scene.
   const count = (deaths: readonly DelegateDeath[]) => {
     kills += scenesOf(0).length * deaths.length;
   };

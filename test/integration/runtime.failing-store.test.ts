@@ -14,7 +14,7 @@ import { tempHome } from '../support/temp-home.ts';
 
 afterEach(() => onCrashPoint(undefined));
 
-/** Tools that tell which calls they are run for. */
+/** Tools that report which calls they run for. */
 function toolsOf(act: (id: string) => void): DeckTools {
   const acting = {
     inputSchema: z.object({}),
@@ -36,7 +36,7 @@ function toolsOf(act: (id: string) => void): DeckTools {
   };
 }
 
-test('a store that fails at any write stops the run with its error, and nothing more is done until it is well', {
+test('a store that fails at any write stops the run with its error, and the run writes nothing until it recovers', {
   timeout: 300_000,
 }, async () => {
   await using provider = await startProvider(nextAnswer);
@@ -75,7 +75,7 @@ test('a store that fails at any write stops the run with its error, and nothing 
     if (failure === undefined) return writes;
     expect(failure, `write ${failAt}`).toMatchObject({ code: 'TAPE_IO' });
     expect(late, `after write ${failAt}`).toEqual([]);
-    // A request that was on its way may arrive; there is none after it.
+    // A request in flight may arrive; no other follows.
     expect(provider.requests.length - (asked ?? 0)).toBeLessThanOrEqual(1);
     asked = undefined;
     // What a tool was run for is on the tape.
@@ -105,7 +105,7 @@ const fault = (() => {
 if (fault !== undefined) console.warn(`skipped: a disk that is full in the midst of a run; ${fault}`);
 
 test.skipIf(fault !== undefined)(
-  'a disk that is full in the midst of a run stops it, and the session goes on when there is room',
+  'a disk that fills up during a run stops the run, and the session continues when the disk has room',
   async () => {
     await using provider = await startProvider((request) =>
       request.messages.some(({ role }) => role === 'tool')

@@ -38,7 +38,7 @@ async function served(answer: (request: ChatRequest, index: number) => ChatAnswe
   };
 }
 
-test('texts, calls and usage come as the server streams them', async () => {
+test('texts, calls and usage arrive as the server streams them', async () => {
   await using s = await served((request) =>
     isAfterTools(request)
       ? { text: ['It ', 'is 3.'], usage: [40, 4] }
@@ -87,7 +87,7 @@ test('texts, calls and usage come as the server streams them', async () => {
   ]);
 });
 
-test.each([500, 503, 429])('a server that answers %i once is asked again', async (status) => {
+test.each([500, 503, 429])('a request that fails once with %i is retried', async (status) => {
   await using s = await served((_, index) => (index === 0 ? { status, message: 'busy' } : { text: 'Hi.' }));
   expect(await s.main.run('Hi')).toMatchObject({ finish: 'stop', text: 'Hi.' });
   expect(s.provider.requests).toHaveLength(2);
@@ -112,7 +112,7 @@ test.each([
   },
 );
 
-test('a stream that is cut in the middle keeps what was said, and is an error', async () => {
+test('a stream that breaks off keeps the partial answer, and is an error', async () => {
   await using s = await served((_, index) =>
     index === 0 ? { text: ['I think ', 'that '], cut: true } : { text: 'As I said.' },
   );
@@ -129,7 +129,7 @@ test('a stream that is cut in the middle keeps what was said, and is an error', 
   ]);
 });
 
-test('aborting closes the stream, and keeps what was said', async () => {
+test('aborting closes the stream, and keeps the partial answer', async () => {
   await using s = await served(() => ({ text: ['I ', 'wonder '], hang: true }));
   const run = s.main.run('Well?');
   for await (const event of run)
@@ -138,7 +138,7 @@ test('aborting closes the stream, and keeps what was said', async () => {
   expect(s.lines()).toEqual(['user: Well?', 'assistant: I wonder', 'event run/aborted']);
 });
 
-test('aborting a server that says nothing ends at once', async () => {
+test('aborting a silent server ends at once', async () => {
   await using s = await served(() => ({ hang: true }));
   const run = s.main.run('Well?');
   setTimeout(() => run.abort('enough'), 100);
@@ -146,7 +146,7 @@ test('aborting a server that says nothing ends at once', async () => {
   expect(s.lines()).toEqual(['user: Well?', 'event run/aborted']);
 });
 
-test('a server that is not there is tried again, and aborting ends the wait', async () => {
+test('an unreachable server is retried, and aborting ends the wait', async () => {
   using store = openStore();
   const env = { OPENAI_BASE_URL: 'http://127.0.0.1:1/v1', OPENAI_API_KEY: 'x' };
   await using deck = await openDeck({ store, model: 'openai-compatible/m', env });
@@ -157,7 +157,7 @@ test('a server that is not there is tried again, and aborting ends the wait', as
   expect(performance.now() - at).toBeLessThan(1500);
 });
 
-test('arguments that are not JSON are answered, and the next request is valid', async () => {
+test('arguments that are not JSON get an error result, and the next request is valid', async () => {
   await using s = await served((request) =>
     isAfterTools(request)
       ? { text: 'Sorry.' }
@@ -168,7 +168,7 @@ test('arguments that are not JSON are answered, and the next request is valid', 
   expect(s.provider.refusals).toEqual([]);
 });
 
-test('a server that numbers its calls anew in every answer is sent ids that differ', async () => {
+test('a server that repeats its call ids in every answer receives distinct ids', async () => {
   await using s = await served((_, index) =>
     index < 3 ? { calls: [{ id: 'call_0', name: 'add', arguments: { a: index, b: 1 } }] } : { text: 'Done.' },
   );
@@ -185,7 +185,7 @@ test('an answer without content is recorded, and the next request is valid', asy
   expect(s.provider.refusals).toEqual([]);
 });
 
-test('whatever a tape holds, the request is valid', async () => {
+test('the request is valid for every tape', async () => {
   await using s = await served(() => ({ text: 'Fine.' }));
   const call = { toolCallId: 'c1', toolName: 'add' };
   s.store.entries.append('main', [

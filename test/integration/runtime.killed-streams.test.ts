@@ -31,7 +31,7 @@ const words = Array.from({ length: 3_000 }, (_, i) => `word${i} `);
 const whole = words.join('');
 const seed = Number(process.env.TAPEDECK_SEED ?? 20261122);
 
-test('a process that is killed at any time leaves what it had saved, and only what the model said', {
+test('a process killed at any time leaves the saved part of the answer, and only words of the model', {
   timeout: sized(300_000, 300_000, 3_600_000),
 }, async () => {
   await using provider = await startProvider((request) =>

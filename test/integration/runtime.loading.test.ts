@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { startProcess } from '../support/process.ts';
+import { startFromSources } from '../support/process.ts';
 import { tempHome } from '../support/temp-home.ts';
 
 /** Counts the modules of each library that are loaded, and prints the counts after each act. */
@@ -26,11 +26,11 @@ const counting = `
 
 const [none, some] = [0, expect.toSatisfy((count: number) => count > 0)];
 
-test('the AI SDK is loaded by the first model call: not by the package, a deck, a fork or a merge', async () => {
+test('the first model call loads the AI SDK: the package, a deck, a fork and a merge do not', async () => {
   using home = tempHome();
   const answers = home.file('answers.json');
   writeFileSync(answers, JSON.stringify([{ text: 'Hi.' }]));
-  await using running = startProcess(
+  await using running = startFromSources(
     `${counting}
     const [home, model] = process.argv.slice(1);
     const { defineDeck, delegationTools, openDeck, readUsage, statusesOf, trace } = await import('@tapedeck/runtime');
@@ -66,8 +66,8 @@ test('the AI SDK is loaded by the first model call: not by the package, a deck, 
   ]);
 });
 
-test('readers of transcripts, and what the command line takes of the package, load neither the AI SDK nor zod', async () => {
-  await using running = startProcess(
+test('readers of transcripts, and the parts of the package that the command line uses, load neither the AI SDK nor zod', async () => {
+  await using running = startFromSources(
     `${counting}
     await import('@tapedeck/runtime/import');
     await import('@tapedeck/runtime/internal');

@@ -8,7 +8,7 @@ import { holdLock } from '../support/lock-holder.ts';
 import { eventsOf } from '../support/scripted.ts';
 import { tempHome } from '../support/temp-home.ts';
 
-test('a run waits for the lock of another process without holding up the event loop', async () => {
+test('a run waits for the lock of another process without blocking the event loop', async () => {
   using home = tempHome();
   writeFileSync(home.file('answers.json'), JSON.stringify([{ text: 'well' }]));
   await using deck = await openDeck({ home: home.path, model: `script:${home.file('answers.json')}` });
@@ -22,12 +22,12 @@ test('a run waits for the lock of another process without holding up the event l
   const { finish } = await session.run('go');
   clearInterval(ticker);
   expect(finish).toBe('stop');
-  // A wait that held the thread would have left one tick or two.
+  // A wait that blocked the thread would have left one tick or two.
   expect(ticks).toBeGreaterThan(10);
   expect(longest).toBeLessThan(500);
 });
 
-test('a store that is given to a deck waits in its other uses as it did before', async () => {
+test('a deck does not change how its store waits for locks in other uses', async () => {
   using home = tempHome();
   using store = home.open();
   const before = store.lockWaitMs;
@@ -42,7 +42,7 @@ test('a store that is given to a deck waits in its other uses as it did before',
   expect((await waiting).name).toBe('other');
 });
 
-test('what is done is done when the graph file cannot be brought up to date for want of the lock', async () => {
+test('an act succeeds when the graph file cannot be updated for lack of the lock', async () => {
   using home = tempHome();
   home.session('main');
   const blocker = new Database(home.db);
@@ -67,14 +67,14 @@ test('what is done is done when the graph file cannot be brought up to date for 
   expect(home.lines().map(({ type }) => type)).toEqual(['session', 'fork']);
 });
 
-test('an owner hears within a moment that something was left for it, and that it was superseded', async () => {
+test('an owner notices within a moment a new inbox item, and that it was superseded', async () => {
   using home = tempHome();
   writeFileSync(home.file('answers.json'), JSON.stringify([{ text: 'slow', delayMs: 600_000 }]));
   await using deck = await openDeck({ home: home.path, model: `script:${home.file('answers.json')}` });
   const main = await deck.session('main');
   const run = main.run('go');
   using other = openTapeStore(home.db);
-  // Before it asks its model it does what it finds, and has no need to tell.
+  // Before its model call it does what it finds, and does not need the notice.
   while ((await main.status()).phase !== 'streaming') await new Promise((resolve) => setTimeout(resolve, 5));
   other.inbox.post('main', { body: { type: 'append', drafts: [user('by the way')] } });
   for await (const event of run)

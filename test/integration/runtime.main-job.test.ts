@@ -36,10 +36,10 @@ const tools = {
   }),
 };
 
-/** Each child asks for both tools at once, in one answer, and then reports. */
+/** Each child calls both tools at once, in one answer, and then reports. */
 function answerTo(request: Parameters<Parameters<typeof startProvider>[0]>[0]): ChatAnswer {
   const asked = lastUserText(request);
-  // The parent's own question stands in one message with the reports that came before it.
+  // The parent's own question is in one message with the reports before it.
   if (asked.includes('Sum it up')) return { text: 'Both reports are in.' };
   const about = /Check the (?:docs|tests)/.exec(asked)?.[0] ?? 'nothing';
   if (isAfterTools(request)) return { text: [`${about}: `, 'one thing ', 'found.'], usage: [300, 12] };
@@ -226,7 +226,7 @@ function fileDigests(home: TempHome): Record<string, string> {
   );
 }
 
-/** The parent's next answer is asked for with the whole history, both reports in it; the server is strict. */
+/** The request for the parent's next answer has the whole history, both reports in it; the server is strict. */
 async function checkParentGoesOn(home: TempHome, env: Record<string, string>): Promise<void> {
   await using deck = await openDeck({
     home: home.path,

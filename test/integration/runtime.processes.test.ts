@@ -11,8 +11,8 @@ import { entryLines } from '../support/scripted.ts';
 import { type TempHome, tempHome } from '../support/temp-home.ts';
 
 /**
- * Runs a session of a home with a script and two tools: `work` says that it has begun and then takes as many
- * milliseconds as it is asked to; `listen` does until something has been left in the session's inbox.
+ * Runs a session of a home with a script and two tools: `work` reports that it has begun and then takes the given
+ * number of milliseconds; `listen` waits until the session's inbox has an item.
  */
 const runner = `
   import { openDeck } from '@tapedeck/runtime';
@@ -60,7 +60,7 @@ function soundHome(home: TempHome): void {
   expect([...store.verify()]).toEqual([]);
 }
 
-test('a process killed in a tool leaves its call open: the next run says so, and does not run it again', async () => {
+test('a process killed in a tool leaves its call open: the next run records that, and does not repeat the call', async () => {
   using home = tempHome();
   const model = script(home, work(60_000), { text: 'I do not know whether it worked.' });
   await using running = startProcess(runner, home.path, model, 'main', 'Work');
@@ -89,7 +89,7 @@ test('a process killed in a tool leaves its call open: the next run says so, and
   soundHome(home);
 });
 
-test('a process killed while its model thinks leaves a session that goes on', async () => {
+test('a process killed during a model call leaves a session that continues', async () => {
   using home = tempHome();
   const slow = script(home, { text: 'slow', delayMs: 60_000 });
   await using running = startProcess(runner, home.path, slow, 'main', 'Think');
@@ -182,7 +182,7 @@ test('a merge into a parent that this process runs arrives once, at its next set
   expect(linesOf(home, 'main').filter((line) => line === 'anchor merge/docs')).toHaveLength(1);
 });
 
-test('who does not wait for a busy parent is told that the merge is queued, and it arrives later', async () => {
+test('a caller that does not wait for a busy parent gets an error that names the queued merge, which arrives later', async () => {
   using home = tempHome();
   const model = script(
     home,
@@ -205,7 +205,7 @@ test('who does not wait for a busy parent is told that the merge is queued, and 
   expect(await child.finish()).toMatchObject({ repeated: true });
 });
 
-test('a merge left for an owner who is killed is done by whoever waits for it', async () => {
+test('a merge queued for an owner that is killed is done by the waiting process', async () => {
   using home = tempHome();
   const model = script(
     home,
@@ -225,7 +225,7 @@ test('a merge left for an owner who is killed is done by whoever waits for it', 
   soundHome(home);
 });
 
-test('one key in two processes is one child, which is run once', async () => {
+test('one key in two processes is one child, which runs once', async () => {
   using home = tempHome();
   const model = script(home, work(300), { text: 'Done.' });
   home.session('main');
@@ -264,7 +264,7 @@ test('one key in two processes is one child, which is run once', async () => {
   expect(store.sessions.find('main')).toMatchObject({ head: 3 });
 });
 
-test('what is appended while another process streams is in the next prompt', async () => {
+test('entries appended while another process streams are in the next prompt', async () => {
   using home = tempHome();
   const model = script(home, listen, { text: 'En français.', when: { text: 'In French' } }, { text: 'No.' });
   await using running = startProcess(runner, home.path, model, 'main', 'Work');
@@ -276,7 +276,7 @@ test('what is appended while another process streams is in the next prompt', asy
   expect(linesOf(home, 'main').slice(-2)).toEqual(['user: In French, please.', 'assistant: En français.']);
 });
 
-test('many processes append to one session at once: every entry is there, in one gapless chain', async () => {
+test('many processes append to one session at once: every entry is in one gapless chain', async () => {
   using home = tempHome();
   home.session('main');
   const appending = `

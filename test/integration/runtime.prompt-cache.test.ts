@@ -72,9 +72,9 @@ const blocksOf = ({ messages }: ChatRequest): Json[] =>
     Array.isArray(content) ? content.map((block) => [role, block] as Json) : [[role, content ?? null]],
   );
 
-test('a child that inherits everything begins with the bytes that its parent was asked with, and its task comes last', async () => {
+test("a child that inherits everything begins with the bytes of its parent's request, and its task comes last", async () => {
   const { parent, child } = await requestsOf('anthropic', {});
-  // Asked when the child was forked: its second step, whose answer asked for the child.
+  // The request at the fork: its second step, whose answer called for the child.
   const [, before] = parent;
   const [first, second] = child;
   if (before === undefined || first === undefined || second === undefined) throw new Error('no such request');
@@ -84,11 +84,11 @@ test('a child that inherits everything begins with the bytes that its parent was
   expect(unmarked(all.slice(0, shared.length))).toEqual(unmarked(shared));
   expect(JSON.stringify(all.slice(shared.length))).toContain('Your task: Count them');
   expect(all).toHaveLength(shared.length + 1);
-  // Its own steps go on from there.
+  // Its own steps continue from there.
   expect(unmarked(blocksOf(second).slice(0, all.length))).toEqual(unmarked(all));
 });
 
-test('what is to be kept is marked after the instructions, at the cut, and at the end; and no more often than is allowed', async () => {
+test('cache marks follow the instructions, the cut and the end, within the limit of the provider', async () => {
   const { parent, child } = await requestsOf('anthropic', {});
   const marked = (request: ChatRequest | undefined) =>
     request === undefined
@@ -108,13 +108,13 @@ test('what is to be kept is marked after the instructions, at the cut, and at th
   expect(marked(child[1])).toEqual([shared - 1, ends(child[1])]);
 });
 
-test('tools that a child may not call are offered all the same, and refused when it calls them', async () => {
+test('a child receives the definitions of tools that it may not call, and its calls of them are refused', async () => {
   const { parent, child, results } = await requestsOf('anthropic', {}, { tools: ['delegate'] });
   expect(JSON.stringify(child[0]?.tools)).toBe(JSON.stringify(parent[1]?.tools));
   expect(results).toEqual([expect.stringContaining("Tool 'look' may not be used in this session.")]);
 });
 
-test('a child that inherits nothing is told that it is a worker, and is offered only what it may call', async () => {
+test('a child that inherits nothing receives the worker instructions, and only the tools that it may call', async () => {
   const { child } = await requestsOf('anthropic', { inherit: 'nothing' }, { tools: ['look'] });
   expect(JSON.stringify(child[0]?.system)).toContain('You are a worker');
   expect(JSON.stringify(child[0]?.system)).not.toContain(instructions);
@@ -122,7 +122,7 @@ test('a child that inherits nothing is told that it is a worker, and is offered 
 });
 
 test.each(['openai chat', 'openai responses', 'compatible'])(
-  'with %s the prefix is the same bytes, and nothing is marked',
+  'with %s the prefix has the same bytes, and no marks',
   async (mode) => {
     const { parent, child } = await requestsOf(mode, {});
     const shown = (request: ChatRequest | undefined): readonly Json[] => {

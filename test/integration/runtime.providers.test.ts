@@ -56,10 +56,10 @@ async function served(
 }
 
 describe.each(modes.filter(({ providerOptions }) => providerOptions === undefined))('with $name', (mode) => {
-  // A model that reads texts alone cannot go on where there are pictures.
+  // A model that reads text alone cannot continue where there are pictures.
   const tapes = goldenTapes.filter(({ name }) => mode.target.textOnly !== true || name !== 'files');
 
-  test.each(tapes)('a copy of the golden tape "$name" goes on to an answer', async ({ name, write }) => {
+  test.each(tapes)('a copy of the golden tape "$name" continues to an answer', async ({ name, write }) => {
     using dir = tempDir();
     using original = openStore(dir.file('tape.db'));
     write(original);
@@ -78,7 +78,7 @@ describe.each(modes.filter(({ providerOptions }) => providerOptions === undefine
       tools: { read, ...searches },
     });
     expect(await s.main.run('What now?')).toMatchObject({ finish: 'stop', text: 'Done.', steps: 2 });
-    // Nothing was asked, and the assistant spoke last: it is told to go on.
+    // No input, and the assistant spoke last: the view ends with a request to continue.
     expect(await s.main.run()).toMatchObject({ finish: 'stop', text: 'More.' });
     expect(await s.main.run('Thanks.')).toMatchObject({ finish: 'stop', text: 'Fine.' });
     expect(s.provider.refusals).toEqual([]);
@@ -87,7 +87,7 @@ describe.each(modes.filter(({ providerOptions }) => providerOptions === undefine
     expect(entryLines(store.entries.read('main')).slice(0, before.length)).toEqual(before);
   });
 
-  test('a prompt that is too long ends the run in the words of the provider', async () => {
+  test('a prompt that is too long ends the run with the error of the provider', async () => {
     await using s = await served(mode, [{ overflow: true }]);
     const result = await s.main.run('Hi');
     expect(result).toMatchObject({ finish: 'error', error: { code: 'SESSION_MODEL_FAILED' } });
@@ -95,7 +95,7 @@ describe.each(modes.filter(({ providerOptions }) => providerOptions === undefine
     expect(s.provider.requests).toHaveLength(1);
   });
 
-  test('a provider that asks to wait is asked again', async () => {
+  test('a request that the provider rate-limits is retried', async () => {
     const busy = { status: 429, message: 'slow down', type: 'rate_limit_error', retryAfterMs: 5 };
     await using s = await served(mode, [busy, { text: 'Hi.', delayMs: 5 }]);
     expect(await s.main.run('Hi')).toMatchObject({ finish: 'stop', text: 'Hi.' });
@@ -105,7 +105,7 @@ describe.each(modes.filter(({ providerOptions }) => providerOptions === undefine
   test.each<[string, ChatAnswer]>([
     ['cut off', { reasoning: 'hm', text: ['I think ', 'that '], cut: true }],
     ['broken off with an error', { reasoning: 'hm', text: ['I think ', 'that '], breaks: true }],
-  ])('an answer that is %s is kept, and gone on with', async (_, answer) => {
+  ])('an answer that is %s is kept, and the session continues', async (_, answer) => {
     await using s = await served(mode, [answer, { text: 'so.' }]);
     expect(await s.main.run('Well?')).toMatchObject({ finish: 'error' });
     expect(s.lines()).toEqual([
@@ -118,7 +118,7 @@ describe.each(modes.filter(({ providerOptions }) => providerOptions === undefine
     expect(s.provider.refusals).toEqual([]);
   });
 
-  test('an answer that hangs is aborted, and gone on with', async () => {
+  test('an answer that hangs is aborted, and the session continues', async () => {
     await using s = await served(mode, [{ text: ['I ', 'wonder '], hang: true }]);
     const run = s.main.run('Well?');
     for await (const event of run)
@@ -147,7 +147,7 @@ describe.each(modes.filter(({ providerOptions }) => providerOptions === undefine
   });
 });
 
-test('what a provider thought and found in a run goes back to it in the next, signed as it was', async () => {
+test('reasoning and search results of a run return to their provider in the next run, with their signatures', async () => {
   const mode = modeOf('anthropic');
   const first = { redacted: 'r', reasoning: 'I should look.', search: 'tapes', text: 'Found them.' };
   await using s = await served(mode, [first], { tools: searchOf(mode) });

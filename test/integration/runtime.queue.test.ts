@@ -47,7 +47,7 @@ const linesOf = (home: TempHome): string[] => {
   return entryLines(store.entries.read('main')).slice(1);
 };
 
-test('messages to a run in another process are answered there, one after the other', async () => {
+test('messages to a run in another process are answered by that process, one after the other', async () => {
   using home = tempHome();
   await using provider = await gatedProvider();
   await using running = startOwner(home, provider, 'slow');
@@ -72,7 +72,7 @@ test('messages to a run in another process are answered there, one after the oth
   expect(await main.status()).toMatchObject({ state: 'idle', queued: 0 });
 });
 
-test('a message that would steer, but finds no step left, starts a run of its own', async () => {
+test('a steering message without a step left starts its own run', async () => {
   using home = tempHome();
   await using provider = await gatedProvider();
   await using running = startOwner(home, provider, 'slow');
@@ -85,7 +85,7 @@ test('a message that would steer, but finds no step left, starts a run of its ow
   expect(linesOf(home)).toEqual(['user: slow', 'assistant: slow!', 'user: also', 'assistant: also!']);
 });
 
-test('a message that steers gives a run one more step where it would have ended', async () => {
+test('a steering message gives a run one more step where it would have ended', async () => {
   using home = tempHome();
   await using provider = await gatedProvider();
   await using running = startOwner(home, provider, 'slow');
@@ -101,7 +101,7 @@ test('a message that steers gives a run one more step where it would have ended'
   expect(new Set(runs).size).toBe(1);
 });
 
-test('an interruption from another process keeps what was said, and is answered next', async () => {
+test('an interruption from another process keeps the partial answer, and is answered next', async () => {
   using home = tempHome();
   await using provider = await startProvider((request) =>
     lastUserText(request) === 'slow' ? { text: ['I am ', 'thinking'], hang: true } : { text: 'At once.' },
@@ -123,7 +123,7 @@ test('an interruption from another process keeps what was said, and is answered 
   ]);
 });
 
-test('an abort from another process stops the run, and leaves what waits', async () => {
+test('an abort from another process stops the run, and leaves the inbox as it is', async () => {
   using home = tempHome();
   await using provider = await gatedProvider();
   await using running = startOwner(home, provider, 'slow');
@@ -138,7 +138,7 @@ test('an abort from another process stops the run, and leaves what waits', async
   expect(await main.status()).toMatchObject({ state: 'idle', queued: 1 });
 });
 
-test('a message that is posted as the owner lets go of the session is never stranded', async () => {
+test('a message posted while the owner releases the session is never stranded', async () => {
   using home = tempHome();
   const rounds = sized(20, 200, 200);
   writeFileSync(home.file('answers.json'), JSON.stringify([{ text: 'a!' }, { text: 'b!' }]));

@@ -7,7 +7,7 @@ import { type Process, startProcess } from '../support/process.ts';
 import { entryLines } from '../support/scripted.ts';
 import { type TempHome, tempHome } from '../support/temp-home.ts';
 
-/** Delegates one task for each name, with a tool that says it has begun and never comes to an end. */
+/** Delegates one task for each name, with a tool that reports that it has begun and never ends. */
 const delegator = `
   import { openDeck } from '@tapedeck/runtime';
   import { tool } from 'ai';
@@ -58,7 +58,7 @@ async function interrupted(home: TempHome): Promise<void> {
   );
   await running.said('child-merged a');
   await running.said('stalled');
-  // The third is running once its model has been asked.
+  // The third is running once its model has received the request.
   using store = home.open();
   while (store.sessions.find('c')?.task !== 'running') await new Promise((resolve) => setTimeout(resolve, 5));
   await running.kill();
@@ -71,7 +71,7 @@ const merges = (home: TempHome): string[] => {
 
 const report = (json: string): RecoveryReport => JSON.parse(json) as RecoveryReport;
 
-test('children of a process that was killed are gone on with, and each is merged once', async () => {
+test('children of a killed process are resumed, and each is merged once', async () => {
   using home = tempHome();
   await interrupted(home);
   expect(merges(home)).toEqual(['anchor merge/a']);
@@ -83,7 +83,7 @@ test('children of a process that was killed are gone on with, and each is merged
   ]);
   expect(merges(home).sort()).toEqual(['a', 'b', 'c', 'd'].map((name) => `anchor merge/${name}`));
   using store = home.open();
-  // The recorded answer of b is not asked for again, and its tool is not run again.
+  // The recorded answer of b is not requested again, and its tool does not run again.
   expect(entryLines(store.entries.read('b', { own: true })).slice(2)).toEqual([
     expect.stringMatching(/^assistant: \[stall /),
     expect.stringContaining('error-text Outcome unknown'),
@@ -104,7 +104,7 @@ test('children of a process that was killed are gone on with, and each is merged
   });
 });
 
-test('without a model nothing is changed, and --abort ends them and tells their parent', async () => {
+test('recovery without a model changes nothing, and --abort aborts the children and merges them', async () => {
   using home = tempHome();
   await interrupted(home);
   const before = home.contents();
@@ -131,7 +131,7 @@ test('without a model nothing is changed, and --abort ends them and tells their 
   expect([...store.verify()]).toEqual([]);
 });
 
-test('an answer that was recorded before the end of its task was is not asked for again', async () => {
+test('an answer recorded before its task ended is not requested again', async () => {
   using home = tempHome();
   await using deck = await openDeck({ home: home.path, model: script(home, [{ text: 'Done.' }]) });
   const main = await deck.session('main');
@@ -153,7 +153,7 @@ test('an answer that was recorded before the end of its task was is not asked fo
   ).toEqual(['assistant: Done.']);
 });
 
-test('two recoveries at once double nothing, and what is run by a live process is left to it', async () => {
+test('two concurrent recoveries repeat nothing, and leave the runs of live processes alone', async () => {
   using home = tempHome();
   await interrupted(home);
   const model = script(home, later);
@@ -169,7 +169,7 @@ test('two recoveries at once double nothing, and what is run by a live process i
   expect(report(stdout).resumed).toEqual([]);
 });
 
-test('a parent that died inside a tool call is given results first, and one that cannot be helped stops nobody', async () => {
+test('a parent that died inside a tool call gets results first, and one that cannot be recovered blocks no other', async () => {
   using home = tempHome();
   {
     using store = home.open();
@@ -188,7 +188,7 @@ test('a parent that died inside a tool call is given results first, and one that
   expect([...store.verify()]).toEqual([]);
 });
 
-test('half an answer is no result', async () => {
+test('a partial answer is no result', async () => {
   using home = tempHome();
   {
     using store = home.open();

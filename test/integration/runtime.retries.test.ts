@@ -13,7 +13,7 @@ const isSummary = ({ messages }: ChatRequest) =>
 const at = (text: string) => `${text}. ${'There is more to say of it. '.repeat(20)}`;
 const add = tool({ inputSchema: z.object({}), execute: async () => 3 });
 
-test('a call that is made again is seen by those who watch, and is on the tape', async () => {
+test('a retried call is reported to watchers, and recorded on the tape', async () => {
   await using s = await served((_, index) => (index < 2 ? busy : { text: 'Hi.' }));
   const run = s.main.run('Hi');
   const retrying = (await eventsOf(run)).filter(({ type }) => type === 'retrying');
@@ -25,7 +25,7 @@ test('a call that is made again is seen by those who watch, and is on the tape',
   expect([...s.store.entries.read('main')][2]?.payload).toMatchObject({ attempt: 1, run: run.id });
 });
 
-test('a server is not asked again before the time that it names, nor a run that is aborted meanwhile held up', async () => {
+test('a retry waits for the time that the server names, and an abort ends the wait', async () => {
   await using s = await served(() => ({ ...busy, retryAfterMs: 45_000 }));
   const run = s.main.run('Hi');
   for await (const event of run) {
@@ -40,7 +40,7 @@ test('a server is not asked again before the time that it names, nor a run that 
   expect(await s.main.status()).toMatchObject({ state: 'idle' });
 });
 
-test('an answer of which something has arrived is not asked for again', async () => {
+test('an answer that has partly arrived is not requested again', async () => {
   await using s = await served((_, index) =>
     index === 0 ? { text: ['So ', 'far'], cut: true } : { text: 'Never.' },
   );
@@ -49,7 +49,7 @@ test('an answer of which something has arrived is not asked for again', async ()
   expect(s.lines()).toEqual(['user: Hi', 'assistant: So far', 'event run/error']);
 });
 
-/** Answers, unless the conversation has more than so many messages: then it is too long. */
+/** Answers, unless the conversation has more messages than this: then it is too long. */
 const upTo =
   (most: number, answer: (request: ChatRequest) => ChatAnswer = () => ({ text: 'Fine.' })) =>
   (request: ChatRequest): ChatAnswer => {
@@ -57,7 +57,7 @@ const upTo =
     return request.messages.length > most ? tooLong : answer(request);
   };
 
-test('a conversation that is too long is summarised, and the call made once more', async () => {
+test('a conversation that is too long is summarised, and the call is repeated once', async () => {
   await using s = await served(upTo(4));
   await s.main.run(at('One'));
   await s.main.run(at('Two'));
@@ -106,7 +106,7 @@ test('a turn that has grown too long is summarised up to its last step', async (
 test.each([
   { why: 'what is left is still too long', most: 0, before: 2 },
   { why: 'there is nothing to summarise', most: 0, before: 0 },
-])('the model’s own word is the error when $why', async ({ most, before }) => {
+])('the error of the model is returned when $why', async ({ most, before }) => {
   let limit = 100;
   await using s = await served((request) => upTo(limit)(request));
   for (let i = 0; i < before; i += 1) await s.main.run(at(`Before ${i}`));
@@ -118,7 +118,7 @@ test.each([
   expect(s.lines().at(-1)).toBe('event run/error');
 });
 
-test('when no summary can be had the error is the model’s, and nothing is summarised', async () => {
+test('when no summary can be made the error of the model is returned, and nothing is summarised', async () => {
   let isFull = false;
   await using s = await served((request) =>
     isSummary(request) ? { status: 401, message: 'no key for you' } : isFull ? tooLong : { text: 'Fine.' },
@@ -135,7 +135,7 @@ test('when no summary can be had the error is the model’s, and nothing is summ
   ]);
 });
 
-test('a model of its own writes the summaries, if the deck names one', async () => {
+test('a separate model writes the summaries, if the deck names one', async () => {
   await using s = await served(upTo(2), { summarizer: 'openai-compatible/small' });
   await s.main.run(at('One'));
   await s.main.run('Two');

@@ -34,7 +34,7 @@ const tokens = (input: number, output: number): Usage => ({
 const took = { usage: [700, 50] as const };
 const full = { windows, answer: () => ({ text: 'Fine.', usage: [95_000, 10] as const }) };
 
-test('a summary is written in a session of its own, which inherits what was read, and holds what was asked and said', async () => {
+test('a summary has its own session, which inherits the text and contains request and answer', async () => {
   await using s = await serving({
     summarizer: 'openai-compatible/small',
     summary: (_, i) => ({ text: `${form}\nSummary ${i + 1}.`, ...took }),
@@ -105,7 +105,7 @@ test('a summary is written in a session of its own, which inherits what was read
   expect(seen).not.toContain('Question 1 and so on and so on and so on. ');
 });
 
-test('in a run, too: it names the run; a summary that nobody was asked for is in no session', async () => {
+test('a summary in a run names the run; a summary without a model call has no session', async () => {
   await using s = await serving(full);
   talk(s, 4);
   await s.main.run('Hi');
@@ -120,7 +120,7 @@ test('in a run, too: it names the run; a summary that nobody was asked for is in
   expect(summarizers(s)).toHaveLength(1);
 });
 
-test('where nothing can be asked, nothing is recorded', async () => {
+test('a compaction that makes no request records nothing', async () => {
   await using s = await serving({
     windows: { 'test-model': { window: 300 } },
     compaction: { smartRecovery: false },
@@ -131,7 +131,7 @@ test('where nothing can be asked, nothing is recorded', async () => {
   expect(summarizers(s)).toEqual([]);
 });
 
-test('it is nobody’s work: not missed, waited for, recovered, counted by limits, or told of by a rewind', async () => {
+test('audit, recovery, status, limits and rewind ignore the session of a summary', async () => {
   await using s = await serving({ ...full, limits: { maxChildren: 1, maxDepth: 1 } });
   talk(s);
   await s.main.run('Hi');
@@ -147,8 +147,8 @@ test('it is nobody’s work: not missed, waited for, recovered, counted by limit
   expect([...s.store.verify()]).toEqual([]);
 });
 
-describe('what it took', () => {
-  test('is counted once: by the run, by the session beside its own calls, by its tree', async () => {
+describe('usage of a summary', () => {
+  test("counts once: in the run, beside the session's own calls, and in its tree", async () => {
     await using s = await serving({ ...full, summary: () => ({ text: form, ...took }), cost: () => 1 });
     talk(s);
     const first = await s.main.run('Hi');
@@ -167,7 +167,7 @@ describe('what it took', () => {
     });
   });
 
-  test('is told of each answer, where it was asked in pieces', async () => {
+  test('is recorded for each answer of a summary in pieces', async () => {
     await using s = await serving({
       compaction: { smartRecovery: { pruneToolOutputs: false, dropMiddle: false } },
       summary: (request, i) =>
@@ -198,7 +198,7 @@ describe('what it took', () => {
     });
   });
 
-  test('is taken from the budget of the session, and from that of all under it, once', async () => {
+  test('counts toward the budget of the session, and toward that of its tree, once', async () => {
     for (const budgets of [{ budget: { steps: 3 } }, { treeBudget: { steps: 3 } }]) {
       await using s = await serving(full);
       talk(s);
@@ -212,7 +212,7 @@ describe('what it took', () => {
     }
   });
 
-  test('before a run with a smaller model is counted, also when that is too small all the same', async () => {
+  test('before a run with a smaller model counts, also when that model is still too small', async () => {
     const answer = ({ messages }: ChatRequest): ChatAnswer => ({
       text: 'Fine.',
       usage: [Math.ceil(JSON.stringify(messages).length / 4), 5],
@@ -239,7 +239,7 @@ describe('what it took', () => {
   });
 });
 
-describe('a summarizer that is of no use', () => {
+describe('a summarizer that fails', () => {
   const none = { steps: 0, total: 0 };
   const once = { steps: 1, total: 750 };
 
@@ -281,51 +281,48 @@ describe('a summarizer that is of no use', () => {
       usage: none,
     },
     {
-      what: 'asks for tools that it was not offered',
+      what: 'calls tools that it was not given',
       summary: { calls: [{ id: 'c1', name: 'add', arguments: {} }], ...took },
       why: 'returned no text',
       answers: 1,
       usage: once,
     },
-  ])(
-    'and $what: that is told, and what it took is counted',
-    async ({ summary, policy = {}, ...expected }) => {
-      await using s = await serving({ ...full, summary: () => summary, compaction: policy });
-      talk(s);
-      const before = s.lines();
-      const failing = s.main.compact();
-      await expect(failing).rejects.toMatchObject({
-        code: 'SESSION_COMPACTION_FAILED',
-        message: expect.stringContaining(expected.why),
-        data: { session: 'main', summarizer: expect.any(String) },
-      });
-      expect(s.lines()).toEqual(before);
-      const byHand = summarizer(s);
-      expect(byHand).toMatchObject({ task: 'failed', settled: byHand.head });
-      expect([...s.store.entries.read(byHand.id, { own: true, kind: 'message' })]).toHaveLength(
-        expected.answers,
-      );
-      expect(payloads(s, byHand, 'summary/failed')).toEqual([
-        { message: expect.stringContaining(expected.why) },
-      ]);
-      expect((await s.main.usage()).summaries).toMatchObject(expected.usage);
-      // A run goes on without, and counts what was asked for in vain.
-      await s.main.run('Hi');
-      const run = await s.main.run('Go');
-      expect(run).toMatchObject({ finish: 'stop', text: 'Fine.' });
-      expect(run.usage).toEqual(expected.answers === 0 ? tokens(95_000, 10) : tokens(95_700, 60));
-      const inRun = summarizers(s)[1];
-      expect(
-        [...s.store.entries.read('main', { name: 'context/not-compacted' })].at(-1)?.payload,
-      ).toMatchObject({
-        summarizer: { session: inRun?.name, id: inRun?.id, head: inRun?.headHash },
-      });
-      expect(inRun?.task).toBe('failed');
-      expect((await audit(s.store)).findings).toEqual([]);
-    },
-  );
+  ])('and $what: the error says so, and its usage counts', async ({ summary, policy = {}, ...expected }) => {
+    await using s = await serving({ ...full, summary: () => summary, compaction: policy });
+    talk(s);
+    const before = s.lines();
+    const failing = s.main.compact();
+    await expect(failing).rejects.toMatchObject({
+      code: 'SESSION_COMPACTION_FAILED',
+      message: expect.stringContaining(expected.why),
+      data: { session: 'main', summarizer: expect.any(String) },
+    });
+    expect(s.lines()).toEqual(before);
+    const byHand = summarizer(s);
+    expect(byHand).toMatchObject({ task: 'failed', settled: byHand.head });
+    expect([...s.store.entries.read(byHand.id, { own: true, kind: 'message' })]).toHaveLength(
+      expected.answers,
+    );
+    expect(payloads(s, byHand, 'summary/failed')).toEqual([
+      { message: expect.stringContaining(expected.why) },
+    ]);
+    expect((await s.main.usage()).summaries).toMatchObject(expected.usage);
+    // A run continues without a summary, and counts the tokens of the failed attempt.
+    await s.main.run('Hi');
+    const run = await s.main.run('Go');
+    expect(run).toMatchObject({ finish: 'stop', text: 'Fine.' });
+    expect(run.usage).toEqual(expected.answers === 0 ? tokens(95_000, 10) : tokens(95_700, 60));
+    const inRun = summarizers(s)[1];
+    expect(
+      [...s.store.entries.read('main', { name: 'context/not-compacted' })].at(-1)?.payload,
+    ).toMatchObject({
+      summarizer: { session: inRun?.name, id: inRun?.id, head: inRun?.headHash },
+    });
+    expect(inRun?.task).toBe('failed');
+    expect((await audit(s.store)).findings).toEqual([]);
+  });
 
-  test('but writes prose is heard, and its work completed', async () => {
+  test('by writing prose is accepted, and its task completed', async () => {
     await using s = await serving({ summary: () => ({ text: 'They talked.', ...took }) });
     talk(s);
     await s.main.compact();
@@ -333,7 +330,7 @@ describe('a summarizer that is of no use', () => {
     expect((await s.main.usage()).summaries).toMatchObject(once);
   });
 
-  test('and answers after one that was refused: both requests are told', async () => {
+  test('and answers after one refusal: both requests are recorded', async () => {
     const summary = (_: ChatRequest, i: number): ChatAnswer =>
       i === 0 ? { status: 503, message: 'come again' } : { text: form, ...took };
     await using s = await serving({ summary });
@@ -348,7 +345,7 @@ describe('a summarizer that is of no use', () => {
     ]);
   });
 
-  test('and says more than an entry can hold leaves what it took', async () => {
+  test('by exceeding the size of an entry leaves its usage', async () => {
     await using s = await serving({
       summary: () => ({ text: 'x'.repeat(17 * 2 ** 20), ...took }),
     });
@@ -362,7 +359,7 @@ describe('a summarizer that is of no use', () => {
     });
   });
 
-  test('and is aborted is recorded as that, by hand and in a run', async () => {
+  test('because it is aborted is recorded as aborted, by hand and in a run', async () => {
     await using s = await serving({ ...full, summary: () => ({ text: form, hang: true }) });
     talk(s);
     const until = async (count: number) => {
@@ -384,7 +381,7 @@ describe('a summarizer that is of no use', () => {
   });
 });
 
-test('a store that cannot record it fails the compaction, and stops the run: there is no summary that nobody can account for', async () => {
+test('a store that cannot record a summary fails the compaction, and stops the run: no summary is unaccounted', async () => {
   await using s = await serving(full);
   talk(s);
   await s.main.run('Hi');
@@ -402,7 +399,7 @@ test('a store that cannot record it fails the compaction, and stops the run: the
   expect(summarizers(s)).toMatchObject([{ task: 'completed' }]);
 });
 
-test('a fork whose parent was summarised is summarised from where its view begins', async () => {
+test('a fork of a summarised parent is summarised from where its view begins', async () => {
   await using s = await serving();
   talk(s);
   const made = await s.main.compact();
@@ -412,14 +409,14 @@ test('a fork whose parent was summarised is summarised from where its view begin
   for (let i = 0; i < 3; i += 1) s.store.entries.append('kid', [user(long(`Kid ${i}`))]);
   await child.compact();
   const written = summarizer(s, 0, 'kid');
-  // The kept tail of the parent's summary is read again, and not what that stands for.
+  // The kept tail of the parent's summary is read again, and not the text that the summary replaces.
   expect(written.floor).toBe(made?.range[1]);
   expect(payloads(s, written, 'summary/asked')).toMatchObject([{ previous: made?.seq }]);
   const [read] = s.asked().slice(-1);
   expect(JSON.stringify(read?.messages)).not.toContain('Question 1');
 });
 
-test('while a session is summarised by hand it is busy, and compacting', async () => {
+test('a session is busy and compacting while it is summarised by hand', async () => {
   await using s = await serving({ summary: () => ({ text: form, delayMs: 100 }) });
   talk(s);
   const compacting = s.main.compact();

@@ -22,7 +22,7 @@ function schemasIn(request: ChatRequest | undefined): Record<string, Json> {
   );
 }
 
-test('a schema is sent with _parallel, unless it takes no further property', async () => {
+test('a schema is sent with _parallel, unless it allows no further property', async () => {
   const tools: DeckTools = {
     strictObject: tool({ inputSchema: z.strictObject({ a: z.number() }), execute }),
     json: tool({
@@ -70,7 +70,7 @@ test.each([
   ['1 MB', JSON.stringify({ a: 1, b: 'x'.repeat(1024 * 1024) })],
   ['after a prototype', '{"a": 1, "__proto__": {"b": 1}}'],
   ['half of a character', '{"a": 1, "b": "\\ud83d"}'],
-])('the request after arguments that are %s is one that a server takes', async (_, text) => {
+])('the request after arguments that are %s is valid for a server', async (_, text) => {
   const add = tool({
     inputSchema: z.object({ a: z.number(), b: z.string().optional() }),
     execute: async () => 3,
@@ -91,7 +91,7 @@ test.each([
   ['nothing', undefined],
   ['half of a character', 'half \ud83d'],
   ['50 MB', 'x'.repeat(50 * 1024 * 1024)],
-])('the request after a tool that answers %s is one that a server takes', async (_, output) => {
+])('the request after a tool that answers %s is valid for a server', async (_, output) => {
   const odd = tool({ inputSchema: z.object({}), execute: async () => output });
   await using s = await served(
     (request) =>

@@ -73,7 +73,7 @@ function lines(home: TempHome): string[] {
   return entryLines(store.entries.read('main')).slice(3);
 }
 
-test('calls wait over any number of processes, and each is answered in another', async () => {
+test('pending calls survive any number of processes, and each is answered in another', async () => {
   using home = shop();
   expect(await act(home, 'buy')).toMatchObject({
     state: 'waiting',
@@ -97,7 +97,7 @@ test.each([
   { point: 'call/ran', run: 1, why: 'what it came to is not recorded' },
   { point: 'call/recorded', run: 1, why: 'what it came to is recorded' },
 ])(
-  'a process killed at $point while an approval is given: the call is run at most once ($why)',
+  'a process killed at $point during an approval runs the call at most once ($why)',
   async ({ point, run }) => {
     using home = shop();
     await act(home, 'buy, look');
@@ -115,7 +115,7 @@ test.each([
   },
 );
 
-test('what was approved before a kill and not begun is superseded by other input', async () => {
+test('a call approved before a kill and not started is superseded by other input', async () => {
   using home = shop();
   await act(home, 'buy, look');
   await act(home, 'approve', 'run/begun');

@@ -78,8 +78,8 @@ const refused = async (act: Promise<unknown>) =>
     (error: { code: string; message: string; data: object }) => error,
   );
 
-describe.skipIf(skipsGit('worktrees of children'))('a worktree of its own', () => {
-  test('a child begins with all that is in the files of its repository, which it does not touch', async () => {
+describe.skipIf(skipsGit('worktrees of children'))('a worktree for a child', () => {
+  test('begins with all files of the repository, and leaves the repository unchanged', async () => {
     await using at = await desk();
     at.code.write('a.txt', 'one\nTWO\nthree\n');
     at.code.write('new file', 'not known to git\n');
@@ -106,7 +106,7 @@ describe.skipIf(skipsGit('worktrees of children'))('a worktree of its own', () =
     expect((await diffOf({ store: at.deck.store, home: at.home.path }, 'fix'))?.bytes.length).toBe(0);
   });
 
-  test('what it did comes with its merge as a patch, and the worktree goes', async () => {
+  test('is removed by the merge, which carries its changes as a patch', async () => {
     await using at = await desk();
     const child = await at.fork('fix');
     const write = (path: string, text: string | Uint8Array) =>
@@ -150,7 +150,7 @@ describe.skipIf(skipsGit('worktrees of children'))('a worktree of its own', () =
     expect([...(await Array.fromAsync(at.deck.store.verify()))]).toEqual([]);
   });
 
-  test('its tools are told where it is, and what they changed in both of two children is a conflict', async () => {
+  test('is named to the tools of the child, and a file that two children changed is a conflict', async () => {
     using code = tempRepository(files);
     using home = tempHome();
     const edit = tool({
@@ -203,7 +203,7 @@ describe.skipIf(skipsGit('worktrees of children'))('a worktree of its own', () =
     expect(results.map(({ payload }) => payload)).toMatchObject([{ output: { value: 'nowhere' } }]);
   });
 
-  test('a parent that wrote the same file since is in conflict, and nothing is merged where that is refused', async () => {
+  test('conflicts with a parent that has written the same file since, and refuses the merge where conflicts are refused', async () => {
     await using at = await desk();
     const child = await at.fork('fix');
     writeFileSync(join(child.workspace, 'a.txt'), 'of the child\n');
@@ -233,7 +233,7 @@ describe.skipIf(skipsGit('worktrees of children'))('a worktree of its own', () =
     expect(leftIn(at)).toEqual(nothing);
   });
 
-  test('the child of a child begins with what that has done, and its work goes there', async () => {
+  test('of a grandchild begins with the changes of the child, and merges into them', async () => {
     await using at = await desk();
     const child = await at.fork('fix');
     writeFileSync(join(child.workspace, 'a.txt'), 'of the child\n');
@@ -250,7 +250,7 @@ describe.skipIf(skipsGit('worktrees of children'))('a worktree of its own', () =
     expect(leftIn(at)).toEqual(nothing);
   });
 
-  test('one that is merged and goes on has what it had done, and merges what is new', async () => {
+  test('of a merged child that continues keeps its changes, and merges only what is new', async () => {
     await using at = await desk();
     const child = await at.fork('fix');
     writeFileSync(join(child.workspace, 'a.txt'), 'first\n');
@@ -273,7 +273,7 @@ describe.skipIf(skipsGit('worktrees of children'))('a worktree of its own', () =
     expect((await planApplication(place, 'fix')).files).toEqual(['b.txt']);
   });
 
-  test('the same key is the same child in the same worktree', async () => {
+  test('is the same for the same key', async () => {
     await using at = await desk();
     const asked = { key: 'k', workspace: 'worktree', repository: at.code.path } as const;
     const first = await at.main.fork(asked);
@@ -287,7 +287,7 @@ describe.skipIf(skipsGit('worktrees of children'))('a worktree of its own', () =
     expect((await again.info()).head).toBe(head);
   });
 
-  test('a home inside the repository is not part of what a child begins with', async () => {
+  test('excludes a home inside the repository', async () => {
     using code = tempRepository(files);
     const home = join(code.path, 'state');
     mkdirSync(home, { mode: 0o700 });
@@ -314,7 +314,7 @@ describe.skipIf(skipsGit('worktrees of children'))('a worktree of its own', () =
   });
 
   test.each(['-rf', 'with  space:"quoted";\n$(touch pwned)'])(
-    'neither the path of the repository, %j, nor the name of the child is more than a name',
+    'treats the path of the repository, %j, and the name of the child as plain names',
     async (name) => {
       await using at = await desk(tempRepository(files, name));
       at.code.write('new.txt', 'new\n');
@@ -331,7 +331,7 @@ describe.skipIf(skipsGit('worktrees of children'))('a worktree of its own', () =
     },
   );
 
-  test('nothing of a repository, of its worktree or of the environment is run or believed', async () => {
+  test('runs and trusts nothing of a repository, of its worktree or of the environment', async () => {
     await using at = await desk();
     const trap = at.home.file('trap');
     const script = `#!/bin/sh\ntouch '${trap}'\n`;
@@ -349,7 +349,7 @@ describe.skipIf(skipsGit('worktrees of children'))('a worktree of its own', () =
     process.env.GIT_DIR = '/nowhere';
     process.env.GIT_INDEX_FILE = trap;
     const child = await at.fork('fix');
-    // Whoever may write to the worktree must not decide on which repository git is run.
+    // A program that may write to the worktree must not choose the repository that git runs on.
     mkdirSync(at.home.file('evil'));
     gitIn(at.home.file('evil'), 'init', '--quiet');
     gitIn(at.home.file('evil'), 'config', 'core.fsmonitor', join(at.code.path, '.git/hooks/post-checkout'));
@@ -370,7 +370,7 @@ afterEach(() => {
   delete process.env.GIT_INDEX_FILE;
 });
 
-describe.skipIf(skipsGit('worktrees that cannot be had'))('what cannot be', () => {
+describe.skipIf(skipsGit('worktrees that cannot be had'))('an impossible worktree', () => {
   const unusable: Readonly<Record<string, (dir: string) => void>> = {
     'a directory that is not there': () => {},
     'a file': (dir) => writeFileSync(dir, ''),
@@ -384,18 +384,21 @@ describe.skipIf(skipsGit('worktrees that cannot be had'))('what cannot be', () =
       gitIn(dir, 'init', '--quiet');
     },
   };
-  test.each(Object.entries(unusable))('%s is refused before anything is forked', async (_, make) => {
-    await using at = await desk();
-    const dir = at.home.file('..repository');
-    make(dir);
-    const act = at.main.fork({ name: 'fix', workspace: 'worktree', repository: dir });
-    const error = await refused(act);
-    expect(error).toMatchObject({ code: 'SESSION_NO_REPOSITORY', data: { dir } });
-    expect(error.message).toMatch(/^cannot fork '.*' with a worktree: '.*\.\.repository' is /);
-    expect(await at.deck.find('fix')).toBeUndefined();
-  });
+  test.each(Object.entries(unusable))(
+    'because of %s is refused before anything is forked',
+    async (_, make) => {
+      await using at = await desk();
+      const dir = at.home.file('..repository');
+      make(dir);
+      const act = at.main.fork({ name: 'fix', workspace: 'worktree', repository: dir });
+      const error = await refused(act);
+      expect(error).toMatchObject({ code: 'SESSION_NO_REPOSITORY', data: { dir } });
+      expect(error.message).toMatch(/^cannot fork '.*' with a worktree: '.*\.\.repository' is /);
+      expect(await at.deck.find('fix')).toBeUndefined();
+    },
+  );
 
-  test('without git, or without a home, nothing is forked', async () => {
+  test('without git, or without a home, forks nothing', async () => {
     await using at = await desk();
     process.env.PATH = '/nonexistent';
     const asked = { name: 'fix', workspace: 'worktree', repository: at.code.path } as const;
@@ -407,7 +410,7 @@ describe.skipIf(skipsGit('worktrees that cannot be had'))('what cannot be', () =
     expect(await at.deck.find('fix')).toBeUndefined();
   });
 
-  test('a worktree that was removed by hand is told of, and its child can be discarded, or merged by force', async () => {
+  test('that was removed by hand is reported, and its child can be discarded, or merged by force', async () => {
     await using at = await desk();
     const child = await at.fork('fix');
     rmSync(child.workspace, { recursive: true });
@@ -427,11 +430,11 @@ describe.skipIf(skipsGit('worktrees that cannot be had'))('what cannot be', () =
     rmSync(other.workspace, { recursive: true });
     const merged = await other.finish({ force: true });
     expect([merged.state, merged.artifact]).toEqual(['merged', undefined]);
-    // What git has noted of them keeps what was committed there: it is left to whoever removed them.
+    // The records of git for them keep what was committed there: the user who removed them decides.
     expect(leftIn(at)).toEqual({ home: [], git: [child.id, other.id].sort() });
   });
 
-  test('what the disk does not take is a typed error, and can be done once it does', async () => {
+  test('because of the disk is a typed error, and succeeds once the disk recovers', async () => {
     await using at = await desk();
     const asked = { key: 'k', workspace: 'worktree', repository: at.code.path } as const;
     writeFileSync(at.home.file('worktrees'), 'in the way');
@@ -463,7 +466,7 @@ describe.skipIf(skipsGit('worktrees that cannot be had'))('what cannot be', () =
     expect(leftIn(at)).toEqual(nothing);
   });
 
-  test('what is in no patch is not removed: other repositories, and a worktree that is locked', async () => {
+  test('that is locked, or contains another repository, is not removed', async () => {
     await using at = await desk();
     const [locked, nested] = [await at.fork('locked'), await at.fork('nested')];
     at.code.git('worktree', 'lock', '--reason', 'mine', locked.workspace);
@@ -488,7 +491,7 @@ describe.skipIf(skipsGit('worktrees that cannot be had'))('what cannot be', () =
     expect(await workspaceOf({ store: at.deck.store, home: at.home.path }, 'nested')).toBe(nested.workspace);
   });
 
-  test('files that git has no worktree for any more are not touched', async () => {
+  test('files without a worktree of git stay untouched', async () => {
     await using at = await desk();
     const child = await at.fork('fix');
     at.code.git('worktree', 'lock', child.workspace);
@@ -505,7 +508,7 @@ describe.skipIf(skipsGit('worktrees that cannot be had'))('what cannot be', () =
     expect(readFileSync(join(child.workspace, 'work'), 'utf8')).toBe('of a day\n');
   });
 
-  test('submodules of the repository are as they are, and in nobody’s way', async () => {
+  test('submodules of the repository stay unchanged, and block nothing', async () => {
     using library = tempRepository({ 'lib.txt': 'lib\n' });
     await using at = await desk();
     at.code.git('-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'add', library.path, 'lib');

@@ -28,7 +28,7 @@ describe('a backup', () => {
     expect(readdirSync(dir.path).filter((name) => name.includes('.part'))).toEqual([]);
   });
 
-  test('replaces no file, and leaves nothing behind when it cannot be made', async () => {
+  test('replaces no file, and leaves no file when it fails', async () => {
     using dir = tempDir();
     using store = openTapeStore(dir.file('tape.db'));
     store.sessions.open('main');

@@ -10,7 +10,7 @@ import { type TempDir, tempDir } from '../support/temp-dir.ts';
 
 const sessions = ['main', 'second', 'child'];
 
-/** A home with three sessions, and two processes that append to all of them until they are told to stop. */
+/** A home with three sessions, and two processes that append to all of them until a signal stops them. */
 async function busyHome(dir: TempDir, workers: readonly StoreProcess[]) {
   const [path, graph] = [dir.file('home/tape.db'), dir.file('home/session_graph.jsonl')];
   {
@@ -49,7 +49,7 @@ function expectPrefixes(copy: SqliteTapeStore, whole: SqliteTapeStore): number {
 
 describe('while two processes append', () => {
   test(
-    'a backup is whole, and holds a beginning of every tape',
+    'a backup is whole, and contains a prefix of every tape',
     async () => {
       using dir = tempDir();
       await using workers = await startStores(2);
@@ -71,7 +71,7 @@ describe('while two processes append', () => {
   );
 
   test(
-    'a copy of the files, which nobody should take, is whole too or is told to be damaged',
+    'a copy of the files, an unsupported backup, is whole too or reported as damaged',
     async () => {
       using dir = tempDir();
       await using workers = await startStores(2);
@@ -129,7 +129,7 @@ describe('the locks of a process', () => {
         expect([...store.entries.read('main')].length).toBe(1);
       },
     ],
-  ])('stay while it writes, whatever it does beside: %s', (_, act) => {
+  ])('stay while it writes, whatever it also does: %s', (_, act) => {
     using dir = tempDir();
     const path = dir.file('tape.db');
     let inside: (() => void) | undefined;
@@ -166,7 +166,7 @@ function sources(): Map<string, string> {
 describe('no source opens, reads or copies a database by node:fs, which would drop the locks of its process', () => {
   const byContent = /\b(?:open|read|write|append|copy|cp|truncate|createReadStream|createWriteStream)\w*/;
 
-  test('in the package that owns the database, only what opens a place and what backs one up use files at all', () => {
+  test('in the package that owns the database, only opening and backup use files at all', () => {
     const users = [...sources()].filter(
       ([name, text]) => name.startsWith('tape/') && text.includes("'node:fs"),
     );
@@ -206,7 +206,7 @@ describe('no source opens, reads or copies a database by node:fs, which would dr
     ]);
   });
 
-  test('in the others nobody names one in such a call', () => {
+  test('in the other packages no such call names a database', () => {
     const call =
       /\b(?:open|read|write|append|copy|cp|truncate|createReadStream)(?:File|Sync|FileSync|)\([^)\n]*(?:\.db\b|-wal|-shm)/;
     const found = [...sources()].flatMap(([name, text]) =>

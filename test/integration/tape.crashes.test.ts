@@ -32,7 +32,7 @@ function deathsOf(round: number, log: readonly string[]): string[] {
 
 const timeout = sized(900_000, 900_000, 6 * 3_600_000);
 
-test('whoever is killed wherever, nothing acknowledged is lost or doubled, and nothing is left half done', {
+test('a kill of any process at any point loses and doubles no acknowledged entry, and leaves no half-written act', {
   timeout,
 }, async () => {
   using shared = tempDir();

@@ -174,7 +174,7 @@ describe('is refused, and nothing is changed:', () => {
     }
   });
 
-  test('a home below something that is no directory', () => {
+  test('a home below a file', () => {
     using dir = tempDir();
     writeFileSync(dir.file('file'), 'mine');
     expect(refusal(() => openTapeStore(dir.file('file/home/tape.db'))).code).toBe('TAPE_CANNOT_OPEN');
@@ -182,8 +182,8 @@ describe('is refused, and nothing is changed:', () => {
   });
 });
 
-describe('is opened, and closed to others:', () => {
-  test.each([0o755, 0o777, 0o750, 0o701])('a home of ours of mode %o', (mode) => {
+describe('is opened, and closed to other users:', () => {
+  test.each([0o755, 0o777, 0o750, 0o701])('our home of mode %o', (mode) => {
     using dir = tempDir();
     const path = makeHome(dir);
     chmodSync(dir.file('home'), mode);
@@ -193,7 +193,7 @@ describe('is opened, and closed to others:', () => {
     expect(statSync(dir.file('home')).mode & 0o7777).toBe(0o700);
   });
 
-  test.each([0o644, 0o666, 0o777])('a home that holds a database of mode %o', (mode) => {
+  test.each([0o644, 0o666, 0o777])('a home that contains a database of mode %o', (mode) => {
     using dir = tempDir();
     const path = makeHome(dir);
     chmodSync(path, mode);
@@ -205,20 +205,23 @@ describe('is opened, and closed to others:', () => {
 });
 
 describe('a backup', () => {
-  test.each([0o000, 0o022, 0o077, 0o277])('is of mode 600 at umask %o, wherever it goes', async (umask) => {
-    using dir = tempDir();
-    mkdirSync(dir.file('open'));
-    chmodSync(dir.file('open'), 0o1777);
-    using store = openTapeStore(makeHome(dir));
-    const before = process.umask(umask);
-    try {
-      await store.backup(dir.file('open/copy.db'));
-    } finally {
-      process.umask(before);
-    }
-    expect(statSync(dir.file('open/copy.db')).mode & 0o7777).toBe(0o600);
-    expect(readdirSync(dir.file('open'))).toEqual(['copy.db']);
-  });
+  test.each([0o000, 0o022, 0o077, 0o277])(
+    'has mode 600 at umask %o, wherever it is written',
+    async (umask) => {
+      using dir = tempDir();
+      mkdirSync(dir.file('open'));
+      chmodSync(dir.file('open'), 0o1777);
+      using store = openTapeStore(makeHome(dir));
+      const before = process.umask(umask);
+      try {
+        await store.backup(dir.file('open/copy.db'));
+      } finally {
+        process.umask(before);
+      }
+      expect(statSync(dir.file('open/copy.db')).mode & 0o7777).toBe(0o600);
+      expect(readdirSync(dir.file('open'))).toEqual(['copy.db']);
+    },
+  );
 
   test.each<[string, (at: string, dir: TempDir) => void]>([
     ['a file', (at) => writeFileSync(at, 'mine')],

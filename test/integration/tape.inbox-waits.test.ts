@@ -23,14 +23,14 @@ function abandoned(path: string, ...more: InboxDraft[]): void {
 
 const result = toolResult({ toolCallId: 'c1', toolName: 'read' }, 'text');
 
-describe('an inbox that nobody owns', () => {
-  test('is emptied although what it appends settles the tape only on the way', () => {
+describe('an inbox without an owner', () => {
+  test('is emptied although its appends settle the tape only on the way', () => {
     using dir = tempDir();
     abandoned(dir.file('tape.db'), { body: { type: 'append', drafts: [result] } });
     using store = openTapeStore(dir.file('tape.db'));
     expect(store.inbox.list('main')).toEqual([]);
     expect(store.sessions.find('child')?.delivery).toBe('merged');
-    // Nobody holds the session: an act without a lease is not refused.
+    // The session has no owner: an act without a lease is not refused.
     expect(store.entries.append('main', [user('next')]).added).toBe(1);
   });
 

@@ -51,7 +51,7 @@ function pair(): Pair {
   };
 }
 
-/** Where it is not, nobody knows when a process started: its number alone tells whether it is there. */
+/** Without it the start of a process is unknown: its number alone shows whether it exists. */
 const proc = existsSync('/proc/self/stat');
 
 /** A process of this machine that is there and is not this one. */
@@ -64,18 +64,18 @@ function startOf(pid: number): string {
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
 }
 
-describe('a lease keeps its session', () => {
+describe('a lease protects a session', () => {
   test.each<[string, Owner]>([
     ['of a process that is there', alive],
     ['of this process', processOwner('self')],
-    ['of a process whose start nobody knows', { id: 'x', pid: process.ppid, host: hostname() }],
+    ['of a process whose start is unknown', { id: 'x', pid: process.ppid, host: hostname() }],
     [
       'of a process that is gone, on another boot of this host',
       { ...alive, pid: gone, bootId: 'another boot' },
     ],
     ['of a process that is gone, on another host', { ...alive, pid: gone, host: 'another-host' }],
     ['of an owner that is no process', { id: 'x' }],
-    ['of a process that is gone, on no host that is told', { id: 'x', pid: gone }],
+    ['of a process that is gone, on an unnamed host', { id: 'x', pid: gone }],
   ])('%s, until the moment that it expires', (_, owner) => {
     using both = pair();
     const lease = both.one.leases.acquire('main', owner, { ttlMs: 1000 });
@@ -94,7 +94,7 @@ describe('a lease keeps its session', () => {
 
   test.each<[string, Owner]>([
     ['that is gone', { ...alive, pid: gone }],
-    ['that is gone, and whose start nobody knows', { id: 'x', pid: gone, host: hostname() }],
+    ['that is gone, and whose start is unknown', { id: 'x', pid: gone, host: hostname() }],
     ...(proc
       ? ([
           ['whose number another process has now', { ...alive, pidStart: '1' }],
@@ -109,9 +109,9 @@ describe('a lease keeps its session', () => {
   });
 
   test.skipIf(!proc)(
-    'but not that of a process that has ended and that nobody has waited for (needs /proc)',
+    'but not that of a process that has ended without being reaped (needs /proc)',
     async () => {
-      // The shell leaves a child, and becomes a program that never asks for it before the child is over.
+      // The shell starts a child, and becomes a program that never reaps it.
       const parent = spawn('sh', ['-c', 'sleep 0.3 & echo $!; exec sleep 60'], {
         stdio: ['ignore', 'pipe', 'ignore'],
       });
@@ -128,7 +128,7 @@ describe('a lease keeps its session', () => {
     },
   );
 
-  test('and no other: another session is free, and cannot be written under it', () => {
+  test('alone: another session is free, and cannot be written under that lease', () => {
     using both = pair();
     const lease = both.one.leases.acquire('main', alive);
     expect(both.two.entries.append('other', [user('x')]).added).toBe(1);
@@ -140,7 +140,7 @@ describe('a lease keeps its session', () => {
     expect(both.one.entries.append('main', [user('x')], { lease }).added).toBe(1);
   });
 
-  test('as long as its heartbeat extends it, and no write does', () => {
+  test('as long as a heartbeat extends it; a write does not', () => {
     using both = pair();
     let lease = both.one.leases.acquire('main', alive);
     for (let beat = 1; beat <= 5; beat += 1) {
@@ -157,7 +157,7 @@ describe('a lease keeps its session', () => {
 });
 
 describe('clocks that differ', () => {
-  test('an hour ahead: the session is taken over, and the owner writes nothing more', () => {
+  test('an hour ahead: another owner takes the session over, and the first writes nothing more', () => {
     using both = pair();
     const lease = both.one.leases.acquire('main', alive);
     both.time.two = start + hour;
@@ -177,7 +177,7 @@ describe('clocks that differ', () => {
     expect([...both.two.verify()]).toEqual([]);
   });
 
-  test('set back under an owner: it goes on, and gives back what it holds', () => {
+  test('set back under an owner: it continues, and releases its lease', () => {
     using both = pair();
     const lease = both.one.leases.acquire('main', alive);
     both.time.one = start - hour;
@@ -204,7 +204,7 @@ const underLease: Readonly<Record<string, (store: SqliteTapeStore, lease: Lease)
   release: (store, lease) => store.leases.release(lease),
 };
 
-describe('an owner that was overtaken is kept out for ever', () => {
+describe('a superseded owner is fenced for good', () => {
   test.each(Object.entries(underLease))('%s', (_, act) => {
     using both = pair();
     const lease = both.one.leases.acquire('main', alive, { ttlMs: 1 });
@@ -214,7 +214,7 @@ describe('an owner that was overtaken is kept out for ever', () => {
       const before = both.two.sessions.find('main');
       expect(refusal(() => act(both.one, lease)).code).toBe('TAPE_FENCED');
       expect(both.two.sessions.find('main')).toEqual(before);
-      // Neither when its own number comes up again in another life, nor when nobody holds the session.
+      // Neither when its own number appears again in another life, nor when the session has no owner.
       expect(both.two.leases.release(next)).toBe(true);
       expect(refusal(() => act(both.one, lease)).code).toBe('TAPE_FENCED');
       next = both.two.leases.acquire('main', alive, { ttlMs: 1 });
@@ -230,7 +230,7 @@ describe('an owner that was overtaken is kept out for ever', () => {
     ['rewind', (store) => store.history.rewind('main', 1)],
     ['redact', (store) => store.entries.redact('main', 2, 'x')],
     ['drainOwnerless', (store) => store.inbox.drain('main')],
-  ])('by one %s without a lease, once its time is over, and not before', (_, act) => {
+  ])('after one %s without a lease, once its time is over, and not before', (_, act) => {
     using both = pair();
     const lease = both.one.leases.acquire('main', alive, { ttlMs: 1000 });
     try {
@@ -248,7 +248,7 @@ describe('an owner that was overtaken is kept out for ever', () => {
 });
 
 describe('with real processes', () => {
-  test('one that is stopped past its time and goes on finds itself replaced', async () => {
+  test('a process that is stopped past its lease and resumed is fenced', async () => {
     using both = pair();
     await using worker = await startStore();
     await worker.ask('open', { path: both.path });
@@ -269,7 +269,7 @@ describe('with real processes', () => {
     expect(both.two.sessions.find('main')?.head).toBe(3);
   });
 
-  test('one that is killed is replaced at once, whatever its heartbeat said', async () => {
+  test('a killed process is replaced at once, whatever its heartbeat says', async () => {
     using both = pair();
     await using worker = await startStore();
     await worker.ask('open', { path: both.path });
@@ -281,7 +281,7 @@ describe('with real processes', () => {
   });
 
   test(
-    'that take and give back one session in turn never write into each other’s runs',
+    'that take and release one session in turn never write into each other’s runs',
     async () => {
       using both = pair();
       await using workers = await startStores(3);

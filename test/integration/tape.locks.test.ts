@@ -4,7 +4,7 @@ import { holdLock } from '../support/lock-holder.ts';
 import { refusal } from '../support/store.ts';
 import { tempHome } from '../support/temp-home.ts';
 
-test('an act that never gets the lock says who is writing, and what that process is doing', async () => {
+test('an act that cannot get the lock names the process that writes, and what it does', async () => {
   using home = tempHome();
   home.session('main');
   using store = openTapeStore(home.db, { lockWaitMs: 0 });
@@ -18,7 +18,7 @@ test('an act that never gets the lock says who is writing, and what that process
   expect(error.message).toContain(`process ${process.pid}`);
 });
 
-test('an act reads nothing before it has the lock, so that nothing it read can have changed', async () => {
+test('an act reads nothing before it has the lock, so nothing that it read can have changed', async () => {
   using home = tempHome();
   home.session('main');
   let asked = 0;
@@ -41,7 +41,7 @@ test('an act reads nothing before it has the lock, so that nothing it read can h
   expect(asked).toBe(0);
 });
 
-test('readers are not kept out by the lock, nor by a writer that is stopped inside its transaction', async () => {
+test('neither the lock nor a writer stopped inside its transaction blocks readers', async () => {
   using home = tempHome();
   home.session('main', user('hello'));
   await using holder = await holdLock(home.db, 60_000);

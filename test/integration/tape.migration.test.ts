@@ -29,7 +29,7 @@ function factsOf(path: string): string {
 }
 
 describe('a home of an older schema', () => {
-  test('is brought up to date without touching a fact, and is kept as it was beside it', () => {
+  test('is upgraded without changing a fact, and kept as a copy beside it', () => {
     using dir = tempDir();
     const path = dir.file('tape.db');
     oldHome(path);
@@ -54,7 +54,7 @@ describe('a home of an older schema', () => {
     expect(store.sessions.find('main')).toMatchObject({ settled: store.sessions.find('main')?.head });
   });
 
-  test('is not read as if it were new, and nothing is written by reading', async () => {
+  test('is not read as if it were new, and reading writes nothing', async () => {
     using home = tempHome();
     oldHome(home.db);
     const before = readFileSync(home.db);
@@ -70,7 +70,7 @@ describe('a home of an older schema', () => {
     expect((await home.here(['doctor'])).code).toBe(0);
   });
 
-  test('is changed once, by one of sixteen processes that open it at the same moment', async () => {
+  test('is upgraded once, by one of sixteen processes that open it at the same moment', async () => {
     using dir = tempDir();
     const path = dir.file('tape.db');
     oldHome(path);
@@ -83,7 +83,7 @@ describe('a home of an older schema', () => {
     expect([...store.verify()]).toEqual([]);
   });
 
-  test('that is not what its version says is left as it was', () => {
+  test('that does not match its version stays unchanged', () => {
     using dir = tempDir();
     const path = dir.file('tape.db');
     openTapeStore(path).close();
@@ -99,7 +99,7 @@ describe('a home of an older schema', () => {
     expect(db.all('PRAGMA user_version')).toEqual([{ user_version: 0 }]);
   });
 
-  test('that was killed before it was changed is changed by the next, with a copy of its own', () => {
+  test('whose upgrade was killed is upgraded by the next process, with a second copy', () => {
     using dir = tempDir();
     const path = dir.file('tape.db');
     oldHome(path);

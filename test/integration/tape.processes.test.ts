@@ -33,7 +33,7 @@ function read(path: string, name: string): (string | undefined)[] {
 
 describe('several processes', () => {
   test(
-    'open a home that is not there at the same moment, and one makes the session',
+    'open a missing home at the same moment, and one creates the session',
     async () => {
       await using workers = await startStores(sized(8, 16, 32));
       for (let round = 1; round <= sized(4, 10, 100); round += 1) {
@@ -57,7 +57,7 @@ describe('several processes', () => {
     sized(60_000, 60_000, 900_000),
   );
 
-  test('open a new home while another one is looking at it: they wait until it has gone', async () => {
+  test('open a new home while another process inspects it: they wait until it has finished', async () => {
     using dir = tempDir();
     const [path, graph] = [dir.file('tape.db'), dir.file('session_graph.jsonl')];
     writeFileSync(path, '', { mode: 0o600 });
@@ -74,7 +74,7 @@ describe('several processes', () => {
     expect(read(path, 'main')).toEqual(['first']);
   });
 
-  test('append to tapes of their own without gaps or losses', async () => {
+  test('append to separate tapes without gaps or losses', async () => {
     using dir = tempDir();
     const path = dir.file('tape.db');
     {
@@ -116,7 +116,7 @@ describe('several processes', () => {
   });
 
   test(
-    'that post to a session while its owners come and go: nothing is stranded, nothing is there twice',
+    'post to a session while its owners change: nothing is stranded, nothing is appended twice',
     async () => {
       using dir = tempDir();
       const path = dir.file('tape.db');
@@ -144,7 +144,7 @@ describe('several processes', () => {
       });
       const held = (await Promise.all(holding)).flat();
       expect(new Set(held.map(([, epoch]) => epoch)).size).toBe(held.length);
-      // Whoever owned the session when something was posted has done it before leaving, under the same lease.
+      // The process that owned the session at the time of a post has done it before it left, under the same lease.
       const epochs = new Map(held);
       using raw = rawDb(path);
       const rows = raw.all<{ key: string; epoch: number }>(
@@ -252,7 +252,7 @@ describe('the graph file', () => {
     }
   });
 
-  test('that cannot be written is late, and the act is done', () => {
+  test('that cannot be written lags, and the act succeeds', () => {
     using dir = tempDir();
     const path = dir.file('tape.db');
     const journal = new MemoryJournal();
@@ -268,7 +268,7 @@ describe('the graph file', () => {
     expect(journal.lines().map((line) => JSON.parse(line).g)).toEqual([1, 2, 3]);
   });
 
-  test('that is not of this database stops the store', () => {
+  test('of another database stops the store', () => {
     using dir = tempDir();
     const [path, other] = [dir.file('tape.db'), dir.file('other.db')];
     const [journal, foreign] = [new MemoryJournal(), new MemoryJournal()];
@@ -297,7 +297,7 @@ describe('files', () => {
     ]);
   });
 
-  test('of a newer version are refused and left as they are', () => {
+  test('of a newer version are refused and left unchanged', () => {
     using dir = tempDir();
     const path = dir.file('tape.db');
     openTapeStore(path).close();
@@ -318,7 +318,7 @@ describe('files', () => {
   test.each([
     ['another program’s database', 'CREATE TABLE t (a); INSERT INTO t VALUES (1)'],
     ['a database with another application id', 'PRAGMA application_id = 7; PRAGMA user_version = 1'],
-  ])('of %s are refused and left as they are', (_, sql) => {
+  ])('of %s are refused and left unchanged', (_, sql) => {
     using dir = tempDir();
     const path = dir.file('tape.db');
     const db = new Database(path);
@@ -330,7 +330,7 @@ describe('files', () => {
     expect([readdirSync(dir.path), statSync(path).mtimeMs]).toEqual([['tape.db'], mtime]);
   });
 
-  test('that are no databases are refused and left as they are', () => {
+  test('that are no databases are refused and left unchanged', () => {
     using dir = tempDir();
     const path = dir.file('tape.db');
     const text = 'my diary, page one. '.repeat(100);
@@ -356,7 +356,7 @@ describe('files', () => {
   });
 });
 
-test('eight processes whose clocks all stand at one millisecond make thousands of different ids', async () => {
+test('eight processes whose clocks all show one millisecond make thousands of distinct ids', async () => {
   using dir = tempDir();
   const path = dir.file('tape.db');
   openTapeStore(path).sessions.open('main');

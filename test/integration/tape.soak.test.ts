@@ -7,7 +7,7 @@ import { sized } from '../support/size.ts';
 import { type StoreProcess, startStores } from '../support/store-process.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
-/** Started once: so many processes take longer to start than to do this. */
+/** Started once: starting this many processes takes longer than the test itself. */
 let started: Awaited<ReturnType<typeof startStores>>;
 beforeAll(async () => {
   started = await startStores(Math.max(...crowds.map(([writers]) => writers)) + 3);
@@ -28,8 +28,8 @@ interface Written {
 }
 
 /**
- * Whether what processes were told is one history of each tape: every acknowledgement has a place of its own, the tape
- * holds that entry there, nothing else was written, and what one process did comes in the order in which it did it.
+ * Whether the acknowledgements form one history of each tape: every one has its own position, the tape has that
+ * entry there, nothing else was written, and the acts of one process are in the order in which it did them.
  */
 function checkHistory(store: SqliteTapeStore, session: string, written: readonly Written[]): number {
   const tape = [...store.entries.read(session, { from: 2 })];
@@ -70,7 +70,7 @@ const crowds: readonly (readonly [number, number])[] = sized(
 );
 
 test.each(crowds)(
-  '%i writers, a bulk writer, two readers and one process that is stopped again and again: one history',
+  '%i writers, a bulk writer, two readers and one process that is stopped again and again write one history',
   async (writers, forMs) => {
     using dir = tempDir();
     const path = dir.file('tape.db');

@@ -33,7 +33,7 @@ function* cuts(store: SqliteTapeStore): Iterable<{ session: string; at: number }
 const names = goldenTapes.map(({ name }) => name);
 
 describe.each(modes)('for $name', (mode) => {
-  test('its server takes every golden tape, cut after any entry, over HTTP', async () => {
+  test('its server accepts every golden tape, cut after any entry, over HTTP', async () => {
     await using provider = await startProvider(() => ({ text: 'Fine.' }), mode.protocol);
     let sent = 0;
     for (const name of names) {
@@ -54,7 +54,7 @@ describe.each(modes)('for $name', (mode) => {
     expect(sent).toBeGreaterThan(sized(40, 120, 120));
   });
 
-  test.each(names)('nothing of what others signed or keep is sent: %s', async (name) => {
+  test.each(names)('omits what other providers signed or keep: %s', async (name) => {
     using store = written(name);
     for (const { name: session } of store.sessions.list()) {
       const entries = [...store.entries.read(session)];
@@ -79,7 +79,7 @@ const wires = [
   },
 ];
 
-test.each(wires)('what $mode.name signed comes back to it byte for byte', async ({ mode, form, of }) => {
+test.each(wires)('parts that $mode.name signed return to it byte for byte', async ({ mode, form, of }) => {
   let found = 0;
   for (const name of names) {
     using store = written(name);
@@ -118,7 +118,7 @@ function blocksOf(body: unknown): unknown[] {
 }
 
 test.each(modes.filter(({ target }) => target.textOnly !== true))(
-  '$name is sent the bytes of images as they were',
+  '$name receives the bytes of images unchanged',
   async (mode) => {
     using store = written('files');
     const asked = await ask(mode, store.views.entries('main'), { blob: (hash) => store.entries.blob(hash) });
@@ -127,7 +127,7 @@ test.each(modes.filter(({ target }) => target.textOnly !== true))(
   },
 );
 
-test('results of a provider that ran a search come back with what only it can read', async () => {
+test('search results of a provider return with the part that only it can read', async () => {
   using store = written('tools of the provider');
   const asked = await ask(modeOf('anthropic'), store.views.entries('main'));
   const results = blocksOf(asked?.body)

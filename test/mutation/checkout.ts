@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import type { Mutant } from './mutants.ts';
 
-/** What running one test file came to: how many of its tests passed and failed, and all that it printed. */
+/** The outcome of running one test file: how many of its tests passed and failed, and everything it printed. */
 interface Outcome {
   readonly passed: number;
   readonly failed: number;
@@ -14,7 +14,7 @@ interface Outcome {
 /** At which size a test is run with a bug in. */
 export type MutantSize = 'push' | 'full';
 
-/** A copy of the sources that bugs are put into, so that nobody who works in the checkout meets them. */
+/** A copy of the sources that receives the bugs, so that the checkout stays unchanged. */
 export interface Checkout extends Disposable {
   /** Runs a test file as the sources are. */
   run(test: Pick<Mutant, 'test' | 'only'>, size: MutantSize): Outcome;

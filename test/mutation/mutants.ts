@@ -1,4 +1,4 @@
-/** A known bug of such stores, put back in, and the test that must not let it pass. */
+/** A known bug of such stores, put back in, and the test that must fail with it. */
 export interface Mutant {
   readonly name: string;
   readonly file: string;
@@ -119,7 +119,7 @@ export const mutants: readonly Mutant[] = [
     find: '  db.write(() => {\n    const version = versionOf(db, path);',
     replace: '  const version = versionOf(db, path);\n  db.write(() => {',
     test: 'test/integration/tape.processes.test.ts',
-    only: 'open a home that is not there',
+    only: 'open a missing home',
   },
   {
     name: 'a merge is keyed by something that changes when it is tried again',
@@ -224,7 +224,7 @@ export const mutants: readonly Mutant[] = [
     find: 'const promised = terms.treeBudget ?? terms.budget ?? {};',
     replace: 'const promised: Budget = {};',
     test: 'test/unit/runtime.budgets.test.ts',
-    only: 'what a sibling was promised',
+    only: 'the budget of a sibling',
   },
   {
     name: 'a result that was to start its parent does not',
@@ -240,7 +240,7 @@ export const mutants: readonly Mutant[] = [
     find: "    else stop.addEventListener('abort', stopChildren, { once: true });\n",
     replace: '',
     test: 'test/unit/runtime.aborts.test.ts',
-    only: 'is aborted with it',
+    only: 'an aborted run aborts',
   },
   {
     name: 'of an answer under way nothing is saved',

@@ -12,9 +12,9 @@ export type Acknowledged =
   | { act: 'fork'; parent: string; key: string; receipt: Forked }
   | { act: 'done'; session: string; drafts: readonly Draft[]; task: Task }
   | { act: 'merge'; child: string; receipt: Merged }
-  /** A merge of a child that goes on afterwards, or that a rewind may hide. */
+  /** A merge of a child that continues afterwards, or that a rewind may hide. */
   | { act: 'delivery'; parent: string; child: string; seq: Seq }
-  /** A merge that was asked of the owner of the parent, who may refuse it. */
+  /** A merge that waits for the owner of the parent, who may refuse it. */
   | { act: 'request'; parent: string; child: string; id: string }
   | { act: 'import'; name: string; id: string; drafts: readonly Draft[] }
   | { act: 'redact'; session: string; receipt: Redacted }
@@ -151,7 +151,7 @@ function inPlace(store: SqliteTapeStore, session: string, drafts: readonly Draft
   ];
 }
 
-/** Each draft stands on a session's own tape once: its content, which no other has, or its key if it was redacted. */
+/** Each draft is on a session's own tape once: its content, which no other has, or its key if it was redacted. */
 function once(
   store: SqliteTapeStore,
   session: string,

@@ -103,7 +103,7 @@ export const anyJson: fc.Arbitrary<Json> = fc.letrec<{ value: Json }>((tie) => (
   ),
 })).value;
 
-/** An array in an array in an array …, so many levels deep. */
+/** An array in an array in an array …, to this depth. */
 export function nested(levels: number): Json {
   let value: Json = 1;
   for (let level = 0; level < levels; level += 1) value = level % 2 === 0 ? [value] : { a: value };

@@ -1,29 +1,23 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { type Io, main } from '@tapedeck/cli';
+import { main } from '@tapedeck/cli';
 import type { Json, JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
+import { bufferedIo, type Given } from './buffered-io.ts';
 import { compileCache } from './compile-cache.ts';
 import { checkContract } from './contract.ts';
 import { sized } from './size.ts';
 
 const bin = fileURLToPath(new URL('../../packages/cli/bin/tape.js', import.meta.url));
 
-export interface CliOptions {
-  /** The tape home, as `TAPE_HOME`. */
-  readonly home?: string;
-  /** All of stdin; without it stdin is at its end. */
-  readonly stdin?: string | Uint8Array;
-  /** Beside `PATH`, and `HOME`, which is no directory. */
-  readonly env?: Readonly<Record<string, string>>;
-  readonly cwd?: string;
+export interface CliOptions extends Omit<Given, 'isTerminal'> {
   /** For node itself, before the script. */
   readonly node?: readonly string[];
 }
 
 /** As `CliOptions`, for a command line in this process, whose stdout may be taken for a terminal. */
-export type HereOptions = Omit<CliOptions, 'node'> & { readonly isTerminal?: boolean };
+export type HereOptions = Given;
 
 /** What a shell user gets. */
 export interface CliResult {
@@ -60,29 +54,8 @@ export async function tapeProcess(args: readonly string[], options: CliOptions =
 }
 
 /** Runs the command line in this process, from its sources. */
-export async function tapeHere(
-  args: readonly string[],
-  { home, stdin = '', env, cwd = process.cwd(), isTerminal = false }: HereOptions = {},
-): Promise<CliResult> {
-  const said = { stdout: '', stderr: '' };
-  const io: Io = {
-    env: { HOME: '/nonexistent', ...(home !== undefined && { TAPE_HOME: home }), ...env },
-    cwd,
-    isTerminal,
-    statusIsTerminal: isTerminal,
-    columns: 80,
-    stdin: (async function* () {
-      yield Buffer.from(stdin);
-    })(),
-    out: async (text) => {
-      said.stdout += typeof text === 'string' ? text : Buffer.from(text).toString('utf8');
-    },
-    err: (text) => {
-      said.stderr += text;
-    },
-    signal: new AbortController().signal,
-    interrupted: false,
-  };
+export async function tapeHere(args: readonly string[], options: HereOptions = {}): Promise<CliResult> {
+  const { io, said } = bufferedIo(options);
   const code = await main(args, io);
   checkContract(args, { ...said, code });
   return { ...said, code };
@@ -101,7 +74,7 @@ export function startTape(args: readonly string[], options: CliOptions = {}): Ru
       ...env,
     },
   });
-  // A process that ends before it has read everything is none of stdin's business.
+  // A process that ends before it has read everything does not fail its stdin.
   child.stdin.on('error', () => {});
   const said = { stdout: '', stderr: '' };
   const watchers = new Set<() => void>();

@@ -29,7 +29,7 @@ export function checkContract(argv: readonly string[], { stdout, stderr, code }:
     );
 }
 
-/** The verb of a command line; for an earlier name, the verb that it stands for. */
+/** The verb of a command line; for an earlier name, the verb that replaces it. */
 function verbOf(argv: readonly string[]): string | undefined {
   const isUndo = argv.includes('unrewind') || (argv.includes('compact') && argv.includes('--undo'));
   return isUndo ? 'undo' : argv.find((word) => Object.hasOwn(contract, word));

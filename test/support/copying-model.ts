@@ -207,7 +207,7 @@ interface Said {
   readonly lines: readonly string[];
 }
 
-/** The user begins, and nobody but a tool speaks between two messages of the assistant, unless the user does. */
+/** The user begins, and only a tool speaks between two messages of the assistant, unless the user does. */
 function inTurns(said: readonly Said[]): string[] {
   return said.flatMap(({ role, lines }, i) => {
     if (role !== 'assistant') return lines;
@@ -216,7 +216,7 @@ function inTurns(said: readonly Said[]): string[] {
   });
 }
 
-/** Entries as a model would be told them, when every call id is used once. */
+/** Entries as a model would receive them, when every call id is used once. */
 function written(entries: readonly Entry[]): Said[] {
   const all: Said[] = [];
   for (const [i, entry] of entries.entries()) {

@@ -10,7 +10,7 @@ import {
 } from '@tapedeck/tape';
 import type { Acknowledged } from './acknowledged.ts';
 
-/** One act of a worker: what it acts on, a key that no other act has, and whom to tell. */
+/** One act of a worker: its target, a key that no other act has, and the receiver of its acknowledgement. */
 export interface Acting {
   readonly store: SqliteTapeStore;
   readonly session: string;
@@ -18,7 +18,7 @@ export interface Acting {
   readonly say: (ack: Acknowledged) => void;
 }
 
-/** Everything that a store can be asked to change. Each act does all that it needs by itself. */
+/** Every change that a store can make. Each act does everything that it needs by itself. */
 export const crashActs: Readonly<Record<string, (acting: Acting) => void>> = {
   append: (acting) => append(acting, acting.session, [user(acting.key)]),
   batch: (acting) => append(acting, acting.session, batchOf(acting.key)),
@@ -100,7 +100,7 @@ export const crashActs: Readonly<Record<string, (acting: Acting) => void>> = {
   },
 };
 
-/** Imports as `tape import` does: what a crash left of it is gone on with. */
+/** Imports as `tape import` does: it continues what a crash left. */
 export function importAll(store: SqliteTapeStore, name: string): { id: string; drafts: readonly Draft[] } {
   const drafts = Array.from({ length: 4 }, (_, i) => ({
     ...user(`${name} ${i}`, { of: 4 }),

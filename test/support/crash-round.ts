@@ -8,7 +8,7 @@ import { program } from './programs.ts';
 import type { Random } from './seeded.ts';
 import type { TempHome } from './temp-home.ts';
 
-/** What a `crash-worker.ts` is told. */
+/** The order of a `crash-worker.ts`. */
 export interface CrashOrder {
   readonly db: string;
   readonly graph: string;
@@ -18,7 +18,7 @@ export interface CrashOrder {
   readonly who: string;
   readonly seed: number;
   readonly acts: number;
-  /** Ends at this point once it has done so many acts, and at any other with this chance in a hundred. */
+  /** Ends at this point after this many acts, and at any other with this chance in a hundred. */
   readonly dieAt: string;
   readonly armAfter: number;
   readonly diePercent: number;
@@ -34,7 +34,7 @@ export interface CrashRound {
 }
 
 const acts = 40;
-/** Every kind of act, and a new opening, comes once in so many. */
+/** Every kind of act, and a new opening, occurs once in this many. */
 const actsPerCycle = Object.keys(crashActs).length + 1;
 const recoveriesMax = 3;
 

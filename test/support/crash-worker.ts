@@ -9,7 +9,7 @@ import { seeded } from './seeded.ts';
 
 /**
  * A process that works on a home until it is killed: `crash-worker.ts ORDER`, where the order is a `CrashOrder` as JSON.
- * What is acknowledged to it, it writes to a file of its own before it goes on. It kills itself where the order says.
+ * It writes each acknowledgement to a file before it continues. It kills itself where the order says.
  */
 const order = JSON.parse(process.argv[2] ?? '') as CrashOrder;
 const random = seeded(order.seed);

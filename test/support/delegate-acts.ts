@@ -14,7 +14,7 @@ globalThis.AI_SDK_LOG_WARNINGS = false;
 
 /** A home with one scene. */
 export interface DelegateHome {
-  /** Tells it apart from the other homes of one server. */
+  /** Distinguishes it from the other homes of one server. */
   readonly id: string;
   readonly scene: Scene;
   readonly path: string;
@@ -82,14 +82,14 @@ interface InHome {
   readonly home: DelegateHome;
 }
 
-/** Gives `main` its first message, once, and sees to it that it is answered, whoever runs it. */
+/** Gives `main` its first message, once, and makes sure that it is answered, by whichever process. */
 export async function runMain({ deck, home }: InHome): Promise<void> {
   const main = await deck.session('main');
   await main.send(firstText(home.scene, home.id), { key: 'first', start: false });
   await restMain(main);
 }
 
-/** Runs a session, or waits while somebody else does, until it has answered all that it was told. */
+/** Runs a session, or waits while another process does, until it has answered every message. */
 export async function restMain(main: Session): Promise<void> {
   while (!(await isAtRest(main))) {
     try {
@@ -114,7 +114,7 @@ async function isAtRest(main: Session): Promise<boolean> {
   return isObject(payload) && payload.role === 'assistant' && meta.partial !== true && meta.finish === 'stop';
 }
 
-/** Waits until all children are at home and `main` has heard of them, or nobody is at work any more. */
+/** Waits until all children are merged and `main` has their reports, or no process works any more. */
 export async function untilHeard({ deck }: InHome): Promise<void> {
   const main = await deck.session('main');
   for (let quiet = 0; quiet < 20; ) {

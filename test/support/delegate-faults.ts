@@ -17,7 +17,7 @@ import { graphDifferences } from './graph-agrees.ts';
 import { halves } from './halves.ts';
 import { rawDb } from './raw-db.ts';
 
-/** What was found in a home, and what its server was asked. */
+/** The state of a home, and the requests to its server. */
 interface Found {
   readonly home: DelegateHome;
   readonly store: SqliteTapeStore;
@@ -27,7 +27,7 @@ interface Found {
 
 /**
  * What is wrong with a home after its recovery (`recovered`), or once its parent has been run again as well (`over`): a child
- * that is lost or told twice, an answer or an effect that is doubled, a call that is open, a store that is not whole.
+ * that is lost or reported twice, an answer or an effect that is doubled, an open call, a damaged store.
  */
 export function faultsOfDelegation(
   home: DelegateHome,
@@ -82,7 +82,7 @@ function sessionFaults({ store }: Found, { name, head, settled }: SessionInfo): 
   ];
 }
 
-/** Of a child: it has come to its end, and its parent has and is shown what it came to, once. */
+/** Of a child: it has ended, and its parent has and is shown its result, once. */
 function childFaults({ store, sessions }: Found, child: SessionInfo): string[] {
   const { name, id, task, delivery, parent = '' } = child;
   const own = [...store.entries.read(name, { own: true })];
@@ -128,7 +128,7 @@ function childFaults({ store, sessions }: Found, child: SessionInfo): string[] {
   ];
 }
 
-/** Of `main`, once it has been run again: each thing that it was told has been answered once. */
+/** Of `main`, once it has run again: each message and report has been answered once. */
 function parentFaults({ home, store, sessions }: Found): string[] {
   const entries = [...store.entries.read('main')];
   const answers = answersOf(store, 'main').map(({ payload }) => textOf(payload));
@@ -175,7 +175,7 @@ function answersOf(store: SqliteTapeStore, session: string): Entry[] {
   );
 }
 
-/** The number of the request that an answer, or a result, tells. */
+/** The number of the request that an answer, or a result, contains. */
 function numberOf(payload: Entry['payload'] | undefined): number {
   const text = isObject(payload) && 'value' in payload ? JSON.stringify(payload) : textOf(payload ?? null);
   return Number(/answer(?:"?:| )(\d+)/.exec(text)?.[1] ?? -1);

@@ -17,15 +17,15 @@ import { tempHome } from './temp-home.ts';
 /** Where a process dies, or how many milliseconds after it began. */
 export type DelegateDeath = NonNullable<DelegateOrder['dieAt']> | { readonly afterMs: number };
 
-/** A process at work in all homes of a round; one that does not die comes to its end. */
+/** A process that works in all homes of a round; one that does not die runs to its end. */
 interface DelegateWork {
   readonly act: DelegateOrder['act'];
   readonly death?: DelegateDeath;
 }
 
-/** What is at work in the same homes, one after another, and in each stage at once. */
+/** The processes in the same homes, one after another, and in each stage at once. */
 export interface DelegateRound {
-  /** Tells its homes apart from those of other rounds. */
+  /** Distinguishes its homes from those of other rounds. */
   readonly id: string;
   readonly stages: readonly (readonly DelegateWork[])[];
   readonly scenes?: readonly Scene[];
@@ -34,7 +34,7 @@ export interface DelegateRound {
 /** What came of a round. */
 export interface RoundEnd {
   readonly faults: readonly string[];
-  /** The deaths of processes, each of which was at work in several homes. */
+  /** The deaths of processes, each of which worked in several homes. */
   readonly deaths: readonly DelegateDeath[];
 }
 
@@ -92,7 +92,7 @@ async function runWork(
   return (await worker.ended).killed;
 }
 
-/** Brings the parent to rest, delegates again what a program had delegated, and asks the parent something more. */
+/** Settles the parent, repeats the delegations of a program, and sends the parent one more message. */
 async function continueText(home: DelegateHome, url: string): Promise<void> {
   await using deck = await delegateDeck(home, url);
   const here = { deck, home };

@@ -3,8 +3,8 @@ import { isObject } from '@tapedeck/tape/internal';
 import type { ChatAnswer, ChatRequest } from './provider.ts';
 
 /**
- * Ways to delegate, each in a home of its own: tasks given by a program; a model that waits for its children; one that does
- * not, and is started by each result; a parent that is run by somebody else meanwhile.
+ * Ways to delegate, each in its own home: tasks given by a program; a model that waits for its children; one that does
+ * not, and is started by each result; a parent that another process runs meanwhile.
  */
 export const scenes = ['program', 'call', 'notice', 'elsewhere'] as const;
 
@@ -18,7 +18,7 @@ export const tasksOf: Readonly<Record<Scene, readonly string[]>> = {
   elsewhere: ['e1', 'e2', 'e3'],
 };
 
-/** JSON Schema of the result that these tasks are asked for in the end. */
+/** JSON Schema of the structured result of these tasks. */
 export const formSchema = {
   type: 'object',
   properties: { task: { type: 'string' }, answer: { type: 'number' } },
@@ -28,12 +28,12 @@ export const formSchema = {
 
 export const withForm: ReadonlySet<string> = new Set(['p7', 'p8', 'c4']);
 
-/** A task as its child is told it; `home` tells apart what is asked in several homes of one server. */
+/** A task as its child receives it; `home` distinguishes requests of several homes of one server. */
 export function taskText(task: string, home: string): string {
   return `Please do task:${task}@${home}.`;
 }
 
-/** What `main` is told first. */
+/** The first message of `main`. */
 export function firstText(scene: Scene, home: string): string {
   return `Begin ${scene}@${home}.`;
 }
@@ -83,13 +83,13 @@ function stepsOf(who: string, home: string): readonly (readonly Call[])[] {
   return steps[who] ?? [];
 }
 
-/** What a request is about: whose it is, and the last thing that its model was told. */
+/** What a request is about: its session, and the last text that its model received. */
 interface About {
   readonly home: string;
   /** The task, or the scene for `main`. */
   readonly who: string;
   readonly said: 'task' | 'form' | 'notice' | 'last';
-  /** The child that a notice tells of. */
+  /** The child that a notice names. */
   readonly child?: string;
 }
 
@@ -119,8 +119,8 @@ export const noticeText = (child: string): string => `Heard of ${child}`;
 export const thenText = 'Nothing else';
 
 /**
- * What the server answers: it depends on the request alone, so that a run may be gone on with anywhere, but for the number of
- * the request, which each answer tells.
+ * What the server answers: it depends on the request alone, so that a run can resume anywhere, but for the number of
+ * the request, which each answer contains.
  */
 export function answerTo(
   request: ChatRequest,

@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto';
 import { aboutOf, answerTo } from './delegate-scenes.ts';
 import { type Provider, startProvider } from './provider.ts';
 
-/** What one home asked: each request by its number, which its answer tells, and what makes two requests the same. */
+/** The requests of one home: each by its number, which its answer contains, and what makes two requests the same. */
 export interface Asked {
   readonly index: number;
   readonly digest: string;
   readonly sentAt: number;
 }
 
-/** The model of all homes, which remembers what each of them asked. */
+/** The model of all homes, which remembers the requests of each. */
 export interface DelegateServer extends Provider {
   /** In the order in which it came. */
   asked(home: string): readonly Asked[];

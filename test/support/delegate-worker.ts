@@ -5,8 +5,8 @@ import { watchJournal } from './journal-points.ts';
 import { preciseNow, sentAtHeader } from './provider/server.ts';
 
 /**
- * A process that is at work in several homes at once: `delegate-worker.ts ORDER`, where the order is a `DelegateOrder` as
- * JSON. It says `ready` when it begins, and ends when all is done.
+ * A process that works in several homes at once: `delegate-worker.ts ORDER`, where the order is a `DelegateOrder` as
+ * JSON. It prints `ready` when it begins, and ends when all is done.
  */
 export interface DelegateOrder {
   /** Of the provider. */

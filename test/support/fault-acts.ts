@@ -30,7 +30,7 @@ export function openFaultStore({ db, graph }: FaultPlace, o: StoreOptions = {}):
   return openTapeStore(db, { journal: openJournal(graph), ...o });
 }
 
-/** One thing that is asked of a store. It can be asked again, by whoever comes after a crash, and has one effect. */
+/** One act on a store. The next process can repeat it after a crash, and it has one effect. */
 interface FaultAct {
   readonly name: string;
   readonly does: (store: SqliteTapeStore, place: FaultPlace) => unknown;
@@ -41,7 +41,7 @@ export interface Workload {
   readonly prepare: (place: FaultPlace) => void;
   /** Whether opening is an act too. */
   readonly opens: boolean;
-  /** The home is of an older schema: nobody can read it before an opening for writing has changed it. */
+  /** The home is of an older schema: it cannot be read before an opening for writing has upgraded it. */
   readonly older?: boolean;
   readonly acts: readonly FaultAct[];
   /** What of the opening is all there or not there, where it does several things: which of them a fact belongs to. */
@@ -51,7 +51,7 @@ export interface Workload {
 // The names hold no digits, so that numbers can be left out where effects are compared.
 const words = ['alpha', 'beta', 'gamma'];
 
-/** A session with a few turns, and two children that have come to something. */
+/** A session with a few turns, and two children with results. */
 function prepareHome(place: FaultPlace): void {
   using store = openFaultStore(place);
   store.sessions.open('main');
@@ -62,7 +62,7 @@ function prepareHome(place: FaultPlace): void {
   }
 }
 
-/** The graph file ends in the middle of its last line, and things wait that nobody was there to do. */
+/** The graph file ends in the middle of its last line, and acts wait in the inbox for a process. */
 function prepareBehind(place: FaultPlace): void {
   prepareHome(place);
   {
@@ -149,7 +149,7 @@ export const workloads: Readonly<Record<string, Workload>> = {
   },
 };
 
-/** As the command line imports: in chunks that nobody sees, published at once. */
+/** As the command line imports: in invisible chunks, published at once. */
 function importChunks(store: SqliteTapeStore, name: string): unknown {
   if (store.sessions.find(name) !== undefined) return 'there';
   const { id } = store.imports.stage(name, { title: 'imported' });

@@ -41,9 +41,9 @@ export async function expectedOf(workload: Workload, place: FaultPlace): Promise
 }
 
 /**
- * What is wrong with a home that a worker left, as a process finds it that comes after: acknowledged acts that are not
- * there, acts that are there in part, damage, a graph file that is not the lineage. Then everything is asked for again,
- * and must be there once. With `undone`, what was refused must not be there at first: nothing was in doubt.
+ * What is wrong with a home that a worker left, as the next process finds it: acknowledged acts that are
+ * missing, acts that are there in part, damage, a graph file that is not the lineage. Then every act is repeated,
+ * and must be there once. With `undone`, a refused act must not be there at first: its outcome was known.
  */
 export async function faultsAfter(
   workload: Workload,

@@ -69,7 +69,7 @@ function isTyped({ name, code }: NonNullable<Said['error']>): boolean {
   return /^(?:Tape|Graph)Error$/.test(name) && /^(?:TAPE|GRAPH)_/.test(String(code));
 }
 
-/** At most so many of a list, spread evenly over all of it: the same ones every time. */
+/** At most this many of a list, spread evenly over all of it: the same ones every time. */
 export function spread<T>(all: readonly T[], most: number): T[] {
   if (all.length <= most) return [...all];
   return all.filter(

@@ -4,8 +4,8 @@ import { syncBuiltinESMExports } from 'node:module';
 import { faultPlace, openFaultStore, workloads } from './fault-acts.ts';
 
 /**
- * A process of its own that does a workload: `fault-worker.ts DIR WORKLOAD [fast]`. It writes a line of JSON for each
- * act that was acknowledged to it or refused, and goes on after a refusal as a program that runs long would.
+ * A separate process that does a workload: `fault-worker.ts DIR WORKLOAD [fast]`. It writes a line of JSON for each
+ * acknowledged or refused act, and continues after a refusal as a program that runs long would.
  */
 const [dir = '', name = '', durability = 'full'] = process.argv.slice(2);
 

@@ -195,7 +195,7 @@ export const goldenTapes: readonly GoldenTape[] = [
     toolResult(read('nobody'), 'asked for this'),
     said(by.anthropic, toolCall('toolu_1', 'read', {}), toolCall('toolu_9', 'read', {})),
     toolResult(read('toolu_9'), 'only this one'),
-    // Texts, files, failures, denials: whatever a result held.
+    // Texts, files, failures, denials: any content of a result.
     prune(
       Array.from({ length: 30 }, (_, i) => ({ seq: i + 2, toolCallId: 'any', tokens: i })),
       { trigger: 'manual' },

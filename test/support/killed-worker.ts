@@ -13,7 +13,7 @@ export interface KilledWorker {
 
 export interface WorkerEnd {
   readonly killed: boolean;
-  /** The lines that it printed whole: one that a kill cut off was not told. */
+  /** The lines that it printed whole: one that a kill cut off does not count. */
   readonly lines: readonly string[];
 }
 

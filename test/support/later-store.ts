@@ -5,7 +5,7 @@ import { wrapStore } from '@tapedeck/tape/store';
 /** The groups of a store's methods. */
 type Group = Exclude<keyof TapeStore, symbol | 'lockWaitMs' | 'verify' | 'changes'>;
 
-/** What a store does when it is asked, by group; `lockWaitMs` is a setting. */
+/** What a store does when it is called, by group; `lockWaitMs` is a setting. */
 export type Method =
   | { [G in Group]: `${G}.${keyof TapeStore[G] & string}` }[Group]
   | Extract<keyof TapeStore, 'verify' | 'changes'>;
@@ -34,9 +34,9 @@ const streaming: Readonly<Record<Streaming, true>> = {
 const ticksBefore = [4, 1, 3, 2];
 
 /**
- * A store that does each act on a later tick than it was asked, and answers on a later tick still, as one does that is
- * reached over a network: promises for answers and errors, async iterables whose every item comes later. Acts that nobody
- * waits for may be done in another order than they were asked.
+ * A store that does each act on a later tick than the call, and answers on a later tick still, as a store behind a
+ * network does: promises for answers and errors, async iterables whose every item comes later. Acts that are not
+ * awaited may be done in another order than their calls.
  */
 export function laterStore(store: TapeStore): TapeStore {
   let asked = 0;

@@ -9,8 +9,8 @@ export interface LoopDisk extends Disposable {
   /** Where it is mounted. */
   readonly path: string;
   /**
-   * What a power cut would leave now: the bytes that reached the device, mounted anew. Whoever writes the disk must be
-   * stopped meanwhile.
+   * What a power cut would leave now: the bytes that reached the device, mounted anew. Processes that write the disk
+   * must be stopped meanwhile.
    */
   cut(): LoopDisk;
 }

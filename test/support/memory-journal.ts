@@ -1,6 +1,6 @@
 import { firstLinePrev, hashLine, type Journal, type LineageLine } from '@tapedeck/tape/store';
 
-/** A graph file that is a text: its end can be torn off, and it can be told to fail. */
+/** A graph file that is a text: its end can be torn off, and it fails on request. */
 export class MemoryJournal implements Journal {
   text: string;
   /** How many characters of the next append are written before it fails; all of them when not set. */
@@ -26,7 +26,7 @@ export class MemoryJournal implements Journal {
     if (fails) throw Object.assign(new Error('no space left'), { code: 'GRAPH_IO' });
   }
 
-  /** The lines that are whole; a fragment is none. */
+  /** The whole lines, without a fragment. */
   lines(): string[] {
     return this.text.split('\n').filter((line) => parse(line) !== undefined);
   }

@@ -10,7 +10,7 @@ import { mountPoint, unmount, unmountLeft } from './mounts.ts';
 
 /** Something in the way of a command: a disk that is full, or may not be written. */
 export interface Obstacle {
-  /** Puts it in the way of what uses a directory; nobody has files open there. */
+  /** Puts it in the way of uses of a directory in which no process has open files. */
   readonly put: (dir: string) => void;
   readonly lift: (dir: string) => void;
   /** What a command runs under. */

@@ -3,8 +3,8 @@ import { user } from '@tapedeck/tape';
 import { faultPlace, openFaultStore } from './fault-acts.ts';
 
 /**
- * A process of its own that writes until it is stopped: `power-worker.ts DIR DURABILITY FORK_EVERY`. It writes a line with a
- * number for each append that was acknowledged to it; every so many, it forks too, before that.
+ * A separate process that writes until it is stopped: `power-worker.ts DIR DURABILITY FORK_EVERY`. It writes a line with
+ * a number for each acknowledged append; before every FORK_EVERY-th, it forks too.
  */
 const [dir = '', durability = 'full', forkEvery = '0'] = process.argv.slice(2);
 

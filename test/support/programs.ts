@@ -11,9 +11,15 @@ export function program(name: string): readonly string[] {
     : [join(dir, name.replace(/\.ts$/, '.js'))];
 }
 
-/** Arguments of node, and the directory, that run a module's text, which may import the packages. */
-export function script(text: string): { readonly args: readonly string[]; readonly cwd: string } {
-  const dir = process.env[programsVariable];
+/**
+ * Arguments of node, and the directory, that run a module's text, which may import the packages: their bundles, or with
+ * `fromSources` their modules one by one.
+ */
+export function script(
+  text: string,
+  { fromSources = false }: { readonly fromSources?: boolean } = {},
+): { readonly args: readonly string[]; readonly cwd: string } {
+  const dir = fromSources ? undefined : process.env[programsVariable];
   const args = ['--input-type=module', '-e', text];
   return dir === undefined
     ? { args: ['--conditions=@tapedeck/source', ...args], cwd: import.meta.dirname }

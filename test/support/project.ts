@@ -10,6 +10,7 @@ import {
   tapeHere,
   tapeProcess,
 } from './cli.ts';
+import { tapeInNode } from './tape-in-node.ts';
 import { type TempDir, tempDir } from './temp-dir.ts';
 
 const modules = fileURLToPath(new URL('../../node_modules', import.meta.url));
@@ -27,8 +28,10 @@ export interface Project extends Disposable {
   write(name: string, text: string | object): string;
   /** Runs `tape` in the project, or below it: on a push in this process, else as a process of its own. */
   tape(args: readonly string[], options?: Omit<CliOptions, 'node'>): Promise<CliResult>;
-  /** The same as a process of its own, whatever the size: for what depends on how Node.js loads a file, or on an exit. */
+  /** The same as a process of its own, whatever the size: for what depends on how a process ends. */
   process(args: readonly string[], options?: Omit<CliOptions, 'node'>): Promise<CliResult>;
+  /** The same where Node.js itself loads configurations: on a push in one process for all. */
+  inNode(args: readonly string[], options?: Omit<CliOptions, 'node'>): Promise<CliResult>;
   /** The same in this process, which is quicker: for what loads no configuration. */
   here(args: readonly string[], options?: Omit<CliOptions, 'node'>): Promise<CliResult>;
   start(args: readonly string[], options?: CliOptions): Running;
@@ -58,6 +61,7 @@ export function project({ installed = true }: { installed?: boolean } = {}): Pro
     },
     tape: (args, options = {}) => tape(args, inside(options)),
     process: (args, options = {}) => tapeProcess(args, inside(options)),
+    inNode: (args, options = {}) => tapeInNode(args, inside(options)),
     here: (args, options = {}) => tapeHere(args, inside(options)),
     start: (args, options = {}) => startTape(args, inside(options)),
     [Symbol.dispose]: () => dir[Symbol.dispose](),

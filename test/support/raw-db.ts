@@ -5,7 +5,7 @@ export interface RawDb extends Disposable {
   run(sql: string, ...params: readonly unknown[]): number;
   all<Row>(sql: string, ...params: readonly unknown[]): Row[];
   exec(sql: string): void;
-  /** Removes the triggers that hold a file append-only, as somebody who wants to forge it would. */
+  /** Removes the triggers that keep a file append-only, as a forger would. */
   dropTriggers(): void;
 }
 

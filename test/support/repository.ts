@@ -26,7 +26,7 @@ const env = {
   GIT_COMMITTER_EMAIL: 'test@localhost',
 };
 
-/** Runs git in a directory, with nobody's configuration. @throws with what it says when it fails */
+/** Runs git in a directory, without any user's configuration. @throws with its output when it fails */
 export function gitIn(cwd: string, ...args: readonly string[]): string {
   const { status, stdout, stderr, error } = spawnSync('git', args, { cwd, env, encoding: 'utf8' });
   if (status !== 0) throw error ?? new Error(`git ${args.join(' ')}: ${stderr}`);

@@ -14,8 +14,8 @@ export function paragraphOf(text: string): string {
 }
 
 /**
- * What is wrong with the paragraph of a folder: it is too short, or the sentence that says what is imported leaves something
- * out. `and what lies below` stands for all that follows the first name in the order.
+ * What is wrong with the paragraph of a folder: it is too short, or the sentence about its imports omits
+ * some. `and what lies below` means all that follows the first name in the order.
  */
 export function paragraphFaults(
   paragraph: string,

@@ -9,7 +9,7 @@ import type { TempHome } from './temp-home.ts';
 /** Where a worker is killed. */
 export type Death = NonNullable<RunOrder['dieAt']>;
 
-/** How a `run-worker.ts` ended, and what had been told it was done by then. */
+/** How a `run-worker.ts` ended, and the acknowledgements that it had received by then. */
 export interface RunEnded {
   readonly killed: boolean;
   readonly lines: readonly RunLine[];
@@ -47,7 +47,7 @@ const first: readonly ChatAnswer[] = [
 ];
 const second: readonly ChatAnswer[] = [{ reasoning: 'Once more.', calls: asking('write', ['w6']) }];
 
-/** What the provider of a worker answers. It depends on the request alone, so that a run may be gone on with anywhere. */
+/** What the provider of a worker answers. It depends on the request alone, so that a run can resume anywhere. */
 export function nextAnswer({ messages }: ChatRequest): ChatAnswer {
   const asked = JSON.stringify(messages);
   const isSecond = asked.includes('And then?');

@@ -10,8 +10,8 @@ import { laterStore } from './later-store.ts';
 
 /**
  * A process that sends `main` of a home two messages, once each, and runs it until both are answered:
- * `run-worker.ts ORDER`, where the order is a `RunOrder` as JSON. What it is told was done, it prints as a `RunLine`
- * before it goes on.
+ * `run-worker.ts ORDER`, where the order is a `RunOrder` as JSON. It prints each acknowledgement as a `RunLine`
+ * before it continues.
  */
 export interface RunOrder {
   readonly db: string;
@@ -42,7 +42,7 @@ onCrashPoint((point) => {
   if (order.dieAt?.point === point && order.dieAt.nth === nth) process.kill(process.pid, 'SIGKILL');
 });
 
-/** Does what cannot be undone: the file tells how often. */
+/** Does something that cannot be undone: the file counts how often. */
 function act(toolCallId: string): string {
   const file = openSync(order.effects, 'a');
   writeSync(file, `${toolCallId}\n`);
@@ -82,7 +82,7 @@ const send = async (text: string, key: string) => {
   say({ did: 'send', key });
 };
 
-/** Tells of a run, and of those that follow it. While the first calls are run, the second message comes. */
+/** Reports a run, and those that follow it. During the first calls the second message arrives. */
 async function follow(first: Run | undefined): Promise<void> {
   for (let run = first; run !== undefined; run = main.attach()) {
     let sending: Promise<void> | undefined;

@@ -2,7 +2,7 @@
 export interface Random {
   /** A whole number from 0 up to, not including, `n`. */
   below(n: number): number;
-  /** True in so many of a hundred cases. */
+  /** True in this many of a hundred cases. */
   chance(percent: number): boolean;
   /** One of these; there must be one. */
   of<T>(items: readonly T[]): T;

@@ -14,7 +14,7 @@ export interface Served extends AsyncDisposable {
   readonly lines: () => string[];
 }
 
-/** Starts a server that answers so, and a deck that asks it. */
+/** Starts a server with this answer, and a deck that calls it. */
 export async function served(
   answer: (request: ChatRequest, index: number) => ChatAnswer | Promise<ChatAnswer>,
   options: Omit<DeckOptions, 'home' | 'store' | 'env'> = {},

@@ -1,4 +1,4 @@
-/** How much the tests do: what every push waits for, all that a change is held to, or hours of it. */
+/** How much the tests do: for every push, for every change, or for hours. */
 const sizes = ['push', 'full', 'soak'] as const;
 
 /** The size of this run: `TAPEDECK_SIZE`, by default that of a push. */

@@ -6,7 +6,7 @@ const usage = {
   outputTokens: { total: 3, text: 3, reasoning: undefined },
 };
 
-/** A model that says the same in each answer, a piece at a time, and counts how often it was asked. */
+/** A model that gives the same answer each time, a piece at a time, and counts its calls. */
 export function slowModel(
   pieces: readonly string[],
   delayMs: number,

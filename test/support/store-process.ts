@@ -7,7 +7,7 @@ import { program } from './programs.ts';
 export interface StoreProcess extends AsyncDisposable {
   readonly pid: number;
   /**
-   * Has it do an act, and resolves with what that came to.
+   * Has it do an act, and resolves with its outcome.
    * @throws StoreProcessError with the code of the error there
    */
   ask<T = unknown>(act: string, args?: Readonly<Record<string, unknown>>): Promise<T>;
@@ -78,7 +78,7 @@ export async function startStore(): Promise<StoreProcess> {
   };
 }
 
-/** So many of them, started at once. */
+/** Several of them, started at once. */
 export async function startStores(count: number): Promise<StoreProcess[] & AsyncDisposable> {
   const started = await Promise.all(Array.from({ length: count }, startStore));
   return Object.assign(started, {

@@ -13,7 +13,7 @@ import {
 } from '@tapedeck/tape';
 
 /**
- * A process of its own that does as it is told: one JSON command a line on stdin, one JSON answer a line on stdout,
+ * A separate process that follows commands: one JSON command a line on stdin, one JSON answer a line on stdout,
  * `{"value":…}` or `{"error":{"code":…}}`. It lives on between commands, so that many rounds cost one start.
  */
 type Args = Readonly<Record<string, unknown>>;
@@ -68,7 +68,7 @@ const acts: Readonly<Record<string, (args: Args) => unknown>> = {
     const { created, id } = home.sessions.open('main');
     return { created, id, added: home.entries.append('main', [user('first')], { key: 'first' }).added };
   },
-  /** Appends so many entries of its own, and tells the position of each. */
+  /** Appends this many entries of its own, and returns the position of each. */
   append: async ({ session, count, from = 1 }) => {
     const seqs: number[] = [];
     let worstMs = 0;
@@ -84,8 +84,8 @@ const acts: Readonly<Record<string, (args: Args) => unknown>> = {
     return { seqs, worstMs };
   },
   /**
-   * Posts under keys `{prefix}{n}`, and tells who owned the session then. Whoever finds no owner does it himself, unless
-   * somebody else is quicker.
+   * Posts under keys `{prefix}{n}`, and returns who owned the session then. When it finds no owner it drains the inbox
+   * itself, unless another process is quicker.
    */
   post: async ({ session, prefix, count }) => {
     const owners: [key: string, owner: string][] = [];
@@ -101,7 +101,7 @@ const acts: Readonly<Record<string, (args: Args) => unknown>> = {
     }
     return owners;
   },
-  /** Takes the session so many times, writes a run under the lease and gives it back when its inbox lets it go. */
+  /** Takes the session this many times, writes a run under the lease and releases it when its inbox is empty. */
   hold: async ({ session, count, entries = 2 }) => {
     const held: [owner: string, epoch: number][] = [];
     for (let n = 1; n <= number(count); n += 1) {
@@ -116,7 +116,7 @@ const acts: Readonly<Record<string, (args: Args) => unknown>> = {
     }
     return held;
   },
-  /** New ids within one millisecond of a clock that stands still. */
+  /** New ids within one millisecond of a clock that does not move. */
   ids: ({ path, count }) => {
     using home = openTapeStore(text(path), { now: () => 1_800_000_000_000, durability: 'fast' });
     return Array.from(
@@ -125,7 +125,7 @@ const acts: Readonly<Record<string, (args: Args) => unknown>> = {
         home.inbox.post('main', { body: { type: 'append', drafts: [user(`${process.pid} ${n}`)] } }).id,
     );
   },
-  /** Until a time: appends to each session in turn, and tells every acknowledgement and the longest wait. */
+  /** Until a time: appends to each session in turn, and reports every acknowledgement and the longest wait. */
   write: async ({ sessions, until, pauseMs = 0 }) => {
     const acknowledged: { session: string; seq: number; key: string }[] = [];
     let worstMs = 0;

@@ -4,7 +4,7 @@ import { isObject } from '@tapedeck/tape/internal';
 import type { ChatAnswer, ChatRequest } from './provider.ts';
 import { type Served, served } from './served.ts';
 
-/** Whether a request asks for a summary. */
+/** Whether a request is for a summary. */
 export const isSummary = ({ messages }: ChatRequest) =>
   JSON.stringify(messages[0]).includes('You summarise a conversation');
 /** A summary that has every section. */
@@ -20,7 +20,7 @@ interface Serving extends Omit<DeckOptions, 'home' | 'store' | 'env'> {
   readonly answer?: (request: ChatRequest) => ChatAnswer;
 }
 
-/** A session `main`, whose model and summarizer answer so; `asked` gives the requests for summaries. */
+/** A session `main` with answers of its model and its summarizer; `asked` returns the requests for summaries. */
 export async function serving({
   summary = () => ({ text: form }),
   answer = () => ({ text: 'Fine.' }),

@@ -51,7 +51,7 @@ const acts: Readonly<Record<string, () => void | Promise<void>>> = {
     for (let i = 1; i <= Number(count); i += 1) {
       const body = { type: 'append' as const, drafts: [user(`posted ${i}`)] };
       const { owner } = store.inbox.post(name, { body, key: `p${i}` });
-      // Whoever finds no owner does it himself, unless somebody else is quicker.
+      // A process that finds no owner does it itself, unless another one is quicker.
       if (owner === undefined) store.inbox.drain(name);
       say(i);
     }

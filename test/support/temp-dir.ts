@@ -13,7 +13,7 @@ export function tempDir(): TempDir {
   return dirIn(tmpdir());
 }
 
-/** The same in memory where the system has such a place: for thousands of files of which no disk is asked anything. */
+/** The same in memory where the system has such a place: for thousands of files that need no disk. */
 export function memoryDir(): TempDir {
   return dirIn(existsSync('/dev/shm') ? '/dev/shm' : tmpdir());
 }

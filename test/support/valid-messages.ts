@@ -37,7 +37,7 @@ export function invalidities(messages: readonly StoredMessage[]): string[] {
   return found;
 }
 
-/** A call that the provider runs may have its result in the next message, which then goes on with this one. */
+/** A call that the provider runs may have its result in the next message, which then continues this one. */
 function follow(running: Set<string>, part: Part): void {
   if (part.type === 'tool-call' && part.providerExecuted === true) running.add(String(part.toolCallId));
   if (part.type === 'tool-result') running.delete(String(part.toolCallId));

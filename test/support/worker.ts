@@ -10,7 +10,7 @@ export interface Worker {
   readonly said: readonly unknown[];
   /** Lets it do its act. */
   go(): void;
-  /** Waits until it has said so many things. */
+  /** Waits until it has printed this many lines. */
   until(count: number): Promise<void>;
   kill(): Promise<void>;
   /** Waits for its end. @throws when it failed, with what it wrote to stderr */

@@ -18,7 +18,7 @@ const external = ({ from }: Import): boolean =>
 const loading = (module: string): string[] =>
   [...new Set(imports.filter((i) => i.from === module && !i.typesOnly).map((i) => i.file))].sort();
 
-test('the imports were found', () => {
+test('the test finds the imports', () => {
   expect(imports.length).toBeGreaterThan(300);
   expect(new Set(imports.map((i) => packageOf(i.file)))).toEqual(
     new Set(['tape', 'graph', 'runtime', 'cli']),
@@ -49,7 +49,7 @@ test('a package reaches no other through a path', () => {
   expect(wrong).toEqual([]);
 });
 
-test('the graph takes from the tape types and the base of its errors, so that it needs no native module', () => {
+test('the graph imports from the tape types and the base of its errors, so it needs no native module', () => {
   const values = imports.filter(
     (i) => packageOf(i.file) === 'graph' && ours(i.from) === 'tape' && !i.typesOnly,
   );
@@ -61,12 +61,12 @@ test('the graph takes from the tape types and the base of its errors, so that it
   expect(imports.filter((i) => i.file === 'packages/tape/src/errors.ts')).toEqual([]);
 });
 
-test('one file knows better-sqlite3', () => {
+test('one file imports better-sqlite3', () => {
   const files = new Set(imports.filter((i) => i.from.startsWith('better-sqlite3')).map((i) => i.file));
   expect([...files]).toEqual(['packages/tape/src/sqlite/sqlite.ts']);
 });
 
-test('few files load the AI SDK', () => {
+test('few files import the AI SDK', () => {
   expect(loading('ai')).toEqual([
     'packages/cli/src/demo.ts',
     'packages/runtime/src/model/model.ts',
@@ -125,7 +125,7 @@ test.each([
   ['what an audit finds', 'audit/index.ts'],
   ['what a trace leads to', 'trace/index.ts'],
   ['what sessions differ in', 'diff/index.ts'],
-])('%s is read without loading the AI SDK', (_, start) => {
+])('reading %s loads no AI SDK', (_, start) => {
   const reached = new Set([`packages/runtime/src/${start}`]);
   for (const file of reached)
     for (const i of imports)
@@ -137,7 +137,7 @@ test.each([
 test.each([
   ['a branch', 'history/branch.ts'],
   ['a rewind', 'history/rewind.ts'],
-])('%s is made without loading the AI SDK', (_, start) => {
+])('making %s loads no AI SDK', (_, start) => {
   const reached = new Set([`packages/runtime/src/${start}`]);
   for (const file of reached)
     for (const i of imports)
@@ -145,7 +145,7 @@ test.each([
   expect(imports.filter((i) => reached.has(i.file) && external(i) && !i.typesOnly)).toEqual([]);
 });
 
-test('every module that is imported is a dependency of its package', () => {
+test('every imported module is a dependency of its package', () => {
   const wrong = imports.filter((i) => {
     if (!external(i) && ours(i.from) === undefined) return false;
     const manifest = JSON.parse(
@@ -158,14 +158,14 @@ test('every module that is imported is a dependency of its package', () => {
   expect(wrong).toEqual([]);
 });
 
-test('an index names what it gives: nothing leaves a package by accident', () => {
+test('an index names its exports: a package exports nothing by accident', () => {
   const starred = globSync('packages/*/src/**/*.ts', { cwd: root }).filter((file) =>
     /^export\s+\*/m.test(readFileSync(join(root, file), 'utf8')),
   );
   expect(starred).toEqual([]);
 });
 
-test('every test file belongs to one project, so that none silently never runs; `later` runs some again', () => {
+test('every test file belongs to one project, so none silently never runs; `later` runs some again', () => {
   const projects = (config.test?.projects ?? []).flatMap((project) =>
     typeof project === 'object' && 'test' in project && project.test?.name !== 'later'
       ? [project.test?.include ?? []]
@@ -181,7 +181,7 @@ test('every test file belongs to one project, so that none silently never runs; 
   expect(globSync('packages/**/*.test.ts', { cwd: root, exclude: ['**/node_modules/**'] })).toEqual([]);
 });
 
-test('every project names files that there are', () => {
+test('every project names files that exist', () => {
   const globs = (config.test?.projects ?? []).flatMap((project) =>
     typeof project === 'object' && 'test' in project ? (project.test?.include ?? []) : [],
   );
@@ -189,7 +189,7 @@ test('every project names files that there are', () => {
   expect(globs.filter((glob) => globSync(glob, { cwd: root }).length === 0)).toEqual([]);
 });
 
-test('tests reach the packages by their public names; only the reference is made from the verbs themselves', () => {
+test('tests import packages by their public names; only the reference is generated from the verbs themselves', () => {
   const files = globSync('test/**/*.ts', { cwd: root, exclude: ['test/docs/**'] });
   const wrong = files.filter((file) =>
     /from '[^']*packages\/[a-z]+\/(?:src|dist)/.test(readFileSync(join(root, file), 'utf8')),
@@ -197,7 +197,7 @@ test('tests reach the packages by their public names; only the reference is made
   expect(wrong).toEqual([]);
 });
 
-test('tests of the runtime open decks on whichever store they are to be tried on', () => {
+test('tests of the runtime open decks on the store that the project selects', () => {
   const files = globSync('test/{unit,integration}/runtime.*.test.ts', { cwd: root });
   expect(files.length).toBeGreaterThan(8);
   const wrong = files.filter((file) =>

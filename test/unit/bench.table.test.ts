@@ -4,13 +4,13 @@ import { bytesOf, payloads, take } from '../bench/payload.ts';
 import { table } from '../bench/table.ts';
 import { counted } from '../bench/topic.ts';
 
-test('what slows a whole round down does not change a ratio', () => {
+test('a slowdown of a whole round does not change a ratio', () => {
   expect(ratioOf([2, 20, 2], [1, 10, 1])).toBe(2);
   // Nor does one bad moment of one of the two.
   expect(ratioOf([2, 20, 2], [1, 1, 1])).toBe(2);
 });
 
-test('every work is done equally often in every round, and is prepared before', () => {
+test('every measurement runs equally often in every round, after its preparation', () => {
   const done: string[] = [];
   const samples = measure(
     {
@@ -21,13 +21,13 @@ test('every work is done equally often in every round, and is prepared before', 
   );
   expect(samples.a.length).toBe(5);
   expect(samples.b.length).toBe(5);
-  // One round more than was asked for warms up.
+  // One more round than requested warms up.
   for (const act of ['a0', 'a1', 'b for 2', 'b0', 'b1'])
     expect(done.filter((each) => each === act).length, act).toBe(6);
   expect(done.join(' ')).toMatch(/b for 2 b0 b1/);
 });
 
-test('a goal that is missed is marked, whichever side it is on', () => {
+test('a missed goal is marked, whichever side it is on', () => {
   const row = (ours: number, goal: { most: number } | { least: number }) =>
     counted(ours, 100, { work: 'w', against: 'a', unit: 'ms', goal });
   const lines = table([row(110, { most: 1.2 }), row(130, { most: 1.2 }), row(80, { least: 0.9 })], {
@@ -40,7 +40,7 @@ test('a goal that is missed is marked, whichever side it is on', () => {
   ]);
 });
 
-test('the entries that are measured are the same in every run, and as large as they are said to be', () => {
+test('the measured entries are the same in every run, and have their stated size', () => {
   const texts = take(payloads(), 5000).map(bytesOf);
   expect(texts).toEqual(take(payloads(), 5000).map(bytesOf));
   const lengths = texts.map((text) => text.length);

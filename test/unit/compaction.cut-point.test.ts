@@ -27,7 +27,7 @@ const result = (id: string, text = 'fine') => toolResult({ toolCallId: id, toolN
 const tokens = (entry: Entry) => entryTokens(entry);
 const cut = (drafts: readonly Draft[], keep: Parameters<typeof cutPoint>[1]['keep'], usable?: number) =>
   cutPoint(entriesOf(drafts), { keep, usable, tokens });
-/** A turn of about so many tokens. */
+/** A turn of about this many tokens. */
 const turn = (text: string, size: number) => [user(text), assistant('x'.repeat(size * 4))];
 
 const seed = Number(process.env.TAPEDECK_SEED ?? 20261121);
@@ -42,7 +42,7 @@ function outputs(
     .map(({ output }) => JSON.stringify(output));
 }
 
-/** Everybody's calls, and those that Anthropic ran: to others their results are told in words. */
+/** Client calls, and those that Anthropic ran: other targets receive their results as text. */
 const targets: readonly Target[] = [{}, { provider: 'anthropic.messages' }];
 
 /** What is wrong with the cuts of what a view shows; a call that is parted from its result loses it. */
@@ -53,7 +53,7 @@ function badCuts(entries: readonly Entry[]): readonly string[] {
       const before = entries.filter(({ seq }) => seq < at);
       const after = entries.filter(({ seq }) => seq >= at);
       const parted = [...outputs(before, { target }), ...outputs(after, { target })];
-      // What a provider ran twice under one id is told in words once; parted, it is not.
+      // A call that a provider ran twice under one id is text once; separated, it is not.
       const lost = whole.filter((output) => !parted.includes(output));
       const same = target.provider !== undefined || parted.join() === whole.join();
       return [
@@ -64,7 +64,7 @@ function badCuts(entries: readonly Entry[]): readonly string[] {
   });
 }
 
-test('a cut parts no call from its result, in any history', () => {
+test('a cut never separates a call from its result, in any history', () => {
   fc.assert(
     fc.property(anyHistory, (drafts) => {
       expect(badCuts(entriesOf(drafts).filter(({ mark }) => mark === undefined))).toEqual([]);
@@ -73,7 +73,7 @@ test('a cut parts no call from its result, in any history', () => {
   );
 });
 
-test('nor in any session that was forked, rewound, merged into and summarised before', () => {
+test('a cut never does in a session that was forked, rewound, merged into and summarised before', () => {
   using store = openStore();
   let [n, cuts, calls] = [0, 0, 0];
   fc.assert(
@@ -107,7 +107,7 @@ test('nor in any session that was forked, rewound, merged into and summarised be
   expect(calls).toBeGreaterThan(sized(33, 100, 3_000));
 });
 
-test('whatever is to be kept, the cut is a valid one with something before it', () => {
+test('for every `keep` the cut is valid, and a message precedes it', () => {
   const keeps = fc.oneof(
     fc.record({
       turns: fc.integer({ min: 1, max: 4 }),
@@ -133,14 +133,14 @@ test('whatever is to be kept, the cut is a valid one with something before it', 
   );
 });
 
-test('a call that is still open stays with what follows', () => {
+test('an open call stays with what follows it', () => {
   const open = [user('a'), assistant('b'), user('c'), calls('1', '2'), result('1')];
   expect(validCuts(entriesOf(open))).toEqual([2, 3, 4]);
   // One that nothing can answer any more holds nothing up.
   expect(validCuts(entriesOf([user('a'), calls('1'), user('b'), assistant('c')]))).toEqual([2, 3, 4]);
 });
 
-test('what a provider found in its next message stays with what it was asked for', () => {
+test('a result that a provider sends in its next message stays with its call', () => {
   const search = { toolCallId: 's', toolName: 'web_search' };
   const asked = assistant([{ type: 'tool-call', ...search, input: {}, providerExecuted: true }]);
   const found = assistant([{ type: 'tool-result', ...search, output: { type: 'text', value: 'x' } }]);
@@ -165,7 +165,7 @@ test('a call stays with its result, though the provider ran one of the same id i
   ]);
 });
 
-test('what a provider found stays with what each provider was asked for under that id, up to the next user', () => {
+test('a provider’s result stays with the call of each provider under that id, up to the next user message', () => {
   const search = { toolCallId: 's', toolName: 'web_search' };
   const asked = (provider: string) =>
     assistant([{ type: 'tool-call', ...search, input: {}, providerExecuted: true }], { provider });
@@ -176,7 +176,7 @@ test('what a provider found stays with what each provider was asked for under th
   expect(validCuts(entriesOf([user('a'), asked('anthropic'), user('b'), found]))).toEqual([2, 3, 4]);
 });
 
-test('what a provider is still to finish after calls of ours stays with them', () => {
+test('an unfinished provider call stays with the client calls after it', () => {
   const both = assistant([
     { type: 'tool-call', toolCallId: 's', toolName: 'code_execution', input: {}, providerExecuted: true },
     toolCall('1', 'read', {}),
@@ -187,15 +187,15 @@ test('what a provider is still to finish after calls of ours stays with them', (
   expect(validCuts(entriesOf([...steps, assistant('b')]))).toEqual([2, 4, 6]);
 });
 
-describe('how much stays', () => {
+describe('the kept tail', () => {
   const three = [...turn('one', 100), ...turn('two', 100), ...turn('three', 100)];
 
-  test('two turns, if they take a quarter of what can be used at most', () => {
+  test('is two turns, if they take at most a quarter of the usable window', () => {
     expect(cut(three, { turns: 2, share: 0.25 }, 1_000)).toEqual({ at: 3 });
     expect(cut(three, { turns: 2 }, 1_000)).toEqual({ at: 3 });
   });
 
-  test('else one, which is warned of', () => {
+  test('else is one turn, with a warning', () => {
     expect(cut(three, { turns: 2 }, 600)).toEqual({ at: 5, warning: expect.stringContaining('fewer stay') });
     expect(cut(three, { turns: 2 }, 300)).toEqual({
       at: 5,
@@ -203,7 +203,7 @@ describe('how much stays', () => {
     });
   });
 
-  test('or a part of the last, if that is asked for, or else there would be no room', () => {
+  test('is a part of the last turn, on request or for lack of room', () => {
     const long = [
       ...turn('one', 100),
       user('two'),
@@ -218,12 +218,12 @@ describe('how much stays', () => {
     expect(cut(long, { turns: 1 }, 2_400)?.at).toBe(3);
   });
 
-  test('of one turn alone its last step, where nobody tells how much there is room for', () => {
+  test('is the last step of a single turn, where the usable window is unknown', () => {
     const steps = [user('go'), calls('1'), result('1'), calls('2'), result('2'), calls('3'), result('3')];
     expect(cut(steps, { turns: 1 })).toEqual({ at: 6 });
   });
 
-  test('so many tokens, from the next place on that can be cut', () => {
+  test('is a number of tokens, from the next valid cut on', () => {
     const drafts = [
       ...turn('one', 100),
       user('two'),
@@ -237,18 +237,18 @@ describe('how much stays', () => {
     expect(cut(drafts, { tokens: 330 }, 10_000)).toEqual({ at: 4 });
   });
 
-  test('a share of what can be used', () => {
+  test('is a share of the usable window', () => {
     expect(cut(three, { ratio: 0.25 }, 400)).toEqual({ at: 6 });
     expect(cut(three, { ratio: 0.25 }, 800)).toEqual({ at: 4 });
   });
 
-  test('nothing is cut where there is nothing before it', () => {
+  test('needs something before it: else nothing is cut', () => {
     expect(cut([user('a')], { turns: 1 })).toBeUndefined();
     expect(cut([], { turns: 1 })).toBeUndefined();
     expect(cut(three, { tokens: 20_000 })).toBeUndefined();
   });
 
-  test('what a merge brought begins no turn', () => {
+  test('counts a merge report as no turn', () => {
     const drafts = [
       ...turn('one', 10),
       ...turn('two', 10),

@@ -21,7 +21,7 @@ function inherited(store: SqliteTapeStore, parent: string, span: object) {
   return { info, view: view([...store.views.entries(session)].filter((entry) => entry.inherited)) };
 }
 
-test('whatever is on a tape, who inherits the span of a plan sees what is summarised, and no more', () => {
+test('a summarizer that inherits the span of a plan sees what is summarised, and no more, for every tape', () => {
   let planned = 0;
   fc.assert(
     fc.property(
@@ -56,7 +56,7 @@ test('whatever is on a tape, who inherits the span of a plan sees what is summar
   expect(planned).toBeGreaterThan(50);
 });
 
-test('a tail that was kept is read from where it begins; what it was kept after is not read again', () => {
+test('a kept tail is read from where it begins, and the text before it is not read again', () => {
   using store = openStore();
   store.sessions.open('main');
   const turns = (...texts: readonly string[]) =>
@@ -79,7 +79,7 @@ test('a tail that was kept is read from where it begins; what it was kept after 
 });
 
 test.each([1e308, -7.5, 0, 99, '1', null])(
-  'a summary before it that tells %j of where it begins tells nothing',
+  'a previous summary with %j as its beginning is read as one without',
   (from) => {
     using store = openStore();
     store.sessions.open('main');

@@ -7,7 +7,7 @@ import { entriesOf } from '../support/entries.ts';
 
 const large = { window: 100_000, maxOutput: 8_000 };
 
-describe('each preset fires where its rule says, and not a token before', () => {
+describe('each preset triggers where its rule says, and not a token earlier', () => {
   test.each([
     { policy: 'reserve', model: large, at: 92_000, why: 'at the reserve' },
     {
@@ -20,7 +20,7 @@ describe('each preset fires where its rule says, and not a token before', () => 
       policy: 'reserve',
       model: { window: 200_000 },
       at: 180_000,
-      why: 'also where the longest answer is not told',
+      why: 'also where the longest answer is unknown',
     },
     { policy: 'reserve', model: { window: 8_000 }, at: 4_000, why: 'of half a small window at most' },
     { policy: 'reserve-16k', model: large, at: 100_000 - 16_384 + 1, why: 'above window − reserve' },
@@ -43,7 +43,7 @@ describe('each preset fires where its rule says, and not a token before', () => 
   });
 });
 
-test('outputs are left out from 60 % of the window on, by the preset reserve alone, unless a policy requests it', () => {
+test('outputs are pruned from 60 % of the window on, by the preset reserve alone, unless a policy requests it', () => {
   const prunes = (policy?: Parameters<typeof resolvePolicy>[0]) =>
     [59_999, 60_000].map((used) => isToBePruned(resolvePolicy(policy), large, used));
   expect(prunes()).toEqual([false, true]);
@@ -52,7 +52,7 @@ test('outputs are left out from 60 % of the window on, by the preset reserve alo
   expect(prunes({ prune: false })).toEqual([false, false]);
 });
 
-test('what is used is what the last step took, and an estimate of what came after it', () => {
+test('usage is that of the last step, plus an estimate of later entries', () => {
   const usage = { input: 900, output: 50, reasoning: 30, cacheRead: 15, cacheWrite: 5 };
   const said = assistant('x'.repeat(4_000), { usage });
   const used = (...drafts: Parameters<typeof entriesOf>[0]) => usedSinceStep(entriesOf(drafts));
@@ -67,7 +67,7 @@ test('what is used is what the last step took, and an estimate of what came afte
       count: (text) => text.split(' ').length,
     }),
   ).toBe(1_003);
-  // Another prompt since: nobody has counted that one.
+  // Another prompt since: its tokens are not counted yet.
   expect(used(user('a'), said, compaction({ summary: 'S', range: [1, 1] }))).toBeUndefined();
   expect(used(user('a'), said, note('context/pruned', {}))).toBeUndefined();
   expect(used(user('a'), assistant('b'))).toBeUndefined();
@@ -76,7 +76,7 @@ test('what is used is what the last step took, and an estimate of what came afte
   ).toBeUndefined();
 });
 
-test('an output that came after the step counts', () => {
+test('an output that follows the step counts', () => {
   const call = { toolCallId: 'c', toolName: 'read' };
   const entries = entriesOf([assistant('x', { usage: { input: 10 } }), toolResult(call, 'y'.repeat(4_000))]);
   expect(usedSinceStep(entries)).toBeGreaterThan(1_000);
@@ -96,7 +96,7 @@ test.each<{ config: object }>([
   },
   { config: { windows: { 'gpt-oss': { window: 100, maxOutput: 10 }, small: { window: 1 } } } },
   { config: { windows: () => undefined } },
-])('$config is taken', async ({ config }) => {
+])('$config is accepted', async ({ config }) => {
   expect(await parseConfig(config)).toBe(config);
 });
 

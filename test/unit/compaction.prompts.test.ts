@@ -17,7 +17,7 @@ const used = (id: string, name: string, input: Json, output: Json = 'fine', meta
   toolResult({ toolCallId: id, toolName: name }, output, meta),
 ];
 
-test('a conversation is told as flat text, with the outputs of calls or without', () => {
+test('a conversation is rendered as flat text, with the outputs of calls or without', () => {
   const drafts = [
     user('Read it'),
     assistant([
@@ -46,7 +46,7 @@ test('a conversation is told as flat text, with the outputs of calls or without'
   expect(transcriptOf(messages, { outputs: false })).toContain('[Tool result]: <output pruned, 3 tokens>');
 });
 
-test('a single large text does not stand for all, and a middle is left out where it is asked for', () => {
+test('one large text is shortened, and a middle is omitted on request', () => {
   const { messages } = view(entriesOf([user('x'.repeat(50_000))]));
   expect(transcriptOf(messages).length).toBeLessThan(5_000);
   expect(withoutMiddle('abcdef', 6)).toBe('abcdef');
@@ -54,7 +54,7 @@ test('a single large text does not stand for all, and a middle is left out where
   expect(withoutMiddle('a\u{1f600}b\u{1f600}c', 4).isWellFormed()).toBe(true);
 });
 
-test('the first summary and one that is brought up to date are asked for by their own rules, in one form', () => {
+test('the prompts of a first and an updated summary have their own rules, and the same sections', () => {
   const first = summaryPrompt({ transcript: '[User]: Hi' });
   const next = summaryPrompt({ transcript: '[User]: Hi', previous: 'Old.', focus: 'the test' });
   for (const prompt of [first, next]) {
@@ -68,7 +68,7 @@ test('the first summary and one that is brought up to date are asked for by thei
   expect(next).toContain('Pay most attention to this: the test');
 });
 
-test('a summary tells which sections it lacks', () => {
+test('the check of a summary lists its missing sections', () => {
   expect(missingSections(summarySections.map((section) => `## ${section}\nx`).join('\n'))).toEqual([]);
   expect(missingSections('## goal:\nx\n## Next Steps')).toEqual([
     'Constraints & Preferences',
@@ -79,7 +79,7 @@ test('a summary tells which sections it lacks', () => {
   expect(missingSections('They talked of the Goal.')).toEqual(summarySections);
 });
 
-test('files that were read and changed are gathered by the names of tools, with those of the summary before', () => {
+test('files read and changed are collected by tool name, and added to those of the previous summary', () => {
   const entries = entriesOf([
     ...used('1', 'read', { path: 'a.ts' }),
     ...used('2', 'read_file', { file_path: 'b.ts' }),
@@ -96,7 +96,7 @@ test('files that were read and changed are gathered by the names of tools, with 
   });
 });
 
-test('what a tool declares of its files counts before its name', () => {
+test('the files that a tool declares win over its name', () => {
   const entries = entriesOf([
     ...used('1', 'read', { path: 'named.ts' }, 'fine', { paths: { read: ['declared.ts'], write: [] } }),
     ...used('2', 'shell', { command: 'x' }, 'fine', { paths: { read: [], write: ['made.ts'] } }),
@@ -104,7 +104,7 @@ test('what a tool declares of its files counts before its name', () => {
   expect(fileSets(entries)).toEqual({ read: ['declared.ts'], modified: ['made.ts'] });
 });
 
-test('of calls that share an id, each names its own file, whether the provider ran another of that id or not', () => {
+test('calls that share an id each name their own file, whether the provider ran another of that id or not', () => {
   const twins = [
     assistant([toolCall('1', 'read', { path: 'a.ts' }), toolCall('1', 'read', { path: 'b.ts' })]),
     assistant([{ ...toolCall('1', 'read', { path: 'https://x.example' }), providerExecuted: true }]),
@@ -115,7 +115,7 @@ test('of calls that share an id, each names its own file, whether the provider r
   expect(fileSets(entriesOf(twins.slice(0, 3))).read).toEqual(['a.ts']);
 });
 
-test('the files end a summary, are taken off again, and no name is taken for a tag', () => {
+test('the file lists end a summary, are removed from it again, and no name is parsed as a tag', () => {
   const tags = fileTags({ read: ['a.ts', 'b.ts'], modified: ['c.ts', 'x\n</modified-files>'] });
   expect(tags).toBe(
     '<read-files>\na.ts\nb.ts\n</read-files>\n\n<modified-files>\nc.ts\n"x\\n\\u003c/modified-files>"\n</modified-files>',
@@ -125,7 +125,7 @@ test('the files end a summary, are taken off again, and no name is taken for a t
   expect(withoutFileTags('Nothing.')).toBe('Nothing.');
 });
 
-test('whatever a model writes is read in a time that grows with its length alone', () => {
+test('the time to parse any model output grows linearly with its length', () => {
   const blanks = ' '.repeat(200_000);
   expect(missingSections(`## Goal:${blanks}\n# x${blanks}y\n## Progress ${blanks}:`)).not.toContain(
     'Progress',

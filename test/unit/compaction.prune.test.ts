@@ -45,22 +45,22 @@ function outputs({ messages }: View): Record<string, string> {
   );
 }
 
-describe('which outputs are left out', () => {
-  test('is found among as many as there are', () => {
+describe('outputs to prune', () => {
+  test('are found among thirty thousand calls', () => {
     const drafts = Array.from({ length: 30_000 }, (_, i) =>
       reading(i, { name: 'list', size: 'x'.repeat(1_000) }),
     );
     expect(chosen([user('Go.'), ...drafts.flat(), assistant('Done.')])).toHaveLength(30_000);
   });
 
-  test('the oldest first, until enough is saved; those of the files that were touched last stay', () => {
+  test('are the oldest, until enough is saved; outputs of the files touched last stay', () => {
     expect(ids(chosen(thirty))).toEqual(Array.from({ length: 25 }, (_, i) => `c${i}`));
     const [first] = chosen(thirty);
     expect(ids(chosen(thirty, 'reserve', (first?.tokens ?? 0) * 3))).toEqual(['c0', 'c1', 'c2']);
     expect(ids(chosen(thirty, { prune: { keepFiles: 28 } }))).toEqual(['c0', 'c1']);
   });
 
-  test('of a file that was read again the newest stays', () => {
+  test('exclude the newest read of a file', () => {
     const drafts = [
       user('a'),
       ...reading(1, { path: 'a' }),
@@ -71,7 +71,7 @@ describe('which outputs are left out', () => {
     expect(ids(chosen(drafts, { prune: { keepFiles: 1 } }))).toEqual(['c1', 'c2']);
   });
 
-  test('of two reads in one answer under one id, each output is of its own file', () => {
+  test('are matched to their own file when two reads in one answer share an id', () => {
     const twins = [
       assistant([toolCall('c', 'read', { path: 'a' }), toolCall('c', 'read', { path: 'b' })]),
       toolResult({ toolCallId: 'c', toolName: 'read' }, content(1)),
@@ -82,7 +82,7 @@ describe('which outputs are left out', () => {
     expect(chosen(drafts, { prune: { keepFiles: 1 } }).map(({ seq }) => seq)).toEqual([3]);
   });
 
-  test('none of a protected tool, that is small, that no model has gone on from, or that is left out already', () => {
+  test('exclude a protected tool, a small output, an output without a later answer, and a pruned one', () => {
     const policy = { prune: { keepFiles: 0, protect: ['notes'], minTokens: 300 } };
     const drafts = [
       user('a'),
@@ -100,7 +100,7 @@ describe('which outputs are left out', () => {
   });
 });
 
-describe('in the views after it', () => {
+describe('views after a pruning', () => {
   const withThirty = (): SqliteTapeStore => {
     const store = openStore();
     store.sessions.open('main');
@@ -112,7 +112,7 @@ describe('in the views after it', () => {
     return { found, seq: store.entries.append('main', [prune(found, { trigger: 'manual' })]).to };
   };
 
-  test('an output that is left out says how large it was; calls, inputs and all else are as they were', () => {
+  test('show the size of a pruned output; calls, inputs and everything else stay unchanged', () => {
     using store = withThirty();
     const before = view(store.views.entries('main'));
     const entries = [...store.entries.read('main')];
@@ -132,7 +132,7 @@ describe('in the views after it', () => {
     expect(after.explain().find(({ seq }) => seq === found[0]?.seq)?.why).toBe('in view, its output pruned');
   });
 
-  test('a rewind to before it shows them again; a fork sees what its parent saw', () => {
+  test('show the outputs again after a rewind to before it; a fork sees what its parent saw', () => {
     using store = withThirty();
     const before = view(store.views.entries('main')).digest;
     const { seq } = pruned(store);
@@ -146,7 +146,7 @@ describe('in the views after it', () => {
     expect(view(store.views.entries('main')).messages).toEqual(after);
   });
 
-  test('they stay left out of the tail that a summary keeps', () => {
+  test('omit the outputs from the kept tail of a summary too', () => {
     using store = withThirty();
     const { found } = pruned(store);
     const [keep] = found.slice(-1);
@@ -156,7 +156,7 @@ describe('in the views after it', () => {
     expect(outputs(view(store.views.entries('main')))[keep?.toolCallId ?? '']).toContain('<output pruned,');
   });
 
-  test('a failure stays one, a large output is not shown by its beginning, and what is no output of a result is nothing', () => {
+  test('keep a failure a failure, omit the preview of a large output, and ignore an output of no result', () => {
     using store = openStore();
     store.sessions.open('main');
     store.entries.append('main', [

@@ -19,10 +19,10 @@ function packagesOf(specifier: string): string[] {
   return JSON.parse(out);
 }
 
-test('a graph file can be read where the store is not', () => {
+test('a graph file can be read without the store', () => {
   expect(packagesOf('@tapedeck/graph')).toEqual(['@tapedeck/graph', '@tapedeck/tape/errors', 'zod']);
 });
 
-test('who only writes the journal loads nothing else but the base of the errors', () => {
+test('a program that only writes the journal loads nothing else but the base of the errors', () => {
   expect(packagesOf('@tapedeck/graph/journal')).toEqual(['@tapedeck/graph/journal', '@tapedeck/tape/errors']);
 });

@@ -21,7 +21,7 @@ function findings(file: readonly string[]): string[] {
 
 const clean = { g: 6, hash: lineHash(l6), records: 6, fragments: 0, torn: false, problems: [] };
 
-describe('nothing is wrong with', () => {
+describe('check accepts', () => {
   test.each<[string, string | Uint8Array, Partial<JournalReport>]>([
     ['an empty file', '', { g: 0, hash: firstPrev, records: 0 }],
     ['a whole file', fileOf(all), {}],
@@ -50,7 +50,7 @@ describe('nothing is wrong with', () => {
   });
 });
 
-describe('finds', () => {
+describe('check finds', () => {
   const forgedLine = l4.replace('"s4"', '"evil"');
   const put = (g: number, prev: string) =>
     l4.replace('"g":4', `"g":${g}`).replace(/"prev":"\w+"/, `"prev":"${prev}"`);
@@ -92,7 +92,7 @@ describe('finds', () => {
     expect(findings(file)).toEqual(expected);
   });
 
-  test('says what it found in words', () => {
+  test('describes each finding in words', () => {
     const { problems } = check(fileOf([l1, l4, `${l5}${l6}`, l6]));
     expect(problems.map(({ message }) => message)).toMatchInlineSnapshot(`
       [
@@ -103,7 +103,7 @@ describe('finds', () => {
     `);
   });
 
-  test('goes on behind what it found: the last record in order is the one that the store will compare', () => {
+  test('continues after a finding: the last record in order is the one that the store compares', () => {
     expect(check(fileOf([l1, l2, l4, l3, l5, l6]))).toMatchObject({ g: 6, hash: lineHash(l6), records: 6 });
     expect(check(fileOf([l1, `${l2}${l3}`, l4, l5, l6]))).toMatchObject({
       g: 6,
@@ -113,7 +113,7 @@ describe('finds', () => {
   });
 });
 
-test('any one line changed, taken out, doubled or moved is found', () => {
+test('check finds any one line that was changed, removed, duplicated or moved', () => {
   for (let at = 0; at < all.length; at += 1) {
     const without = all.toSpliced(at, 1);
     // A cut at the end shows only against the store.

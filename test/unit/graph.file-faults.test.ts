@@ -56,7 +56,7 @@ function read(path: string) {
   return checkJournal(readLines(path));
 }
 
-test('there are twelve lines to spoil, and two stores write the same', () => {
+test('the twelve lines to damage exist, and two stores write the same', () => {
   expect(lines).toHaveLength(12);
   expect(writtenLines()).toEqual(lines);
 });
@@ -79,7 +79,7 @@ describe('a graph file with', () => {
       const whole = after.toString('utf8').split('\n');
       expect(whole.filter((line) => lines.includes(line))).toEqual(lines);
     }
-    // The next act is done whatever the file is, and tells when the file has not got it.
+    // The next act succeeds whatever the file is, and reports when the file lacks it.
     const forked = store.lineage.fork('main', { name: 'next' });
     expect(forked.graphLagging).toBe(opening === 'diverged' ? true : undefined);
     const last = readFileSync(path);
@@ -90,7 +90,7 @@ describe('a graph file with', () => {
     read(path);
   });
 
-  test('any byte of its last three lines as its last: the fragment stays, and every line is there once', () => {
+  test('any byte of its last three lines as its last: the fragment stays, and every line is written once', () => {
     using dir = memoryDir();
     const path = dir.file('g.jsonl');
     using store = twelve(openJournal(path));
@@ -132,7 +132,7 @@ describe('a graph file with', () => {
   });
 });
 
-describe('a graph file that is gone or behind is written anew, byte for byte', () => {
+describe('a graph file that is missing or behind is rewritten byte for byte', () => {
   test.each(Array.from({ length: 13 }, (_, n) => n))('%i lines are left', (n) => {
     using dir = tempDir();
     const path = dir.file('g.jsonl');
@@ -144,7 +144,7 @@ describe('a graph file that is gone or behind is written anew, byte for byte', (
   });
 });
 
-describe('a graph file that cannot be written: acts are done, and say that it lags', () => {
+describe('a graph file that cannot be written: acts succeed, and report that it lags', () => {
   const refused = async (make: (path: string, dir: TempDir) => unknown, mend: (path: string) => void) => {
     using dir = tempDir();
     mkdirSync(dir.file('home'), { mode: 0o700 });
@@ -194,13 +194,13 @@ describe('a graph file that cannot be written: acts are done, and say that it la
     }, remove));
   // For root, permissions do not count.
   const user = process.getuid?.() !== 0;
-  test.skipIf(!user)('a file that may only be read (needs a user that is not root)', () =>
+  test.skipIf(!user)('a read-only file (needs a user that is not root)', () =>
     refused(
       (path) => chmodSync(path, 0o400),
       (path) => chmodSync(path, 0o600),
     ),
   );
-  test.skipIf(!user)('a directory that may only be read (needs a user that is not root)', () =>
+  test.skipIf(!user)('a read-only directory (needs a user that is not root)', () =>
     refused(
       (path) => {
         rmSync(path);
@@ -257,7 +257,7 @@ function mutate(bytes: Buffer, { kind, at, to, length, whole, bytes: other }: Mu
 }
 
 test(
-  'whatever is done to its bytes: readers read on, old bytes stay, and what is wrong is named',
+  'after any change of its bytes readers continue, old bytes stay, and the fault is named',
   () => {
     using dir = memoryDir();
     const path = dir.file('g.jsonl');
@@ -291,7 +291,7 @@ test(
       {
         numRuns: sized(500, 5_000, 200_000),
         examples: [
-          // A line stands twice, and the second time without its LF.
+          // A line appears twice, and the second time without its LF.
           [
             [
               { kind: 'cut', at: 0, to: 0, length: 1, whole: true, bytes: Uint8Array.of(0) },

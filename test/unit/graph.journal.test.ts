@@ -37,7 +37,7 @@ function drain(journal: Journal, all: readonly string[]): void {
 const cases = (size: number) => Array.from({ length: size }, (_, i) => i);
 
 describe('a new file', () => {
-  test('is made at first use only, and starts with nothing', () => {
+  test('is created by the first use, empty', () => {
     using dir = tempDir();
     const path = join(dir.path, 'session_graph.jsonl');
     using journal = openJournal(path);
@@ -62,14 +62,14 @@ describe('a new file', () => {
     expect(readFileSync(path, 'utf8')).toBe('{"g":1}\n');
   });
 
-  test('needs its directory', () => {
+  test('requires its directory', () => {
     using dir = tempDir();
     using journal = openJournal(join(dir.path, 'no', 'g.jsonl'));
     expect(() => journal.tail()).toThrow(expect.objectContaining({ name: 'GraphError', code: 'GRAPH_IO' }));
   });
 });
 
-test('appends lines as they are, and knows the last one', () => {
+test('appends lines unchanged, and returns the last one', () => {
   using dir = tempDir();
   const path = join(dir.path, 'g.jsonl');
   using journal = openJournal(path);
@@ -82,7 +82,7 @@ test('appends lines as they are, and knows the last one', () => {
   expect(other.tail()).toEqual(journal.tail());
 });
 
-test('seals a torn tail when there is nothing to append, and goes on from there', () => {
+test('seals a torn tail when it has nothing to append, and continues after it', () => {
   using dir = tempDir();
   const path = join(dir.path, 'g.jsonl');
   const all = lines(2);
@@ -95,7 +95,7 @@ test('seals a torn tail when there is nothing to append, and goes on from there'
   expect(journal.tail()).toMatchObject({ g: 2, torn: false });
 });
 
-test('a line with an LF is a mistake of the caller, and nothing is written', () => {
+test('a line with an LF is an error of the caller, and nothing is written', () => {
   using dir = tempDir();
   const path = join(dir.path, 'g.jsonl');
   using journal = openJournal(path);
@@ -103,7 +103,7 @@ test('a line with an LF is a mistake of the caller, and nothing is written', () 
   expect(existsSync(path)).toBe(false);
 });
 
-test('a tail torn at any byte of the last line is sealed, and the line is there once', () => {
+test('a tail torn at any byte of the last line is sealed, and the file contains the line once', () => {
   using dir = tempDir();
   const path = join(dir.path, 'g.jsonl');
   const all = lines(3);
@@ -130,7 +130,7 @@ test('a tail torn at any byte of the last line is sealed, and the line is there 
   }
 });
 
-test('a drain that is cut off again and again leaves each line exactly once', () => {
+test('a drain that is interrupted again and again writes each line exactly once', () => {
   using dir = tempDir();
   const path = join(dir.path, 'g.jsonl');
   const all = lines(12);
@@ -197,7 +197,7 @@ describe('the tail', () => {
     },
   );
 
-  test('is no place to go on from when it does not follow from the record before it', () => {
+  test('is refused when it does not follow from the record before it', () => {
     using dir = tempDir();
     const path = join(dir.path, 'g.jsonl');
     writeFileSync(path, `${good}${all[0]}\n`);
@@ -205,7 +205,7 @@ describe('the tail', () => {
     expect(all.map(lineHash)).not.toContain(journal.tail().hash);
   });
 
-  test('has the hash of the bytes as they are, so that a changed file differs from the store', () => {
+  test('has the hash of the stored bytes, so that a changed file differs from the store', () => {
     using dir = tempDir();
     const path = join(dir.path, 'g.jsonl');
     writeFileSync(path, `\ufeff${all[0]}\n`);
@@ -216,7 +216,7 @@ describe('the tail', () => {
   });
 });
 
-describe('a file that somebody else touches', () => {
+describe('a file that another process changes', () => {
   test('grown, shortened, replaced or removed, is read again', () => {
     using dir = tempDir();
     const path = join(dir.path, 'g.jsonl');
@@ -253,7 +253,7 @@ describe('a file that somebody else touches', () => {
     expect(journal.tail().hash).toBe(lineHash(before));
   });
 
-  test('does not get the lines that were meant for the one before', () => {
+  test('does not receive the lines meant for the previous file', () => {
     using dir = tempDir();
     const path = join(dir.path, 'g.jsonl');
     using journal = openJournal(path);
@@ -280,7 +280,7 @@ describe('a file that somebody else touches', () => {
   });
 });
 
-describe('what is no file of ours is refused', () => {
+describe('a path that is no file of ours is refused', () => {
   const refuse = (make: (path: string, dir: string) => void, words: RegExp) => {
     using dir = tempDir();
     const path = join(dir.path, 'g.jsonl');
@@ -308,7 +308,7 @@ describe('what is no file of ours is refused', () => {
       writeFileSync(join(dir, 'target'), '');
       symlinkSync('target', path);
     }, /it is a symbolic link/));
-  test('a link to nothing, which stays nothing', () =>
+  test('a dangling link, which stays dangling', () =>
     refuse((path, dir) => {
       symlinkSync(join(dir, 'nothing'), path);
       expect(existsSync(join(dir, 'nothing'))).toBe(false);

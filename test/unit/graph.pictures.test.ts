@@ -20,7 +20,7 @@ describe('lanes', () => {
     expect(drawGraph([])).toEqual([]);
   });
 
-  test('forks, a merge of a merge, one that failed and one at work', () => {
+  test('forks, a merge of a merge, a failed one and a running one', () => {
     expect(picture(drawGraph(graph.list()))).toMatchInlineSnapshot(`
       "
       ○  main
@@ -37,7 +37,7 @@ describe('lanes', () => {
     `);
   });
 
-  test('a child merged twice keeps its lane between; a discard ends one; free lanes are taken again', () => {
+  test('a child merged twice keeps its lane between; a discard ends one; free lanes are reused', () => {
     const twice = SessionGraph.fromRecords(
       records(
         s(1),
@@ -72,7 +72,7 @@ describe('lanes', () => {
     `);
   });
 
-  test('what a file from elsewhere may hold: no parent, a merge to the right, into itself, into nobody', () => {
+  test('hostile lines of a foreign file: no parent, a merge to the right, into itself, into a missing session', () => {
     const odd = SessionGraph.fromRecords(
       records(
         s(2, { type: 'fork', ...from(1), from_anchor: 'x' }),
@@ -101,7 +101,7 @@ describe('lanes', () => {
     expect(drawGraph(graph.list(), { width: 0 }).every((row) => row === '')).toBe(true);
   });
 
-  test('colours are around the same picture', () => {
+  test('colours surround the same picture', () => {
     const plain = drawGraph(graph.list(), { width: 30 });
     const coloured = drawGraph(graph.list(), { width: 30, color: true });
     expect(coloured[0]).toBe('\u001b[31m○ \u001b[39m main');
@@ -126,7 +126,7 @@ describe('tree', () => {
     ]);
   });
 
-  test('branches run on beside what is below', () => {
+  test('branches continue beside deeper ones', () => {
     const deep = SessionGraph.fromRecords(
       records(
         s(1),
@@ -194,7 +194,7 @@ describe('other languages', () => {
   });
 });
 
-test('names from a file that is not ours steer neither a terminal nor a program', () => {
+test('names from a foreign file control neither a terminal nor a program', () => {
   const evil = 'a"]; x -> y; \\" `#<b>\u001b[31m\u202e\u2028\ud800\n|end';
   const nodes = SessionGraph.fromRecords(
     records(

@@ -35,7 +35,7 @@ describe('three levels of sessions', () => {
     expect(namesOf(graph.roots())).toEqual([main]);
   });
 
-  test('lineage goes from the root through the session to all that came from it', () => {
+  test('lineage leads from the root through the session to all its descendants', () => {
     const told = (ref: string) => graph.lineage(ref).map(({ depth, node }) => [depth, node.session]);
     expect(told(b)).toEqual([
       [0, main],
@@ -56,7 +56,7 @@ describe('three levels of sessions', () => {
     ]);
   });
 
-  test('lists all, or those that match', () => {
+  test('lists all sessions, or those that match', () => {
     expect(namesOf(graph.list())).toEqual([main, a, c, b, d]);
     expect(namesOf(graph.list({ kind: 'branch' }))).toEqual([d]);
     expect(namesOf(graph.list({ parent: main, kind: 'subagent' }))).toEqual([a, c]);
@@ -65,7 +65,7 @@ describe('three levels of sessions', () => {
     expect(namesOf(graph.list({ lifecycle: 'active' }))).toHaveLength(5);
   });
 
-  test('a session has what its lines tell, the last one first', () => {
+  test('a session has the fields of its lines, the last one first', () => {
     expect(graph.find(b)).toEqual({
       id: ulid(3),
       session: b,
@@ -134,7 +134,7 @@ describe('three levels of sessions', () => {
     expect(told(c)).toEqual([]);
   });
 
-  test('finds by name, by ULID and by its beginning, in any case', () => {
+  test('finds by name, by ULID and by a prefix of it, in any case', () => {
     expect(graph.find(ulid(3))?.session).toBe(b);
     expect(graph.find(ulid(3).toLowerCase())?.session).toBe(b);
     const other = SessionGraph.fromRecords(
@@ -150,7 +150,7 @@ describe('three levels of sessions', () => {
     );
   });
 
-  test('an unknown session is undefined where that is an answer, else an error', () => {
+  test('an unknown session is undefined where the type allows it, else an error', () => {
     for (const ref of ['nobody', '', '__proto__', 'constructor']) {
       expect(graph.find(ref)).toBeUndefined();
       expect(graph.parent(ref)).toBeUndefined();
@@ -176,7 +176,7 @@ describe('three levels of sessions', () => {
   });
 });
 
-describe('lines that are not as usual', () => {
+describe('unusual lines', () => {
   const s = (n: number, more: Partial<LineageLine> = {}) => ({
     type: 'session' as const,
     session_id: `s${n}`,
@@ -185,7 +185,7 @@ describe('lines that are not as usual', () => {
   });
   const from = (n: number) => ({ parent: ulid(n), parent_session_id: `s${n}` });
 
-  test('a name that comes back is the latest session, the older one has its ULID', () => {
+  test('a reused name is the latest session; the older one is found by its ULID', () => {
     const graph = SessionGraph.fromRecords(
       records(
         s(1),
@@ -233,7 +233,7 @@ describe('lines that are not as usual', () => {
     expect(graph.skipped.dangling).toBe(0);
   });
 
-  test('a fork or merge of sessions that are not told of is kept and counted', () => {
+  test('a fork or merge of unknown sessions is kept and counted', () => {
     const graph = SessionGraph.fromRecords(
       records(
         s(2, { type: 'fork', ...from(1), from_anchor: 'x' }),
@@ -258,7 +258,7 @@ describe('lines that are not as usual', () => {
     expect(graph.merges()).toHaveLength(2);
   });
 
-  test('parents in a circle, as in a forged file, end nowhere in a loop', () => {
+  test('parents in a circle, as in a forged file, cause no endless loop', () => {
     const graph = SessionGraph.fromRecords(
       records(
         s(1, { type: 'fork', ...from(1) }),
@@ -331,11 +331,11 @@ describe('lines that are not as usual', () => {
   });
 });
 
-describe('reading on', () => {
+describe('reloading', () => {
   const all = family().map(encodeLine);
   const content = (to: number) => fileOf(all.slice(0, to));
 
-  test('brings what was appended, and only that', () => {
+  test('reads the appended lines, and only those', () => {
     using dir = tempDir();
     const path = join(dir.path, 'g.jsonl');
     using journal = openJournal(path);
@@ -350,7 +350,7 @@ describe('reading on', () => {
     expect(openSessionGraph(path).list()).toEqual(graph.list());
   });
 
-  test('a status survives', () => {
+  test('keeps a status', () => {
     using dir = tempDir();
     const path = join(dir.path, 'g.jsonl');
     writeFileSync(path, content(5));
@@ -367,7 +367,7 @@ describe('reading on', () => {
     }
   });
 
-  test('a torn tail is one until it is sealed or finished', () => {
+  test('counts a torn tail until it is sealed or completed', () => {
     using dir = tempDir();
     const path = join(dir.path, 'g.jsonl');
     writeFileSync(path, content(2) + all[2]?.slice(0, 30));
@@ -384,7 +384,7 @@ describe('reading on', () => {
     expect(graph.list()).toHaveLength(3);
   });
 
-  test('another file at the path, a shorter one, or none, is read from its start', () => {
+  test('reads another, a shorter or a missing file from its start', () => {
     using dir = tempDir();
     const path = join(dir.path, 'g.jsonl');
     writeFileSync(path, content(9));
@@ -411,7 +411,7 @@ describe('reading on', () => {
     expect(graph.reload()).toBe(9);
   });
 
-  test('records in memory have nothing to read on', () => {
+  test('does nothing for records in memory', () => {
     const graph = SessionGraph.fromRecords(family());
     expect(graph.reload()).toBe(0);
     expect(graph.list()).toHaveLength(5);

@@ -22,7 +22,7 @@ const [one = '', two = ''] = lines(2);
 const names = ['s1', 's2'];
 
 describe('a graph file', () => {
-  test('that is not there is an empty graph', () => {
+  test('that is missing is an empty graph', () => {
     using dir = tempDir();
     const graph = openSessionGraph(join(dir.path, 'none.jsonl'));
     expect(graph.list()).toEqual([]);
@@ -107,7 +107,7 @@ describe('a graph file', () => {
     });
   });
 
-  test('of any bytes is read without an error, whole lines among them as they are', () => {
+  test('of any bytes is read without an error, and its whole lines are read unchanged', () => {
     using dir = tempDir();
     const path = join(dir.path, 'g.jsonl');
     const whole = Buffer.from(fileOf(family().map(encodeLine)));
@@ -153,7 +153,7 @@ describe('a graph file', () => {
   });
 });
 
-describe('what is no regular file is refused', () => {
+describe('a path that is no regular file is refused', () => {
   test.each<[string, (path: string) => void, RegExp]>([
     ['a directory', (path) => mkdirSync(path), /cannot read graph '.*': it is not a regular file/],
     ['a symbolic link', (path) => symlinkSync('/dev/zero', path), /it is a symbolic link/],
@@ -182,7 +182,7 @@ describe('a record', () => {
     return parsed.kind === 'record' ? parsed.record.created_at : parsed;
   };
 
-  test('keeps a bad date as it is', () => {
+  test('keeps a bad date unchanged', () => {
     expect(createdAt('yesterday')).toBe('yesterday');
     expect(createdAt('')).toBe('');
     expect(createdAt(17)).toBe('17');
@@ -192,7 +192,7 @@ describe('a record', () => {
     expect(graph).toEqual({ names: ['s1'], skipped: nothing });
   });
 
-  test('may have fields that are not known yet', () => {
+  test('may have unknown fields', () => {
     expect(read((fields) => Object.assign(fields, { mood: { good: true } }))).toEqual({
       kind: 'record',
       record,
@@ -202,17 +202,17 @@ describe('a record', () => {
   test.each<[string, (fields: Record<string, unknown>) => void]>([
     ['a missing field', (fields) => delete fields.session],
     ['an empty id', (fields) => Object.assign(fields, { session: '' })],
-    ['a number that is none', (fields) => Object.assign(fields, { g: '1' })],
+    ['a wrong number', (fields) => Object.assign(fields, { g: '1' })],
     ['the number 0', (fields) => Object.assign(fields, { g: 0 })],
     ['a number that is not exact', (fields) => Object.assign(fields, { g: 2 ** 53 })],
     ['a range of one', (fields) => Object.assign(fields, { range: [1] })],
-    ['a type that is none', (fields) => Object.assign(fields, { type: 5 })],
+    ['a wrong type', (fields) => Object.assign(fields, { type: 5 })],
     ['no type', (fields) => delete fields.type],
   ])('with %s is malformed', (_, change) => {
     expect(read(change)).toEqual({ kind: 'skipped', reason: 'malformed', why: expect.any(String) });
   });
 
-  test('of a type that an object has by nature is of unknown type', () => {
+  test('whose type is a property of every object is of unknown type', () => {
     for (const type of ['constructor', '__proto__', 'toString'])
       expect(read((fields) => Object.assign(fields, { type }))).toMatchObject({ reason: 'unknownType' });
   });
@@ -228,7 +228,7 @@ describe('a record', () => {
     expect({}).not.toHaveProperty('polluted');
   });
 
-  test('nested without end is read or passed over, never an error', () => {
+  test('with endless nesting is read or skipped, never an error', () => {
     const deep = `{"v":1,"x":${'['.repeat(60_000)}${']'.repeat(60_000)}}`;
     expect(parseRecord(deep)).toMatchObject({ kind: 'skipped', reason: 'malformed' });
   });

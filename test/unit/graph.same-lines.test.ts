@@ -7,7 +7,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { tempDir } from './graph.support/lines.ts';
 
-// What a store writes and what this package reads are told twice, so that a graph file can be read without
+// What a store writes and what this package reads are declared twice, so that a graph file can be read without
 // the store. These tests keep the two the same.
 
 const text = fc.oneof(
@@ -91,7 +91,7 @@ test('every line that tape encodes reads back equal', () => {
   );
 });
 
-test('a file of such lines has as many lines, whatever is in them', () => {
+test('a file of such lines has that many lines, whatever they contain', () => {
   using dir = tempDir();
   const path = join(dir.path, 'g.jsonl');
   fc.assert(

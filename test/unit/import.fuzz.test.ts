@@ -82,7 +82,7 @@ function withField(line: string, name: string, value: unknown): string {
   }
 }
 
-test('a spoiled transcript is a typed error, or a valid history; nothing of it is half there', () => {
+test('a damaged transcript is a typed error, or a valid history; none is imported by half', () => {
   let [refused, taken] = [0, 0];
   const runs = sized(1_000, 5_000, 100_000);
   fc.assert(

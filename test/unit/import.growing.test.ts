@@ -105,7 +105,7 @@ test.each([
   expect(imported(jsonl(records)).settled).toBe(settled);
 });
 
-test('what a grown file repeats has the same keys and contents, so that only the rest is new', () => {
+test('a grown file repeats keys and contents, so that only its rest is new', () => {
   const lines = story.toString().split('\n');
   const grown = keyed(imported(story).drafts);
   for (let n = 2; n < lines.length; n += 1) {
@@ -114,7 +114,7 @@ test('what a grown file repeats has the same keys and contents, so that only the
   }
 });
 
-test('bytes that are anything give drafts or an ImportError', () => {
+test('any bytes give drafts or an ImportError', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 200 }), (noise) => {
       cut(Buffer.concat([bytes.subarray(0, 300), noise]), 10_000);
@@ -123,7 +123,7 @@ test('bytes that are anything give drafts or an ImportError', () => {
   );
 });
 
-test('records whose links and contents are anything give a valid history', () => {
+test('records with any links and contents give a valid history', () => {
   const name = fc.constantFrom('a', 'b', 'c', 'd', '');
   const block = fc.oneof(
     fc.record({ type: fc.constant('tool_use'), id: name, name }),

@@ -45,7 +45,7 @@ describe('lines', () => {
     expect(parseJsonLines(pieces).records.map(({ value }) => value)).toEqual([{ text }, { b: 2 }]);
   });
 
-  test('a line over 64 MiB is refused before it is whole', () => {
+  test('a line over 64 MiB is refused before it is read whole', () => {
     let given = 0;
     const endless = (function* () {
       const mebibyte = Buffer.alloc(1024 * 1024, 'x');
@@ -63,7 +63,7 @@ describe('lines', () => {
     ['three with spaces', '{"a":1} {"b":2}  {"c":3}\n', [{ a: 1 }, { b: 2 }, { c: 3 }], 1],
     ['with braces and quotes in strings', '{"a":"}{\\"}"}{"b":"\\\\"}\n', [{ a: '}{"}' }, { b: '\\' }], 1],
     ['the last, not finished', '{"a":1}{"b":2}{"c":', [{ a: 1 }, { b: 2 }], 1],
-  ])('records glued on one line come apart: %s', (_, text, expected, glued) => {
+  ])('records joined on one line are separated: %s', (_, text, expected, glued) => {
     const lines = parseJsonLines([Buffer.from(text)]);
     expect(lines.records.map(({ value }) => value)).toEqual(expected);
     expect(lines.glued).toBe(glued);
@@ -74,7 +74,7 @@ describe('lines', () => {
     ['in a character', Buffer.from('{"a":1}\n{"b":"é"}').subarray(0, 15)],
     ['with a newline that was added later', '{"a":1}\n{"b":"tw\n'],
     ['and blank lines behind', '{"a":1}\n{"b":\n \r\n\n'],
-  ])('a last line that ends inside a record is left out: %s', (_, text) => {
+  ])('a last line that ends inside a record is ignored: %s', (_, text) => {
     const lines = parseJsonLines([Buffer.from(text)]);
     expect(lines).toMatchObject({ truncated: 1, glued: 0 });
     expect(lines.records.map(({ value }) => value)).toEqual([{ a: 1 }]);
@@ -92,7 +92,7 @@ describe('lines', () => {
   const deep = `${'{"a":'.repeat(65)}1${'}'.repeat(65)}`;
   test.each([
     ['a broken line among others', '{"a":1}\n{"b" 2}\n{"c":3}\n', 2, 13],
-    ['a line with a wrong character, of which the parser tells no place', '{"a":1}\n{"b":}\n', 2, 8],
+    ['a line with a wrong character, whose place the parser does not report', '{"a":1}\n{"b":}\n', 2, 8],
     ['a line cut in the middle of the file', '{"a":1}\n{"b":"tw\n{"c":3}\n', 2, 16],
     ['text', 'hello\n', 1, 0],
     ['text without a newline', 'hello', 1, 0],
@@ -110,7 +110,7 @@ describe('lines', () => {
     ['nesting over 64 levels', `{"a":1}\n${deep}\n`, 2, 8],
     ['nesting that no parser would survive', `{"a":${'['.repeat(1_000_000)}`, 1, 0],
     ['only the beginning of a record', '{"a":', 1, 5],
-  ])('is refused with its place: %s', (_, text, line, offset) => {
+  ])('a bad record is refused with its place: %s', (_, text, line, offset) => {
     const error = failure(() => parseJsonLines([Buffer.from(text)], { file: 'x.jsonl' }));
     expect(error.code).toBe('IMPORT_BAD_JSON');
     expect(error.data).toEqual({ file: 'x.jsonl', line, offset });
@@ -139,7 +139,7 @@ describe('files', () => {
     expect(readJsonLines(path).records.map(({ value }) => value)).toEqual(records);
   });
 
-  test('that cannot be read have an error of their own', () => {
+  test('that cannot be read have their own error', () => {
     for (const path of [dir, join(dir, 'none.jsonl')]) {
       const error = failure(() => readTranscript(path, { format: 'auto' }));
       expect(error.code).toBe('IMPORT_CANNOT_READ');

@@ -58,7 +58,7 @@ describe('the model’s message', () => {
     expect(counts).toMatchObject({ messages: 2, merged: 1, reordered: 0 });
   });
 
-  test('goes on around results and texts that no person typed', () => {
+  test('continues around results and texts that no person typed', () => {
     const { lines } = read([
       person({ uuid: 'u1' }, 'one'),
       model({ uuid: 'a1', parent: 'u1', id: 'm' }, [calls('t1')]),
@@ -83,7 +83,7 @@ describe('the model’s message', () => {
     expect(counts.merged).toBe(0);
   });
 
-  test('has the blocks that parallel calls left off the path, and none of them twice', () => {
+  test('includes the blocks that parallel calls left off the path, each once', () => {
     const { lines, counts } = read([
       person({ uuid: 'u1' }, 'one'),
       model({ uuid: 'a1', parent: 'u1', id: 'm' }, [says('1')]),
@@ -162,7 +162,7 @@ describe('the model’s message', () => {
     expect(counts.repaired).toBe(0);
   });
 
-  test('keeps the failure of a provider’s tool, and which server has it', () => {
+  test('keeps the failure of a provider’s tool, and the server that reported it', () => {
     const { drafts } = read([
       model({ uuid: 'a1' }, [
         { type: 'server_tool_use', id: 's1', name: 'web_search', input: {} },
@@ -183,7 +183,7 @@ describe('the model’s message', () => {
     ]);
   });
 
-  test('gives a provider back what its search had found', async () => {
+  test('returns the search results of a provider to it', async () => {
     const block = {
       type: 'web_search_tool_result',
       tool_use_id: 'srvtoolu_1',
@@ -205,7 +205,7 @@ describe('the model’s message', () => {
     expect(asked?.body.messages).toMatchObject([{}, { content: [{}, block, {}] }, {}]);
   });
 
-  test('leaves its record beside it when it has a block of an unknown type, or a call that cannot be one', () => {
+  test('keeps its record beside it when a block has an unknown type, or a call is invalid', () => {
     for (const odd of [{ type: 'hologram' }, calls(''), { type: 'tool_use', id: 't1' }, 7, null]) {
       const record = model({ uuid: 'a1' }, [says('1'), odd as never]);
       const { drafts } = read([record]);
@@ -214,7 +214,7 @@ describe('the model’s message', () => {
     }
   });
 
-  test('without anything to say is kept as a record', () => {
+  test('without content is kept as a record', () => {
     for (const content of [[], [says('')], [{ type: 'thinking', thinking: '' }], undefined, 7]) {
       const { lines } = read([model({ uuid: 'a1' }, content as never)]);
       expect(lines).toEqual(['x-claude-code a1']);
@@ -240,7 +240,7 @@ describe('the model’s message', () => {
   });
 });
 
-describe('a person’s message', () => {
+describe('a user’s message', () => {
   test('has texts and files', () => {
     const { drafts } = read([person({ uuid: 'u1' }, [says('look'), image, pdf])]);
     expect(drafts).toEqual([
@@ -273,12 +273,12 @@ describe('a person’s message', () => {
     ]);
   });
 
-  test('that no person typed says so', () => {
+  test('that no person typed is marked', () => {
     const { drafts } = read([person({ uuid: 'u1' }, 'Base directory for this skill: x', { isMeta: true })]);
     expect(drafts[0]).toMatchObject({ kind: 'message', meta: { isMeta: true } });
   });
 
-  test('without anything to say, or of unknown blocks only, is kept as a record', () => {
+  test('without content, or of unknown blocks only, is kept as a record', () => {
     for (const content of ['', [], [{ type: 'hologram' }], [{ type: 'image', source: { type: 'file' } }]]) {
       expect(read([person({ uuid: 'u1' }, content)]).lines).toEqual(['x-claude-code u1']);
     }
@@ -322,7 +322,7 @@ describe('a tool’s output', () => {
   });
 });
 
-test('messages and results are what the AI SDK takes', () => {
+test('the AI SDK accepts messages and results', () => {
   const { drafts } = read([
     person({ uuid: 'u1' }, [
       says('look'),

@@ -9,7 +9,7 @@ const progress = (uuid: string, parent: string, more = {}) => ({
 });
 
 describe('the path', () => {
-  test('leads to the last record; a prompt that was edited is beside it', () => {
+  test('leads to the last record; an edited prompt is beside it', () => {
     const { lines, counts } = read([
       person({ uuid: 'u1' }, 'one'),
       model({ uuid: 'a1', parent: 'u1' }, [says('1')]),
@@ -60,7 +60,7 @@ describe('the path', () => {
     expect(session).toBe('s-1');
   });
 
-  test('is the sidechain itself in the file of a subagent, which is a session of its own', () => {
+  test('is the sidechain itself in the file of a subagent, which is a separate session', () => {
     const side = { isSidechain: true, agentId: 'b7' };
     const { lines, session } = read([
       person({ uuid: 's1' }, 'a task', side),
@@ -71,7 +71,7 @@ describe('the path', () => {
     expect(session).toBe('agent-b7');
   });
 
-  test('begins where a parent is not in the file', () => {
+  test('begins where a parent is missing from the file', () => {
     const { lines, counts } = read([
       person({ uuid: 'u0' }, 'zero'),
       person({ uuid: 'u1', parent: 'gone' }, 'one'),
@@ -108,7 +108,7 @@ describe('the path', () => {
     ]);
   });
 
-  test('takes the first of two records with one uuid; the other is kept', () => {
+  test('contains the first of two records with one uuid; the other is kept', () => {
     const { lines, drafts } = read([
       person({ uuid: 'u1' }, 'one'),
       model({ uuid: 'a1', parent: 'u1' }, [says('1')]),
@@ -169,7 +169,7 @@ describe('a compaction', () => {
     expect(counts).toMatchObject({ compactions: 1, messages: 3, repaired: 1, dangling });
   });
 
-  test('without a summary is a boundary still', () => {
+  test('without a summary is still a boundary', () => {
     const { drafts } = read([...told, boundary(), ...next('b1')]);
     expect(drafts.find(({ mark }) => mark === 'boundary')?.payload).toEqual({
       state: { trigger: 'auto', pre_tokens: 1234 },
@@ -181,7 +181,7 @@ describe('a compaction', () => {
     expect(lines.slice(2)).toEqual(['t1 → interrupted', '# compact/1 What happened.', 'user: two']);
   });
 
-  test('numbers are those of the path', () => {
+  test('is numbered by its order on the path', () => {
     const again = boundary({ uuid: 'b2', logicalParentUuid: 'u2' });
     const { lines } = read([
       ...told,
@@ -222,7 +222,7 @@ describe('records beside the path', () => {
     expect(drafts[2]?.payload).toEqual(snapshot);
   });
 
-  test('give the title: a person’s before a model’s before a summary of this file', () => {
+  test('give the title: the user’s before a model’s before a summary of this file', () => {
     const one = person({ uuid: 'u1' }, 'one');
     const own = { type: 'summary', summary: 'Own', leafUuid: 'u1' };
     const ai = { type: 'ai-title', aiTitle: 'Model' };
@@ -233,7 +233,7 @@ describe('records beside the path', () => {
     expect(read([{ type: 'custom-title', customTitle: 'Mine' }, ai, one]).title).toBe('Mine');
   });
 
-  test('too large for an entry are named only', () => {
+  test('that are too large for an entry are only named', () => {
     const blob = 'x'.repeat(17 * 1024 * 1024);
     const { drafts, counts } = read([
       person({ uuid: 'u1' }, 'one'),
@@ -244,7 +244,7 @@ describe('records beside the path', () => {
   });
 });
 
-test('the session is the last one the path names: a forked file begins with records of another', () => {
+test('the session is the last one that the path names: a forked file begins with records of another', () => {
   const { session } = read([
     person({ uuid: 'u1' }, 'one', { sessionId: 'first' }),
     model({ uuid: 'a1', parent: 'u1' }, [says('1')], { sessionId: 'second' }),

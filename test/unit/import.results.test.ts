@@ -17,7 +17,7 @@ const asks = (...ids: string[]) =>
     ids.map((id) => calls(id)),
   );
 
-test('each of several results in one record is an entry with a key of its own', () => {
+test('each of several results in one record is an entry with its own key', () => {
   const { drafts, lines } = read([
     asks('t1', 't2'),
     person({ uuid: 'r1', parent: 'a1' }, [returns('t2', 'b'), returns('t1', 'a')]),
@@ -94,7 +94,7 @@ test('a result without a call on the path is kept', () => {
   expect(counts.offPath).toBe(2);
 });
 
-test('a result that comes after another message is moved to its own', () => {
+test('a result that follows another message is moved to its call', () => {
   const { lines, counts } = read([
     asks('t1'),
     person({ uuid: 'u1', parent: 'a1' }, 'meanwhile'),
@@ -111,7 +111,7 @@ test('a result that comes after another message is moved to its own', () => {
   expect(counts.reordered).toBe(1);
 });
 
-test('what else a record beside the path holds is kept when its result is used', () => {
+test('other contents of a record beside the path are kept when its result is used', () => {
   const { lines } = read([
     asks('t1'),
     person({ uuid: 'r1', parent: 'a1' }, [returns('t1'), says('aside')]),
@@ -120,7 +120,7 @@ test('what else a record beside the path holds is kept when its result is used',
   expect(lines).toEqual(['assistant: [t1]', 't1 → ok', 'x-claude-code r1', 'assistant: done']);
 });
 
-test('a call id that comes twice is asked once', () => {
+test('a call id that appears twice is one call', () => {
   const { lines } = read([
     asks('t1'),
     person({ uuid: 'r1', parent: 'a1' }, [returns('t1')]),
@@ -138,7 +138,7 @@ test('a call id that comes twice is asked once', () => {
   ]);
 });
 
-test('a result names the subagent that worked for it, and says when its files are a failure', () => {
+test('a result names its subagent, and is marked as a failure although its output is files', () => {
   const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'QUJD' } };
   const { drafts } = read([
     asks('t1'),
@@ -149,7 +149,7 @@ test('a result names the subagent that worked for it, and says when its files ar
   expect(drafts[1]?.meta).toMatchObject({ source: 'import', agentId: 'b7', isError: true, uuid: 'r1' });
 });
 
-test('names that mean something to JavaScript are only names', () => {
+test('names that mean something to JavaScript are plain names', () => {
   const line = `{"type":"assistant","uuid":"__proto__","parentUuid":null,"message":{"id":"__proto__","content":[{"type":"tool_use","id":"constructor","name":"__proto__","input":{"__proto__":{"x":1}}}]}}\n`;
   const { drafts } = imported(line);
   expect(faults(drafts)).toEqual([]);

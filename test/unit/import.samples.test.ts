@@ -53,7 +53,7 @@ describe.skipIf(absent)(`real transcripts (skipped unless ${samples} is there)`,
     expect(() => read(journal)).toThrow(expect.objectContaining({ code: 'IMPORT_UNKNOWN_FORMAT' }));
   });
 
-  test('a fork: the path has what leads to the end, the rest is beside it', () => {
+  test('a fork: the path contains what leads to the end, the rest is beside it', () => {
     const file = 'entire-small-fork.jsonl';
     const records = rawRecords(file);
     const byId = new Map(records.filter((r) => r.uuid !== undefined).map((r) => [r.uuid, r]));
@@ -78,7 +78,7 @@ describe.skipIf(absent)(`real transcripts (skipped unless ${samples} is there)`,
     expect(path).toHaveLength(49);
   });
 
-  test('two calls without a result and a compaction: all messages before it are there', () => {
+  test('two calls without a result and a compaction: all messages before it are kept', () => {
     const file = 'entire-orphan-tooluse.jsonl';
     const records = rawRecords(file);
     const of = (type: string, field: string): unknown[] =>
@@ -107,11 +107,11 @@ describe.skipIf(absent)(`real transcripts (skipped unless ${samples} is there)`,
     });
   });
 
-  test('two records glued on one line are both there', () => {
+  test('two records joined on one line are both read', () => {
     expect(read('entire-glued-lines.jsonl').counts).toMatchObject({ records: 171, glued: 1, repaired: 0 });
   });
 
-  test('a session that grew repeats what was settled, and changes no key it had', () => {
+  test('a session that grew repeats what was settled, and changes no existing key', () => {
     const [small, large] = [read('growing/79e9becd-0.jsonl'), read('growing/79e9becd-1.jsonl')];
     expect(small.settled).toBeGreaterThan(100);
     expect(large.drafts.slice(0, small.settled)).toEqual(small.drafts.slice(0, small.settled));
@@ -120,11 +120,11 @@ describe.skipIf(absent)(`real transcripts (skipped unless ${samples} is there)`,
       const now = grown.get(key);
       return JSON.stringify(now?.payload) !== JSON.stringify(payload);
     });
-    // Only the call that was at work when the small file was written.
+    // Only the call that was running when the small file was written.
     expect(changed.map(({ meta }) => meta?.source)).toEqual(['repair']);
   });
 
-  test('a last line that was cut is left out', () => {
+  test('a last line that was cut is ignored', () => {
     expect(read('agentsview/truncated.jsonl').counts).toMatchObject({
       records: 2,
       messages: 2,

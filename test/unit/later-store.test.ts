@@ -83,7 +83,7 @@ async function isHereAtOnce(answer: PromiseLike<unknown>): Promise<boolean> {
     here = true;
   };
   answer.then(note, note);
-  // The second comes after all promises that the first let go on.
+  // The second comes after all promises that the first resolves.
   for (let n = 0; n < 2; n += 1) await new Promise<void>((resolve) => process.nextTick(resolve));
   return here;
 }
@@ -106,7 +106,7 @@ function promiseOf(answer: unknown): Promise<unknown> {
 }
 
 describe.each(methods)('%s of a later store', (method) => {
-  test('does its act, and answers what the store answers, on a later tick', async () => {
+  test('does its act, and returns what the store returns, on a later tick', async () => {
     const { raw, ...rest } = scene();
     const act = spyOn(raw, method);
     const answer = acts[method](laterStore(raw), { raw, ...rest });
@@ -126,7 +126,7 @@ describe.each(methods)('%s of a later store', (method) => {
   });
 });
 
-test('answers are those of the store itself', async () => {
+test('answers are those of the wrapped store', async () => {
   for (const method of methods) {
     const [one, other] = [scene(), scene()];
     const plain = acts[method](one.raw, one);
@@ -136,7 +136,7 @@ test('answers are those of the store itself', async () => {
   }
 });
 
-test('every item of a sequence comes on a tick of its own', async () => {
+test('every item of a sequence arrives on its own tick', async () => {
   const { raw } = scene();
   raw.entries.append('main', [user('Two'), user('Three')]);
   const items = laterStore(raw).entries.read('main') as AsyncIterable<unknown>;
@@ -152,7 +152,7 @@ test('every item of a sequence comes on a tick of its own', async () => {
   expect(seen).toEqual([...raw.entries.read('main')]);
 });
 
-test('acts that nobody waits for are overtaken', async () => {
+test('later calls overtake acts that are not awaited', async () => {
   const { raw } = scene();
   const store = laterStore(raw);
   await Promise.all(['a', 'b', 'c', 'd'].map((text) => store.entries.append('main', [user(text)])));

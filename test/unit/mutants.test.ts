@@ -3,8 +3,8 @@ import { copyCheckout, sourceOf, spoil } from '../mutation/checkout.ts';
 import { mutants } from '../mutation/mutants.ts';
 import { sized } from '../support/size.ts';
 
-describe('the known bugs that the tests are tried with', () => {
-  test.each(mutants)('can be put in: $name', (mutant) => {
+describe('the known bugs that test the tests', () => {
+  test.each(mutants)('can be applied: $name', (mutant) => {
     const source = sourceOf(mutant.file);
     expect(spoil(source, mutant)).not.toBe(source);
     expect(sourceOf(mutant.test)).toContain('test');

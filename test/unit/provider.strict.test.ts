@@ -36,7 +36,7 @@ describe('a server of Anthropic', () => {
   });
   const go = user(text('go'));
 
-  test('takes what is valid', () => {
+  test('accepts valid requests', () => {
     expect(asked([go])).toBeUndefined();
     expect(
       asked([
@@ -120,7 +120,7 @@ describe('a server of chat completions', () => {
   const result = (id: string) => ({ role: 'tool', tool_call_id: id, content: 'ok' });
   const said = { role: 'assistant', content: 'Done.' };
 
-  test('takes what is valid', () => {
+  test('accepts valid requests', () => {
     const turns = [{ role: 'system', content: 's' }, go, call('a'), result('a'), said, go];
     expect(asked(turns)).toBeUndefined();
     expect(asked(turns, alternating)).toBeUndefined();
@@ -144,7 +144,7 @@ describe('a server of chat completions', () => {
       'unsupported image',
       [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:image/bmp;base64,AAAA' } }] }],
     ],
-  ])('refuses what is wrong: %s: %j', (words, messages) => {
+  ])('refuses a wrong request: %s: %j', (words, messages) => {
     expect(asked(messages)).toContain(words);
     expect(asked(messages, alternating)).toContain(words);
   });
@@ -173,7 +173,7 @@ describe("a server of OpenAI's responses", () => {
   const call = { type: 'function_call', call_id: 'c', name: 'read', arguments: '{}' };
   const output = { type: 'function_call_output', call_id: 'c', output: 'ok' };
 
-  test('takes what is valid', () => {
+  test('accepts valid requests', () => {
     const sealedItem = {
       type: 'reasoning',
       id: issued('rs', 'b'),
@@ -198,7 +198,7 @@ describe("a server of OpenAI's responses", () => {
       'base64-encoded PDF',
       [{ role: 'user', content: [{ type: 'input_file', file_data: 'data:text/csv;base64,AAAA' }] }],
     ],
-  ])('refuses what is wrong: %s: %j', (words, input) => {
+  ])('refuses a wrong request: %s: %j', (words, input) => {
     expect(asked(input)).toContain(words);
   });
 });

@@ -157,19 +157,19 @@ function importsOfFolder(folder: string): { order: readonly string[]; imported: 
 const folders = Map.groupBy(globSync('packages/*/src/**/*.ts', { cwd: root }), dirname);
 const large = [...folders].filter(([, files]) => files.length > 3).map(([folder]) => folder);
 
-test('the folders were found', () => {
+test('the test finds the folders', () => {
   expect(large.length).toBeGreaterThan(30);
   expect(Object.keys(topFiles).filter((folder) => !folders.has(folder))).toEqual([]);
 });
 
-test.each(large)('a paragraph at the top says what it is for and what it imports: %s', (folder) => {
+test.each(large)('a paragraph at the top states the purpose and the imports of the folder: %s', (folder) => {
   const top = topFileOf(folder);
   expect(top, 'no file has the name of the folder, and none is named in topFiles').not.toBe('');
   const paragraph = paragraphOf(readFileSync(join(root, top), 'utf8'));
   expect({ top, faults: paragraphFaults(paragraph, importsOfFolder(folder)) }).toEqual({ top, faults: [] });
 });
 
-test('a paragraph that says too little is reported', () => {
+test('a paragraph that states too little is reported', () => {
   const about = 'What the room is for, '.repeat(10);
   const faults = (text: string) =>
     paragraphFaults(paragraphOf(text), { order: ['a', 'b', 'c', 'd'], imported: ['b', 'd'] });
@@ -189,7 +189,7 @@ test('a paragraph that says too little is reported', () => {
   expect(faults(`/** ${about}. May import \`d\` and \`b\`. */`)).toEqual([]);
 });
 
-test('the map in ARCHITECTURE.md has the rooms in this order', () => {
+test('the map in ARCHITECTURE.md lists the rooms in this order', () => {
   const page = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8');
   const lines = /^```\n(cli[\s\S]*?)^```$/m.exec(page)?.[1]?.trimEnd().split('\n') ?? [];
   const map: Record<string, string[]> = {};

@@ -39,7 +39,7 @@ function heedful() {
   return { wait, entered: entered.promise };
 }
 
-/** A model that streams the parts, and then nothing more; its signal is told to the test. */
+/** A model that streams the parts, and then nothing more; the test receives its signal. */
 function stalling(parts: readonly LanguageModelV4StreamPart[]) {
   const asked = Promise.withResolvers<AbortSignal | undefined>();
   const model: LanguageModelV4 = {
@@ -62,7 +62,7 @@ function stalling(parts: readonly LanguageModelV4StreamPart[]) {
   return { model, asked: asked.promise };
 }
 
-test('the model is told of an abort; what it had asked for stays as it was, here and on reload', async () => {
+test('the model learns of an abort; its calls stay unchanged, here and after a reload', async () => {
   const { model, asked } = stalling([
     { type: 'text-start', id: 't' },
     { type: 'text-delta', id: 't', delta: 'I will ' },
@@ -83,7 +83,7 @@ test('the model is told of an abort; what it had asked for stays as it was, here
   await main.abort('enough');
   expect(signal?.aborted).toBe(true);
   expect(await run).toMatchObject({ finish: 'aborted' });
-  // The first call was asked for in full; the second was not yet.
+  // The first call was complete; the second was not yet.
   const frozen = ['user: Wait', 'assistant: I will wait. [wait c1]', 'event run/aborted'];
   expect(entryLines(home.store.entries.read('main')).slice(1)).toEqual(frozen);
   expect([...home.store.entries.read('main')][2]?.meta).toMatchObject({ partial: true, model: 'test' });
@@ -98,7 +98,7 @@ test('the model is told of an abort; what it had asked for stays as it was, here
   ]);
 });
 
-test('a tool that does not heed an abort is waited for a while, and its call left open', async () => {
+test('a tool that ignores an abort is waited for briefly, and its call stays open', async () => {
   const { wait, entered, open } = deaf();
   await using home = await scriptedDeck(
     [{ toolCalls: [call('c1', 'wait'), call('c2', 'wait')] }, { text: 'On.' }],
@@ -114,7 +114,7 @@ test('a tool that does not heed an abort is waited for a while, and its call lef
   expect(await run).toMatchObject({ finish: 'aborted' });
   expect(signal?.aborted).toBe(true);
   expect(home.store.leases.list()).toEqual([]);
-  // It ends now: nobody heeds that any more.
+  // It ends now: its result is ignored.
   open();
   expect(await main.run('Go on')).toMatchObject({ text: 'On.' });
   expect(entryLines(home.store.entries.read('main')).slice(2)).toEqual([
@@ -127,7 +127,7 @@ test('a tool that does not heed an abort is waited for a while, and its call lef
   ]);
 });
 
-test('what a tool comes to soon after an abort is recorded, and nothing after it is run', async () => {
+test('a tool result soon after an abort is recorded, and no later call runs', async () => {
   const { wait, entered, open } = deaf();
   await using home = await scriptedDeck([{ toolCalls: [call('c1', 'wait'), call('c2', 'wait')] }], {
     tools: { wait },
@@ -144,7 +144,7 @@ test('what a tool comes to soon after an abort is recorded, and nothing after it
   expect([...home.store.entries.read('main')].at(-1)?.payload).toMatchObject({ unbegun: ['c2'] });
 });
 
-test('calls that are run side by side are all told, and each stays as it was', async () => {
+test('parallel calls all receive the abort, and each stays unchanged', async () => {
   const { wait, entered } = heedful();
   const quick = tool({ inputSchema, execute: async () => 'quick' });
   const calls = [call('c1', 'quick', { _parallel: true }), call('c2', 'wait'), call('c3', 'wait')];
@@ -164,7 +164,7 @@ test('calls that are run side by side are all told, and each stays as it was', a
   expect((await eventsOf(run)).map(eventLine).at(-1)).toBe('session-cancelled enough');
 });
 
-/** A tool of `main` that forks children in one way or another, and waits for what they come to. */
+/** A tool of `main` that forks children in one way or another, and waits for their outcomes. */
 async function withChildren(act: (main: Session) => PromiseLike<unknown>) {
   const { wait, entered } = heedful();
   let main: Session | undefined;
@@ -182,7 +182,7 @@ async function withChildren(act: (main: Session) => PromiseLike<unknown>) {
       { text: 'Back.', when: { session: 'main' } },
       { text: 'Kid.', when: { session: 'kid*' } },
     ],
-    // Leases of several sessions are held at once: they must not run out by the looks at a clock.
+    // Several leases exist at once: reading the clock must not expire them.
     { store: openStore(':memory:', { now: Date.now }), tools: { wait, spawn }, limits: { abortGraceMs: 20 } },
   );
   main = await home.deck.session('main');
@@ -191,7 +191,7 @@ async function withChildren(act: (main: Session) => PromiseLike<unknown>) {
 
 const aborts = (lines: readonly string[]) => lines.filter((line) => line === 'event run/aborted').length;
 
-test('children that are delegated during a run are aborted with it, those that wait for their turn too', async () => {
+test('an aborted run aborts the children that it delegated, queued ones too', async () => {
   await using s = await withChildren((main) =>
     main.delegate(
       [
@@ -212,7 +212,7 @@ test('children that are delegated during a run are aborted with it, those that w
     const last = [...s.store.entries.read(name)].find((entry) => entry.name === 'run/aborted');
     expect(last?.payload).toMatchObject({ reason: 'aborted by parent' });
   }
-  // The parent takes their results in when it goes on.
+  // The parent takes their results when it continues.
   expect(await s.main.run('Go on')).toMatchObject({ text: 'Back.' });
   await expect.poll(() => s.store.sessions.find('kid-2')?.delivery).toBe('merged');
   await expect.poll(() => s.store.sessions.find('kid-1')?.delivery).toBe('merged');
@@ -222,7 +222,7 @@ test('children that are delegated during a run are aborted with it, those that w
   expect([...s.store.verify()]).toEqual([]);
 });
 
-test('a child that is forked and run during a run is aborted with it, and so is its own child', async () => {
+test('an aborted run aborts a child that was forked and run during it, and the child of that child', async () => {
   await using s = await withChildren(async (main) => {
     const kid = await main.fork({ name: 'kid' });
     const under = await kid.fork({ name: 'kid-of-kid' });
@@ -244,7 +244,7 @@ test('a child that is forked and run during a run is aborted with it, and so is 
   }
 });
 
-test('a child that is run while its parent is not has nothing to do with the parent’s runs', async () => {
+test('a child that runs while its parent does not is independent of the parent’s runs', async () => {
   await using s = await withChildren(async () => {});
   const kid = await s.main.fork({ name: 'kid' });
   const run = kid.run('Wait');

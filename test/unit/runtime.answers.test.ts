@@ -77,7 +77,7 @@ test.each([
   expect([...store.entries.read('main')].at(-1)?.meta.usage).toEqual(normal);
 });
 
-test('usage: a run adds up its steps, and a merge its child’s', async () => {
+test('usage: a run sums its steps, and a merge its child’s', async () => {
   using store = openStore();
   const call: LanguageModelV4StreamPart = {
     type: 'tool-call',
@@ -101,13 +101,13 @@ test('usage: a run adds up its steps, and a merge its child’s', async () => {
   expect(isObject(mark?.payload) && mark.payload.state).toMatchObject({ usage: total });
 });
 
-test('an answer that was cut at its limit says so', async () => {
+test('an answer that was cut at its limit is marked', async () => {
   using store = openStore();
   await using deck = await openDeck({ store, model: model('acme', [...text('And so'), finish('length')]) });
   expect(await (await deck.session('main')).run('Tell')).toMatchObject({ finish: 'length', text: 'And so' });
 });
 
-test('a stream that fails in the middle keeps what was said', async () => {
+test('a stream that fails half-way keeps the partial answer', async () => {
   using store = openStore();
   const fails: LanguageModelV4StreamPart = { type: 'error', error: new Error('overloaded') };
   await using deck = await openDeck({ store, model: model('acme', [...text('I think that'), fails]) });
@@ -154,7 +154,7 @@ test('a call that arrived before the stream failed is not run', async () => {
   ]);
 });
 
-test('arguments that are not JSON are kept as they came, and the tool is not run', async () => {
+test('arguments that are not JSON are kept unchanged, and the tool is not run', async () => {
   using store = openStore();
   let runs = 0;
   const pay = tool({
@@ -189,7 +189,7 @@ const thinking: LanguageModelV4StreamPart[] = [
   { type: 'reasoning-end', id: 'r', providerMetadata: { anthropic: { signature: 'c2lnbmF0dXJl' } } },
 ];
 
-test('reasoning goes back to its own provider with its signature, and to no other', async () => {
+test('reasoning returns to its own provider with its signature, and to no other', async () => {
   using store = openStore();
   const first = model('anthropic.messages', [...thinking, ...text('It is 3.'), finish()]);
   const same = model('anthropic.messages', [...text('Still 3.'), finish()]);
@@ -224,7 +224,7 @@ test('reasoning goes back to its own provider with its signature, and to no othe
   expect(JSON.stringify(other.doStreamCalls[0]?.prompt)).not.toContain('Let me see');
 });
 
-test('a file of a user message reaches the model as the bytes it had', async () => {
+test('a file of a user message reaches the model byte for byte', async () => {
   using store = openStore();
   const acme = model('acme', [...text('A picture.'), finish()]);
   await using deck = await openDeck({ store, model: acme });
@@ -241,7 +241,7 @@ test('a file of a user message reaches the model as the bytes it had', async () 
   expect(file?.data.type === 'data' && Buffer.compare(Buffer.from(file.data.data), data)).toBe(0);
 });
 
-test('half a surrogate pair stays on the tape as it was, and reaches no model', async () => {
+test('half a surrogate pair stays on the tape, and reaches no model', async () => {
   using store = openStore();
   const acme = model('acme', [...text('Odd.'), finish()]);
   await using deck = await openDeck({ store, model: acme });

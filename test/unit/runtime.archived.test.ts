@@ -48,7 +48,7 @@ test('an archived session is not run, and nothing is written', async () => {
   expect((await main.run('ask 2')).text).toBe('Two.');
 });
 
-test('what waited in the inbox when its session was archived stays there until it is active again', async () => {
+test('the inbox of an archived session stays as it is until the session is active again', async () => {
   await using home = await scriptedDeck([{ text: 'One.' }]);
   const { deck, store } = home;
   const main = await deck.session('main');
@@ -60,7 +60,7 @@ test('what waited in the inbox when its session was archived stays there until i
   expect((await main.run()).text).toBe('One.');
 });
 
-test('a session that is archived between the look at it and its lease is not run', async () => {
+test('a session archived between check and lease is not run', async () => {
   await using home = await scriptedDeck([{ text: 'One.' }]);
   const { deck, store } = home;
   const main = await deck.session('main');
@@ -78,7 +78,7 @@ test('a session that is archived between the look at it and its lease is not run
   expect(store.inbox.list('main').length).toBe(1);
 });
 
-test('an archived child is not gone on with, and its parent is told nothing', async () => {
+test('an archived child is not resumed, and its parent receives no report', async () => {
   await using home = await scriptedDeck([{ text: 'First.', when: { session: 'kid' } }, { text: 'Second.' }]);
   const { deck, store } = home;
   const main = await deck.session('main');
@@ -109,13 +109,13 @@ test('an archived child is not gone on with, and its parent is told nothing', as
   expect(contents()).toEqual(before);
 });
 
-/** `pay` waits for somebody to approve it. */
+/** `pay` waits for approval. */
 const tools: DeckTools = {
   pay: tool({ inputSchema: z.strictObject({}), needsApproval: true, execute: async () => 'paid' }),
 };
 const paying = { toolCalls: [{ id: 'c1', name: 'pay', input: {} }] };
 
-test('an archived child that has not ended is reported as it is, when its key is delegated again', async () => {
+test('an archived child that has not ended is reported with its state, when its key is delegated again', async () => {
   await using home = await scriptedDeck([paying], { tools });
   const { deck, store } = home;
   const main = await deck.session('main');
@@ -131,7 +131,7 @@ test('an archived child that has not ended is reported as it is, when its key is
   expect([store.sessions.find('main'), store.sessions.find('kid')]).toEqual(before);
 });
 
-test('a call of an archived session is not answered', async () => {
+test('answering a call of an archived session is refused', async () => {
   await using home = await scriptedDeck([paying, { text: 'Well.' }], { tools });
   const { deck, store } = home;
   const main = await deck.session('main');

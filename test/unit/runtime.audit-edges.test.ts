@@ -68,7 +68,7 @@ function fakeMark(db: RawDb, child: string, state: object): void {
   db.run(`UPDATE tape SET head_seq = head_seq + 1, settled_seq = settled_seq + 1 WHERE name = 'main'`);
 }
 
-describe('an edge of which only one side tells is named where it is told', () => {
+describe('an edge that only one side records is reported at that side', () => {
   const tape = (name: string) => `(SELECT id FROM tape WHERE name = '${name}')`;
   const cases: Readonly<Record<string, readonly [act: (db: RawDb) => void, told: readonly string[]]>> = {
     'a fork without its line': [
@@ -79,7 +79,7 @@ describe('an edge of which only one side tells is named where it is told', () =>
       (db) => db.run(`UPDATE entry SET name = 'task' WHERE tape_id = ${tape('idle')}`),
       ["idle@6: line 6 of the lineage says that 'idle' was forked from 'main'; its tape does not"],
     ],
-    'a fork from somebody else': [
+    'a fork from another parent': [
       (db) =>
         db.run(
           `UPDATE entry SET payload = json_set(payload, '$.parent', 'another') WHERE tape_id = ${tape('idle')}`,
@@ -123,7 +123,7 @@ describe('an edge of which only one side tells is named where it is told', () =>
         "main@3: line 4 of the lineage says that 'kid' was merged into main@3; the mark there records another act",
       ],
     ],
-    'a merge where the line tells of a discard': [
+    'a merge where the line records a discard': [
       (db) => db.run(`UPDATE entry SET payload = replace(payload, '"discard"', '"result"')`),
       [
         "main@5: line 5 of the lineage says that 'left' was discarded at main@5; the mark there records another act",
@@ -184,7 +184,7 @@ describe('an edge of which only one side tells is named where it is told', () =>
   });
 });
 
-describe('of the graph file', () => {
+describe('a fault of the graph file', () => {
   const linesOf = ({ graph }: Scene) => readFileSync(graph, 'utf8').trimEnd().split('\n');
   const write = ({ graph }: Scene, lines: readonly string[]) => writeFileSync(graph, `${lines.join('\n')}\n`);
   const cases: Readonly<
@@ -198,20 +198,20 @@ describe('of the graph file', () => {
       [],
     ],
     'a line in the place of another is there': [([one = '', two = '', ...rest]) => [two, one, ...rest], []],
-    'a line that stands there twice is there': [(lines) => [...lines, lines[1] ?? ''], []],
-    'a line that is missing is told of': [
+    'a duplicate line is no finding': [(lines) => [...lines, lines[1] ?? ''], []],
+    'a missing line is reported': [
       (lines) => lines.toSpliced(3, 1),
       ["kid@3: line 4 of the lineage, 'merge' of 'kid', is not in the graph file"],
     ],
-    'a line that was changed is told of': [
+    'a changed line is reported': [
       (lines) => lines.map((line) => line.replace('"seq":3', '"seq":2')),
       ["kid@2: line 4 of the graph file, 'merge' of 'kid', is not in the database"],
     ],
-    'a line that nobody wrote is told of': [
+    'a foreign line is reported': [
       (lines) => [...lines, (lines[5] ?? '').replace('"g":6', '"g":7').replace('"idle"', '"fake"')],
       ["fake@null: line 7 of the graph file, 'fork' of 'fake', is not in the database"],
     ],
-    'a line that was put in is told of': [
+    'an inserted line is reported': [
       (lines) => lines.toSpliced(2, 0, (lines[1] ?? '').replace('"kid"', '"fake"')),
       ["fake@null: line 3 of the graph file, 'fork' of 'fake', is not in the database"],
     ],
@@ -222,7 +222,7 @@ describe('of the graph file', () => {
     expect(await edges(home, home.graph)).toEqual(told);
   });
 
-  test('what concerns other sessions is left out', async () => {
+  test('audit of one session omits other sessions', async () => {
     using home = scene();
     home.store.sessions.open('other');
     write(home, linesOf(home).toSpliced(3, 1));
@@ -231,7 +231,7 @@ describe('of the graph file', () => {
     expect([await of('main'), await of('kid'), await of('left'), await of('other')]).toEqual([1, 1, 0, 0]);
   });
 
-  test('what is written while it is read is nothing amiss', async () => {
+  test('a write during the audit is no finding', async () => {
     using home = scene();
     let asked = 0;
     const growing = wrapStore(home.store, ({ method, args: [query], act }) => {
@@ -248,7 +248,7 @@ describe('of the graph file', () => {
     expect([linesOf(home).length, asked]).toEqual([7, 2]);
   });
 
-  test('what cannot be read is an error', async () => {
+  test('an unreadable store is an error', async () => {
     using home = scene();
     await expect(audit(home.store, { graph: home.path.replace('tape.db', '') })).rejects.toMatchObject({
       code: 'GRAPH_UNREADABLE',
@@ -256,7 +256,7 @@ describe('of the graph file', () => {
   });
 });
 
-test('marks among other anchors, of one child many times, are each held against their lines', async () => {
+test('marks among other anchors, of one child many times, are each compared with their lines', async () => {
   using home = scene();
   for (let n = 0; n < 140; n += 1) {
     home.store.entries.append('kid', [assistant(`More ${n}.`)]);

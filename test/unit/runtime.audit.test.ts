@@ -17,7 +17,7 @@ import { asAsked } from '../support/deck.ts';
 import { playScript } from '../support/script.ts';
 import { openStore, refusal } from '../support/store.ts';
 
-/** A store whose clock stands, so that no lease runs out, with a session `main`. */
+/** A store whose clock does not move, so that no lease expires, with a session `main`. */
 function withMain(): SqliteTapeStore {
   const store = openStore(':memory:', { now: fixedClock().now });
   store.sessions.open('main');
@@ -58,7 +58,7 @@ const asks = (...ids: readonly string[]) =>
     { run: 'r' },
   );
 
-test('a record in which every child came home is complete', async () => {
+test('a record in which every child was merged is complete', async () => {
   const store = openStore();
   playScript(store);
   child(store, 'kept', 'completed');
@@ -67,7 +67,7 @@ test('a record in which every child came home is complete', async () => {
   store.lineage.merge('failed');
   child(store, 'unwanted');
   store.lineage.merge('unwanted', { strategy: 'discard' });
-  // What was never anybody's task is nobody's to bring home.
+  // A session without a task needs no merge.
   store.lineage.fork('main', { name: 'branch' });
   store.entries.append('branch', [user('What if?')]);
   store.lineage.fork('kept', { name: 'nested', deliver: 'merge' });
@@ -78,7 +78,7 @@ test('a record in which every child came home is complete', async () => {
   expect(await audit(asAsked(store))).toEqual({ sessions: 8, findings: [] });
 });
 
-test('a child that has not come to its end, and that nobody runs, is named', async () => {
+test('a child that has not ended, and that no process runs, is reported', async () => {
   const store = withMain();
   child(store, 'begun', 'running');
   child(store, 'queued');
@@ -99,7 +99,7 @@ test('a child that has not come to its end, and that nobody runs, is named', asy
   ]);
 });
 
-test('a child that waits for an answer is named as waiting, and for what', async () => {
+test('a child that waits for an answer is reported as waiting, with its call', async () => {
   const store = withMain();
   for (const [name, what] of [
     ['asks', 'approval'],
@@ -129,7 +129,7 @@ test('a child that waits for an answer is named as waiting, and for what', async
   ]);
 });
 
-test('a result that its parent does not know is named', async () => {
+test('a result that its parent lacks is reported', async () => {
   const store = withMain();
   child(store, 'done', 'completed');
   child(store, 'failed', 'failed');
@@ -146,7 +146,7 @@ test('a result that its parent does not know is named', async () => {
   );
 });
 
-test('a child that ended with open calls has to settle them before it comes home', async () => {
+test('a child that ended with open calls has to settle them before its merge', async () => {
   const store = withMain();
   for (const name of ['cut', 'asked']) child(store, name, 'aborted');
   store.entries.append('cut', [asks('c1')]);
@@ -160,7 +160,7 @@ test('a child that ended with open calls has to settle them before it comes home
   ]);
 });
 
-test('what a child did after its merge is named, but not how its run ended', async () => {
+test('work of a child after its merge is reported, but not the end of its run', async () => {
   const store = withMain();
   child(store, 'noted', 'completed');
   child(store, 'grown', 'completed');
@@ -177,7 +177,7 @@ test('what a child did after its merge is named, but not how its run ended', asy
   expect(await findingsOf(store)).toEqual([]);
 });
 
-test('a merge that a rewind hides is named, until it is made again or shown again', async () => {
+test('a merge that a rewind hides is reported, until it is repeated or shown again', async () => {
   const store = withMain();
   store.entries.append('main', [user('Go')]);
   child(store, 'done', 'completed');
@@ -194,7 +194,7 @@ test('a merge that a rewind hides is named, until it is made again or shown agai
   expect(await findingsOf(store)).toEqual([]);
 });
 
-test('a call without a result is named where nobody runs the session, with the children that it started', async () => {
+test('a call without a result is reported where no process runs the session, with the children that it started', async () => {
   const store = withMain();
   child(store, 'before');
   store.lineage.merge('before', { strategy: 'discard' });
@@ -218,13 +218,13 @@ test('a call without a result is named where nobody runs the session, with the c
   expect(await orphans()).toEqual([]);
 });
 
-test('calls that wait for somebody are no orphans', async () => {
+test('calls that wait for an answer are no orphans', async () => {
   const store = withMain();
   store.entries.append('main', [asks('c1', 'c2'), waits('approval', 'c1'), waits('held', 'c2')]);
   expect(await findingsOf(store)).toEqual([]);
 });
 
-test('a merge that waited and was refused is shown, until it is done', async () => {
+test('a queued merge that was refused is reported, until it is done', async () => {
   const store = withMain();
   child(store, 'done', 'completed');
   const lease = store.leases.acquire('main', { id: 'somebody' });
@@ -246,7 +246,7 @@ test('a merge that waited and was refused is shown, until it is done', async () 
   expect(await refused()).toEqual([expect.stringContaining("'nobody'")]);
 });
 
-test('a merge that was done before another was refused does not stand for it, nor do other refusals', async () => {
+test('an earlier merge does not settle a later refusal, nor do other refusals', async () => {
   const store = withMain();
   child(store, 'done', 'completed');
   store.lineage.merge('done');
@@ -279,7 +279,7 @@ test('a merge that was done before another was refused does not stand for it, no
   ]);
 });
 
-test('a call whose id was used before is named where it was asked for last', async () => {
+test('a call whose id was used before is reported at its last use', async () => {
   const store = withMain();
   const done = toolResult({ toolCallId: 'c1', toolName: 'pay' }, 'x');
   store.entries.append('main', [asks('c1', 'c2'), done, asks('c1')]);
@@ -289,7 +289,7 @@ test('a call whose id was used before is named where it was asked for last', asy
   ]);
 });
 
-test('of one session are told it and all that came from it', async () => {
+test('of one session covers it and all its descendants', async () => {
   const store = withMain();
   child(store, 'a', 'completed');
   child(store, 'b', 'completed');
@@ -306,7 +306,7 @@ test('of one session are told it and all that came from it', async () => {
   });
 });
 
-test('what somebody does meanwhile is not taken for something missing', async () => {
+test('a merge during the audit is not reported as missing', async () => {
   const store = withMain();
   child(store, 'done', 'completed');
   const { id } = store.sessions.find('done') ?? {};
@@ -334,7 +334,7 @@ test('an audit writes nothing', async () => {
   expect(refusal(() => store.sessions.find('main')).code).toBe('TAPE_CLOSED');
 });
 
-test('more sessions than are read at a time are all looked at', async () => {
+test('audit covers more sessions than it reads at a time', async () => {
   const store = withMain();
   for (let n = 0; n < 450; n += 1)
     store.lineage.fork('main', { name: `c${n}`, inherit: 'nothing', deliver: 'merge' });

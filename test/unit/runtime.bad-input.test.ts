@@ -77,7 +77,7 @@ const failures: Readonly<Record<string, LanguageModelV4>> = {
   'a piece of a text that never began': saying({ type: 'text-delta', id: 'x', delta: 'So' }, finish('stop')),
   'a call without an id': saying({ type: 'tool-call', toolName: 'add', input: '{}' }, finish('tool-calls')),
   'a call without a name': saying(asking('c1', ''), finish('tool-calls')),
-  'a part that nobody knows': saying(...text('So'), { type: 'mystery', of: 'life' }, finish('stop')),
+  'an unknown part': saying(...text('So'), { type: 'mystery', of: 'life' }, finish('stop')),
   'arguments that are nested beyond reading': saying(
     asking('c1', 'add', nested(20_000)),
     finish('tool-calls'),
@@ -86,7 +86,7 @@ const failures: Readonly<Record<string, LanguageModelV4>> = {
 };
 
 test.each(Object.keys(failures))(
-  'a model that gives %s is recorded as having failed, and the session goes on',
+  'a model that gives %s is recorded as failed, and the session continues',
   async (name) => {
     await using home = await scriptedDeck([{ text: 'Here.' }]);
     const main = await home.deck.session('main');
@@ -112,7 +112,7 @@ test.each([
   ['breaks off', 'run/error'],
   ['is aborted', 'run/aborted'],
   ['was killed', 'run/interrupted'],
-])('an answer that has grown too large for an entry, and then %s, stops no run to come', async (how, end) => {
+])('an answer that outgrows an entry, and then %s, stops no later run', async (how, end) => {
   const megabyte = 'x'.repeat(1024 * 1024);
   const pieces = Array.from({ length: 17 }, () => ({ type: 'text-delta', id: 't', delta: megabyte }));
   const begun = [{ type: 'text-start', id: 't' }, ...pieces];
@@ -150,7 +150,7 @@ const oddities: Readonly<Record<string, readonly [LanguageModelV4, readonly stri
     saying(...text('So.'), { type: 'raw', rawValue: 1n }, finish('stop')),
     ['assistant: So.'],
   ],
-  'an end that nobody knows': [saying(...text('So.'), finish('boredom')), ['assistant: So.']],
+  'an unknown finish reason': [saying(...text('So.'), finish('boredom')), ['assistant: So.']],
   'half of a character': [saying(...text('So \ud83d.'), finish('stop')), ['assistant: So \ud83d.']],
   'the result of a call that it never made': [
     saying(
@@ -164,7 +164,7 @@ const oddities: Readonly<Record<string, readonly [LanguageModelV4, readonly stri
 };
 
 test.each(Object.keys(oddities))(
-  'a model that says %s is recorded as it is, and the session goes on',
+  'a model answer of %s is recorded unchanged, and the session continues',
   async (name) => {
     const [odd, lines] = oddities[name] ?? [];
     await using home = await scriptedDeck([{ text: 'Here.' }]);
@@ -190,7 +190,7 @@ const badArguments: Readonly<Record<string, string>> = {
 };
 
 test.each(Object.keys(badArguments))(
-  'arguments that are %s are answered with an error, and the tool is not run',
+  'arguments that are %s get an error result, and the tool is not run',
   async (name) => {
     let runs = 0;
     const add = {
@@ -217,7 +217,7 @@ test.each(Object.keys(badArguments))(
   },
 );
 
-test('arguments that could not be kept are not taken for others when the call is looked at again', async () => {
+test('arguments that could not be kept are not confused with others when the call is approved', async () => {
   let runs = 0;
   const add = {
     ...tool({
@@ -260,7 +260,7 @@ const names = [
 ];
 
 test.each(names.map((name) => ({ name, called: JSON.stringify(name).slice(0, 20) })))(
-  'a tool of the name $called that nobody offers is an error result',
+  'a call of an unknown tool $called gets an error result',
   async ({ name }) => {
     const add = tool({ inputSchema, execute: async () => 3 });
     await using home = await scriptedDeck([{ text: 'I see.' }], { tools: { add } });
@@ -275,7 +275,7 @@ test.each(names.map((name) => ({ name, called: JSON.stringify(name).slice(0, 20)
   },
 );
 
-test('two calls of one answer that have one id are two calls, and each has its result', async () => {
+test('two calls of one answer that share one id are two calls, and each has its result', async () => {
   const ran: unknown[] = [];
   const add = tool({
     inputSchema: z.object({ n: z.number() }),
@@ -300,7 +300,7 @@ const cycle: Record<string, unknown> = {};
 cycle.self = cycle;
 const fifty = 50 * 1024 * 1024;
 
-/** What a tool does, and the beginning of the result that the model is told. */
+/** What a tool does, and the beginning of the result that the model receives. */
 const odd: Readonly<Record<string, readonly [(o: { abortSignal?: AbortSignal }) => unknown, string]>> = {
   'throws a text': [() => Promise.reject('disk is full'), 'error-text disk is full'],
   'throws nothing': [() => Promise.reject(undefined), 'error-text undefined'],
@@ -351,7 +351,7 @@ const odd: Readonly<Record<string, readonly [(o: { abortSignal?: AbortSignal }) 
 const hanging: ReadonlySet<string> = new Set(['hangs', 'yields for ever without a pause']);
 
 test.each(Object.keys(odd))(
-  'a tool that %s has a result that is recorded, and the session goes on',
+  'a tool that %s gets a recorded result, and the session continues',
   async (name) => {
     const [execute, expected] = odd[name] ?? [() => undefined, ''];
     const tools: DeckTools = {
@@ -375,7 +375,7 @@ test.each(Object.keys(odd))(
   },
 );
 
-test('preliminary results are shown as they were when they came, if they have a JSON form, and not recorded', async () => {
+test('preliminary results are shown in order, if they have a JSON form, and not recorded', async () => {
   const growing: { steps: number[]; at?: bigint } = { steps: [] };
   const climb = tool({
     inputSchema,
@@ -404,7 +404,7 @@ test('preliminary results are shown as they were when they came, if they have a 
   expect(results(home.store)).toEqual(['climb c1 → text at the top']);
 });
 
-test('a tool that was given up is asked for no further value, and shows none', async () => {
+test('a tool that timed out is asked for no further value, and shows none', async () => {
   const ended = Promise.withResolvers<void>();
   const next = Promise.withResolvers<void>();
   const feed = tool({
@@ -432,7 +432,7 @@ test('a tool that was given up is asked for no further value, and shows none', a
   expect(shown).toEqual(['first']);
 });
 
-test('what a call was asked with stays as it was, whatever its tool or who approves it does to it', async () => {
+test('the recorded input of a call stays unchanged, whatever its tool or approval hook does to it', async () => {
   const seen: unknown[] = [];
   const pay = tool({
     inputSchema: jsonSchema<{ to: string[] }>({ type: 'object' }),
@@ -465,7 +465,7 @@ test('what a call was asked with stays as it was, whatever its tool or who appro
   expect(detected).toEqual([{ to: ['ann'] }]);
 });
 
-test('a tool that says itself what its model is told may answer what has no JSON form', async () => {
+test('a tool with toModelOutput may return a value without a JSON form', async () => {
   const count = tool({
     inputSchema,
     execute: async () => ({ n: 10n }),
@@ -483,7 +483,7 @@ test('a tool that says itself what its model is told may answer what has no JSON
   );
 });
 
-test('a result for a call that nobody made, and the words of a system, are on the tape and shown to no model', async () => {
+test('a result without a call, and a system message, stay on the tape and reach no model', async () => {
   await using home = await scriptedDeck([{ text: 'Here.' }]);
   const main = await home.deck.session('main');
   home.store.entries.append('main', [
@@ -508,7 +508,7 @@ test.each([
   expect(await main.run('Hi')).toMatchObject({ text: 'Hi.' });
 });
 
-test('a message in a mode that there is not is refused before it is posted', async () => {
+test('a message in an unknown mode is refused before it is posted', async () => {
   await using home = await scriptedDeck([{ text: 'Hi.' }]);
   const main = await home.deck.session('main');
   const send = main.send('Hi', { mode: 'soon' as 'queue' });

@@ -22,7 +22,7 @@ async function withTurns() {
   return { ...home, main, [Symbol.asyncDispose]: home[Symbol.asyncDispose] };
 }
 
-test('a branch has all that is visible up to its point, and what its calls took', async () => {
+test('a branch contains all that is visible up to its point, and the usage of its calls', async () => {
   await using home = await withTurns();
   const { main, store } = home;
   const before = await main.info();
@@ -50,7 +50,7 @@ test('a branch has all that is visible up to its point, and what its calls took'
   expect(await main.usage()).not.toHaveProperty('inherited');
 });
 
-test('a branch begins with the total that its parent had at the point', async () => {
+test('a branch begins with the total usage of its parent at the point', async () => {
   await using home = await scriptedDeck(answers);
   const main = await home.deck.session('main');
   await main.run('ask 1');
@@ -61,7 +61,7 @@ test('a branch begins with the total that its parent had at the point', async ()
   expect((await branch.usage()).inherited).toEqual({ steps, usage, total });
 });
 
-test('a branch of a session that is run is refused, here and elsewhere, and nothing is made', async () => {
+test('a branch of a busy session is refused, here and elsewhere, and nothing is created', async () => {
   await using home = await scriptedDeck([{ text: 'One.', delayMs: 60_000 }]);
   const { deck, store } = home;
   const main = await deck.session('main');
@@ -88,7 +88,7 @@ test('an ephemeral branch is in no list, and among the children of its parent', 
   expect(await deck.find('sidecar')).toBeDefined();
 });
 
-test('a point that a rewind hides, or that is not there, is refused', async () => {
+test('a point that a rewind hides, or that does not exist, is refused', async () => {
   await using home = await withTurns();
   const { main, store } = home;
   await expect(main.branch(4)).rejects.toMatchObject({
@@ -105,7 +105,7 @@ test('a point that a rewind hides, or that is not there, is refused', async () =
   expect(texts(store, 'all')).toEqual(['ask 1', 'One.']);
 });
 
-test('a point among calls without a result is moved back to before them', async () => {
+test('a point among calls without a result moves back to before them', async () => {
   await using home = await scriptedDeck(answers);
   const { store } = home;
   const main = await home.deck.session('main');
@@ -116,7 +116,7 @@ test('a point among calls without a result is moved back to before them', async 
   expect((await (await main.branch(4)).info()).base).toBe(4);
 });
 
-test('a branch is nobody’s task: nothing brings it home, and nobody misses it', async () => {
+test('a branch has no task: no recovery merges it, and no audit reports it', async () => {
   await using home = await withTurns();
   const { deck, main, store } = home;
   const branch = await main.branch(undefined, { name: 'aside' });
@@ -125,11 +125,11 @@ test('a branch is nobody’s task: nothing brings it home, and nobody misses it'
   expect((await audit(store)).findings).toEqual([]);
   expect(await deck.recover()).toMatchObject({ resumed: [], merged: [] });
   expect((await main.status()).children).toBe(undefined);
-  // Asked for, it is merged as any fork.
+  // On request it is merged as any fork.
   expect(await main.merge('aside')).toMatchObject({ state: 'merged', child: 'aside' });
 });
 
-test('branches of branches are no deeper than what they came from', async () => {
+test('branches of branches are no deeper than their source', async () => {
   await using home = await scriptedDeck(answers, { limits: { maxDepth: 1 } });
   const main = await home.deck.session('main');
   const branch = await (await main.branch()).branch();
@@ -138,7 +138,7 @@ test('branches of branches are no deeper than what they came from', async () => 
   await (await child.branch()).branch();
 });
 
-test('settings go on from where the branch begins, and what is given stands before them', async () => {
+test('a branch inherits settings, and given settings override them', async () => {
   await using home = await scriptedDeck(answers);
   const { script, store } = home;
   const main = await home.deck.session('main');
@@ -163,7 +163,7 @@ test('settings go on from where the branch begins, and what is given stands befo
   expect(start?.payload).toMatchObject({ settings: { instructions: 'Be brief.', model: home.spec } });
 });
 
-test('the same key is the same branch, and no fork', async () => {
+test('a repeated key returns the same branch, and makes no fork', async () => {
   await using home = await withTurns();
   const { main, store } = home;
   const branch = await main.branch(8, { key: 'k', title: 'One' });

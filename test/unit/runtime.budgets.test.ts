@@ -12,7 +12,7 @@ import { entryLines, scriptedDeck } from '../support/scripted.ts';
 
 const step = tool({ inputSchema: z.object({}), execute: async () => 'done' });
 
-/** Answers of a session that would go on for ever, at so many tokens a step. */
+/** Answers of a session that would continue for ever, with this many tokens a step. */
 const endless = (session: string, tokens = 10): ScriptAnswer[] =>
   Array.from({ length: 30 }, (_, i) => ({
     toolCalls: [{ name: 'step', input: {}, id: `s${i}` }],
@@ -36,7 +36,7 @@ test.each([
   { limit: 'tokens', budget: { tokens: 25 }, steps: 3 },
   { limit: 'cost', budget: { cost: 4 }, steps: 4 },
 ])(
-  'a child is halted when its $limit are used up, and its parent is told',
+  'a child is halted when its $limit are used up, and its parent is notified',
   async ({ limit, budget, steps }) => {
     await using home = await scriptedDeck(endless('kid'), {
       tools: { step },
@@ -56,7 +56,7 @@ test.each([
   },
 );
 
-test('a child is halted when its time is over, in the midst of a call, and what it had said stays', async () => {
+test('a child is halted when its time is over, in the middle of a call, and its partial answer stays', async () => {
   const slow = [{ text: 'never said', delayMs: 60_000, when: { session: 'kid' } }];
   await using home = await scriptedDeck(slow, { tools: { step }, store: openTapeStore(':memory:') });
   const main = await home.deck.session('main');
@@ -65,7 +65,7 @@ test('a child is halted when its time is over, in the midst of a call, and what 
   expect(haltOf(home.store, 'kid')).toMatchObject({ limit: 'time' });
 });
 
-test('a call that was under way when the time was over has a result before the merge', async () => {
+test('a call that was running when the time ended has a result before the merge', async () => {
   const hang = tool({
     inputSchema: z.object({}),
     execute: async (_, { abortSignal }) =>
@@ -83,7 +83,7 @@ test('a call that was under way when the time was over has a result before the m
   ]);
 });
 
-test('what a child and all under it take together is bounded, whoever takes it', async () => {
+test('a tree budget bounds a child and all its descendants together', async () => {
   const delegate = (task: string, session: string, id: string): ScriptAnswer => ({
     toolCalls: [{ name: 'delegate', input: { tasks: [{ task }] }, id }],
     usage: { input: 9, output: 1 },
@@ -101,12 +101,12 @@ test('what a child and all under it take together is bounded, whoever takes it',
     limit: 'tokens',
     message: expect.stringContaining("'kid' and its descendants"),
   });
-  // One step of the child, four of the one below it: then nobody under it goes on, the child itself included.
+  // One step of the child, four of the one below it: then the whole tree stops, the child itself included.
   expect(await (await home.deck.session('kid')).usage({ tree: true })).toMatchObject({ tree: { total: 50 } });
   expect(outcome).toMatchObject({ status: 'halted' });
 });
 
-test('what a sibling was promised counts as taken until it has ended: a fork that cannot be afforded is refused', async () => {
+test('the budget of a sibling counts as used until it has ended: a fork over the rest is refused', async () => {
   await using home = await scriptedDeck([{ text: 'Cheap.', usage: { input: 5, output: 5 } }]);
   const main = await home.deck.session('main');
   const kid = await main.fork({ name: 'kid', treeBudget: { tokens: 100 }, onUnmerged: 'keep' });
@@ -129,7 +129,7 @@ test('what a sibling was promised counts as taken until it has ended: a fork tha
   });
 });
 
-test('what several children are promised must be there for all of them, or none is forked', async () => {
+test('a delegation forks no child unless the budget covers all of them', async () => {
   await using home = await scriptedDeck([{ text: 'Done.' }]);
   const main = await home.deck.session('main');
   const kid = await main.fork({ name: 'kid', treeBudget: { tokens: 100 }, onUnmerged: 'keep' });
@@ -142,7 +142,7 @@ test('what several children are promised must be there for all of them, or none 
   expect(await kid.delegate(tasks, { budget: { tokens: 50 } })).toHaveLength(2);
 });
 
-test('the bound that a deck gives to trees holds for all of a tree, and keeps nobody in it from delegating', async () => {
+test('the tree budget of a deck bounds the whole tree, and blocks no session in it from delegating', async () => {
   const delegate = (session: string): ScriptAnswer[] => [
     { toolCalls: [{ name: 'delegate', input: { tasks: [{ task: 'Go' }] } }], when: { session } },
     { text: 'Done.', when: { session } },
@@ -161,7 +161,7 @@ test('the bound that a deck gives to trees holds for all of a tree, and keeps no
   });
 });
 
-test('a child that is no deeper than allowed can be forked; one more is refused, before anything is written', async () => {
+test('a child at the depth limit can be forked; one deeper is refused, before anything is written', async () => {
   await using home = await scriptedDeck([]);
   let at = await home.deck.session('main');
   for (let depth = 1; depth <= 5; depth += 1) at = await at.fork({ name: `d${depth}`, onUnmerged: 'keep' });
@@ -173,7 +173,7 @@ test('a child that is no deeper than allowed can be forked; one more is refused,
   expect(home.store.sessions.find('d6')).toBeUndefined();
 });
 
-test('a session has no more unfinished children than it may', async () => {
+test('a session has no more unfinished children than its limit', async () => {
   await using home = await scriptedDeck([{ text: 'Done.' }], { limits: { maxChildren: 2 } });
   const main = await home.deck.session('main');
   const fork = (name: string) => main.fork({ name, deliver: 'merge', onUnmerged: 'keep' });
@@ -190,7 +190,7 @@ test.each([
   { name: 'a cost that nobody can tell', budget: { cost: 1 }, says: /no cost function/ },
   { name: 'nothing', budget: { steps: 0 }, says: /steps must be more than 0/ },
   { name: 'no number', budget: { tokens: Number.NaN }, says: /tokens must be more than 0/ },
-])('a budget of $name is refused, and no child is made', async ({ budget, says }) => {
+])('a budget of $name is refused, and no child is created', async ({ budget, says }) => {
   await using home = await scriptedDeck([{ text: 'x' }]);
   const main = await home.deck.session('main');
   await expect(main.delegate({ task: 'Go', name: 'kid', budget })).rejects.toMatchObject({
@@ -200,7 +200,7 @@ test.each([
   expect(home.store.sessions.find('kid')).toBeUndefined();
 });
 
-test('a deck that limits cost must be able to tell it', async () => {
+test('a deck that limits cost needs a cost function', async () => {
   await expect(scriptedDeck([], { budget: { child: { cost: 1 } } })).rejects.toMatchObject({
     code: 'SESSION_BAD_CONFIG',
     data: { field: 'budget.child.cost' },
@@ -211,7 +211,7 @@ test('a deck that limits cost must be able to tell it', async () => {
   expect(outcome).toMatchObject({ status: 'halted' });
 });
 
-test('no more model calls are made of one provider at once than is allowed', async () => {
+test('concurrent model calls of one provider stay within the limit', async () => {
   let now = 0;
   let most = 0;
   await using provider = await startProvider(async () => {
@@ -233,7 +233,7 @@ test('no more model calls are made of one provider at once than is allowed', asy
   expect(most).toBe(2);
 });
 
-test('an engine runs so many of each depth at a time, and those of a higher priority first', async () => {
+test('an engine limits concurrent runs for each depth, and starts higher priority first', async () => {
   const engine = inProcessEngine({ concurrency: 1 });
   const order: string[] = [];
   const gate = Promise.withResolvers<void>();
@@ -251,7 +251,7 @@ test('an engine runs so many of each depth at a time, and those of a higher prio
   expect(order).toEqual(['first', 'below', 'high', 'low']);
 });
 
-test('tools that a child may not call are no more its children’s, whatever they ask for', async () => {
+test('tools that a child may not call are denied to its own children too, whatever they request', async () => {
   const secret = tool({ inputSchema: z.object({}), execute: async () => 'the secret' });
   const asks = (session: string): ScriptAnswer => ({
     toolCalls: [{ name: 'secret', input: {}, id: `c-${session}` }],

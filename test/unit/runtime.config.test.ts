@@ -43,7 +43,7 @@ test.each<{ name: string; config: object }>([
     config: { settings: { temperature: 0.5, effort: 'low', providerOptions: { openai: { user: 'u' } } } },
   },
   { name: 'fields that say nothing', config: { model: undefined, limits: { retries: undefined } } },
-])('$name is taken as it is', async ({ config }) => {
+])('$name is accepted unchanged', async ({ config }) => {
   expect(await parseConfig(config)).toBe(config);
   expect(defineDeck(config)).toBe(config);
 });
@@ -128,7 +128,7 @@ test.each(bad)('a configuration with $field is refused by name: $says', async ({
   await expect(openDeck({ store, ...(config as DeckConfig) })).rejects.toEqual(refusal);
 });
 
-test('whatever it is given, the check takes it or throws its own error', async () => {
+test('the check accepts any input or throws its own error', async () => {
   await fc.assert(
     fc.asyncProperty(fc.anything({ withNullPrototype: true }), async (value) => {
       try {
@@ -140,7 +140,7 @@ test('whatever it is given, the check takes it or throws its own error', async (
   );
 });
 
-test('the command line comes before the file, and the file before the home; limits one by one', () => {
+test('the command line overrides the file, and the file overrides the home; limits one by one', () => {
   const yaml = {
     model: 'yaml/m',
     summarizer: 'yaml/s',
@@ -167,7 +167,7 @@ test('the command line comes before the file, and the file before the home; limi
   expect(mergeConfig({})).toEqual({});
 });
 
-test('a field that is undefined says nothing: what lies below it counts', () => {
+test('an undefined field is absent: the value below it counts', () => {
   const gaps = { model: undefined, limits: { retries: undefined } } as unknown as DeckConfig;
   const below: DeckConfig = { model: 'm/m', limits: { retries: 5 } };
   expect(mergeConfig({ flags: gaps, yaml: below })).toEqual(below);

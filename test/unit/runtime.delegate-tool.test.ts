@@ -34,7 +34,7 @@ const shownTo = async (store: SqliteTapeStore, session = 'main') =>
   );
 
 test.each(['delegate', 'dispatch_to_agent'])(
-  'a model delegates with %s, and is told once what its children came to',
+  'a model delegates with %s, and receives the outcome of its children once',
   async (name) => {
     const asked = { tasks: [{ task: 'Check the docs' }, { task: 'Run the tests' }] };
     await using home = await scriptedDeck(answers(asked, name), { tools: delegationTools() });
@@ -58,7 +58,7 @@ test.each(['delegate', 'dispatch_to_agent'])(
   },
 );
 
-test('in the background the call is answered at once, and the results come as merges', async () => {
+test('a background call is answered at once, and the results arrive as merges', async () => {
   const asked = { tasks: [{ task: 'Check the docs' }], background: true };
   await using home = await scriptedDeck(answers(asked), { tools: delegationTools() });
   const main = await home.deck.session('main');
@@ -68,13 +68,13 @@ test('in the background the call is answered at once, and the results come as me
   expect(resultOf(home.store)).toEqual({ started: [child?.name] });
   expect(await shownTo(home.store)).toContain('Docs are fine.');
   await main.idle();
-  // Nothing asked for a turn.
+  // Nothing requested a turn.
   expect(
     entryLines(home.store.entries.read('main')).filter((line) => line.startsWith('assistant')),
   ).toHaveLength(2);
 });
 
-test('with notify_parent each result in the background starts one run of the parent', async () => {
+test('with notify_parent each background result starts one run of the parent', async () => {
   const asked = {
     tasks: [{ task: 'Check the docs' }, { task: 'Run the tests' }],
     background: true,
@@ -104,7 +104,7 @@ test('with notify_parent each result in the background starts one run of the par
   expect(home.store.inbox.list('main')).toEqual([]);
 });
 
-test('the intention says what is to be done at the end', async () => {
+test('the intention says what happens on completion', async () => {
   await using home = await scriptedDeck([{ text: 'Done.', when: { session: 'kid' } }, { text: 'Noted.' }]);
   const main = await home.deck.session('main');
   await main.delegate({ task: 'Look', name: 'kid' }, { onComplete: 'notify_parent' });
@@ -117,7 +117,7 @@ test('the intention says what is to be done at the end', async () => {
   await expect.poll(() => entryLines(home.store.entries.read('main')).at(-1)).toBe('assistant: Noted.');
 });
 
-test('a child is gone on with by its name, and what is new is merged', async () => {
+test('a child is resumed by its name, and its new work is merged', async () => {
   await using home = await scriptedDeck([
     { text: 'First.', when: { session: 'kid' } },
     { text: 'Second.', when: { session: 'kid' } },
@@ -139,7 +139,7 @@ test('a child is gone on with by its name, and what is new is merged', async () 
   });
 });
 
-test('a child tells its manager something: a turn is made there, and its source is an agent', async () => {
+test('a child sends its manager a message: it starts a turn there, and its source is an agent', async () => {
   await using home = await scriptedDeck(
     [
       {
@@ -161,12 +161,12 @@ test('a child tells its manager something: a turn is made there, and its source 
   );
   expect(asked).toMatchObject({ kind: 'message', meta: { source: 'agent', from: 'kid', mode: 'followup' } });
   expect(entryLines(home.store.entries.read('main'))).toContain('assistant: Port 80.');
-  // A session that nobody started has no manager, and a stranger is nobody's child.
+  // A session without a parent has no manager, and a stranger is no session's child.
   await expect(main.manager()).rejects.toMatchObject({ code: 'SESSION_BAD_INPUT' });
   await expect(main.child('main')).rejects.toMatchObject({ code: 'SESSION_BAD_INPUT' });
 });
 
-test('what cannot be delegated is an error that the model is told: a fork that is too deep', async () => {
+test('a delegation that is impossible is an error that the model receives: a fork that is too deep', async () => {
   await using home = await scriptedDeck(
     [
       { toolCalls: delegateCall({ tasks: [{ task: 'Deeper' }] }), when: { session: 'main' } },
@@ -219,7 +219,7 @@ test('an abort of the parent reaches the children of its call, and their call ge
   expect(childrenOf(home.store)).toHaveLength(1);
 });
 
-test('a child that waits for an answer does not keep its parent: the result follows when it is there', async () => {
+test('a child that waits for an answer does not block its parent: the result follows later', async () => {
   const pay = tool({ inputSchema: z.object({}), needsApproval: true, execute: async () => 'paid' });
   const asked: unknown[] = [];
   await using home = await scriptedDeck(
@@ -252,7 +252,7 @@ test('a child that waits for an answer does not keep its parent: the result foll
 });
 
 test.each(Object.entries(delegationTools()))(
-  'the schema of %s restricts no property names, of which OpenAI’s packages would warn',
+  'the schema of %s restricts no property names, which OpenAI’s packages would warn about',
   async (_, { inputSchema }) => {
     const schema = JSON.stringify(await asSchema(inputSchema).jsonSchema);
     expect(schema).toContain('"type":"object"');

@@ -9,7 +9,7 @@ import { openDeck } from '../support/deck.ts';
 import { entryLines, eventsOf, scriptedDeck } from '../support/scripted.ts';
 import { openStore } from '../support/store.ts';
 
-/** Answers of the letters a, b, c …: each after so many milliseconds. */
+/** Answers of the letters a, b, c …: each after this many milliseconds. */
 const answers = (delays: readonly number[]): ScriptAnswer[] =>
   delays.map((delayMs, i) => {
     const letter = String.fromCharCode(97 + i);
@@ -26,7 +26,7 @@ const merged = (store: SqliteTapeStore): string[] =>
     name.startsWith('merge/') ? [name.slice('merge/'.length)] : [],
   );
 
-test('results are merged as they come, and told in the order of the tasks', async () => {
+test('results are merged as they arrive, and reported in the order of the tasks', async () => {
   await using home = await scriptedDeck(answers([900, 450, 0]));
   const main = await home.deck.session('main');
   const outcomes = await main.delegate(tasks(3));
@@ -38,7 +38,7 @@ test('results are merged as they come, and told in the order of the tasks', asyn
   expect(merged(home.store)).toEqual(['c', 'b', 'a']);
 });
 
-test('or in the order in which they were spawned', async () => {
+test('or are merged in the order in which they were spawned', async () => {
   await using home = await scriptedDeck(answers([160, 80, 0]));
   const main = await home.deck.session('main');
   const outcomes = await main.delegate(tasks(3), { order: 'spawn' });
@@ -71,7 +71,7 @@ test.each([1, 2, 4])('no more children run at once than %i', async (concurrency)
   expect(most).toBe(concurrency);
 });
 
-test('events tell of every child: forked, what it does, ended, merged', async () => {
+test('events report every child: forked, its activity, ended, merged', async () => {
   await using home = await scriptedDeck(answers([0, 40]));
   const delegation = (await home.deck.session('main')).delegate(tasks(2));
   const events = await eventsOf(delegation);
@@ -94,7 +94,7 @@ test('events tell of every child: forked, what it does, ended, merged', async ()
   expect(delegation.children).toEqual(['a', 'b']);
 });
 
-test('a child that fails is one merge that says so; its siblings and its parent are intact', async () => {
+test('a failed child is one merge with its error; its siblings and its parent are intact', async () => {
   await using home = await scriptedDeck([
     { error: 'no such page', when: { text: 'task a' } },
     { text: 'answer b', when: { text: 'task b' } },
@@ -111,7 +111,7 @@ test('a child that fails is one merge that says so; its siblings and its parent 
   expect(home.store.sessions.find('main')).toMatchObject({ head: 5, settled: 5 });
 });
 
-test('the last words of a child that failed are merged with its error', async () => {
+test('the last text of a failed child is merged with its error', async () => {
   const look = tool({ inputSchema: z.object({}), execute: async () => 'seen' });
   await using home = await scriptedDeck(
     [{ text: 'I am looking.', toolCalls: [{ name: 'look', input: {} }] }, { error: 'connection lost' }],
@@ -123,7 +123,7 @@ test('the last words of a child that failed are merged with its error', async ()
   expect(text).toContain('I am looking.\n\nError: connection lost');
 });
 
-test('a child that comes to its limit is merged as halted', async () => {
+test('a child that reaches its limit is merged as halted', async () => {
   const look = tool({ inputSchema: z.object({}), execute: async () => 'seen' });
   await using home = await scriptedDeck(
     [1, 2, 3].map(() => ({ toolCalls: [{ name: 'look', input: {} }] })),
@@ -133,7 +133,7 @@ test('a child that comes to its limit is merged as halted', async () => {
   expect(outcome).toMatchObject({ status: 'halted', merged: { state: 'merged' } });
 });
 
-test('aborting a delegation ends all its children, and merges what they did', async () => {
+test('aborting a delegation ends all its children, and merges their work', async () => {
   await using home = await scriptedDeck(answers([0, 60_000, 60_000]));
   const main = await home.deck.session('main');
   const delegation = main.delegate(tasks(3), { concurrency: 2 });
@@ -148,7 +148,7 @@ test('aborting a delegation ends all its children, and merges what they did', as
   expect(merged(home.store).sort()).toEqual(['a', 'b', 'c']);
 });
 
-test('closing the deck merges what children did that were at work, and leaves those that had not begun to a recovery', async () => {
+test('closing the deck merges the work of running children, and leaves queued ones to a recovery', async () => {
   const store = openStore();
   store.sessions.open('main');
   await using home = await scriptedDeck(answers([60_000, 0]), { store });
@@ -167,7 +167,7 @@ test('closing the deck merges what children did that were at work, and leaves th
   expect(merged(store)).toEqual(['a', 'b']);
 });
 
-test('a deck is idle when no run is under way, and no child at work', async () => {
+test('a deck is idle when no run and no child is active', async () => {
   await using home = await scriptedDeck(answers([0, 20, 40]));
   await home.deck.idle();
   const main = await home.deck.session('main');
@@ -177,7 +177,7 @@ test('a deck is idle when no run is under way, and no child at work', async () =
   expect(await delegation).toHaveLength(3);
 });
 
-test('a task of a key that was delegated before is the same child, and nothing is run twice', async () => {
+test('a task whose key was delegated before is the same child, and nothing runs twice', async () => {
   let runs = 0;
   const work = tool({
     inputSchema: z.object({}),
@@ -215,7 +215,7 @@ test('one key twice in one delegation is one child', async () => {
   expect(merged(home.store)).toHaveLength(1);
 });
 
-test('one key in two delegations at once is one child, which is run once', async () => {
+test('one key in two concurrent delegations is one child, which runs once', async () => {
   await using home = await scriptedDeck([{ text: 'done', delayMs: 50 }]);
   const main = await home.deck.session('main');
   const task = { task: 'Work', key: 'monday' };
@@ -225,7 +225,7 @@ test('one key in two delegations at once is one child, which is run once', async
   expect(entryLines(home.store.entries.read('main')).at(-1)).toContain('done');
 });
 
-test('a model that cannot be used forks nothing', async () => {
+test('an unusable model forks nothing', async () => {
   await using home = await scriptedDeck(answers([0]));
   const main = await home.deck.session('main');
   await expect(
@@ -234,7 +234,7 @@ test('a model that cannot be used forks nothing', async () => {
   expect(home.store.sessions.list({ all: true })).toHaveLength(1);
 });
 
-test('an anchor that does not exist forks nothing', async () => {
+test('an unknown anchor forks nothing', async () => {
   await using home = await scriptedDeck(answers([0]));
   const main = await home.deck.session('main');
   await expect(main.delegate(tasks(2), { inherit: { since: 'plan' } })).rejects.toMatchObject({
@@ -266,7 +266,7 @@ test.each([
   expect(home.store.sessions.list({ parent: 'main', all: true })).toEqual([]);
 });
 
-test('a task may have a model of its own', async () => {
+test('a task may name its own model', async () => {
   await using home = await scriptedDeck([{ text: 'by default' }]);
   const other = home.script([{ text: 'by another' }]);
   const main = await home.deck.session('main');
@@ -291,7 +291,7 @@ test('children see what followed the anchor, or nothing', async () => {
   expect(await texts('fresh')).toContain('All is well.');
 });
 
-test('a task says how much its own child inherits, before the options of all', async () => {
+test('a task sets how much its own child inherits, overriding the options of all', async () => {
   await using home = await scriptedDeck([{ text: 'ok' }]);
   const main = await home.deck.session('main');
   home.store.entries.append('main', [user('first'), anchor('plan'), user('second'), user('third')]);
@@ -309,12 +309,12 @@ test('a task says how much its own child inherits, before the options of all', a
   expect(starts.map(({ range }) => range)).toEqual([[1, 5], null, [4, 5], [5, 5], [4, 5]]);
 });
 
-test('a delegation without tasks comes to nothing', async () => {
+test('a delegation without tasks has no results', async () => {
   await using home = await scriptedDeck([]);
   expect(await (await home.deck.session('main')).delegate([])).toEqual([]);
 });
 
-test('a child that nobody may write is told as failed, and the rest goes on', async () => {
+test('a child that can no longer run is reported as failed, and the rest continues', async () => {
   await using home = await scriptedDeck(answers([0, 0]));
   const main = await home.deck.session('main');
   const child = await main.fork({ name: 'a', key: 'a', task: 'task a' });
@@ -324,7 +324,7 @@ test('a child that nobody may write is told as failed, and the rest goes on', as
   expect(await child.finish()).toMatchObject({ repeated: true });
 });
 
-test('an engine of the deck is told whose child it runs, and how deep', async () => {
+test('an engine of the deck receives the parent and depth of each run', async () => {
   const started: RunSpec[] = [];
   const engine = inProcessEngine();
   const told = {

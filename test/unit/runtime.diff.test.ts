@@ -42,7 +42,7 @@ function withMain(): SqliteTapeStore {
   return store;
 }
 
-test('a session and its fork part where it was forked, and so do cousins at the ancestor that both have', async () => {
+test('a session and its fork diverge at the fork, and cousins at their common ancestor', async () => {
   using store = withMain();
   store.lineage.fork('main', { name: 'kid', cut: 4 });
   store.lineage.fork('main', { name: 'sib', cut: 3 });
@@ -56,7 +56,7 @@ test('a session and its fork part where it was forked, and so do cousins at the 
   expect(await parting(store, 'main', 'grandkid')).toBe('main@4 1-4 | main 5-6 | grandkid 5-7');
 });
 
-test('points lie where they lie: of one session, before a fork, or in what was inherited', async () => {
+test('points are compared at their positions: in one session, before a fork, or in inherited entries', async () => {
   using store = withMain();
   store.lineage.fork('main', { name: 'kid', cut: 4 });
   expect(await parting(store, 'main@3', 'main')).toBe('main@3 1-3 | main | main 4-6');
@@ -67,7 +67,7 @@ test('points lie where they lie: of one session, before a fork, or in what was i
   await expect(diff(store, 'main', 'kit')).rejects.toMatchObject({ code: 'TAPE_NO_SESSION' });
 });
 
-test('sessions without a common tape have no base, and a fork that inherits nothing has one all the same', async () => {
+test('sessions without a common tape have no base, and a fork that inherits nothing has one', async () => {
   using store = withMain();
   store.sessions.open('other');
   store.lineage.fork('main', { name: 'fresh', inherit: 'nothing' });
@@ -78,7 +78,7 @@ test('sessions without a common tape have no base, and a fork that inherits noth
   expect(await parting(store, 'part', 'fresh')).toBe('main@5 - | part 6-6 | fresh 7-7');
 });
 
-test('what one of them rewound is not in common any more', async () => {
+test('entries that one of them rewound are not common', async () => {
   using store = withMain();
   store.lineage.fork('main', { name: 'kid' });
   store.history.rewind('main', 3);
@@ -91,7 +91,7 @@ test('what one of them rewound is not in common any more', async () => {
   expect(await parting(store, 'main', 'kid')).toBe('main@6 1-6 | main | kid 7-7');
 });
 
-test('each side tells its messages, tools, files, keys and last answer', async () => {
+test('each side lists its messages, tools, files, keys and last answer', async () => {
   using store = withMain();
   const file = (id: string, read: string[], write: string[]) => [
     assistant([{ type: 'text', text: `calling ${id}` }, toolCall(id, 'edit', {})]),
@@ -177,7 +177,7 @@ test('the last answer of a side that added none is the one that it shows', async
   expect((await diff(store, 'other', 'kid')).a).not.toHaveProperty('answer');
 });
 
-test('of a long session no more is held than of a short one', async () => {
+test('a diff of a long session uses no more memory than one of a short session', async () => {
   using store = openStore();
   store.sessions.open('main');
   store.entries.append(
@@ -223,7 +223,7 @@ function shown(store: SqliteTapeStore, name: string): Map<Seq, string> {
   );
 }
 
-test('in any history, both show the same up to the base, and nothing of what each has since is in both from there on', async () => {
+test('in any history, both sides show the same up to the base, and share no later entry', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(act, { maxLength: 30 }), async (acts) => {
       using store = openStore();

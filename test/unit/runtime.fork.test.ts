@@ -34,7 +34,7 @@ test('finishing a child merges its last text, once', async () => {
   ]);
 });
 
-test('an explicit result stands before the last text', async () => {
+test('an explicit result overrides the last text', async () => {
   await using home = await scriptedDeck(said);
   const main = await home.deck.session('main');
   const child = await main.fork({ name: 'docs', task: 'Check the docs.' });
@@ -44,7 +44,7 @@ test('an explicit result stands before the last text', async () => {
   expect(parentTail(home)[1]).toContain('{"outdated":["intro.md","api.md"]}');
 });
 
-test('a child that grew after its merge merges what is new', async () => {
+test('a child that grew after its merge merges only its new entries', async () => {
   await using home = await scriptedDeck([...said, { text: 'And a third.' }]);
   const main = await home.deck.session('main');
   const child = await main.fork({ name: 'docs', task: 'Check the docs.' });
@@ -71,7 +71,7 @@ test('a discarded child leaves a receipt, and no message', async () => {
   await expect(child.finish()).rejects.toMatchObject({ code: 'TAPE_CONFLICT' });
 });
 
-test('withFork merges what the child came to, and returns what the block returned', async () => {
+test('withFork merges the result of the child, and returns what the block returned', async () => {
   await using home = await scriptedDeck(said);
   const main = await home.deck.session('main');
   const { value, merge } = await main.withFork({ name: 'docs' }, async (child) => {
@@ -83,7 +83,7 @@ test('withFork merges what the child came to, and returns what the block returne
   expect(parentTail(home)).toHaveLength(2);
 });
 
-test('withFork merges the failure of a block that throws, and throws it on', async () => {
+test('withFork merges the failure of a block that throws, and rethrows it', async () => {
   await using home = await scriptedDeck(said);
   const main = await home.deck.session('main');
   const act = main.withFork({ name: 'docs' }, async () => {
@@ -96,7 +96,7 @@ test('withFork merges the failure of a block that throws, and throws it on', asy
   expect(home.store.sessions.find('main')?.head).toBe(3);
 });
 
-test('withFork discards or keeps a child whose block throws, when it was asked to', async () => {
+test('withFork discards or keeps a child whose block throws, as onUnmerged says', async () => {
   await using home = await scriptedDeck(said);
   const main = await home.deck.session('main');
   for (const onUnmerged of ['discard', 'keep'] as const) {
@@ -108,7 +108,7 @@ test('withFork discards or keeps a child whose block throws, when it was asked t
   expect(parentTail(home)).toEqual(['anchor merge/discard']);
 });
 
-test('withFork keeps a child that the block discarded as discarded', async () => {
+test('withFork leaves a child discarded that the block discarded', async () => {
   await using home = await scriptedDeck(said);
   const main = await home.deck.session('main');
   const { value, merge } = await main.withFork({ name: 'docs' }, async (child) => {
@@ -120,7 +120,7 @@ test('withFork keeps a child that the block discarded as discarded', async () =>
   expect(parentTail(home)).toEqual(['anchor merge/docs']);
 });
 
-test('withFork throws on what the block threw after it finished the child itself', async () => {
+test('withFork rethrows an error that the block throws after it finished the child itself', async () => {
   await using home = await scriptedDeck(said);
   const main = await home.deck.session('main');
   const act = main.withFork({ name: 'docs' }, async (child) => {
@@ -136,7 +136,7 @@ test.each([
   { onUnmerged: 'fail', delivery: 'merged', tail: ['anchor merge/docs', expect.stringContaining('Error: ')] },
   { onUnmerged: 'discard', delivery: 'discarded', tail: ['anchor merge/docs'] },
   { onUnmerged: 'keep', delivery: undefined, tail: [] },
-] as const)('leaving a block with a child that came to no end: $onUnmerged', async (policy) => {
+] as const)('leaving a block with an unfinished child: $onUnmerged', async (policy) => {
   await using home = await scriptedDeck(said);
   const main = await home.deck.session('main');
   {
@@ -160,7 +160,7 @@ test('leaving a block with a child that was finished or discarded writes nothing
   expect(parentTail(home)).toEqual(['anchor merge/done', expect.any(String), 'anchor merge/left']);
 });
 
-test('a grandchild comes home one level at a time', async () => {
+test('a grandchild is merged one level at a time', async () => {
   await using home = await scriptedDeck(said);
   const main = await home.deck.session('main');
   const child = await main.fork({ name: 'child' });
@@ -173,7 +173,7 @@ test('a grandchild comes home one level at a time', async () => {
   expect(parentTail(home)[0]).toBe('anchor merge/child');
 });
 
-test('a child is forked from a busy parent too, at its settled point', async () => {
+test('a busy parent can be forked too, at its settled point', async () => {
   await using home = await scriptedDeck([{ text: 'Slow.', delayMs: 100 }]);
   const main = await home.deck.session('main');
   home.store.entries.append('main', [note('deploy', {})]);

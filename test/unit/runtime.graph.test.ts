@@ -5,7 +5,7 @@ import { openDeck } from '../support/deck.ts';
 import { openStore } from '../support/store.ts';
 import { tempHome } from '../support/temp-home.ts';
 
-test('forking by the graph makes a session, and the graph knows it at once', async () => {
+test('a fork through the graph creates a session, which the graph contains at once', async () => {
   using home = tempHome();
   home.session('main', anchor('plan'), user('Go'));
   await using deck = await openDeck({ home: home.path });
@@ -39,7 +39,7 @@ test('an unknown parent or anchor forks nothing', async () => {
   expect(deck.graph.list()).toHaveLength(1);
 });
 
-test('a status that is set is read back, here and by whoever opens the file', async () => {
+test('a status that is set is read back, here and by every later reader of the file', async () => {
   using home = tempHome();
   home.session('main');
   await using deck = await openDeck({ home: home.path });
@@ -50,7 +50,7 @@ test('a status that is set is read back, here and by whoever opens the file', as
   expect(other.graph.list({ lifecycle: 'archived' }).map(({ session }) => session)).toEqual(['main']);
 });
 
-test('reads follow what others write', async () => {
+test('reads include what other processes write', async () => {
   using home = tempHome();
   home.session('main');
   await using deck = await openDeck({ home: home.path });
@@ -76,7 +76,7 @@ test('the line of descent goes from the root to the youngest', async () => {
   expect(deck.graph.merges('main')).toEqual([]);
 });
 
-test('a deck on a store of one’s own has an empty graph, and can still fork', async () => {
+test('a deck on a given store has an empty graph, and can still fork', async () => {
   using store = openStore();
   await using deck = await openDeck({ store });
   await deck.session('main');
@@ -85,11 +85,11 @@ test('a deck on a store of one’s own has an empty graph, and can still fork', 
   expect(deck.graph.list()).toEqual([]);
 });
 
-test('a deck needs a home or a store', async () => {
+test('a deck requires a home or a store', async () => {
   await expect(openDeck({})).rejects.toThrow(TypeError);
 });
 
-test('the graph of a deck is drawn as it is: a tree of all sessions, or of one, and lanes', async () => {
+test('a deck renders its graph: a tree of all sessions, or of one, and lanes', async () => {
   using home = tempHome();
   home.session('main', anchor('plan'));
   await using deck = await openDeck({ home: home.path });

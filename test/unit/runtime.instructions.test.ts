@@ -51,7 +51,7 @@ async function projectDeck(
 const answersOf = (entries: Iterable<Entry>): Entry[] =>
   [...entries].filter(({ payload }) => isObject(payload) && payload.role === 'assistant');
 
-/** What each model call of a session was told: the bytes that the store has under the digest of its answer. */
+/** The instructions of each model call of a session: the stored bytes with the digest of its answer. */
 function toldTo(store: SqliteTapeStore, session: string): string[] {
   return answersOf(store.entries.read(session, { own: true })).map(({ meta }) =>
     Buffer.from(store.entries.blob(String(meta.instructions_digest))).toString('utf8'),
@@ -60,7 +60,7 @@ function toldTo(store: SqliteTapeStore, session: string): string[] {
 
 const says = (count: number): ScriptAnswer[] => Array.from({ length: count }, () => ({ text: 'Seven.' }));
 
-test('without prompt the instructions are sent as they are, and the answer has their digest', async () => {
+test('without prompt the instructions are sent unchanged, and the answer has their digest', async () => {
   await using home = await projectDeck(says(1), undefined);
   const main = await home.deck.session('main');
   await main.run('How many?');
@@ -74,7 +74,7 @@ test('without prompt the instructions are sent as they are, and the answer has t
   expect(await main.instructions()).toMatchObject({ text: 'You keep the shop.', digest });
 });
 
-test('a file that changed is read again for the next model call; each text is kept once, under its digest', async () => {
+test('a changed file is read again for the next model call; each text is stored once, under its digest', async () => {
   const changes: (() => void)[] = [];
   const note = tool({
     inputSchema: z.object({}),
@@ -107,7 +107,7 @@ test('a file that changed is read again for the next model call; each text is ke
   for (const { payload } of texts) expect(isObject(payload) && isBlobRef(payload.text)).toBe(true);
 });
 
-test('where it works is told as it was until the view begins anew, over restarts', async (t) => {
+test('the environment section stays the same until the view begins anew, over restarts', async (t) => {
   if (skipsGit('the branch')) return t.skip();
   await using home = await projectDeck(says(5), { environment: true });
   rmSync(join(home.path, '.git'), { recursive: true });
@@ -130,7 +130,7 @@ test('where it works is told as it was until the view begins anew, over restarts
   expect(four).toBe(three);
 });
 
-test('a note about where it works that does not fit is none', async () => {
+test('an invalid environment note is ignored', async () => {
   await using home = await projectDeck(says(1), { environment: true });
   const main = await home.deck.session('main');
   await main.run('One?');
@@ -155,7 +155,7 @@ test('a note about where it works that does not fit is none', async () => {
   expect((await main.instructions()).text).not.toBe(text);
 });
 
-test('what is left out is told of once, in a warning and on the tape; the run goes on', async () => {
+test('an omitted file is reported once, in a warning and on the tape; the run continues', async () => {
   await using home = await projectDeck(says(3), { project: true });
   writeFileSync(home.file, 'a\0b');
   const main = await home.deck.session('main');
@@ -177,7 +177,7 @@ test('what is left out is told of once, in a warning and on the tape; the run go
   ]);
 });
 
-test('a child that inherits everything is told what its parent was told, byte for byte; another, that it is a worker', async () => {
+test("a child that inherits everything receives its parent's instructions byte for byte; another, the worker's", async () => {
   const asks = (inherit: string): ScriptAnswer => ({
     when: { session: 'main' },
     toolCalls: [
@@ -188,7 +188,7 @@ test('a child that inherits everything is told what its parent was told, byte fo
   const files: string[] = [];
   const spoil = tool({
     inputSchema: z.object({}),
-    // Between what the parent was told and the fork.
+    // Between the parent's model call and the fork.
     execute: async () => {
       writeFileSync(files[0] ?? '', 'Do not count.');
       return 'done';
@@ -206,7 +206,7 @@ test('a child that inherits everything is told what its parent was told, byte fo
   const [told] = toldTo(home.store, 'main');
   expect(told).toContain('Count twice.');
   expect(toldTo(home.store, full)).toEqual([told]);
-  // A file that changes does not change what it goes on with.
+  // A file that changes does not change its instructions.
   const child = await home.deck.find(full);
   expect((await child?.instructions())?.text).toBe(told);
   await main.run('And now?');
@@ -214,7 +214,7 @@ test('a child that inherits everything is told what its parent was told, byte fo
   expect(toldTo(home.store, fresh)[0]).toMatch(/^You are a worker/);
 });
 
-test('a fork of a session that is at rest is told what the session would be told', async () => {
+test('a fork of an idle session receives the instructions that the session would', async () => {
   await using home = await projectDeck(says(2), { project: true, environment: true });
   const main = await home.deck.session('main');
   await main.run('How many?');
@@ -225,7 +225,7 @@ test('a fork of a session that is at rest is told what the session would be told
   expect(toldTo(home.store, kid.name)).toEqual(toldTo(home.store, 'main'));
 });
 
-test('a skill is read when its tool is called, as it is then', async () => {
+test('a skill is read when its tool is called, with its content at that time', async () => {
   await using home = await projectDeck(
     [
       { toolCalls: [{ name: 'read_skill', input: { name: 'count' } }] },
@@ -251,7 +251,7 @@ test('a skill is read when its tool is called, as it is then', async () => {
   expect((await main.instructions({ useTools: false })).text).toBe('You keep the shop.');
 });
 
-test('tools are told in words, as they are sent, in whatever order they are given', async () => {
+test('tool descriptions are rendered as they are sent, in any order', async () => {
   const look = tool({
     description: 'Look at a shelf',
     inputSchema: z.object({ shelf: z.string() }),
@@ -268,7 +268,7 @@ test('tools are told in words, as they are sent, in whatever order they are give
   expect((await main.instructions({ tools: { add } })).digest).not.toBe(digest);
 });
 
-test('what a run is told stands in place of the instructions of the deck; the rest is added', async () => {
+test('instructions of a run replace those of the deck; the rest is added', async () => {
   await using home = await projectDeck(says(1), { project: true });
   const main = await home.deck.session('main');
   await main.run('How many?', { instructions: 'You keep the park.' });

@@ -43,14 +43,14 @@ test('a run appends the input, the answer and nothing else', async () => {
   expect(answered?.meta).toMatchObject({ usage: { input: 7, output: 2 } });
 });
 
-test('without input a run goes on from the tail', async () => {
+test('without input a run continues from the tail', async () => {
   await using home = await scriptedDeck([{ text: 'Yes.' }]);
   const main = await home.deck.session('main');
   home.store.entries.append('main', [user('Are you there?')]);
   expect(await main.run()).toMatchObject({ text: 'Yes.', from: 3, to: 3 });
 });
 
-test('texts and events come in the order in which things happen', async () => {
+test('texts and events arrive in the order in which they occur', async () => {
   await using home = await scriptedDeck(
     [{ text: 'I will add.', toolCalls: [sum('c1')] }, { text: 'It is 3.' }],
     { tools: { add } },
@@ -74,12 +74,12 @@ test('texts and events come in the order in which things happen', async () => {
     'session-completed stop',
   ];
   expect((await eventsOf(run)).map(eventLine)).toEqual(expected);
-  // Whoever comes late reads all of it too.
+  // A late reader reads all of it too.
   expect((await eventsOf(run)).map(eventLine)).toEqual(expected);
   expect((await eventsOf(run.textStream())).join('')).toBe('I will add.It is 3.');
 });
 
-test('a call is committed before it is run, and its result right after', async () => {
+test('a call is committed before it runs, and its result right after', async () => {
   using home = tempHome();
   const seen: string[][] = [];
   const look = tool({
@@ -114,7 +114,7 @@ test('a call is committed before it is run, and its result right after', async (
   ]);
 });
 
-test('a tool that does not exist is an error result, and the run goes on', async () => {
+test('an unknown tool is an error result, and the run continues', async () => {
   await using home = await scriptedDeck(
     [{ toolCalls: [{ name: 'subtract', input: {}, id: 'c1' }] }, { text: 'Then not.' }],
     { tools: { add } },
@@ -158,7 +158,7 @@ test('arguments that do not fit the schema are an error result, and the tool is 
   expect(answered?.payload).toMatchObject({ toolCallId: 'c1', output: { type: 'error-text' } });
 });
 
-test('a tool that throws ends its batch: the rest is not run, and every call has its result', async () => {
+test('a tool that throws ends its batch: later calls do not run, and every call has its result', async () => {
   await using home = await scriptedDeck(
     [
       { toolCalls: [sum('c1'), { name: 'fail', input: {}, id: 'c2' }, sum('c3'), sum('c4')] },
@@ -191,7 +191,7 @@ test('a tool that throws ends its batch: the rest is not run, and every call has
   ]);
 });
 
-test('of a tool that yields preliminary results the last one counts', async () => {
+test('the last preliminary result of a tool counts', async () => {
   const climb = tool({
     inputSchema: z.object({}),
     execute: async function* () {
@@ -209,7 +209,7 @@ test('of a tool that yields preliminary results the last one counts', async () =
   expect(ownLines(home.store.entries.read('main'))[2]).toBe('climb c1 → text at the top');
 });
 
-test('a tool may say itself what its model is told', async () => {
+test('a tool may set its own output for the model', async () => {
   const count = tool({
     inputSchema: z.object({}),
     execute: async () => ({ rows: 1200 }),
@@ -226,7 +226,7 @@ test('a tool may say itself what its model is told', async () => {
   );
 });
 
-test('a tool that answers nothing has null as its result', async () => {
+test('a tool that returns nothing has null as its result', async () => {
   const beep = tool({ inputSchema: z.object({}), execute: async () => undefined });
   await using home = await scriptedDeck(
     [{ toolCalls: [{ name: 'beep', input: {}, id: 'c1' }] }, { text: 'Beeped.' }],
@@ -238,7 +238,7 @@ test('a tool that answers nothing has null as its result', async () => {
   expect(ownLines(home.store.entries.read('main'))[2]).toBe('beep c1 → json null');
 });
 
-test('a result that has no JSON form is an error result, and the pairs stay complete', async () => {
+test('a result without a JSON form is an error result, and every call keeps its result', async () => {
   const huge = tool({ inputSchema: z.object({}), execute: async () => ({ n: 10n }) });
   await using home = await scriptedDeck(
     [{ toolCalls: [{ name: 'huge', input: {}, id: 'c1' }, sum('c2')] }, { text: 'Hm.' }],
@@ -252,7 +252,7 @@ test('a result that has no JSON form is an error result, and the pairs stay comp
   ]);
 });
 
-test('a run that needs more steps than it may have is halted, with all results on the tape', async () => {
+test('a run over its step limit is halted, with all results on the tape', async () => {
   await using home = await scriptedDeck(
     [1, 2, 3].map((n) => ({ toolCalls: [sum(`c${n}`)] })),
     { tools: { add } },
@@ -268,7 +268,7 @@ test('a run that needs more steps than it may have is halted, with all results o
   expect(home.store.sessions.find('main')).toMatchObject({ settled: 7, head: 7 });
 });
 
-test('one session is run once at a time, by whatever handle', async () => {
+test('a session has one run at a time, by whatever handle', async () => {
   await using home = await scriptedDeck([{ text: 'First.', delayMs: 500 }, { text: 'Second.' }]);
   const main = await home.deck.session('main');
   const first = main.run('One');
@@ -308,7 +308,7 @@ test('a model that fails ends the run with an error that is recorded', async () 
   expect(await main.run()).toMatchObject({ finish: 'stop', text: 'Better now.' });
 });
 
-test('calls that nobody answered get a recorded result, and are never run', async () => {
+test('calls without an answer get a recorded result, and never run', async () => {
   let runs = 0;
   const pay = tool({
     inputSchema: z.object({}),
@@ -359,7 +359,7 @@ test('a run whose session was taken over stops, and writes nothing more', async 
   expect(ownLines(store.entries.read('main'))).toEqual(['user: Go', 'assistant: [stall c1]']);
 });
 
-test('an aborted tool is told, its call stays open until the session goes on, and nothing after it is run', async () => {
+test('an aborted tool receives the signal, its call stays open until the session continues, and no later call runs', async () => {
   const started = Promise.withResolvers<void>();
   const wait = tool({
     inputSchema: z.object({}),
@@ -382,7 +382,7 @@ test('an aborted tool is told, its call stays open until the session goes on, an
   expect(entryLines(entries).slice(2)).toEqual(['assistant: [wait c1] [add c2]', 'event run/aborted']);
   expect(entries.at(-1)?.payload).toMatchObject({ reason: 'enough', unbegun: ['c2'] });
   expect((await eventsOf(run)).map(eventLine).at(-1)).toBe('session-cancelled enough');
-  // They stay as the abort found them until the session goes on.
+  // They stay as the abort left them until the session continues.
   await main.run('Go on');
   expect(ownLines(home.store.entries.read('main')).slice(3, 6)).toEqual([
     'wait c1 → error-text Outcome unknown: the run was aborted.',
@@ -391,7 +391,7 @@ test('an aborted tool is told, its call stays open until the session goes on, an
   ]);
 });
 
-test('a run may be aborted by the caller’s own signal, before it began too', async () => {
+test('a run may be aborted by the caller’s own signal, before its start too', async () => {
   await using home = await scriptedDeck([{ text: 'too late', delayMs: 10_000 }]);
   const main = await home.deck.session('main');
   const controller = new AbortController();
@@ -409,7 +409,7 @@ test('a run may be aborted by the caller’s own signal, before it began too', a
   ]);
 });
 
-test('what arrives in the inbox during a run is done at the next settled point', async () => {
+test('inbox items that arrive during a run are applied at the next settled point', async () => {
   const tools = {
     tell: tool({
       inputSchema: z.object({}),
@@ -445,7 +445,7 @@ test('what arrives in the inbox during a run is done at the next settled point',
   expect(home.store.inbox.list('main')).toEqual([]);
 });
 
-test('instructions and the offered tools go with every call', async () => {
+test('every call includes the instructions and the tools', async () => {
   const seen: unknown[] = [];
   const spy = tool({
     inputSchema: z.object({}),
@@ -463,7 +463,7 @@ test('instructions and the offered tools go with every call', async () => {
   expect(seen).toEqual([['user']]);
 });
 
-test('an answer without any content is a recorded call, and the session goes on', async () => {
+test('an answer without content is a recorded call, and the session continues', async () => {
   await using home = await scriptedDeck([{ usage: { input: 3, output: 0 } }, { text: 'Sorry.' }]);
   const main = await home.deck.session('main');
   expect(await main.run('Hi')).toMatchObject({ finish: 'stop', text: '', usage: { input: 3 } });

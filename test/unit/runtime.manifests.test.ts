@@ -20,7 +20,7 @@ import { serving, stateOf, summaries, talk } from '../support/summarised.ts';
 
 const note = tool({ inputSchema: z.object({}), execute: () => 'Noted.' });
 
-/** What each model call was asked with, in order, with the entry that tells. */
+/** The manifest of each model call, in order, with the entry that records it. */
 function asked(
   store: SqliteTapeStore,
   session = 'main',
@@ -32,7 +32,7 @@ function asked(
   );
 }
 
-/** The digest of the view that a manifest tells of, made again from the tape. */
+/** The digest of the view that a manifest describes, rendered again from the tape. */
 function again(store: SqliteTapeStore, { entry, view: told }: { entry: Entry; view: JsonObject }): string {
   const remake = remakeOf(told);
   if (remake === undefined) throw new TypeError('no manifest');
@@ -40,7 +40,7 @@ function again(store: SqliteTapeStore, { entry, view: told }: { entry: Entry; vi
   return view(store.views.entries(entry.session, { policy, at }), remake).digest;
 }
 
-test('each answer tells what its model was shown, so that the same can be made again', async () => {
+test('each answer records what its model received, so that it can be reproduced', async () => {
   await using home = await scriptedDeck(
     [{ toolCalls: [{ name: 'note', input: {} }] }, { text: 'Done.' }, { text: 'And again.' }],
     { tools: { note }, instructions: 'Be brief.' },
@@ -66,7 +66,7 @@ test('each answer tells what its model was shown, so that the same can be made a
   expect(new Set(calls.map(({ meta }) => meta.tools_digest)).size).toBe(1);
 });
 
-test('other tools have another digest, and none has none', async () => {
+test('other tools have another digest, and no tools have none', async () => {
   const digests: unknown[] = [];
   const other = tool({ description: 'Notes.', inputSchema: z.object({}), execute: () => 'Noted.' });
   const offers: NonNullable<DeckConfig['tools']>[] = [{}, { note }, { note: other }];
@@ -79,7 +79,7 @@ test('other tools have another digest, and none has none', async () => {
   expect(new Set(digests).size).toBe(3);
 });
 
-test('a call that fails, is tried again or breaks off tells it, too', async () => {
+test('a call that fails, is retried or breaks off records it, too', async () => {
   let calls = 0;
   await using s = await served(
     () => {
@@ -94,7 +94,7 @@ test('a call that fails, is tried again or breaks off tells it, too', async () =
   for (const call of told) expect(again(s.store, call)).toBe(call.view.digest);
 });
 
-test('what is used is what the provider said of the last step, as long as the view begins where it did', async () => {
+test('usage is what the provider reported for the last step, as long as the view begins where it did', async () => {
   await using s = await served(() => ({ text: 'Fine.', usage: [900, 100] }), { view: { window: 2 } });
   await s.main.run('One.');
   await s.main.run('x'.repeat(400));
@@ -108,7 +108,7 @@ test('what is used is what the provider said of the last step, as long as the vi
   expect(asked(whole.store).map(({ view: told }) => told.tokens)[1]).toBe(1_100);
 });
 
-test("a deck's window is what its models are shown, and a summary is made of all", async () => {
+test("a deck's window limits what its models receive, and a summary covers everything", async () => {
   const sent: string[] = [];
   await using s = await served(
     (request) => {
@@ -129,25 +129,28 @@ test("a deck's window is what its models are shown, and a summary is made of all
 test.each([
   { trigger: 'threshold', view: { window: 3 }, windows: { 'test-model': { window: 2_000 } } },
   { trigger: 'overflow', view: { window: 3 } },
-])('so is one that a run makes by itself, by $trigger and $view', async ({ trigger, ...options }) => {
-  let wasSummarised = trigger === 'threshold';
-  await using s = await serving({
-    ...options,
-    summarizer: 'openai-compatible/small',
-    compaction: { keep: { turns: 1 } },
-    answer: () => {
-      if (wasSummarised) return { text: 'Fine.' };
-      wasSummarised = true;
-      return { overflow: true };
-    },
-  });
-  talk(s, 5);
-  await s.main.run('Go.');
-  expect(summaries(s).map((entry) => stateOf(entry).range)).toEqual([[1, 11]]);
-  expect(JSON.stringify(s.asked()[0]?.messages)).toContain('Question 3');
-});
+])(
+  'a summary within a run, by $trigger and $view, covers everything too',
+  async ({ trigger, ...options }) => {
+    let wasSummarised = trigger === 'threshold';
+    await using s = await serving({
+      ...options,
+      summarizer: 'openai-compatible/small',
+      compaction: { keep: { turns: 1 } },
+      answer: () => {
+        if (wasSummarised) return { text: 'Fine.' };
+        wasSummarised = true;
+        return { overflow: true };
+      },
+    });
+    talk(s, 5);
+    await s.main.run('Go.');
+    expect(summaries(s).map((entry) => stateOf(entry).range)).toEqual([[1, 11]]);
+    expect(JSON.stringify(s.asked()[0]?.messages)).toContain('Question 3');
+  },
+);
 
-test('where it works is told once, also where the window has moved on', async () => {
+test('the environment is recorded once, also after the window has moved on', async () => {
   await using s = await served(() => ({ text: 'Fine.' }), {
     view: { window: 1 },
     prompt: { environment: true },
@@ -157,7 +160,7 @@ test('where it works is told once, also where the window has moved on', async ()
   expect(pins).toHaveLength(1);
 });
 
-test('a call outside of the window is never shown without its result', async () => {
+test('a window never separates a call from its result', async () => {
   await using s = await served(() => ({ text: 'Fine.' }), { view: { window: 2 } });
   s.store.entries.append('main', [user('Go.'), assistant([toolCall('c', 'note', {})])]);
   s.store.entries.append('main', [

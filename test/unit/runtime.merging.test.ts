@@ -19,10 +19,10 @@ const textOf = (store: SqliteTapeStore) => {
 const said = (session: string, ...texts: string[]): ScriptAnswer[] =>
   texts.map((text) => ({ text, when: { session } }));
 
-describe('a result in a form', () => {
+describe('a structured result', () => {
   const output = Output.object({ schema: z.object({ ports: z.array(z.number()) }) });
 
-  test('is asked for in the last step, recorded, merged as it is, and told', async () => {
+  test('is requested in the last step, recorded, merged unchanged, and reported', async () => {
     await using home = await scriptedDeck(said('kid', 'I have looked.', '{"ports":[80,443]}'));
     const main = await home.deck.session('main');
     const [outcome] = await main.delegate({ task: 'Which ports?', name: 'kid', output });
@@ -46,7 +46,7 @@ describe('a result in a form', () => {
   test.each([
     { name: 'no JSON', text: 'ports 80 and 443', says: /it is not JSON/ },
     { name: 'something else', text: '{"ports":["http"]}', says: /ports\.0: / },
-  ])('that is $name fails the child, and its parent learns why', async ({ text, says }) => {
+  ])('that is $name fails the child, and its parent receives the reason', async ({ text, says }) => {
     await using home = await scriptedDeck(said('kid', 'I have looked.', text));
     const main = await home.deck.session('main');
     const [outcome] = await main.delegate({ task: 'Which ports?', name: 'kid', output });
@@ -56,7 +56,7 @@ describe('a result in a form', () => {
     expect(mergesOf(home.store)).toHaveLength(1);
   });
 
-  test('is not asked for again when it is on the tape', async () => {
+  test('is not requested again when the tape contains it', async () => {
     await using home = await scriptedDeck(said('kid', 'I have looked.', '{"ports":[80]}'));
     const main = await home.deck.session('main');
     await main.delegate({ task: 'Which ports?', name: 'kid', key: 'k', output });
@@ -66,7 +66,7 @@ describe('a result in a form', () => {
     expect(home.store.sessions.find('kid')?.head).toBe(before);
   });
 
-  test('that a delegated child did not give is told as a failure to whoever delegated, as to its parent', async () => {
+  test('that a delegated child did not give is reported as a failure to the delegation and the parent', async () => {
     await using home = await scriptedDeck(said('kid', 'Just words.'));
     const main = await home.deck.session('main');
     const [outcome] = await main.delegate({ task: 'Go', name: 'kid' }, { strategy: 'structured' });
@@ -90,7 +90,7 @@ describe('a result in a form', () => {
   });
 });
 
-test('summary: a model writes it, it cites its range, and what it took is counted in the parent', async () => {
+test('summary: a model writes it, it cites its range, and its usage counts in the parent', async () => {
   const [tell, shorten] = said('kid', 'A long story.', 'Short.');
   await using home = await scriptedDeck([{ ...tell }, { ...shorten, usage: { input: 7, output: 2 } }]);
   const main = await home.deck.session('main');
@@ -99,7 +99,7 @@ test('summary: a model writes it, it cites its range, and what it took is counte
   const { range, seq } = await kid.finish({ strategy: 'summary' });
   expect(textOf(home.store)).toMatch(new RegExp(`Summary of kid:${range[0]}-${range[1]} by \\S+:\nShort\\.`));
   expect(await main.usage()).toMatchObject({ steps: 1, total: 9 });
-  // Again it is the same receipt, and no model is asked: its script has no answer left.
+  // A repetition returns the same receipt without a model call: the script has no answer left.
   const [mark] = home.store.entries.read('main', { name: 'merge/kid' });
   expect(mark?.payload).toMatchObject({
     state: {
@@ -146,7 +146,7 @@ test('pick: chosen entries, quoted with their positions', async () => {
   );
 });
 
-test('a function of your own makes the text', async () => {
+test('a custom function makes the text', async () => {
   await using home = await scriptedDeck(said('kid', 'Seven.'));
   const main = await home.deck.session('main');
   await main.delegate(
@@ -161,7 +161,7 @@ test('a function of your own makes the text', async () => {
   expect(textOf(home.store)).toContain('kid said Seven. in 3 entries');
 });
 
-test('mergeAll: children in one act and in the order given, all or none', async () => {
+test('mergeAll merges children in one act and in the given order, all or none', async () => {
   await using home = await scriptedDeck(['a', 'b', 'c'].flatMap((name) => said(name, `from ${name}`)));
   const main = await home.deck.session('main');
   for (const name of ['a', 'b', 'c']) await (await main.fork({ name, onUnmerged: 'keep' })).run('Go');
@@ -174,7 +174,7 @@ test('mergeAll: children in one act and in the order given, all or none', async 
   expect((await main.mergeAll(['a', 'b', 'c'])).map(({ repeated }) => repeated)).toEqual([true, true, true]);
 });
 
-test('checkMerge says what both sides wrote, and writes nothing', async () => {
+test('checkMerge reports what both sides wrote, and writes nothing', async () => {
   await using home = await scriptedDeck(said('kid', 'Done.'));
   const main = await home.deck.session('main');
   const kid = await main.fork({ name: 'kid', onUnmerged: 'keep' });
@@ -230,7 +230,7 @@ test.each([
   { at: 'step' as const, where: ['message', 'message', 'result', 'merge', 'message', 'result', 'message'] },
   { at: 'idle' as const, where: ['message', 'message', 'result', 'message', 'result', 'message', 'merge'] },
 ])(
-  'a child that the run under way did not ask for is merged at its end, or where `at` says: $at',
+  'a child that the current run did not start is merged at its end, or where `at` says: $at',
   async ({ at, where }) => {
     const { home, kid, run, open } = await busyParent(said('kid', 'Mine.'));
     const merging = kid.finish(at === undefined ? {} : { at });
@@ -243,7 +243,7 @@ test.each([
   },
 );
 
-test('a merge that turns out to be impossible while it waits leaves a note that says so', async () => {
+test('a queued merge that turns out to be impossible leaves a note with the reason', async () => {
   const { home, main, kid, run, open } = await busyParent(said('kid', 'Mine.'));
   const merging = main.merge(kid, { onConflict: 'refuse' });
   await expect.poll(() => home.store.inbox.list('main')).toHaveLength(1);

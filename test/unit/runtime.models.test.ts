@@ -41,7 +41,7 @@ test.each([
   await expect(main.delegate({ task: 'Do it' }, { model: spec })).rejects.toMatchObject({ code });
   expect(entryLines(store.entries.read('main'))).toEqual(['anchor session/start']);
   expect(store.sessions.list({ all: true })).toHaveLength(1);
-  // Nobody holds the session either.
+  // The session has no owner either.
   expect(store.leases.acquire('main', { id: 'next' })).toMatchObject({ owner: 'next' });
 });
 
@@ -67,7 +67,7 @@ test('a name without a provider is refused before anything is posted, forked or 
   expect(store.sessions.list({ all: true })).toHaveLength(1);
 });
 
-test('an error of a model says where its name comes from', async () => {
+test('an error of a model says where its name is configured', async () => {
   using store = openStore();
   const model = 'openai-compatible/m';
   await using deck = await openDeck({ store, model });
@@ -106,7 +106,7 @@ test.each([
   ['not JSON', '[{'],
   ['no array', '{"text":"hi"}'],
   ['an unknown field', '[{"txt":"hi"}]'],
-  ['a text that is none', '[{"text":5}]'],
+  ['a wrong text', '[{"text":5}]'],
   ['a call without a name', '[{"toolCalls":[{"input":{}}]}]'],
   ['an unknown condition', '[{"text":"hi","when":{"model":"x"}}]'],
   ['a negative delay', '[{"text":"hi","delayMs":-1}]'],
@@ -121,7 +121,7 @@ test.each([
   expect(() => parseScript(text, 'inline')).toThrow(expect.objectContaining({ code: 'SESSION_BAD_SCRIPT' }));
 });
 
-test('answers are given in order, each once, and a script that ran out is a typed error', async () => {
+test('answers are given in order, each once, and an exhausted script is a typed error', async () => {
   await using home = await scriptedDeck([{ text: 'one' }, { text: 'two' }]);
   const main = await home.deck.session('main');
   expect(await main.run('1')).toMatchObject({ text: 'one' });
@@ -137,7 +137,7 @@ test('answers are given in order, each once, and a script that ran out is a type
   ]);
 });
 
-test('a script keeps no state: another process goes on where the tape says', async () => {
+test('a script keeps no state: another process continues where the tape ends', async () => {
   using home = tempHome();
   const { spec } = await (async () => {
     await using first = await scriptedDeck([]);
@@ -163,7 +163,7 @@ test('every session has its own place in a script', async () => {
   expect(await a.run('x')).toMatchObject({ text: 'two' });
 });
 
-test('a fork answers from the beginning: what it inherited was not its own to ask', async () => {
+test('a fork answers from the beginning: calls that it inherited do not count', async () => {
   await using home = await scriptedDeck([{ text: 'one' }, { text: 'two' }]);
   const main = await home.deck.session('main');
   await main.run('x');
@@ -171,7 +171,7 @@ test('a fork answers from the beginning: what it inherited was not its own to as
   expect(await child.run('x')).toMatchObject({ text: 'one' });
 });
 
-test('an answer may be meant for a session and for a text of the last user message', async () => {
+test('an answer may apply to one session and to a text of the last user message', async () => {
   await using home = await scriptedDeck([
     { text: 'for workers', when: { session: 'worker-*' } },
     { text: 'about cats', when: { text: 'cat' } },
@@ -188,14 +188,14 @@ test('an answer may be meant for a session and for a text of the last user messa
   expect(await worker.run('a dog')).toMatchObject({ text: 'anything' });
 });
 
-test('an answer that is an error is given once, as a model that failed', async () => {
+test('an answer that is an error is given once, as a failed model', async () => {
   await using home = await scriptedDeck([{ error: 'rate limited' }, { text: 'fine' }]);
   const main = await home.deck.session('main');
   expect(await main.run('x')).toMatchObject({ finish: 'error', error: { code: 'SESSION_MODEL_FAILED' } });
   expect(await main.run()).toMatchObject({ finish: 'stop', text: 'fine' });
 });
 
-test('calls without an id get one that no other call of any session has', async () => {
+test('calls without an id get one that is unique over all sessions', async () => {
   await using home = await scriptedDeck([
     {
       toolCalls: [

@@ -14,7 +14,7 @@ const call = (name: string, said?: string): ScriptAnswer => ({
   toolCalls: [{ name, input: {} }],
 });
 
-/** Ways in which the work of a child ends, and what the child came to then. */
+/** Ways in which the work of a child ends, and its outcome. */
 const ends: readonly {
   readonly how: string;
   readonly status: Task;
@@ -78,7 +78,7 @@ function mergedText(store: SqliteTapeStore): string | undefined {
 }
 
 test.each(ends)(
-  'what a child came to is one text wherever it is read: $status, $how',
+  'the outcome of a child is one text wherever it is read: $status, $how',
   async ({ says, status, text, output, asks }) => {
     let stop = () => {};
     const tools = { look, pay, stop: tool({ inputSchema: z.object({}), execute: async () => stop() }) };
@@ -100,7 +100,7 @@ test.each(ends)(
 );
 
 test.each(ends.filter(({ asks, status }) => asks !== 'structured' && status !== 'aborted'))(
-  'a model that delegates is given the same text: $status, $how',
+  'a model that delegates receives the same text: $status, $how',
   async ({ says, status, text, output, asks }) => {
     const schema = { type: 'object', properties: { ports: { type: 'array' } }, required: ['ports'] };
     const task = { task: 'Work', ...(asks === 'a form' && { output_schema: schema }) };
@@ -126,7 +126,7 @@ test.each(ends.filter(({ asks, status }) => asks !== 'structured' && status !== 
   },
 );
 
-test('a run that could not start is told of on the tape of its child, from where all read it', async () => {
+test('a run that could not start is recorded on the tape of its child, from where all read it', async () => {
   const broken = { ...look, inputSchema: z.custom() };
   await using home = await scriptedDeck([{ text: 'Done.' }]);
   const main = await home.deck.session('main');
@@ -140,7 +140,7 @@ test('a run that could not start is told of on the tape of its child, from where
   expect(home.store.sessions.find('kid')).toMatchObject({ task: 'failed', delivery: 'merged' });
 });
 
-test('a child that was left behind, running, is merged with what it had said', async () => {
+test('an orphaned running child is merged with its partial answer', async () => {
   await using home = await scriptedDeck([]);
   const main = await home.deck.session('main');
   const kid = await main.fork({ name: 'kid', onUnmerged: 'keep' });
@@ -154,7 +154,7 @@ test('a child that was left behind, running, is merged with what it had said', a
   expect(home.store.lineage.collect('kid').text).toBe('Half of it.');
 });
 
-test('after a child went on, what it came to is what its next merge brings', async () => {
+test('the next merge of a resumed child contains its new outcome', async () => {
   await using home = await scriptedDeck([{ text: 'One.' }, { text: 'Two.' }]);
   const main = await home.deck.session('main');
   const texts: (ChildOutcome | undefined)[] = [];
@@ -169,7 +169,7 @@ function literally(text: string): RegExp {
   return new RegExp(`^${RegExp.escape(text)}$`);
 }
 
-test('an entry after the merge changes nothing of a result: delegated again by its key, it is the same', async () => {
+test('an entry after the merge does not change a result: delegated again by its key, it is the same', async () => {
   await using home = await scriptedDeck([{ text: 'Looked.' }, { text: '{"ports":[80]}' }]);
   const main = await home.deck.session('main');
   const task = { task: 'Work', name: 'kid', key: 'k', output: form };
@@ -208,7 +208,7 @@ test('two tasks that resume one child run one after the other, each with its own
   ]);
 });
 
-test('a run without input brings a merge that waited to its model', async () => {
+test('a run without input shows its model a merge that waited', async () => {
   await using home = await scriptedDeck([{ text: 'Seen.', when: { text: 'A result.' } }]);
   const main = await home.deck.session('main');
   home.store.entries.append('main', [user('Hello')]);
@@ -246,7 +246,7 @@ test('a merge with a status that does not exist is refused, and nothing is merge
   expect(home.store.sessions.find('main')).toEqual(before);
 });
 
-test('a call that an inbox item brings at the start of a run is closed before its model is called', async () => {
+test('a call that an inbox item adds at the start of a run is closed before its model call', async () => {
   await using home = await scriptedDeck([{ text: 'Fine.' }], { tools: { look } });
   const main = await home.deck.session('main');
   // An owner that has let its lease expire leaves the item to the run.

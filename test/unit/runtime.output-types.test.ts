@@ -25,7 +25,7 @@ const giving = (results: Readonly<Record<string, unknown>>) =>
     return { text: JSON.stringify(results[task ?? '']) };
   });
 
-test('the outcome of a task has the type and the value that its schema makes', async () => {
+test('the outcome of a task has the type and the value of its schema', async () => {
   await using s = await giving({ 'Find ports': { ports: [80] }, 'Find names': { name: 'ada' } });
   const [first, second, third] = await s.main.delegate(
     [{ task: 'Find ports', output: ports }, { task: 'Find names', output: named }, 'Look'],
@@ -42,7 +42,7 @@ test('the outcome of a task has the type and the value that its schema makes', a
   expect(third).not.toHaveProperty('output');
 });
 
-test('the schema of a delegation is that of its tasks without their own', async () => {
+test('the schema of a delegation applies to tasks without their own', async () => {
   await using s = await giving({ 'Find ports': { ports: [80] }, 'Find names': { name: 'ada' } });
   const options = { output: ports, concurrency: 1 };
   const [alone] = await s.main.delegate('Find ports', options);

@@ -39,7 +39,7 @@ function place() {
 const filesIn = (home: string, { sources }: Pick<Instructions, 'sources'>) =>
   sources.flatMap(({ path }) => (path === undefined ? [] : [relative(home, path)]));
 
-test('a project is told from the top of its repository inward; what lies above is not', async () => {
+test('project files are read from the top of the repository down to the directory, and none above it', async () => {
   using p = place();
   for (const name of [
     'AGENTS.md',
@@ -59,7 +59,7 @@ test('a project is told from the top of its repository inward; what lies above i
   expect(filesIn(p.home, named)).toEqual(['code/AGENTS.md', 'code/CLAUDE.md', 'code/other/AGENTS.md']);
 });
 
-test("where there is no repository it goes up to the user's own directory; outside of that, nowhere", async () => {
+test("without a repository the search ends at the user's own directory; outside of that, it reads none", async () => {
   using p = place();
   for (const name of ['AGENTS.md', 'notes/AGENTS.md', 'notes/today/AGENTS.md']) p.write(name, name);
   expect(filesIn(p.home, await p.told('notes/today'))).toEqual([
@@ -71,7 +71,7 @@ test("where there is no repository it goes up to the user's own directory; outsi
   expect(filesIn(p.home, outside)).toEqual(['notes/today/AGENTS.md']);
 });
 
-test('a file that is there twice is told once; an empty one says nothing; a directory that is not there is told of', async () => {
+test('a duplicate file is included once; an empty one adds nothing; a missing directory is reported', async () => {
   using p = place();
   p.write('code/AGENTS.md', 'the same');
   symlinkSync('AGENTS.md', p.path('code/CLAUDE.md'));
@@ -126,7 +126,7 @@ const cases: readonly {
   { name: 'a link to nothing', make: (path) => symlinkSync('none', path), why: 'it is a broken link' },
 ];
 
-test.each(cases)('$name in the place of instructions is left out, and told of', async ({ make, why }) => {
+test.each(cases)('$name in the place of instructions is omitted, and reported', async ({ make, why }) => {
   using p = place();
   make(p.path('code/AGENTS.md'), p.home);
   p.write('code/CLAUDE.md', 'well');
@@ -148,14 +148,14 @@ test('a link out of the project is not followed', async () => {
   ]);
 });
 
-test.skipIf(process.getuid?.() === 0)('a file that may not be read is left out, and told of', async () => {
+test.skipIf(process.getuid?.() === 0)('an unreadable file is omitted, and reported', async () => {
   using p = place();
   p.write('code/AGENTS.md', 'mine');
   chmodSync(p.path('code/AGENTS.md'), 0);
   expect((await p.told('code')).omitted).toEqual([['code/AGENTS.md', 'permission denied']]);
 });
 
-test('a text of the greatest size is told, and of many the nearest', async () => {
+test('a text of the greatest size is included, and of many texts the nearest', async () => {
   using p = place();
   const levels = ['a', 'a/b', 'a/b/c', 'a/b/c/d', 'a/b/c/d/e'];
   for (const [i, level] of levels.entries()) p.write(`${level}/AGENTS.md`, String(i).repeat(65_536));
@@ -166,7 +166,7 @@ test('a text of the greatest size is told, and of many the nearest', async () =>
 
 const skill = (head: string, body = 'Do it well.') => `---\n${head}\n---\n\n${body}\n`;
 
-test('skills are told by their names, from folders that are one or have some', async () => {
+test('skills are listed by name, from folders that are one or contain some', async () => {
   using p = place();
   p.write('skills/release/SKILL.md', skill('name: release\ndescription: >-\n  How we\n  release'));
   p.write('skills/count/SKILL.md', skill('description: "How to count"'));
@@ -183,7 +183,7 @@ test('skills are told by their names, from folders that are one or have some', a
   expect((await p.told('.', { prompt: { skills: ['skills', 'one'] } })).digest).toBe(told.digest);
 });
 
-test('a folder that is no skill is left out, and told of, without what its file says', async () => {
+test('a folder that is no skill is omitted, and reported without the contents of its file', async () => {
   using p = place();
   p.write('s/headless/SKILL.md', 'Do it well.');
   p.write('s/mute/SKILL.md', skill('name: mute'));

@@ -10,14 +10,14 @@ const promptOf = async (...drafts: Draft[]) =>
   await toPrompt(view(entriesOf(drafts), { target }).messages, () => new Uint8Array());
 const ends = async (...drafts: Draft[]) => (await promptOf(user('q'), ...drafts)).at(-1)?.role;
 
-test('a prompt ends with something to answer, as the next view shows it', async () => {
+test('a prompt ends with a message to answer, as the next view shows it', async () => {
   const first = [user('q'), assistant('a')];
   const prompt = await promptOf(...first);
   expect(prompt.at(-1)).toEqual({ role: 'user', content: [{ type: 'text', text: continueText }] });
   expect((await promptOf(...first, assistant('b'), user('c'))).slice(0, 3)).toEqual(prompt);
 });
 
-test('nothing comes between a provider and a tool that it has yet to finish', async () => {
+test('no message separates a provider from a tool that it has yet to finish', async () => {
   const search = {
     type: 'tool-call',
     toolCallId: 's',
@@ -30,7 +30,7 @@ test('nothing comes between a provider and a tool that it has yet to finish', as
   expect(await ends()).toBe('user');
 });
 
-test('addresses come back as the SDK takes them, in messages and in results; arguments stay what they are', async () => {
+test('addresses return as the SDK takes them, in messages and in results; arguments stay unchanged', async () => {
   const url = 'https://pictures.example/a.png';
   const file = { type: 'file', mediaType: 'image/png', data: { type: 'url', url: new URL(url) } };
   const call = toolCall('c', 'read', { type: 'url', url });
@@ -57,7 +57,7 @@ test('addresses come back as the SDK takes them, in messages and in results; arg
   ]);
 });
 
-test('a text file that its reader does not take is sent as its text', async () => {
+test('a text file that a provider does not accept is sent as its text', async () => {
   const data = new TextEncoder().encode('a,b\n1,ä\n');
   using store = openStore();
   store.sessions.open('main');

@@ -41,7 +41,7 @@ test.each<[QueueMode, Record<QueuePoint, string>]>([
     { streaming: 'nothing', step: 'nothing', last: 'nothing', ended: 'start m', stopped: 'nothing' },
   ],
   ['queue', { streaming: 'nothing', step: 'nothing', last: 'nothing', ended: 'start m', stopped: 'nothing' }],
-])('%s: what it does depends on where the session is', (mode, expected) => {
+])('%s: its effect depends on the state of the session', (mode, expected) => {
   const points = Object.keys(expected) as QueuePoint[];
   const inbox = [message('m', mode)];
   expect(Object.fromEntries(points.map((at) => [at, done(inbox, at)]))).toEqual(expected);
@@ -50,7 +50,7 @@ test.each<[QueueMode, Record<QueuePoint, string>]>([
 test.each<[string, InboxItem[], QueuePoint, string]>([
   ['one followup at a time', [message('a', 'followup'), message('b', 'queue')], 'ended', 'start a'],
   [
-    'all that collect share a run, whatever stands between them',
+    'all messages in mode collect share a run, whatever lies between them',
     [message('a', 'collect'), message('b', 'queue'), message('c', 'collect')],
     'ended',
     'start a c',
@@ -63,7 +63,7 @@ test.each<[string, InboxItem[], QueuePoint, string]>([
     'start b d',
   ],
   ['an answer comes before messages', [message('a', 'queue'), answer('b')], 'ended', 'start b'],
-  ['an answer goes on from a run that was aborted', [answer('b')], 'stopped', 'start b'],
+  ['an answer continues from an aborted run', [answer('b')], 'stopped', 'start b'],
   ['an answer does not disturb a run', [answer('b')], 'step', 'nothing'],
   [
     'what steers is taken in order',
@@ -82,7 +82,7 @@ test.each<[string, InboxItem[], QueuePoint, string]>([
   expect(done(inbox, at)).toBe(expected);
 });
 
-test('an abort stops the run of the owner that it was meant for, and no other', () => {
+test('an abort stops the run of the owner that it names, and no other', () => {
   for (const at of ['streaming', 'step', 'last'] as const) {
     expect(done([abort('x', 'me'), message('a', 'steer')], at, 'me')).toBe('abort: enough');
     expect(done([abort('x', 'someone before me')], at, 'me')).toBe('nothing');
@@ -104,7 +104,7 @@ test.each([
 /** What happens next: a message comes in, or the session gets to a point of a run. */
 type Move = QueueMode | 'step' | 'last';
 
-/** Plays moves as a session does, and tells in which order messages were taken, and in which runs. */
+/** Plays moves as a session does, and returns the order of the messages, and their runs. */
 function play(moves: readonly Move[]): { readonly sent: InboxItem[]; readonly runs: InboxItem[][] } {
   const sent: InboxItem[] = [];
   const runs: InboxItem[][] = [];
@@ -139,14 +139,14 @@ function play(moves: readonly Move[]): { readonly sent: InboxItem[]; readonly ru
     if (isRunning) look('streaming');
     else next('ended');
   }
-  // Sooner or later somebody runs the session again, and again, until nothing waits.
+  // The session runs again and again, until nothing waits.
   for (let turns = 0; inbox.length > 0 && turns <= moves.length; turns += 1) next('ended');
   return { sent, runs };
 }
 
 const move = fc.constantFrom<Move>(...queueModes, 'step', 'last', 'step', 'last');
 
-test('whatever comes when, every message is taken once, and those of one mode in the order in which they came', () => {
+test('in any order of events every message is taken once, and those of one mode in their order', () => {
   fc.assert(
     fc.property(fc.array(move, { maxLength: 40 }), (moves) => {
       const { sent, runs } = play(moves);
@@ -161,7 +161,7 @@ test('whatever comes when, every message is taken once, and those of one mode in
   );
 });
 
-test('whatever comes when, messages that wait for their turn begin a run each', () => {
+test('in any order of events each queued message begins its own run', () => {
   fc.assert(
     fc.property(fc.array(move, { maxLength: 40 }), (moves) => {
       for (const run of play(moves).runs) {

@@ -60,7 +60,7 @@ test('followups run in order after the run, each seeing the answer before it', a
   ]);
 });
 
-test('a steering message is seen by the next step of the run', async () => {
+test('the next step of a run sees a steering message', async () => {
   const { wait, entered, open } = gate();
   await using home = await scriptedDeck([askWait, { text: 'One.' }], { tools: { wait } });
   const main = await home.deck.session('main');
@@ -111,7 +111,7 @@ test('an interruption does not stop the run that it has started, however long th
   expect(await run.following).toMatchObject({ finish: 'stop', text: 'At once.' });
 });
 
-test('a call that needs approval waits, and is run when it is approved', async () => {
+test('a call that needs approval waits, and runs when it is approved', async () => {
   let paid = 0;
   const pay = tool({
     inputSchema: z.object({}),
@@ -153,7 +153,7 @@ test('two messages sent at once are two turns, and the second sees the answer to
   ]);
 });
 
-test('messages that collect share one turn after the run', async () => {
+test('messages in mode collect share one turn after the run', async () => {
   const { wait, entered, open } = gate();
   await using home = await scriptedDeck([askWait, { text: 'One.' }, { text: 'All three.' }], {
     tools: { wait },
@@ -176,7 +176,7 @@ test('messages that collect share one turn after the run', async () => {
   ]);
 });
 
-test('a steering message that comes at the limit of steps starts a run of its own', async () => {
+test('a steering message at the step limit starts its own run', async () => {
   const { wait, entered, open } = gate();
   await using home = await scriptedDeck([askWait, { text: 'Done.' }], {
     tools: { wait },
@@ -226,7 +226,7 @@ test('interruptions that wait for the same run to stop are answered together', a
 });
 
 test.each(['send', 'run'] as const)(
-  'messages behind a run that failed wait for the next %s, and come in their order',
+  'messages behind a failed run wait for the next %s, and keep their order',
   async (how) => {
     const { wait, entered, open } = gate();
     await using home = await scriptedDeck(
@@ -274,7 +274,7 @@ test('the same key sent twice is one message, waiting or on the tape', async () 
   ]);
 });
 
-test('people interrupt a manager, agents and timers wait for their turn', async () => {
+test('user messages interrupt a manager, those of agents and timers wait for their turn', async () => {
   const { wait, entered } = gate();
   await using home = await scriptedDeck([askWait, { text: 'At once.' }, { text: 'b.' }, { text: 'c.' }], {
     tools: { wait },
@@ -297,7 +297,7 @@ test('people interrupt a manager, agents and timers wait for their turn', async 
   ]);
 });
 
-test('a run is refused while another is under way, by whatever handle and deck', async () => {
+test('a run is refused during another run, by whatever handle and deck', async () => {
   const { wait, entered, open } = gate();
   await using home = await scriptedDeck([askWait, { text: 'One.' }], { tools: { wait } });
   const main = await home.deck.session('main');
@@ -315,7 +315,7 @@ test('a run is refused while another is under way, by whatever handle and deck',
   expect(entryLines(home.store.entries.read('main'))).not.toContain('user: Me too');
 });
 
-test('without a model a message waits, whatever its mode, and a run without input takes it up', async () => {
+test('without a model a message waits, whatever its mode, and a run without input takes it', async () => {
   await using home = await scriptedDeck([{ text: 'Hello.' }]);
   const without = await openDeck({ store: home.store });
   const sent = await (await without.session('main')).send('Hi', { mode: 'steer' });
@@ -328,7 +328,7 @@ test('without a model a message waits, whatever its mode, and a run without inpu
   expect(entryLines(home.store.entries.read('main')).slice(1)).toEqual(['user: Hi', 'assistant: Hello.']);
 });
 
-test('a deck that is closed stops its run, and leaves what waits in the inbox', async () => {
+test('closing a deck stops its run, and leaves the inbox as it is', async () => {
   const { wait, entered } = gate();
   await using home = await scriptedDeck([askWait, { text: 'One.' }], { tools: { wait } });
   const deck = await openDeck({ store: home.store, model: home.spec, tools: { wait } });
@@ -342,7 +342,7 @@ test('a deck that is closed stops its run, and leaves what waits in the inbox', 
   expect(home.store.leases.list()).toEqual([]);
 });
 
-test('a deck that is closed runs nothing any more, and what is sent through it waits for another', async () => {
+test('a closed deck runs nothing, and a message sent through it waits for another', async () => {
   await using home = await scriptedDeck([{ text: 'One.' }]);
   const deck = await openDeck({ store: home.store, model: home.spec });
   const main = await deck.session('main');
@@ -376,7 +376,7 @@ test.each([
   { ending: 'well', mode: 'interrupt' },
   { ending: 'badly', mode: 'interrupt' },
 ] as const)(
-  'a message ($mode) that another process leaves as a run that ended $ending lets go is answered',
+  'a message ($mode) that another process posts while a run that ended $ending releases its lease is answered',
   async ({ ending, mode }) => {
     await using inner = await scriptedDeck([]);
     const post = () =>
@@ -399,7 +399,7 @@ test.each([
 );
 
 test.each(['well', 'badly'])(
-  'so is one that is sent here after a run that ended %s let go',
+  'a message sent in this process after a run that ended %s released its lease is answered',
   async (ending) => {
     await using inner = await scriptedDeck([]);
     const model = inner.script([
@@ -420,7 +420,7 @@ test.each(['well', 'badly'])(
   },
 );
 
-test('whoever is told that a run is over can run the session again at once', async () => {
+test('a session can be run again as soon as its run has resolved', async () => {
   const rounds = 50;
   await using home = await scriptedDeck(Array.from({ length: rounds }, (_, i) => ({ text: `${i}.` })));
   const main = await home.deck.session('main');
@@ -428,7 +428,7 @@ test('whoever is told that a run is over can run the session again at once', asy
   expect(await main.status()).toMatchObject({ state: 'idle' });
 });
 
-test('a denied call is answered so by a deck that lacks the tool, and a call that waits goes on waiting there', async () => {
+test('a deck that lacks the tool answers a denied call, and leaves a pending call pending', async () => {
   const pay = tool({ inputSchema: z.object({}), needsApproval: true, execute: async () => 'paid' });
   const ask = { toolCalls: [{ name: 'pay', input: {}, id: 'c1' }] };
   await using home = await scriptedDeck([ask, { text: 'Then not.' }], { tools: { pay } });

@@ -32,7 +32,7 @@ function killedIn(input: JsonObject): SqliteTapeStore {
   return store;
 }
 
-/** A child that the call had started, and what it had said: `completed` when it had come to its end. */
+/** A child that the call had started, and its answer: `completed` when it had ended. */
 function started(
   store: SqliteTapeStore,
   name: string,
@@ -57,7 +57,7 @@ const timesIn = (text: string, part: string) => text.split(part).length - 1;
 const mergesOf = (store: SqliteTapeStore) =>
   entryLines(store.entries.read('main', { kind: 'anchor' })).filter((line) => line.includes('merge/'));
 
-test('a call gets what its children came to, and says which of its tasks nobody had started', async () => {
+test('a call gets the outcomes of its children, and names its tasks that never started', async () => {
   const store = killedIn(tasks('a', 'b', 'c'));
   started(store, 'a', { says: 'A is done.' });
   started(store, 'b');
@@ -78,7 +78,7 @@ test('a call gets what its children came to, and says which of its tasks nobody 
   expect(store.sessions.find('main')).toMatchObject({ head: store.sessions.find('main')?.settled });
 });
 
-test('a call in the background gets the names of its children, and each result starts one turn', async () => {
+test('a background call gets the names of its children, and each result starts one turn', async () => {
   const store = killedIn({ ...tasks('a', 'b'), background: true, trigger_on_complete: 'notify_parent' });
   started(store, 'a', { says: 'A is done.', deliver: 'merge+turn' });
   await using home = await scriptedDeck([{ text: 'They work.' }, { text: 'I see.' }, { text: 'too much' }], {
@@ -93,7 +93,7 @@ test('a call in the background gets the names of its children, and each result s
   expect(answersOf(store)).toHaveLength(2);
 });
 
-test('a turn that a result was to start is made when all that is left is its message', async () => {
+test('a result whose message alone is left still starts its turn', async () => {
   const store = killedIn({});
   started(store, 'a', { says: 'A is done.', deliver: 'merge+turn' });
   store.entries.append('main', [{ kind: 'tool-result', payload: result('c1') }]);
@@ -106,7 +106,7 @@ test('a turn that a result was to start is made when all that is left is its mes
   expect(store.inbox.list('main')).toEqual([]);
 });
 
-test('a turn that was cut off is not answered by the next: each result has one of its own', async () => {
+test('an interrupted turn is not answered by the next: each result has its own', async () => {
   const store = killedIn({});
   store.entries.append('main', [{ kind: 'tool-result', payload: result('c1') }]);
   started(store, 'a', { says: 'A is done.', deliver: 'merge+turn' });
@@ -126,7 +126,7 @@ test('a turn that was cut off is not answered by the next: each result has one o
   expect(answersOf(store)).toEqual(['assistant: I see A.', 'assistant: I see B.']);
 });
 
-test('a run without the tool tells what the children came to, and what it cannot tell comes as a merge', async () => {
+test('a run without the tool reports the outcomes of children, and the rest arrives as merges', async () => {
   const store = killedIn(tasks('a', 'b'));
   started(store, 'a', { says: 'A is done.' });
   started(store, 'b');
@@ -153,7 +153,7 @@ test('a run without the tool tells what the children came to, and what it cannot
   expect(mergesOf(store)).toEqual(['anchor merge/a', 'anchor merge/b']);
 });
 
-test('a run with the tool runs the call again, which finds its children and starts those that are missing', async () => {
+test('a run with the tool repeats the call, which finds its children and starts the missing ones', async () => {
   const store = killedIn(tasks('a', 'b'));
   const [key, nextSteps] = ['2:c1:1', 'task a'];
   const a = store.lineage.fork('main', {
@@ -181,7 +181,7 @@ test('a run with the tool runs the call again, which finds its children and star
   for (const text of ['A is done.', 'B is done.']) expect(timesIn(shownTo(store), text)).toBe(1);
 });
 
-test('what only the tape shows of an end is enough: its model is not asked again', async () => {
+test('an end that only the tape shows suffices: its model is not called again', async () => {
   const store = openStore();
   await using home = await scriptedDeck([{ text: 'A is done.' }], { store });
   const main = await home.deck.session('main');
@@ -193,7 +193,7 @@ test('what only the tape shows of an end is enough: its model is not asked again
   expect(answersOf(store, child.name)).toHaveLength(1);
 });
 
-test('a result that was told by a call is merged once, whatever form it has', async () => {
+test('a result that a call reported is merged once, whatever form it has', async () => {
   const store = openStore();
   store.sessions.open('main');
   store.entries.append('main', [user('Go', { run }), asking(tasks('a'))]);
@@ -216,7 +216,7 @@ test('a result that was told by a call is merged once, whatever form it has', as
   expect(timesIn(shownTo(store), '80')).toBe(1);
 });
 
-test('a merge that waits in other words is waited for', async () => {
+test('a queued merge with other options is waited for', async () => {
   const store = openStore();
   store.sessions.open('main');
   store.lineage.fork('main', { name: 'a', deliver: 'merge' });
@@ -230,7 +230,7 @@ test('a merge that waits in other words is waited for', async () => {
   expect(mergesOf(store)).toHaveLength(1);
 });
 
-test('a call whose id was used before is not told of the children of the older one', async () => {
+test('a call whose id was used before does not report the children of the older one', async () => {
   const store = killedIn(tasks('old'));
   started(store, 'old', { says: 'Long ago.' });
   await using home = await scriptedDeck([], { store });
@@ -245,7 +245,7 @@ test('a call whose id was used before is not told of the children of the older o
   expect(timesIn(shownTo(store), 'Just now.')).toBe(1);
 });
 
-test('a child that waits for a person does not hold up what its siblings came to', async () => {
+test('a child that waits for approval does not block the outcomes of its siblings', async () => {
   const store = killedIn(tasks('a', 'b'));
   started(store, 'a', { says: 'A is done.' });
   started(store, 'b');
@@ -265,7 +265,7 @@ test('a child that waits for a person does not hold up what its siblings came to
   for (const text of ['A is done.', 'B has paid.']) expect(timesIn(shownTo(store), text)).toBe(1);
 });
 
-test('an abort loses no result of those that had ended', async () => {
+test('an abort loses no result of children that had ended', async () => {
   const delegate = delegateTool();
   await using home = await scriptedDeck(
     [
@@ -288,7 +288,7 @@ test('an abort loses no result of those that had ended', async () => {
   expect(mergesOf(store)).toHaveLength(2);
 });
 
-test('whoever waits to merge into a parent that died in a call gives that call its result', async () => {
+test('a merge into a parent that died in a call gives that call its result', async () => {
   const store = openStore();
   store.sessions.open('main');
   store.entries.append('main', [user('Go', { run }), assistant([toolCall('p1', 'pay', {})], { run })]);
@@ -309,7 +309,7 @@ function mergeOf(store: SqliteTapeStore, child: string, more: object) {
   return { body: { type: 'merge' as const, draft: { ...more, child: id } }, source: 'agent', key };
 }
 
-test('a call that the provider ran waits for nothing, though one of ours has the same id', async () => {
+test('a call that the provider ran waits for nothing, though a client call has the same id', async () => {
   const store = openStore();
   store.sessions.open('main');
   const search = { ...toolCall('c1', 'web_search', { q: 1 }), providerExecuted: true };

@@ -9,7 +9,7 @@ import { openStore } from '../support/store.ts';
 
 /** Children as a process that was killed leaves them, in every state. */
 function leftBehind(): SqliteTapeStore {
-  // A clock that stands: no lease runs out.
+  // A clock that does not move: no lease expires.
   const store = openStore(':memory:', { now: fixedClock().now });
   store.sessions.open('main');
   const child = (parent: string, name: string) => store.lineage.fork(parent, { name, deliver: 'merge' });
@@ -34,7 +34,7 @@ const none = { resumed: [], aborted: [], merged: [], waiting: [], busy: [], fail
 const merges = (store: SqliteTapeStore, name: string): string[] =>
   entryLines(store.entries.read(name, { kind: 'anchor' })).filter((line) => line.includes('merge/'));
 
-test('what was left behind is gone on with, the deepest first, and each child is merged once', async () => {
+test('recovery resumes orphaned children, the deepest first, and merges each once', async () => {
   await using home = await scriptedDeck([{ text: 'Here I am.' }], { store: leftBehind() });
   const { deck, store } = home;
   const report = await deck.recover({ session: 'main' });
@@ -56,7 +56,7 @@ test('what was left behind is gone on with, the deepest first, and each child is
   expect([...store.verify()]).toEqual([]);
 });
 
-test('or ended: what its tape says of a child’s end stands, and the others are aborted', async () => {
+test('with abort it keeps an end that the tape records, and aborts the other children', async () => {
   await using home = await scriptedDeck([], { store: leftBehind() });
   const { deck, store } = home;
   const report = await deck.recover({ session: 'main', abort: true });
@@ -69,7 +69,7 @@ test('or ended: what its tape says of a child’s end stands, and the others are
   expect(merges(store, 'main')).toHaveLength(4);
 });
 
-test('a child that waits for an answer is ended too: its call is not run, and its parent is told', async () => {
+test('with abort it ends a child that waits for an answer, without running its call, and merges it', async () => {
   const store = openStore();
   store.sessions.open('main');
   const tools = {
@@ -88,7 +88,7 @@ test('a child that waits for an answer is ended too: its call is not run, and it
   expect(await deck.recover()).toEqual(none);
 });
 
-test('without a model nothing is changed, unless nobody has to go on', async () => {
+test('without a model it changes nothing, unless no child has to continue', async () => {
   const store = leftBehind();
   await using home = await scriptedDeck([], { store });
   const before = store.sessions.list({ all: true });
@@ -98,7 +98,7 @@ test('without a model nothing is changed, unless nobody has to go on', async () 
   expect(store.sessions.list({ all: true })).toEqual(before);
 });
 
-test('a child that somebody runs, or whose parent somebody writes, is left to them', async () => {
+test('it leaves alone a child that another process runs, or whose parent another process writes', async () => {
   const store = leftBehind();
   await using home = await scriptedDeck([{ text: 'Here I am.' }], { store });
   const running = store.leases.acquire('calling', { id: 'somebody' });
@@ -115,7 +115,7 @@ test('a child that somebody runs, or whose parent somebody writes, is left to th
   expect(merges(store, 'other')).toEqual(['anchor merge/elsewhere']);
 });
 
-test('a parent that died inside a tool call is given a result first', async () => {
+test('it first gives a result to a parent that died inside a tool call', async () => {
   const store = openStore();
   store.sessions.open('main');
   store.lineage.fork('main', { name: 'kid', deliver: 'merge' });

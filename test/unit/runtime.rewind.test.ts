@@ -24,7 +24,7 @@ const shown = (store: SqliteTapeStore, name = 'main') =>
     ({ role, content }) => `${role}: ${content.map((part) => part.text ?? `<${part.type}>`).join(' ')}`,
   );
 
-/** A deck with a session of so many turns: `ask 1` at 2, its answer at 3, and so on. */
+/** A deck with a session of this many turns: `ask 1` at 2, its answer at 3, and so on. */
 async function withTurns(count: number, config: Omit<DeckConfig, 'model'> = {}) {
   const home = await scriptedDeck(answers, config);
   const main = await home.deck.session('main');
@@ -36,7 +36,7 @@ async function withTurns(count: number, config: Omit<DeckConfig, 'model'> = {}) 
   };
 }
 
-test('a rewind takes turns back, what is said then takes their place, and both can be had again', async () => {
+test('a rewind hides turns, new messages take their place, and undo restores both', async () => {
   await using home = await withTurns(4);
   const { main, store } = home;
   const { digest } = await main.view();
@@ -68,7 +68,7 @@ test('a rewind takes turns back, what is said then takes their place, and both c
   expect(shown(store)).toEqual([...turns12, 'user: ask 3 anew', 'assistant: Five.']);
 });
 
-test('only a message of a user that is visible is a target, and the refusal names the nearest', async () => {
+test('a rewind target is a visible user message, and the refusal names the nearest', async () => {
   await using home = await withTurns(2);
   const { main, store } = home;
   await main.anchor('mark');
@@ -146,7 +146,7 @@ test('a message is sent again with its bytes, and answered', async () => {
   expect([answer?.meta.run, rest]).toEqual([(await run)?.run, []]);
 });
 
-test('a message that is only appended again is answered by the next run, before what waits in the inbox', async () => {
+test('a message appended again is answered by the next run, before the inbox', async () => {
   await using home = await withTurns(2);
   const { main, store } = home;
   await main.send('and this', { start: false });
@@ -163,7 +163,7 @@ test('a message that is only appended again is answered by the next run, before 
   ]);
 });
 
-test('nothing is taken back of a session that is run, here or elsewhere, or put away', async () => {
+test('a session that runs, here or elsewhere, or is archived is not rewound', async () => {
   await using home = await scriptedDeck([{ text: 'One.' }, { text: 'Two.', delayMs: 60_000 }]);
   const { deck, store } = home;
   const main = await deck.session('main');
@@ -188,7 +188,7 @@ test('nothing is taken back of a session that is run, here or elsewhere, or put 
   await main.rewind(2);
 });
 
-test('without a model nothing is sent again, and nothing written', async () => {
+test('without a model nothing is resent, and nothing is written', async () => {
   await using home = await scriptedDeck(answers, { model: undefined } as never);
   home.store.sessions.open('main');
   home.store.entries.append('main', [user('hello')]);
@@ -197,7 +197,7 @@ test('without a model nothing is sent again, and nothing written', async () => {
   expect((await main.info()).head).toBe(2);
   const { run } = await main.rewind(2, { mode: 'resend', model: home.spec });
   expect(await run).toMatchObject({ text: 'One.' });
-  // The session goes on with the model that was named.
+  // The session keeps the model that was named.
   expect(await main.run('more')).toMatchObject({ text: 'Two.' });
 });
 
@@ -210,7 +210,7 @@ test('a rewind past a compaction shows what was summarised, without the summary'
   expect(shown(store)).toEqual(['user: ask 1', 'assistant: One.', 'user: ask 2', 'assistant: Two.']);
 });
 
-test('a fork is rewound into what it inherited, on its own tape alone', async () => {
+test('a fork is rewound into its inherited entries, on its own tape alone', async () => {
   await using home = await withTurns(2);
   const { main, store } = home;
   const before = await main.info();
@@ -227,7 +227,7 @@ test('a fork is rewound into what it inherited, on its own tape alone', async ()
   expect(await main.rewind(4)).toMatchObject({ forks: ['kid', 'part'] });
 });
 
-test('a model that only a hidden message named is not gone on with', async () => {
+test('a session does not keep a model that only a hidden message named', async () => {
   await using home = await withTurns(1);
   const { main, script } = home;
   const other = script([{ text: 'Said before' }, { text: 'Other one.' }, { text: 'Other two.' }]);
@@ -240,7 +240,7 @@ test('a model that only a hidden message named is not gone on with', async () =>
   expect((await main.run('ask 5')).error?.code).toBe('SESSION_SCRIPT_ENDED');
 });
 
-test('an answer that was cut off, and calls that wait, stay behind a rewind', async () => {
+test('a partial answer, and pending calls, stay behind a rewind', async () => {
   const publish = tool({ inputSchema: z.object({}), needsApproval: true, execute: () => 'out' });
   const asks = { toolCalls: [{ name: 'publish', input: {}, id: 'c1' }] };
   await using home = await scriptedDeck([asks, { text: 'Well.' }], { tools: { publish } });
@@ -261,7 +261,7 @@ test('an answer that was cut off, and calls that wait, stay behind a rewind', as
   expect(entryLines(store.entries.read('main', { kind: 'message' }))).toContain('assistant: Half');
 });
 
-test('what was left for the tape before a rewind is behind it; a run that was cut off there is not gone on with', async () => {
+test('inbox items from before a rewind are hidden by it; a run interrupted there is not resumed', async () => {
   await using home = await scriptedDeck(answers);
   const { store } = home;
   const main = await home.deck.session('main');
@@ -278,7 +278,7 @@ test('what was left for the tape before a rewind is behind it; a run that was cu
   expect([run.took, shown(store)]).toEqual([[id], ['user: later', 'assistant: One.']]);
 });
 
-test('a rewind into a batch of calls goes back to before it, and tells so', async () => {
+test('a rewind into a batch of calls goes back to before it, and reports that', async () => {
   await using home = await scriptedDeck(answers);
   const { store } = home;
   const main = await home.deck.session('main');
@@ -287,7 +287,7 @@ test('a rewind into a batch of calls goes back to before it, and tells so', asyn
   expect(await main.rewind(4)).toMatchObject({ to: 2, snappedFrom: 3, text: 'meanwhile' });
 });
 
-/** Hooks that note what they were told and where the tape's head was then, and name snapshots `s1`, `s2` … */
+/** Hooks that note their arguments and the tape's head at that time, and name snapshots `s1`, `s2` … */
 function noting(store: SqliteTapeStore) {
   const told: string[] = [];
   const hooks: Hooks = {
@@ -307,7 +307,7 @@ const snapshots = (store: SqliteTapeStore) =>
     meta.snapshot_id === undefined ? [] : [`${seq} ${String(meta.snapshot_id)}`],
   );
 
-test('a snapshot is taken before each message lands, however it comes, and a rewind is told of it', async () => {
+test('a snapshot precedes each message, however it arrives, and a rewind reports the snapshot', async () => {
   const store = openStore();
   const { told, hooks } = noting(store);
   await using home = await scriptedDeck(answers, { hooks, store });
@@ -340,7 +340,7 @@ test('a snapshot is taken before each message lands, however it comes, and a rew
   expect(snapshots(store).at(-1)).toBe('13 s7');
 });
 
-test('a hook that fails is recorded and warned of, and stops nothing', async () => {
+test('a hook that fails is recorded and reported as a warning, and stops nothing', async () => {
   const hooks: Hooks = {
     onMessage: ({ text }) => {
       if (text === 'ask 1') throw new Error('no git');
@@ -371,7 +371,7 @@ test('a hook that fails is recorded and warned of, and stops nothing', async () 
   expect(shown(home.store)).toEqual([]);
 });
 
-test('a hook that does not answer holds up an aborted run no longer than tools may', async () => {
+test('a hook that does not return delays an aborted run no longer than tools may', async () => {
   const hooks: Hooks = { onMessage: () => new Promise(() => {}) };
   await using home = await scriptedDeck(answers, { hooks, limits: { abortGraceMs: 0 } });
   const main = await home.deck.session('main');

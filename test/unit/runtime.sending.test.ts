@@ -7,7 +7,7 @@ import { openDeck } from '../support/deck.ts';
 import { entryLines, eventsOf, scriptedDeck } from '../support/scripted.ts';
 import { openStore } from '../support/store.ts';
 
-test('whoever is told that a run is over may start the next at once, and send to it', async () => {
+test('a callback at the end of a run may start the next at once, and send to it', async () => {
   await using home = await scriptedDeck([
     { text: 'One.' },
     { text: 'Two.', delayMs: 20 },
@@ -28,7 +28,7 @@ test('whoever is told that a run is over may start the next at once, and send to
   ]);
 });
 
-test('callbacks of a message are called with the events of its run, and its text is what they were told', async () => {
+test('callbacks of a message receive the events of its run, and its text is what they received', async () => {
   const add = tool({ inputSchema: z.object({}), execute: async () => 3 });
   await using home = await scriptedDeck(
     [{ text: 'I will add.', toolCalls: [{ name: 'add', input: {}, id: 'c1' }] }, { text: 'It is 3.' }],
@@ -47,7 +47,7 @@ test('callbacks of a message are called with the events of its run, and its text
   expect(told).toEqual((await eventsOf(run)).filter(({ type }) => types.has(type)));
 });
 
-test('a callback that throws ends neither the run nor the process, whether or not anybody awaits the text', async () => {
+test('a callback that throws ends neither the run nor the process, whether or not the text is awaited', async () => {
   await using home = await scriptedDeck([{ text: 'Well.' }]);
   const { run, text } = await (await home.deck.session('main')).send('Go', {
     on: {
@@ -57,12 +57,12 @@ test('a callback that throws ends neither the run nor the process, whether or no
     },
   });
   expect(await run).toMatchObject({ finish: 'stop', text: 'Well.' });
-  // A rejection that nobody has taken by now would be the process's.
+  // An unhandled rejection would by now be the process's.
   await setImmediate();
   await expect(text).rejects.toThrow('the page is gone');
 });
 
-test('a session that two make at once, and send to, is one, with one beginning', async () => {
+test('a session that two callers create and send to at once is one, with one beginning', async () => {
   await using home = await scriptedDeck([{ text: 'One.' }, { text: 'Two.' }], {
     // Two decks look at the clock of one lease.
     store: openStore(':memory:', { now: Date.now }),
@@ -82,7 +82,7 @@ test('a session that two make at once, and send to, is one, with one beginning',
   ]);
 });
 
-test('a session that is opened again begins as it did, and its view at the last handoff', async () => {
+test('a session that is opened again has the same beginning, and its view starts at the last handoff', async () => {
   await using home = await scriptedDeck([{ text: 'Hello.' }, { text: 'Yes.' }]);
   const main = await home.deck.session('main');
   await main.run('Hi');

@@ -7,7 +7,7 @@ import { fixedClock } from '../support/clock.ts';
 import { entryLines, scriptedDeck } from '../support/scripted.ts';
 import { openStore } from '../support/store.ts';
 
-test('anchors and handoffs tell where they stand, and a handoff begins the view anew', async () => {
+test('anchors and handoffs return their position, and a handoff begins the view anew', async () => {
   await using home = await scriptedDeck([]);
   const main = await home.deck.session('main');
   home.store.entries.append('main', [user('Long ago')]);
@@ -24,14 +24,14 @@ test('anchors and handoffs tell where they stand, and a handoff begins the view 
   ]);
 });
 
-test('what waits in the inbox when a run begins comes before its input', async () => {
+test('inbox items from before a run precede its input', async () => {
   const clock = fixedClock();
   const store = openStore(':memory:', { now: clock.now });
   await using home = await scriptedDeck([{ text: 'Well.' }], { store });
   const main = await home.deck.session('main');
   store.leases.acquire('main', { id: 'somebody' });
   store.inbox.post('main', { body: { type: 'append', drafts: [user('First.')] } });
-  // Whoever was to take it in is gone.
+  // The process that was to take it is gone.
   clock.advance(60_000);
   await main.run('Second.');
   expect(entryLines(store.entries.read('main')).slice(1)).toEqual([
@@ -60,11 +60,11 @@ test('a child whose answer cannot be recorded has failed, and its run says why',
   await expect(child.run('Go')).rejects.toMatchObject({ code: 'TAPE_IO' });
   expect(home.store.sessions.find('child')).toMatchObject({ task: 'failed' });
   expect(entryLines(home.store.entries.read('child', { own: true })).at(-1)).toBe('user: Go');
-  // Nobody holds it.
+  // It has no owner.
   expect(home.store.leases.acquire('child', { id: 'next' })).toMatchObject({ owner: 'next' });
 });
 
-test('a session whose disk was full for a while can be run as soon as it has room', async () => {
+test('a session whose disk was full can run as soon as the disk has room', async () => {
   const store = openStore();
   await using home = await scriptedDeck([{ text: 'Well.' }], { store });
   const main = await home.deck.session('main');
@@ -83,7 +83,7 @@ test('a session whose disk was full for a while can be run as soon as it has roo
   expect(store.leases.list()).toEqual([]);
 });
 
-test('an answer that was recorded before its pieces were saved has none that are saved', async () => {
+test('an answer recorded before its chunks were saved has no saved chunks', async () => {
   const store = openStore();
   const saved: number[] = [];
   const { save } = store.live;
@@ -100,7 +100,7 @@ test('an answer that was recorded before its pieces were saved has none that are
   expect(saved.filter((streams) => streams === 0)).toEqual([]);
 });
 
-test('a child that cannot be run for want of a summarizer’s key is not at its task', async () => {
+test('a child that cannot run for lack of a summarizer’s key does not count as running', async () => {
   await using home = await scriptedDeck([{ text: 'Well.' }], { summarizer: 'openai-compatible/small' });
   const child = await (await home.deck.session('main')).fork({ name: 'child' });
   const before = home.store.sessions.find('child');
@@ -108,7 +108,7 @@ test('a child that cannot be run for want of a summarizer’s key is not at its 
   expect(home.store.sessions.find('child')).toEqual(before);
 });
 
-test('what several children leave for a busy parent all arrives, each once', async () => {
+test('merges of several children into a busy parent all arrive, each once', async () => {
   const store = openStore(':memory:', { now: fixedClock().now });
   await using home = await scriptedDeck([{ text: 'Well.' }], { store });
   const main = await home.deck.session('main');

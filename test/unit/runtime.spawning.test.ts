@@ -30,7 +30,7 @@ test.each([
   expect(lines).toEqual(inherits);
 });
 
-test('the last messages part no call from its result', async () => {
+test('`last` never separates a call from its result', async () => {
   const look = tool({ inputSchema: z.object({}), execute: async () => 'seen' });
   await using home = await scriptedDeck(
     [{ toolCalls: [{ name: 'look', input: {}, id: 'l1' }] }, { text: 'I saw it.' }, { text: 'Child here.' }],
@@ -49,7 +49,7 @@ test('the last messages part no call from its result', async () => {
     await expect(main.fork({ inherit: { last } })).rejects.toMatchObject({ code: 'TAPE_BAD_POINT' });
 });
 
-test('what a child is told to be, and to run with, is kept with it and inherited by its own children', async () => {
+test('instructions and settings of a child are stored with it and inherited by its own children', async () => {
   await using home = await scriptedDeck([]);
   const main = await home.deck.session('main');
   const kid = await main.fork({
@@ -71,7 +71,7 @@ test('what a child is told to be, and to run with, is kept with it and inherited
   expect(start(below.name).terms).toEqual({ context: 'whole' });
 });
 
-test('a child runs with the model that it was forked with, until it is told another', async () => {
+test('a child runs with the model that it was forked with, until it gets another', async () => {
   await using home = await scriptedDeck([{ text: 'from the deck' }]);
   const model = home.script([{ text: 'from the fork' }, { text: 'and again' }]);
   const main = await home.deck.session('main');
@@ -86,7 +86,7 @@ test('a child runs with the model that it was forked with, until it is told anot
   });
 });
 
-test('two children of one point are independent, and both see all that came before', async () => {
+test('two children of one point are independent, and both see everything before it', async () => {
   await using home = await scriptedDeck([
     { text: 'Yes.', when: { session: 'main' } },
     { text: 'First.', when: { session: 'a' } },
@@ -110,7 +110,7 @@ test('two children of one point are independent, and both see all that came befo
   }
 });
 
-test('lookups between a call and its children hold in another process', async () => {
+test('lookups between a call and its children work in another process', async () => {
   await using home = await scriptedDeck([{ text: 'ok' }]);
   const main = await home.deck.session('main');
   await main.delegate(
@@ -129,7 +129,7 @@ test('lookups between a call and its children hold in another process', async ()
   ).toHaveLength(1);
 });
 
-test('an intention that is too large is refused, and no child is made', async () => {
+test('an intention that is too large is refused, and no child is created', async () => {
   await using home = await scriptedDeck([]);
   const main = await home.deck.session('main');
   home.store.entries.append('main', [user('hi'), note('x', {})]);
@@ -141,7 +141,7 @@ test('an intention that is too large is refused, and no child is made', async ()
   expect(home.store.sessions.list({ parent: 'main', all: true })).toEqual([]);
 });
 
-test('the same key is the same child, whatever the parent has said since; for another request it is refused', async () => {
+test('the same key is the same child, whatever the parent has added since; for another request it is refused', async () => {
   await using home = await scriptedDeck([{ text: 'a' }, { text: 'b' }]);
   const main = await home.deck.session('main');
   const first = await main.fork({ key: 'k', instructions: 'You count.', onUnmerged: 'keep' });

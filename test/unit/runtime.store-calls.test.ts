@@ -28,7 +28,7 @@ test(`a delegated child with one model call makes at most ${most} calls of the s
   expect(calls.length > most ? calls : []).toEqual([]);
 });
 
-test('what a session was forked with is read once, however often it runs and is merged', async () => {
+test('the terms of a fork are read once, however often the session runs and is merged', async () => {
   using dir = tempDir();
   await using own = openStore();
   const { store, calls } = countingStore(own);

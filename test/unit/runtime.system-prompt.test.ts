@@ -25,7 +25,7 @@ const parts = {
   ],
 } satisfies PromptParts;
 
-test('the sections stand in one order, and the nearest of the project comes last', () => {
+test('the sections have one order, and the nearest of the project is last', () => {
   const { text, sources } = systemPrompt(parts);
   expect(text).toBe(`# Role
 
@@ -93,7 +93,7 @@ test('the digest is that of the text, in UTF-8', () => {
   expect(digest).toBe(createHash('sha256').update(text, 'utf8').digest('hex'));
 });
 
-test('instructions that are alone are sent byte for byte; none are none', () => {
+test('instructions alone are sent byte for byte; empty ones are not sent', () => {
   fc.assert(
     fc.property(fc.string(), (manifest) => {
       expect(systemPrompt({ manifest, project: [], skills: [], tools: [] }).text).toBe(manifest);
@@ -127,14 +127,14 @@ test('any change of any part changes the digest', () => {
       ]);
     if (typeof value !== 'object' || value === null) return [];
     return Object.entries(value).flatMap(([name, field]) => {
-      // Where a file is, is not told: its label is.
+      // The prompt does not contain the place of a file, only its label.
       if (name === 'path') return [];
       return changed(field).map((other) => ({ ...value, [name]: other }));
     });
   };
   const all = [parts, ...changed(parts)] as PromptParts[];
   expect(all.length).toBeGreaterThan(80);
-  // A change of case that is none, and what two changes have in common, count once.
+  // A change without effect, and the common part of two changes, count once.
   const told = new Set(all.map((one) => JSON.stringify(one)));
   expect(new Set(all.map((one) => systemPrompt(one).digest)).size).toBe(told.size);
 });

@@ -9,7 +9,7 @@ import { entryLines, eventLine, eventsOf, scriptedDeck } from '../support/script
 const call = (id: string, name: string, input: object = {}) => ({ id, name, input });
 const results = (store: SqliteTapeStore) => entryLines(store.entries.read('main', { kind: 'tool-result' }));
 
-/** A tool that ends only when so many calls of it are under way, and tells how many ever were. */
+/** A tool that ends only when this many calls of it are running, and counts how many ever were. */
 function meeting(size: number) {
   const inputs: unknown[] = [];
   const all = Promise.withResolvers<void>();
@@ -30,7 +30,7 @@ function meeting(size: number) {
   return { meet, inputs, most: () => most };
 }
 
-test('calls are run side by side when one of them asks for it, and no tool is told so', async () => {
+test('calls run side by side when one of them requests it, and no tool receives _parallel', async () => {
   const { meet, inputs, most } = meeting(3);
   const calls = [
     call('c1', 'meet', { n: 1 }),
@@ -47,7 +47,7 @@ test('calls are run side by side when one of them asks for it, and no tool is to
   );
 });
 
-test('no more calls than the deck allows are run at once', async () => {
+test('concurrent calls stay within the limit of the deck', async () => {
   const { meet, most } = meeting(2);
   const calls = [1, 2, 3, 4, 5, 6, 7].map((n) => call(`c${n}`, 'meet', { n, _parallel: true }));
   await using home = await scriptedDeck([{ toolCalls: calls }, { text: 'Met.' }], {
@@ -58,7 +58,7 @@ test('no more calls than the deck allows are run at once', async () => {
   expect(most()).toBe(2);
 });
 
-test('a tool that has _parallel among its own arguments gets it', async () => {
+test('a tool with its own argument _parallel receives it', async () => {
   const seen: unknown[] = [];
   const own = tool({
     inputSchema: z.object({ _parallel: z.boolean() }),
@@ -77,7 +77,7 @@ test('a tool that has _parallel among its own arguments gets it', async () => {
   expect(seen).toEqual([{ _parallel: true }]);
 });
 
-test('a call that fails does not keep those from running that run beside it', async () => {
+test('a call that fails does not stop calls that run beside it', async () => {
   const ran: string[] = [];
   const act = tool({
     inputSchema: z.object({ fails: z.boolean().optional() }),
@@ -99,7 +99,7 @@ test('a call that fails does not keep those from running that run beside it', as
   expect(events).not.toContain('tool-batch-halted');
 });
 
-test('arguments are checked by the tool’s own schema: it gets what that makes of them', async () => {
+test('arguments are checked by the tool’s own schema: it receives the parsed value', async () => {
   const seen: unknown[] = [];
   const book = tool({
     inputSchema: z.object({
@@ -152,7 +152,7 @@ test('a check of arguments that throws or never ends is an error result, and the
   ]);
 });
 
-test('a tool that takes too long is given up, by its own time or the deck’s, and told so', async () => {
+test('a tool that takes too long is abandoned, by its own time or the deck’s, and its signal aborted', async () => {
   const told: string[] = [];
   const sleep: DeckTool = tool({
     inputSchema: z.object({}),
@@ -179,7 +179,7 @@ test('a tool that takes too long is given up, by its own time or the deck’s, a
   expect(told).toEqual(['c2', 'c1']);
 });
 
-test('a run may take as many steps as it needs when it is not bounded', async () => {
+test('a run without a step limit takes any number of steps', async () => {
   const count = tool({ inputSchema: z.object({}), execute: async () => 'one more' });
   const answers = Array.from({ length: 14 }, (_, i) => ({ toolCalls: [call(`c${i}`, 'count')] }));
   await using home = await scriptedDeck([...answers, { text: 'Fourteen.' }], {
@@ -189,7 +189,7 @@ test('a run may take as many steps as it needs when it is not bounded', async ()
   expect(await (await home.deck.session('main')).run('Count')).toMatchObject({ finish: 'stop', steps: 15 });
 });
 
-test('a model that calls tools for ever is halted after ten steps, and that is recorded', async () => {
+test('a model that calls tools without end is halted after ten steps, and that is recorded', async () => {
   const count = tool({ inputSchema: z.object({}), execute: async () => 'one more' });
   const answers = Array.from({ length: 14 }, (_, i) => ({ toolCalls: [call(`c${i}`, 'count')] }));
   await using home = await scriptedDeck(answers, { tools: { count } });
@@ -208,7 +208,7 @@ test('a model that calls tools for ever is halted after ten steps, and that is r
   expect(await main.run(undefined, { maxSteps: 1 })).toMatchObject({ finish: 'halted', steps: 1 });
 });
 
-test('a run without tools offers none, and has none', async () => {
+test('a run without tools sends none, and runs none', async () => {
   const add = tool({ inputSchema: z.object({}), execute: async () => 3 });
   await using home = await scriptedDeck([{ toolCalls: [call('c1', 'add')] }, { text: 'No tools.' }], {
     tools: { add },
@@ -238,7 +238,7 @@ const write: DeckTool = {
   paths: { read: ['from'], write: ['file'], display: 'file' },
 };
 
-test('a result tells which paths its call touched, as the tool declares them', async () => {
+test('a result records which paths its call touched, as the tool declares them', async () => {
   const calls = [
     call('c1', 'write', { file: 'a.ts', from: ['b.ts', 'c.ts'] }),
     call('c2', 'write', { file: 7 }),
@@ -253,7 +253,7 @@ test('a result tells which paths its call touched, as the tool declares them', a
   ]);
 });
 
-test('two children that wrote one file are a conflict, and nothing about it is in doubt', async () => {
+test('two children that wrote one file are a conflict, and the check is complete', async () => {
   await using home = await scriptedDeck(
     [{ toolCalls: [call('c1', 'write', { file: 'a.ts' })] }, { text: 'Written.' }],
     {
@@ -278,7 +278,7 @@ test('two children that wrote one file are a conflict, and nothing about it is i
   ]);
 });
 
-test('a call is shown by the argument that its tool names for that', async () => {
+test('a call is displayed by the argument that its tool names for that', async () => {
   const copy = {
     ...tool({
       inputSchema: z.object({ from: z.string(), to: z.string() }),
@@ -293,7 +293,7 @@ test('a call is shown by the argument that its tool names for that', async () =>
   expect(shown).toMatchObject([{ display: 'b.txt' }, { display: 'b.txt' }]);
 });
 
-test('a tool that fails without saying what it touches leaves the verdict on conflicts open', async () => {
+test('a tool that fails without declaring its paths leaves the check of conflicts incomplete', async () => {
   const fail = tool({
     inputSchema: z.object({}),
     execute: async (): Promise<string> => {

@@ -69,7 +69,7 @@ test('a merged message and its mark lead back to the entries of children and gra
   });
 });
 
-test('an entry of a child leads on to the merges that brought it up, level by level', async () => {
+test('an entry of a child leads forward to its merges, level by level', async () => {
   const store = nested();
   const told = ['merged child@5 (5-7)', '  merged main@3 (3-7)'];
   for (const seq of [5, 6, 7]) expect(await into(store, 'grand', seq)).toEqual(told);
@@ -78,7 +78,7 @@ test('an entry of a child leads on to the merges that brought it up, level by le
   expect(await into(store, 'main', 3)).toEqual([]);
 });
 
-test('an entry that no merge brought anywhere tells which forks have it', async () => {
+test('an entry without a merge lists the forks that inherit it', async () => {
   const store = nested();
   store.lineage.fork('grand', { name: 'leaf', cut: 6 });
   store.lineage.fork('main', { name: 'later', inherit: { since: 2 } });
@@ -88,7 +88,7 @@ test('an entry that no merge brought anywhere tells which forks have it', async 
   expect(await has('main', 4)).toEqual(['later']);
   expect(await has('grand', 6)).toEqual(['leaf']);
   expect(await has('grand', 7)).toEqual([]);
-  // Asked of a session that inherited it, it is the same entry.
+  // Traced from a session that inherited it, it is the same entry.
   expect(await trace(asAsked(store), 'leaf', 4)).toEqual({
     ...(await trace(asAsked(store), 'child', 4)),
     session: 'leaf',
@@ -96,7 +96,7 @@ test('an entry that no merge brought anywhere tells which forks have it', async 
   expect(await trace(asAsked(store), 'leaf', 4)).toMatchObject({ owner: 'child', inheritedCount: 2 });
 });
 
-test('what a rewind hides and what was discarded is told as such', async () => {
+test('entries that a rewind hides, and discarded ones, are marked', async () => {
   const store = nested();
   store.entries.append('child', [assistant('More.')]);
   store.lineage.merge('child');
@@ -126,7 +126,7 @@ test('a text that was given with the merge is on no tape of the child', async ()
   expect(await from(store, 'main', 5)).toEqual(['child 4-4 merged by main@4 says result@4']);
 });
 
-test('a merge that a text quotes is followed, though it lies outside of what was merged', async () => {
+test('a merge that a text quotes is followed, though it lies outside of the merged range', async () => {
   const store = nested();
   const quoted = JSON.stringify([...store.entries.read('child', { from: 6, to: 6 })][0]?.payload);
   const own = JSON.stringify([...store.entries.read('main', { from: 4, to: 4 })][0]?.payload);
@@ -166,7 +166,7 @@ test('the result of a call leads to the children that the call started, merged o
   expect((await trace(asAsked(store), 'main', 3)).from[1]).toMatchObject({ status: 'failed', mark: null });
 });
 
-test('a child that was merged many times over is followed once below each', async () => {
+test('a child that was merged many times is followed once below each', async () => {
   const store = nested();
   for (let n = 0; n < 3; n += 1) {
     store.history.rewind('child', 4);
@@ -181,7 +181,7 @@ test('a child that was merged many times over is followed once below each', asyn
   expect(lines.filter((line) => line.includes('main@5') && !line.includes('again'))).toHaveLength(1);
 });
 
-test('what two merges brought is told below the first of them', async () => {
+test('sources shared by two merges are listed below the first of them', async () => {
   const store = openStore();
   store.sessions.open('top');
   store.lineage.fork('top', { name: 'main' });
@@ -202,7 +202,7 @@ test('what two merges brought is told below the first of them', async () => {
   ]);
 });
 
-test('a mark whose content was erased is told by its line', async () => {
+test('a mark whose content was erased is traced by its graph line', async () => {
   const store = nested();
   store.entries.redact('main', 3, 'a test');
   expect(await from(store, 'main', 4)).toEqual([
@@ -211,7 +211,7 @@ test('a mark whose content was erased is told by its line', async () => {
   ]);
 });
 
-test('a place that is not there is refused', async () => {
+test('an unknown place is refused', async () => {
   const store = asAsked(nested());
   await expect(trace(store, 'nobody', 1)).rejects.toMatchObject({ code: 'TAPE_NO_SESSION' });
   await expect(trace(store, 'main', 99)).rejects.toMatchObject({ code: 'TAPE_NO_SEQ' });

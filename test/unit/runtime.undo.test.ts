@@ -37,7 +37,7 @@ async function talked() {
 }
 const summary = compaction({ summary: 'Of the first.', range: [1, 3] }, { keepFrom: 4 });
 
-test('the last summary is taken back, and that is taken back; nothing is removed', async () => {
+test('undo reverts the last summary, then that undo; no entry is removed', async () => {
   await using home = await talked();
   const { main, store } = home;
   const whole = shown(store);
@@ -65,7 +65,7 @@ test('the last summary is taken back, and that is taken back; nothing is removed
   expect(shown(store)).toBe(whole);
 });
 
-test('so is the last pruning; with `at`, the one before it', async () => {
+test('undo reverts the last pruning; with `at`, the one before it', async () => {
   await using home = await talked();
   const { main, store } = home;
   const call = { toolCallId: 'c1', toolName: 'read' };
@@ -81,7 +81,7 @@ test('so is the last pruning; with `at`, the one before it', async () => {
   expect(shown(store)).toBe(whole);
 });
 
-test('events after it are no obstacle; whatever was said is, until somebody rewinds it', async () => {
+test('events after the act do not block it; a message does, until it is rewound', async () => {
   await using home = await talked();
   const { main, store } = home;
   const { to: seq } = store.entries.append('main', [summary]);
@@ -112,7 +112,7 @@ test.each([
   expect([...store.entries.read('main')]).toEqual(before);
 });
 
-test('where there is none in view there is nothing to take back', async () => {
+test('without a summary in view undo has nothing to revert', async () => {
   await using home = await talked();
   const { main, store } = home;
   await expect(main.undo()).rejects.toMatchObject(refused({}, 'its view has no summary'));
@@ -123,7 +123,7 @@ test('where there is none in view there is nothing to take back', async () => {
   );
 });
 
-test('a fork takes back for itself what it inherited', async () => {
+test('a fork undoes an inherited summary for itself', async () => {
   await using home = await talked();
   const { main, store } = home;
   const whole = shown(store);
@@ -135,7 +135,7 @@ test('a fork takes back for itself what it inherited', async () => {
   expect(shown(store)).toBe(compacted);
 });
 
-test('it is refused while somebody writes the session, and of one that is archived', async () => {
+test('undo is refused while another process writes the session, and on an archived session', async () => {
   await using home = await talked();
   const { main, store } = home;
   store.entries.append('main', [summary]);
@@ -149,7 +149,7 @@ test('it is refused while somebody writes the session, and of one that is archiv
   await expect(main.undo()).rejects.toMatchObject({ code: 'TAPE_ARCHIVED' });
 });
 
-test('the newest act decides: of a rewind and a summary, the later one', async () => {
+test('undo reverts the newest act: of a rewind and a summary, the later one', async () => {
   await using home = await talked();
   const { main, store } = home;
   const whole = shown(store);
@@ -245,7 +245,7 @@ async function perform(
 
 const callOf = ({ payload }: Entry) => (isObject(payload) ? String(payload.toolCallId) : '');
 
-test('after an undo the view is, byte for byte, that before the act; after two, that after it', async () => {
+test('after an undo the view equals, byte for byte, that before the act; after two, that after it', async () => {
   const tally = { rewind: 0, compaction: 0, prune: 0, chain: 0 };
   await fc.assert(
     fc.asyncProperty(fc.array(anyAct, { minLength: 4, maxLength: 24 }), async (acts) => {

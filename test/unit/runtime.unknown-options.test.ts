@@ -39,7 +39,7 @@ test.each(acts)('%s refuses the option %s, suggests %s, and writes nothing', asy
   expect([...home.store.sessions.list({ all: true })]).toEqual(before);
 });
 
-test('a task with a field that does not exist, or without text, is refused, and no child is forked', async () => {
+test('a task with an unknown field, or without text, is refused, and no child is forked', async () => {
   await using home = await scriptedDeck([{ text: 'Done.' }]);
   const main = await home.deck.session('main');
   const misspelled = { task: 'Look', nam: 'kid' };

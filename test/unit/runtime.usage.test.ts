@@ -99,7 +99,7 @@ test('a session’s usage is the sum of its calls, with the last one’s part of
   });
 });
 
-test('a step is counted once, however many parts of its stream tell its usage', async () => {
+test('a step counts once, however many parts of its stream report its usage', async () => {
   using store = openStore();
   await using deck = await openDeck({ store, model: model('small', [cached, cached, cached]) });
   const main = await deck.session('main');
@@ -116,9 +116,9 @@ test.each<{ name: string; cost: CostOf | undefined; sum: number | undefined }>([
     sum: undefined,
   },
   { name: 'of its model', cost: (_, id) => (id === 'small' ? 0.25 : undefined), sum: 0.5 },
-  { name: 'nothing that is no number', cost: () => Number.NaN, sum: undefined },
+  { name: 'unknown for a cost that is no number', cost: () => Number.NaN, sum: undefined },
   {
-    name: 'unknown when it cannot be told, and the answer is recorded all the same',
+    name: 'unknown when the cost function throws, and the answer is still recorded',
     cost: () => {
       throw new Error('no price');
     },
@@ -139,7 +139,7 @@ test.each<{ name: string; cost: CostOf | undefined; sum: number | undefined }>([
   expect(usage.models[0]?.cost).toBe(sum);
 });
 
-test('a fork counts nothing that it inherited, and a tree counts each call once', async () => {
+test('a fork counts no inherited call, and a tree counts each call once', async () => {
   await using home = await scriptedDeck([
     { text: 'One.', usage: { input: 10, output: 1 } },
     { text: 'Two.', usage: { input: 20, output: 2 } },
@@ -174,7 +174,7 @@ test('a fork counts nothing that it inherited, and a tree counts each call once'
   expect(tree.tree).not.toHaveProperty('cost');
 });
 
-test('what a rewind hides was paid for', async () => {
+test('calls that a rewind hides still count', async () => {
   using store = openStore();
   store.sessions.open('main');
   store.entries.append('main', [user('One'), answer(10), user('Two'), answer(20, { cost: 2 })]);
@@ -192,7 +192,7 @@ test('what a rewind hides was paid for', async () => {
   expect(await main.usage()).toMatchObject({ steps: 3, total: 73, window: 41 });
 });
 
-test('a call that failed, and half an answer, have no usage to count', async () => {
+test('a failed call, and a partial answer, have no usage to count', async () => {
   using store = openStore();
   const failing = new MockLanguageModelV4({
     doStream: async () => ({
@@ -210,7 +210,7 @@ test('a call that failed, and half an answer, have no usage to count', async () 
   expect(await main.usage()).toMatchObject({ steps: 0, total: 0 });
 });
 
-test('counts that count nothing are none, and only answers are calls', async () => {
+test('zero and invalid counts are ignored, and only answers are calls', async () => {
   using store = openStore();
   store.sessions.open('main');
   store.entries.append('main', [
@@ -237,7 +237,7 @@ test('counts that count nothing are none, and only answers are calls', async () 
   });
 });
 
-test('what a redaction erased is not counted any more', async () => {
+test('a redacted call no longer counts', async () => {
   using store = openStore();
   store.sessions.open('main');
   store.entries.append('main', [answer(10), answer(20)]);
@@ -275,7 +275,7 @@ function play(store: SqliteTapeStore, { kind, who, to }: { kind: string; who: nu
 
 const all = ({ children = [], ...own }: SessionUsage): SessionUsage[] => [own, ...children.flatMap(all)];
 
-test('in any history of forks, rewinds and merges each call is counted once, where it was written', async () => {
+test('in any history of forks, rewinds and merges each call counts once, where it was written', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(act, { minLength: 1, maxLength: 40 }), async (acts) => {
       using store = openStore();
@@ -299,7 +299,7 @@ test('in any history of forks, rewinds and merges each call is counted once, whe
   );
 });
 
-test('a summary that made room was paid for, and is no part of the window', async () => {
+test('the usage of a summary counts, but not toward the window', async () => {
   using store = openStore();
   store.sessions.open('main');
   const usage = { input: 100, output: 10, reasoning: 0, cacheRead: 0, cacheWrite: 0 };

@@ -32,7 +32,7 @@ async function shop(toolCalls: NonNullable<ScriptAnswer['toolCalls']>, config: D
     ran,
     main,
     tools,
-    /** What follows the answer that asked for the calls. */
+    /** Everything after the answer that made the calls. */
     lines: () => entryLines(home.store.entries.read('main')).slice(3),
     waiting: async () => (await main.status()).waiting.map((one) => `${one.toolCallId} ${one.for}`),
     models: () =>
@@ -44,7 +44,7 @@ async function shop(toolCalls: NonNullable<ScriptAnswer['toolCalls']>, config: D
 
 const noCall = { code: 'SESSION_NO_CALL' };
 
-test('in turn, a call that waits holds up those after it, and all are run once it is answered', async () => {
+test('in turn, a pending call blocks those after it, and all run once it is answered', async () => {
   await using s = await shop([call('c1', 'look'), call('c2', 'pay'), call('c3', 'look'), call('c4', 'pay')]);
   const run = s.main.run('Buy');
   expect(await run).toMatchObject({ finish: 'waiting', steps: 1 });
@@ -69,7 +69,7 @@ test('in turn, a call that waits holds up those after it, and all are run once i
   expect(await s.waiting()).toEqual([]);
 });
 
-test('side by side, only those calls wait that have to, and they are answered in any order', async () => {
+test('side by side, only calls that need an answer wait, and they are answered in any order', async () => {
   await using s = await shop([
     call('c1', 'pay', together),
     call('c2', 'look'),
@@ -93,7 +93,7 @@ test('side by side, only those calls wait that have to, and they are answered in
   ).toEqual(['ask c3 → text blue', 'look c2 → text did c2', 'pay c1 → text did c1', 'pay c4 → text did c4']);
 });
 
-test('several answers that come at once are all heeded, and the model is asked once', async () => {
+test('several concurrent answers all count, and the model is called once', async () => {
   await using s = await shop([call('c1', 'pay', together), call('c2', 'pay'), call('c3', 'ask')]);
   await s.main.run('Buy');
   const sent = await Promise.all([
@@ -108,7 +108,7 @@ test('several answers that come at once are all heeded, and the model is asked o
   expect(s.models()).toBe(2);
 });
 
-test('a call that is denied is not run, and the model is told why', async () => {
+test('a denied call does not run, and the model receives the reason', async () => {
   await using s = await shop([call('c1', 'pay', together), call('c2', 'ask')]);
   await s.main.run('Buy');
   await (await s.main.respond('c1', { approved: false, reason: 'too dear' })).run;
@@ -146,14 +146,14 @@ test('a call is answered once: a second answer, one of the wrong kind and one to
   await s.main.idle();
   await expect(s.main.respond('c1', { approved: true })).rejects.toMatchObject(noCall);
   expect(s.ran).toEqual(['c1']);
-  // A call that a client answers cannot be approved: what it came to is what is missing.
+  // A call that a client answers cannot be approved: it lacks a result.
   await expect(s.main.respond('c2', { approved: true })).rejects.toMatchObject(noCall);
   expect(await s.waiting()).toEqual(['c2 result']);
   expect(await (await s.main.respond('c2', { output: null })).run).toMatchObject({ text: 'Done.' });
   expect(s.lines()).toContain('ask c2 → json null');
 });
 
-test('other input answers the calls that wait: nobody else will', async () => {
+test('other input closes pending calls, which no one else will answer', async () => {
   await using s = await shop([call('c1', 'pay', together), call('c2', 'ask'), call('c3', 'look')]);
   await s.main.run('Buy');
   expect(await s.main.run('Never mind')).toMatchObject({ finish: 'stop' });
@@ -171,7 +171,7 @@ test('other input answers the calls that wait: nobody else will', async () => {
   await expect(s.main.respond('c1', { approved: true })).rejects.toMatchObject(noCall);
 });
 
-test('a run while calls wait asks the model nothing', async () => {
+test('a run with pending calls makes no model call', async () => {
   await using s = await shop([call('c1', 'pay')]);
   await s.main.run('Buy');
   expect(await s.main.run()).toMatchObject({ finish: 'waiting', steps: 0 });
@@ -179,7 +179,7 @@ test('a run while calls wait asks the model nothing', async () => {
   expect(await s.waiting()).toEqual(['c1 approval']);
 });
 
-test('arguments that cannot be used are the model’s to hear of: nobody is asked about them', async () => {
+test('invalid arguments are an error for the model, and need no approval', async () => {
   const asked: unknown[] = [];
   await using s = await shop(
     [call('c1', 'pay', { to: 7 }), call('c2', 'ask', { to: 7 })].map((c) => ({
@@ -198,7 +198,7 @@ test('arguments that cannot be used are the model’s to hear of: nobody is aske
   expect(s.lines().filter((line) => line.includes('error-text'))).toHaveLength(2);
 });
 
-test('whoever decides for the deck is heard, and what was decided is recorded before the call is run', async () => {
+test('the deck’s approval function decides, and its decision is recorded before the call runs', async () => {
   const asked: unknown[] = [];
   await using s = await shop([call('c1', 'pay', { to: 'ann' }), call('c2', 'pay')], {
     onApproval: async (request) => {
@@ -230,7 +230,7 @@ test.each([
     onApproval: () => Promise.reject(new Error('nobody is there')),
   },
   { who: 'answers nonsense', reason: 'denied', onApproval: () => 'sure' as never },
-])('a call is not run when whoever is asked $who', async ({ reason, onApproval }) => {
+])('a call is not run when the approval function $who', async ({ reason, onApproval }) => {
   await using s = await shop([call('c1', 'pay')], { onApproval });
   expect(await s.main.run('Buy')).toMatchObject({ finish: 'stop' });
   expect(s.ran).toEqual([]);
@@ -238,7 +238,7 @@ test.each([
   expect(result?.payload).toMatchObject({ output: { type: 'execution-denied', reason } });
 });
 
-test('a decision that is not made waits, and an abort does not wait for it', async () => {
+test('an approval without a decision leaves the call pending, and an abort does not wait for it', async () => {
   await using s = await shop([call('c1', 'pay')], { onApproval: () => undefined });
   expect(await s.main.run('Buy')).toMatchObject({ finish: 'waiting' });
   const asked = Promise.withResolvers<void>();
@@ -255,7 +255,7 @@ test('a decision that is not made waits, and an abort does not wait for it', asy
   expect([t.ran, [...t.store.entries.read('main')].at(-1)?.payload]).toMatchObject([[], { unbegun: ['c1'] }]);
 });
 
-test('a child that waits is still at its task, and is merged when it has been answered', async () => {
+test('a child with a pending call is still running, and is merged after the answer', async () => {
   await using s = await shop([call('c1', 'pay')]);
   const [outcome] = await s.main.delegate({ task: 'Buy', name: 'kid' });
   expect(outcome).toMatchObject({ session: 'kid', status: 'running', merged: undefined });

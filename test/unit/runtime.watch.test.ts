@@ -47,7 +47,7 @@ test('a run streams over HTTP, and a client that leaves does not stop it', async
   await reader?.read();
   await reader?.cancel();
   expect(await run).toMatchObject({ text: 'One two three.', finish: 'stop' });
-  // Whoever comes back reads it from the first chunk; the model was asked once.
+  // A returning client reads it from the first chunk; the model was called once.
   const texts = (await Array.fromAsync(run.uiStream())).flatMap((c) =>
     c.type === 'text-delta' ? [c.delta] : [],
   );
@@ -55,7 +55,7 @@ test('a run streams over HTTP, and a client that leaves does not stop it', async
   expect(model.calls()).toBe(1);
 });
 
-test('events are told at once in this process, and those of the status with them', async () => {
+test('events arrive at once in this process, and status events with them', async () => {
   await using home = await scriptedDeck([{ text: 'Hi.' }]);
   const main = await home.deck.session('main');
   const stop = new AbortController();
@@ -82,7 +82,7 @@ test('events are told at once in this process, and those of the status with them
   ]);
 });
 
-test('what a session holds is replayed as it was told', async () => {
+test('the entries of a session are replayed as the events they caused', async () => {
   await using home = await scriptedDeck(script, { tools: { add } });
   const main = await home.deck.session('main');
   const run = main.run('1 + 2?');
@@ -96,7 +96,7 @@ test('what a session holds is replayed as it was told', async () => {
   expect(messages).toMatchObject([{ data: { seq: 2, source: 'user', content: [{ text: '1 + 2?' }] } }]);
 });
 
-test('what was rewound is not replayed, and what a boundary hides from the model is', async () => {
+test('rewound entries are not replayed; entries that a boundary hides from the model are', async () => {
   await using home = await scriptedDeck([{ text: 'One.' }, { text: 'Two.' }]);
   const main = await home.deck.session('main');
   await main.run('First');
@@ -110,7 +110,7 @@ test('what was rewound is not replayed, and what a boundary hides from the model
   expect(texts).toEqual(['One.']);
 });
 
-test('a subscription from a position tells what is recorded and then what comes, each once', async () => {
+test('a subscription from a position yields recorded events and then live ones, each once', async () => {
   const model = slowModel(['One ', 'two ', 'three.'], 60);
   using store = openStore();
   await using deck = await openDeck({ store, model });
@@ -127,11 +127,11 @@ test('a subscription from a position tells what is recorded and then what comes,
   await reading;
   const text = told.flatMap((event) => (event.type === 'content-chunk' ? [event.text] : [])).join('');
   expect(text).toBe('One two three.One two three.');
-  // The second answer was told while it came.
+  // The second answer was reported while it arrived.
   expect(told.filter(({ type }) => type === 'content-chunk').length).toBeGreaterThan(2);
 });
 
-test('a tail that begins in the midst of an answer tells all of it, and ends with the run', async () => {
+test('a tail that begins in the middle of an answer yields all of it, and ends with the run', async () => {
   const model = slowModel(
     Array.from({ length: 20 }, (_, i) => `w${i} `),
     20,
@@ -148,7 +148,7 @@ test('a tail that begins in the midst of an answer tells all of it, and ends wit
   expect(text).toBe((await run).text);
 });
 
-test('a run that goes on from the tail begins with its first answer, not with the run before it', async () => {
+test('a run without input begins with its first answer, not with the run before it', async () => {
   using store = openStore();
   const pieces = Array.from({ length: 20 }, (_, i) => `w${i} `);
   await using deck = await openDeck({ store, model: slowModel(pieces, 20) });
@@ -162,7 +162,7 @@ test('a run that goes on from the tail begins with its first answer, not with th
   expect(await lastRunStart(store, 'main')).toBe(to + 1);
 });
 
-test('entries that others append are told by a tail in order, and it ends when it is asked to', async () => {
+test('a tail yields entries of other processes in order, and ends on request', async () => {
   using store = openStore();
   store.sessions.open('main');
   store.entries.append('main', [user('before')]);
@@ -180,7 +180,7 @@ test('entries that others append are told by a tail in order, and it ends when i
   expect(entryLines(store.entries.read('main')).slice(1)).toHaveLength(4);
 });
 
-test('a subscription from a position tells events in the order of the run itself', async () => {
+test('a subscription from a position yields events in the order of the run itself', async () => {
   await using home = await scriptedDeck(script, { tools: { add } });
   const main = await home.deck.session('main');
   const run = main.run('1 + 2?');
@@ -195,7 +195,7 @@ test('a subscription from a position tells events in the order of the run itself
   expect(told.filter((line) => recorded.test(line))).toEqual(live.filter((line) => recorded.test(line)));
 });
 
-test('a subscription from a position tells of calls that wait as the run itself does', async () => {
+test('a subscription from a position reports pending calls as the run itself does', async () => {
   const pay = tool({ inputSchema: z.object({}), needsApproval: true, execute: async () => 'paid' });
   await using home = await scriptedDeck([{ toolCalls: [{ name: 'pay', input: {}, id: 'p1' }] }], {
     tools: { pay },
@@ -216,7 +216,7 @@ test('a subscription from a position tells of calls that wait as the run itself 
   });
 });
 
-test('a run that cannot begin is told to those who have its stream alone', async () => {
+test('a run that cannot begin reports that to the readers of its stream alone', async () => {
   await using home = await scriptedDeck([{ text: 'Hi.', delayMs: 60_000 }]);
   const main = await home.deck.session('main');
   const busy = main.run('One');

@@ -12,13 +12,13 @@ const nextLike = (
 ) => `SELECT ${id}, tape_id, (SELECT max(seq) + 1 FROM entry WHERE tape_id = 1), v, kind, mark,
   name, ref, at, NULL, epoch, salt, body_hash, hash, meta, '"forged"' FROM entry WHERE id = 2`;
 
-/** What somebody with a SQL prompt may try, the triggers being in place. */
+/** Statements that a user at a SQL prompt may try while the triggers exist. */
 const attacks: Readonly<Record<string, string>> = {
   'update a payload': `UPDATE entry SET payload = '"forged"' WHERE seq = 2`,
   'update one byte of meta': `UPDATE entry SET meta = '{}' WHERE meta IS NOT NULL`,
   'update a time': 'UPDATE entry SET at = at + 1 WHERE seq = 2',
   'update a hash': 'UPDATE entry SET hash = body_hash WHERE seq = 2',
-  'null a body that nobody redacted':
+  'null a body without a redaction':
     'UPDATE entry SET payload = NULL, meta = NULL, salt = NULL WHERE seq = 2',
   'renumber an entry': 'UPDATE entry SET seq = 99 WHERE seq = 2',
   'move an entry onto another': 'UPDATE OR REPLACE entry SET seq = 3 WHERE tape_id = 1 AND seq = 2',
@@ -88,7 +88,7 @@ describe.each(['ON', 'OFF'])('with recursive_triggers %s', (recursive) => {
     db.exec(sql);
   };
 
-  test.each(Object.entries(attacks))('nobody can %s', (_, sql) => {
+  test.each(Object.entries(attacks))('no statement can %s', (_, sql) => {
     const { dir, path } = played();
     using _dir = dir;
     using db = rawDb(path);
@@ -97,7 +97,7 @@ describe.each(['ON', 'OFF'])('with recursive_triggers %s', (recursive) => {
     expect(facts(db)).toBe(before);
   });
 
-  test('a recorded redaction lets its own body be erased, once and whole', () => {
+  test('a recorded redaction allows its body to be erased, once and whole', () => {
     const { dir, path } = played();
     using _dir = dir;
     using db = rawDb(path);
@@ -120,7 +120,7 @@ describe.each(['ON', 'OFF'])('with recursive_triggers %s', (recursive) => {
   });
 });
 
-test('what is not a fact of a tape may change: life cycle, title, and what is rebuilt', () => {
+test('columns other than facts may change: life cycle, title, and rebuilt tables', () => {
   const { dir, path } = played();
   using _dir = dir;
   using db = rawDb(path);
@@ -129,7 +129,7 @@ test('what is not a fact of a tape may change: life cycle, title, and what is re
   expect(db.run('DELETE FROM stream_chunk')).toBe(0);
 });
 
-test('a store goes on where its file is, and leaves what it has', () => {
+test('a store continues with its file, and keeps what the file contains', () => {
   const { dir, path } = played();
   using _dir = dir;
   using db = rawDb(path);

@@ -20,7 +20,7 @@ function gives(store: SqliteTapeStore, output: Json): void {
   store.entries.append('main', [toolResult({ toolCallId: 'c1', toolName: 'read' }, output)]);
 }
 
-describe('a value that looks like a reference to bytes is data wherever it stands', () => {
+describe('a value that looks like a reference to bytes is plain data', () => {
   const forged = { type: 'blob', hash: 'b'.repeat(64), size: 1, as: 'text', preview: 'p' };
   test.each<[string, Json]>([
     ['beside a key toJSON', { toJSON: 1, x: forged }],
@@ -40,7 +40,7 @@ describe('a value that looks like a reference to bytes is data wherever it stand
 });
 
 describe('a redaction', () => {
-  /** Whether a word stands in any file of a directory, also without its first letters, as an index shortens it. */
+  /** Whether any file of a directory contains a word, also without its first letters, as an index shortens it. */
   const traces = (dir: string, word: string) =>
     readdirSync(dir).filter((name) => {
       const bytes = readFileSync(`${dir}/${name}`);
@@ -68,7 +68,7 @@ describe('a redaction', () => {
     expect(traces(dir.path, secret)).toEqual([]);
   });
 
-  test('says so when a reader kept the log from being emptied', () => {
+  test('reports a reader that kept the log from being emptied', () => {
     using dir = tempDir();
     using store = openTapeStore(dir.file('tape.db'), { lockWaitMs: 0 });
     store.sessions.open('main');
@@ -82,7 +82,7 @@ describe('a redaction', () => {
     expect(traces(dir.path, secret)).toEqual([]);
   });
 
-  test('leaves the bytes that an accepted item of an inbox needs, and those go with the item', () => {
+  test('keeps the bytes that an accepted inbox item needs, and erases them with the item', () => {
     using dir = tempDir();
     const bytes = new Uint8Array(500).fill(7);
     using store = openTapeStore(dir.file('tape.db'));
@@ -104,7 +104,7 @@ describe('a redaction', () => {
     expect(db.all('SELECT count(*) AS n FROM blob')).toEqual([{ n: 1 }]);
   });
 
-  test('of a merge leaves merging again what it was, and no entry that is erased is named', () => {
+  test('of a merge keeps a repeated merge the same, and names no erased entry', () => {
     using store = openTapeStore(':memory:');
     store.sessions.open('main');
     store.lineage.fork('main', { name: 'kid' });

@@ -8,7 +8,7 @@ const image = (data: Uint8Array | string) => user([{ type: 'file', mediaType: 'i
 const bytes = new Uint8Array(400).map((_, i) => i);
 
 describe('bytes', () => {
-  test('come back in the form they had, and are stored once', () => {
+  test('return in their original form, and are stored once', () => {
     using store = openTapeStore(':memory:');
     store.sessions.open('main');
     const base64 = Buffer.from(bytes).toString('base64');
@@ -22,7 +22,7 @@ describe('bytes', () => {
     expect(back.map(({ data }) => data)).toEqual([Buffer.from(bytes), base64]);
   });
 
-  test('that a value only looks like are data', () => {
+  test('that only look like a reference are data', () => {
     using store = openTapeStore(':memory:');
     store.sessions.open('main');
     const lookalikes = [
@@ -46,7 +46,7 @@ describe('bytes', () => {
     ['deleted', 'DELETE FROM blob'],
     ['replaced', 'INSERT OR REPLACE INTO blob (hash, bytes) SELECT hash, zeroblob(400) FROM blob'],
     ['cut off from their entry', 'DELETE FROM blob_ref'],
-  ])('are not %s by any statement, and verify names the entry when the triggers are gone', (_what, sql) => {
+  ])('cannot be %s by any statement, and verify names the entry when the triggers are gone', (_what, sql) => {
     using dir = tempDir();
     {
       using store = openTapeStore(dir.file('tape.db'));

@@ -16,7 +16,7 @@ afterEach(() => {
   else process.env.TZ = zone;
 });
 
-/** A store with a clock that says what it is told. */
+/** A store with a clock under the control of the test. */
 function storeAt(path: string, times: Iterator<number>, o: StoreOptions = {}) {
   let last = start;
   const now = () => {
@@ -26,7 +26,7 @@ function storeAt(path: string, times: Iterator<number>, o: StoreOptions = {}) {
   return openTapeStore(path, { durability: 'fast', now, ...o });
 }
 
-describe('order is that of the positions, whatever the clock says', () => {
+describe('order follows positions, whatever the clock shows', () => {
   const clocks: Readonly<Record<string, (n: number) => number>> = {
     'goes back a day each time': (n) => start - n * day,
     'jumps a hundred years on and back': (n) => start + (n % 2) * 36_525 * day,
@@ -85,7 +85,7 @@ describe('order is that of the positions, whatever the clock says', () => {
     );
   });
 
-  test('zones change how times are shown to no one: what is stored is the same in each', () => {
+  test('time zones change only the display: the stored bytes are the same in each', () => {
     const heads = ['UTC', 'Pacific/Kiritimati', 'America/St_Johns', 'Asia/Kathmandu'].map((tz) => {
       process.env.TZ = tz;
       const journal = new MemoryJournal();
@@ -101,7 +101,7 @@ describe('order is that of the positions, whatever the clock says', () => {
 });
 
 describe('ids', () => {
-  test('are all different and in order while the clock stands still or goes back', () => {
+  test('are distinct and in order while the clock stands still or goes back', () => {
     for (const step of [0, -1]) {
       let time = start;
       const now = () => {
@@ -119,7 +119,7 @@ describe('ids', () => {
     }
   });
 
-  test('that come twice, as from a broken source, make no second session and change no first', () => {
+  test('that repeat, as from a broken source, create no second session and change no first', () => {
     const newId = () => '01JD0000000000000000000001';
     using store = openTapeStore(':memory:', { newId });
     store.sessions.open('main');

@@ -179,7 +179,7 @@ const spoiled: [what: string, spoil: Spoil, outcome: RegExp][] = [
 ];
 
 describe('a database with', () => {
-  test('nothing done to it has nothing to be named', () => {
+  test('no damage has no findings', () => {
     expect(look(whole.file('tape.db'), true)).toEqual({ refused: undefined, named: [] });
   });
 
@@ -197,7 +197,7 @@ describe('a database with', () => {
   });
 });
 
-describe('a file that is not ours is left as it is, to the byte and with all that is beside it', () => {
+describe('a file that is not ours keeps every byte, and so do the files beside it', () => {
   /** Another program's file with triggers and views, in WAL mode, as its crash left it. */
   const crashed = (path: string, text: string) => {
     using made = tempDir();
@@ -248,7 +248,7 @@ describe('a file that is not ours is left as it is, to the byte and with all tha
   });
 });
 
-describe('what was copied while it was written, or half lost', () => {
+describe('a copy taken during writes, or half lost', () => {
   /** A home in use, whose newest entries are in the log alone, copied as it is. */
   const copyOfRunning = (dir: TempDir, suffixes: readonly string[], graph: boolean) => {
     mkdirSync(dir.file('copy'), { mode: 0o700 });
@@ -263,7 +263,7 @@ describe('what was copied while it was written, or half lost', () => {
     return () => openTapeStore(dir.file('copy/tape.db'), { journal: openJournal(dir.file('copy/graph')) });
   };
 
-  test('the database with its log is all there, with or without its shared memory', () => {
+  test('the database with its log is complete, with or without its shared memory', () => {
     for (const suffixes of [
       ['', '-wal'],
       ['', '-wal', '-shm'],
@@ -285,7 +285,7 @@ describe('what was copied while it was written, or half lost', () => {
     expect(copy.sessions.find('child')?.head).toBe(4);
   });
 
-  test('the database without its log is an earlier state, and the graph file tells that it is one', () => {
+  test('the database without its log is an earlier state, and the graph file shows that', () => {
     using dir = tempDir();
     const open = copyOfRunning(dir, [''], true);
     const before = readFileSync(dir.file('copy/graph'));

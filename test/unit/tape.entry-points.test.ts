@@ -39,11 +39,11 @@ const forStores = names(`
   WorktreeRequest wrapStore WriteOptions
 `);
 
-test('@tapedeck/tape exports what programs need, and nothing more', () => {
+test('@tapedeck/tape exports the API of programs, and nothing more', () => {
   expect(exportsOf('index.ts').sort()).toEqual(forPrograms.toSorted());
 });
 
-test('@tapedeck/tape/store exports what the author of another store needs, and nothing more', () => {
+test('@tapedeck/tape/store exports the API of store authors, and nothing more', () => {
   expect(exportsOf('store/index.ts').sort()).toEqual(forStores.toSorted());
 });
 
@@ -53,7 +53,7 @@ test('a name belongs to one tier', () => {
   expect(all.filter((name, i) => all.indexOf(name) !== i)).toEqual([]);
 });
 
-test('the package has its three tiers, the contract, and what is loaded alone', () => {
+test('the package has three tiers, the contract, and modules loaded alone', () => {
   const { exports } = JSON.parse(readFileSync(join(root, 'packages/tape/package.json'), 'utf8'));
   expect(Object.keys(exports)).toEqual([
     '.',

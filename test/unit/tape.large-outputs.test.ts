@@ -45,7 +45,7 @@ describe('a large output of a tool', () => {
       { rows: Array.from({ length: 40_000 }, (_, i) => ({ i, ['__proto__']: 'x' })) },
       'value',
     ],
-  ])('is kept beside its entry, and comes back as it was: %s', (_, output, as) => {
+  ])('is stored beside its entry, and returned unchanged: %s', (_, output, as) => {
     using store = openTapeStore(':memory:');
     gave(store, output);
     const { value } = outputOf(store);
@@ -74,7 +74,7 @@ describe('a large output of a tool', () => {
     expect(refusal(() => store.entries.blob('0'.repeat(64), { from: 1 })).code).toBe('TAPE_NO_BLOB');
   });
 
-  test('is shown to a model by its beginning, and how much it is', () => {
+  test('is shown to a model by its beginning, with its size', () => {
     using store = openTapeStore(':memory:');
     gave(store, 'line\n'.repeat(large));
     const tool = view(store.views.entries('main')).messages.at(-1);
@@ -84,7 +84,7 @@ describe('a large output of a tool', () => {
     expect(text).toContain(`has ${5 * large} bytes`);
   });
 
-  test('is one copy however often it is given, in forks too, and a small one stays in its entry', () => {
+  test('is stored once however often it is given, in forks too, and a small one stays in its entry', () => {
     using dir = tempDir();
     using store = openTapeStore(dir.file('tape.db'));
     gave(store, 'x'.repeat(large));
@@ -112,14 +112,14 @@ describe('a large output of a tool', () => {
     expect([...store.verify()].map(({ code, seq }) => [code, seq])).toEqual([['blob-changed', first.to]]);
   });
 
-  test('is found by what stands anywhere in it', () => {
+  test('is found by any text in it', () => {
     using store = openTapeStore(':memory:');
     gave(store, `${'filler '.repeat(large)}needle in the hay`);
     expect(store.entries.search({ text: 'needle in the hay' }).map(({ seq }) => seq)).toEqual([4]);
     expect(store.entries.search({ text: 'needle in the wood' })).toEqual([]);
   });
 
-  test('is refused when it is over what is kept as one', () => {
+  test('is refused when it is over the size limit', () => {
     using store = openTapeStore(':memory:');
     store.sessions.open('main');
     store.entries.append('main', [assistant([toolCall('c1', 'read', {})])]);

@@ -301,7 +301,7 @@ function policies(session: CopiedSession, at: Seq, seed: number): ViewPolicy[] {
   ];
 }
 
-test('a store that shares what forks inherit answers like one that copies it', () => {
+test('a store that shares inherited entries with forks answers like one that copies them', () => {
   let [compared, deepest, run] = [0, 0, 0];
   using store = openStore();
   const histories = fc.array(act, { minLength: 5, maxLength: 60, size: 'max' });

@@ -35,7 +35,7 @@ describe('a bad name', () => {
 });
 
 describe('good names', () => {
-  test('are all different sessions, in every act, and come back as they were', () => {
+  test('are distinct sessions, in every act, and return unchanged', () => {
     for (const act of ['session', 'fork'] as const) {
       using store = openStore();
       store.sessions.open('origin');
@@ -53,7 +53,7 @@ describe('good names', () => {
     }
   });
 
-  test('may have as many characters as the limit says, and no more', () => {
+  test('may have as many characters as the limit, and no more', () => {
     for (const unit of ['x', ':a', '@b', '.c']) {
       const longest = `x${unit.repeat(nameMax)}`.slice(0, nameMax).replace(/\W$/, 'z');
       expect(parseName(longest)).toBe(longest);
@@ -64,7 +64,7 @@ describe('good names', () => {
 });
 
 test('a text is a name exactly when the format says so', () => {
-  // Told here anew from the page on the format.
+  // Implemented anew from the page on the format.
   const ends = /^[A-Za-z0-9_!%]$/;
   const inside = /^[A-Za-z0-9._:@+\-!%]*$/;
   const isName = (text: string) =>

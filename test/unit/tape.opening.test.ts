@@ -18,7 +18,7 @@ import { tempDir } from '../support/temp-dir.ts';
 
 type Probe = NonNullable<StoreOptions['probe']>;
 
-describe('opening refuses a place that is not safe, and makes nothing there', () => {
+describe('opening refuses an unsafe place, and creates nothing there', () => {
   test.each<[string, Probe, string]>([
     ['an SQLite that may lose data', { sqliteVersion: () => '3.51.2' }, 'TAPE_CANNOT_OPEN'],
     ['NFS', { fileSystem: () => 0x6969 }, 'TAPE_UNSAFE_PLACE'],
@@ -51,7 +51,7 @@ describe('opening refuses a place that is not safe, and makes nothing there', ()
     expect(refusal(() => openTapeStore(dir.file('tape.db'))).code).toBe('TAPE_CANNOT_OPEN');
   });
 
-  test('a directory that others can enter and that holds other things', () => {
+  test('a directory that other users can enter and that contains other files', () => {
     using dir = tempDir();
     writeFileSync(dir.file('notes.txt'), 'mine');
     chmodSync(dir.path, 0o755);
@@ -63,7 +63,7 @@ describe('opening refuses a place that is not safe, and makes nothing there', ()
 });
 
 describe('opening', () => {
-  test('closes an empty directory to others, and says so', () => {
+  test('closes an empty directory to other users, and reports it', () => {
     using dir = tempDir();
     chmodSync(dir.path, 0o755);
     const said: string[] = [];
@@ -86,7 +86,7 @@ describe('opening', () => {
     }
   });
 
-  test('takes what a cut-off copy and a doctor leave for a home, and closes it', () => {
+  test('accepts what an interrupted backup and doctor leave for a home, and closes it', () => {
     using dir = tempDir();
     const left = ['session_graph.jsonl.aside-2030-01-01T000000.000Z', 'tape.db.schema-0.0123456789ab.part'];
     for (const name of left) writeFileSync(dir.file(name), '');
@@ -101,7 +101,7 @@ describe('opening', () => {
     const path = dir.file('tape.db');
     openTapeStore(path).close();
     toSchema0(path);
-    writeFileSync(`${path}-wal`, '', { mode: 0o600 }); // Then it is asked first whose the file is.
+    writeFileSync(`${path}-wal`, '', { mode: 0o600 }); // Then the owner of the file is checked first.
     const asked = new Map<unknown, string[]>();
     const methods = (['pragma', 'prepare', 'exec', 'backup'] as const).map((name) => {
       const act: (...args: never[]) => unknown = Database.prototype[name];
@@ -130,7 +130,7 @@ describe('opening', () => {
       ]);
   });
 
-  test('on an unsafe file system goes on when it is told to, without shared memory', () => {
+  test('on an unsafe file system continues on request, without shared memory', () => {
     using dir = tempDir();
     using store = openTapeStore(dir.file('tape.db'), {
       probe: { fileSystem: () => 0x6969 },

@@ -194,7 +194,7 @@ describe('no statement reads a whole table', () => {
     for (const sql of hot) expect(growing(db, sql), sql).toEqual([]);
   });
 
-  test('the triggers of every insert and update neither', () => {
+  test('the triggers of every insert and update do not either', () => {
     using dir = tempDir();
     const path = dir.file('tape.db');
     openStore(path).close();

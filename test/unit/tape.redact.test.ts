@@ -48,7 +48,7 @@ describe('redaction', () => {
     expect([...store.verify()]).toEqual([]);
   });
 
-  test('done again, changes nothing', () => {
+  test('repeated, changes nothing', () => {
     using store = openTapeStore(':memory:');
     store.sessions.open('main');
     store.entries.append('main', [user(secret)]);
@@ -57,7 +57,7 @@ describe('redaction', () => {
     expect(store.sessions.find('main')?.head).toBe(3);
   });
 
-  test('keeps bytes that another entry needs, and erases those that none does', () => {
+  test('keeps bytes that another entry needs, and erases the others', () => {
     using store = openTapeStore(':memory:');
     store.sessions.open('main');
     const file = (bytes: Uint8Array) => user([{ type: 'file', mediaType: 'image/png', data: bytes }]);
@@ -72,7 +72,7 @@ describe('redaction', () => {
     expect(refusal(() => store.entries.blob(hashes[2] ?? '')).code).toBe('TAPE_NO_BLOB');
   });
 
-  test('is refused for what the reading depends on, what is open, and what is not there', () => {
+  test('is refused for entries that reading depends on, for open calls, and for missing entries', () => {
     using store = openTapeStore(':memory:');
     store.sessions.open('main');
     store.entries.append('main', [user('a'), user('b')]);

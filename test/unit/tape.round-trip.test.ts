@@ -11,13 +11,13 @@ import { tempDir } from '../support/temp-dir.ts';
 
 const any = (payload: unknown, more: Partial<Draft> = {}): Draft => ({ kind: 'x-any', payload, ...more });
 
-/** What a reader gets, with the bytes that stand elsewhere put back, as text: it tells 1 from "1", and keeps the order. */
+/** What a reader gets, with external bytes put back, as text: it distinguishes 1 from "1", and keeps the order. */
 const textOf = (store: SqliteTapeStore, { payload }: Entry) =>
   JSON.stringify(restoreBlobs(payload, (hash) => store.entries.blob(hash)));
 
 const last = (store: SqliteTapeStore, count: number) => [...store.entries.read('main', { last: count })];
 
-describe('what is appended comes back as it was', () => {
+describe('appended entries return unchanged', () => {
   test('any JSON, with any key and any text in it', () => {
     using store = openStore();
     store.sessions.open('main');
@@ -59,7 +59,7 @@ describe('what is appended comes back as it was', () => {
     expect([...store.verify()]).toEqual([]);
   });
 
-  test('and what is stored is what is hashed, also in a backup', async () => {
+  test('the stored bytes are the hashed bytes, also in a backup', async () => {
     using dir = tempDir();
     const sample = fc.sample(anyJson, { numRuns: sized(150, 600, 20_000), seed: 20_261_121 });
     using store = openTapeStore(dir.file('tape.db'), { durability: 'fast' });

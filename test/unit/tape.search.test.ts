@@ -116,7 +116,7 @@ describe('search', () => {
   });
 
   test(
-    'raises no error for any text, finds what holds it, and nothing that does not',
+    'raises no error for any text, finds every entry that contains it, and no other',
     () => {
       // Two hundred entries at a time, each looked for among all of them: words, and pieces of words, of the same few.
       const words = fc.constantFrom(
@@ -195,7 +195,7 @@ describe('search', () => {
       ]);
   });
 
-  test('tells an inherited entry once, with the sessions that see it', () => {
+  test('returns an inherited entry once, with the sessions that see it', () => {
     using store = storeWith('seen by all', 'seen later');
     store.lineage.fork('main', { name: 'all' });
     store.lineage.fork('main', { name: 'late', inherit: { since: 2 } });

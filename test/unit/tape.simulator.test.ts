@@ -3,14 +3,14 @@ import { simulate } from '../support/simulator/simulate.ts';
 import { sized } from '../support/size.ts';
 
 const given = process.env.TAPEDECK_SEED;
-/** Of the full size's seeds those that come to the most outcomes together. */
+/** The seeds of the full size that reach the most outcomes together. */
 const telling = [1016, 1047, 1015, 1049, 1107, 1050, 1003, 1004, 1020, 1028, 1029, 1030, 1046, 1103, 1130];
 const many = (length: number) => Array.from({ length }, (_, i) => 1_000 + i);
 const seeds = given === undefined ? sized(telling, many(150), many(20_000)) : [Number(given)];
 
 const timeout = sized(900_000, 900_000, 6 * 3_600_000);
 
-test('several processes, their crashes, jumps of the clock and failures of the graph file leave nothing that does not heal', {
+test('crashes of several processes, jumps of the clock and failures of the graph file leave no damage that does not heal', {
   timeout,
 }, () => {
   const outcomes = new Set<string>();

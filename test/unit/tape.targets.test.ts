@@ -25,12 +25,12 @@ const userParts = (part: Part, target: Target) =>
   view(entriesOf([user([part])]), { target }).messages[0]?.content;
 const read = (toolCallId: string) => ({ toolCallId, toolName: 'read' });
 
-describe('who speaks when', () => {
+describe('roles in a view', () => {
   test('the user begins', () => {
     expect(lines([assistant('a'), user('b')])).toEqual([`user ${noStart}`, 'assistant a', 'user b']);
   });
 
-  test('between two messages of the assistant the user tells it to go on', () => {
+  test('between two messages of the assistant a user message requests to continue', () => {
     const drafts = [user('a'), assistant('b'), user(' '), assistant('c')];
     expect(lines(drafts)).toEqual(['user a', 'assistant b', `user ${continueText}`, 'assistant c']);
   });
@@ -52,7 +52,7 @@ describe('who speaks when', () => {
     for (const target of [anthropic, chat, {}]) expect(lines(drafts, target)).toHaveLength(4);
   });
 
-  test('what is said later changes nothing of what was shown before', () => {
+  test('later messages do not change what was shown before', () => {
     const drafts = [
       assistant('a'),
       assistant([toolCall('c', 'r', {})]),
@@ -68,7 +68,7 @@ describe('who speaks when', () => {
   });
 });
 
-describe('what says nothing', () => {
+describe('empty content', () => {
   test('is not shown: blank texts, reasoning that led to nothing', () => {
     const reasoning = { type: 'reasoning', text: 'hm', providerOptions: { anthropic: { signature: 's' } } };
     const text = { type: 'text', text: 'So.' };
@@ -81,7 +81,7 @@ describe('what says nothing', () => {
     ]);
   });
 
-  test('is kept where its maker reads something from it', () => {
+  test('is kept where its provider reads something from it', () => {
     const google = { provider: 'google.generative-ai' };
     const signed = { type: 'text', text: '', providerOptions: { google: { thoughtSignature: 's' } } };
     expect(parts(assistant([signed], google), google)).toEqual([signed]);
@@ -91,7 +91,7 @@ describe('what says nothing', () => {
   });
 });
 
-describe('an answer that broke off', () => {
+describe('a partial answer', () => {
   const content = [
     { type: 'reasoning', text: 'hm', providerOptions: { openai: { itemId: 'rs_1' } } },
     { type: 'text', text: 'I think ', providerOptions: { openai: { itemId: 'msg_1' } } },
@@ -110,7 +110,7 @@ describe('an answer that broke off', () => {
 describe('calls', () => {
   const shown = (draft: Draft, target: Target) => parts(draft, target)[0];
 
-  test('have ids and names that their target takes, the same on both sides', () => {
+  test('have ids and names that their target accepts, the same on both sides', () => {
     const odd = toolCall('functions.read:0', 'fs.read', {});
     const drafts = [
       user('q'),
@@ -124,7 +124,7 @@ describe('calls', () => {
     expect(answered?.content[0]).toMatchObject({ toolCallId: id, toolName: 'fs_read' });
   });
 
-  test('that are too long are cut to what fits, and stay apart', () => {
+  test('with long ids are cut to the limit, and stay distinct', () => {
     const draft = assistant([toolCall('x'.repeat(99), 'n', {}), toolCall('x'.repeat(98), 'n', {})]);
     const ids = parts(draft, chat).map(({ toolCallId }) => String(toolCallId));
     expect(new Set(ids).size).toBe(2);
@@ -173,7 +173,7 @@ describe('results', () => {
     value: [{ type: 'text', text: 'See' }, { type: 'text', text: ' ' }, image, table],
   };
 
-  test('have the files that their target takes, and words for the others', () => {
+  test('contain the files that their target accepts, and words for the others', () => {
     expect(output(content, anthropic)).toEqual({
       type: 'content',
       value: [{ type: 'text', text: 'See' }, image, { type: 'text', text: 'a,b' }],
@@ -208,7 +208,7 @@ describe('results', () => {
 describe('files of the user', () => {
   const png = { type: 'file', mediaType: 'image/png', data: 'AAAA' };
 
-  test('go to who takes them', () => {
+  test('are sent to targets that accept them', () => {
     for (const target of [{}, anthropic, chat, compatible]) expect(userParts(png, target)).toEqual([png]);
     expect(userParts({ type: 'image', image: 'AAAA' }, chat)).toEqual([
       { type: 'file', mediaType: 'image', data: 'AAAA' },
@@ -226,13 +226,13 @@ describe('files of the user', () => {
     ],
     ['what is not on the web', { ...png, data: 'gs://bucket/a.png' }, chat],
     ['what has no content', { type: 'file', mediaType: 'image/png' }, {}],
-  ])('%s is told in words', (_, part, target) => {
+  ])('%s is described in words', (_, part, target) => {
     expect(userParts(part, target)).toEqual([
       { type: 'text', text: `[A file that is not shown here: no name, ${part.mediaType}]` },
     ]);
   });
 
-  test('a text file is told as its text', () => {
+  test('a text file is sent as its text', () => {
     const data = Buffer.from('a,b').toString('base64');
     expect(userParts({ type: 'file', mediaType: 'text/csv', data }, anthropic)).toEqual([
       { type: 'text', text: 'a,b' },
@@ -243,7 +243,7 @@ describe('files of the user', () => {
   });
 });
 
-describe('what a provider ran', () => {
+describe('a call that a provider ran', () => {
   const by = (...content: Part[]) => assistant(content, anthropic);
   const call = {
     type: 'tool-call',
@@ -263,13 +263,13 @@ describe('what a provider ran', () => {
       role === 'assistant' ? content.map(({ type }) => type) : [],
     );
 
-  test('goes back to it in pairs, over a pause too', () => {
+  test('returns to it in pairs, over a pause too', () => {
     expect(shows([by(call, found)])).toEqual(['tool-call', 'tool-result']);
     expect(shows([by(call), by(found)])).toEqual(['tool-call', 'tool-result']);
     expect(shows([by(call)])).toEqual(['tool-call']);
   });
 
-  test('is told in words where one of the pair is missing, or the id is taken', () => {
+  test('is rendered as text where one of the pair is missing, or the id is taken', () => {
     expect(shows([by(call), user('stop')])).toEqual(['text']);
     expect(shows([by(call), user('stop'), by(found)])).toEqual(['text', 'text']);
     expect(shows([by(found)])).toEqual(['text']);
@@ -281,7 +281,7 @@ describe('what a provider ran', () => {
     ]);
   });
 
-  test('is told in words to others, without what only it can read', () => {
+  test('is rendered as text for others, without the part that only it can read', () => {
     const [, asked] = view(entriesOf([user('q'), by(call, found)]), { target: chat }).messages;
     expect(asked?.content).toEqual([
       { type: 'text', text: '[web_search was called by the provider: {"q":1}]' },
@@ -304,7 +304,7 @@ test('options reach a provider by each of the names that it reads', () => {
   expect(options(anthropic)).toBeUndefined();
 });
 
-test('of two calls of one id in one message, each gets its own result, and the first a single one', () => {
+test('two calls of one id in one message each get their own result, and a single result goes to the first', () => {
   const call = toolCall('c', 'read', {});
   const result = (text: string) => toolResult({ toolCallId: 'c', toolName: 'read' }, text);
   const outputs = (...texts: string[]) =>

@@ -85,7 +85,7 @@ const history = fc.array(
 /** Every cut of a history, so that a view begins and ends anywhere. */
 const cuts = (entries: readonly Entry[]) => entries.map((_, i) => entries.slice(0, i + 1));
 
-describe('whatever is on a tape', () => {
+describe('for every tape', () => {
   test('its views are valid for every target, cut after any entry', () => {
     let messages = 0;
     fc.assert(
@@ -116,7 +116,7 @@ describe('whatever is on a tape', () => {
     );
   });
 
-  test('a provider gets its own parts back as they were, and nothing of the others', () => {
+  test('a provider receives its own parts unchanged, and none of the others', () => {
     let returned = 0;
     fc.assert(
       fc.property(history, (drafts) => {
@@ -148,7 +148,7 @@ describe('whatever is on a tape', () => {
   });
 });
 
-test('items of an output that are nothing are left out, or told in words; the rest is shown', () => {
+test('empty items of an output are omitted, or rendered as text; the rest is shown', () => {
   const odd = { toString: 1 };
   const value = [
     odd,

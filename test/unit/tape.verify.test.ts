@@ -49,12 +49,12 @@ const main = "(SELECT id FROM tape WHERE name = 'main')";
 const child = "(SELECT id FROM tape WHERE name = 'child')";
 const at = (seq: number, tape = main) => `tape_id = ${tape} AND seq = ${seq}`;
 
-test('a file that nobody altered is clean, as a whole and for each session', () => {
+test('an unaltered file is clean, as a whole and for each session', () => {
   expect(verified(() => {})).toEqual([]);
   for (const name of ['main', 'child', 'grand', 'late']) expect(verified(() => {}, name)).toEqual([]);
 });
 
-describe('one altered entry is named once', () => {
+describe('one altered entry is reported once', () => {
   test.each([
     [
       'a byte of its payload',
@@ -108,8 +108,8 @@ describe('one altered entry is named once', () => {
   });
 });
 
-describe('the row of entries', () => {
-  test('one that was deleted is missing', () => {
+describe('the order of entries', () => {
+  test('a deleted one is missing', () => {
     expect(verified(sql(`DELETE FROM entry WHERE ${at(3)}`), 'main')).toEqual([['entry-missing', 'main', 3]]);
     expect(verified(sql(`DELETE FROM entry WHERE ${at(1)}`), 'main')).toEqual([['entry-missing', 'main', 1]]);
   });
@@ -135,7 +135,7 @@ describe('the row of entries', () => {
     expect(new Set(found.map(([code]) => code))).toEqual(new Set(['chain-broken']));
   });
 
-  test('one that was put in between makes the rest not follow', () => {
+  test('one that was inserted makes the rest not follow', () => {
     const insert = (db: RawDb) => {
       for (const seq of [6, 5, 4]) sql(`UPDATE entry SET seq = ${seq + 1} WHERE ${at(seq)}`)(db);
       sql(`INSERT INTO entry (tape_id, seq, kind, at, epoch, salt, body_hash, hash, payload)
@@ -144,7 +144,7 @@ describe('the row of entries', () => {
     expect(verified(insert, 'main')[0]).toEqual(['chain-broken', 'main', 4]);
   });
 
-  test('one past the head, or below the base, is no reader’s', () => {
+  test('one past the head, or below the base, belongs to no session', () => {
     const put = (tape: string, seq: number) =>
       sql(`INSERT INTO entry (tape_id, seq, kind, at, epoch, salt, body_hash, hash, payload)
         SELECT ${tape}, ${seq}, kind, at, epoch, salt, body_hash, hash, payload FROM entry WHERE ${at(3)}`);
@@ -160,7 +160,7 @@ describe('a tape’s own row', () => {
     ]);
   });
 
-  test('a head moved back, with the hash that belongs there', () => {
+  test('a head moved back, with the hash of that position', () => {
     const back = sql(`UPDATE tape SET head_seq = 5, settled_seq = 5, head_hash =
       (SELECT hash FROM entry WHERE ${at(5)}) WHERE name = 'main'`);
     expect(verified(back)).toEqual([['head-wrong', 'main', 6]]);

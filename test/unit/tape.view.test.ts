@@ -35,7 +35,7 @@ function openMain(): SqliteTapeStore {
 }
 
 describe('boundaries', () => {
-  test('after a handoff the view is its summary and what follows', () => {
+  test('after a handoff the view is its summary and the entries after it', () => {
     using store = openMain();
     store.entries.append('main', [
       user('old'),
@@ -84,7 +84,7 @@ describe('boundaries', () => {
     expect(view(entries)).toMatchObject({ from: 3, to: 6 });
   });
 
-  test('a tail that would begin after its boundary is none', () => {
+  test('a tail that would begin after its boundary is empty', () => {
     const drafts = [user('1'), handoff('h', { summary: 'S' }, { keepFrom: 9 }), user('3')];
     expect(flatten(view(entriesOf(drafts)))).toEqual([`user ${wrapped('S')}`, 'user 3']);
   });
@@ -105,7 +105,7 @@ describe('boundaries', () => {
     expect(shown(store, 'main')).toEqual([`user ${wrapped('S')}`, 'user 3']);
   });
 
-  test('an earlier head shows what was seen then', () => {
+  test('an earlier head shows the view of that time', () => {
     using store = openMain();
     store.entries.append('main', [user('1'), anchor('A'), user('2')]);
     store.entries.append('main', [handoff('H', { summary: 'S' }), anchor('A', { late: true }), user('3')]);
@@ -126,7 +126,7 @@ describe('a fork', () => {
   };
   const task = 'user Context: A release.\nYour task: Write the tests.';
 
-  test('is told what it is for after what it inherited', () => {
+  test('shows its intention after the inherited entries', () => {
     using store = openMain();
     store.entries.append('main', [user('1'), assistant('2')]);
     store.lineage.fork('main', { name: 'child', intention });
@@ -135,7 +135,7 @@ describe('a fork', () => {
     expect(shown(store, 'child').slice(0, 2)).toEqual(shown(store, 'main'));
   });
 
-  test('since an anchor begins with the state that stands for the rest', () => {
+  test('since an anchor begins with the state that replaces the rest', () => {
     using store = openMain();
     store.entries.append('main', [user('1'), anchor('A', { summary: 'S', goal: 'x' }), user('2')]);
     store.lineage.fork('main', { name: 'child', inherit: { since: 'A' }, intention });
@@ -145,7 +145,7 @@ describe('a fork', () => {
     expect(shown(store, 'grand')).toEqual(shown(store, 'child'));
   });
 
-  test('since the boundary that its parent is at, begins with the same bytes', () => {
+  test('since the current boundary of its parent begins with the same bytes', () => {
     using store = openMain();
     store.entries.append('main', [
       user('1'),
@@ -161,7 +161,7 @@ describe('a fork', () => {
     expect(JSON.stringify(of.slice(0, upTo.length))).toBe(JSON.stringify(upTo));
   });
 
-  test('is told again what it is for after each boundary of its own, behind the kept tail', () => {
+  test('shows its intention again after each boundary of its own, behind the kept tail', () => {
     using store = openMain();
     store.entries.append('main', [user('1'), assistant('2')]);
     store.lineage.fork('main', { name: 'child', intention });
@@ -214,7 +214,7 @@ describe('a merge', () => {
     );
   });
 
-  test('that was told another way is not told twice', () => {
+  test('that was reported another way is not repeated', () => {
     using store = openMain();
     store.entries.append('main', [user('1')]);
     store.lineage.fork('main', { name: 'child' });
@@ -249,7 +249,7 @@ describe('providers', () => {
   const entries = entriesOf([user('q'), assistant(parts, { provider: 'anthropic.messages' })]);
   const contentFor = (target: Target) => view(entries, { target }).messages[1]?.content;
 
-  test('the author gets its parts back as they were', () => {
+  test('receive their own parts unchanged', () => {
     expect(contentFor({ provider: 'anthropic' })).toEqual(parts);
     expect(contentFor({ provider: 'anthropic.messages' })).toEqual(parts);
   });
@@ -265,7 +265,7 @@ describe('providers', () => {
     },
   );
 
-  test('a message of which nothing is left is dropped, and what it kept apart becomes one', () => {
+  test('a message left without content is dropped, and its neighbours become one', () => {
     const drafts = [user('a'), assistant([signed], { provider: 'anthropic' }), user('b'), user([])];
     expect(view(entriesOf(drafts), { target: { provider: 'openai' } }).messages).toEqual([
       {
@@ -309,7 +309,7 @@ describe('tool calls', () => {
     ]);
   });
 
-  test('one that nothing answered says so', () => {
+  test('without an answer say so', () => {
     const drafts = [user('go'), assistant([toolCall('c1', 'read', {})])];
     expect(view(entriesOf(drafts)).messages[2]).toEqual({
       role: 'tool',
@@ -388,7 +388,7 @@ describe('a view', () => {
     { what: 'gives no number', count: () => Number.NaN },
     { what: 'gives less than nothing', count: () => -1 },
     { what: 'gives a promise', count: async () => 1 },
-  ])('is estimated where a count $what; what it can count is counted', ({ count }) => {
+  ])('is estimated where a count $what; a valid count is used', ({ count }) => {
     const drafts = [user('12345678'), assistant('<|endoftext|>')];
     const countTokens = (text: string) => (text.includes('<|') ? (count(text) as number) : 100);
     expect(view(entriesOf(drafts), { countTokens }).tokens).toBe(104);

@@ -2,12 +2,12 @@ import { assistant, type Draft, type Part, toolCall, toolResult, user, view } fr
 import { expect, test } from 'vitest';
 import { entriesOf } from '../support/entries.ts';
 
-/** So many that a view whose cost grows with their square is not done before the test is over. */
+/** Large enough that a view of quadratic cost does not finish before the test ends. */
 const many = 100_000;
 const shown = (drafts: readonly Draft[]) =>
   view(entriesOf(drafts), { target: { provider: 'anthropic.messages' } }).messages;
 
-test('calls that a server numbers anew in each answer are told apart, however many there are', () => {
+test('calls that a server renumbers in each answer stay distinct, however many', () => {
   const call = { toolCallId: 'call_0', toolName: 'read' };
   const step = [assistant([toolCall('call_0', 'read', {})]), toolResult(call, 'Fine.')];
   const messages = shown([user('Go.'), ...Array.from({ length: many }, () => step).flat()]);
@@ -15,7 +15,7 @@ test('calls that a server numbers anew in each answer are told apart, however ma
   expect(messages.at(-1)?.content[0]?.toolCallId).toBe(`call_0_${many}`);
 });
 
-test('calls of a provider that it never came back to are told in words, however many there are', () => {
+test('provider calls without a result are rendered as text, however many', () => {
   const searches = Array.from({ length: many }, (_, i) => ({
     ...assistant([
       {
@@ -30,6 +30,6 @@ test('calls of a provider that it never came back to are told in words, however 
   }));
   const messages = shown([user('Go.'), ...searches]);
   expect(messages[1]?.content[0]?.text).toContain('search was called by the provider');
-  // The last is for the provider to go on with.
+  // The last is for the provider to continue with.
   expect(messages.at(-1)?.content[0]).toMatchObject({ type: 'tool-call', toolCallId: `s${many - 1}` });
 });

@@ -76,7 +76,7 @@ const atLeast: Readonly<Record<string, number>> = {
   ...Object.fromEntries(targets.map((target) => [`a view for ${JSON.stringify(target)}`, 1000])),
 };
 
-test('no history has a view that its reader would refuse, or that tells a thing twice', {
+test('no history has a view that its reader would refuse, or that repeats an entry', {
   timeout,
 }, () => {
   const tally = new Tally();

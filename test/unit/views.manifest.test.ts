@@ -29,8 +29,8 @@ function ranges(store: SqliteTapeStore, policy: ViewPolicy = 'last-boundary', na
   return { in: within, out };
 }
 
-describe('what a view was made of', () => {
-  test('is its policy, its rules, its head, its ranges, its size and its digest', () => {
+describe('a manifest of a view', () => {
+  test('contains its policy, its rules, its head, its ranges, its size and its digest', () => {
     using store = openStore();
     store.sessions.open('main');
     store.entries.append('main', [user('1'), assistant('2')]);
@@ -47,7 +47,7 @@ describe('what a view was made of', () => {
     });
   });
 
-  test('tells why what is out of it is out, though it was not read', () => {
+  test('states why an entry is left out, though it was not read', () => {
     using store = openStore();
     store.sessions.open('main');
     store.entries.append('main', [user('2'), user('3'), user('4')]);
@@ -131,7 +131,7 @@ describe('what a view was made of', () => {
   });
 });
 
-test('ranges are of entries that are all in or all out, with none in between (every random history)', () => {
+test('ranges contain entries that are all in or all out, with none in between (every random history)', () => {
   fc.assert(
     fc.property(anyHistory, (drafts) => {
       using store = openStore();
@@ -145,7 +145,7 @@ test('ranges are of entries that are all in or all out, with none in between (ev
         );
         expect(covered.sort((a, b) => a - b)).toEqual(Array.from({ length: told.head }, (_, i) => i + 1));
         expect(told.head).toBeLessThanOrEqual(head);
-        // Whoever has all entries tells the same of what was shown.
+        // A reader with all entries computes the same of what was shown.
         const whole = view(store.entries.read('main', { to: told.head }), { policy }).manifest();
         expect([whole.in, whole.digest]).toEqual([told.in, told.digest]);
       }
@@ -154,7 +154,7 @@ test('ranges are of entries that are all in or all out, with none in between (ev
   );
 });
 
-test('messages that come one by one are those of the view, to every provider', async () => {
+test('messages yielded one by one are those of the view, for every provider', async () => {
   let [compared, forks] = [0, 0];
   await fc.assert(
     fc.asyncProperty(
@@ -185,7 +185,7 @@ test('messages that come one by one are those of the view, to every provider', a
   expect(forks).toBeGreaterThan(50);
 });
 
-test('a call is given with its result, however late that comes, and what is never answered holds up nothing', async () => {
+test('a call is yielded with its result, however late that arrives, and a call without one blocks nothing', async () => {
   using store = openStore();
   store.sessions.open('main');
   store.entries.append('main', [user('1'), assistant([toolCall('late', 'read', {})]), user('2'), user('3')]);

@@ -36,7 +36,7 @@ const call = (id: string) => toolCall(id, 'read', {});
 const result = (id: string) => toolResult({ toolCallId: id, toolName: 'read' }, `of ${id}`);
 
 describe('a window', () => {
-  test('is the last messages, and what lies between them', () => {
+  test('is the last messages, and the entries between them', () => {
     using store = openStore();
     store.sessions.open('main');
     store.entries.append('main', [user('1'), assistant('2'), note('x', {}), user('3')]);
@@ -62,7 +62,7 @@ describe('a window', () => {
     expect(read(store, [{ fromAnchor: 'h' }, { window: 1 }])).toEqual([3, 503]);
   });
 
-  test('goes by what is visible, and in a fork by what it inherits', () => {
+  test('counts visible messages, and in a fork inherited ones', () => {
     using store = openStore();
     store.sessions.open('main');
     store.entries.append('main', [user('1'), user('2'), user('3')]);
@@ -75,7 +75,7 @@ describe('a window', () => {
     expect(shown(store, { window: 1 }, 'child')).toBe('Your task: Look. 5');
   });
 
-  test('of tokens holds what fits into them, the last message always, and counts what is left out as left out', () => {
+  test('of tokens contains what fits, the last message always, and counts what is left out', () => {
     using store = openStore();
     store.sessions.open('main');
     store.entries.append('main', [user('a'.repeat(400)), user('b'.repeat(400)), user('c'.repeat(400))]);
@@ -145,7 +145,7 @@ test.each([
   expect(policyText(parsePolicy(canonical))).toBe(canonical);
 });
 
-test('an anchor that is not there is not taken for the beginning', () => {
+test('an unknown anchor is not taken for the beginning', () => {
   using store = openStore();
   store.sessions.open('main');
   store.entries.append('main', [anchor('here'), user('1')]);
@@ -157,7 +157,7 @@ test('an anchor that is not there is not taken for the beginning', () => {
   }
 });
 
-test('an anchor before the last of its name is one too', () => {
+test('the anchor before the last of its name is valid too', () => {
   using store = openStore();
   store.sessions.open('main');
   store.entries.append('main', [anchor('a', { n: 1 }), user('1'), anchor('a', { n: 2 }), user('2')]);

@@ -10,7 +10,7 @@ import { openStore } from '../support/store.ts';
 const seed = Number(process.env.TAPEDECK_SEED ?? 20261121);
 
 test(
-  'whatever is on a tape, every provider takes it',
+  'every provider accepts the views of every tape',
   async () => {
     let sent = 0;
     await fc.assert(

@@ -144,7 +144,7 @@ const userSays = fc
   .array(fc.oneof(words.map(text), words.map(text), file), { maxLength: 3 })
   .map((parts): Draft => user(parts));
 
-/** Any history that models of several providers, tools, users and handoffs could leave behind, in any order. */
+/** Any history that models of several providers, tools, users and handoffs can leave, in any order. */
 export const anyHistory: fc.Arbitrary<readonly Draft[]> = fc.array(
   fc.oneof(
     { weight: 4, arbitrary: author(anthropicParts, by.anthropic) },

@@ -24,11 +24,11 @@ export interface Material {
   /** Positions that the session has; the next entry follows the last of them. */
   readonly floor: Seq;
   readonly head: Seq;
-  /** Ids of calls that were asked for lately, whether anything has answered them or not. */
+  /** Ids of recent calls, whether they have an answer or not. */
   readonly asked: string[];
   /** Positions of results. */
   readonly results: readonly Seq[];
-  /** Tells that something was made, so that what is never made is noticed. */
+  /** Reports that something was made, so that what is never made is noticed. */
   readonly count: (what: string) => void;
 }
 
@@ -46,7 +46,7 @@ const authors = [
     seals: 'openai-compatible',
     field: 'sealed',
   },
-  // An import may not know who it was: the options alone tell.
+  // An import may lack the provider: only the options show it.
   { meta: undefined, seals: 'anthropic', field: 'signature' },
   { meta: undefined, seals: 'openai', field: 'itemId' },
 ] as const;
@@ -103,10 +103,10 @@ const ownCall = (author: Author, material: Material): Part => {
   return { ...toolCall(callId(material), name, random.of(inputs)), ...options };
 };
 
-/** A search that the provider ran: whole, without what it found, or found without having been asked for. */
+/** A search that the provider ran: whole, without its result, or a result without its call. */
 const search = (author: Author, material: Material): Part[] => {
   const { random, words, count } = material;
-  // Few of these, so that what was found may come long after it was asked for; or one that a call of ours has, too.
+  // Few of these, so that the result may come long after its call; or with the id of a client call.
   const again = random.chance(10) ? random.of(commonIds) : random.of(['srv1', 'srv2']);
   const id = random.chance(50) ? `srv${words.next('thought').slice(1, -1)}` : again;
   const call = { toolCallId: id, toolName: 'web_search' };
@@ -184,7 +184,7 @@ const makers: Readonly<Record<string, Maker>> = {
     const calls = several(1 + material.random.below(3), () => ownCall(author, material));
     return [assistant(calls, author.meta)];
   },
-  /** The oldest call that was asked for; what was asked first may long be closed by then. */
+  /** The oldest recent call; older ones may long be closed. */
   result: (material) => {
     const id = material.asked.shift();
     return id === undefined ? [] : [answer(material, id)];

@@ -91,7 +91,7 @@ function told(json: string, expected: string): string[] {
   return found === expected ? [] : [`tells ${found}, not ${expected}`];
 }
 
-/** A result that can only be of one call, and comes after it, is told, unless its output is left out. */
+/** A result that belongs to one call, and follows it, is shown, unless its output is omitted. */
 function unanswered(json: string, { entries, pruned }: Selection): string[] {
   const calls = entries.flatMap((entry) => clientIds(entry).map((id) => ({ id, seq: entry.seq })));
   const answered = new Set<string>();

@@ -17,7 +17,7 @@ const sessionsMax = 4;
 
 /**
  * Sessions that grow step by step, in a store that many histories share. Every step is one number, so that a history
- * can be told by its numbers and be cut short.
+ * is defined by its numbers and can be cut short.
  */
 export class History {
   readonly store: SqliteTapeStore;
@@ -27,7 +27,7 @@ export class History {
   /** What is to be appended to the current session, together. */
   #waiting: Draft[] = [];
   #current: CopiedSession;
-  /** Ids of calls that a session asked for and that nothing has answered yet. */
+  /** Ids of calls of a session without an answer yet. */
   readonly #asked = new Map<CopiedSession, string[]>();
   /** Positions of results. */
   readonly #results = new Map<CopiedSession, Seq[]>();
@@ -114,7 +114,7 @@ export class History {
     this.#asked.set(child, [...(this.#asked.get(parent) ?? [])]);
     if (base <= parent.base) this.#tally.count('fork of what was inherited');
     this.#tally.count('fork');
-    // Sometimes the parent goes on.
+    // Sometimes the parent continues.
     if (random.chance(70)) this.#current = child;
   }
 

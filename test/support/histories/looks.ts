@@ -9,7 +9,7 @@ export interface Look {
   readonly targets: readonly Target[];
 }
 
-/** Whom views are made for: everybody whose rules differ, and nobody in particular. */
+/** The targets of views: every provider whose rules differ, and none in particular. */
 export const targets: readonly Target[] = [
   {},
   { textOnly: true },
@@ -25,7 +25,7 @@ export const targets: readonly Target[] = [
   { provider: 'amazon-bedrock' },
 ];
 
-/** Every policy that can be asked for of a session as it stood at a position. A new policy is added here. */
+/** Every policy that a session offers at a position. A new policy is added here. */
 function policiesAt(session: CopiedSession, at: Seq, random: Random): readonly ViewPolicy[] {
   const names = ['A', 'B', 'task/one', 'compaction', 'session/start'];
   const named = names.filter((name) => session.anchors(name, at).length > 0);
@@ -39,7 +39,7 @@ function policiesAt(session: CopiedSession, at: Seq, random: Random): readonly V
   ];
 }
 
-/** What a policy is called, whatever it is asked for with. */
+/** The name of a policy, whatever its options. */
 export function policyName(policy: ViewPolicy): string {
   if (typeof policy === 'string') return policy;
   if (!('fromAnchor' in policy)) return 'of a window';

@@ -179,7 +179,7 @@ function searchFault({ tool_use_id: id, content }: Block, { running }: Said): st
     : 'Invalid `encrypted_content` in `search_result` block';
 }
 
-/** A conversation ends with the user, or with a tool of the server that has not come to an end. */
+/** A conversation ends with the user, or with a tool of the server that has not ended. */
 function endFault(blocks: readonly Block[], { running, asked }: Said): string | undefined {
   const last = blocks.at(-1);
   if (last?.type === 'text' && String(last.text).trimEnd() !== last.text)

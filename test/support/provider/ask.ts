@@ -5,7 +5,7 @@ import { streamText } from 'ai';
 import type { Mode } from './modes.ts';
 import type { ChatRequest } from './protocol.ts';
 
-// Packages warn of what they leave out; what they send is looked at here.
+// Packages warn of what they omit; this inspects what they send.
 globalThis.AI_SDK_LOG_WARNINGS = false;
 
 /** What became of a view that was sent to a provider: the body, and why it was refused. */

@@ -25,7 +25,7 @@ export interface Failure {
   readonly message: string;
   readonly type?: string;
   readonly code?: string;
-  /** How long clients are told to wait before they ask again. */
+  /** How long clients have to wait before they retry. */
   readonly retryAfterMs?: number;
 }
 
@@ -75,7 +75,7 @@ export interface Protocol {
 /** The key that every one of these servers takes. */
 export const apiKey = 'test-key';
 
-/** A request that asks for something in the wrong way. */
+/** A malformed request. */
 export function invalid(message: string, code?: string): Failure {
   return { status: 400, message, type: 'invalid_request_error', ...(code !== undefined && { code }) };
 }

@@ -1,11 +1,11 @@
 import { sha256 } from '@tapedeck/tape/store';
 
-/** What stands for a signature of thoughts: it tells whether they were changed. */
+/** A stand-in for a signature of reasoning: it shows whether the reasoning was changed. */
 export function signatureOf(thoughts: string): string {
   return `sig:${sha256(thoughts)}`;
 }
 
-/** What stands for thoughts, or findings, that only their provider can read. */
+/** A stand-in for reasoning, or findings, that only their provider can read. */
 export function sealed(text: string): string {
   return `sealed:${sha256(text)}:${sha256(sha256(text)).slice(0, 8)}`;
 }

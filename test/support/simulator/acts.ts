@@ -88,7 +88,7 @@ const acts: Readonly<Record<string, Act>> = {
     }
     world.faults.push(`the lease of '${lease.session}' could not be given back after three drains`);
   },
-  /** Whoever lost his lease goes on as if he had it. */
+  /** A process that lost its lease continues as if it had it. */
   late: ({ world, store, key }) => {
     const over: Lease[] = world.leases.all.filter((lease) => world.leases.isOver(lease));
     if (over.length === 0) return;

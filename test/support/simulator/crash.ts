@@ -1,4 +1,4 @@
-/** A simulated end of a process: thrown where it ends, and caught by nobody but the simulator. */
+/** A simulated end of a process: thrown where it ends, and caught by the simulator alone. */
 export class Crash extends Error {
   constructor(point: string) {
     super(point);

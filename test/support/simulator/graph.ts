@@ -5,7 +5,7 @@ import { Crash } from './crash.ts';
 /** What becomes of the next appends to the graph file. */
 export type GraphFault = 'short' | 'full' | 'torn';
 
-/** The one graph file of all simulated processes. It fails as it is told to. */
+/** The one graph file of all simulated processes. It fails on request. */
 export class SimulatedGraph extends MemoryJournal {
   readonly #random: Random;
   #fault: GraphFault | undefined;

@@ -13,8 +13,8 @@ import type { World } from './world.ts';
 const roundsMax = 3;
 
 /**
- * Faults stop, time passes, every process starts anew. Says what is wrong then: after so few rounds all must be done that
- * was asked, every session must be free, and nothing that was acknowledged may be lost.
+ * Faults stop, time passes, every process starts anew. Returns what is wrong then: after these few rounds every
+ * request must be done, every session must be free, and nothing that was acknowledged may be lost.
  */
 export function faultsAfterHealing(world: World, db: RawDb): string[] {
   world.graph.heal();

@@ -32,12 +32,12 @@ export class LeaseBook {
     this.#held.set(lease.id, lease);
   }
 
-  /** It may be over soon, and nobody says when. */
+  /** It may expire soon, at an unknown time. */
   doubt({ id }: Lease): void {
     this.#held.delete(id);
   }
 
-  /** They were given back, or somebody else has written their session: none of them may ever write again. */
+  /** They were released, or another process has written their session: none of them may ever write again. */
   over(leases: readonly Lease[]): void {
     for (const lease of leases) {
       this.#superseded.add(lease);
@@ -55,7 +55,7 @@ export class LeaseBook {
     return lease === undefined || lease.expiresAt <= now ? undefined : lease;
   }
 
-  /** After a crash nobody knows which leases were given back or taken over. */
+  /** After a crash it is unknown which leases were released or taken over. */
   unsure(): void {
     this.#held.clear();
   }

@@ -2,7 +2,7 @@ import { type Draft, type SqliteTapeStore, user } from '@tapedeck/tape';
 import { Crash } from './crash.ts';
 import type { Request, Scene, World } from './world.ts';
 
-/** Does what can be asked again, and keeps it when a crash cuts it off. */
+/** Does an act that can be repeated, and keeps it when a crash cuts it off. */
 export function attempt(world: World, store: SqliteTapeStore, request: Request): void {
   try {
     world.acks.push(...request(store));
@@ -59,7 +59,7 @@ export function post({ world, store, session, key }: Scene): void {
   });
 }
 
-/** Whoever drains an ownerless inbox takes the session over for that long. */
+/** A process that drains an ownerless inbox takes the session over for that long. */
 export function drainOwnerless({ leases }: World, store: SqliteTapeStore, session: string): void {
   const id = store.sessions.find(session)?.id ?? '';
   const before = leases.of(id);

@@ -8,7 +8,7 @@ import { faultsAfterHealing } from './heal.ts';
 import type { Runtime } from './runtime.ts';
 import { createWorld, type World } from './world.ts';
 
-/** What a simulation came to; equal for equal seeds. */
+/** The outcome of a simulation; equal for equal seeds. */
 export interface Simulated {
   readonly faults: readonly string[];
   readonly history: readonly string[];

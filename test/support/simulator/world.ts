@@ -8,7 +8,7 @@ import { SimulatedGraph } from './graph.ts';
 import { LeaseBook } from './leases.ts';
 import { Runtime } from './runtime.ts';
 
-/** An act that can be done again under the same keys, by whoever comes after a crash. */
+/** An act that the next process can repeat under the same keys after a crash. */
 export type Request = (store: SqliteTapeStore) => readonly Acknowledged[];
 
 /** Who acts where. */
@@ -31,7 +31,7 @@ export interface World extends Disposable {
   readonly runtimes: readonly Runtime[];
   readonly leases: LeaseBook;
   readonly acks: Acknowledged[];
-  /** Requests that a crash cut off: whether they were done, nobody knows. */
+  /** Requests that a crash cut off: whether they were done is unknown. */
   readonly cutOff: Request[];
   readonly faults: string[];
   /** What happened, step by step. */
@@ -98,7 +98,7 @@ export function createWorld(
     passed: (point) => {
       const [outer, inner] = acting;
       (inner ?? outer)?.passed(point);
-      // No lock is held now: another process may come in between.
+      // The lock is free now: another process may write in between.
       if (point === 'commit/after' && outer !== undefined && inner === undefined && random.chance(15))
         meanwhile(world, outer);
     },

@@ -1,14 +1,14 @@
 import { hashLine } from '@tapedeck/tape/store';
 
-/** What somebody, or a crash, did to a graph file; and what is to come of it. */
+/** A change of a graph file by a crash or by hand, and the expected outcome. */
 export interface Fault {
   readonly what: string;
   readonly spoil: (lines: readonly string[]) => string | Uint8Array;
   /** What the check names, as `code line`. */
   readonly named?: readonly string[];
   /**
-   * What the next opening for writing does: goes on behind what is there (`sealed` when it ends a fragment first), or
-   * leaves a file alone that says something else than the database.
+   * What the next opening for writing does: continues after the last line (`sealed` when it ends a fragment first), or
+   * leaves alone a file that differs from the database.
    */
   readonly opening: 'same' | 'goes on' | 'sealed' | 'diverged';
 }
@@ -21,7 +21,7 @@ const put = (lines: readonly string[], n: number, ...others: readonly string[]) 
   fileOf(lines.toSpliced(n - 1, 1, ...others));
 const changed = (line: string) => line.replace('"v":1', '"v":2');
 const flip = (line: string) => line.replace('"kind"', '"kinb"');
-/** A record that nobody wrote, chained to the one before it as a forger would who knows the format. */
+/** A forged record, chained to the one before it as by a forger who knows the format. */
 const forged = (lines: readonly string[], n: number) =>
   at(lines, n - 1)
     .replace(`"g":${n - 1}`, `"g":${n}`)

@@ -41,7 +41,7 @@ export function records(...told: readonly Told[]): LineageLine[] {
   });
 }
 
-/** The lines of so many sessions, each chained to the one before. */
+/** The lines of this many sessions, each chained to the one before. */
 export function lines(count: number): string[] {
   const told = Array.from({ length: count }, (_, i) => ({
     type: 'session' as const,
@@ -58,7 +58,7 @@ export function fileOf(all: readonly string[]): string {
 
 /**
  * Three levels: main forks a, a forks b, b merges into a, a into main; main also forks c, which fails, and
- * d, which is at work.
+ * d, which is running.
  */
 export function family(): LineageLine[] {
   const main = { session_id: 'main', session: ulid(1) };

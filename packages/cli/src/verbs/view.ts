@@ -172,7 +172,8 @@ function reproduce(store: SqliteTapeStore, id: string, manifest: Record<string, 
     if (typeof manifest.policy === 'string') parsePolicy(manifest.policy);
     const again = remakeOf(manifest);
     if (again === undefined) return { same: false };
-    return { same: viewOf(store.views.entries(id, again), again).digest === manifest.digest };
+    const { policy, at } = again;
+    return { same: viewOf(store.views.entries(id, { policy, at }), again).digest === manifest.digest };
   } catch (error) {
     if (!(error instanceof TapeError)) throw error;
     return { same: false, fault: { code: error.code, message: error.message } };

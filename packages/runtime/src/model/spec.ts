@@ -3,7 +3,7 @@ import { isObject } from '@tapedeck/tape/internal';
 import { messageOf, SessionError } from '../errors.ts';
 import type { LanguageModel } from './model.ts';
 import { assertSpec, type ModelFrom, withModelFrom } from './name.ts';
-import { readScript, type ScriptAnswer } from './script.ts';
+import type { ScriptAnswer } from './script.ts';
 
 /** A model, or its name: `provider/model` or `script:FILE`. */
 export type ModelSpec = LanguageModel | (string & {});
@@ -64,7 +64,10 @@ async function namedModel(
 ): Promise<Exclude<LanguageModel, string> | { readonly script: readonly ScriptAnswer[] }> {
   assertSpec(spec, from);
   try {
-    if (spec.startsWith('script:')) return { script: await readScript(spec.slice('script:'.length)) };
+    if (spec.startsWith('script:')) {
+      const { readScript } = await import('./script.ts');
+      return { script: await readScript(spec.slice('script:'.length)) };
+    }
     return await providedModel(spec, env);
   } catch (error) {
     throw error instanceof SessionError ? withModelFrom(error, from) : error;

@@ -17,9 +17,15 @@ export interface ActiveWriter {
 const gatherMs = 100;
 
 /**
+ * How often a process with runs checks the file, in milliseconds. Another writer that was slow may have replaced it
+ * with an older text, and only this process knows the status of its runs.
+ */
+const checkMs = 1_000;
+
+/**
  * Opens the writer and removes the drafts of dead processes. Each writer derives the file from the leases,
- * keeps the valid records of other processes, and checks the file again after a write, so that concurrent
- * writers converge. A write error stops no run: the first one is passed to `onFailure`.
+ * keeps the valid records of other processes, and checks the file after a write and while it has runs, so that
+ * concurrent writers converge. A write error stops no run: the first one is passed to `onFailure`.
  */
 export async function openActiveWriter(
   home: string,
@@ -27,6 +33,7 @@ export async function openActiveWriter(
 ): Promise<ActiveWriter> {
   const own = new Map<string, { readonly owner: string; readonly status: RunStatus }>();
   let timer: NodeJS.Timeout | undefined;
+  let checks: NodeJS.Timeout | undefined;
   let writing: Promise<void> = Promise.resolve();
   let hasFailed = false;
   const plan = () => {
@@ -58,6 +65,10 @@ export async function openActiveWriter(
     });
     return writing;
   };
+  const stopChecks = () => {
+    clearInterval(checks);
+    checks = undefined;
+  };
   // A draft that cannot be removed is harmless.
   await dropDrafts(home).catch(() => {});
   await bringUpToDate();
@@ -66,10 +77,13 @@ export async function openActiveWriter(
       const isActive = status.state === 'busy' || status.state === 'retrying';
       if (isActive && owner !== undefined) own.set(id, { owner, status });
       else own.delete(id);
+      if (own.size > 0) checks ??= setInterval(() => void bringUpToDate(), checkMs).unref();
+      else stopChecks();
       plan();
     },
     close: async () => {
       own.clear();
+      stopChecks();
       await bringUpToDate();
       clearTimeout(timer);
     },

@@ -1,0 +1,41 @@
+import type { Io } from '@tapedeck/cli';
+
+/** What a command line gets of its user. */
+export interface Given {
+  /** The tape home, as `TAPE_HOME`. */
+  readonly home?: string;
+  /** All of stdin; without it stdin is at its end. */
+  readonly stdin?: string | Uint8Array;
+  /** Beside `HOME`, which is no directory. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+  /** Whether stdout is a terminal. */
+  readonly isTerminal?: boolean;
+}
+
+/** An environment for the command line that keeps its output. */
+export function bufferedIo({ home, stdin = '', env, cwd = process.cwd(), isTerminal = false }: Given): {
+  readonly io: Io;
+  readonly said: { stdout: string; stderr: string };
+} {
+  const said = { stdout: '', stderr: '' };
+  const io: Io = {
+    env: { HOME: '/nonexistent', ...(home !== undefined && { TAPE_HOME: home }), ...env },
+    cwd,
+    isTerminal,
+    statusIsTerminal: isTerminal,
+    columns: 80,
+    stdin: (async function* () {
+      yield Buffer.from(stdin);
+    })(),
+    out: async (text) => {
+      said.stdout += typeof text === 'string' ? text : Buffer.from(text).toString('utf8');
+    },
+    err: (text) => {
+      said.stderr += text;
+    },
+    signal: new AbortController().signal,
+    interrupted: false,
+  };
+  return { io, said };
+}
