@@ -1,6 +1,8 @@
 /**
- * The contract of a `TapeStore` as test cases, for every store and every test runner; one file per group of
- * methods. Imports `entry`, `errors` and, from `store`, `merge` and `tape`, types only.
+ * The contract of a `TapeStore` as test cases, for every store and every test runner.
+ *
+ * @privateRemarks
+ * One file per group of methods. Imports `entry`, `errors` and, from `store`, `merge` and `tape`, types only.
  *
  * @module @tapedeck/tape/store/conformance
  */
