@@ -87,6 +87,13 @@ test('the examples in docstrings have right types, and print what their comments
   );
 });
 
+test('no docstring has an example that this file does not run', () => {
+  const marked = globSync('packages/*/src/**/*.ts', { cwd: root }).flatMap(
+    (file) => page(file).match(/^ *\* @example\b/gm) ?? [],
+  );
+  expect(shown.length).toBe(marked.length);
+});
+
 test('the examples use public names only', () => {
   const imported = shown.flatMap(({ at, code }) =>
     Array.from(code.matchAll(/from '(@tapedeck\/[^']+)'/g), ([, name = '']) => ({ at, name })),
