@@ -1,7 +1,12 @@
 /**
- * The command `tape`: reads the command line with yargs, finds the verb, runs it with a `Context`, and turns what it
- * returns or throws into an exit code. The package imports `@tapedeck/runtime`, `@tapedeck/graph` and `@tapedeck/tape`,
- * the first two only inside of verbs that need them.
+ * The command `tape`: reads the command line with yargs, finds the verb, runs it, and turns what it returns
+ * or throws into an exit code.
+ *
+ * @privateRemarks
+ * A verb runs with a `Context`. The package imports `@tapedeck/runtime`, `@tapedeck/graph` and
+ * `@tapedeck/tape`, the first two only inside of verbs that need them.
+ *
+ * @module @tapedeck/cli
  */
 import { readFileSync } from 'node:fs';
 import yargs, { type Argv } from 'yargs';

@@ -8,7 +8,29 @@ import { hash } from 'node:crypto';
 /** `prev` of the first line. */
 export const firstPrev: string = '0'.repeat(64);
 
-/** The `prev` of the next line: SHA-256 of the line without its LF, in lower-case hex. */
+/**
+ * The `prev` of the next line: SHA-256 of the line without its LF, in lower-case hex.
+ *
+ * @example
+ * ```ts
+ * import { firstPrev, lineHash, parseRecord, readLines } from '@tapedeck/graph';
+ * import { openJournal } from '@tapedeck/graph/journal';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore('.tape/tape.db', { journal: openJournal('.tape/session_graph.jsonl') });
+ * store.sessions.open('main');
+ * store.lineage.fork('main', { name: 'idea' });
+ * let prev = firstPrev;
+ * for (const line of readLines('.tape/session_graph.jsonl')) {
+ *   if (line.kind !== 'line') continue;
+ *   const parsed = parseRecord(line.text);
+ *   console.log(parsed.kind === 'record' && parsed.record.prev === prev);
+ *   // true
+ *   // true
+ *   prev = lineHash(line.text);
+ * }
+ * ```
+ */
 export function lineHash(line: string): string {
   return hash('sha256', line);
 }

@@ -4,6 +4,7 @@ import type { Line } from './lines.ts';
 /** The five ways in which the chain can break at a line. */
 export type ProblemCode = 'glued' | 'forged' | 'missing' | 'swapped' | 'duplicated';
 
+/** Damage that `checkJournal` found in a graph file. */
 export interface JournalProblem {
   readonly code: ProblemCode;
   /** Number of the line, from 1; fragments count. */
@@ -48,6 +49,19 @@ const origin: Link = { g: 0, prev: undefined, hash: firstPrev };
 /**
  * Checks a graph file by itself, line by line: the records count 1, 2, 3 …, and each has the hash of the
  * record before. Memory: the current line, and six bytes of hash for each record.
+ *
+ * @example
+ * ```ts
+ * import { checkJournal, readLines } from '@tapedeck/graph';
+ * import { openJournal } from '@tapedeck/graph/journal';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore('.tape/tape.db', { journal: openJournal('.tape/session_graph.jsonl') });
+ * store.sessions.open('main');
+ * store.lineage.fork('main', { name: 'idea' });
+ * const { records, problems } = checkJournal(readLines('.tape/session_graph.jsonl'));
+ * console.log(records, problems.length); // 2 0
+ * ```
  */
 export function checkJournal(lines: Iterable<Line>): JournalReport {
   const chain = new ChainCheck();

@@ -16,6 +16,22 @@ export interface DrawOptions {
 /**
  * Draws forks and merges, oldest first, one row per event. A session has a lane from its first line to its
  * last merge, or else to a row with its status; active sessions come last.
+ *
+ * @example
+ * ```ts
+ * import { drawGraph, SessionGraph } from '@tapedeck/graph';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore(':memory:');
+ * store.sessions.open('main');
+ * store.lineage.fork('main', { name: 'idea' });
+ * const graph = SessionGraph.fromRecords(store.lineage.read());
+ * console.log(drawGraph(graph.list()).join('\n'));
+ * // ○  main
+ * // ├─╮  idea [subagent] from main 1-1
+ * // │ ○  idea active
+ * // ○  main active
+ * ```
  */
 export function drawGraph(nodes: Iterable<SessionNode>, options: DrawOptions = {}): string[] {
   const all = [...nodes];

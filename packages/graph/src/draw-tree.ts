@@ -9,6 +9,20 @@ export type TreeGraph = Pick<SessionGraph, 'roots' | 'subtree'>;
  * Draws sessions as a tree, children in spawn order, with kind, status, source anchor and merges: all
  * sessions, or the session of `ref` and its descendants.
  * @throws GRAPH_NO_SESSION when `ref` matches no session, or several
+ *
+ * @example
+ * ```ts
+ * import { drawTree, SessionGraph } from '@tapedeck/graph';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore(':memory:');
+ * store.sessions.open('main');
+ * store.lineage.fork('main', { name: 'idea' });
+ * const graph = SessionGraph.fromRecords(store.lineage.read());
+ * console.log(drawTree(graph).join('\n'));
+ * // main  session  active
+ * // ╰─ idea  subagent  active
+ * ```
  */
 export function drawTree(graph: TreeGraph, ref?: SessionRef): string[] {
   if (ref === undefined) return graph.roots().flatMap((root) => drawTree(graph, root.id));

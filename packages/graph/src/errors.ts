@@ -12,6 +12,21 @@ export type GraphErrorCode =
   /** The reference matches no session of the graph, or more than one. */
   | 'GRAPH_NO_SESSION';
 
+/**
+ * An error of a graph file or of a query of a graph. `code` says which.
+ *
+ * @example
+ * ```ts
+ * import { drawTree, GraphError, SessionGraph } from '@tapedeck/graph';
+ *
+ * try {
+ *   drawTree(SessionGraph.fromRecords([]), 'main');
+ * } catch (error) {
+ *   if (!(error instanceof GraphError)) throw error;
+ *   console.log(error.code); // GRAPH_NO_SESSION
+ * }
+ * ```
+ */
 export class GraphError extends CodedError<GraphErrorCode> {
   override readonly name = 'GraphError';
 }

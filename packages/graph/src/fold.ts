@@ -26,7 +26,21 @@ export interface Folding extends Folded {
   dangling: number;
 }
 
-/** Folds the lines of a graph, oldest first, into sessions and the edges between them. */
+/**
+ * Folds the lines of a graph, oldest first, into sessions and the edges between them.
+ *
+ * @example
+ * ```ts
+ * import { fold } from '@tapedeck/graph';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore(':memory:');
+ * store.sessions.open('main');
+ * store.lineage.fork('main', { name: 'idea' });
+ * const { nodes, names } = fold(store.lineage.read());
+ * console.log(nodes.get(names.get('idea') ?? '')?.kind); // subagent
+ * ```
+ */
 export function fold(lines: Iterable<LineageLine>): Folded {
   const folding = startFold();
   for (const line of lines) foldLine(folding, line);

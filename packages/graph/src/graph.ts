@@ -32,6 +32,19 @@ export interface ListFilter {
  *
  * `find`, `parent`, `status` and `metadata` return undefined for an unknown reference; the other methods
  * throw GRAPH_NO_SESSION. No content of a file makes a method throw or loop.
+ *
+ * @example
+ * ```ts
+ * import { SessionGraph } from '@tapedeck/graph';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore(':memory:');
+ * store.sessions.open('main');
+ * store.lineage.fork('main', { name: 'idea' });
+ * const graph = SessionGraph.fromRecords(store.lineage.read());
+ * console.log(graph.children('main').map(({ session }) => session)); // [ 'idea' ]
+ * console.log(graph.parent('idea')?.session, graph.status('idea')); // main active
+ * ```
  */
 export class SessionGraph {
   readonly #source: GraphSource | undefined;
@@ -186,6 +199,18 @@ export class SessionGraph {
  * Reads a graph file. A missing file is an empty graph. Torn, unknown and malformed lines are skipped and
  * counted in `skipped`.
  * @throws GRAPH_UNREADABLE when the path is not a regular file, or cannot be read
+ *
+ * @example
+ * ```ts
+ * import { openSessionGraph } from '@tapedeck/graph';
+ * import { openJournal } from '@tapedeck/graph/journal';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore('.tape/tape.db', { journal: openJournal('.tape/session_graph.jsonl') });
+ * store.sessions.open('main');
+ * store.lineage.fork('main', { name: 'idea' });
+ * console.log(openSessionGraph('.tape/session_graph.jsonl').roots().length); // 1
+ * ```
  */
 export function openSessionGraph(path: string): SessionGraph {
   return SessionGraph.open(path);

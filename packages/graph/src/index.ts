@@ -1,8 +1,14 @@
 /**
- * The graph of sessions, as `session_graph.jsonl` has it. `record.ts`, `lines.ts` and `chain.ts` are the format of a
- * line, `journal.ts` writes lines, `check.ts` finds damage, `fold.ts` makes sessions of them, `graph.ts` answers
- * queries, and the `draw-…` files and `notations.ts` make pictures. The package imports only `@tapedeck/tape`, of which
- * it takes types and the base class of errors, so that a graph file can be read without SQLite.
+ * The graph of sessions, as `session_graph.jsonl` has it: reads, queries, checks and draws it. A graph file
+ * can be read without SQLite.
+ *
+ * @privateRemarks
+ * `record.ts`, `lines.ts` and `chain.ts` are the format of a line, `journal.ts` writes lines, `check.ts`
+ * finds damage, `fold.ts` makes sessions of them, `graph.ts` answers queries, and the `draw-…` files and
+ * `notations.ts` make pictures. The package imports only `@tapedeck/tape`, of which it takes types and the
+ * base class of errors.
+ *
+ * @module @tapedeck/graph
  */
 export { firstPrev, lineHash } from './chain.ts';
 export { checkJournal, type JournalProblem, type JournalReport, type ProblemCode } from './check.ts';

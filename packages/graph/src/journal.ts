@@ -1,3 +1,8 @@
+/**
+ * The writer of the graph file, for a store: each commit of the store appends the lines of its lineage.
+ *
+ * @module @tapedeck/graph/journal
+ */
 import {
   closeSync,
   constants,
@@ -32,6 +37,14 @@ interface Seen {
  * `session_graph.jsonl` as the journal of the store. Never changes existing bytes: a tail torn by a crash is
  * ended with LF, not cut off. The store calls it under its write lock, so that one process writes at a time.
  * After an error, call `tail` before the next `append`.
+ *
+ * @example
+ * ```ts
+ * import { FileJournal } from '@tapedeck/graph/journal';
+ *
+ * using journal = new FileJournal('session_graph.jsonl');
+ * console.log(journal.tail().g); // 0
+ * ```
  */
 export class FileJournal implements Journal, Disposable {
   readonly #path: string;
@@ -143,6 +156,15 @@ export class FileJournal implements Journal, Disposable {
 /**
  * Makes a journal for the graph file at a path. Opens or creates the file on first use, so this does not
  * throw.
+ *
+ * @example
+ * ```ts
+ * import { openJournal } from '@tapedeck/graph/journal';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore('.tape/tape.db', { journal: openJournal('.tape/session_graph.jsonl') });
+ * store.sessions.open('main');
+ * ```
  */
 export function openJournal(path: string): FileJournal {
   return new FileJournal(path);

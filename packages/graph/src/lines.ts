@@ -62,6 +62,20 @@ export function unreadable(path: string, cause: unknown): GraphError {
  * The lines of a graph file, oldest first; none when it does not exist. Only the byte 0x0A ends a line: CR
  * (white space in JSON), U+2028 and U+2029 are part of it.
  * @throws GRAPH_UNREADABLE
+ *
+ * @example
+ * ```ts
+ * import { readLines } from '@tapedeck/graph';
+ * import { openJournal } from '@tapedeck/graph/journal';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore('.tape/tape.db', { journal: openJournal('.tape/session_graph.jsonl') });
+ * store.sessions.open('main');
+ * store.lineage.fork('main', { name: 'idea' });
+ * for (const line of readLines('.tape/session_graph.jsonl')) console.log(line.kind);
+ * // line
+ * // line
+ * ```
  */
 export function* readLines(path: string): Generator<Line, void, undefined> {
   const file = openForReading(path);

@@ -13,7 +13,21 @@ interface Drawing {
   }[];
 }
 
-/** The graph in the DOT language of Graphviz. */
+/**
+ * The graph in the DOT language of Graphviz.
+ *
+ * @example
+ * ```ts
+ * import { SessionGraph, toDot } from '@tapedeck/graph';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore(':memory:');
+ * store.sessions.open('main');
+ * store.lineage.fork('main', { name: 'idea' });
+ * const graph = SessionGraph.fromRecords(store.lineage.read());
+ * console.log(toDot(graph.list()).split('\n')[0]); // digraph sessions {
+ * ```
+ */
 export function toDot(nodes: Iterable<SessionNode>): string {
   const { sessions, edges } = drawing(nodes);
   const escaped = (text: string) => shown(text).replace(/["\\]/g, '\\$&');
@@ -31,7 +45,21 @@ export function toDot(nodes: Iterable<SessionNode>): string {
   ].join('\n');
 }
 
-/** The graph as a Mermaid flowchart. */
+/**
+ * The graph as a Mermaid flowchart.
+ *
+ * @example
+ * ```ts
+ * import { SessionGraph, toMermaid } from '@tapedeck/graph';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore(':memory:');
+ * store.sessions.open('main');
+ * store.lineage.fork('main', { name: 'idea' });
+ * const graph = SessionGraph.fromRecords(store.lineage.read());
+ * console.log(toMermaid(graph.list()).split('\n')[0]); // flowchart TD
+ * ```
+ */
 export function toMermaid(nodes: Iterable<SessionNode>): string {
   const { sessions, edges } = drawing(nodes);
   // Ids in a foreign file may be any text, and Mermaid cannot quote ids.

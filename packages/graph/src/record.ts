@@ -70,6 +70,23 @@ export const lineageLine: z.ZodType<LineageLine> = z.object({
 /**
  * Parses one line, given without its LF. Never throws: skips a line that is not a record, or has an unknown
  * type or version, with the reason.
+ *
+ * @example
+ * ```ts
+ * import { parseRecord, readLines } from '@tapedeck/graph';
+ * import { openJournal } from '@tapedeck/graph/journal';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore('.tape/tape.db', { journal: openJournal('.tape/session_graph.jsonl') });
+ * store.sessions.open('main');
+ * store.lineage.fork('main', { name: 'idea' });
+ * for (const line of readLines('.tape/session_graph.jsonl')) {
+ *   const parsed = parseRecord(line.kind === 'line' ? line.text : '');
+ *   if (parsed.kind === 'record') console.log(parsed.record.type, parsed.record.session_id);
+ *   // session main
+ *   // fork idea
+ * }
+ * ```
  */
 export function parseRecord(line: string): Parsed {
   if (line.length > lineBytesMax || Buffer.byteLength(line) > lineBytesMax)

@@ -48,6 +48,7 @@ export const delegationPoints = [
   'recover/child-merged',
 ] as const;
 
+/** A named point at which a test can stop the runtime as a crash would. */
 export type RunPoint =
   | (typeof runPoints)[number]
   | (typeof workspacePoints)[number]

@@ -28,6 +28,24 @@ export type SessionErrorCode =
   | 'SESSION_PATCH_TOO_LARGE'
   | 'SESSION_CANNOT_APPLY';
 
+/**
+ * An error of a deck, a session, a run or a model. `code` says which.
+ *
+ * @example
+ * ```ts
+ * import { openDeck, SessionError } from '@tapedeck/runtime';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * await using deck = await openDeck({ store: openTapeStore(':memory:') });
+ * const main = await deck.session('main');
+ * try {
+ *   await main.run('Plan the release.');
+ * } catch (error) {
+ *   if (!(error instanceof SessionError)) throw error;
+ *   console.log(error.code); // SESSION_NO_MODEL
+ * }
+ * ```
+ */
 export class SessionError extends CodedError<SessionErrorCode> {
   override readonly name = 'SessionError';
 }

@@ -1,7 +1,17 @@
 /**
- * What programs import from `@tapedeck/runtime`: `openDeck`, the sessions that it gives, acts and reports on a store,
- * and their types. It loads the AI SDK with the first model call, and zod with the first configuration. Tests import
- * `testing.ts`, readers of transcripts `import`. The package imports `@tapedeck/graph` and `@tapedeck/tape`.
+ * What programs import from `@tapedeck/runtime`: `openDeck`, the sessions that it gives, acts and reports on
+ * a store, and their types. It loads the AI SDK with the first model call, and zod with the first
+ * configuration.
+ *
+ * In the examples the model answers from a file, `answers.json`, offline; `parseScript` of
+ * `@tapedeck/runtime/testing` reads such files. In the place of `script:answers.json` goes the name of a
+ * model, or any model of the AI SDK.
+ *
+ * @privateRemarks
+ * Tests import `testing.ts`, readers of transcripts `import`. The package imports `@tapedeck/graph` and
+ * `@tapedeck/tape`.
+ *
+ * @module @tapedeck/runtime
  */
 export {
   type Audit,

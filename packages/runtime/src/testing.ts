@@ -1,6 +1,8 @@
 /**
  * Entry point for tests of programs: models that answer from a script, and the points at which a test can stop a run
  * as a crash would.
+ *
+ * @module @tapedeck/runtime/testing
  */
 export {
   delegationPoints,

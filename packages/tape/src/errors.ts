@@ -1,3 +1,9 @@
+/**
+ * The base class of the errors of all packages, and those of tapes. Loads nothing else.
+ *
+ * @module @tapedeck/tape/errors
+ */
+
 /** An error with a stable code. Its message says what could not be done, to what, and why. */
 export abstract class CodedError<Code extends string> extends Error {
   readonly code: Code;
@@ -49,6 +55,23 @@ export type TapeErrorCode =
   | 'TAPE_IO'
   | 'GRAPH_DIVERGED';
 
+/**
+ * An error of a store, a tape or a view. `code` says which.
+ *
+ * @example
+ * ```ts
+ * import { openTapeStore, TapeError, user } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore(':memory:');
+ * store.sessions.open('main');
+ * try {
+ *   store.entries.append('mian', [user('Plan the release.')]);
+ * } catch (error) {
+ *   if (!(error instanceof TapeError)) throw error;
+ *   console.log(error.code); // TAPE_NO_SESSION
+ * }
+ * ```
+ */
 export class TapeError extends CodedError<TapeErrorCode> {
   override readonly name = 'TapeError';
 }

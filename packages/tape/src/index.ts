@@ -1,7 +1,12 @@
 /**
- * What a program imports from `@tapedeck/tape`: opening a store, drafts, views, errors, and the types of these. The
- * package has two more tiers: `store/index.ts` for the author of another store, and `internal.ts` for the packages of
- * this repository. It imports no other package.
+ * What a program imports from `@tapedeck/tape`: opening a store, drafts, views, errors, and the types of
+ * these.
+ *
+ * @privateRemarks
+ * The package has two more tiers: `store/index.ts` for the author of another store, and `internal.ts` for the
+ * packages of this repository. It imports no other package.
+ *
+ * @module @tapedeck/tape
  */
 export {
   anchor,

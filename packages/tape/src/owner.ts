@@ -31,7 +31,20 @@ export function ownerOf(row: OwnerRow): Owner {
   };
 }
 
-/** Returns this process as an owner. */
+/**
+ * Returns this process as an owner.
+ *
+ * @example
+ * ```ts
+ * import { openTapeStore, processOwner, user } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore(':memory:');
+ * store.sessions.open('main');
+ * const lease = store.leases.acquire('main', processOwner('editor'));
+ * store.entries.append('main', [user('Plan the release.')], { lease });
+ * store.leases.release(lease);
+ * ```
+ */
 export function processOwner(id: string): Owner {
   const pidStart = startOf(process.pid);
   const bootId = currentBoot();

@@ -1,7 +1,12 @@
 /**
  * The contract with programs: a zod schema of the output of each verb with `--json` and `--jsonl`, its output
  * with `--quiet`, and its exit codes. The schemas are strict: they allow no other fields. Shared shapes have
- * an `id`. These files import zod, each other, and the codes of `errors`. Only `tape schema` loads them.
+ * an `id`.
+ *
+ * @privateRemarks
+ * These files import zod, each other, and the codes of `errors`. Only `tape schema` loads them.
+ *
+ * @module @tapedeck/cli/contract
  */
 
 export { errorCodes } from '../errors/codes.ts';

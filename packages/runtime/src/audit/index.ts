@@ -13,6 +13,7 @@ import { lookAt, sessionsOf } from './subject.ts';
 
 export type { AuditCode, AuditFinding, NextStep } from './finding.ts';
 
+/** Options of `audit`. */
 export interface AuditOptions {
   /** The path of the graph file, to compare with the database. */
   readonly graph?: string;
@@ -20,6 +21,7 @@ export interface AuditOptions {
   readonly session?: string;
 }
 
+/** The result of an audit. */
 export interface Audit {
   /** The number of sessions examined. */
   readonly sessions: number;
@@ -32,6 +34,18 @@ export interface Audit {
  * tapes and the lineage record every fork and merge. Writes nothing. In a store in use, each finding holds
  * for the moment of its reading.
  * @throws TAPE_NO_SESSION; GRAPH_UNREADABLE
+ *
+ * @example
+ * ```ts
+ * import { audit, openDeck } from '@tapedeck/runtime';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * await using deck = await openDeck({ store: openTapeStore(':memory:'), model: 'script:answers.json' });
+ * const main = await deck.session('main');
+ * await main.delegate('Check the tests.');
+ * const { sessions, findings } = await audit(deck.store);
+ * console.log(sessions, findings.length); // 2 0
+ * ```
  */
 export async function audit(store: TapeStore, { graph, session }: AuditOptions = {}): Promise<Audit> {
   const findings: AuditFinding[] = [];

@@ -7,6 +7,11 @@ import type { ModelWindow, Windows } from '../model/window.ts';
  */
 export const compactionPresets = ['reserve', 'reserve-16k', 'at-85', 'at-90'] as const;
 
+/**
+ * A named policy of when to compact, and how much to keep. `reserve` (default): when an answer of full length no longer
+ * fits into the window. `reserve-16k`: when fewer than 16,384 tokens are left. `at-85`: over 85 % of the window.
+ * `at-90`: over 90 % of what the longest answer leaves of it.
+ */
 export type CompactionPreset = (typeof compactionPresets)[number];
 
 /** How much of the end of a session stays verbatim. */

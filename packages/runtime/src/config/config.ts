@@ -102,6 +102,17 @@ export const defaultLimits: Required<Limits> = {
 /**
  * Types a configuration: the default export of `tape.config.mts`. Returns its argument unchanged and
  * unchecked.
+ *
+ * @example
+ * ```ts
+ * import { defineDeck } from '@tapedeck/runtime';
+ *
+ * export default defineDeck({
+ *   model: 'script:answers.json',
+ *   instructions: 'Answer in one sentence.',
+ *   limits: { maxSteps: 20 },
+ * });
+ * ```
  */
 export function defineDeck(config: DeckConfig): DeckConfig {
   return config;

@@ -55,17 +55,34 @@ export interface NewSession extends Omit<SessionInit, 'settings'> {
   readonly settings?: CallSettings;
 }
 
-/** A tape home opened for running sessions. */
+/**
+ * A tape home opened for running sessions.
+ *
+ * @example
+ * ```ts
+ * import { openDeck } from '@tapedeck/runtime';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * await using deck = await openDeck({ store: openTapeStore(':memory:'), model: 'script:answers.json' });
+ * const main = await deck.session('main');
+ * await main.send('Plan the release.');
+ * await deck.idle();
+ * for (const { name, head } of await deck.sessions()) console.log(name, head); // main 3
+ * ```
+ */
 export interface Deck extends AsyncDisposable {
   /** The raw store. Its methods block the thread while they wait for a lock; those of the deck do not. */
   readonly store: TapeStore;
+  /** The forks and merges of the home, as the graph file records them. */
   readonly graph: DeckGraph;
   /**
    * Creates the session, or opens it when it exists; `init` applies to a new one. Takes no lease.
    * @throws SESSION_NO_MODEL, SESSION_BAD_INPUT when the model or the settings cannot be used
    */
   session(name: string, init?: NewSession): Promise<Session>;
+  /** Opens a session by its name, an alias, its ULID or the beginning of that; undefined if there is none. */
   find(ref: Ref): Promise<Session | undefined>;
+  /** Lists the rows of sessions, newest first; with `parent` or `after`, in order of creation. */
   sessions(query?: SessionQuery): Promise<readonly SessionInfo[]>;
   /**
    * Resolves when this process has no run, background child or merge left. Do not await it in a tool: the

@@ -21,6 +21,16 @@ type Reads = Pick<
 
 /**
  * The lineage of a deck. Reads use the graph file alone; changes go through the store, which writes the file.
+ *
+ * @example
+ * ```ts
+ * import { openDeck } from '@tapedeck/runtime';
+ *
+ * await using deck = await openDeck({ home: '.tape' });
+ * await deck.session('main');
+ * await deck.graph.fork('main');
+ * console.log(deck.graph.children('main').length); // 1
+ * ```
  */
 export interface DeckGraph extends Reads {
   /** Forks a session from an anchor and returns the child's name. */

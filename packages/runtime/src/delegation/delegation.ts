@@ -46,6 +46,20 @@ interface Forked {
  * A running delegation. Iterate it for its events; await it for the outcomes of the children, in the order of
  * the tasks. It runs without a reader, too. It rejects, before anything is forked, when a model cannot be
  * used or one of the children cannot be forked.
+ *
+ * @example
+ * ```ts
+ * import { openDeck } from '@tapedeck/runtime';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * await using deck = await openDeck({ store: openTapeStore(':memory:'), model: 'script:answers.json' });
+ * const main = await deck.session('main');
+ * const delegation = main.delegate(['Check the tests.', 'Check the changelog.']);
+ * for await (const event of delegation) if (event.type === 'child-merged') console.log(event.merged.state);
+ * // merged
+ * // merged
+ * console.log((await delegation).map(({ status }) => status)); // [ 'completed', 'completed' ]
+ * ```
  */
 export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = readonly ChildOutcome[]>
   implements AsyncIterable<ChildEvent>, PromiseLike<Outcomes>
@@ -101,6 +115,7 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
     return this.#outcomes.then(fulfilled, rejected);
   }
 
+  /** The events of the children, from the first. Rejects at the end as the delegation does. */
   async *[Symbol.asyncIterator](): AsyncIterator<ChildEvent> {
     yield* this.#events;
     await this.#outcomes;

@@ -11,17 +11,53 @@ export interface RunSpec {
   readonly priority?: number;
 }
 
-/** Runs child sessions. Their results are read from their tapes, never from the engine. */
+/**
+ * Runs child sessions. Their results are read from their tapes, never from the engine.
+ *
+ * @example
+ * ```ts
+ * import { inProcessEngine, openDeck, type RunEngine } from '@tapedeck/runtime';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * const inside = inProcessEngine();
+ * const engine: RunEngine = {
+ *   ...inside,
+ *   async start(run) {
+ *     await inside.start({ ...run, priority: 1 });
+ *   },
+ * };
+ * const store = openTapeStore(':memory:');
+ * await using deck = await openDeck({ store, model: 'script:answers.json', engine });
+ * const main = await deck.session('main');
+ * console.log((await main.delegate('Check the tests.'))[0].status); // completed
+ * ```
+ */
 export interface RunEngine {
+  /** Queues a run. Starting an id again, before its run ended, does nothing. */
   start(run: RunSpec): Promise<void>;
+  /** Sets the function that runs a session. The deck calls this once, when it opens. */
   work(handler: (run: RunSpec, signal: AbortSignal) => Promise<void>): Promise<void>;
+  /** Aborts the signal of a run. An unknown id is ignored. */
   cancel(id: string): Promise<void>;
+  /** Resolves when no run is left. Without `drain` it aborts them first. */
   stop(o?: { drain?: boolean }): Promise<void>;
 }
 
 /**
  * Runs children in this process, at most `concurrency` of each depth at once. Depths are counted separately,
  * so that a child that waits for its own children does not block them. Higher priorities run first.
+ *
+ * @example
+ * ```ts
+ * import { inProcessEngine, openDeck } from '@tapedeck/runtime';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * const engine = inProcessEngine({ concurrency: 2 });
+ * const store = openTapeStore(':memory:');
+ * await using deck = await openDeck({ store, model: 'script:answers.json', engine });
+ * const main = await deck.session('main');
+ * console.log((await main.delegate(['Check the tests.', 'Check the changelog.'])).length); // 2
+ * ```
  */
 export function inProcessEngine({ concurrency = 4 }: { concurrency?: number } = {}): RunEngine {
   const queues = new Map<number, PQueue>();

@@ -17,6 +17,7 @@ import { releaseLeftWorktrees } from '../workspace/release.ts';
 import { deliver, wake } from './deliver.ts';
 import type { DelegationParts, Delegator } from './parts.ts';
 
+/** Options of `Deck.recover`. */
 export interface RecoverOptions {
   /** Recover only this session and its descendants. */
   readonly session?: string;

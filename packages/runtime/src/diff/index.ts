@@ -25,6 +25,20 @@ export interface SessionDiff {
  * Compares two sessions, each at its point: where they diverge, and what each has since. Reads entries one at
  * a time, and shared ones only to find the last answer.
  * @throws TAPE_NO_SESSION, TAPE_NO_ANCHOR, TAPE_NO_SEQ
+ *
+ * @example
+ * ```ts
+ * import { diffSessions, openDeck } from '@tapedeck/runtime';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * await using deck = await openDeck({ store: openTapeStore(':memory:'), model: 'script:answers.json' });
+ * const main = await deck.session('main');
+ * await main.run('Plan the release.');
+ * const idea = await main.branch('head', { name: 'idea' });
+ * await idea.run('Shorter?');
+ * const { base, b } = await diffSessions(deck.store, { session: 'main' }, { session: 'idea' });
+ * console.log(base?.session, b.messages.user); // main 1
+ * ```
  */
 export async function diffSessions(store: TapeStore, one: DiffPlace, other: DiffPlace): Promise<SessionDiff> {
   const a = await placeOf(store, one);

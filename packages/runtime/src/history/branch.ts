@@ -49,6 +49,18 @@ export async function metadataOf(store: TapeStore, info: SessionInfo): Promise<J
  * and other settings. The parent does not change.
  * @throws SESSION_NO_MODEL when `model` is not the name of one; SESSION_BUSY while a process writes the parent; TAPE_BAD_POINT when a rewind hides the point; the
  *   errors of `store.fork`
+ *
+ * @example
+ * ```ts
+ * import { branchSession, openDeck } from '@tapedeck/runtime';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * await using deck = await openDeck({ store: openTapeStore(':memory:'), model: 'script:answers.json' });
+ * const main = await deck.session('main');
+ * await main.run('Plan the release.');
+ * const { session, parent } = await branchSession(deck.store, await main.info(), { name: 'idea' });
+ * console.log(session, parent); // idea main
+ * ```
  */
 export async function branchSession(
   store: TapeStore,

@@ -57,10 +57,22 @@ interface RewindPlace {
 
 /**
  * Makes a session read as if it ended right before a user message, own or inherited. Hidden entries stay
- * readable, and `undoSession` shows them again. Runs under the session's lease.
- * @param model the name of the model that answers a resent message, with `settings`
+ * readable, and `undoSession` shows them again. Runs under the session's lease. `model` names the model that
+ * answers a resent message, and `settings` are those of its calls.
  * @throws SESSION_BUSY; SESSION_BAD_INPUT for an unknown mode; TAPE_ARCHIVED; TAPE_BAD_POINT when the point
  *   is not a visible user message; the errors of `store.resolve`
+ *
+ * @example
+ * ```ts
+ * import { openDeck, rewindSession } from '@tapedeck/runtime';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * await using deck = await openDeck({ store: openTapeStore(':memory:'), model: 'script:answers.json' });
+ * const main = await deck.session('main');
+ * const { from } = await main.run('Plan the release.');
+ * const { text, hidden } = await rewindSession({ store: deck.store }, 'main', { to: from });
+ * console.log(text, hidden); // Plan the release. 2
+ * ```
  */
 export async function rewindSession(
   { store, hooks }: RewindPlace,

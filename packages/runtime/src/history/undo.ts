@@ -38,6 +38,19 @@ export interface UndoOptions {
  * @throws SESSION_BUSY; TAPE_ARCHIVED; SESSION_CANNOT_UNDO when the session has none of them, or when other
  *   entries follow the summary or pruning (`data.after` is the first of them); TAPE_BAD_POINT when the entry at
  *   `at` is none of them, or is hidden; the errors of `store.resolve`
+ *
+ * @example
+ * ```ts
+ * import { openDeck, undoSession } from '@tapedeck/runtime';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * await using deck = await openDeck({ store: openTapeStore(':memory:'), model: 'script:answers.json' });
+ * const main = await deck.session('main');
+ * const { from } = await main.run('Plan the release.');
+ * await main.rewind(from);
+ * console.log((await undoSession(deck.store, 'main')).act); // rewind
+ * console.log((await main.view()).messages.length); // 2
+ * ```
  */
 export async function undoSession(
   store: TapeStore,

@@ -1,8 +1,12 @@
 /**
- * Transcripts of other agents, read as drafts for a tape. `read-transcript.ts` finds the format of a file;
- * `claude-code.ts` reads one format, and names the file that has each of its rules; `json-lines.ts` and the files below
- * it read damaged JSON lines of any format. Pure but for reading the file: the verb `import` writes. Imports no other
- * room.
+ * Transcripts of other agents, read as drafts for a tape. Pure but for reading the file: nothing is written.
+ *
+ * @privateRemarks
+ * `read-transcript.ts` finds the format of a file; `claude-code.ts` reads one format, and names the file that
+ * has each of its rules; `json-lines.ts` and the files below it read damaged JSON lines of any format. The
+ * verb `import` writes. Imports no other room.
+ *
+ * @module @tapedeck/runtime/import
  */
 export { readClaudeCode } from './claude-code.ts';
 export { ImportError, type ImportErrorCode } from './errors.ts';

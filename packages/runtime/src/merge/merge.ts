@@ -24,6 +24,7 @@ import { releaseWorktree } from '../workspace/release.ts';
 import { earlierMerge } from './earlier.ts';
 import { type TextOptions, writeText } from './text.ts';
 
+/** Options of `Session.merge` and `Child.finish`. */
 export interface MergeOptions extends Omit<MergeRequest, 'strategy' | 'usage' | 'asked'>, TextOptions {
   /** How long to wait for a busy parent to merge, in milliseconds. Default: no limit. */
   readonly waitMs?: number;

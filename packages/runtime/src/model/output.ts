@@ -8,6 +8,20 @@ type ParseContext = Parameters<OutputInterface['parseCompleteOutput']>[1];
 /**
  * Schema of a result: an AI SDK `Output.object({ schema })`, or any object with the same `responseFormat`. The type
  * of the result is that of the schema.
+ *
+ * @example
+ * ```ts
+ * import { openDeck } from '@tapedeck/runtime';
+ * import { openTapeStore } from '@tapedeck/tape';
+ * import { Output } from 'ai';
+ * import { z } from 'zod';
+ *
+ * await using deck = await openDeck({ store: openTapeStore(':memory:'), model: 'script:answers.json' });
+ * const main = await deck.session('main');
+ * const output = Output.object({ schema: z.object({ passed: z.number() }) });
+ * const [tests] = await main.delegate({ task: 'Check the tests as JSON.', output });
+ * console.log(tests.output?.passed); // 12
+ * ```
  */
 export interface OutputSpec<T = Json> {
   readonly responseFormat: PromiseLike<{ readonly type: string; readonly schema?: unknown } | undefined>;

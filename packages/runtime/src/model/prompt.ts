@@ -7,6 +7,19 @@ import type { ModelMessage } from './model.ts';
  * A view's messages as the AI SDK takes them: with blobs and URLs restored, and with well-formed texts, since
  * providers refuse a lone surrogate. If the last message is a finished assistant message, a user message that
  * says to continue is added; the view shows the same message later.
+ *
+ * @example
+ * ```ts
+ * import { openDeck, toPrompt } from '@tapedeck/runtime';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * await using deck = await openDeck({ store: openTapeStore(':memory:'), model: 'script:answers.json' });
+ * const main = await deck.session('main');
+ * await main.run('Plan the release.');
+ * const { messages } = await main.view();
+ * const prompt = await toPrompt(messages, (hash) => deck.store.entries.blob(hash));
+ * console.log(prompt.map(({ role }) => role)); // [ 'user', 'assistant', 'user' ]
+ * ```
  */
 export async function toPrompt(
   messages: readonly StoredMessage[],

@@ -53,6 +53,10 @@ export async function readScript(file: string): Promise<readonly ScriptAnswer[]>
   return parseScript(text, file);
 }
 
+/**
+ * Parses a cassette: the JSON text of an array of answers. `name` is what the error calls it.
+ * @throws SESSION_BAD_SCRIPT
+ */
 export function parseScript(text: string, name: string): readonly ScriptAnswer[] {
   try {
     return answers.parse(JSON.parse(text));

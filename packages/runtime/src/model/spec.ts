@@ -11,6 +11,7 @@ export type ModelSpec = LanguageModel | (string & {});
 /** Makes the model for one session. A scripted model depends on the session; others do not. */
 export type ModelSource = (session: string) => LanguageModel;
 
+/** What `resolveModel` needs besides the spec. */
 export interface ModelSettings {
   /** The variables that hold keys and base URLs. The library itself does not read the environment. */
   readonly env?: Readonly<Record<string, string | undefined>>;
@@ -22,6 +23,16 @@ export interface ModelSettings {
 /**
  * Resolves a model spec. Fails before anything is written if the model cannot be used.
  * @throws SESSION_NO_FILE, SESSION_BAD_SCRIPT, SESSION_NO_KEY, SESSION_NO_MODEL
+ *
+ * @example
+ * ```ts
+ * import { resolveModel } from '@tapedeck/runtime';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * const modelFor = await resolveModel('script:answers.json', { store: openTapeStore(':memory:') });
+ * const model = modelFor('main');
+ * console.log(typeof model === 'string' ? model : model.provider); // script
+ * ```
  */
 export async function resolveModel(
   spec: ModelSpec,

@@ -65,6 +65,7 @@ export interface PromptSource {
   readonly chars: number;
 }
 
+/** A system prompt, and what it is made of. */
 export interface SystemPrompt {
   /** Undefined if the prompt is empty. */
   readonly text: string | undefined;
@@ -82,6 +83,14 @@ interface Piece extends PromptSource {
  * The system prompt. Its parts always have this order: the deck's own instructions, the project's from the
  * outermost directory inward, the names of skills, the environment, the tools. The order in which files,
  * skills and tools are passed does not matter. Instructions without other parts are sent byte for byte. Pure.
+ *
+ * @example
+ * ```ts
+ * import { systemPrompt } from '@tapedeck/runtime';
+ *
+ * const { text } = systemPrompt({ manifest: 'Answer in one sentence.' });
+ * console.log(text); // Answer in one sentence.
+ * ```
  */
 export function systemPrompt(parts: PromptParts): SystemPrompt {
   const pieces = [

@@ -7,6 +7,7 @@ import type { DeckTools } from '../tools/traits.ts';
 /** Input of a session: a text, or the parts of a user message. */
 export type Input = string | readonly Part[];
 
+/** Options of `Session.run`. */
 export interface RunOptions {
   /** The model of this run. One given by name stays the session's model until another is named. */
   readonly model?: ModelSpec;

@@ -70,6 +70,22 @@ export function newRun(
  * result. It rejects when it could not start or could not be recorded; a failed model call is a result with
  * `finish: 'error'`. Leaving a loop over it, or closing a response made of it, does not stop it; `abort`
  * does.
+ *
+ * @example
+ * ```ts
+ * import { openDeck } from '@tapedeck/runtime';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * await using deck = await openDeck({ store: openTapeStore(':memory:'), model: 'script:answers.json' });
+ * const main = await deck.session('main');
+ * const run = main.run('Plan the release.');
+ * for await (const event of run) if (event.type === 'content-chunk') console.log(event.text.trim());
+ * // Test,
+ * // tag,
+ * // publish.
+ * const { finish, from, to } = await run;
+ * console.log(finish, from, to); // stop 2 3
+ * ```
  */
 export class Run<T = unknown> implements AsyncIterable<SessionEvent>, PromiseLike<RunResult<T>> {
   readonly id: string;
@@ -134,6 +150,7 @@ export class Run<T = unknown> implements AsyncIterable<SessionEvent>, PromiseLik
     return (this.#result.promise as Promise<RunResult<T>>).then(fulfilled, rejected);
   }
 
+  /** The events, from the first. Rejects at the end as the run does. */
   async *[Symbol.asyncIterator](): AsyncIterator<SessionEvent> {
     yield* eventsOf(this.#chunks);
     await this.#result.promise;

@@ -11,7 +11,21 @@ import type { Worker } from '../run/worker.ts';
 import type { DeckParts } from './parts.ts';
 import { Session } from './session.ts';
 
-/** A forked session, until it is merged or discarded. `T` is the type of its structured result. */
+/**
+ * A forked session, until it is merged or discarded. `T` is the type of its structured result.
+ *
+ * @example
+ * ```ts
+ * import { openDeck } from '@tapedeck/runtime';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * await using deck = await openDeck({ store: openTapeStore(':memory:'), model: 'script:answers.json' });
+ * const main = await deck.session('main');
+ * await using child = await main.fork({ task: 'Check the tests.' });
+ * await child.run('Check the tests.');
+ * console.log((await child.finish()).state); // merged
+ * ```
+ */
 export class Child<T = unknown> extends Session implements AsyncDisposable {
   /** The parent's name. */
   readonly parent: string;
@@ -85,6 +99,7 @@ export class Child<T = unknown> extends Session implements AsyncDisposable {
     else await this.fail(error);
   }
 
+  /** Closes the child, as `close` does. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }

@@ -14,6 +14,7 @@ import { type LanguageModel, modelMeta } from '../model/model.ts';
 import { type ModelSpec, resolveModel } from '../model/spec.ts';
 import { modelFor } from '../terms/model-for.ts';
 
+/** Options of `Session.compact`. */
 export interface CompactOptions {
   /** Remove large tool outputs from the view instead of summarising; calls no model. Excludes `focus`. */
   readonly prune?: boolean;

@@ -20,6 +20,18 @@ export type DelegateToolOptions = Omit<DelegateOptions, 'signal' | 'by' | 'onCom
 /**
  * A tool with which a model delegates tasks to children, and waits for the results or not. A call that a
  * crash cut off runs again and finds the children that it had started, by their keys: it starts none twice.
+ *
+ * @example
+ * ```ts
+ * import { delegateTool, openDeck } from '@tapedeck/runtime';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * const tools = { delegate: delegateTool({ concurrency: 2 }) };
+ * const store = openTapeStore(':memory:');
+ * await using deck = await openDeck({ store, model: 'script:answers.json', tools });
+ * const main = await deck.session('main');
+ * console.log((await main.run('Delegate the checks.')).text); // Test, tag, publish.
+ * ```
  */
 export function delegateTool(options: DelegateToolOptions = {}): DeckTool {
   return {
@@ -50,7 +62,21 @@ export function delegateTool(options: DelegateToolOptions = {}): DeckTool {
   } as DeckTool;
 }
 
-/** The tools of a delegating agent, by name. */
+/**
+ * The tools of a delegating agent, by name.
+ *
+ * @example
+ * ```ts
+ * import { delegationTools, openDeck } from '@tapedeck/runtime';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * const tools = delegationTools();
+ * const store = openTapeStore(':memory:');
+ * await using deck = await openDeck({ store, model: 'script:answers.json', tools });
+ * const main = await deck.session('main');
+ * console.log((await main.run('Delegate the checks.')).text); // Test, tag, publish.
+ * ```
+ */
 export function delegationTools(options: DelegateToolOptions = {}): DeckTools {
   const delegate = delegateTool(options);
   return { delegate, dispatch_to_agent: delegate, send_message_to_agent: sendMessageTool() };
@@ -59,6 +85,18 @@ export function delegationTools(options: DelegateToolOptions = {}): DeckTools {
 /**
  * A tool with which a child messages its parent before it completes, or a parent its child. The message
  * starts a turn.
+ *
+ * @example
+ * ```ts
+ * import { openDeck, sendMessageTool } from '@tapedeck/runtime';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * const tools = { send_message_to_agent: sendMessageTool() };
+ * const store = openTapeStore(':memory:');
+ * await using deck = await openDeck({ store, model: 'script:answers.json', tools });
+ * const main = await deck.session('main');
+ * console.log((await main.run('Plan the release.')).text); // Test, tag, publish.
+ * ```
  */
 export function sendMessageTool(): DeckTool {
   return {

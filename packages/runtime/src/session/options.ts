@@ -6,6 +6,7 @@ import type { RunOptions } from '../run/options.ts';
 import type { MessageSource, QueueMode } from '../run/queue.ts';
 import type { Callbacks, Run } from '../run/run.ts';
 
+/** Options of `Session.send`. */
 export interface SendOptions {
   /** Queue mode: what the message does to a current run. Default: by its source and the session's kind. */
   readonly mode?: QueueMode;
@@ -42,6 +43,7 @@ export const viewFields: Fields<ViewOptions & { readonly at?: Point }> = {
   countTokens: true,
 };
 
+/** Options of `Session.subscribe`. `from` is the first position to read. */
 export interface SubscribeOptions {
   readonly from?: Seq;
   readonly signal?: AbortSignal;
@@ -53,6 +55,7 @@ export const subscribeFields: Fields<SubscribeOptions> = {
   signal: true,
 };
 
+/** Options of `Session.respond`. */
 export interface RespondOptions extends Pick<RunOptions, 'model' | 'settings'> {
   /** False: only post the answer; the process that runs the session takes it up. */
   readonly start?: boolean;
@@ -65,6 +68,7 @@ export const respondFields: Fields<RespondOptions> = {
   start: true,
 };
 
+/** Options of `Session.rewind`. */
 export interface RewindOptions {
   /** `edit` (default) returns the message; `resend` appends it again and runs it. */
   readonly mode?: RewindMode;

@@ -73,6 +73,18 @@ import type { DeckParts } from './parts.ts';
 /**
  * One conversation on one tape, returned by `Deck.session`. An idle session holds no lease; a run or a change
  * takes one.
+ *
+ * @example
+ * ```ts
+ * import { openDeck } from '@tapedeck/runtime';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * await using deck = await openDeck({ store: openTapeStore(':memory:'), model: 'script:answers.json' });
+ * const main = await deck.session('main');
+ * console.log((await main.run('Plan the release.')).finish); // stop
+ * const { messages } = await main.view();
+ * console.log(messages.map(({ role }) => role)); // [ 'user', 'assistant' ]
+ * ```
  */
 export class Session {
   readonly name: string;
@@ -529,6 +541,7 @@ export class Session {
     return await instructionsOf(this.#parts, await this.info(), options);
   }
 
+  /** The entries of the session, inherited ones too, in ascending order. */
   async *entries(query: EntryQuery = {}): AsyncIterable<Entry> {
     yield* this.#parts.store.entries.read(this.id, query);
   }

@@ -32,6 +32,17 @@ interface StatusSource {
 /**
  * The status of a session. `run` is its status in this process. For a session that another process runs, the
  * lease shows that it runs, and `run/sessions.json` of the home its phase.
+ *
+ * @example
+ * ```ts
+ * import { openDeck, statusOf } from '@tapedeck/runtime';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * await using deck = await openDeck({ store: openTapeStore(':memory:'), model: 'script:answers.json' });
+ * const main = await deck.session('main');
+ * const { state, queued } = await statusOf({ store: deck.store }, { id: main.id });
+ * console.log(state, queued); // idle 0
+ * ```
  */
 export async function statusOf(
   source: StatusSource,
@@ -42,7 +53,20 @@ export async function statusOf(
   return await readStatus(source.store, info, { run, ...(await observe(source)) });
 }
 
-/** The statuses of sessions that this process does not run. */
+/**
+ * The statuses of sessions that this process does not run.
+ *
+ * @example
+ * ```ts
+ * import { openDeck, statusesOf } from '@tapedeck/runtime';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * await using deck = await openDeck({ store: openTapeStore(':memory:'), model: 'script:answers.json' });
+ * await deck.session('main');
+ * const statuses = await statusesOf({ store: deck.store }, await deck.sessions());
+ * console.log(statuses.map(({ session, state }) => `${session}: ${state}`)); // [ 'main: idle' ]
+ * ```
+ */
 export async function statusesOf(
   source: StatusSource,
   infos: readonly SessionInfo[],
@@ -55,6 +79,18 @@ export async function statusesOf(
 
 /**
  * Resolves when no process runs any of the sessions; with `any`, when at least one is idle. `ids` are ULIDs.
+ *
+ * @example
+ * ```ts
+ * import { openDeck, untilIdle } from '@tapedeck/runtime';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * await using deck = await openDeck({ store: openTapeStore(':memory:'), model: 'script:answers.json' });
+ * const main = await deck.session('main');
+ * await main.send('Plan the release.');
+ * await untilIdle(deck.store, [main.id]);
+ * console.log((await main.status()).state); // idle
+ * ```
  */
 export async function untilIdle(
   store: TapeStore,

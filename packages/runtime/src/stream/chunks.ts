@@ -37,7 +37,22 @@ export function eventOf(chunk: Chunk): SessionEvent | undefined {
   }
 }
 
-/** The events among chunks. */
+/**
+ * The events among chunks.
+ *
+ * @example
+ * ```ts
+ * import { eventsOf, openDeck, tail, watchChunks } from '@tapedeck/runtime';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * await using deck = await openDeck({ store: openTapeStore(':memory:'), model: 'script:answers.json' });
+ * const main = await deck.session('main');
+ * await main.run('Plan the release.');
+ * const chunks = watchChunks(tail(deck.store, 'main', { from: 1, untilIdle: true }));
+ * for await (const event of eventsOf(chunks))
+ *   if (event.type === 'session-completed') console.log(event.finish); // stop
+ * ```
+ */
 export async function* eventsOf(chunks: AsyncIterable<Chunk>): AsyncGenerator<SessionEvent> {
   for await (const chunk of chunks) {
     const event = eventOf(chunk);

@@ -174,6 +174,19 @@ class Seen {
 /**
  * Converts news of a tape to one UI message stream for each run. An entry whose answer was streamed
  * live yields only the rest, so a reader receives the same texts as the watchers of the run itself.
+ *
+ * @example
+ * ```ts
+ * import { openDeck, tail, watchChunks } from '@tapedeck/runtime';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * await using deck = await openDeck({ store: openTapeStore(':memory:'), model: 'script:answers.json' });
+ * const main = await deck.session('main');
+ * await main.run('Plan the release.');
+ * const fresh = tail(deck.store, 'main', { from: 1, untilIdle: true });
+ * for await (const chunk of watchChunks(fresh)) if (chunk.type === 'text-delta') console.log(chunk.delta);
+ * // Test, tag, publish.
+ * ```
  */
 export async function* watchChunks(fresh: AsyncIterable<Fresh>): AsyncGenerator<Chunk> {
   let run: unknown;

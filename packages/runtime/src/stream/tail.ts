@@ -8,6 +8,7 @@ export type Fresh =
   | { readonly type: 'entry'; readonly entry: Entry }
   | { readonly type: 'chunk'; readonly run: string; readonly chunk: Chunk };
 
+/** Options of `tail`. */
 export interface TailOptions {
   /** The first position to read (default: the one after the head). */
   readonly from?: Seq;
@@ -23,6 +24,21 @@ const pollMs = 50;
  * The entries of a session's tape from a position on, then those that any process appends: each entry once,
  * in order, and between them the chunks of the live answer as they are saved. Takes no lease and blocks no
  * writer. An entry may repeat the content of its chunks.
+ *
+ * @example
+ * ```ts
+ * import { openDeck, tail } from '@tapedeck/runtime';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * await using deck = await openDeck({ store: openTapeStore(':memory:'), model: 'script:answers.json' });
+ * const main = await deck.session('main');
+ * await main.run('Plan the release.');
+ * for await (const fresh of tail(deck.store, 'main', { from: 1, untilIdle: true }))
+ *   if (fresh.type === 'entry') console.log(fresh.entry.seq, fresh.entry.kind);
+ *   // 1 anchor
+ *   // 2 message
+ *   // 3 message
+ * ```
  */
 export async function* tail(store: TapeStore, ref: string, options: TailOptions = {}): AsyncGenerator<Fresh> {
   const { signal, untilIdle = false } = options;

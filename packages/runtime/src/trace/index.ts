@@ -40,6 +40,18 @@ export interface Trace {
  * Traces an entry back to the children's entries from which it was made, through nested merges, and forward
  * to the sessions to which merges delivered it.
  * @throws TAPE_NO_SESSION, TAPE_NO_SEQ, TAPE_NO_ANCHOR; TAPE_CORRUPT
+ *
+ * @example
+ * ```ts
+ * import { openDeck, trace } from '@tapedeck/runtime';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * await using deck = await openDeck({ store: openTapeStore(':memory:'), model: 'script:answers.json' });
+ * const main = await deck.session('main');
+ * const [tests] = await main.delegate('Check the tests.');
+ * const { from } = await trace(deck.store, 'main', `merge/${tests.session}`);
+ * console.log(from[0]?.session === tests.session); // true
+ * ```
  */
 export async function trace(store: TapeStore, session: string, point: Point): Promise<Trace> {
   const seq = await store.entries.resolve(session, point);

@@ -158,6 +158,18 @@ async function withTree(
  * Reads the usage of a session from its own entries. `beside` adds the inherited usage, which reads all
  * inherited entries, and that of summaries; `tree` adds that of all descendants.
  * @throws TAPE_NO_SESSION
+ *
+ * @example
+ * ```ts
+ * import { openDeck, readUsage } from '@tapedeck/runtime';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * await using deck = await openDeck({ store: openTapeStore(':memory:'), model: 'script:answers.json' });
+ * const main = await deck.session('main');
+ * await main.run('Plan the release.');
+ * const { steps } = await readUsage(deck.store, await main.info());
+ * console.log(steps); // 1
+ * ```
  */
 export async function readUsage(
   store: Pick<TapeStore, 'entries' | 'sessions' | 'views'>,

@@ -30,6 +30,7 @@ export type Open = () => Awaitable<TapeStore>;
 
 /** A place where stores keep their data: it survives each store, and several can be open on it at once. */
 export interface ReopenablePlace extends AsyncDisposable {
+  /** Opens a store on this place. */
   open(): Awaitable<TapeStore>;
 }
 

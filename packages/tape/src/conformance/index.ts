@@ -1,6 +1,10 @@
 /**
- * The contract of a `TapeStore` as test cases, for every store and every test runner; one file per group of
- * methods. Imports `entry`, `errors` and, from `store`, `merge` and `tape`, types only.
+ * The contract of a `TapeStore` as test cases, for every store and every test runner.
+ *
+ * @privateRemarks
+ * One file per group of methods. Imports `entry`, `errors` and, from `store`, `merge` and `tape`, types only.
+ *
+ * @module @tapedeck/tape/store/conformance
  */
 import { appendChapter } from './append.ts';
 import { contentChapter } from './content.ts';
@@ -20,8 +24,13 @@ export type { Matchers, Open, ReopenablePlace, Runner } from './contract.ts';
 /**
  * Defines the contract of every `TapeStore` as test cases of the given runner:
  *
- *     import { expect, test } from 'vitest';
- *     tapeStoreContract({ test, expect }, () => openTapeStore(':memory:'));
+ * ```ts
+ * import { openTapeStore } from '@tapedeck/tape';
+ * import { tapeStoreContract } from '@tapedeck/tape/store/conformance';
+ * import { expect, test } from 'vitest';
+ *
+ * tapeStoreContract({ test, expect }, () => openTapeStore(':memory:'));
+ * ```
  *
  * `place` creates a new, empty place for each case. With it, further cases cover what survives a restart, and
  * two stores at once.

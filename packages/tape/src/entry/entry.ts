@@ -85,15 +85,48 @@ function message(role: string, content: Content, meta: Meta | undefined): Draft 
   return { kind: 'message', payload: { role, content: parts }, meta };
 }
 
-/** A message from the user, or from a program in the user's place. */
+/**
+ * A message from the user, or from a program in the user's place.
+ *
+ * @example
+ * ```ts
+ * import { openTapeStore, user } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore(':memory:');
+ * store.sessions.open('main');
+ * const { to } = store.entries.append('main', [user('Plan the release.')]);
+ * console.log(to); // 2
+ * ```
+ */
 export const user = (content: Content, meta?: Meta): Draft => message('user', content, meta);
 
 /**
  * A message from the model. Its tool calls are parts of it and are stored with it, before any of them runs.
+ *
+ * @example
+ * ```ts
+ * import { assistant, openTapeStore, user } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore(':memory:');
+ * store.sessions.open('main');
+ * store.entries.append('main', [user('Plan the release.'), assistant('Test, tag, publish.')]);
+ * ```
  */
 export const assistant = (content: Content, meta?: Meta): Draft => message('assistant', content, meta);
 
-/** A part of an assistant message that calls a tool. */
+/**
+ * A part of an assistant message that calls a tool.
+ *
+ * @example
+ * ```ts
+ * import { assistant, openTapeStore, toolCall, user } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore(':memory:');
+ * store.sessions.open('main');
+ * const call = toolCall('call-1', 'read_file', { path: 'NEWS.md' });
+ * store.entries.append('main', [user('What is new?'), assistant([call])]);
+ * ```
+ */
 export const toolCall = (toolCallId: string, toolName: string, input: Json): Part => ({
   type: 'tool-call',
   toolCallId,
@@ -101,7 +134,21 @@ export const toolCall = (toolCallId: string, toolName: string, input: Json): Par
   input,
 });
 
-/** The result of one tool call. A string or another JSON value becomes the AI SDK's typed output. */
+/**
+ * The result of one tool call. A string or another JSON value becomes the AI SDK's typed output.
+ *
+ * @example
+ * ```ts
+ * import { assistant, openTapeStore, toolCall, toolResult, user } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore(':memory:');
+ * store.sessions.open('main');
+ * const read = { toolCallId: 'call-1', toolName: 'read_file' };
+ * const call = toolCall(read.toolCallId, read.toolName, { path: 'NEWS.md' });
+ * store.entries.append('main', [user('What is new?'), assistant([call])]);
+ * store.entries.append('main', [toolResult(read, 'Faster forks.')]);
+ * ```
+ */
 export function toolResult(
   call: { readonly toolCallId: string; readonly toolName: string },
   output: Json | { readonly type: string; readonly value?: Json },
@@ -122,7 +169,19 @@ function typedOutput(output: unknown): unknown {
   return typeof output === 'string' ? { type: 'text', value: output } : { type: 'json', value: output };
 }
 
-/** A named event. Views skip events. */
+/**
+ * A named event. Views skip events.
+ *
+ * @example
+ * ```ts
+ * import { note, openTapeStore } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore(':memory:');
+ * store.sessions.open('main');
+ * store.entries.append('main', [note('build/started', { commit: 'a1b2c3d' })]);
+ * console.log([...store.entries.read('main', { kind: 'event' })].length); // 1
+ * ```
+ */
 export const note = (name: string, payload: Json, meta?: Meta): Draft => ({
   kind: 'event',
   name,
@@ -130,10 +189,35 @@ export const note = (name: string, payload: Json, meta?: Meta): Draft => ({
   meta,
 });
 
-/** The explicit result of a session, a text or any JSON value: what a merge delivers of a child. */
+/**
+ * The explicit result of a session, a text or any JSON value: what a merge delivers of a child.
+ *
+ * @example
+ * ```ts
+ * import { openTapeStore, result } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore(':memory:');
+ * store.sessions.open('main');
+ * store.lineage.fork('main', { name: 'tests' });
+ * store.entries.append('tests', [result({ passed: 12, failed: 0 })]);
+ * console.log(store.lineage.collect('tests').text); // {"passed":12,"failed":0}
+ * ```
+ */
 export const result = (value: Json, meta?: Meta): Draft => ({ kind: 'result', payload: { value }, meta });
 
-/** A mark anchor: names this point and stores a state, without starting a new view. */
+/**
+ * A mark anchor: names this point and stores a state, without starting a new view.
+ *
+ * @example
+ * ```ts
+ * import { anchor, openTapeStore, user } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore(':memory:');
+ * store.sessions.open('main');
+ * store.entries.append('main', [user('Plan the release.'), anchor('planned', { steps: 3 })]);
+ * console.log(store.entries.resolve('main', 'planned')); // 3
+ * ```
+ */
 export const anchor = (name: string, state: JsonObject = {}): Draft => ({
   kind: 'anchor',
   mark: 'anchor',
@@ -144,6 +228,18 @@ export const anchor = (name: string, state: JsonObject = {}): Draft => ({
 /**
  * A boundary anchor: the next view starts here, with the state rendered. `keepFrom` is the first position of
  * a tail that stays in view.
+ *
+ * @example
+ * ```ts
+ * import { handoff, openTapeStore, user, view } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore(':memory:');
+ * store.sessions.open('main');
+ * store.entries.append('main', [user('Plan the release.')]);
+ * store.entries.append('main', [handoff('review', { summary: 'The plan is ready.' })]);
+ * const { from, messages } = view(store.views.entries('main'));
+ * console.log(from, messages.length); // 3 1
+ * ```
  */
 export const handoff = (
   name: string,
@@ -160,6 +256,17 @@ export const handoff = (
 /**
  * A boundary whose state is a summary of a cited range; the range stays readable. The state records the range
  * and how and why the summary was made.
+ *
+ * @example
+ * ```ts
+ * import { compaction, openTapeStore, user, view } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore(':memory:');
+ * store.sessions.open('main');
+ * const { from, to } = store.entries.append('main', [user('Plan the release.'), user('Add a changelog.')]);
+ * store.entries.append('main', [compaction({ summary: 'A release with a changelog.', range: [from, to] })]);
+ * console.log(view(store.views.entries('main')).messages.length); // 1
+ * ```
  */
 export const compaction = (
   state: { readonly summary: string; readonly range: readonly [Seq, Seq] } & JsonObject,

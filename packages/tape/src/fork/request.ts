@@ -24,6 +24,7 @@ export interface WorktreeRequest {
   readonly git: string;
 }
 
+/** A fork to make: what the child inherits, its name, its intention and its settings. */
 export interface ForkRequest {
   /** How much the child inherits. Default: `all`. */
   readonly inherit?: Inherit;

@@ -23,8 +23,10 @@ export interface HandledItem {
   readonly drafts: readonly Draft[];
 }
 
+/** An item to post to an inbox. */
 export type InboxDraft = Posting<InboxBody>;
 
+/** An item of an inbox. `queuedAt` is in milliseconds since the epoch. */
 export interface InboxItem extends Required<Omit<InboxDraft, 'body'>> {
   readonly id: string;
   readonly body: InboxBody;

@@ -75,6 +75,24 @@ export function hashLine(line: string): string {
 /**
  * Receives the lines of the outbox. `@tapedeck/graph` implements it for a file. The store calls it under its
  * write lock, so in one process at a time.
+ *
+ * @example
+ * ```ts
+ * import { openTapeStore } from '@tapedeck/tape';
+ * import { firstLinePrev, hashLine, type Journal } from '@tapedeck/tape/store';
+ *
+ * const lines: string[] = [];
+ * const journal: Journal = {
+ *   tail() {
+ *     const last = lines.at(-1);
+ *     return { g: lines.length, hash: last === undefined ? firstLinePrev : hashLine(last), torn: false };
+ *   },
+ *   append: (more) => lines.push(...more),
+ * };
+ * using store = openTapeStore(':memory:', { journal });
+ * store.sessions.open('main');
+ * console.log(lines.length); // 1
+ * ```
  */
 export interface Journal {
   /**

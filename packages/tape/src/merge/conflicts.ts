@@ -17,6 +17,7 @@ export interface Conflict {
   readonly via?: string;
 }
 
+/** What a child and its parent both changed since the fork. */
 export interface ConflictReport {
   /** False when a tool that does not declare its paths ran. */
   readonly complete: boolean;

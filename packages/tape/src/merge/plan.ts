@@ -10,6 +10,11 @@ import { type Collected, collectResult } from './collect.ts';
 /** How a child's work becomes a message. The caller makes the text, except for `result` and `discard`. */
 const mergeStrategies = ['result', 'summary', 'structured', 'pick', 'discard'] as const;
 
+/**
+ * How the text of a merge is made. `result`: the child's result, else its last answer. `summary`: written by
+ * a model. `structured`: the result, checked by its schema. `pick`: chosen entries, quoted. `discard`: none;
+ * the parent gets a receipt only.
+ */
 export type MergeStrategy = (typeof mergeStrategies)[number];
 
 /** A merge request with its child. */
@@ -17,6 +22,7 @@ export interface MergeDraft extends MergeRequest {
   readonly child: Ref;
 }
 
+/** A merge to make: where to, of what text, and what to do about conflicts. */
 export interface MergeRequest {
   /** Target of the merge: the child's parent (default) or another ancestor. */
   readonly into?: Ref;
@@ -31,6 +37,7 @@ export interface MergeRequest {
   readonly onConflict?: 'report' | 'refuse';
   /** Merge a child that is still running, up to its settled point. */
   readonly force?: boolean;
+  /** Longest text of the merge message, in characters. What is longer is cut, with a pointer to the rest. */
   readonly charsMax?: number;
   /** Also posts a message to the parent's inbox that the child has ended, which starts a run. */
   readonly notify?: boolean;

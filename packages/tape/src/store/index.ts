@@ -2,6 +2,8 @@
  * What the author of another `TapeStore` imports from `@tapedeck/tape/store`: the types of its groups, their options,
  * requests and receipts, and the rules that every store follows: forms of entries and names, hashes, and known options.
  * `@tapedeck/tape/store/conformance` tests the result.
+ *
+ * @module @tapedeck/tape/store
  */
 export type { Problem } from '../check/verify.ts';
 export type { Artifact, PatchFile, RecordedArtifact } from '../entry/artifact.ts';

@@ -45,11 +45,13 @@ export interface RangeQuery {
   readonly from?: Seq;
 }
 
+/** Options of every method that writes to a session. */
 export interface WriteOptions {
   /** The lease to write under. Without one, the call throws TAPE_BUSY while the session has a live lease. */
   readonly lease?: Lease | undefined;
 }
 
+/** Options of `entries.append`. */
 export interface AppendOptions extends WriteOptions {
   /** Idempotency key of the batch: entries without their own key get `key`, `key#2`, … */
   readonly key?: string | undefined;
@@ -65,26 +67,31 @@ export interface AppendOptions extends WriteOptions {
   readonly settles?: string | undefined;
 }
 
+/** Options of `history.rewind`. */
 export interface RewindOptions extends WriteOptions {
   /** Why the session is rewound, for readers of the entry. */
   readonly mode?: string | undefined;
 }
 
+/** Options of `history.unrewind`. */
 export interface UnrewindOptions extends WriteOptions {
   /** Position of the rewind to undo (default: the last). */
   readonly rewind?: Seq | undefined;
 }
 
+/** Options of `leases.acquire` and `leases.extend`. */
 export interface LeaseOptions {
   /** How long the lease lives without a heartbeat, in milliseconds (default 30,000). */
   readonly ttlMs?: number | undefined;
 }
 
+/** Options of `leases.release`. */
 export interface ReleaseOptions {
   /** Items that only a run can process also keep the lease. */
   readonly inputs?: boolean | undefined;
 }
 
+/** Options of `inbox.drain`. */
 export interface DrainOptions {
   /** Entries that a run made of items. They are appended first, in order, in place of these items. */
   readonly taken?: readonly HandledItem[];

@@ -25,6 +25,7 @@ import type { Entries, History, Imports, Inbox, Leases, Live, Sessions, TapeStor
 import { countVerified, verifyAll, verifySession } from './verify.ts';
 import { viewsOn } from './views.ts';
 
+/** How to open a store. */
 export interface StoreOptions extends OpenOptions, Partial<Sources> {
   /** Prefix of tape names: `tape` (default) gives `tape:main`. */
   readonly base?: string;
@@ -43,6 +44,16 @@ export interface StoreOptions extends OpenOptions, Partial<Sources> {
  * without a file. Opening for writing first updates the graph file and drains inboxes without an owner.
  * @throws TAPE_CANNOT_OPEN, TAPE_UNSAFE_PLACE, TAPE_SCHEMA_NEWER, TAPE_NOT_A_TAPE, TAPE_CORRUPT,
  * GRAPH_DIVERGED; TAPE_SCHEMA_OLDER when opened for reading only
+ *
+ * @example
+ * ```ts
+ * import { openTapeStore, user } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore('tapes/tape.db');
+ * store.sessions.open('main');
+ * const { from, to } = store.entries.append('main', [user('Plan the release.')]);
+ * console.log(from, to); // 2 2
+ * ```
  */
 export function openTapeStore(path: string, o: StoreOptions = {}): SqliteTapeStore {
   const db = openDatabase(path, o);
@@ -57,7 +68,20 @@ export function openTapeStore(path: string, o: StoreOptions = {}): SqliteTapeSto
   }
 }
 
-/** The tapes of one SQLite file. Synchronous: a method returns after its COMMIT. */
+/**
+ * The tapes of one SQLite file. Synchronous: a method returns after its COMMIT.
+ *
+ * @example
+ * ```ts
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore('tapes/tape.db');
+ * store.sessions.open('main');
+ * await store.backup('copy.db');
+ * using copy = openTapeStore('copy.db', { readonly: true });
+ * console.log(copy.count().sessions, [...copy.verify()].length); // 1 0
+ * ```
+ */
 export class SqliteTapeStore implements TapeStore {
   readonly sessions: InProcess<Sessions>;
   readonly entries: InProcess<Entries>;
@@ -182,6 +206,7 @@ export class SqliteTapeStore implements TapeStore {
     crashPoint('open/done');
   }
 
+  /** Closes the database. */
   close(): void {
     this.#at.db.close();
   }

@@ -49,6 +49,19 @@ export type Sequence<T> = Iterable<T> | AsyncIterable<T>;
  * The tapes of one home. `SqliteTapeStore` returns plain values; other stores may return promises.
  * @throws TAPE_NO_SESSION from every method that takes a session, when no session has that name, alias or id;
  * TAPE_BAD_OPTION from every method that takes an object of options, for a field that does not exist
+ *
+ * @example
+ * ```ts
+ * import { openTapeStore, type TapeStore, user } from '@tapedeck/tape';
+ *
+ * // Every store can answer later: await what its methods return, and read sequences with `for await`.
+ * async function say(store: TapeStore, session: string, text: string): Promise<number> {
+ *   await store.sessions.open(session);
+ *   return (await store.entries.append(session, [user(text)])).to;
+ * }
+ *
+ * console.log(await say(openTapeStore(':memory:'), 'main', 'Plan the release.')); // 2
+ * ```
  */
 export interface TapeStore extends AsyncDisposable {
   /** The sessions: each has one tape, a name and a state. */
@@ -81,7 +94,19 @@ export interface TapeStore extends AsyncDisposable {
   lockWaitMs?: number;
 }
 
-/** `TapeStore.sessions` */
+/**
+ * The sessions of a store, `store.sessions`: creates, finds, lists and changes them.
+ *
+ * @example
+ * ```ts
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore(':memory:');
+ * store.sessions.open('main');
+ * store.sessions.update('main', { lifecycle: 'archived' });
+ * console.log(store.sessions.find('main')?.lifecycle); // archived
+ * ```
+ */
 export interface Sessions {
   /**
    * Returns the session of a name and creates it if it does not exist; `created` says which.
@@ -100,7 +125,22 @@ export interface Sessions {
   update(ref: Ref, change: SessionChange, o?: WriteOptions): Awaitable<SessionInfo>;
 }
 
-/** `TapeStore.entries` */
+/**
+ * The entries of tapes, `store.entries`: appends, reads, finds and redacts them.
+ *
+ * @example
+ * ```ts
+ * import { openTapeStore, user } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore(':memory:');
+ * store.sessions.open('main');
+ * store.entries.append('main', [user('Plan the release.'), user('Add a changelog.')]);
+ * for (const { seq, kind } of store.entries.read('main', { kind: 'message' })) console.log(seq, kind);
+ * // 2 message
+ * // 3 message
+ * console.log(store.entries.search({ text: 'changelog' })[0]?.seq); // 3
+ * ```
+ */
 export interface Entries {
   /**
    * Appends a batch in one transaction, all or nothing. Repeating a batch with the same keys adds nothing.
@@ -129,7 +169,19 @@ export interface Entries {
   redact(ref: Ref, point: Point, reason: string, o?: WriteOptions): Awaitable<Redacted>;
 }
 
-/** `TapeStore.views` */
+/**
+ * What a model sees of a session, `store.views`.
+ *
+ * @example
+ * ```ts
+ * import { openTapeStore, user, view } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore(':memory:');
+ * store.sessions.open('main');
+ * store.entries.append('main', [user('Plan the release.')]);
+ * console.log(view(store.views.entries('main')).messages.length); // 1
+ * ```
+ */
 export interface Views {
   /**
    * Reads only the entries that `view` needs for a policy (default `last-boundary`), as of a point.
@@ -143,7 +195,21 @@ export interface Views {
   ranges(ref: Ref, query?: RangeQuery): Awaitable<readonly SessionRange[]>;
 }
 
-/** `TapeStore.history` */
+/**
+ * Rewinds, `store.history`: a tape reads as if it ended earlier. No entry is removed.
+ *
+ * @example
+ * ```ts
+ * import { openTapeStore, user } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore(':memory:');
+ * store.sessions.open('main');
+ * const { to } = store.entries.append('main', [user('Plan the release.')]);
+ * store.entries.append('main', [user('Add a changelog.')]);
+ * console.log(store.history.rewind('main', to).hidden); // 1
+ * console.log(store.history.unrewind('main').shown); // 1
+ * ```
+ */
 export interface History {
   /** Appends a rewind: the tape then reads as if it ended at `to`, moved back to a settled point. */
   rewind(ref: Ref, to: Point, o?: RewindOptions): Awaitable<Rewound>;
@@ -154,7 +220,21 @@ export interface History {
   unrewind(ref: Ref, o?: UnrewindOptions): Awaitable<Rewound>;
 }
 
-/** `TapeStore.lineage` */
+/**
+ * Forks and merges, `store.lineage`, and the lines that record them.
+ *
+ * @example
+ * ```ts
+ * import { assistant, openTapeStore, user } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore(':memory:');
+ * store.sessions.open('main');
+ * store.entries.append('main', [user('Plan the release.')]);
+ * store.lineage.fork('main', { name: 'tests' });
+ * store.entries.append('tests', [assistant('All tests pass.')]);
+ * console.log(store.lineage.merge('tests').state); // merged
+ * ```
+ */
 export interface Lineage {
   /** Reads the lines of the lineage in order. */
   read(query?: LineageQuery): Sequence<LineageLine>;
@@ -187,7 +267,21 @@ export interface Lineage {
   collect(child: Ref, range?: readonly [Seq, Seq]): Awaitable<Collected>;
 }
 
-/** `TapeStore.leases` */
+/**
+ * The right to write a session, `store.leases`. One owner has it at a time.
+ *
+ * @example
+ * ```ts
+ * import { openTapeStore, processOwner } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore(':memory:');
+ * store.sessions.open('main');
+ * const lease = store.leases.acquire('main', processOwner('editor'));
+ * console.log(store.leases.holds(lease), store.leases.list()[0]?.session); // true main
+ * store.leases.release(lease);
+ * console.log(store.leases.holds(lease)); // false
+ * ```
+ */
 export interface Leases {
   /**
    * Takes the session's lease, from an expired or dead owner too.
@@ -210,7 +304,19 @@ export interface Leases {
   release(lease: Lease, o?: ReleaseOptions): Awaitable<boolean>;
 }
 
-/** `TapeStore.inbox` */
+/**
+ * What other processes want written to a session, or done by its owner: `store.inbox`.
+ *
+ * @example
+ * ```ts
+ * import { openTapeStore, user } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore(':memory:');
+ * store.sessions.open('main');
+ * store.inbox.post('main', { body: { type: 'input', drafts: [user('Add a changelog.')] } });
+ * console.log(store.inbox.list('main').length); // 1
+ * ```
+ */
 export interface Inbox {
   /**
    * Posts an item to a session's inbox, for the owner of the session.
@@ -227,7 +333,20 @@ export interface Inbox {
   drain(owned: Lease | Ref, o?: DrainOptions): Awaitable<number | undefined>;
 }
 
-/** `TapeStore.live` */
+/**
+ * The chunks of answers that are not complete yet, `store.live`.
+ *
+ * @example
+ * ```ts
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore(':memory:');
+ * store.sessions.open('main');
+ * const chunks = [{ index: 0, chunk: { type: 'text-delta', id: '0', delta: 'Test,' } }];
+ * store.live.save([{ session: 'main', run: 'run-1', chunks }]);
+ * console.log(store.live.read('main')[0]?.chunks.length); // 1
+ * ```
+ */
 export interface Live {
   /** Saves chunks of live answers, for other processes to read. */
   save(streams: readonly LiveStream[]): Awaitable<void>;
@@ -238,7 +357,21 @@ export interface Live {
   read(ref: Ref, query?: LiveQuery): Awaitable<readonly LiveRun[]>;
 }
 
-/** `TapeStore.imports` */
+/**
+ * Sessions that are written in many transactions and appear in one: `store.imports`.
+ *
+ * @example
+ * ```ts
+ * import { openTapeStore, user } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore(':memory:');
+ * const { id } = store.imports.stage('imported');
+ * store.imports.append(id, [user('Plan the release.')]);
+ * console.log(store.sessions.list().length); // 0
+ * store.imports.publish([id]);
+ * console.log(store.sessions.list().length); // 1
+ * ```
+ */
 export interface Imports {
   /** Creates a session that is invisible until `publish`. The same name continues an unfinished import. */
   stage(name: string, init?: StageInit): Awaitable<SessionInfo>;

@@ -109,6 +109,7 @@ function toInfo(row: InfoRow): SessionInfo {
   };
 }
 
+/** Selects sessions. */
 export interface SessionQuery {
   readonly kind?: string;
   readonly lifecycle?: Lifecycle;

@@ -25,6 +25,7 @@ export interface LeaseRow extends OwnerRow {
   readonly expires_at: number;
 }
 
+/** How long a lease lives without a heartbeat, in milliseconds. */
 export const leaseTtlMs = 30_000;
 
 /** Returns the live lease of a tape: one that is not expired and whose owner is not provably dead. */
@@ -177,6 +178,7 @@ function busy(session: string, held: LeaseRow): TapeError {
   });
 }
 
+/** Makes the error of a write under a lease that another owner has taken over. */
 export function fenced(session: string): TapeError {
   return new TapeError('TAPE_FENCED', `cannot write '${session}': another owner has taken it over`, {
     data: { session },

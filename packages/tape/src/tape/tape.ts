@@ -18,6 +18,7 @@ export const lifecycles = ['active', 'archived', 'destroyed', 'purged'] as const
 export type Task = (typeof tasks)[number];
 export const tasks = ['running', 'completed', 'halted', 'failed', 'aborted', 'orphaned'] as const;
 
+/** Where the work of a child went: into its parent, or nowhere. */
 export type Delivery = 'merged' | 'discarded';
 
 /** A row of `tape`, with its parent's name. */

@@ -80,6 +80,22 @@ export interface Remake {
 /**
  * Returns how to make a view again from its manifest, as in `meta.view` of an answer; undefined if it is no
  * manifest.
+ *
+ * @example
+ * ```ts
+ * import { openTapeStore, remakeOf, user, view } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore(':memory:');
+ * store.sessions.open('main');
+ * store.entries.append('main', [user('Plan the release.')]);
+ * const made = view(store.views.entries('main'));
+ * const remake = remakeOf(JSON.parse(JSON.stringify(made.manifest())));
+ * if (remake !== undefined) {
+ *   const { policy, target, at } = remake;
+ *   const again = view(store.views.entries('main', { policy, at }), { policy, target });
+ *   console.log(again.digest === made.digest); // true
+ * }
+ * ```
  */
 export function remakeOf(manifest: Json | undefined): Remake | undefined {
   if (!isObject(manifest)) return undefined;

@@ -59,6 +59,17 @@ export function policyText(policy: ViewPolicy): string {
 /**
  * Parses the text form of a policy; `window:20` means `last-boundary,window:20`.
  * @throws TAPE_BAD_POLICY
+ *
+ * @example
+ * ```ts
+ * import { openTapeStore, parsePolicy, user, view } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore(':memory:');
+ * store.sessions.open('main');
+ * store.entries.append('main', [user('Plan the release.'), user('Add a changelog.')]);
+ * const policy = parsePolicy('full,window:1');
+ * console.log(view(store.views.entries('main', { policy }), { policy }).from); // 3
+ * ```
  */
 export function parsePolicy(text: string): ViewPolicy {
   const rules = text.split(',').map((rule) => parseRule(rule, text));

@@ -15,6 +15,21 @@ export interface PrunedOutput {
 /**
  * Prunes outputs from all later views. The entries stay; a rewind to before this event shows the outputs
  * again.
+ *
+ * @example
+ * ```ts
+ * import { assistant, openTapeStore, prune, toolCall, toolResult, user } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore(':memory:');
+ * store.sessions.open('main');
+ * const call = { toolCallId: 'call-1', toolName: 'read_file' };
+ * const { to: seq } = store.entries.append('main', [
+ *   user('What is new?'),
+ *   assistant([toolCall('call-1', 'read_file', { path: 'NEWS.md' })]),
+ *   toolResult(call, 'A very long text.'),
+ * ]);
+ * store.entries.append('main', [prune([{ seq, toolCallId: 'call-1', tokens: 5 }], { trigger: 'manual' })]);
+ * ```
  */
 export const prune = (
   outputs: readonly PrunedOutput[],

@@ -25,6 +25,19 @@ export interface ViewEnd {
  * and the ids of calls are kept. Other views fit a model's window and are made at once.
  * @param read reads what `store.views.entries` returns for the same policy; called up to twice
  * @throws the errors of `view`
+ *
+ * @example
+ * ```ts
+ * import { assistant, openTapeStore, streamView, user } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore(':memory:');
+ * store.sessions.open('main');
+ * store.entries.append('main', [user('Plan the release.'), assistant('Test, tag, publish.')]);
+ * const read = () => store.views.entries('main', { policy: 'full' });
+ * for await (const { role } of streamView(read, { policy: 'full' })) console.log(role);
+ * // user
+ * // assistant
+ * ```
  */
 export async function* streamView(
   read: () => Iterable<Entry> | AsyncIterable<Entry>,

@@ -14,6 +14,7 @@ import { renderEntry, renderState, type StoredMessage } from './render.ts';
 import { type Selection, select } from './select.ts';
 import { type CountTokens, estimateTokens, usedSinceStep } from './tokens.ts';
 
+/** How to render a view. */
 export interface ViewOptions {
   readonly policy?: ViewPolicy;
   readonly target?: Target;
@@ -21,7 +22,20 @@ export interface ViewOptions {
   readonly countTokens?: CountTokens | undefined;
 }
 
-/** The messages of a session for one target. The same entries and options give the same bytes. */
+/**
+ * The messages of a session for one target. The same entries and options give the same bytes.
+ *
+ * @example
+ * ```ts
+ * import { openTapeStore, user, view } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore(':memory:');
+ * store.sessions.open('main');
+ * store.entries.append('main', [user('Plan the release.')]);
+ * for (const { seq, in: shown, why } of view(store.views.entries('main')).explain())
+ *   if (shown) console.log(seq, why); // 2 in view
+ * ```
+ */
 export interface View {
   readonly messages: readonly StoredMessage[];
   /** SHA-256 of the messages' compact JSON, lower-case hex. */
@@ -47,6 +61,17 @@ export interface View {
  * Renders the entries of a session for a target. Pure: no store, no clock.
  * @param entries all entries of a session, or those that `store.views.entries` reads for the same policy
  * @throws TAPE_BAD_POLICY; TAPE_NO_ANCHOR when the policy names an anchor that is not visible
+ *
+ * @example
+ * ```ts
+ * import { openTapeStore, user, view } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore(':memory:');
+ * store.sessions.open('main');
+ * store.entries.append('main', [user('Plan the release.')]);
+ * const { messages } = view(store.views.entries('main'));
+ * console.log(messages[0]?.role, messages[0]?.content[0]?.text); // user Plan the release.
+ * ```
  */
 export function view(
   entries: Iterable<Entry>,
