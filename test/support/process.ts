@@ -8,7 +8,7 @@ export interface Process extends AsyncDisposable {
   /** Its output so far. */
   readonly printed: () => string;
   /** Resolves once it has printed a line with the text, or rejects when it ends without. */
-  said(text: string): Promise<void>;
+  prints(text: string): Promise<void>;
   /** Ends it as a crash does: nothing is cleaned up. */
   kill(): Promise<void>;
   /** Resolves when it ends by itself; rejects when it fails. */
@@ -30,7 +30,7 @@ export function startProcess(text: string, ...args: readonly string[]): Process 
       for (const look of waiting) look();
     });
   const exited = once(child, 'close') as Promise<[number | null]>;
-  const said = (text: string) =>
+  const prints = (text: string) =>
     new Promise<void>((resolve, reject) => {
       const look = () => {
         if (!printed.includes(text)) return;
@@ -48,7 +48,7 @@ export function startProcess(text: string, ...args: readonly string[]): Process 
   return {
     child,
     printed: () => printed,
-    said,
+    prints,
     kill,
     done: async () => {
       const [code] = await exited;
