@@ -23,7 +23,7 @@ test('a backup completes while another process writes without pause, and contain
      setInterval(() => store.entries.append('busy', [user('y')]), 5);`,
     home.db,
   );
-  await _writer.said('writing');
+  await _writer.prints('writing');
   expect((await home.tape(['backup', home.file('copy.db')])).code).toBe(0);
   using copy = openTapeStore(home.file('copy.db'), { readonly: true });
   expect(copy.sessions.find('main')?.head).toBe(2001);

@@ -87,7 +87,7 @@ test('processes that write the file at the same moment agree with the leases', a
   using home = tempHome();
   const names = Array.from({ length: 4 }, (_, i) => [`x${i}`, `y${i}`]);
   const running = names.map((mine) => startRuns(home, ...mine));
-  await Promise.all(running.map(({ said }) => said('running')));
+  await Promise.all(running.map(({ prints }) => prints('running')));
   using store = home.open();
   await until(() => store.leases.list().length === 8);
   await until(() => shown(home).filter(({ phase }) => phase === 'streaming').length === 8);

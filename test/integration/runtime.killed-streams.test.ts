@@ -45,7 +45,7 @@ test('a process killed at any time leaves the saved part of the answer, and only
   const faults = await inLanes(2, delays, async (ms) => {
     using home = tempHome();
     await using running = startProcess(teller, home.path, provider.url);
-    await running.said('saved');
+    await running.prints('saved');
     await sleep(ms);
     await running.kill();
     const told = [...running.printed().matchAll(/^saved (\d+)$/gm)].map(([, length]) => Number(length));

@@ -64,7 +64,7 @@ test('a process killed in a tool leaves its call open: the next run records that
   using home = tempHome();
   const model = script(home, work(60_000), { text: 'I do not know whether it worked.' });
   await using running = startProcess(runner, home.path, model, 'main', 'Work');
-  await running.said('at work');
+  await running.prints('at work');
   await running.kill();
 
   let runs = 0;
@@ -93,7 +93,7 @@ test('a process killed during a model call leaves a session that continues', asy
   using home = tempHome();
   const slow = script(home, { text: 'slow', delayMs: 60_000 });
   await using running = startProcess(runner, home.path, slow, 'main', 'Think');
-  await running.said('run-started');
+  await running.prints('run-started');
   await running.kill();
   const model = script(home, { text: 'Here I am.' });
   await using deck = await openDeck({ home: home.path, model });
@@ -108,7 +108,7 @@ test('a session that another process runs is busy, and the error names that proc
   using home = tempHome();
   const model = script(home, listen, { text: 'Done.' });
   await using running = startProcess(runner, home.path, model, 'main', 'Work');
-  await running.said('at work');
+  await running.prints('at work');
   await using deck = await openDeck({ home: home.path, model });
   const main = await deck.session('main');
   const before = await main.info();
@@ -135,10 +135,10 @@ test('a merge into a parent that another process runs arrives once, at its next 
   const child = await (await deck.session('main')).fork({ name: 'docs' });
   await child.run('Check the docs.');
   await using running = startProcess(runner, home.path, model, 'main', 'Work');
-  await running.said('at work');
+  await running.prints('at work');
   const merged = await child.finish({ at: 'step' });
   expect(merged).toMatchObject({ parent: 'main', state: 'merged' });
-  await running.said('finish stop');
+  await running.prints('finish stop');
   await running.done();
   expect(linesOf(home, 'main').slice(1)).toEqual([
     'user: Work',
@@ -195,7 +195,7 @@ test('a caller that does not wait for a busy parent gets an error that names the
   const child = await (await deck.session('main')).fork({ name: 'docs' });
   await child.run('Check the docs.');
   await using running = startProcess(runner, home.path, model, 'main', 'Work');
-  await running.said('at work');
+  await running.prints('at work');
   await expect(child.finish({ waitMs: 0 })).rejects.toMatchObject({
     code: 'SESSION_MERGE_WAITING',
     data: { child: 'docs', queued: expect.any(String) },
@@ -217,7 +217,7 @@ test('a merge queued for an owner that is killed is done by the waiting process'
   const child = await (await deck.session('main')).fork({ name: 'docs' });
   await child.run('Check the docs.');
   await using running = startProcess(runner, home.path, model, 'main', 'Think');
-  await running.said('run-started');
+  await running.prints('run-started');
   const merging = child.finish();
   await sleep(150);
   await running.kill();
@@ -249,7 +249,7 @@ test('one key in two processes is one child, which runs once', async () => {
   `;
   await using first = startProcess(delegating, home.path, model);
   await using second = startProcess(delegating, home.path, model);
-  await Promise.all([first.said(' completed 2'), second.said(' completed 2')]);
+  await Promise.all([first.prints(' completed 2'), second.prints(' completed 2')]);
   await Promise.all([first.done(), second.done()]);
   using store = home.open();
   const [child] = store.sessions.list({ parent: 'main', all: true });
@@ -268,7 +268,7 @@ test('entries appended while another process streams are in the next prompt', as
   using home = tempHome();
   const model = script(home, listen, { text: 'En français.', when: { text: 'In French' } }, { text: 'No.' });
   await using running = startProcess(runner, home.path, model, 'main', 'Work');
-  await running.said('at work');
+  await running.prints('at work');
   const line = JSON.stringify({ role: 'user', content: 'In French, please.' });
   const appended = await home.tape(['append', 'main', '--json'], { stdin: `${line}\n` });
   expect(appended).toMatchObject({ code: 0 });

@@ -59,7 +59,7 @@ test('messages to a run in another process are answered by that process, one aft
   expect(await main.send('two', { mode: 'followup' })).toMatchObject({ state: 'queued' });
   await expect(main.run('no')).rejects.toMatchObject({ code: 'SESSION_BUSY' });
   provider.open();
-  await running.said('over');
+  await running.prints('over');
   expect(linesOf(home)).toEqual([
     'user: slow',
     'assistant: slow!',
@@ -80,8 +80,8 @@ test('a steering message without a step left starts its own run', async () => {
   await using deck = await openDeck({ home: home.path, env: provider.env });
   await (await deck.session('main')).send('also', { mode: 'steer-backlog' });
   provider.open();
-  await running.said('run 2 stop');
-  await running.said('over');
+  await running.prints('run 2 stop');
+  await running.prints('over');
   expect(linesOf(home)).toEqual(['user: slow', 'assistant: slow!', 'user: also', 'assistant: also!']);
 });
 
@@ -93,7 +93,7 @@ test('a steering message gives a run one more step where it would have ended', a
   await using deck = await openDeck({ home: home.path, env: provider.env });
   await (await deck.session('main')).send('also', { mode: 'steer' });
   provider.open();
-  await running.said('over');
+  await running.prints('over');
   const lines = ['user: slow', 'assistant: slow!', 'user: also', 'assistant: also!'];
   expect(linesOf(home)).toEqual(lines);
   using store = home.open();
@@ -113,7 +113,7 @@ test('an interruption from another process keeps the partial answer, and is answ
   const heard = () => store.live.read('main').flatMap(({ chunks }) => [...chunks]);
   while (!JSON.stringify(heard()).includes('thinking')) await sleep(5);
   expect(await main.send('Stop', { mode: 'interrupt' })).toMatchObject({ state: 'interrupted' });
-  await running.said('over');
+  await running.prints('over');
   expect(linesOf(home)).toEqual([
     'user: slow',
     'assistant: I am thinking',
@@ -132,8 +132,8 @@ test('an abort from another process stops the run, and leaves the inbox as it is
   const main = await deck.session('main');
   await main.send('later');
   await main.abort('enough');
-  await running.said('run 1 aborted');
-  await running.said('over');
+  await running.prints('run 1 aborted');
+  await running.prints('over');
   expect(linesOf(home)).toEqual(['user: slow', 'event run/aborted']);
   expect(await main.status()).toMatchObject({ state: 'idle', queued: 1 });
 });

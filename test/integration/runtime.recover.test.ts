@@ -56,8 +56,8 @@ async function interrupted(home: TempHome): Promise<void> {
     'c',
     'd',
   );
-  await running.said('child-merged a');
-  await running.said('stalled');
+  await running.prints('child-merged a');
+  await running.prints('stalled');
   // The third is running once its model has received the request.
   using store = home.open();
   while (store.sessions.find('c')?.task !== 'running') await new Promise((resolve) => setTimeout(resolve, 5));

@@ -266,7 +266,7 @@ test('a file that another program swaps for a link while it is opened: no other 
   const victim = 'my diary, page one. '.repeat(500);
   writeFileSync(dir.file('victim'), victim);
   await using swapping = startProcess(swapper, path, dir.file('real.db'), dir.file('victim'));
-  await swapping.said('swapping');
+  await swapping.prints('swapping');
   for (let i = 0; i < 300; i += 1) {
     try {
       openTapeStore(path).close();

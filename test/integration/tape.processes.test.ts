@@ -184,7 +184,7 @@ describe('a process that is killed', () => {
     expect(refusal(() => store.entries.append('main', [user('x')])).code).toBe('TAPE_BUSY');
     store.inbox.post('main', { body: { type: 'append', drafts: [user('waiting')] } });
     await holder.kill();
-    const [held] = holder.said as [{ epoch: number; expiresAt: number }];
+    const [held] = holder.output as [{ epoch: number; expiresAt: number }];
     expect(held.expiresAt).toBeGreaterThan(Date.now());
     // Opening drains what the dead owner left.
     expect(read(path, 'main')).toEqual(['waiting']);
@@ -202,8 +202,8 @@ describe('a process that is killed', () => {
     worker.go();
     await worker.until(count);
     await worker.kill();
-    const last = Number(worker.said.at(-1));
-    expect(last).toBe(1 + 2 * worker.said.length);
+    const last = Number(worker.output.at(-1));
+    expect(last).toBe(1 + 2 * worker.output.length);
     const texts = read(path, 'main');
     expect(texts.length).toBeGreaterThanOrEqual(last - 1);
     // A batch is there whole or not at all.

@@ -13,6 +13,6 @@ const script = `
 /** Starts that process, and waits until it has the lock. */
 export async function holdLock(file: string, ms: number): Promise<Process> {
   const process = startProcess(script, file, String(ms));
-  await process.said('locked');
+  await process.prints('locked');
   return process;
 }

@@ -8,7 +8,7 @@ export interface Process extends AsyncDisposable {
   /** Its output so far. */
   readonly printed: () => string;
   /** Resolves once it has printed a line with the text, or rejects when it ends without. */
-  said(text: string): Promise<void>;
+  prints(text: string): Promise<void>;
   /** Ends it as a crash does: nothing is cleaned up. */
   kill(): Promise<void>;
   /** Resolves when it ends by itself; rejects when it fails. */
@@ -38,7 +38,7 @@ function start(node: ReturnType<typeof script>, args: readonly string[]): Proces
       for (const look of waiting) look();
     });
   const exited = once(child, 'close') as Promise<[number | null]>;
-  const said = (text: string) =>
+  const prints = (text: string) =>
     new Promise<void>((resolve, reject) => {
       const look = () => {
         if (!printed.includes(text)) return;
@@ -56,7 +56,7 @@ function start(node: ReturnType<typeof script>, args: readonly string[]): Proces
   return {
     child,
     printed: () => printed,
-    said,
+    prints,
     kill,
     done: async () => {
       const [code] = await exited;

@@ -11,7 +11,7 @@ function sizeOf(name: string): (typeof sizes)[number] {
   return size;
 }
 
-/** The numbers of a test at each size. */
+/** Returns the value for the current size. */
 export function sized<T>(push: T, full: T, soak: T): T {
   return { push, full, soak }[size];
 }

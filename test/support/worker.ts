@@ -7,7 +7,7 @@ import { program } from './programs.ts';
 export interface Worker {
   readonly pid: number;
   /** Its output so far. */
-  readonly said: readonly unknown[];
+  readonly output: readonly unknown[];
   /** Lets it do its act. */
   go(): void;
   /** Waits until it has printed this many lines. */
@@ -22,17 +22,17 @@ export async function startWorker(path: string, act: string, ...args: readonly s
   const child = spawn(process.execPath, [...program('tape-worker.ts'), path, act, ...args], {
     stdio: ['pipe', 'pipe', 'pipe'],
   });
-  const said: unknown[] = [];
+  const output: unknown[] = [];
   let errors = '';
   child.stderr.on('data', (chunk) => {
     errors += String(chunk);
   });
   const lines = createInterface({ input: child.stdout });
-  lines.on('line', (line) => said.push(JSON.parse(line)));
+  lines.on('line', (line) => output.push(JSON.parse(line)));
   const closed = once(child, 'close');
   const ended = () => child.exitCode !== null || child.signalCode !== null;
   const until = async (count: number) => {
-    while (said.length < count + 1) {
+    while (output.length < count + 1) {
       if (ended()) throw new Error(`the worker ended early: ${errors}`);
       await Promise.race([once(lines, 'line'), closed]);
     }
@@ -40,8 +40,8 @@ export async function startWorker(path: string, act: string, ...args: readonly s
   await until(0);
   return {
     pid: pidOf(child),
-    get said() {
-      return said.slice(1);
+    get output() {
+      return output.slice(1);
     },
     go: () => {
       child.stdin.write('go\n');
@@ -56,7 +56,7 @@ export async function startWorker(path: string, act: string, ...args: readonly s
       await closed;
       if (child.exitCode !== 0)
         throw new Error(`the worker ended with ${child.exitCode ?? child.signalCode}: ${errors}`);
-      return said.slice(1);
+      return output.slice(1);
     },
   };
 }

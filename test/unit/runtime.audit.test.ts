@@ -42,7 +42,7 @@ async function findingsOf(
 }
 
 /** Findings as short texts: `result-not-merged a: … → merge a`. */
-function told(findings: readonly AuditFinding[]): string[] {
+function linesOf(findings: readonly AuditFinding[]): string[] {
   return findings.map(({ code, session, seq, message, next }) => {
     const where = seq === null ? session : `${session}@${seq}`;
     return `${code} ${where}: ${message} → ${next.act}${next.session === undefined ? '' : ` ${next.session}`}`;
@@ -90,7 +90,7 @@ test('a child that has not ended, and that no process runs, is reported', async 
   store.sessions.update('away', { lifecycle: 'archived' });
   store.leases.acquire('run', { id: 'somebody' });
   store.leases.acquire('dead', { ...processOwner('gone'), pid: 2 ** 22 + 1 });
-  expect(told(await findingsOf(store))).toEqual([
+  expect(linesOf(await findingsOf(store))).toEqual([
     "children-not-terminal begun: 'begun' was interrupted, and no process runs it → recover begun",
     "children-not-terminal queued: 'queued' has not started, and no process runs it → recover queued",
     "children-not-terminal dead: 'dead' was interrupted, and no process runs it → recover dead",
@@ -135,7 +135,7 @@ test('a result that its parent lacks is reported', async () => {
   child(store, 'failed', 'failed');
   store.lineage.fork('main', { name: 'by-hand' });
   store.sessions.update('by-hand', { task: 'halted' });
-  expect(told(await findingsOf(store))).toEqual([
+  expect(linesOf(await findingsOf(store))).toEqual([
     "result-not-merged done: 'done' has ended (completed), and is neither merged nor discarded → merge done",
     "result-not-merged failed: 'failed' has ended (failed), and is neither merged nor discarded → merge failed",
     "result-not-merged by-hand: 'by-hand' has ended (halted), and is neither merged nor discarded → merge by-hand",
@@ -170,7 +170,7 @@ test('work of a child after its merge is reported, but not the end of its run', 
     note('run/error', { message: 'late' }),
   ]);
   store.entries.append('grown', [note('run/error', {}), user('And?'), assistant('More.')]);
-  expect(told(await findingsOf(store))).toEqual([
+  expect(linesOf(await findingsOf(store))).toEqual([
     "result-not-merged grown@5: 'grown' has grown since its merge main@4: 5-6 are not merged → merge grown",
   ]);
   store.lineage.merge('grown');
@@ -185,7 +185,7 @@ test('a merge that a rewind hides is reported, until it is repeated or shown aga
   store.lineage.merge('done');
   store.lineage.merge('dropped', { strategy: 'discard' });
   store.history.rewind('main', 2);
-  expect(told(await findingsOf(store))).toEqual([
+  expect(linesOf(await findingsOf(store))).toEqual([
     "result-not-merged done: the rewind main@6 hides the merge main@3 of 'done' → merge done",
   ]);
   store.lineage.merge('done');
@@ -202,7 +202,7 @@ test('a call without a result is reported where no process runs the session, wit
   for (const name of ['one', 'two'])
     child(store, name, 'completed', { spawnCall: 'c1', deliver: 'tool-result' });
   const orphans = async () =>
-    told(await findingsOf(store)).filter((line) => line.startsWith('orphaned-call'));
+    linesOf(await findingsOf(store)).filter((line) => line.startsWith('orphaned-call'));
   expect(await orphans()).toEqual([
     "orphaned-call main@3: call 'c1' of 'pay' has no result, and no process runs 'main'; it started 'one', 'two' → recover main",
     "orphaned-call main@3: call 'c2' of 'pay' has no result, and no process runs 'main' → run main",
@@ -235,7 +235,7 @@ test('a queued merge that was refused is reported, until it is done', async () =
   store.inbox.drain(lease);
   store.leases.release(lease);
   const refused = async () =>
-    told(await findingsOf(store)).filter((line) => line.startsWith('merge-refused'));
+    linesOf(await findingsOf(store)).filter((line) => line.startsWith('merge-refused'));
   expect(await refused()).toEqual([
     expect.stringMatching(/^merge-refused main@2: cannot merge 'done' .* \(TAPE_CONFLICT\) → merge done$/),
     expect.stringMatching(

@@ -16,14 +16,14 @@ const textOf = (store: SqliteTapeStore) => {
   return content.map((part) => (isObject(part) ? String(part.text) : '')).join('');
 };
 
-const said = (session: string, ...texts: string[]): ScriptAnswer[] =>
+const answersIn = (session: string, ...texts: string[]): ScriptAnswer[] =>
   texts.map((text) => ({ text, when: { session } }));
 
 describe('a structured result', () => {
   const output = Output.object({ schema: z.object({ ports: z.array(z.number()) }) });
 
   test('is requested in the last step, recorded, merged unchanged, and reported', async () => {
-    await using home = await scriptedDeck(said('kid', 'I have looked.', '{"ports":[80,443]}'));
+    await using home = await scriptedDeck(answersIn('kid', 'I have looked.', '{"ports":[80,443]}'));
     const main = await home.deck.session('main');
     const [outcome] = await main.delegate({ task: 'Which ports?', name: 'kid', output });
     expect(outcome).toMatchObject({
@@ -47,7 +47,7 @@ describe('a structured result', () => {
     { name: 'no JSON', text: 'ports 80 and 443', says: /it is not JSON/ },
     { name: 'something else', text: '{"ports":["http"]}', says: /ports\.0: / },
   ])('that is $name fails the child, and its parent receives the reason', async ({ text, says }) => {
-    await using home = await scriptedDeck(said('kid', 'I have looked.', text));
+    await using home = await scriptedDeck(answersIn('kid', 'I have looked.', text));
     const main = await home.deck.session('main');
     const [outcome] = await main.delegate({ task: 'Which ports?', name: 'kid', output });
     expect(outcome).toMatchObject({ status: 'failed', error: expect.stringMatching(says) });
@@ -57,7 +57,7 @@ describe('a structured result', () => {
   });
 
   test('is not requested again when the tape contains it', async () => {
-    await using home = await scriptedDeck(said('kid', 'I have looked.', '{"ports":[80]}'));
+    await using home = await scriptedDeck(answersIn('kid', 'I have looked.', '{"ports":[80]}'));
     const main = await home.deck.session('main');
     await main.delegate({ task: 'Which ports?', name: 'kid', key: 'k', output });
     const before = home.store.sessions.find('kid')?.head;
@@ -67,7 +67,7 @@ describe('a structured result', () => {
   });
 
   test('that a delegated child did not give is reported as a failure to the delegation and the parent', async () => {
-    await using home = await scriptedDeck(said('kid', 'Just words.'));
+    await using home = await scriptedDeck(answersIn('kid', 'Just words.'));
     const main = await home.deck.session('main');
     const [outcome] = await main.delegate({ task: 'Go', name: 'kid' }, { strategy: 'structured' });
     const why = "cannot merge 'kid' as structured: it has recorded no result";
@@ -76,7 +76,7 @@ describe('a structured result', () => {
   });
 
   test('is refused as structured when none was given, and nothing is merged', async () => {
-    await using home = await scriptedDeck(said('kid', 'Just words.'));
+    await using home = await scriptedDeck(answersIn('kid', 'Just words.'));
     const main = await home.deck.session('main');
     const kid = await main.fork({ name: 'kid', onUnmerged: 'keep' });
     await kid.run('Go');
@@ -91,7 +91,7 @@ describe('a structured result', () => {
 });
 
 test('summary: a model writes it, it cites its range, and its usage counts in the parent', async () => {
-  const [tell, shorten] = said('kid', 'A long story.', 'Short.');
+  const [tell, shorten] = answersIn('kid', 'A long story.', 'Short.');
   await using home = await scriptedDeck([{ ...tell }, { ...shorten, usage: { input: 7, output: 2 } }]);
   const main = await home.deck.session('main');
   const kid = await main.fork({ name: 'kid', onUnmerged: 'keep' });
@@ -114,7 +114,7 @@ test.each([
   { name: 'fails', answer: { error: 'no summaries today' }, says: 'no summaries today' },
   { name: 'says nothing', answer: { text: ' ' }, says: 'the model returned no text' },
 ])('summary: a model that $name merges nothing', async ({ answer, says }) => {
-  await using home = await scriptedDeck([...said('kid', 'A long story.'), answer]);
+  await using home = await scriptedDeck([...answersIn('kid', 'A long story.'), answer]);
   const main = await home.deck.session('main');
   const kid = await main.fork({ name: 'kid', onUnmerged: 'keep' });
   await kid.run('Tell');
@@ -126,7 +126,7 @@ test.each([
 });
 
 test('pick: chosen entries, quoted with their positions', async () => {
-  await using home = await scriptedDeck(said('kid', 'First.', 'Second.'));
+  await using home = await scriptedDeck(answersIn('kid', 'First.', 'Second.'));
   const main = await home.deck.session('main');
   const kid = await main.fork({ name: 'kid', onUnmerged: 'keep' });
   await kid.run('One');
@@ -147,7 +147,7 @@ test('pick: chosen entries, quoted with their positions', async () => {
 });
 
 test('a custom function makes the text', async () => {
-  await using home = await scriptedDeck(said('kid', 'Seven.'));
+  await using home = await scriptedDeck(answersIn('kid', 'Seven.'));
   const main = await home.deck.session('main');
   await main.delegate(
     { task: 'Count', name: 'kid' },
@@ -162,7 +162,7 @@ test('a custom function makes the text', async () => {
 });
 
 test('mergeAll merges children in one act and in the given order, all or none', async () => {
-  await using home = await scriptedDeck(['a', 'b', 'c'].flatMap((name) => said(name, `from ${name}`)));
+  await using home = await scriptedDeck(['a', 'b', 'c'].flatMap((name) => answersIn(name, `from ${name}`)));
   const main = await home.deck.session('main');
   for (const name of ['a', 'b', 'c']) await (await main.fork({ name, onUnmerged: 'keep' })).run('Go');
   await home.deck.session('stranger');
@@ -175,7 +175,7 @@ test('mergeAll merges children in one act and in the given order, all or none', 
 });
 
 test('checkMerge reports what both sides wrote, and writes nothing', async () => {
-  await using home = await scriptedDeck(said('kid', 'Done.'));
+  await using home = await scriptedDeck(answersIn('kid', 'Done.'));
   const main = await home.deck.session('main');
   const kid = await main.fork({ name: 'kid', onUnmerged: 'keep' });
   await kid.anchor('mine', { color: 'red' });
@@ -232,7 +232,7 @@ test.each([
 ])(
   'a child that the current run did not start is merged at its end, or where `at` says: $at',
   async ({ at, where }) => {
-    const { home, kid, run, open } = await busyParent(said('kid', 'Mine.'));
+    const { home, kid, run, open } = await busyParent(answersIn('kid', 'Mine.'));
     const merging = kid.finish(at === undefined ? {} : { at });
     await expect.poll(() => home.store.inbox.list('main')).toHaveLength(1);
     open();
@@ -244,7 +244,7 @@ test.each([
 );
 
 test('a queued merge that turns out to be impossible leaves a note with the reason', async () => {
-  const { home, main, kid, run, open } = await busyParent(said('kid', 'Mine.'));
+  const { home, main, kid, run, open } = await busyParent(answersIn('kid', 'Mine.'));
   const merging = main.merge(kid, { onConflict: 'refuse' });
   await expect.poll(() => home.store.inbox.list('main')).toHaveLength(1);
   // A tool that did not say what it wrote has run in the child meanwhile: conflicts cannot be ruled out any more.

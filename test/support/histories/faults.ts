@@ -72,7 +72,7 @@ function foreign(json: string, { provider }: Target): string[] {
   return [...sealsIn(json)].filter((seal) => !allowed.includes(seal)).map((seal) => `sealed for ${seal}`);
 }
 
-/** Signed or encrypted parts return as they are on the tape; a client-side call may have another id and other arguments. */
+/** Signed or encrypted parts return as on the tape; a client-side call may have another id and other arguments. */
 function altered(messages: readonly StoredMessage[], tape: string): string[] {
   return messages
     .flatMap(({ role, content }) => (role === 'assistant' ? content : []))
