@@ -65,7 +65,7 @@ test.each([
   ['strategy', "'result' or 'summary' or 'structured'"],
   ['onUnmerged', "'fail' or 'discard' or 'keep'"],
   ['workspace', "'shared' or 'worktree'"],
-])('a fork whose %s is none of %s is refused, and no child is forked', async (field, choices) => {
+])('a fork with an unknown %s, not %s, is refused, and no child is forked', async (field, choices) => {
   await using home = await scriptedDeck([{ text: 'Done.' }]);
   const main = await home.deck.session('main');
   await expect(main.fork(mistaken<ForkOptions>({ [field]: 'other' }))).rejects.toMatchObject({

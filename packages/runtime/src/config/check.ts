@@ -163,7 +163,7 @@ const deckConfig = fields.superRefine(({ budget: given, cost, compaction, window
       });
 });
 
-/** The first fault of a configuration: the path of the invalid field, and why. Undefined if there is none. */
+/** The first fault of a configuration: the path of the invalid field, and why. Undefined without a fault. */
 export function configFault(value: unknown): ConfigFault | undefined {
   const [issue] = deckConfig.safeParse(value).error?.issues ?? [];
   if (issue === undefined) return undefined;

@@ -80,7 +80,7 @@ export interface Deck extends AsyncDisposable {
    * @throws SESSION_NO_MODEL, SESSION_BAD_INPUT when the model or the settings cannot be used
    */
   session(name: string, init?: NewSession): Promise<Session>;
-  /** Opens a session by its name, an alias, its ULID or the beginning of that; undefined if there is none. */
+  /** Opens a session by its name, an alias, its ULID or the beginning of that; undefined if no session has it. */
   find(ref: Ref): Promise<Session | undefined>;
   /** Lists the rows of sessions, newest first; with `parent` or `after`, in order of creation. */
   sessions(query?: SessionQuery): Promise<readonly SessionInfo[]>;

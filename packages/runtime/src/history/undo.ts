@@ -37,7 +37,7 @@ export interface UndoOptions {
  * a summary or a pruning.
  * @throws SESSION_BUSY; TAPE_ARCHIVED; SESSION_CANNOT_UNDO when the session has none of them, or when other
  *   entries follow the summary or pruning (`data.after` is the first of them); TAPE_BAD_POINT when the entry at
- *   `at` is none of them, or is hidden; the errors of `store.resolve`
+ *   `at` is not one of them, or is hidden; the errors of `store.resolve`
  *
  * @example
  * ```ts

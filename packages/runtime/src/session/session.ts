@@ -331,7 +331,7 @@ export class Session {
    * the act. It is done by a rewind, so a second call undoes the first. An undone rewind hides the entries that
    * were added since; only events may follow a summary or a pruning.
    * @throws SESSION_BUSY; SESSION_CANNOT_UNDO when the session has none of them, or other entries follow the
-   *   summary or pruning; TAPE_BAD_POINT when the entry at the point is none of them, or is hidden
+   *   summary or pruning; TAPE_BAD_POINT when the entry at the point is not one of them, or is hidden
    */
   async undo(options: { readonly at?: Point } = {}): Promise<Undone> {
     assertFields(options, { at: true }, `undo '${this.name}'`);
