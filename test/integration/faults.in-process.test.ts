@@ -9,7 +9,7 @@ import { tempDir } from '../support/temp-dir.ts';
 
 /** Where system calls can be made to fail too, this need not be all: it stops between statements, and writes half a line. */
 const pointsEach =
-  tracing === 'works' ? sized(3, 20, Number.POSITIVE_INFINITY) : sized(20, 60, Number.POSITIVE_INFINITY);
+  tracing === 'works' ? sized(2, 20, Number.POSITIVE_INFINITY) : sized(20, 60, Number.POSITIVE_INFINITY);
 
 describe('a fault at any statement or file call', () => {
   test.each(Object.keys(workloads))(
@@ -27,7 +27,7 @@ describe('a fault at any statement or file call', () => {
       // Half a line is the rarest: all of these, and a share of the others.
       const [half, other] = [points.filter(isHalf), points.filter((point) => !isHalf(point))];
       const chosen = [...half, ...spread(other, pointsEach)];
-      expect(chosen.length).toBeGreaterThanOrEqual(sized(3, 10, 10));
+      expect(chosen.length).toBeGreaterThanOrEqual(sized(2, 10, 10));
       expect(await inLanes(2, chosen, (point, i) => tryPoint(sweep, `${i}`, point))).toEqual([]);
     },
     1_200_000,

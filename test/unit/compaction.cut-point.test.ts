@@ -69,7 +69,7 @@ test('a cut never separates a call from its result, in any history', () => {
     fc.property(anyHistory, (drafts) => {
       expect(badCuts(entriesOf(drafts).filter(({ mark }) => mark === undefined))).toEqual([]);
     }),
-    { numRuns: 500, seed },
+    { numRuns: sized(166, 500, 10_000), seed },
   );
 });
 
@@ -129,7 +129,7 @@ test('for every `keep` the cut is valid, and a message precedes it', () => {
         expect(entries.some(({ seq, kind }) => kind === 'message' && seq < found.at)).toBe(true);
       },
     ),
-    { numRuns: 500 },
+    { numRuns: sized(166, 500, 10_000) },
   );
 });
 

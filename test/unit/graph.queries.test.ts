@@ -12,6 +12,7 @@ import {
 import { encodeLine, type LineageLine } from '@tapedeck/tape/store';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { sized } from '../support/size.ts';
 import { family, fileOf, records, tempDir, ulid } from './graph.support/lines.ts';
 
 const main = 'main';
@@ -318,7 +319,7 @@ describe('unusual lines', () => {
         expect(drawTree(graph)).toHaveLength(nodes.size);
         expect(drawGraph(graph.list()).length).toBeGreaterThanOrEqual(nodes.size);
       }),
-      { numRuns: 500 },
+      { numRuns: sized(166, 500, 10_000) },
     );
   });
 

@@ -5,6 +5,7 @@ import { GraphError, lineBytesMax, openSessionGraph, parseRecord, readLines } fr
 import { encodeLine, type LineageLine } from '@tapedeck/tape/store';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { sized } from '../support/size.ts';
 import { family, fileOf, lines, records, tempDir, ulid } from './graph.support/lines.ts';
 
 const nothing = { torn: 0, malformed: 0, unknownType: 0, tooLong: 0, dangling: 0 };
@@ -128,7 +129,7 @@ describe('a graph file', () => {
           ).toBe(true);
         },
       ),
-      { numRuns: 300 },
+      { numRuns: sized(100, 300, 6_000) },
     );
   });
 

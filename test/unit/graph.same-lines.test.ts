@@ -5,6 +5,7 @@ import type { LineageLine, LineageType, LineIntention } from '@tapedeck/tape/sto
 import * as tape from '@tapedeck/tape/store';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { sized } from '../support/size.ts';
 import { tempDir } from './graph.support/lines.ts';
 
 // What a store writes and what this package reads are declared twice, so that a graph file can be read without
@@ -87,7 +88,7 @@ test('every line that tape encodes reads back equal', () => {
     fc.property(lineageLine, (line) => {
       expect(graph.parseRecord(tape.encodeLine(line))).toEqual({ kind: 'record', record: line });
     }),
-    { numRuns: 500 },
+    { numRuns: sized(166, 500, 10_000) },
   );
 });
 

@@ -3,6 +3,7 @@ import { ImportError, readTranscript, type Transcript } from '@tapedeck/runtime/
 import type { Draft } from '@tapedeck/tape';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { sized } from '../support/size.ts';
 import {
   calls,
   faults,
@@ -63,7 +64,7 @@ test('a file cut at any byte gives a valid history of the records before the cut
       expect(part.counts.records + part.counts.truncated).toBeLessThanOrEqual(whole.counts.records);
       expect(faults(part.drafts)).toEqual([]);
     }),
-    { numRuns: 500 },
+    { numRuns: sized(166, 500, 10_000) },
   );
 });
 
@@ -157,7 +158,7 @@ test('records with any links and contents give a valid history', () => {
     fc.property(fc.array(record, { minLength: 1, maxLength: 12 }), (records) => {
       expect(faults(imported(jsonl(records)).drafts)).toEqual([]);
     }),
-    { numRuns: 2000 },
+    { numRuns: sized(666, 2_000, 40_000) },
   );
 });
 

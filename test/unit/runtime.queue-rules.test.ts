@@ -4,6 +4,7 @@ import { user } from '@tapedeck/tape';
 import type { InboxBody, InboxItem } from '@tapedeck/tape/store';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { sized } from '../support/size.ts';
 
 function item(id: string, body: InboxBody, mode = 'queue'): InboxItem {
   return { id, body, mode, source: 'user', key: id, queuedAt: 0 };
@@ -157,7 +158,7 @@ test('in any order of events every message is taken once, and those of one mode 
         expect(of(taken)).toEqual(of(sent));
       }
     }),
-    { numRuns: 2000 },
+    { numRuns: sized(666, 2_000, 40_000) },
   );
 });
 
@@ -170,6 +171,6 @@ test('in any order of events each queued message begins its own run', () => {
         if (alone.length === 1) expect(run[0]).toBe(alone[0]);
       }
     }),
-    { numRuns: 2000 },
+    { numRuns: sized(666, 2_000, 40_000) },
   );
 });

@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import { expect, expectTypeOf, test } from 'vitest';
 import { openDeck } from '../support/deck.ts';
 import { scriptedDeck } from '../support/scripted.ts';
+import { sized } from '../support/size.ts';
 import { openStore } from '../support/store.ts';
 
 const finish = (usage: LanguageModelV4Usage): LanguageModelV4StreamPart => ({
@@ -297,7 +298,7 @@ test('in any history of forks, rewinds and merges each call counts once, where i
       for (const { session, total } of each)
         expect((await readUsage(store, store.sessions.find(session) ?? root)).total).toBe(total);
     }),
-    { numRuns: 100 },
+    { numRuns: sized(50, 100, 2_000) },
   );
 });
 

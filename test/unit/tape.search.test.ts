@@ -143,7 +143,7 @@ describe('search', () => {
         fc.array(words, { maxLength: 6 }).map((pieces) => pieces.join(' ')),
       );
       for (let round = 1; round <= sized(15, 100, 500); round += 1) {
-        const texts = fc.sample(text, { numRuns: 200, seed: round });
+        const texts = fc.sample(text, { numRuns: sized(66, 200, 4_000), seed: round });
         using store = openTapeStore(':memory:');
         store.sessions.open('main');
         store.entries.append(

@@ -3,6 +3,7 @@ import { isObject } from '@tapedeck/tape/internal';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { entriesOf } from '../support/entries.ts';
+import { sized } from '../support/size.ts';
 import { invalidities } from '../support/valid-messages.ts';
 
 const providers = ['anthropic', 'openai', 'google'] as const;
@@ -97,9 +98,9 @@ describe('for every tape', () => {
             messages += shown.length;
           }
       }),
-      { numRuns: 400, seed: 20261122 },
+      { numRuns: sized(133, 400, 8_000), seed: 20261122 },
     );
-    expect(messages).toBeGreaterThan(10_000);
+    expect(messages).toBeGreaterThan(sized(3_000, 10_000, 200_000));
   });
 
   test('the same entries give the same bytes', () => {
@@ -112,7 +113,7 @@ describe('for every tape', () => {
         expect(second.digest).toBe(first.digest);
         expect(JSON.stringify(entries)).toBe(before);
       }),
-      { numRuns: 200, seed: 20261123 },
+      { numRuns: sized(66, 200, 4_000), seed: 20261123 },
     );
   });
 
@@ -142,9 +143,9 @@ describe('for every tape', () => {
           }
         }
       }),
-      { numRuns: 400, seed: 20261124 },
+      { numRuns: sized(133, 400, 8_000), seed: 20261124 },
     );
-    expect(returned).toBeGreaterThan(200);
+    expect(returned).toBeGreaterThan(sized(60, 200, 4_000));
   });
 });
 

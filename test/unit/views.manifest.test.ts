@@ -17,6 +17,7 @@ import { type Manifest, viewVersion } from '@tapedeck/tape/internal';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { anyHistory } from '../support/golden/arbitrary-history.ts';
+import { sized } from '../support/size.ts';
 import { openStore } from '../support/store.ts';
 
 function manifest(store: SqliteTapeStore, policy: ViewPolicy, name = 'main'): Manifest {
@@ -150,7 +151,7 @@ test('ranges contain entries that are all in or all out, with none in between (e
         expect([whole.in, whole.digest]).toEqual([told.in, told.digest]);
       }
     }),
-    { numRuns: 150, seed: 20261121 },
+    { numRuns: sized(50, 150, 3_000), seed: 20261121 },
   );
 });
 
@@ -179,10 +180,10 @@ test('messages yielded one by one are those of the view, for every provider', as
         compared += messages.length;
       },
     ),
-    { numRuns: 300, seed: 20261121 },
+    { numRuns: sized(100, 300, 6_000), seed: 20261121 },
   );
-  expect(compared).toBeGreaterThan(500);
-  expect(forks).toBeGreaterThan(50);
+  expect(compared).toBeGreaterThan(sized(150, 500, 10_000));
+  expect(forks).toBeGreaterThan(sized(15, 50, 1_000));
 });
 
 test('a call is yielded with its result, however late that arrives, and a call without one blocks nothing', async () => {
