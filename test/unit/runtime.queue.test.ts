@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type SqliteTapeStore, user } from '@tapedeck/tape';
 import { wrapStore } from '@tapedeck/tape/store';
@@ -5,8 +6,10 @@ import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { openDeck } from '../support/deck.ts';
+import { rawDb } from '../support/raw-db.ts';
 import { entryLines, scriptedDeck } from '../support/scripted.ts';
 import { openStore } from '../support/store.ts';
+import { tempHome } from '../support/temp-home.ts';
 
 /** A tool that waits until it is let go, so that a test can act in the midst of a run. */
 function gate() {
@@ -36,6 +39,26 @@ test('a message to an idle session starts a run', async () => {
   expect(sent.state).toBe('started');
   expect(await sent.run).toMatchObject({ text: 'Hello.', finish: 'stop' });
   expect(entryLines(home.store.entries.read('main')).slice(1)).toEqual(['user: Hi', 'assistant: Hello.']);
+});
+
+test('an item that only another version knows stays in the inbox, and stops no run', async () => {
+  using home = tempHome();
+  writeFileSync(home.file('answers.json'), JSON.stringify([{ text: 'One.' }, { text: 'Two.' }]));
+  home.session('main');
+  {
+    using store = home.open();
+    store.inbox.post('main', { body: { type: 'abort', owner: 'nobody', reason: 'none' }, key: 'future' });
+  }
+  {
+    using db = rawDb(home.db);
+    expect(db.run(`UPDATE inbox SET body = '{"type":"future"}'`)).toBe(1);
+  }
+  await using deck = await openDeck({ home: home.path, model: `script:${home.file('answers.json')}` });
+  const main = await deck.session('main');
+  expect(await main.run('Hi')).toMatchObject({ text: 'One.' });
+  const { run } = await main.send('And?');
+  expect(await run).toMatchObject({ text: 'Two.' });
+  expect((await deck.store.inbox.list('main')).map(({ key }) => key)).toEqual(['future']);
 });
 
 test('followups run in order after the run, each seeing the answer before it', async () => {

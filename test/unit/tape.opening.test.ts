@@ -18,6 +18,19 @@ import { tempDir } from '../support/temp-dir.ts';
 
 type Probe = NonNullable<StoreOptions['probe']>;
 
+test('opening refuses an option that does not exist, names the nearest, and creates nothing', () => {
+  using dir = tempDir();
+  const options = [
+    [{ durabilty: 'fast' }, "there is no option 'durabilty'; did you mean 'durability'?"],
+    [{ durability: 'fats' }, "durability must be 'full' or 'fast'"],
+  ] as const;
+  for (const [given, why] of options) {
+    const error = refusal(() => openTapeStore(dir.file('tape.db'), given as StoreOptions));
+    expect(error).toMatchObject({ code: 'TAPE_BAD_OPTION', message: expect.stringContaining(why) });
+  }
+  expect(readdirSync(dir.path)).toEqual([]);
+});
+
 describe('opening refuses an unsafe place, and creates nothing there', () => {
   test.each<[string, Probe, string]>([
     ['an SQLite that may lose data', { sqliteVersion: () => '3.51.2' }, 'TAPE_CANNOT_OPEN'],

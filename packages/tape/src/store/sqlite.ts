@@ -2,6 +2,7 @@ import { examine, type Finding, rebuildBatches } from '../check/doctor.ts';
 import type { Problem } from '../check/verify.ts';
 import { type Sources, systemSources } from '../clock.ts';
 import { crashPoint } from '../crash-point.ts';
+import type { Fields } from '../entry/fields.ts';
 import { hex } from '../entry/hash.ts';
 import { tapesWithInbox } from '../inbox/inbox.ts';
 import type { Journal } from '../lineage/line.ts';
@@ -20,6 +21,7 @@ import { leasesOn } from './leases.ts';
 import { type LineageInProcess, lineageOn } from './lineage.ts';
 import { liveOn } from './live.ts';
 import { type OpenOptions, openDatabase } from './open.ts';
+import { assertOptions } from './options.ts';
 import { sessionsOn } from './sessions.ts';
 import type { Entries, History, Imports, Inbox, Leases, Live, Sessions, TapeStore, Views } from './store.ts';
 import { countVerified, verifyAll, verifySession } from './verify.ts';
@@ -39,11 +41,26 @@ export interface StoreOptions extends OpenOptions, Partial<Sources> {
   readonly lockWaitMs?: number;
 }
 
+const storeFields: Fields<StoreOptions> = {
+  durability: ['full', 'fast'],
+  readonly: true,
+  allowUnsafePlace: true,
+  onWarning: true,
+  probe: true,
+  base: true,
+  journal: true,
+  lockWaitMs: true,
+  now: true,
+  newId: true,
+  salt: true,
+};
+
 /**
  * Opens the tapes of one SQLite file; creates the file if it does not exist. `:memory:` is the same engine
  * without a file. Opening for writing first updates the graph file and drains inboxes without an owner.
  * @throws TAPE_CANNOT_OPEN, TAPE_UNSAFE_PLACE, TAPE_SCHEMA_NEWER, TAPE_NOT_A_TAPE, TAPE_CORRUPT,
- * GRAPH_DIVERGED; TAPE_SCHEMA_OLDER when opened for reading only
+ * GRAPH_DIVERGED; TAPE_SCHEMA_OLDER when opened for reading only; TAPE_BAD_OPTION for an option that does not exist,
+ * before anything is opened
  *
  * @example
  * ```ts
@@ -56,6 +73,7 @@ export interface StoreOptions extends OpenOptions, Partial<Sources> {
  * ```
  */
 export function openTapeStore(path: string, o: StoreOptions = {}): SqliteTapeStore {
+  assertOptions(o, storeFields, 'open', path);
   const db = openDatabase(path, o);
   try {
     const store = new SqliteTapeStore(db, o);

@@ -131,14 +131,15 @@ export function releaseLease(
 
 /**
  * Returns whether the inbox has items that can be drained now. Merges wait while calls are open; items for
- * runs count only with `inputs`.
+ * runs count only with `inputs`. Items of a type that only another version knows stay in the inbox.
  */
 function inboxWaits(db: Db, tape: TapeRow, inputs: boolean): boolean {
   const settled = tape.settled_seq === tape.head_seq ? 1 : 0;
   return (
     db.get(
       `SELECT 1 FROM inbox WHERE tape_id = @id AND CASE body ->> '$.type'
-         WHEN 'append' THEN 1 WHEN 'merge' THEN @settled = 1 ELSE @inputs = 1 END LIMIT 1`,
+         WHEN 'append' THEN 1 WHEN 'merge' THEN @settled = 1
+         WHEN 'input' THEN @inputs = 1 WHEN 'answer' THEN @inputs = 1 WHEN 'abort' THEN @inputs = 1 ELSE 0 END LIMIT 1`,
       { id: tape.id, settled, inputs: inputs ? 1 : 0 },
     ) !== undefined
   );
