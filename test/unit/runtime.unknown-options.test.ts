@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
-import type { DelegateOptions, ForkOptions, Session } from '@tapedeck/runtime';
+import { type DelegateOptions, type ForkOptions, openDeck, type Session } from '@tapedeck/runtime';
 import { expect, test } from 'vitest';
-import { openDeck } from '../support/deck.ts';
 import { scriptedDeck } from '../support/scripted.ts';
 
 /** An options object as plain JavaScript passes it, with a field that no type allows. */
