@@ -1,0 +1,9 @@
+import { existsSync } from 'node:fs';
+import { type DeckOptions, openDeck } from '@tapedeck/runtime';
+import { expect, test } from 'vitest';
+
+test('a deck without a usable place is refused before anything is opened', async () => {
+  for (const options of [{}, { home: '' }, { home: 5 }, { home: 'h', env: 5 }])
+    await expect(openDeck(options as DeckOptions)).rejects.toMatchObject({ code: 'SESSION_BAD_CONFIG' });
+  expect(existsSync('h')).toBe(false);
+});
