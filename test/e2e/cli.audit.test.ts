@@ -228,7 +228,7 @@ test('discard writes a receipt on the parent, repeats it, and refuses after a me
 test('discard with a busy parent goes through the inbox of the parent', async () => {
   using home = withChildren();
   using store = home.open();
-  const lease = store.leases.acquire('main', processOwner('somebody'));
+  const lease = store.leases.acquire('main', processOwner('other-owner'));
   const queued = await home.here(['discard', 'done', '--no-wait', '--json']);
   expect([queued.code, json(queued)]).toMatchObject([6, { state: 'queued', seq: null }]);
   store.inbox.drain(lease);

@@ -518,7 +518,7 @@ test.each([
     says: 'alias',
   },
   { name: 'a list', yaml: '\n- model\n', line: 2, says: 'it must be a mapping' },
-  { name: 'a tag nobody knows', yaml: 'model: !!js/function x\n', line: 1, says: 'tag' },
+  { name: 'an unknown tag', yaml: 'model: !!js/function x\n', line: 1, says: 'tag' },
   {
     name: 'an inherited name',
     yaml: '__proto__: { model: x }\n',

@@ -164,7 +164,7 @@ test.each([
     args: ['--schema', '[]'],
     says: /--schema: it must be a JSON object/,
   },
-  { name: 'a cost that nobody can tell', args: ['--budget', 'cost=1'], says: /no cost function/ },
+  { name: 'a cost without a cost function', args: ['--budget', 'cost=1'], says: /no cost function/ },
 ])('delegate with $name exits with 2, and forks nothing', async ({ args, says }) => {
   using home = tempHome();
   home.session('main');

@@ -146,7 +146,7 @@ test('--dry-run and --check leave alone what a crash left to drain', async () =>
 test('merge --dry-run reports that a busy parent would find the merge in its inbox', async () => {
   using home = withKid();
   using store = home.open();
-  const lease = store.leases.acquire('main', processOwner('somebody'));
+  const lease = store.leases.acquire('main', processOwner('other-owner'));
   const { code, stdout } = await unchanged(home, ['merge', 'kid', '--dry-run', '--json']);
   expect([code, JSON.parse(stdout)]).toMatchObject([
     0,

@@ -187,10 +187,10 @@ test('a refused merge or discard exits with 3 or 4, and writes nothing', async (
   using store = home.open();
   for (const name of ['left', 'busy']) store.lineage.fork('main', { name });
   store.lineage.merge('left', { strategy: 'discard' });
-  const lease = store.leases.acquire('busy', processOwner('somebody'));
+  const lease = store.leases.acquire('busy', processOwner('other-owner'));
   for (const verb of ['merge', 'discard']) {
-    await refuses(home, { args: [verb, 'nobody'], exit: 3, code: 'TAPE_NO_SESSION' });
-    await refuses(home, { args: [verb, 'kid', '--into', 'nobody'], exit: 3, code: 'TAPE_NO_SESSION' });
+    await refuses(home, { args: [verb, 'missing'], exit: 3, code: 'TAPE_NO_SESSION' });
+    await refuses(home, { args: [verb, 'kid', '--into', 'missing'], exit: 3, code: 'TAPE_NO_SESSION' });
     await refuses(home, {
       args: [verb, 'kid', '--into', 'other'],
       exit: 4,

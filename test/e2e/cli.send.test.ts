@@ -264,7 +264,7 @@ test('wait returns when all runs are over, or one of them, or the time is up', a
   ).toEqual(['idle', 'idle']);
   // The messages that waited behind the run were part of it.
   expect(linesOf(home).at(-1)).toBe('assistant: more!');
-  expect(await home.tape(['wait', 'nobody'])).toMatchObject({ code: 3 });
+  expect(await home.tape(['wait', 'missing'])).toMatchObject({ code: 3 });
 });
 
 /** A session whose run ended with pending calls. */

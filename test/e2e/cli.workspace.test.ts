@@ -252,7 +252,7 @@ describe.skipIf(skipsGit('worktrees of the command line'))('a worktree', () => {
     const merged = await home.here(['merge', 'fix', '--json']);
     expect([merged.code, json<Merged>(merged).kept]).toEqual([0, { path: dir, why: 'it is locked' }]);
     expect(merged.stderr).toBe(`Kept the worktree ${dir}: it is locked\n`);
-    writeFileSync(home.file('worktrees/notes'), 'of nobody\n');
+    writeFileSync(home.file('worktrees/notes'), 'of no session\n');
     const { ok, findings } = json<{ ok: boolean; findings: readonly { code: string; message: string }[] }>(
       await home.here(['doctor', '--json']),
     );

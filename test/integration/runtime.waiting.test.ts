@@ -93,7 +93,7 @@ test('pending calls survive any number of processes, and each is answered in ano
 test.each([
   { point: 'inbox/posted', run: 1, why: 'the answer was not given yet' },
   { point: 'run/begun', run: 1, why: 'the answer is on the tape, and the call was not begun' },
-  { point: 'call/before-run', run: 0, why: 'nobody can know that it was not begun' },
+  { point: 'call/before-run', run: 0, why: 'no process can know that it did not begin' },
   { point: 'call/ran', run: 1, why: 'what it came to is not recorded' },
   { point: 'call/recorded', run: 1, why: 'what it came to is recorded' },
 ])(

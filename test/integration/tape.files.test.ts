@@ -22,7 +22,7 @@ import { type TempDir, tempDir } from '../support/temp-dir.ts';
 import { treeOf } from '../support/tree.ts';
 
 const root = process.getuid?.() === 0;
-const nobody = 65_534;
+const otherUser = 65_534;
 
 /** A home with a session, closed. */
 function makeHome(dir: TempDir): string {
@@ -155,7 +155,7 @@ describe('is refused, and nothing is changed:', () => {
       using dir = tempDir();
       const path = makeHome(dir);
       if (name.includes('-')) writeFileSync(dir.file(name), '');
-      chownSync(dir.file(name), nobody, nobody);
+      chownSync(dir.file(name), otherUser, otherUser);
       const before = treeOf(dir.path);
       expect(refusal(() => openTapeStore(path)).code).toBe('TAPE_UNSAFE_PLACE');
       expect(treeOf(dir.path)).toEqual(before);

@@ -92,7 +92,7 @@ export const mutants: readonly Mutant[] = [
     test: 'test/contract/sqlite-memory.test.ts',
   },
   {
-    name: 'opening leaves inboxes that nobody owns as they are',
+    name: 'opening does not drain inboxes without an owner',
     file: tape('store/sqlite'),
     find: 'for (const id of tapesWithInbox(writer))',
     replace: 'for (const id of [] as number[])',
@@ -106,7 +106,7 @@ export const mutants: readonly Mutant[] = [
     test: 'test/integration/tape.locks.test.ts',
   },
   {
-    name: 'nobody waits for a lock',
+    name: 'no process waits for a lock',
     file: tape('sqlite/lock-wait'),
     find: 'const deadline = performance.now() + waitMs;',
     replace: 'const deadline = performance.now();',
@@ -286,7 +286,7 @@ export const mutants: readonly Mutant[] = [
     test: 'test/contract/sqlite-memory.test.ts',
   },
   {
-    name: 'the journal trusts a tail that somebody else has written behind',
+    name: 'the journal trusts a tail behind which another process has written',
     file: graph('journal'),
     find: '    seen.size === there.size &&\n    seen.mtimeMs === there.mtimeMs',
     replace: '    seen.size <= there.size',

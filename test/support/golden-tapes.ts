@@ -192,7 +192,7 @@ export const goldenTapes: readonly GoldenTape[] = [
         },
       ] as never,
     }),
-    toolResult(read('nobody'), 'asked for this'),
+    toolResult(read('missing'), 'asked for this'),
     said(by.anthropic, toolCall('toolu_1', 'read', {}), toolCall('toolu_9', 'read', {})),
     toolResult(read('toolu_9'), 'only this one'),
     // Texts, files, failures, denials: any content of a result.

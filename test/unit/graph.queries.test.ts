@@ -61,7 +61,7 @@ describe('three levels of sessions', () => {
     expect(namesOf(graph.list())).toEqual([main, a, c, b, d]);
     expect(namesOf(graph.list({ kind: 'branch' }))).toEqual([d]);
     expect(namesOf(graph.list({ parent: main, kind: 'subagent' }))).toEqual([a, c]);
-    expect(graph.list({ parent: 'nobody' })).toEqual([]);
+    expect(graph.list({ parent: 'missing' })).toEqual([]);
     expect(graph.list({ lifecycle: 'archived' })).toEqual([]);
     expect(namesOf(graph.list({ lifecycle: 'active' }))).toHaveLength(5);
   });
@@ -152,7 +152,7 @@ describe('three levels of sessions', () => {
   });
 
   test('an unknown session is undefined where the type allows it, else an error', () => {
-    for (const ref of ['nobody', '', '__proto__', 'constructor']) {
+    for (const ref of ['missing', '', '__proto__', 'constructor']) {
       expect(graph.find(ref)).toBeUndefined();
       expect(graph.parent(ref)).toBeUndefined();
       expect(graph.status(ref)).toBeUndefined();

@@ -154,8 +154,8 @@ describe('an edge that only one side records is reported at that side', () => {
       ],
     ],
     'a mark of a child that there is not': [
-      (db) => fakeMark(db, 'nobody', { child: 'nobody', range: [3, 4], child_head: '' }),
-      ["main@6: the mark main@6 names 'nobody', which is not a session"],
+      (db) => fakeMark(db, 'missing', { child: 'missing', range: [3, 4], child_head: '' }),
+      ["main@6: the mark main@6 names 'missing', which is not a session"],
     ],
     'a mark of positions that its child has not': [
       (db) => {

@@ -88,7 +88,7 @@ test('a child that has not ended, and that no process runs, is reported', async 
   store.lineage.fork('main', { name: 'by-hand' });
   store.sessions.update('by-hand', { task: 'running' });
   store.sessions.update('away', { lifecycle: 'archived' });
-  store.leases.acquire('run', { id: 'somebody' });
+  store.leases.acquire('run', { id: 'other-owner' });
   store.leases.acquire('dead', { ...processOwner('gone'), pid: 2 ** 22 + 1 });
   expect(linesOf(await findingsOf(store))).toEqual([
     "children-not-terminal begun: 'begun' was interrupted, and no process runs it → recover begun",
@@ -207,7 +207,7 @@ test('a call without a result is reported where no process runs the session, wit
     "orphaned-call main@3: call 'c1' of 'pay' has no result, and no process runs 'main'; it started 'one', 'two' → recover main",
     "orphaned-call main@3: call 'c2' of 'pay' has no result, and no process runs 'main' → run main",
   ]);
-  const lease = store.leases.acquire('main', { id: 'somebody' });
+  const lease = store.leases.acquire('main', { id: 'other-owner' });
   expect(await orphans()).toEqual([]);
   store.entries.append(
     'main',
@@ -227,9 +227,9 @@ test('calls that wait for an answer are no orphans', async () => {
 test('a queued merge that was refused is reported, until it is done', async () => {
   const store = withMain();
   child(store, 'done', 'completed');
-  const lease = store.leases.acquire('main', { id: 'somebody' });
+  const lease = store.leases.acquire('main', { id: 'other-owner' });
   store.inbox.post('main', { body: { type: 'merge', draft: { child: 'done', onConflict: 'refuse' } } });
-  store.inbox.post('main', { body: { type: 'merge', draft: { child: 'nobody' } } });
+  store.inbox.post('main', { body: { type: 'merge', draft: { child: 'missing' } } });
   // A tool that does not say what it writes, so that conflicts cannot be ruled out.
   store.entries.append('done', [asks('c1'), toolResult({ toolCallId: 'c1', toolName: 'pay' }, 'x')]);
   store.inbox.drain(lease);
@@ -239,11 +239,11 @@ test('a queued merge that was refused is reported, until it is done', async () =
   expect(await refused()).toEqual([
     expect.stringMatching(/^merge-refused main@2: cannot merge 'done' .* \(TAPE_CONFLICT\) → merge done$/),
     expect.stringMatching(
-      /^merge-refused main@3: cannot find session 'nobody'.* \(TAPE_NO_SESSION\) → look main$/,
+      /^merge-refused main@3: cannot find session 'missing'.* \(TAPE_NO_SESSION\) → look main$/,
     ),
   ]);
   store.lineage.merge('done');
-  expect(await refused()).toEqual([expect.stringContaining("'nobody'")]);
+  expect(await refused()).toEqual([expect.stringContaining("'missing'")]);
 });
 
 test('an earlier merge does not settle a later refusal, nor do other refusals', async () => {
@@ -251,7 +251,7 @@ test('an earlier merge does not settle a later refusal, nor do other refusals', 
   child(store, 'done', 'completed');
   store.lineage.merge('done');
   store.entries.append('done', [assistant('More.')]);
-  const lease = store.leases.acquire('main', { id: 'somebody' });
+  const lease = store.leases.acquire('main', { id: 'other-owner' });
   store.inbox.post('main', {
     body: { type: 'merge', draft: { child: 'done', strategy: 'discard' } },
   });
@@ -301,7 +301,7 @@ test('of one session covers it and all its descendants', async () => {
   expect(await sessions('a')).toEqual([2, ['a', 'below']]);
   expect(await sessions('main')).toEqual([4, ['a', 'b', 'below']]);
   expect(await sessions('below')).toEqual([1, ['below']]);
-  await expect(audit(storeUnderTest(store), { session: 'nobody' })).rejects.toMatchObject({
+  await expect(audit(storeUnderTest(store), { session: 'missing' })).rejects.toMatchObject({
     code: 'TAPE_NO_SESSION',
   });
 });

@@ -489,7 +489,7 @@ test('a result without a call, and a system message, stay on the tape and reach 
   home.store.entries.append('main', [
     user('Hi'),
     { kind: 'message', payload: { role: 'system', content: 'Obey.' } },
-    toolResult({ toolCallId: 'c9', toolName: 'add' }, 'nobody asked'),
+    toolResult({ toolCallId: 'c9', toolName: 'add' }, 'no call had it'),
   ]);
   expect(await main.run()).toMatchObject({ finish: 'stop', text: 'Here.' });
   expect((await main.view()).messages.map(({ role }) => role)).toEqual(['user', 'assistant']);

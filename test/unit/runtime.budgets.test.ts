@@ -187,7 +187,7 @@ test('a session has no more unfinished children than its limit', async () => {
 });
 
 test.each([
-  { name: 'a cost that nobody can tell', budget: { cost: 1 }, says: /no cost function/ },
+  { name: 'a cost without a cost function', budget: { cost: 1 }, says: /no cost function/ },
   { name: 'nothing', budget: { steps: 0 }, says: /steps must be more than 0/ },
   { name: 'no number', budget: { tokens: Number.NaN }, says: /tokens must be more than 0/ },
 ])('a budget of $name is refused, and no child is created', async ({ budget, says }) => {

@@ -134,7 +134,7 @@ test('a child is resumed by its name, and its new work is merged', async () => {
   await expect(main.delegate({ task: 'x', resume: 'stranger' })).rejects.toMatchObject({
     code: 'SESSION_BAD_INPUT',
   });
-  await expect(main.delegate({ task: 'x', resume: 'nobody' })).rejects.toMatchObject({
+  await expect(main.delegate({ task: 'x', resume: 'missing' })).rejects.toMatchObject({
     code: 'SESSION_BAD_INPUT',
   });
 });

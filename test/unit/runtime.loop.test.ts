@@ -346,7 +346,7 @@ test('a run whose session was taken over stops, and writes nothing more', async 
     inputSchema: z.object({}),
     execute: async () => {
       clock.advance(60_000);
-      store.leases.acquire('main', { id: 'somebody else' });
+      store.leases.acquire('main', { id: 'another owner' });
       return 'late';
     },
   });

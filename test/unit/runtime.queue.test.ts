@@ -47,7 +47,7 @@ test('an item that only another version knows stays in the inbox, and stops no r
   home.session('main');
   {
     using store = home.open();
-    store.inbox.post('main', { body: { type: 'abort', owner: 'nobody', reason: 'none' }, key: 'future' });
+    store.inbox.post('main', { body: { type: 'abort', owner: 'missing', reason: 'none' }, key: 'future' });
   }
   {
     using db = rawDb(home.db);

@@ -222,7 +222,7 @@ test('a queued merge with other options is waited for', async () => {
   store.lineage.fork('main', { name: 'a', deliver: 'merge' });
   store.entries.append('a', [said('A is done.')]);
   store.sessions.update('a', { task: 'completed' });
-  const lease = store.leases.acquire('main', { id: 'somebody' });
+  const lease = store.leases.acquire('main', { id: 'other-owner' });
   store.inbox.post('main', mergeOf(store, 'a', { charsMax: 100 }));
   await using home = await scriptedDeck([], { store });
   expect(await home.deck.recover({ waitMs: 0 })).toEqual({ ...none, busy: ['a'] });

@@ -92,7 +92,7 @@ test('without a model it changes nothing, unless no child has to continue', asyn
   const store = leftBehind();
   await using home = await scriptedDeck([], { store });
   const before = store.sessions.list({ all: true });
-  await expect(home.deck.recover({ session: 'nobody' })).rejects.toMatchObject({ code: 'TAPE_NO_SESSION' });
+  await expect(home.deck.recover({ session: 'missing' })).rejects.toMatchObject({ code: 'TAPE_NO_SESSION' });
   await using deck = await openDeck({ store });
   await expect(deck.recover()).rejects.toMatchObject({ code: 'SESSION_NO_MODEL' });
   expect(store.sessions.list({ all: true })).toEqual(before);
@@ -101,8 +101,8 @@ test('without a model it changes nothing, unless no child has to continue', asyn
 test('it leaves alone a child that another process runs, or whose parent another process writes', async () => {
   const store = leftBehind();
   await using home = await scriptedDeck([{ text: 'Here I am.' }], { store });
-  const running = store.leases.acquire('calling', { id: 'somebody' });
-  const writing = store.leases.acquire('other', { id: 'somebody' });
+  const running = store.leases.acquire('calling', { id: 'other-owner' });
+  const writing = store.leases.acquire('other', { id: 'other-owner' });
   const report = await home.deck.recover({ waitMs: 0 });
   expect(report.busy.toSorted()).toEqual(['calling', 'elsewhere']);
   expect(report.failed).toEqual([]);

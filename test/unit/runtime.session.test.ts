@@ -29,7 +29,7 @@ test('inbox items from before a run precede its input', async () => {
   const store = openStore(':memory:', { now: clock.now });
   await using home = await scriptedDeck([{ text: 'Well.' }], { store });
   const main = await home.deck.session('main');
-  store.leases.acquire('main', { id: 'somebody' });
+  store.leases.acquire('main', { id: 'other-owner' });
   store.inbox.post('main', { body: { type: 'append', drafts: [user('First.')] } });
   // The process that was to take it is gone.
   clock.advance(60_000);
@@ -114,7 +114,7 @@ test('merges of several children into a busy parent all arrive, each once', asyn
   const main = await home.deck.session('main');
   const children = [await main.fork({ name: 'a' }), await main.fork({ name: 'b' })];
   for (const child of children) await child.run('Go');
-  const lease = store.leases.acquire('main', { id: 'somebody' });
+  const lease = store.leases.acquire('main', { id: 'other-owner' });
   for (const child of children)
     await expect(child.finish({ waitMs: 0 })).rejects.toMatchObject({ code: 'SESSION_MERGE_WAITING' });
   expect(store.inbox.list('main')).toHaveLength(2);

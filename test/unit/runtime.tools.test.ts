@@ -105,7 +105,7 @@ test('arguments are checked by the tool’s own schema: it receives the parsed v
     inputSchema: z.object({
       day: z.string().transform((text) => text.toUpperCase()),
       seats: z.number().default(2),
-      name: z.string().refine((text) => text !== 'nobody', 'nobody cannot book'),
+      name: z.string().refine((text) => text !== 'missing', 'this guest cannot book'),
     }),
     execute: async (input) => {
       seen.push(input);
@@ -114,14 +114,14 @@ test('arguments are checked by the tool’s own schema: it receives the parsed v
   });
   const calls = [
     call('c1', 'book', { day: 'mo', name: 'ann' }),
-    call('c2', 'book', { day: 'tu', name: 'nobody' }),
+    call('c2', 'book', { day: 'tu', name: 'missing' }),
   ];
   await using home = await scriptedDeck([{ toolCalls: calls }, { text: 'Booked.' }], { tools: { book } });
   await (await home.deck.session('main')).run('Book');
   expect(seen).toEqual([{ day: 'MO', seats: 2, name: 'ann' }]);
   const [well, badly] = results(home.store);
   expect(well).toBe('book c1 → text booked');
-  expect(badly).toMatch(/^book c2 → error-text .*nobody cannot book/s);
+  expect(badly).toMatch(/^book c2 → error-text .*this guest cannot book/s);
 });
 
 test('a check of arguments that throws or never ends is an error result, and the tool is not run', async () => {

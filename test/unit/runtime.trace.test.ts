@@ -103,7 +103,7 @@ test('entries that a rewind hides, and discarded ones, are marked', async () => 
   store.lineage.merge('child');
   store.history.rewind('main', 2);
   store.lineage.fork('main', { name: 'left' });
-  store.entries.append('left', [assistant('Nobody wants it.')]);
+  store.entries.append('left', [assistant('It is not wanted.')]);
   store.lineage.merge('left', { strategy: 'discard' });
   const { seq } = store.lineage.merge('child');
   expect(await from(store, 'main', 6)).toEqual(['child 8-8 merged by main@5 hidden by @7 says message@8']);
@@ -131,7 +131,7 @@ test('a merge that a text quotes is followed, though it lies outside of the merg
   const store = nested();
   const quoted = JSON.stringify([...store.entries.read('child', { from: 6, to: 6 })][0]?.payload);
   const own = JSON.stringify([...store.entries.read('main', { from: 4, to: 4 })][0]?.payload);
-  store.entries.append('child', [assistant(`As I was told: ${JSON.parse(quoted).content[0].text}`)]);
+  store.entries.append('child', [assistant(`The request was: ${JSON.parse(quoted).content[0].text}`)]);
   store.lineage.merge('child');
   expect(await from(store, 'main', 6)).toEqual([
     'child 8-8 merged by main@5 says message@8',
@@ -217,7 +217,7 @@ test('a mark whose content was erased is traced by its graph line', async () => 
 
 test('an unknown place is refused', async () => {
   const store = storeUnderTest(nested());
-  await expect(trace(store, 'nobody', 1)).rejects.toMatchObject({ code: 'TAPE_NO_SESSION' });
+  await expect(trace(store, 'missing', 1)).rejects.toMatchObject({ code: 'TAPE_NO_SESSION' });
   await expect(trace(store, 'main', 99)).rejects.toMatchObject({ code: 'TAPE_NO_SEQ' });
   await expect(trace(store, 'main', 'plan')).rejects.toMatchObject({ code: 'TAPE_NO_ANCHOR' });
 });

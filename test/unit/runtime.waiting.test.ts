@@ -226,8 +226,8 @@ test('the deck’s approval function decides, and its decision is recorded befor
 test.each([
   {
     who: 'throws',
-    reason: 'nobody is there',
-    onApproval: () => Promise.reject(new Error('nobody is there')),
+    reason: 'no person is there',
+    onApproval: () => Promise.reject(new Error('no person is there')),
   },
   { who: 'answers nonsense', reason: 'denied', onApproval: () => 'sure' as never },
 ])('a call is not run when the approval function $who', async ({ reason, onApproval }) => {

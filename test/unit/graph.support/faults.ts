@@ -227,7 +227,7 @@ export const faults: readonly Fault[] = [
   },
   { what: 'another text', spoil: () => 'my diary, page one.\nMonday: rain.\n', opening: 'goes on' },
   {
-    what: 'a home of somebody else',
+    what: 'a home of another user',
     spoil: (l) => fileOf(l).replaceAll('main', 'niam'),
     named: [...each('forged', 2, 6), 'forged 9'],
     opening: 'diverged',

@@ -13,6 +13,7 @@ import {
   TapeError,
   type TapeStore,
 } from '@tapedeck/tape';
+import { fieldsOf } from '@tapedeck/tape/store';
 import type { Shared } from '../config/shared.ts';
 import { SessionError } from '../errors.ts';
 import type { Fields } from '../fields.ts';
@@ -31,20 +32,11 @@ export interface MergeOptions extends Omit<MergeRequest, 'strategy' | 'usage' | 
   readonly signal?: AbortSignal;
 }
 
+const { child: _child, usage: _usage, asked: _asked, ...requestFields } = fieldsOf['lineage.merge'];
+
 /** The fields of `MergeOptions`. */
 export const mergeFields: Fields<MergeOptions> = {
-  into: true,
-  strategy: true,
-  text: true,
-  status: true,
-  reason: true,
-  context: true,
-  onConflict: ['report', 'refuse'],
-  force: true,
-  charsMax: true,
-  notify: true,
-  at: ['step', 'idle'],
-  written: true,
+  ...requestFields,
   pick: true,
   model: true,
   signal: true,

@@ -150,7 +150,7 @@ export const leaseChapter: Chapter = ({ test, expect }, open) => {
     await store.sessions.open('other');
     await store.lineage.fork('other', { name: 'stranger' });
     const bodies = [
-      { type: 'merge', draft: { child: 'nobody' } },
+      { type: 'merge', draft: { child: 'missing' } },
       { type: 'merge', draft: { child: 'stranger' } },
       { type: 'append', drafts: [user('fine')] },
     ] as const;

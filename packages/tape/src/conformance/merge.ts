@@ -323,8 +323,8 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
   test('a merge of or into an unknown session is an error', async () => {
     await using store = await open();
     await finishedChild(store);
-    expect((await refusal(() => store.lineage.merge('nobody'))).code).toBe('TAPE_NO_SESSION');
-    expect((await refusal(() => store.lineage.merge('child', { into: 'nobody' }))).code).toBe(
+    expect((await refusal(() => store.lineage.merge('missing'))).code).toBe('TAPE_NO_SESSION');
+    expect((await refusal(() => store.lineage.merge('child', { into: 'missing' }))).code).toBe(
       'TAPE_NO_SESSION',
     );
     expect((await store.sessions.find('main'))?.head).toBe(3);
@@ -368,7 +368,7 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
       });
       return why?.code;
     };
-    expect((await refusal(() => store.lineage.previewMerge('nobody'))).code).toBe('TAPE_NO_SESSION');
+    expect((await refusal(() => store.lineage.previewMerge('missing'))).code).toBe('TAPE_NO_SESSION');
     expect((await refusal(() => store.lineage.previewMerge('main'))).code).toBe('TAPE_CONFLICT');
     await store.entries.append('main', [asks('c1')]);
     expect(await refused()).toBe('TAPE_UNSETTLED');

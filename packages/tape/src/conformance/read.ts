@@ -45,7 +45,7 @@ export const readChapter: Chapter = ({ test, expect }, open) => {
     expect(await names({ after: 'kid' })).toEqual([]);
     expect(await names({ parent: 'c', after: null })).toEqual(['kid']);
     expect(await names({ parent: 'c', after: 'kid' })).toEqual([]);
-    expect((await refusal(() => store.sessions.list({ after: 'nobody' }))).code).toBe('TAPE_NO_SESSION');
+    expect((await refusal(() => store.sessions.list({ after: 'missing' }))).code).toBe('TAPE_NO_SESSION');
   });
 
   test('the lineage is read in order, from a line on, by session, and by type', async () => {
@@ -64,7 +64,7 @@ export const readChapter: Chapter = ({ test, expect }, open) => {
     expect(await read({ from: 6 })).toEqual([]);
     const merge = (await all(store.lineage.read({ from: 4 })))[0];
     expect(merge).toMatchObject({ into_session_id: 'main', seq: 2, range: [2, 2] });
-    expect((await refusal(() => all(store.lineage.read({ session: 'nobody' })))).code).toBe(
+    expect((await refusal(() => all(store.lineage.read({ session: 'missing' })))).code).toBe(
       'TAPE_NO_SESSION',
     );
   });

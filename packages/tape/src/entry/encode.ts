@@ -1,7 +1,8 @@
 import { TapeError } from '../errors.ts';
 import { type Blob, extractBlobs } from './blob.ts';
-import { type Draft, type Entry, type EntryKind, normalise } from './entry.ts';
+import type { Draft, Entry, EntryKind } from './entry.ts';
 import { encodeJson, type Json } from './json.ts';
+import { normalise } from './normalise.ts';
 import { spillOutput } from './spill.ts';
 import { type Touch, touchesOf } from './touch.ts';
 

@@ -1,7 +1,8 @@
 import { crashPoint } from '../crash-point.ts';
 import { blobHashes, dropUnneeded, loadBlob, restoreBlobs } from '../entry/blob.ts';
-import { type Draft, normalise } from '../entry/entry.ts';
+import type { Draft } from '../entry/entry.ts';
 import type { Json } from '../entry/json.ts';
+import { normalise } from '../entry/normalise.ts';
 import { TapeError, type TapeErrorCode } from '../errors.ts';
 import { mergeTape } from '../merge/merge.ts';
 import { type MergeDraft, planMerge } from '../merge/plan.ts';

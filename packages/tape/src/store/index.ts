@@ -17,7 +17,7 @@ export {
   type TextRef,
 } from '../entry/blob.ts';
 export { assertDraft } from '../entry/encode.ts';
-export { type Awaitable, type Mark, normalise } from '../entry/entry.ts';
+export type { Awaitable, Mark } from '../entry/entry.ts';
 export { type Fields, type KnownFields, type OptionFault, optionFault } from '../entry/fields.ts';
 export { bodyHash, type ChainLink, entryHash, genesisHash, sha256 } from '../entry/hash.ts';
 export { encodeJson, entryBytesMax, jsonDepthMax } from '../entry/json.ts';
@@ -32,6 +32,7 @@ export {
   parseName,
   tapeName,
 } from '../entry/name.ts';
+export { normalise } from '../entry/normalise.ts';
 export { type Touch, touchesOf } from '../entry/touch.ts';
 export type { Deliver, DoneWork, WorktreeRequest } from '../fork/request.ts';
 export type { Redacted } from '../history/redact.ts';

@@ -1,4 +1,5 @@
-import { type Draft, normalise } from '../entry/entry.ts';
+import type { Draft } from '../entry/entry.ts';
+import { normalise } from '../entry/normalise.ts';
 
 /**
  * Normalises a batch and sets its keys. The prefix `u:` separates the keys of callers from those of the store.
