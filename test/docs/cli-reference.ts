@@ -37,7 +37,7 @@ function declarations(verb: Verb): Declared[] {
 /** The whole reference, as `docs/cli.md` holds it. */
 export function cliReference(): string {
   const groups = [...new Set(verbs.map((verb) => verb.group))];
-  return `${[
+  const page = [
     head,
     '## Verbs',
     table(
@@ -57,7 +57,28 @@ export function cliReference(): string {
       ['code', 'exit', 'meaning'],
       Object.entries(errorCodes).map(([code, [exit, what]]) => [`\`${code}\``, String(exit), what]),
     ),
-  ].join('\n\n')}\n`;
+  ].join('\n\n');
+  const parts = page.split(/(^```[\s\S]*?^```$)/m);
+  return `${parts.map((part) => (part.startsWith('```') ? part : wrapProse(part))).join('')}\n`;
+}
+
+function wrapProse(text: string): string {
+  return text.split('\n').flatMap(wrapped).join('\n');
+}
+
+/** The lines of a line of prose, of at most 110 characters; a row of a table stays whole. */
+function wrapped(line: string): string[] {
+  if (line.length <= 120 || /^(?:\||<!--)/.test(line)) return [line];
+  const lines: string[] = [];
+  let last = '';
+  for (const word of line.split(' ')) {
+    if (last !== '' && last.length + 1 + word.length > 110) {
+      lines.push(last);
+      last = '';
+    }
+    last += last === '' ? word : ` ${word}`;
+  }
+  return [...lines, last];
 }
 
 const limitMeanings: Readonly<Record<keyof typeof defaultLimits, string>> = {
@@ -129,10 +150,10 @@ answer whose \`when\` matches and that the session has not received yet. The tap
 Verbs that use a model (\`run\`, \`send\`, \`approve\`, \`delegate\`, \`recover\`, \`compact\`, \`rewind\`, \`merge --strategy summary\`) or show its instructions
 (\`view --instructions\`) read two files. The first has precedence, for each field and each limit.
 
-* \`tape.config.mts\`, whose default export is \`defineDeck({ … })\` of \`@tapedeck/runtime\`, or a plain object of that form. tape loads the file
-  given with \`--config FILE\`; else the nearest \`tape.config.mts\`, \`.mjs\` or \`.js\` from the working directory up to \`$HOME\`; else the one
-  beside the tape home. \`--no-config\` loads none. Node.js strips the types, so TypeScript that requires compilation (\`enum\`, \`namespace\`)
-  is refused. Its imports resolve from its own location: install the packages that it imports there.
+* \`tape.config.mts\`, whose default export is \`defineDeck({ … })\` of \`@tapedeck/runtime\`, or a plain object of that
+  form. tape loads the file given with \`--config FILE\`; else the nearest \`tape.config.mts\`, \`.mjs\` or \`.js\`
+  from the working directory up to \`$HOME\`; else the one beside the tape home. \`--no-config\` loads none. Node.js
+  strips the types, so TypeScript that requires compilation (\`enum\`, \`namespace\`) is refused. Its imports resolve from its own location: install the packages that it imports there.
 * \`config.yaml\` in the tape home, for the plain-data fields.
 
 A \`tape.config.mts\` is code that runs with your permissions. Unless it is given with \`--config\`, tape does not run it until you trust its

@@ -17,7 +17,7 @@ const runtime = (name: string): string => `packages/runtime/src/${name}.ts`;
 
 export const mutants: readonly Mutant[] = [
   {
-    name: 'what is acknowledged as durable is not synced',
+    name: 'an acknowledged write is not synced',
     file: tape('store/open'),
     find: "const synchronous = durability === 'full' ? 2 : 1;",
     replace: 'const synchronous = 1;',
@@ -56,7 +56,7 @@ export const mutants: readonly Mutant[] = [
     test: 'test/integration/graph.journal-faults.test.ts',
   },
   {
-    name: 'a failed graph line is told as a failed act',
+    name: 'a failed graph line is reported as a failed act',
     file: tape('store/connection'),
     find: "if (typeof code === 'string' && /^(?:TAPE|GRAPH)_/.test(code)) return { graphLagging: true };",
     replace: '',
@@ -71,21 +71,21 @@ export const mutants: readonly Mutant[] = [
     only: 'killed between its commit and the file',
   },
   {
-    name: 'an owner that was superseded may go on writing',
+    name: 'a superseded owner can still write',
     file: tape('tape/lease'),
     find: '    if (tape.epoch !== lease.epoch) throw fenced(tape.name);\n    return tape.epoch;',
     replace: '    return tape.epoch;',
     test: 'test/contract/sqlite-memory.test.ts',
   },
   {
-    name: 'a process number that was used again counts as the same process',
+    name: 'a reused process id counts as the same process',
     file: tape('owner'),
     find: 'return owner.pidStart !== undefined && start !== undefined && start !== owner.pidStart;',
     replace: 'return false;',
     test: 'test/integration/tape.leases.test.ts',
   },
   {
-    name: 'a lease is given back while the inbox holds something',
+    name: 'a lease is released while its inbox has items',
     file: tape('tape/lease'),
     find: '  if (inboxWaits(db, tape, inputs)) return false;\n',
     replace: '',
@@ -114,7 +114,7 @@ export const mutants: readonly Mutant[] = [
     only: 'append to',
   },
   {
-    name: 'the tables are made without looking again under the lock',
+    name: 'tables are created without a second check under the lock',
     file: tape('store/migrate'),
     find: '  db.write(() => {\n    const version = versionOf(db, path);',
     replace: '  const version = versionOf(db, path);\n  db.write(() => {',
@@ -122,7 +122,7 @@ export const mutants: readonly Mutant[] = [
     only: 'open a missing home',
   },
   {
-    name: 'a merge is keyed by something that changes when it is tried again',
+    name: 'the key of a merge changes between attempts',
     file: tape('merge/merge'),
     find: 'const head = hex(childHead);',
     replace: 'const head = Math.random();',
@@ -143,7 +143,7 @@ export const mutants: readonly Mutant[] = [
     test: 'test/unit/tape.opening.test.ts',
   },
   {
-    name: 'an existing database is opened beside SQLite, which drops its locks',
+    name: 'an existing database is opened outside SQLite, which drops its locks',
     file: tape('sqlite/place'),
     find: '    assertOwner(file, path, { stat, probe });',
     replace: "    assertOwner(file, path, { stat, probe });\n    closeSync(openSync(path, 'r'));",
@@ -151,7 +151,7 @@ export const mutants: readonly Mutant[] = [
     only: 'the locks',
   },
   {
-    name: 'a search is read as a query language',
+    name: 'a search text is parsed as a query language',
     file: tape('search/search'),
     find: `word.replaceAll('"', '""')`,
     replace: 'word',
@@ -180,7 +180,7 @@ export const mutants: readonly Mutant[] = [
     test: 'test/unit/runtime.answers.test.ts',
   },
   {
-    name: 'a call that a crash left open is run again',
+    name: 'a call left open by a crash runs again',
     file: runtime('tools/orphans'),
     find: "call.state === 'begun' && toolOf(tools, call.toolName)?.safeToRepeat === true",
     replace: "call.state === 'begun' && toolOf(tools, call.toolName) !== undefined",
@@ -203,7 +203,7 @@ export const mutants: readonly Mutant[] = [
     only: 'any write',
   },
   {
-    name: 'a run that was started at once is forgotten by the end of the one before',
+    name: 'the end of a run drops the run that started meanwhile',
     file: runtime('run/worker'),
     find: 'const served = work().catch((error) => {',
     replace: 'const served = work().finally(() => this.#leave()).catch((error) => {',
@@ -211,7 +211,7 @@ export const mutants: readonly Mutant[] = [
     only: 'at once, and send to it',
   },
   {
-    name: 'a tool that a child may not call comes back to its own children',
+    name: 'children of a child get a tool that the child may not call',
     file: runtime('terms/terms'),
     find: '(allowed, tools) => tools.intersection(allowed ?? tools),',
     replace: '(allowed, tools) => allowed ?? tools,',
@@ -219,7 +219,7 @@ export const mutants: readonly Mutant[] = [
     only: 'tools that a child may not call',
   },
   {
-    name: 'what a sibling was promised is given away twice',
+    name: 'a budget reserved for one child is given to its sibling too',
     file: runtime('terms/budget'),
     find: 'const promised = terms.treeBudget ?? terms.budget ?? {};',
     replace: 'const promised: Budget = {};',
@@ -227,7 +227,7 @@ export const mutants: readonly Mutant[] = [
     only: 'the budget of a sibling',
   },
   {
-    name: 'a result that was to start its parent does not',
+    name: 'a result does not start its parent',
     file: tape('merge/merge'),
     find: 'if (draft.notify === true && !discard)',
     replace: 'if (draft.notify === true && discard)',
@@ -243,14 +243,14 @@ export const mutants: readonly Mutant[] = [
     only: 'an aborted run aborts',
   },
   {
-    name: 'of an answer under way nothing is saved',
+    name: 'chunks of a streaming answer are not saved',
     file: runtime('stream/chunk-writer'),
     find: '        await save(saved);\n',
     replace: '',
     test: 'test/integration/runtime.killed-streams.test.ts',
   },
   {
-    name: 'what waits in an inbox is refused when the disk fails',
+    name: 'a disk error refuses an inbox item for good',
     file: tape('inbox/inbox'),
     find: "['TAPE_FENCED', 'TAPE_IO', 'TAPE_LOCKED']",
     replace: "['TAPE_FENCED']",
@@ -258,7 +258,7 @@ export const mutants: readonly Mutant[] = [
     only: 'of drain',
   },
   {
-    name: 'a lease that was given back can still write',
+    name: 'a released lease can still write',
     file: tape('tape/lease'),
     find: "  db.run('UPDATE tape SET epoch = epoch + 1 WHERE id = @id', { id: tape.id });\n",
     replace: '',
@@ -286,7 +286,7 @@ export const mutants: readonly Mutant[] = [
     test: 'test/contract/sqlite-memory.test.ts',
   },
   {
-    name: 'the journal trusts a tail behind which another process has written',
+    name: 'the journal reuses its tail after another process has written',
     file: graph('journal'),
     find: '    seen.size === there.size &&\n    seen.mtimeMs === there.mtimeMs',
     replace: '    seen.size <= there.size',
@@ -307,7 +307,7 @@ export const mutants: readonly Mutant[] = [
     test: 'test/integration/faults.power-cut.test.ts',
   },
   {
-    name: 'an answer that broke off goes back as if its provider had finished it',
+    name: 'an interrupted answer is sent back as a finished one',
     file: tape('view/render'),
     find: 'parts.map(unsigned)',
     replace: 'parts',
@@ -321,56 +321,56 @@ export const mutants: readonly Mutant[] = [
     test: 'test/unit/tape.targets.test.ts',
   },
   {
-    name: 'a call that the provider ran goes back without its result',
+    name: 'a call that the provider ran is sent back without its result',
     file: tape('view/provider-runs'),
     find: '      this.#open.clear();\n',
     replace: '',
     test: 'test/unit/tape.targets.test.ts',
   },
   {
-    name: 'two messages of the assistant stand in a row',
+    name: 'a view has two assistant messages in a row',
     file: tape('view/fit'),
     find: "else if (last.role === 'assistant' && !continues)",
     replace: "else if (last.role === 'user' && continues)",
     test: 'test/unit/tape.targets.test.ts',
   },
   {
-    name: 'a request ends with what the assistant said',
+    name: 'a request ends with an assistant message',
     file: runtime('model/prompt'),
     find: 'if (awaitsUser(messages))',
     replace: 'if (messages.length === 0)',
     test: 'test/unit/runtime.prompt.test.ts',
   },
   {
-    name: 'a window has one message more',
+    name: 'a window keeps one message too many',
     file: tape('view/window'),
     find: 'messages === window :',
     replace: 'messages > window :',
     test: 'test/unit/views.policies.test.ts',
   },
   {
-    name: 'what a window leaves out is told to be rewound',
+    name: 'entries outside a window are reported as rewound',
     file: tape('view/manifest'),
     find: 'add(kept, windowed - 1, beforeWindow);',
     replace: "add(kept, windowed - 1, 'rewound');",
     test: 'test/unit/views.manifest.test.ts',
   },
   {
-    name: 'what a provider counted is taken for a view that begins elsewhere',
+    name: 'a token count of a provider is used for a view that begins elsewhere',
     file: tape('view/tokens'),
     find: 'if (!isSameBeginning(step, { policy, from: entries[0]?.seq })) return undefined;',
     replace: '',
     test: 'test/unit/runtime.manifests.test.ts',
   },
   {
-    name: 'of two calls of one id, the last gets the first result',
+    name: 'with two calls of one id, the last gets the first result',
     file: tape('view/fit'),
     find: 'for (const call of calls.toReversed()) pushTo(',
     replace: 'for (const call of calls) pushTo(',
     test: 'test/unit/tape.targets.test.ts',
   },
   {
-    name: 'a rewind that is named is taken for the last',
+    name: 'undoing a given rewind undoes the last one',
     file: tape('history/rewind'),
     find: 'return rewindTape(writer, tape, { to: rewind - 1, epoch });',
     replace: '',
