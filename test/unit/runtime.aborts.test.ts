@@ -1,5 +1,6 @@
 import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import type { Session } from '@tapedeck/runtime';
+import { user } from '@tapedeck/tape';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
@@ -79,23 +80,51 @@ test('the model learns of an abort; its calls stay unchanged, here and after a r
   const main = await home.deck.session('main');
   const run = main.run('Wait', { model });
   const signal = await asked;
-  for await (const event of run) if (event.type === 'content-chunk' && event.text === 'wait.') break;
+  for await (const chunk of run.uiStream())
+    if (chunk.type === 'tool-input-delta' && chunk.toolCallId === 'c2') break;
   await main.abort('enough');
   expect(signal?.aborted).toBe(true);
   expect(await run).toMatchObject({ finish: 'aborted' });
-  // The first call was complete; the second was not yet.
-  const frozen = ['user: Wait', 'assistant: I will wait. [wait c1]', 'event run/aborted'];
+  // The first call was complete; of the second, what had arrived is kept.
+  const frozen = ['user: Wait', 'assistant: I will wait. [wait c1] [wait c2]', 'event run/aborted'];
   expect(entryLines(home.store.entries.read('main')).slice(1)).toEqual(frozen);
-  expect([...home.store.entries.read('main')][2]?.meta).toMatchObject({ partial: true, model: 'test' });
+  expect([...home.store.entries.read('main')][2]?.meta).toMatchObject({
+    partial: true,
+    model: 'test',
+    raw_input: { c2: '{"on' },
+  });
   expect(home.store.live.read('main')).toEqual([]);
   expect(home.store.leases.list()).toEqual([]);
   await using other = await openDeck({ store: home.store, model: home.spec, tools: { wait } });
   expect(await (await other.session('main')).run('And now?')).toMatchObject({ text: 'Well.' });
   expect(entryLines(home.store.entries.read('main')).slice(4)).toEqual([
     'wait c1 → error-text Not run: the run was aborted.',
+    'wait c2 → error-text Not run: the run was aborted.',
     'user: And now?',
     'assistant: Well.',
   ]);
+});
+
+test('a call whose arguments were streaming when the process died is kept with what had arrived', async () => {
+  await using home = await scriptedDeck([{ text: 'Well.' }]);
+  const { deck, store } = home;
+  const main = await deck.session('main');
+  store.entries.append('main', [user('Wait', { run: 'killed' })]);
+  const chunks = [
+    { type: 'tool-input-start', toolCallId: 'c1', toolName: 'wait' },
+    { type: 'tool-input-delta', toolCallId: 'c1', inputTextDelta: '{"for": ' },
+    { type: 'tool-input-delta', toolCallId: 'c1', inputTextDelta: '"ev' },
+  ].map((chunk, index) => ({ index, chunk }));
+  store.live.save([{ session: 'main', run: 'killed', chunks }]);
+  expect(await main.run()).toMatchObject({ text: 'Well.' });
+  expect(entryLines(store.entries.read('main')).slice(1)).toEqual([
+    'user: Wait',
+    'assistant: [wait c1]',
+    'event run/interrupted',
+    'wait c1 → error-text Not run: the answer with this call was cut off.',
+    'assistant: Well.',
+  ]);
+  expect([...store.entries.read('main')][2]?.meta.raw_input).toEqual({ c1: '{"for": "ev' });
 });
 
 test('a tool that ignores an abort is waited for briefly, and its call stays open', async () => {

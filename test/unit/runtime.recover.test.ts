@@ -130,3 +130,60 @@ test('it first gives a result to a parent that died inside a tool call', async (
     expect.stringContaining('Done.'),
   ]);
 });
+
+/** A child whose process died in the middle of its answer: its text so far is saved, and not on its tape yet. */
+function cutInAnswer(text: string): SqliteTapeStore {
+  const store = openStore();
+  store.sessions.open('main');
+  store.lineage.fork('main', { name: 'kid', deliver: 'merge' });
+  store.sessions.update('kid', { task: 'running' });
+  const chunks = [
+    { type: 'text-start', id: 't' },
+    { type: 'text-delta', id: 't', delta: text },
+  ].map((chunk, index) => ({ index, chunk }));
+  store.live.save([{ session: 'kid', run: 'killed', chunks }]);
+  return store;
+}
+
+const lastOf = (store: SqliteTapeStore, name: string) => entryLines(store.entries.read(name, { last: 1 }))[0];
+
+test('the parent receives both halves of an answer that was cut off and continued', async () => {
+  await using home = await scriptedDeck([{ text: 'Second half.' }], { store: cutInAnswer('First half. ') });
+  expect(await home.deck.recover()).toMatchObject({ resumed: ['kid'], merged: ['kid'] });
+  expect(lastOf(home.store, 'main')).toContain('>\nFirst half. Second half.\n<');
+});
+
+test('with abort it keeps what was saved of an answer: the parent receives it', async () => {
+  await using home = await scriptedDeck([], { store: cutInAnswer('First half. ') });
+  expect(await home.deck.recover({ abort: true })).toEqual({ ...none, aborted: ['kid'], merged: ['kid'] });
+  expect(home.store.live.read('kid')).toEqual([]);
+  expect(entryLines(home.store.entries.read('kid', { own: true })).slice(1)).toEqual([
+    'assistant: First half.',
+    'event run/interrupted',
+    'event run/aborted',
+  ]);
+  expect(lastOf(home.store, 'main')).toContain('status="aborted" partial="true">\nFirst half. \n<');
+});
+
+test('what a killed parent had said comes before the merge of its child', async () => {
+  const store = cutInAnswer('');
+  store.entries.append('main', [user('Go', { run: 'killed' })]);
+  store.live.save([
+    {
+      session: 'main',
+      run: 'killed',
+      chunks: ['text-start', 'text-delta'].map((type, index) => ({
+        index,
+        chunk: { type, id: 't', ...(index === 1 && { delta: 'I wait' }) },
+      })),
+    },
+  ]);
+  await using home = await scriptedDeck([], { store });
+  await home.deck.recover({ abort: true });
+  expect(entryLines(store.entries.read('main')).slice(1, 5)).toEqual([
+    'user: Go',
+    'assistant: I wait',
+    'event run/interrupted',
+    'anchor merge/kid',
+  ]);
+});

@@ -12,7 +12,7 @@ import { endOnTape } from '../run/end-on-tape.ts';
 import { wasInterrupted } from '../run/interrupted.ts';
 import { factsOf } from '../terms/terms.ts';
 import { openBatch } from '../tools/open-batch.ts';
-import { closeOrphans } from '../tools/orphans.ts';
+import { closeOrphans, settleLeftovers } from '../tools/orphans.ts';
 import { releaseLeftWorktrees } from '../workspace/release.ts';
 import { deliver, wake } from './deliver.ts';
 import type { DelegationParts, Delegator } from './parts.ts';
@@ -239,6 +239,7 @@ async function end(
     const reached = await endOnTape(store, await worker(child).facts(info));
     // Another process has resumed it meanwhile.
     if (reached === undefined && !abort) return undefined;
+    await settleLeftovers(store, child.id, held);
     await closeOrphans(store, child.id, { hold: held });
     if (reached === undefined) {
       const unbegun = (await openBatch(store, child.id)).map(({ toolCallId }) => toolCallId);

@@ -6,7 +6,7 @@ import { SessionError } from '../errors.ts';
 import { hold } from '../lease/hold.ts';
 import type { OpenCall } from '../stream/call.ts';
 import { openBatch } from '../tools/open-batch.ts';
-import { closeOrphans } from '../tools/orphans.ts';
+import { closeOrphans, settleLeftovers } from '../tools/orphans.ts';
 import { toolOf } from '../tools/traits.ts';
 import { answerSpawns } from './answer-spawns.ts';
 import { isAnswerable, isEnded, isHalfSpawned } from './spawn-calls.ts';
@@ -25,8 +25,8 @@ export interface SettleOptions {
 const pollMs = 50;
 
 /**
- * Closes the open calls of a parent that died inside a tool call, as its next run would: open calls block
- * merges. A call that waits for children gets their outcomes once all of them have ended. While a process
+ * Records the rest of an answer of a parent whose process died, and closes its open calls, as its next run
+ * would: open calls block merges, and a merge comes after what the parent had said. A call that waits for children gets their outcomes once all of them have ended. While a process
  * runs the parent, that process closes them.
  */
 export async function settleParent(
@@ -37,7 +37,9 @@ export async function settleParent(
   const { tools = {} } = config;
   for (;;) {
     const parent = await store.sessions.find(parentId);
-    if (parent === undefined || parent.settled === parent.head) return;
+    if (parent === undefined) return;
+    const hasLeftovers = (await store.live.read(parent.id)).length > 0;
+    if (parent.settled === parent.head && !hasLeftovers) return;
     const willResume = parent.deliver !== undefined && !isEnded(parent);
     const isLeft = async (call: OpenCall) => {
       if (!(await isAnswerable(store, parent, call))) return true;
@@ -47,6 +49,7 @@ export async function settleParent(
     try {
       const held = await hold(store, parent.id, { owner: processOwner(newId()) });
       try {
+        await settleLeftovers(store, parent.id, held);
         const keep: string[] = [];
         for (const call of await openBatch(store, parent.id))
           if (await isLeft(call)) keep.push(call.toolCallId);

@@ -7,7 +7,7 @@ import { assistant, type Json, type JsonObject, type Meta, type Part, toolCall }
 import { assertDraft } from '@tapedeck/tape/store';
 import type { LanguageModel, ModelMessage, SystemModelMessage, TextStreamPart, ToolSet } from 'ai';
 import { messageOf, SessionError } from '../errors.ts';
-import type { OpenCall } from '../stream/call.ts';
+import { type OpenCall, rawMax } from '../stream/call.ts';
 import type { Chunk } from '../stream/chunks.ts';
 import { normaliseUsage, type Usage } from '../usage/usage.ts';
 import type { CallSettings } from './call-settings.ts';
@@ -168,9 +168,6 @@ function withStorableInput(part: { readonly type: string }): object {
   const { invalid, error, ...stored } = storable(part);
   return stored;
 }
-
-/** The most characters kept of unusable arguments. */
-const rawMax = 100_000;
 
 function rawOf(input: unknown): string {
   return (typeof input === 'string' ? input : JSON.stringify(input ?? null)).slice(0, rawMax);

@@ -45,3 +45,6 @@ export interface OpenCall {
   /** The decision, once given. */
   readonly decision?: Decision;
 }
+
+/** The most characters kept of arguments that are incomplete or cannot be used. */
+export const rawMax = 100_000;

@@ -1,13 +1,55 @@
-import type { Json, Part } from '@tapedeck/tape';
+import { assistant, type Draft, type Json, type Meta, type Part } from '@tapedeck/tape';
+import { rawMax } from './call.ts';
 import type { Chunk } from './chunks.ts';
 
 type Open = { type: string; text: string; providerOptions?: unknown };
 
 /**
- * The parts of an interrupted answer: the texts received so far, and the calls with complete arguments.
- * Incomplete arguments are dropped, since they request nothing yet. Pure.
+ * The entry of an interrupted answer: its parts, and in `raw_input` what had arrived of arguments that were
+ * incomplete. Undefined when nothing had arrived. Pure.
  */
-export function partialContent(chunks: Iterable<Chunk>): readonly Part[] {
+export function partialAnswer(chunks: readonly Chunk[], meta: Meta): Draft | undefined {
+  const content = partialContent(chunks);
+  if (content.length === 0) return undefined;
+  const raw = Object.fromEntries(
+    [...incompleteCalls(chunks)].map(([id, { inputText }]) => [
+      id,
+      inputText.slice(0, rawMax).toWellFormed(),
+    ]),
+  );
+  return assistant(content, {
+    ...meta,
+    ...(Object.keys(raw).length > 0 && { raw_input: raw }),
+    partial: true,
+  });
+}
+
+/** A client-side call whose arguments had not all arrived. */
+interface IncompleteCall {
+  readonly toolName: string;
+  inputText: string;
+}
+
+/** The client-side calls without complete arguments, by id. */
+function incompleteCalls(chunks: Iterable<Chunk>): ReadonlyMap<string, IncompleteCall> {
+  const calls = new Map<string, IncompleteCall>();
+  for (const chunk of chunks)
+    if (chunk.type === 'tool-input-start') {
+      if (chunk.providerExecuted !== true)
+        calls.set(chunk.toolCallId, { toolName: chunk.toolName, inputText: '' });
+    } else if (chunk.type === 'tool-input-delta') {
+      const call = calls.get(chunk.toolCallId);
+      if (call !== undefined) call.inputText += chunk.inputTextDelta;
+    } else if (chunk.type === 'tool-input-available' || chunk.type === 'tool-input-error')
+      calls.delete(chunk.toolCallId);
+  return calls;
+}
+
+/**
+ * The parts of an interrupted answer: the texts received so far, and the calls. A call whose arguments are
+ * incomplete has an empty input; a provider's own call without a result is dropped. Pure.
+ */
+function partialContent(chunks: readonly Chunk[]): readonly Part[] {
   const parts: Part[] = [];
   const open = new Map<string, Open>();
   const begin = (kind: string, id: string, metadata: unknown) => {
@@ -21,8 +63,12 @@ export function partialContent(chunks: Iterable<Chunk>): readonly Part[] {
     part.text += text;
     if (metadata !== undefined) part.providerOptions = metadata;
   };
+  const incomplete = incompleteCalls(chunks);
   for (const chunk of chunks) {
     switch (chunk.type) {
+      case 'tool-input-start':
+        if (incomplete.has(chunk.toolCallId)) parts.push(callPart({ ...chunk, input: {} }));
+        break;
       case 'text-start':
       case 'reasoning-start':
         begin(chunk.type.slice(0, -6), chunk.id, chunk.providerMetadata);
@@ -56,7 +102,9 @@ export function partialContent(chunks: Iterable<Chunk>): readonly Part[] {
   );
 }
 
-function callPart(chunk: Extract<Chunk, { type: 'tool-input-available' | 'tool-input-error' }>): Part {
+function callPart(
+  chunk: Omit<Extract<Chunk, { type: 'tool-input-available' | 'tool-input-error' }>, 'type' | 'errorText'>,
+): Part {
   const { toolCallId, toolName, input, providerExecuted, providerMetadata } = chunk;
   return {
     type: 'tool-call',

@@ -1,17 +1,9 @@
-import {
-  assistant,
-  type Draft,
-  type Json,
-  type JsonObject,
-  note,
-  type TapeStore,
-  toolResult,
-} from '@tapedeck/tape';
+import { type Draft, type Json, type JsonObject, note, type TapeStore, toolResult } from '@tapedeck/tape';
 import { isUnstorable } from '../errors.ts';
 import type { Hold } from '../lease/hold.ts';
 import type { OpenCall } from '../stream/call.ts';
 import { type Chunk, headOf } from '../stream/chunks.ts';
-import { partialContent } from '../stream/partial.ts';
+import { partialAnswer } from '../stream/partial.ts';
 import { openBatch, openCallsOf } from './open-batch.ts';
 import { type DeckTools, toolOf } from './traits.ts';
 
@@ -21,16 +13,16 @@ export async function settleLeftovers(store: TapeStore, session: string, { lease
     const chunks = saved.map(({ chunk }) => chunk as unknown as Chunk);
     const head = chunks.map(headOf).findLast((found) => found !== undefined);
     // Each retry saved a head. The chunks before the last head belong to failed attempts.
-    const content = partialContent(
+    const partial = partialAnswer(
       chunks.slice(chunks.findLastIndex((chunk) => headOf(chunk) !== undefined) + 1),
+      { run, ...(head as JsonObject | undefined) },
     );
-    const partial =
-      content.length === 0
-        ? []
-        : [assistant(content, { run, ...(head as JsonObject | undefined), partial: true })];
     const end = note('run/interrupted', { run });
     try {
-      await store.entries.append(lease.id, [...partial, end], { lease, settles: run });
+      await store.entries.append(lease.id, partial === undefined ? [end] : [partial, end], {
+        lease,
+        settles: run,
+      });
     } catch (error) {
       if (!isUnstorable(error)) throw error;
       // The partial answer is too large for an entry. Keeping it would stop all later runs.

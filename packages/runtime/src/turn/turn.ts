@@ -13,7 +13,7 @@ import { type Answer, callModel, ModelFailure, type ModelMessage, modelMeta } fr
 import { toPrompt } from '../model/prompt.ts';
 import { isOverflow, isPassing, retryDelay } from '../model/retry.ts';
 import { type Chunk, headChunk, isAnswer } from '../stream/chunks.ts';
-import { partialContent } from '../stream/partial.ts';
+import { partialAnswer } from '../stream/partial.ts';
 import { nameOf } from '../tools/traits.ts';
 import { costMeta, usageJson } from '../usage/usage.ts';
 import { callMeta, viewFor } from './call-meta.ts';
@@ -162,11 +162,9 @@ function partialOf(
   step: number,
   { chunks, callMeta }: { readonly chunks: readonly Chunk[]; readonly callMeta: JsonObject | undefined },
 ): readonly Draft[] {
-  const content = partialContent(chunks);
-  if (content.length === 0) return [];
-  return [
-    assistant(content, { run: context.run, step, ...modelMeta(context.model), ...callMeta, partial: true }),
-  ];
+  const meta = { run: context.run, step, ...modelMeta(context.model), ...callMeta };
+  const partial = partialAnswer(chunks, meta);
+  return partial === undefined ? [] : [partial];
 }
 
 /** False when the run was aborted meanwhile. */

@@ -2,9 +2,17 @@ import { artifactOf, type RecordedArtifact } from '../entry/artifact.ts';
 import type { Entry, Seq } from '../entry/entry.ts';
 import { isObject, type Json, type JsonObject } from '../entry/json.ts';
 import type { Db } from '../sqlite/sqlite.ts';
-import { visible } from '../tape/interval.ts';
+import { type Interval, visible } from '../tape/interval.ts';
 import { readEntries } from '../tape/read.ts';
 import type { TapeRow } from '../tape/tape.ts';
+import {
+  type Answers,
+  afterEntry,
+  atRangeStart,
+  type FoundAnswer,
+  type FoundText,
+  noAnswers,
+} from './answer.ts';
 
 /** The outcome of a child over a range of its own entries. */
 export interface Collected {
@@ -12,8 +20,12 @@ export interface Collected {
   readonly text: string;
   /** The value of the explicit result, if one was recorded. */
   readonly value?: Json;
-  /** Position of the entry that the text came from, if any. */
+  /** Position of the entry that the text came from, if any; of an answer in pieces, that of the last piece. */
   readonly textSeq: Seq | undefined;
+  /** Position of the first piece, when the text is an answer in pieces. */
+  readonly textFrom?: Seq;
+  /** Pieces of interrupted answers that are not part of the text. The text begins with a line that names them. */
+  readonly rest?: readonly Seq[];
   readonly usage: JsonObject | undefined;
   /**
    * Whether every tool that ran declared its paths, or ran in a worktree whose changes were recorded
@@ -26,19 +38,19 @@ export interface Collected {
 }
 
 /**
- * Collects a child's result from its own entries: an explicit `result` entry, else the model's last text,
- * else its error. Reads only, and runs before the merge's transaction.
+ * Collects a child's result from its own entries: an explicit `result` entry, else the model's last answer in
+ * all its pieces, else its error. Reads only, and runs before the merge's transaction.
  */
 export function collectResult(db: Db, child: TapeRow, [from, to]: readonly [Seq, Seq]): Collected {
   let result: Entry | undefined;
-  let lastText: { seq: Seq; text: string } | undefined;
-  let failed: { seq: Seq; text: string } | undefined;
+  let failed: FoundText | undefined;
   let first: number | undefined;
   let last = 0;
   let complete = true;
   let recorded: RecordedArtifact | undefined;
   const usage: Record<string, number> = {};
   const shown = [...visible(db, child, to)].reverse();
+  let answers = answersBefore(db, child, { from, shown });
   for (const entry of readEntries(db, child, { from, to, own: true })) {
     first ??= entry.at;
     last = entry.at;
@@ -57,22 +69,24 @@ export function collectResult(db: Db, child: TapeRow, [from, to]: readonly [Seq,
     if (entry.kind === 'result') result = entry.payload === null ? undefined : entry;
     else if (entry.kind === 'event') {
       failed = endOf(entry) ?? failed;
-      if (entry.name === resultRefused) result = lastText = undefined;
-    } else if (entry.kind === 'message') {
-      const text = assistantText(entry.payload);
-      if (text.trim() !== '') lastText = { seq: entry.seq, text };
-    }
+      if (entry.name === resultRefused) {
+        result = undefined;
+        answers = noAnswers;
+      }
+    } else answers = afterEntry(answers, entry);
   }
-  const unfinished = failed !== undefined && failed.seq > (lastText?.seq ?? 0) ? failed : undefined;
+  const { last: answer } = answers;
+  const unfinished = failed !== undefined && failed.seq > (answer?.seq ?? 0) ? failed : undefined;
   const value = result === undefined ? undefined : resultValue(result.payload);
   const chosen =
-    result === undefined || value === undefined
-      ? joinText(lastText, unfinished)
-      : { seq: result.seq, text: typeof value === 'string' ? value : JSON.stringify(value) };
+    result !== undefined && value !== undefined
+      ? { seq: result.seq, text: typeof value === 'string' ? value : JSON.stringify(value) }
+      : joinText(withRest(answer, child), unfinished);
   return {
     text: chosen?.text ?? '(no result)',
     ...(value !== undefined && { value }),
     textSeq: chosen?.seq,
+    ...(value === undefined && answer !== undefined && placeOf(answer)),
     usage: Object.keys(usage).length === 0 ? undefined : usage,
     complete,
     recorded,
@@ -80,23 +94,41 @@ export function collectResult(db: Db, child: TapeRow, [from, to]: readonly [Seq,
   };
 }
 
-type FoundText = { readonly seq: Seq; readonly text: string };
+/** How many entries before a range are searched for the pieces of an answer that goes on in it. */
+const backMax = 50;
 
-function joinText(lastText: FoundText | undefined, failed: FoundText | undefined): FoundText | undefined {
-  if (lastText === undefined || failed === undefined) return lastText ?? failed;
-  return { seq: failed.seq, text: `${lastText.text}\n\n${failed.text}` };
+/** The answers before a range of the child's own entries, as far as they go on in it. */
+function answersBefore(
+  db: Db,
+  child: TapeRow,
+  { from, shown }: { readonly from: Seq; readonly shown: readonly Interval[] },
+): Answers {
+  if (from <= child.base_seq + 1) return noAnswers;
+  let answers = noAnswers;
+  for (const entry of readEntries(db, child, { to: from - 1, own: true, last: backMax }))
+    if (shown.some(({ lo, hi }) => entry.seq > lo && entry.seq <= hi)) answers = afterEntry(answers, entry);
+  return atRangeStart(answers);
+}
+
+/** The first piece of an answer in pieces, and the pieces that it lacks. */
+function placeOf({ from, seq, rest }: FoundAnswer): Pick<Collected, 'textFrom' | 'rest'> {
+  return { ...(from < seq && { textFrom: from }), ...(rest.length > 0 && { rest }) };
+}
+
+/** An answer behind a line that names the pieces before it that are not part of its text. */
+function withRest(answer: FoundAnswer | undefined, { name }: TapeRow): FoundText | undefined {
+  if (answer === undefined || answer.rest.length === 0) return answer;
+  const where = answer.rest.map((seq) => `tape show ${name}@${seq}`).join('; ');
+  return { seq: answer.seq, text: `[An interrupted answer came before this one: ${where}]\n${answer.text}` };
+}
+
+function joinText(answer: FoundText | undefined, failed: FoundText | undefined): FoundText | undefined {
+  if (answer === undefined || failed === undefined) return answer ?? failed;
+  return { seq: failed.seq, text: `${answer.text}\n\n${failed.text}` };
 }
 
 function resultValue(payload: Json): Json {
   return isObject(payload) && 'value' in payload ? (payload.value ?? null) : payload;
-}
-
-/** The text parts of an assistant message, joined; empty for any other payload. */
-export function assistantText(payload: Json): string {
-  if (!isObject(payload) || payload.role !== 'assistant' || !Array.isArray(payload.content)) return '';
-  return payload.content
-    .flatMap((part) => (isObject(part) && part.type === 'text' ? [String(part.text)] : []))
-    .join('');
 }
 
 /** Returns the reason that a run recorded for an early end. */

@@ -1,5 +1,5 @@
 import type { Artifact } from '../entry/artifact.ts';
-import type { Draft } from '../entry/entry.ts';
+import type { Draft, Seq } from '../entry/entry.ts';
 import { hex, sha256 } from '../entry/hash.ts';
 import type { Json, JsonObject } from '../entry/json.ts';
 import type { Posting, RunItem } from '../tape/post.ts';
@@ -15,6 +15,7 @@ export function mergeMark(
   { key, report, gap, status }: { key: string; report: ConflictReport; gap: number; status: Task },
 ): Draft {
   const { child, range, childHead, collected } = plan;
+  const rest = restOf(plan, draft);
   const state: JsonObject = {
     child: child.ulid,
     session: child.name,
@@ -28,12 +29,18 @@ export function mergeMark(
     ...(draft.reason !== undefined && { reason: draft.reason }),
     ...(draft.asked !== undefined && { asked: draft.asked }),
     ...(isPartial(status) && { partial: true }),
+    ...(rest.length > 0 && { partial: true, rest }),
     complete: report.complete,
     conflicts: report.conflicts as unknown as Json,
     ...(artifactIn(plan) as JsonObject),
     gap,
   };
   return { kind: 'anchor', mark: 'anchor', name: `merge/${child.name}`, payload: { state }, key };
+}
+
+/** The pieces of interrupted answers that the text of a merge lacks. A given text has none. */
+function restOf({ collected }: MergePlan, { text, strategy }: MergeDraft): readonly Seq[] {
+  return text === undefined && strategy !== 'discard' ? (collected.rest ?? []) : [];
 }
 
 /** Returns whether a child was stopped before it had finished its work. */
@@ -58,20 +65,17 @@ export function artifactIn({ collected: { recorded } }: MergePlan): { readonly a
 }
 
 /** Makes the message to the parent's model; none for a discard. */
-export function mergeMessage(
-  { child, range, childHead, collected }: MergePlan,
-  draft: MergeDraft,
-  status: Task,
-): Draft[] {
+export function mergeMessage(plan: MergePlan, draft: MergeDraft, status: Task): Draft[] {
   if (draft.strategy === 'discard') return [];
+  const { child, range, childHead, collected } = plan;
   const place = { child: child.name, fromAnchor: child.from_anchor, range };
   const text = mergeBlock({
     ...place,
     status,
-    partial: isPartial(status),
+    partial: isPartial(status) || restOf(plan, draft).length > 0,
     childHead: hex(childHead),
     text: draft.text ?? collected.text,
-    textSeq: draft.text === undefined ? collected.textSeq : undefined,
+    ...(draft.text === undefined && { textFrom: collected.textFrom, textSeq: collected.textSeq }),
     charsMax: draft.charsMax,
   });
   return [

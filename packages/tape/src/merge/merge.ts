@@ -1,7 +1,8 @@
 /**
  * Merges: a child's result becomes a mark and a message at the end of its parent's tape. `plan.ts` reads the
- * child before the transaction, with `collect.ts`; this file decides and writes, with `conflicts.ts`,
- * `drafts.ts` and `block.ts`; `receipt.ts` finds earlier merges. Imports `lineage` and what lies below it.
+ * child before the transaction, with `collect.ts`, which puts answers in pieces together by `answer.ts`; this file
+ * decides and writes, with `conflicts.ts`, `drafts.ts` and `block.ts`; `receipt.ts` finds earlier merges. Imports
+ * `lineage` and what lies below it.
  */
 import { crashPoint } from '../crash-point.ts';
 import type { Draft } from '../entry/entry.ts';

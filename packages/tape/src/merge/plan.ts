@@ -102,8 +102,15 @@ export function collect(db: Db, child: TapeRow, range?: readonly [Seq, Seq]): Co
   const [from, to] = rangeOf(db, child, { into, to: child.head_seq });
   const newest = collectResult(db, child, [from, to]);
   if (newest.textSeq !== undefined || from <= child.base_seq + 1) return newest;
-  const { text, textSeq, ...whole } = collectResult(db, child, [child.base_seq + 1, to]);
-  return { ...newest, text, textSeq, ...('value' in whole && { value: whole.value }) };
+  const { text, textSeq, textFrom, rest, value } = collectResult(db, child, [child.base_seq + 1, to]);
+  return {
+    ...newest,
+    text,
+    textSeq,
+    ...(textFrom !== undefined && { textFrom }),
+    ...(rest !== undefined && { rest }),
+    ...(value !== undefined && { value }),
+  };
 }
 
 function chooseTarget(
