@@ -59,9 +59,9 @@ export function post({ world, store, session, key }: Scene): void {
   });
 }
 
-/** A process that drains an ownerless inbox takes the session over for that long. */
+/** A process that drains an ownerless inbox takes the session over for that long, even when it drains no item. */
 export function drainOwnerless({ leases }: World, store: SqliteTapeStore, session: string): void {
   const id = store.sessions.find(session)?.id ?? '';
   const before = leases.of(id);
-  if (store.inbox.drain(session)) leases.over(before);
+  if (store.inbox.drain(session) !== undefined) leases.over(before);
 }
