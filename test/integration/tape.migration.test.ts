@@ -1,8 +1,8 @@
 import { copyFileSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { assistant, openTapeStore, toolCall, toolResult, user } from '@tapedeck/tape';
 import { describe, expect, test } from 'vitest';
+import { toSchema0 } from '../support/old-schemas.ts';
 import { facts, rawDb } from '../support/raw-db.ts';
-import { toSchema0 } from '../support/schema-0.ts';
 import { refusal } from '../support/store.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { tempHome } from '../support/temp-home.ts';

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openJournal } from '@tapedeck/graph/journal';
 import { assistant, openTapeStore, type SqliteTapeStore, type StoreOptions, user } from '@tapedeck/tape';
-import { toSchema0 } from './schema-0.ts';
+import { toSchema0 } from './old-schemas.ts';
 
 /** The files of a home under fault. */
 export interface FaultPlace {

@@ -9,7 +9,12 @@ function fixedSources(): Required<Pick<StoreOptions, 'now' | 'newId' | 'salt'>> 
 
 /** A store with fixed sources; in memory unless a path is given. */
 export function openStore(path = ':memory:', o: StoreOptions = {}): SqliteTapeStore {
-  return openTapeStore(path, { durability: 'fast', ...fixedSources(), ...o });
+  return openTapeStore(path, {
+    durability: 'fast',
+    homeId: '01JD000000000000000000H0ME',
+    ...fixedSources(),
+    ...o,
+  });
 }
 
 /**

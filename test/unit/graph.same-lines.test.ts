@@ -28,6 +28,7 @@ const types = {
   merge: 0,
   discard: 0,
   alias: 0,
+  unalias: 0,
   archive: 0,
   link: 0,
 } satisfies Record<LineageType, 0>;
@@ -71,6 +72,7 @@ const lineageLine: fc.Arbitrary<LineageLine> = fc
     parent_head: option(text),
     child_head: option(text),
     alias: option(text),
+    reason: option(text),
     lifecycle: option(text),
     task: option(text),
     delivery: option(text),

@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { openTapeStore, type StoreOptions } from '@tapedeck/tape';
 import Database from 'better-sqlite3';
 import { describe, expect, test, vi } from 'vitest';
-import { toSchema0 } from '../support/schema-0.ts';
+import { toSchema0 } from '../support/old-schemas.ts';
 import { refusal } from '../support/store.ts';
 import { tempDir } from '../support/temp-dir.ts';
 

@@ -58,7 +58,14 @@ export function foldLine(folding: Folding, line: LineageLine): void {
   const known = folding.nodes.get(line.session);
   const node = known === undefined ? add(folding, createNode(line)) : relink(folding, known, line);
   folding.nodes.set(node.id, updateNode(node, line));
-  if (line.alias !== undefined) folding.aliases.set(line.alias, node.id);
+  nameAgain(folding, line);
+}
+
+/** Follows the other names of a session, which lines give and take. */
+function nameAgain({ aliases }: Folding, { type, alias, session }: LineageLine): void {
+  if (alias === undefined) return;
+  if (type !== 'unalias') aliases.set(alias, session);
+  else if (aliases.get(alias) === session) aliases.delete(alias);
 }
 
 /** Whether a line refers to a session that no earlier line describes. */

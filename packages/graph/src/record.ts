@@ -24,6 +24,7 @@ const types = {
   merge: 'merge',
   discard: 'discard',
   alias: 'alias',
+  unalias: 'unalias',
   archive: 'archive',
   link: 'link',
 } as const satisfies { readonly [T in LineageType]: T };
@@ -61,6 +62,7 @@ export const lineageLine: z.ZodType<LineageLine> = z.object({
   parent_head: z.exactOptional(text),
   child_head: z.exactOptional(text),
   alias: z.exactOptional(text),
+  reason: z.exactOptional(text),
   lifecycle: z.exactOptional(text),
   task: z.exactOptional(text),
   delivery: z.exactOptional(text),

@@ -3,6 +3,7 @@ import { type Blob, extractBlobs } from './blob.ts';
 import type { Draft, Entry, EntryKind } from './entry.ts';
 import { encodeJson, type Json } from './json.ts';
 import { normalise } from './normalise.ts';
+import { sourceTime } from './source-time.ts';
 import { spillOutput } from './spill.ts';
 import { type Touch, touchesOf } from './touch.ts';
 
@@ -20,6 +21,8 @@ export interface Encoded {
   /** The bytes that the references point to. */
   readonly blobs: readonly Blob[];
   readonly touches: readonly Touch[];
+  /** When it happened at its source, in milliseconds since the epoch; undefined when it happens now. */
+  readonly sourceAt: number | undefined;
 }
 
 /**
@@ -42,6 +45,7 @@ export function encodeDraft({ kind, mark, name, ref, key, meta, payload }: Draft
     meta: meta === undefined || isEmpty(meta) ? null : encodeJson(meta, 'meta'),
     blobs: blobs.length === 0 ? taken.blobs : [...taken.blobs, ...blobs],
     touches: touchesOf({ kind, name, payload: value, meta }),
+    sourceAt: sourceTime(meta),
   };
 }
 

@@ -68,6 +68,21 @@ export function tapeName(realm: string, name: string, incarnation = 1): string {
 }
 
 /**
+ * Returns the form in which names that look alike are equal: letters A-Z in lower case, escaped characters
+ * outside ASCII decoded and in Unicode form NFC. Names with the same form are never made beside each other.
+ */
+export function nameKey(name: string): string {
+  const decoded = name.replace(/(?:%[89A-Fa-f][0-9A-Fa-f])+/g, (escaped) => {
+    try {
+      return decodeURIComponent(escaped);
+    } catch {
+      return escaped; // Not UTF-8: these escapes stand for no character.
+    }
+  });
+  return decoded.normalize('NFC').replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+}
+
+/**
  * Returns the name of a forked child: `{parent}-fork-{hex}`. The hex is a hash of the parent's id and the
  * spawn key, so the same request gives the same name. The caller raises `digits` when a name is taken.
  */

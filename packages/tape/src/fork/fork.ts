@@ -63,6 +63,7 @@ export function forkTape(writer: Writer, parent: TapeRow, request: ForkRequest):
     kind: request.kind ?? 'subagent',
     parent,
     spawnKey,
+    ordinal: request.key === undefined ? nextOrdinal(writer, parent) : undefined,
     requestHash,
     fromSeq: since.floor,
     ...(since.anchor !== undefined && { fromAnchor: since.anchor }),
@@ -198,6 +199,15 @@ export function chooseName(
     if (name.length <= derivedNameMax && !isTaken(db, parent.realm, name)) return name;
   }
   throw new TapeError('TAPE_EXISTS', `cannot name a child of '${parent.name}': all names are taken`);
+}
+
+/** Returns the number of the next child without a key, from 1. */
+function nextOrdinal({ db }: Writer, parent: TapeRow): number {
+  const last = db.get<{ ordinal: number | null }>(
+    'SELECT max(ordinal) AS ordinal FROM tape WHERE parent_id = @parent AND ordinal IS NOT NULL',
+    { parent: parent.id },
+  );
+  return (last?.ordinal ?? 0) + 1;
 }
 
 /** An unfinished import does not occupy its name. */

@@ -1,7 +1,16 @@
 import { sha256 } from '../entry/hash.ts';
 
 /** The event that a line of `session_graph.jsonl` records. */
-export type LineageType = 'session' | 'fork' | 'status' | 'merge' | 'discard' | 'alias' | 'archive' | 'link';
+export type LineageType =
+  | 'session'
+  | 'fork'
+  | 'status'
+  | 'merge'
+  | 'discard'
+  | 'alias'
+  | 'unalias'
+  | 'archive'
+  | 'link';
 
 /** An intention in a graph line: each field cut to 200 characters, with a digest of the whole. */
 export interface LineIntention {
@@ -42,8 +51,10 @@ export interface LineageLine {
   readonly seq?: number;
   readonly parent_head?: string;
   readonly child_head?: string;
-  /** The name that an alias line adds to the session. */
+  /** The name that an `alias` line gives to the session, and an `unalias` line takes from it. */
   readonly alias?: string;
+  /** Why an `alias` line gives the name, or an `unalias` line takes it. */
+  readonly reason?: string;
   readonly lifecycle?: string;
   readonly task?: string;
   readonly delivery?: string;

@@ -37,6 +37,7 @@ export interface LineageEvent {
   readonly parentHead?: Uint8Array;
   readonly childHead?: Uint8Array;
   readonly alias?: string;
+  readonly reason?: string;
 }
 
 /** Adds the lineage line of an act to the outbox, in the act's transaction; returns the line's number. */
@@ -72,6 +73,7 @@ export function recordLineage({ db, sources }: Writer, tape: TapeRow, event: Lin
     ...(event.parentHead !== undefined && { parent_head: hex(event.parentHead) }),
     ...(event.childHead !== undefined && { child_head: hex(event.childHead) }),
     ...(event.alias !== undefined && { alias: event.alias }),
+    ...(event.reason !== undefined && { reason: event.reason }),
     lifecycle: tape.lifecycle,
     ...(tape.task !== null && { task: tape.task }),
     ...(tape.delivery !== null && { delivery: tape.delivery }),

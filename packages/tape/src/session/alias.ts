@@ -1,5 +1,5 @@
 import { crashPoint } from '../crash-point.ts';
-import { parseName } from '../entry/name.ts';
+import { nameKey, parseName } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
 import { recordLineage } from '../lineage/outbox.ts';
 import type { Writer } from '../tape/append.ts';
@@ -27,13 +27,12 @@ export function aliasTape(
       `cannot alias '${alias}' to '${tape.name}': it already names '${taken.name}'`,
       { data: { alias, session: taken.name } },
     );
-  const g = recordLineage(writer, tape, { type: 'alias', alias });
+  const g = recordLineage(writer, tape, { type: 'alias', alias, reason });
   crashPoint('alias/lineage');
-  writer.db.run('INSERT INTO alias (alias, tape_id, reason, g) VALUES (@alias, @tape, @reason, @g)', {
-    alias,
-    tape: tape.id,
-    reason,
-    g,
-  });
+  writer.db.run(
+    `INSERT INTO alias (realm, alias, name_key, tape_id, reason, g)
+       VALUES (@realm, @alias, @nameKey, @tape, @reason, @g)`,
+    { realm, alias, nameKey: nameKey(alias), tape: tape.id, reason, g },
+  );
   crashPoint('alias/row');
 }

@@ -2,7 +2,7 @@ import { crashPoint } from '../crash-point.ts';
 import type { Draft } from '../entry/entry.ts';
 import { genesisHash } from '../entry/hash.ts';
 import type { JsonObject } from '../entry/json.ts';
-import { parseName, quote } from '../entry/name.ts';
+import { nameKey, parseName, quote } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
 import { recordLineage } from '../lineage/outbox.ts';
 import { type Writer, writeEntries } from '../tape/append.ts';
@@ -49,6 +49,8 @@ interface Identity {
   readonly kind: string;
   readonly parent?: TapeRow;
   readonly spawnKey?: string;
+  /** Counts the children of the parent that have no key, from 1. */
+  readonly ordinal?: number | undefined;
   readonly requestHash?: Uint8Array;
   readonly fromSeq?: number;
   readonly fromAnchor?: string;
@@ -69,11 +71,11 @@ export function insertTape({ db, sources }: Writer, realm: string, ulid: string,
   const id = db.insert(
     `INSERT INTO tape (ulid, realm, name, incarnation, kind, parent_id, spawn_key, request_hash, from_seq, from_anchor,
          floor_seq, base_seq, base_hash, head_seq, head_hash, settled_seq, lifecycle, task, title, ephemeral, deliver,
-         spawn_call, created_at, updated_at)
+         spawn_call, created_at, updated_at, ordinal, name_key)
        VALUES (@ulid, @realm, @name,
          (SELECT coalesce(max(incarnation), 0) + 1 FROM tape WHERE realm = @realm AND name = @name), @kind, @parent, @spawnKey, @requestHash, @fromSeq, @fromAnchor,
          @floor, @base, @baseHash, @base, @baseHash, @base, @lifecycle, @task, @title, @ephemeral, @deliver,
-         @spawnCall, @now, @now)`,
+         @spawnCall, @now, @now, @ordinal, @nameKey)`,
     {
       ulid,
       realm,
@@ -94,6 +96,8 @@ export function insertTape({ db, sources }: Writer, realm: string, ulid: string,
       deliver: tape.deliver ?? null,
       spawnCall: tape.spawnCall ?? null,
       now,
+      ordinal: tape.ordinal ?? null,
+      nameKey: nameKey(tape.name),
     },
   );
   return tapeById(db, id);
@@ -156,7 +160,7 @@ export function ensureSession(
 
 /** Rejects a new name that is an alias, or a point of an existing session. */
 export function assertFree({ db }: Writer, realm: string, name: string): void {
-  if (db.get('SELECT 1 FROM alias WHERE alias = @name', { name }) !== undefined)
+  if (db.get('SELECT 1 FROM alias WHERE realm = @realm AND alias = @name', { realm, name }) !== undefined)
     throw new TapeError('TAPE_EXISTS', `cannot create ${quote(name)}: it is an alias of another session`);
   for (let at = name.lastIndexOf('@'); at > 0; at = name.lastIndexOf('@', at - 1)) {
     const tape = findTape(db, realm, name.slice(0, at));

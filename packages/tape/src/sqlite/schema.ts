@@ -2,7 +2,7 @@
 export const applicationId = 0x54415045;
 
 /** The schema version that this build reads and writes. */
-export const schemaVersion = 1;
+export const schemaVersion = 2;
 
 export const pageSize = 4096;
 
@@ -14,6 +14,32 @@ export const openCallsTable = `
 CREATE TABLE open_calls (
   tape_id INTEGER NOT NULL REFERENCES tape(id), from_seq INTEGER NOT NULL, to_seq INTEGER, calls TEXT NOT NULL,
   PRIMARY KEY (tape_id, from_seq)) STRICT, WITHOUT ROWID;
+`;
+
+/**
+ * Other names of sessions, in the realm of each. `name_key` finds those that look alike. Until schema 2 aliases
+ * had no realm.
+ */
+export const aliasTable = `
+CREATE TABLE alias (
+  realm TEXT NOT NULL, alias TEXT NOT NULL, name_key TEXT NOT NULL, tape_id INTEGER NOT NULL REFERENCES tape(id),
+  reason TEXT NOT NULL, g INTEGER NOT NULL, PRIMARY KEY (realm, alias)) STRICT, WITHOUT ROWID;
+CREATE INDEX alias_name_key ON alias (realm, name_key);
+CREATE INDEX alias_tape ON alias (tape_id, alias);
+`;
+
+/**
+ * What schema 2 added to the table of tapes. `ALTER TABLE` adds a column right before the constraints, so these are
+ * the last columns there.
+ */
+export const tapeColumnsOf2: readonly string[] = [
+  'ordinal INTEGER',
+  "name_key TEXT NOT NULL DEFAULT ''",
+  'last_message_at INTEGER',
+];
+export const tapeIndexesOf2 = `
+CREATE UNIQUE INDEX tape_ordinal ON tape (parent_id, ordinal) WHERE ordinal IS NOT NULL;
+CREATE INDEX tape_name_key ON tape (realm, name_key);
 `;
 
 /** The tables of a tape home in the current schema. `docs/format.md` explains each column. */
@@ -33,12 +59,12 @@ CREATE TABLE tape (
   task TEXT CHECK (task IN ('running','completed','halted','failed','aborted','timed_out','orphaned')),
   delivery TEXT CHECK (delivery IN ('merged','discarded')), merged_at INTEGER,
   deliver TEXT, spawn_call TEXT, title TEXT, ephemeral INTEGER NOT NULL DEFAULT 0,
-  created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,
+  created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, ${tapeColumnsOf2.join(', ')},
   UNIQUE (realm, name, incarnation),
   CHECK (parent_id IS NOT NULL OR base_seq = 0),
   CHECK (floor_seq <= base_seq AND base_seq <= settled_seq AND settled_seq <= head_seq)) STRICT;
 CREATE UNIQUE INDEX tape_spawn ON tape (parent_id, spawn_key) WHERE parent_id IS NOT NULL;
-
+${tapeIndexesOf2}
 CREATE TABLE entry (
   id INTEGER PRIMARY KEY, tape_id INTEGER NOT NULL REFERENCES tape(id), seq INTEGER NOT NULL,
   v INTEGER NOT NULL DEFAULT 1, kind TEXT NOT NULL,
@@ -64,10 +90,7 @@ CREATE TABLE inbox (
   id INTEGER PRIMARY KEY AUTOINCREMENT, ulid TEXT NOT NULL UNIQUE,
   tape_id INTEGER NOT NULL REFERENCES tape(id), mode TEXT NOT NULL, source TEXT NOT NULL,
   key TEXT NOT NULL, body TEXT NOT NULL, queued_at INTEGER NOT NULL, UNIQUE (tape_id, key)) STRICT;
-CREATE TABLE alias (
-  alias TEXT PRIMARY KEY, tape_id INTEGER NOT NULL REFERENCES tape(id), reason TEXT NOT NULL,
-  g INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-CREATE TABLE touch (
+${aliasTable}CREATE TABLE touch (
   tape_id INTEGER NOT NULL, what TEXT NOT NULL, seq INTEGER NOT NULL, wrote INTEGER NOT NULL, via TEXT,
   PRIMARY KEY (tape_id, what, seq)) STRICT, WITHOUT ROWID;
 CREATE TABLE blob (hash BLOB PRIMARY KEY, bytes BLOB NOT NULL) STRICT;
@@ -115,6 +138,8 @@ CREATE TRIGGER tape_update BEFORE UPDATE ON tape WHEN
   OR NEW.from_seq IS NOT OLD.from_seq OR NEW.from_anchor IS NOT OLD.from_anchor
   OR NEW.floor_seq IS NOT OLD.floor_seq OR NEW.base_seq IS NOT OLD.base_seq
   OR NEW.base_hash IS NOT OLD.base_hash OR NEW.created_at IS NOT OLD.created_at
+  OR NEW.ordinal IS NOT OLD.ordinal OR NEW.name_key IS NOT OLD.name_key
+  OR (OLD.last_message_at IS NOT NULL AND coalesce(NEW.last_message_at < OLD.last_message_at, 1))
   OR NEW.epoch < OLD.epoch OR NEW.head_seq < OLD.head_seq OR NEW.settled_seq < OLD.settled_seq
   OR (NEW.head_seq = OLD.head_seq AND NEW.head_hash IS NOT OLD.head_hash)
   OR (NEW.head_seq > OLD.head_seq

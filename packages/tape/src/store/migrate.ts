@@ -1,4 +1,5 @@
 import { lstatSync, rmSync } from 'node:fs';
+import { ulid } from 'ulid';
 import { rebuildBatches } from '../check/doctor.ts';
 import { TapeError } from '../errors.ts';
 import { dropDraft, keepDraft, newDraft } from '../sqlite/draft-file.ts';
@@ -6,6 +7,7 @@ import { cannotOpen } from '../sqlite/place.ts';
 import { applicationId, openCallsTable, schemaVersion, tables, triggers } from '../sqlite/schema.ts';
 import { Db } from '../sqlite/sqlite.ts';
 import type { TapeRow } from '../tape/tape.ts';
+import { nameHome, toSchema2 } from './schema-2.ts';
 
 /**
  * Returns the schema version of a file, or `new` for an empty one. Writes nothing.
@@ -34,17 +36,19 @@ export function versionOf(db: Db, path: string): number | 'new' {
  * version again there, so one process alone upgrades. An older file is first copied to `tape.db.schema-N`,
  * under the same lock, so the copy is exactly what the upgrade changed.
  */
-export function migrate(db: Db, path: string): void {
+export function migrate(db: Db, path: string, homeId: string = ulid()): void {
   let copy: string | undefined;
   db.write(() => {
     const version = versionOf(db, path);
     if (version === schemaVersion) return;
-    if (version === 'new') db.exec(tables + triggers);
-    else {
+    if (version === 'new') {
+      db.exec(tables + triggers);
+      nameHome(db, homeId);
+    } else {
       // A retry after a reader blocked the commit (without a WAL): one copy is enough.
       if (copy !== undefined) rmSync(copy);
       copy = copyBefore(path, version);
-      upgrade(db, path, version);
+      upgrade(db, path, { version, homeId });
     }
     db.pragma(`application_id = ${applicationId}`);
     db.pragma(`user_version = ${schemaVersion}`);
@@ -52,9 +56,16 @@ export function migrate(db: Db, path: string): void {
 }
 
 /** @throws TAPE_CORRUPT when the file does not match its version; the transaction then rolls back */
-function upgrade(db: Db, path: string, version: number): void {
+function upgrade(
+  db: Db,
+  path: string,
+  { version, homeId }: { readonly version: number; readonly homeId: string },
+): void {
   try {
-    for (let step = version; step < schemaVersion; step += 1) steps[step]?.(db);
+    // The triggers of today name columns that an older schema lacks; they would stop the steps too.
+    dropTriggers(db);
+    for (let step = version; step < schemaVersion; step += 1) steps[step]?.(db, homeId);
+    db.exec(triggers);
   } catch (cause) {
     if (cause instanceof TapeError) throw cause;
     throw new TapeError(
@@ -65,15 +76,19 @@ function upgrade(db: Db, path: string, version: number): void {
   }
 }
 
-/** Upgrades each older schema to the next. Entries are never changed. */
-const steps: Readonly<Record<number, (db: Db) => void>> = {
+function dropTriggers(db: Db): void {
+  for (const { name } of db.all<{ name: string }>(`SELECT name FROM sqlite_schema WHERE type = 'trigger'`))
+    db.exec(`DROP TRIGGER "${name}"`);
+}
+
+/** Upgrades each older schema to the next, without its triggers. Entries are never changed. */
+const steps: Readonly<Record<number, (db: Db, homeId: string) => void>> = {
   // Schema 0 had no table of open calls, and no triggers that protect blobs.
   0: (db) => {
-    for (const { name } of db.all<{ name: string }>(`SELECT name FROM sqlite_schema WHERE type = 'trigger'`))
-      db.exec(`DROP TRIGGER "${name}"`);
-    db.exec(openCallsTable + triggers);
+    db.exec(openCallsTable);
     for (const tape of db.all<TapeRow>('SELECT * FROM tape')) rebuildBatches(db, tape);
   },
+  1: toSchema2,
 };
 
 /**

@@ -19,6 +19,8 @@ export interface OpenOptions {
   readonly readonly?: boolean | undefined;
   /** Open on a file system where SQLite's locks are not reliable; the database then uses no shared memory. */
   readonly allowUnsafePlace?: boolean | undefined;
+  /** The id that a new home gets. Default: a new ULID. */
+  readonly homeId?: string | undefined;
   /**
    * Called when opening removed the access of other users to the directory. Default: `process.emitWarning`.
    */
@@ -76,7 +78,7 @@ function openConnection(path: string, options: OpenOptions, alone: boolean): Db 
     // A database at the current schema opens without a lock.
     if (version === schemaVersion) return db;
     if (readonly) throw notReadable(path, version);
-    migrate(db, path);
+    migrate(db, path, options.homeId);
     return db;
   } catch (error) {
     db.close();

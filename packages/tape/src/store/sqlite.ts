@@ -45,6 +45,7 @@ const storeFields: Fields<StoreOptions> = {
   durability: ['full', 'fast'],
   readonly: true,
   allowUnsafePlace: true,
+  homeId: true,
   onWarning: true,
   probe: true,
   base: true,
@@ -125,6 +126,11 @@ export class SqliteTapeStore implements TapeStore {
     this.inbox = inboxOn(at);
     this.live = liveOn(at);
     this.imports = importsOn(at);
+  }
+
+  /** The id of the home, a ULID. A copy of the home has it too. */
+  get homeId(): string {
+    return this.#at.db.get<{ value: string }>(`SELECT value FROM home WHERE key = 'id'`)?.value ?? '';
   }
 
   /** See `StoreOptions.lockWaitMs`. It can change at any time. */

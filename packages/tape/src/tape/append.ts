@@ -68,6 +68,7 @@ export function writeEncoded(
   let seq = tape.head_seq;
   let head = tape.head_hash;
   let settled = tape.settled_seq;
+  let spoken = tape.last_message_at;
   let batch = settled < seq ? loadBatch(db, tape.id) : undefined;
   for (const [i, draft] of drafts.entries()) {
     // A key can occur twice in a batch; its first entry is on the tape by now.
@@ -86,18 +87,29 @@ export function writeEncoded(
     batch = next;
     if (batch === undefined) settled = seq;
     saveTouches(db, tape.id, { seq }, draft.touches);
+    // An old message that is imported later does not turn the time back.
+    if (draft.kind === 'message') spoken = Math.max(spoken ?? 0, draft.sourceAt ?? at);
     crashPoint('append/state');
     seqs.push(seq);
   }
   const moved = db.run(
-    `UPDATE tape SET head_seq = @seq, head_hash = @head, settled_seq = @settled, epoch = @epoch, updated_at = @at
+    `UPDATE tape SET head_seq = @seq, head_hash = @head, settled_seq = @settled, epoch = @epoch, updated_at = @at,
+       last_message_at = @spoken
        WHERE id = @id AND epoch = @was AND head_seq = @from`,
-    { id: tape.id, seq, head, settled, epoch, at, was: tape.epoch, from: tape.head_seq },
+    { id: tape.id, seq, head, settled, epoch, at, spoken, was: tape.epoch, from: tape.head_seq },
   );
   if (moved === 0) throw fenced(tape.name);
   crashPoint('append/head');
   return {
-    tape: { ...tape, head_seq: seq, head_hash: head, settled_seq: settled, epoch, updated_at: at },
+    tape: {
+      ...tape,
+      head_seq: seq,
+      head_hash: head,
+      settled_seq: settled,
+      epoch,
+      updated_at: at,
+      last_message_at: spoken,
+    },
     seqs,
     added: seq - tape.head_seq,
   };

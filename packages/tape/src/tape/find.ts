@@ -20,7 +20,10 @@ function lookUp(db: Db, realm: string, ref: Ref): TapeRow | undefined {
       `${selectTape} WHERE t.realm = @realm AND t.name = @name AND t.incarnation = @incarnation`,
       { realm, name: incarnation[1] ?? '', incarnation: Number(incarnation[2]) },
     );
-  const aliased = db.get<{ tape_id: number }>('SELECT tape_id FROM alias WHERE alias = @ref', { ref });
+  const aliased = db.get<{ tape_id: number }>(
+    'SELECT tape_id FROM alias WHERE realm = @realm AND alias = @ref',
+    { realm, ref },
+  );
   if (aliased !== undefined) return tapeById(db, aliased.tape_id);
   const worker = /^worker:(.+)$/.exec(ref);
   const id = worker?.[1] ?? ref;

@@ -51,6 +51,10 @@ export interface TapeRow {
   readonly ephemeral: number;
   readonly created_at: number;
   readonly updated_at: number;
+  /** Counts the children that were forked without a key, from 1; null for others. */
+  readonly ordinal: number | null;
+  readonly name_key: string;
+  readonly last_message_at: number | null;
   readonly parent_name: string | null;
   readonly parent_ulid: string | null;
 }
