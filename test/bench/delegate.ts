@@ -60,7 +60,8 @@ async function perChild(deck: Deck, name: string, children: number, parallel: nu
 async function many(bench: Bench): Promise<Row[]> {
   const [few, all, parallel] = [bench.size(100, 4), bench.size(1_000, 8), bench.size(200, 4)];
   await using store = openTapeStore(join(bench.dir, 'delegate-many.db'), { durability: 'fast' });
-  await using deck = await openDeck({ store, model: scriptIn(bench) });
+  const limits = { maxChildren: all, maxTree: all, concurrentChildren: parallel };
+  await using deck = await openDeck({ store, model: scriptIn(bench), limits });
   let parents = 0;
   const child = (count: number) => async () => {
     parents += 1;

@@ -89,7 +89,8 @@ const limitMeanings: Readonly<Record<keyof typeof defaultLimits, string>> = {
   retryDelayMs: 'milliseconds before the first retry; longer before each further one',
   abortGraceMs: 'milliseconds that an aborted run waits for tools that do not stop',
   maxDepth: 'maximum number of forks between a delegated child and its root',
-  maxChildren: 'maximum number of unfinished children of a session',
+  maxChildren: 'maximum number of unfinished children of a session; `Infinity` for no limit, here and below',
+  maxTree: 'maximum number of unfinished children below one root, at any depth',
   concurrentChildren: 'children of one depth that a process runs at once',
   concurrentCalls:
     'model calls that a process makes at once: for each provider, or by name for the limited providers',

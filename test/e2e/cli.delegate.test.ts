@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { assistant, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { json, jsonError, tapeHere } from '../support/cli.ts';
@@ -332,3 +333,20 @@ test.each([
     expect(told?.text.replace(/\s+/g, ' ')).toMatch(new RegExp(`^${RegExp.escape(shown.replace(/…$/, ''))}`));
   },
 );
+
+test('a fork beyond a limit of the configuration names the limit and where it is set, and forks none of the tasks', async () => {
+  using home = tempHome();
+  home.session('main');
+  writeFileSync(home.file('config.yaml'), 'limits: { max_children: 1 }\n');
+  const args = ['delegate', 'main', '--task', 'a', '--task', 'b', '--json', ...model];
+  await using provider = await startProvider(() => ({ text: 'never asked' }));
+  const refused = jsonError(await home.tape(args, { env: provider.env }));
+  expect(refused).toMatchObject({
+    code: 'SESSION_LIMIT',
+    message:
+      "cannot fork 'main' 2 times: 0 of its children are unfinished, and the limit is 1 (limits.maxChildren)",
+    hint: 'finish the children with: tape recover; or set limits.maxChildren in tape.config.mts, or limits.max_children in config.yaml',
+  });
+  using store = home.open();
+  expect(store.sessions.list({ all: true })).toHaveLength(1);
+});

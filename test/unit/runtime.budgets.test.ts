@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { delegationTools, inProcessEngine } from '@tapedeck/runtime';
+import { delegationTools, inProcessEngine, type Session } from '@tapedeck/runtime';
 import type { ScriptAnswer } from '@tapedeck/runtime/testing';
 import { openTapeStore, type SqliteTapeStore } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { openDeck } from '../support/deck.ts';
 import { modeOf } from '../support/provider/modes.ts';
 import { startProvider } from '../support/provider.ts';
 import { entryLines, scriptedDeck } from '../support/scripted.ts';
@@ -164,13 +165,65 @@ test('the tree budget of a deck bounds the whole tree, and blocks no session in 
 test('a child at the depth limit can be forked; one deeper is refused, before anything is written', async () => {
   await using home = await scriptedDeck([]);
   let at = await home.deck.session('main');
-  for (let depth = 1; depth <= 5; depth += 1) at = await at.fork({ name: `d${depth}`, onUnmerged: 'keep' });
-  await expect(at.fork({ name: 'd6' })).rejects.toMatchObject({
+  for (let depth = 1; depth <= 3; depth += 1) at = await at.fork({ name: `d${depth}`, onUnmerged: 'keep' });
+  await expect(at.fork({ name: 'd4' })).rejects.toMatchObject({
     code: 'SESSION_LIMIT',
-    data: { session: 'd5', limit: 'maxDepth', depth: 6 },
+    message: "cannot fork 'd3': its child would be 4 forks deep, and the limit is 3 (limits.maxDepth)",
+    data: { session: 'd3', limit: 'maxDepth', depth: 4 },
   });
-  await expect(at.delegate({ task: 'x', name: 'd6' })).rejects.toMatchObject({ code: 'SESSION_LIMIT' });
-  expect(home.store.sessions.find('d6')).toBeUndefined();
+  await expect(at.delegate({ task: 'x', name: 'd4' })).rejects.toMatchObject({ code: 'SESSION_LIMIT' });
+  expect(home.store.sessions.find('d4')).toBeUndefined();
+});
+
+test('by default a session has at most 32 unfinished children, and its tree 64; Infinity lifts each limit', async () => {
+  await using home = await scriptedDeck([]);
+  const fork = async (from: Session) => await from.fork({ deliver: 'merge', onUnmerged: 'keep' });
+  const main = await home.deck.session('main');
+  for (let i = 0; i < 31; i += 1) await fork(main);
+  const last = await fork(main);
+  await expect(fork(main)).rejects.toMatchObject({
+    code: 'SESSION_LIMIT',
+    message:
+      "cannot fork 'main': 32 of its children are unfinished, and the limit is 32 (limits.maxChildren)",
+  });
+  // A fork that reports to nobody is none of them.
+  const aside = await main.fork({ onUnmerged: 'keep' });
+  for (let i = 0; i < 32; i += 1) await fork(i < 16 ? aside : last);
+  const tree =
+    "cannot fork 'main-side': 64 children below 'main' are unfinished, and the limit is 64 (limits.maxTree)";
+  const side = await main.fork({ name: 'main-side', onUnmerged: 'keep' });
+  await expect(fork(side)).rejects.toMatchObject({
+    code: 'SESSION_LIMIT',
+    message: tree,
+    data: { limit: 'maxTree', root: 'main', children: 64 },
+  });
+  // Another tree has its own count.
+  await fork(await home.deck.session('other'));
+  const limits = { maxChildren: Infinity, maxTree: Infinity, maxDepth: Infinity };
+  await using lifted = await openDeck({ store: home.store, limits });
+  await fork(await lifted.session('main'));
+  let at: Session = await lifted.session(last.name);
+  for (let depth = 2; depth <= 4; depth += 1) at = await fork(at);
+  expect(home.store.sessions.list({ under: 'main', unfinished: true, all: true })).toHaveLength(68);
+});
+
+test('calls of one answer that delegate at once stay within the limit together', async () => {
+  const calls = Array.from({ length: 6 }, (_, i) => ({
+    name: 'delegate',
+    input: { tasks: [{ task: `part ${i}` }], background: true },
+    id: `d${i}`,
+  }));
+  const wait = tool({ inputSchema: z.object({}), needsApproval: true, execute: async () => 'done' });
+  await using home = await scriptedDeck(
+    [
+      { toolCalls: calls, when: { session: 'main' } },
+      { text: 'Started.', when: { session: 'main' } },
+      ...Array.from({ length: 6 }, () => ({ toolCalls: [{ name: 'wait', input: {} }] })),
+    ],
+    { tools: { ...delegationTools(), wait }, limits: { maxChildren: 4 } },
+  );
+  await (await home.deck.session('main')).run('Go');
+  expect(home.store.sessions.list({ parent: 'main', all: true })).toHaveLength(4);
 });
 
 test('a session has no more unfinished children than its limit', async () => {

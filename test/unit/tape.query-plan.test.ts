@@ -139,6 +139,9 @@ const acts: Readonly<Record<string, (store: SqliteTapeStore) => void>> = {
     // Ids that are counted share their beginnings.
     expect(store.sessions.find(id.slice(0, 24))).toBeUndefined();
     expect(store.sessions.list({ parent: 'main' }).length).toBeGreaterThan(0);
+    expect(store.sessions.list({ parent: 'main', key: 'none', all: true })).toEqual([]);
+    expect(store.sessions.list({ parent: 'main', unfinished: true, all: true })).toEqual([]);
+    expect(store.sessions.list({ under: 'main', unfinished: true, all: true })).toEqual([]);
     store.sessions.open(`beside-${session}`);
     store.sessions.update(session, { task: 'completed' });
     store.sessions.update(session, { lifecycle: 'archived' });

@@ -66,6 +66,10 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
       return `set it and try again: export ${String(data.variable)}=...`;
     case 'SESSION_MERGE_WAITING':
       return 'the merge is queued, and runs when the parent is idle';
+    case 'SESSION_LIMIT':
+      return typeof data.limit === 'string' && limitsOfForks.has(data.limit)
+        ? limitHint(data.limit)
+        : undefined;
     case 'SESSION_NO_GIT':
       return 'install git, 2.32 or newer';
     case 'SESSION_NO_REPOSITORY':
@@ -95,6 +99,18 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
     default:
       return undefined;
   }
+}
+
+/** The limits of forks that a configuration sets, in the spelling of `config.yaml`. */
+const limitsOfForks: ReadonlyMap<string, string> = new Map([
+  ['maxDepth', 'max_depth'],
+  ['maxChildren', 'max_children'],
+  ['maxTree', 'max_tree'],
+]);
+
+function limitHint(limit: string): string {
+  const finish = limit === 'maxDepth' ? '' : 'finish the children with: tape recover; or ';
+  return `${finish}set limits.${limit} in tape.config.mts, or limits.${limitsOfForks.get(limit)} in config.yaml`;
 }
 
 function workspaceHint({ session, path, git, commit }: Readonly<Record<string, unknown>>): string {

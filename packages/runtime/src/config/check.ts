@@ -130,6 +130,7 @@ const fields = z.strictObject(
           abortGraceMs: whole(0, delayMaxMs),
           maxDepth: bound,
           maxChildren: bound,
+          maxTree: bound,
           concurrentChildren: bound,
           concurrentCalls: z.union([bound, z.record(z.string(), bound)]).optional(),
         },

@@ -63,11 +63,13 @@ export interface Limits {
   readonly retries?: number;
   /** The delay before the first retry, in milliseconds (default 1,000). It grows with each further one. */
   readonly retryDelayMs?: number;
-  /** The number of forks between a session and its root (default 5). */
+  /** The number of forks between a session and its root (default 3); `Infinity` for no limit, as in those below. */
   readonly maxDepth?: number;
-  /** The number of unfinished children of one session (default no limit). */
+  /** The number of unfinished children of one session (default 32): delegated ones that are not merged or discarded. */
   readonly maxChildren?: number;
-  /** The number of children of one depth that this process runs at once (default no limit). */
+  /** The number of unfinished children below one root, at any depth (default 64). */
+  readonly maxTree?: number;
+  /** The number of children of one depth that this process runs at once (default 8). */
   readonly concurrentChildren?: number;
   /** The number of model calls that this process makes at once: for each provider, or by provider name. */
   readonly concurrentCalls?: number | Readonly<Record<string, number>>;
@@ -93,9 +95,10 @@ export const defaultLimits: Required<Limits> = {
   retries: 2,
   retryDelayMs: 1_000,
   abortGraceMs: 5_000,
-  maxDepth: 5,
-  maxChildren: Number.POSITIVE_INFINITY,
-  concurrentChildren: Number.POSITIVE_INFINITY,
+  maxDepth: 3,
+  maxChildren: 32,
+  maxTree: 64,
+  concurrentChildren: 8,
   concurrentCalls: Number.POSITIVE_INFINITY,
 };
 

@@ -5,6 +5,7 @@
 import { join } from 'node:path';
 import type { JsonObject, Ref, SessionInfo, TapeStore } from '@tapedeck/tape';
 import type { SessionInit, SessionQuery } from '@tapedeck/tape/store';
+import PQueue from 'p-queue';
 import { ulid } from 'ulid';
 import { type DeckConfig, limitsOf } from '../config/config.ts';
 import { parseConfig } from '../config/parse.ts';
@@ -160,6 +161,7 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
     cwd,
     newId,
     startedChildren,
+    forking: new PQueue({ concurrency: 1 }),
     delegations,
     closing: closing.signal,
   };

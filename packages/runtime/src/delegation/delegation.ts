@@ -129,14 +129,7 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
     await assertModels(this.#parts, tasks, options);
     assertTools(this.#parts, this.#parent, this.#delegated);
     const line = await ancestryOf(this.#parts.store, await this.#parts.worker(info).facts(info));
-    await this.#assertAll(line);
-    const forked: Forked[] = [];
-    for (const task of tasks) {
-      const one = await this.#childFor(task, line);
-      this.#children.push(one.child.name);
-      this.#events.push({ type: 'child-forked', session: one.child.name, task: task.task });
-      forked.push(one);
-    }
+    const forked = await this.#parts.forking.add(async () => await this.#forkAll(line));
     this.#forked.resolve(this.#children);
     const queue = new PQueue({ concurrency: options.concurrency ?? 4 });
     let before: Promise<unknown> = Promise.resolve();
@@ -157,6 +150,18 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
     });
     // One outcome for each task, with the result that the schema of the task makes.
     return (await Promise.all(outcomes)) as readonly ChildOutcome<unknown>[] as Outcomes;
+  }
+
+  async #forkAll(line: Ancestry): Promise<readonly Forked[]> {
+    await this.#assertAll(line);
+    const forked: Forked[] = [];
+    for (const task of this.#delegated.tasks) {
+      const one = await this.#childFor(task, line);
+      this.#children.push(one.child.name);
+      this.#events.push({ type: 'child-forked', session: one.child.name, task: task.task });
+      forked.push(one);
+    }
+    return forked;
   }
 
   /** Checks all tasks first, so that either all children are forked or none. */

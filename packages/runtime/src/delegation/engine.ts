@@ -1,4 +1,5 @@
 import PQueue from 'p-queue';
+import { defaultLimits } from '../config/config.ts';
 
 /** A session that an engine runs. */
 export interface RunSpec {
@@ -45,7 +46,8 @@ export interface RunEngine {
 
 /**
  * Runs children in this process, at most `concurrency` of each depth at once. Depths are counted separately,
- * so that a child that waits for its own children does not block them. Higher priorities run first.
+ * so that a child that waits for its own children does not block them. Higher priorities run first. The
+ * default is that of `limits.concurrentChildren`.
  *
  * @example
  * ```ts
@@ -59,7 +61,11 @@ export interface RunEngine {
  * console.log((await main.delegate(['Check the tests.', 'Check the changelog.'])).length); // 2
  * ```
  */
-export function inProcessEngine({ concurrency = 4 }: { concurrency?: number } = {}): RunEngine {
+export function inProcessEngine({
+  concurrency = defaultLimits.concurrentChildren,
+}: {
+  concurrency?: number;
+} = {}): RunEngine {
   const queues = new Map<number, PQueue>();
   const runs = new Map<string, AbortController>();
   let handle: (run: RunSpec, signal: AbortSignal) => Promise<void> = async () => {};

@@ -1,6 +1,5 @@
 import type { SessionInfo } from '@tapedeck/tape';
-import { childName } from '@tapedeck/tape/store';
-import { limitsOf } from '../config/config.ts';
+import { type Limits, limitsOf } from '../config/config.ts';
 import type { Shared } from '../config/shared.ts';
 import { SessionError } from '../errors.ts';
 import { assertAffordable, isTreeBounded } from '../terms/budget.ts';
@@ -9,7 +8,8 @@ import { type Ancestry, type Budget, isBranch } from '../terms/terms.ts';
 /** The fields of a requested fork that limits check. */
 export interface LimitedFork {
   readonly key?: string;
-  readonly name?: string;
+  /** How it reports to its parent. A fork that does not is no delegated child, and none that is unfinished. */
+  readonly deliver?: string;
   readonly budget?: Budget;
   readonly treeBudget?: Budget;
 }
@@ -45,56 +45,77 @@ export async function assertAllowed(
   forks: readonly LimitedFork[],
 ): Promise<void> {
   const [{ info: parent }] = line;
-  const wanted: Budget[] = [];
+  const wanted: LimitedFork[] = [];
   const keys = new Set<string>();
   for (const fork of forks) {
-    const budgets = budgetsOf(parts, line, fork);
-    for (const one of Object.values(budgets)) assertBudget(parts, parent.name, one);
+    for (const one of Object.values(budgetsOf(parts, line, fork))) assertBudget(parts, parent.name, one);
     if (await isKnown(parts, parent, fork)) continue;
     // Forks with the same key are one child.
     if (fork.key !== undefined && keys.has(fork.key)) continue;
     if (fork.key !== undefined) keys.add(fork.key);
-    wanted.push(budgets.treeBudget ?? budgets.budget ?? {});
+    wanted.push(fork);
   }
   if (wanted.length === 0) return;
   assertDepth(parts, parent.name, line);
-  await assertBreadth(parts, parent, wanted.length);
-  await assertAffordable(parts.store, line, wanted);
+  await assertBreadth(parts, line, wanted.filter(({ deliver }) => deliver !== undefined).length);
+  const reserved = wanted.map((fork) => {
+    const { budget, treeBudget } = budgetsOf(parts, line, fork);
+    return treeBudget ?? budget ?? {};
+  });
+  await assertAffordable(parts.store, line, reserved);
 }
 
 /** Whether the child exists already, by its key. */
-async function isKnown({ store }: Shared, parent: SessionInfo, { key, name }: LimitedFork): Promise<boolean> {
-  if (key === undefined) return false;
-  if (name !== undefined) return (await store.sessions.find(name))?.parentId === parent.id;
-  return (await store.sessions.find(childName(parent, key)))?.parentId === parent.id;
+async function isKnown({ store }: Shared, parent: SessionInfo, { key }: LimitedFork): Promise<boolean> {
+  return key !== undefined && (await store.sessions.list({ parent: parent.id, key, all: true })).length > 0;
 }
 
 function assertDepth({ config }: Shared, parent: string, line: Ancestry): void {
   const { maxDepth } = limitsOf(config);
   const depth = depthOf(line) + 1;
   if (depth <= maxDepth) return;
-  throw new SessionError(
-    'SESSION_LIMIT',
-    `cannot fork '${parent}': its child would be ${depth} forks deep, and the limit is ${maxDepth}`,
-    { data: { session: parent, limit: 'maxDepth', depth } },
-  );
+  const why = `its child would be ${depth} forks deep`;
+  throw exceeded(`fork '${parent}'`, why, { limit: 'maxDepth', max: maxDepth, session: parent, depth });
 }
 
-async function assertBreadth({ store, config }: Shared, parent: SessionInfo, wanted: number): Promise<void> {
-  const { maxChildren } = limitsOf(config);
-  if (maxChildren === Number.POSITIVE_INFINITY) return;
-  const children = await store.sessions.list({ parent: parent.id, all: true });
-  const unfinished = children.filter(
-    ({ deliver, delivery, lifecycle }) =>
-      deliver !== undefined && delivery === undefined && lifecycle === 'active',
-  );
-  if (unfinished.length + wanted <= maxChildren) return;
-  const times = wanted === 1 ? '' : ` ${wanted} times`;
-  throw new SessionError(
-    'SESSION_LIMIT',
-    `cannot fork '${parent.name}'${times}: ${unfinished.length} of its children are unfinished, and the limit is ${maxChildren}`,
-    { data: { session: parent.name, limit: 'maxChildren', children: unfinished.length } },
-  );
+/** Counts the unfinished children of the session, and those of its whole tree. */
+async function assertBreadth({ store, config }: Shared, line: Ancestry, wanted: number): Promise<void> {
+  if (wanted === 0) return;
+  const { maxChildren, maxTree } = limitsOf(config);
+  const [{ info: parent }] = line;
+  const root = (line.at(-1) ?? line[0]).info;
+  const act = `fork '${parent.name}'${wanted === 1 ? '' : ` ${wanted} times`}`;
+  const data = { session: parent.name };
+  // The whole tree, if it has a limit, includes the children of the session.
+  const where = maxTree === Number.POSITIVE_INFINITY ? { parent: parent.id } : { under: root.id };
+  if (Math.min(maxTree, maxChildren) === Number.POSITIVE_INFINITY) return;
+  const tree = await store.sessions.list({ ...where, unfinished: true, all: true });
+  const own = tree.filter(({ parentId }) => parentId === parent.id).length;
+  if (own + wanted > maxChildren)
+    throw exceeded(act, `${own} of its children are unfinished`, {
+      ...data,
+      limit: 'maxChildren',
+      max: maxChildren,
+      children: own,
+    });
+  if (tree.length + wanted > maxTree)
+    throw exceeded(act, `${tree.length} children below '${root.name}' are unfinished`, {
+      ...data,
+      limit: 'maxTree',
+      max: maxTree,
+      root: root.name,
+      children: tree.length,
+    });
+}
+
+/** The error for a fork beyond a limit of the deck, which names the field that sets it. */
+function exceeded(
+  act: string,
+  why: string,
+  data: { readonly limit: keyof Limits; readonly max: number } & Readonly<Record<string, unknown>>,
+): SessionError {
+  const message = `cannot ${act}: ${why}, and the limit is ${data.max} (limits.${data.limit})`;
+  return new SessionError('SESSION_LIMIT', message, { data });
 }
 
 const limits: ReadonlySet<string> = new Set(['steps', 'tokens', 'timeMs', 'cost'] satisfies (keyof Budget)[]);

@@ -1,4 +1,5 @@
 import type { SessionInfo } from '@tapedeck/tape';
+import type PQueue from 'p-queue';
 import type { OutputSpec } from '../model/output.ts';
 import type { Input, RunOptions } from '../run/options.ts';
 import type { WorkerParts } from '../run/parts.ts';
@@ -46,6 +47,8 @@ export interface DelegationParts extends WorkerParts {
   readonly child: <T>(info: SessionInfo, options: ChildOptions<T>) => Delegator;
   /** The children started here that have not ended, by name. */
   readonly startedChildren: Map<string, StartedChild>;
+  /** Forks of this process, one after another: two at once could both find room within a limit. */
+  readonly forking: PQueue;
   /** The running delegations of this process. */
   readonly delegations: Set<PromiseLike<unknown>>;
   /** Aborted when the deck is closed. */

@@ -389,7 +389,9 @@ export class Session {
   /** Forks a child from a point of this session, by reference. This session's tape is not written. */
   async fork<T = unknown>(options: ForkOptions<T> = {}): Promise<Child<T>> {
     assertFields(options, forkFields, `fork '${this.name}'`);
-    const { info, directory } = await spawn(this.#parts, await this.#line(), { options });
+    const { info, directory } = await this.#parts.forking.add(
+      async () => await spawn(this.#parts, await this.#line(), { options }),
+    );
     return this.#parts.child<T>(info, { ...options, directory });
   }
 

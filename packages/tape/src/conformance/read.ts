@@ -1,5 +1,6 @@
 import { isBlobRef } from '../entry/blob.ts';
 import { anchor, handoff, note, user } from '../entry/entry.ts';
+import type { SessionQuery } from '../tape/info.ts';
 import { all, type Chapter, partsOf, refusal, sessionOf, textOf } from './contract.ts';
 
 /** Reads, points and verify. */
@@ -46,6 +47,31 @@ export const readChapter: Chapter = ({ test, expect }, open) => {
     expect(await names({ parent: 'c', after: null })).toEqual(['kid']);
     expect(await names({ parent: 'c', after: 'kid' })).toEqual([]);
     expect((await refusal(() => store.sessions.list({ after: 'missing' }))).code).toBe('TAPE_NO_SESSION');
+  });
+
+  test('sessions are listed by the key of their fork, by the tree they are in, and by what they still owe', async () => {
+    await using store = await open();
+    for (const name of ['main', 'other']) await store.sessions.open(name);
+    const fork = async (
+      parent: string,
+      name: string,
+      request: Pick<SessionQuery, 'key'> & { deliver?: 'merge' | 'merge+turn' | 'tool-result' } = {},
+    ) => await store.lineage.fork(parent, { name, ...request });
+    await fork('main', 'one', { key: 'k', deliver: 'merge' });
+    await fork('one', 'two', { key: 'k', deliver: 'merge+turn' });
+    await fork('main', 'aside');
+    await fork('aside', 'three', { deliver: 'tool-result' });
+    await fork('other', 'far', { deliver: 'merge' });
+    const names = async (query: SessionQuery) =>
+      (await store.sessions.list({ all: true, after: null, ...query })).map(({ name }) => name);
+    expect(await names({ parent: 'main', key: 'k' })).toEqual(['one']);
+    expect(await names({ parent: 'main', key: 'none' })).toEqual([]);
+    expect(await names({ under: 'main' })).toEqual(['one', 'two', 'aside', 'three']);
+    expect(await names({ under: 'main', unfinished: true })).toEqual(['one', 'two', 'three']);
+    expect(await names({ parent: 'main', unfinished: true })).toEqual(['one']);
+    await store.lineage.merge('two');
+    await store.sessions.update('three', { lifecycle: 'archived' });
+    expect(await names({ unfinished: true })).toEqual(['one', 'far']);
   });
 
   test('the lineage is read in order, from a line on, by session, and by type', async () => {

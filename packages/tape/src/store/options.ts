@@ -129,7 +129,17 @@ interface OptionsOf {
 /** The fields of every options object that a method of a store takes, by method. */
 export const fieldsOf: { readonly [M in keyof OptionsOf]: Fields<OptionsOf[M]> } = {
   'sessions.open': { kind: true, title: true, ephemeral: true, settings: true },
-  'sessions.list': { kind: true, lifecycle: true, parent: true, all: true, after: true, limit: true },
+  'sessions.list': {
+    kind: true,
+    lifecycle: true,
+    parent: true,
+    key: true,
+    under: true,
+    unfinished: true,
+    all: true,
+    after: true,
+    limit: true,
+  },
   'sessions.update': { lifecycle: true, task: true, alias: true },
   'entries.append': { lease: true, key: true, expectHead: true, settles: true },
   'entries.read': {

@@ -115,12 +115,27 @@ export interface SessionQuery {
   readonly lifecycle?: Lifecycle;
   /** Only the children of this session. */
   readonly parent?: Ref;
+  /** Only sessions that were forked with this key; with `parent`, at most one. */
+  readonly key?: string;
+  /** Only the sessions below this one: its children, their children, and so on. */
+  readonly under?: Ref;
+  /** Only active children that have a delivery to make: how they report was requested, and has not been done. */
+  readonly unfinished?: boolean;
   /** Include archived, destroyed and ephemeral sessions. */
   readonly all?: boolean;
   /** List in order of creation, after this session; null starts with the first. */
   readonly after?: Ref | null;
   readonly limit?: number;
 }
+
+/** A child that only notifies its parent has done so when its task has ended. */
+const isUnfinished = `t.deliver IS NOT NULL AND t.delivery IS NULL AND t.lifecycle = 'active'
+  AND NOT (t.deliver = 'notify' AND t.task IS NOT NULL AND t.task <> 'running')`;
+
+const idsBelow = `WITH RECURSIVE below (id) AS (
+    SELECT id FROM tape WHERE parent_id = @under
+    UNION ALL SELECT c.id FROM tape c JOIN below ON c.parent_id = below.id
+  ) SELECT id FROM below`;
 
 /**
  * Lists sessions, the one with the newest entry first; with `parent` or `after`, in order of creation.
@@ -131,11 +146,13 @@ export function listTapes(db: Db, realm: string, query: SessionQuery = {}): Sess
   const idOf = (ref: Ref | null | undefined) => (ref == null ? null : getTape(db, realm, ref).id);
   const parent = idOf(query.parent);
   const after = idOf(query.after);
+  const under = idOf(query.under);
   const rows = db.all<InfoRow>(
     `${selectInfo} WHERE t.realm = @realm AND t.lifecycle NOT IN ('staging', 'purged')
        AND (@all = 1 OR @lifecycle IS NOT NULL OR (t.lifecycle NOT IN ('archived', 'destroyed') AND t.ephemeral = 0))
        AND (@kind IS NULL OR t.kind = @kind) AND (@lifecycle IS NULL OR t.lifecycle = @lifecycle)
        ${parent === null ? '' : 'AND t.parent_id = @parent'} ${after === null ? '' : 'AND t.id > @after'}
+       ${query.key === undefined ? '' : 'AND t.spawn_key = @key'} ${under === null ? '' : `AND t.id IN (${idsBelow})`} ${query.unfinished === true ? `AND ${isUnfinished}` : ''}
      ORDER BY ${parent === null && query.after === undefined ? 't.updated_at DESC, t.id DESC' : 't.id'} LIMIT @limit`,
     {
       realm,
@@ -145,6 +162,8 @@ export function listTapes(db: Db, realm: string, query: SessionQuery = {}): Sess
       limit: query.limit ?? -1,
       ...(parent !== null && { parent }),
       ...(after !== null && { after }),
+      ...(query.key !== undefined && { key: query.key }),
+      ...(under !== null && { under }),
     },
   );
   return rows.map(toInfo);
