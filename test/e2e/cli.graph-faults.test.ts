@@ -21,7 +21,7 @@ test('verify names each fault of a graph file with its line, accepts a file that
     const told = problems.map((p) => [p.code, /line (\d+)/.exec(p.message)?.[1]].join(' '));
     const differs = named.length === 0 && opening === 'diverged';
     const expected = differs
-      ? [expect.stringMatching(/^graph-differs /)]
+      ? [expect.stringMatching(/^graph-(?:differs |foreign)/)]
       : named.map((one) => `graph-${one}`);
     expect(told, what).toEqual(expected);
     expect(code, what).toBe(expected.length === 0 ? 0 : 5);

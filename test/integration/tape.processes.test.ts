@@ -268,7 +268,7 @@ describe('the graph file', () => {
     expect(journal.lines().map((line) => JSON.parse(line).g)).toEqual([1, 2, 3]);
   });
 
-  test('of another database stops the store', () => {
+  test('of another database stays as it is where it cannot be set aside, and each receipt says so', () => {
     using dir = tempDir();
     const [path, other] = [dir.file('tape.db'), dir.file('other.db')];
     const [journal, foreign] = [new MemoryJournal(), new MemoryJournal()];
@@ -280,10 +280,17 @@ describe('the graph file', () => {
       store.sessions.open('main');
     }
     const before = foreign.text;
-    expect(refusal(() => openTapeStore(path, { journal: foreign })).code).toBe('GRAPH_DIVERGED');
     journal.text += journal.text.replace('"g":1', '"g":2');
-    expect(refusal(() => openTapeStore(path, { journal })).code).toBe('GRAPH_DIVERGED');
-    expect(foreign.text).toBe(before);
+    const spoilt = journal.text;
+    for (const [n, graph] of [foreign, journal].entries()) {
+      using store = openTapeStore(path, { journal: graph });
+      const told = { graphLagging: true, graphDiverged: true };
+      expect(store.sessions.open('main')).toMatchObject({ created: false, ...told });
+      expect(store.sessions.open(`more-${n}`)).toMatchObject({ created: true, ...told });
+      expect(store.sessions.update('main', { lifecycle: 'active' })).toMatchObject(told);
+      expect(store.lineage.fork('main')).toMatchObject(told);
+    }
+    expect([foreign.text, journal.text]).toEqual([before, spoilt]);
   });
 });
 

@@ -58,17 +58,24 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a failed graph line is reported as a failed act',
     file: tape('store/connection'),
-    find: "if (typeof code === 'string' && /^(?:TAPE|GRAPH)_/.test(code)) return { graphLagging: true };",
-    replace: '',
+    find: "if (typeof code !== 'string' || !lagging.test(code)) throw error;",
+    replace: 'throw error;',
     test: 'test/integration/runtime.locks.test.ts',
   },
   {
     name: 'opening does not bring the graph file up to date',
     file: tape('store/connection'),
-    find: 'if (this.#journal !== undefined) drainOutbox(this.db, this.#journal);',
+    find: '    this.#update(/^GRAPH_IO$/);',
     replace: '',
     test: 'test/integration/tape.processes.test.ts',
     only: 'killed between its commit and the file',
+  },
+  {
+    name: 'a graph file with other lines is not set aside',
+    file: tape('lineage/outbox'),
+    find: '    const aside = setAside(journal);',
+    replace: '    const aside = undefined;',
+    test: 'test/unit/graph.file-faults.test.ts',
   },
   {
     name: 'a superseded owner can still write',

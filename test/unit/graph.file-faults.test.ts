@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import {
   appendFileSync,
   chmodSync,
+  existsSync,
   mkdirSync,
   readFileSync,
   rmSync,
@@ -11,12 +12,12 @@ import {
 } from 'node:fs';
 import { createServer } from 'node:net';
 import { checkJournal, GraphError, openJournal, openSessionGraph, readLines } from '@tapedeck/graph';
-import { type SqliteTapeStore, TapeError } from '@tapedeck/tape';
-import type { Journal } from '@tapedeck/tape/store';
+import type { SqliteTapeStore } from '@tapedeck/tape';
+import { type Journal, sha256 } from '@tapedeck/tape/store';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { sized } from '../support/size.ts';
-import { openStore } from '../support/store.ts';
+import { openStore, refusal } from '../support/store.ts';
 import { memoryDir, type TempDir, tempDir } from '../support/temp-dir.ts';
 import { twelveActs } from '../support/twelve-acts.ts';
 import { faults } from './graph.support/faults.ts';
@@ -39,17 +40,6 @@ function writtenLines(): string[] {
 
 const lines = writtenLines();
 
-/** Opening for writing, which brings the file up to date. */
-function catchUp(store: SqliteTapeStore): string {
-  try {
-    store.catchUp();
-    return 'done';
-  } catch (error) {
-    if (error instanceof TapeError) return error.code;
-    throw error;
-  }
-}
-
 /** The sessions that a program reads from the file without the store. */
 function read(path: string) {
   openSessionGraph(path).list();
@@ -69,24 +59,34 @@ describe('a graph file with', () => {
     writeFileSync(path, spoil(lines));
     const before = readFileSync(path);
     expect(read(path).problems.map(({ code, line }) => `${code} ${line}`)).toEqual(named);
-    expect(catchUp(store)).toBe(opening === 'diverged' ? 'GRAPH_DIVERGED' : 'done');
+    store.catchUp();
     const after = readFileSync(path);
-    expect(after.subarray(0, before.length).equals(before)).toBe(true);
-    const added = after.subarray(before.length).toString('utf8');
-    if (opening === 'same' || opening === 'diverged') expect(added).toBe('');
-    else {
-      expect(added.startsWith('\n')).toBe(opening === 'sealed');
-      const whole = after.toString('utf8').split('\n');
-      expect(whole.filter((line) => lines.includes(line))).toEqual(lines);
+    const { aside } = store.graphFile;
+    if (opening === 'diverged') {
+      expect(aside).toEqual([`${path}.aside-${sha256(before).slice(0, 8)}`]);
+      expect(readFileSync(aside[0] ?? '').equals(before)).toBe(true);
+      expect(after.equals(bytesOf(lines))).toBe(true);
+    } else {
+      expect(aside).toEqual([]);
+      expect(after.subarray(0, before.length).equals(before)).toBe(true);
+      const added = after.subarray(before.length).toString('utf8');
+      if (opening === 'same') expect(added).toBe('');
+      else {
+        expect(added.startsWith('\n')).toBe(opening === 'sealed');
+        const whole = after.toString('utf8').split('\n');
+        expect(whole.filter((line) => lines.includes(line))).toEqual(lines);
+      }
     }
-    // The next act succeeds whatever the file is, and reports when the file lacks it.
-    const forked = store.lineage.fork('main', { name: 'next' });
-    expect(forked.graphLagging).toBe(opening === 'diverged' ? true : undefined);
+    // The next act succeeds whatever the file was; its receipt says, once, that the file differed.
+    const { graphLagging, graphDiverged } = store.lineage.fork('main', { name: 'next' });
+    expect({ graphLagging, graphDiverged }).toEqual({
+      graphLagging: undefined,
+      graphDiverged: opening === 'diverged' ? true : undefined,
+    });
+    expect(store.lineage.fork('main', { name: 'next-one' })).not.toHaveProperty('graphDiverged');
     const last = readFileSync(path);
     expect(last.subarray(0, after.length).equals(after)).toBe(true);
-    expect(last.subarray(after.length).toString('utf8').split('\n').length).toBe(
-      opening === 'diverged' ? 1 : 2,
-    );
+    expect(last.subarray(after.length).toString('utf8').split('\n').length).toBe(3);
     read(path);
   });
 
@@ -124,10 +124,10 @@ describe('a graph file with', () => {
     truncateSync(path, head + huge);
     appendFileSync(path, `\n${lines[11]}\n`);
     expect(read(path)).toMatchObject({ records: 12, fragments: 1, problems: [] });
-    expect(catchUp(store)).toBe('done');
+    store.catchUp();
     truncateSync(path, head + huge);
     expect(read(path)).toMatchObject({ records: 11, torn: true, problems: [] });
-    expect(catchUp(store)).toBe('done');
+    store.catchUp();
     expect(read(path)).toMatchObject({ records: 12, fragments: 1, torn: false, problems: [] });
   });
 });
@@ -144,6 +144,45 @@ describe('a graph file that is missing or behind is rewritten byte for byte', ()
   });
 });
 
+describe('a graph file that is set aside', () => {
+  test('gets a name of its own, also when the same bytes were set aside before', () => {
+    using dir = tempDir();
+    const path = dir.file('g.jsonl');
+    using store = twelve(openJournal(path));
+    const [digest] = [sha256('rubbish').slice(0, 8)];
+    for (let n = 0; n < 3; n += 1) {
+      writeFileSync(path, 'rubbish');
+      store.catchUp();
+      expect(readFileSync(path).equals(bytesOf(lines))).toBe(true);
+    }
+    const asides = ['', '.2', '.3'].map((ending) => `${path}.aside-${digest}${ending}`);
+    expect(store.graphFile.aside).toEqual(asides);
+    for (const aside of asides) expect(readFileSync(aside, 'utf8')).toBe('rubbish');
+  });
+
+  test('is written anew by the next open when the process died after it was moved', () => {
+    using dir = tempDir();
+    const path = dir.file('g.jsonl');
+    using store = twelve(openJournal(path));
+    writeFileSync(path, 'rubbish');
+    openJournal(path).setAside();
+    expect(existsSync(path)).toBe(false);
+    store.catchUp();
+    expect(readFileSync(path).equals(bytesOf(lines))).toBe(true);
+  });
+
+  test('is not when the database is new: its records are all that is left of another one', () => {
+    using dir = tempDir();
+    const path = dir.file('g.jsonl');
+    writeFileSync(path, bytesOf(lines));
+    expect(refusal(() => openStore(':memory:', { journal: openJournal(path) })).code).toBe('GRAPH_DIVERGED');
+    expect(readFileSync(path).equals(bytesOf(lines))).toBe(true);
+    writeFileSync(path, 'rubbish');
+    using store = openStore(':memory:', { journal: openJournal(path) });
+    expect(store.graphFile.aside).toHaveLength(1);
+  });
+});
+
 describe('a graph file that cannot be written: acts succeed, and report that it lags', () => {
   const refused = async (make: (path: string, dir: TempDir) => unknown, mend: (path: string) => void) => {
     using dir = tempDir();
@@ -153,7 +192,7 @@ describe('a graph file that cannot be written: acts succeed, and report that it 
     const made = await make(path, dir);
     try {
       expect(store.lineage.fork('main', { name: 'x' })).toMatchObject({ session: 'x', graphLagging: true });
-      expect(catchUp(store)).toBe('done');
+      store.catchUp();
       try {
         read(path);
       } catch (error) {
@@ -257,13 +296,17 @@ function mutate(bytes: Buffer, { kind, at, to, length, whole, bytes: other }: Mu
 }
 
 test(
-  'after any change of its bytes readers continue, old bytes stay, and the fault is named',
+  'after any change of its bytes readers continue, old bytes stay in a file, and the fault is named',
   () => {
     using dir = memoryDir();
     const path = dir.file('g.jsonl');
     // One store for all: only the file is another one each time.
     let journal = openJournal(path);
-    using store = twelve({ tail: () => journal.tail(), append: (added) => journal.append(added) });
+    using store = twelve({
+      tail: () => journal.tail(),
+      append: (added) => journal.append(added),
+      setAside: () => journal.setAside(),
+    });
     const all = bytesOf(lines);
     fc.assert(
       fc.property(fc.array(mutation, { minLength: 1, maxLength: 3 }), (mutations) => {
@@ -272,14 +315,18 @@ test(
         const { problems, g, hash } = read(path);
         journal.close();
         journal = openJournal(path);
-        const came = catchUp(store);
+        const known = store.graphFile.aside.length;
+        store.catchUp();
         const after = readFileSync(path);
-        expect(after.subarray(0, before.length).equals(before)).toBe(true);
-        if (came !== 'done') {
-          expect(came).toBe('GRAPH_DIVERGED');
-          expect(after.length).toBe(before.length);
-          const differs = g > 0 && hash !== store.lineageHash(g)?.hash;
+        const [aside] = store.graphFile.aside.slice(known);
+        const kept = readFileSync(aside ?? path);
+        expect(kept.subarray(0, before.length).equals(before)).toBe(true);
+        if (aside !== undefined) {
+          expect(kept.length).toBe(before.length);
+          const differs = g === 0 || hash !== store.lineageHash(g)?.hash;
           expect(problems.length > 0 || differs).toBe(true);
+          expect(after.equals(all)).toBe(true);
+          rmSync(aside);
           return;
         }
         // Opened, and nothing named: then every line is there, in order and once.

@@ -93,6 +93,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'options',
     'contract',
     'context',
+    'graph-file',
     'home',
     'input',
     'io',

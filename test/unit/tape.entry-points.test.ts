@@ -28,7 +28,7 @@ const forStores = names(`
   Alias AppendOptions Artifact assertDraft assertOptions Awaitable blobBytesMax blobHashes BlobRef
   bodyHash ByteRange ChainLink childName Collected Conflict ConflictReport Deliver Delivery derivedNameMax
   DoneWork DrainOptions encodeJson encodeLine Entries entryBytesMax entryHash EntryQuery fenced Fields
-  fieldsOf firstLinePrev ForkPreview genesisHash hashLine History Hit Imports Inbox InboxBody InboxDraft
+  fieldsOf firstLinePrev ForkPreview genesisHash GraphReceipt hashLine History Hit Imports Inbox InboxBody InboxDraft
   InboxItem Intention isBlobRef isTextRef isUlid Journal jsonDepthMax KnownFields LeaseOptions Leases leaseTtlMs
   Lineage LineageLine LineageQuery LineageType LineIntention Live LiveQuery LiveRun LiveStream Mark
   MergeDraft MergePreview MergeStrategy nameFault nameMax nearNames normalise OptionFault optionFault Owner parseAnchorName

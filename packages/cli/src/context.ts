@@ -1,5 +1,6 @@
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import { safe } from './escape.ts';
+import { type GraphFileState, graphFields, graphLines } from './graph-file.ts';
 import { findHome, getHome, type Home, openForReading, openForWriting } from './home.ts';
 import type { Io } from './io.ts';
 
@@ -37,6 +38,12 @@ export interface Context {
   tape(argv: readonly string[]): Promise<number>;
 }
 
+/** Adds to a document what happened to the graph file, for a verb that wrote. */
+function withGraph(json: unknown, state: GraphFileState | undefined): unknown {
+  if (state === undefined || typeof json !== 'object' || json === null || Array.isArray(json)) return json;
+  return { ...json, ...graphFields(state) };
+}
+
 /** Makes the context of one command line; `main` runs the command lines that a verb starts. */
 export function makeContext(
   io: Io,
@@ -44,6 +51,8 @@ export function makeContext(
   main: (argv: readonly string[], io: Io) => Promise<number>,
 ): Context {
   const home = findHome(options.home, io);
+  /** The store that a verb has open for writing. */
+  let written: SqliteTapeStore | undefined;
   const during = async <T>(
     store: SqliteTapeStore,
     act: (store: SqliteTapeStore) => Promise<T>,
@@ -54,17 +63,30 @@ export function makeContext(
       store.close();
     }
   };
+  const duringWrites = async <T>(
+    store: SqliteTapeStore,
+    act: (store: SqliteTapeStore) => Promise<T>,
+  ): Promise<T> => {
+    written = store;
+    try {
+      return await during(store, act);
+    } finally {
+      written = undefined;
+      for (const line of graphLines(store.graphFile)) io.err(`${safe(line)}\n`);
+    }
+  };
   return {
     io,
     options,
     home,
     color: options.color ?? (io.isTerminal && (io.env.NO_COLOR ?? '') === ''),
     reading: async (act) => during(openForReading(home), act),
-    writing: async (act) => during(openForWriting(home, io, options), act),
-    changing: async (act) => during(openForWriting(getHome(home), io, options), act),
+    writing: async (act) => duringWrites(openForWriting(home, io, options), act),
+    changing: async (act) => duringWrites(openForWriting(getHome(home), io, options), act),
     answer: async ({ json, quiet, human }) => {
       if (options.quiet === true && quiet !== undefined) await io.out(quiet === '' ? '' : `${quiet}\n`);
-      else if (options.json === true || options.jsonl === true) await io.out(`${JSON.stringify(json)}\n`);
+      else if (options.json === true || options.jsonl === true)
+        await io.out(`${JSON.stringify(withGraph(json, written?.graphFile))}\n`);
       else await io.out(`${safe(human)}\n`);
     },
     status: (text) => {

@@ -31,4 +31,4 @@ export type { MergeRecord, SessionNode } from './node.ts';
 export { toDot, toMermaid } from './notations.ts';
 export { lineageLine, type Parsed, parseRecord, type SkipReason } from './record.ts';
 export type { Skips } from './source.ts';
-export type { Tail } from './tail.ts';
+export { type Tail, tailOf } from './tail.ts';

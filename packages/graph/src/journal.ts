@@ -3,6 +3,7 @@
  *
  * @module @tapedeck/graph/journal
  */
+import { createHash } from 'node:crypto';
 import {
   closeSync,
   constants,
@@ -12,6 +13,8 @@ import {
   fsyncSync,
   lstatSync,
   openSync,
+  readSync,
+  renameSync,
   type Stats,
   writeSync,
 } from 'node:fs';
@@ -86,6 +89,22 @@ export class FileJournal implements Journal, Disposable {
       fdatasyncSync(fd);
       const stat = fstatSync(fd);
       if (stat.size === now.size + bytes.length) this.#remember(stat, lines.at(-1));
+    });
+  }
+
+  /**
+   * Renames the file to `NAME.aside-` and the first eight digits of its SHA-256, so that the next `append` begins
+   * a new file. Never replaces a file: the same bytes a second time get the ending `.2`.
+   * @returns the new path
+   * @throws GRAPH_IO
+   */
+  setAside(): string {
+    return this.#try('set aside', () => {
+      const aside = freeName(`${this.#path}.aside-${digestOf(this.#open()).slice(0, 8)}`);
+      this.close();
+      renameSync(this.#path, aside);
+      syncDirectory(dirname(this.#path));
+      return aside;
     });
   }
 
@@ -196,6 +215,25 @@ function writeAll(fd: number, bytes: Buffer): void {
     const n = writeSync(fd, bytes, done, bytes.length - done, null);
     if (n === 0) throw new Error('the write made no progress');
     done += n;
+  }
+}
+
+/** The SHA-256 of an open file, in hex. */
+function digestOf(fd: number): string {
+  const sum = createHash('sha256');
+  const buffer = Buffer.allocUnsafe(1 << 20);
+  for (let at = 0; ; ) {
+    const n = readSync(fd, buffer, 0, buffer.length, at);
+    if (n === 0) return sum.digest('hex');
+    sum.update(buffer.subarray(0, n));
+    at += n;
+  }
+}
+
+function freeName(name: string): string {
+  for (let n = 1; ; n += 1) {
+    const free = n === 1 ? name : `${name}.${n}`;
+    if (lstatSync(free, { throwIfNoEntry: false }) === undefined) return free;
   }
 }
 

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
-import { readSync } from 'node:fs';
+import { closeSync, fstatSync, readSync } from 'node:fs';
 import { firstPrev, type Link, lineHash, readLink } from './chain.ts';
-import { lineBytesMax } from './lines.ts';
+import { lineBytesMax, openForReading, unreadable } from './lines.ts';
 
 /** The end of a graph file: number and hash of its last record, and whether bytes follow its last LF. */
 export interface Tail {
@@ -17,14 +17,17 @@ const lf = 0x0a;
  * Finds the tail of a file, reading backwards, at most to the last two records. Skips sealed fragments. A
  * record that lacks only its LF counts, and is torn: the LF that seals it completes it, so writing the record
  * again would duplicate it. A record that does not follow the one before it, such as a copied old line, gets
- * a hash that no store has recorded, so that no store appends after it.
+ * a hash that no store has recorded, so that no store appends after it. So does a file without a record that
+ * has other text than the beginning of one.
  */
 export function findTail(fd: number, size: number): Tail {
   let torn = false;
   let last: Link | undefined;
+  let isForeign = false;
   for (const { start, end } of spansFromEnd(fd, size)) {
     const isFragment = end === size && start < end;
     if (isFragment) torn = true;
+    if (last === undefined) isForeign ||= !mayBeRecord(fd, start, end);
     const text = textOf(fd, start, end);
     // JSON allows trailing white space, which the store does not write: such a line is not a record of the
     // store.
@@ -37,7 +40,42 @@ export function findTail(fd: number, size: number): Tail {
     }
     last = linked.link;
   }
-  return last === undefined ? { g: 0, hash: firstPrev, torn } : { g: last.g, hash: last.hash, torn };
+  if (last !== undefined) return { g: last.g, hash: last.hash, torn };
+  return { g: 0, hash: isForeign ? lineHash(firstPrev) : firstPrev, torn };
+}
+
+/**
+ * The tail of a graph file, as its journal would read it, without opening it for writing. A missing file has the tail
+ * of an empty one.
+ * @throws GRAPH_UNREADABLE
+ *
+ * @example
+ * ```ts
+ * import { tailOf } from '@tapedeck/graph';
+ *
+ * console.log(tailOf('session_graph.jsonl').g); // 0
+ * ```
+ */
+export function tailOf(path: string): Tail {
+  const file = openForReading(path);
+  if (file === undefined) return { g: 0, hash: firstPrev, torn: false };
+  try {
+    return findTail(file.fd, fstatSync(file.fd).size);
+  } catch (cause) {
+    throw unreadable(path, cause);
+  } finally {
+    closeSync(file.fd);
+  }
+}
+
+/** How every record begins; a crash can leave less of it, and after a power loss NULs in its place. */
+const recordStart = Buffer.from('{"v":1,"g":');
+
+/** Whether a line without a record can be what a crash left of one. */
+function mayBeRecord(fd: number, start: number, end: number): boolean {
+  const size = Math.min(end - start, recordStart.length);
+  const bytes = fill(fd, Buffer.allocUnsafe(size), start);
+  return bytes[0] === 0 || recordStart.subarray(0, bytes.length).equals(bytes);
 }
 
 /**

@@ -8,7 +8,7 @@ export interface Fault {
   readonly named?: readonly string[];
   /**
    * What the next opening for writing does: continues after the last line (`sealed` when it ends a fragment first), or
-   * leaves alone a file that differs from the database.
+   * sets aside a file whose end differs from the database, and writes a new one.
    */
   readonly opening: 'same' | 'goes on' | 'sealed' | 'diverged';
 }
@@ -219,13 +219,15 @@ export const faults: readonly Fault[] = [
     opening: 'same',
   },
   { what: 'a byte order mark', spoil: (l) => `\ufeff${fileOf(l)}`, named: ['forged 2'], opening: 'same' },
-  { what: 'UTF-16', spoil: (l) => Buffer.from(fileOf(l), 'utf16le'), opening: 'sealed' },
+  { what: 'UTF-16', spoil: (l) => Buffer.from(fileOf(l), 'utf16le'), opening: 'diverged' },
   {
     what: 'bytes that are no UTF-8 at the end',
     spoil: (l) => Buffer.concat([Buffer.from(fileOf(l)), Buffer.from([0xff, 0xfe, 0xc0, 10])]),
     opening: 'same',
   },
-  { what: 'another text', spoil: () => 'my diary, page one.\nMonday: rain.\n', opening: 'goes on' },
+  { what: 'another text', spoil: () => 'my diary, page one.\nMonday: rain.\n', opening: 'diverged' },
+  { what: 'one line of another text', spoil: () => 'hello', opening: 'diverged' },
+  { what: 'the beginning of the first line', spoil: (l) => at(l, 1).slice(0, 7), opening: 'sealed' },
   {
     what: 'a home of another user',
     spoil: (l) => fileOf(l).replaceAll('main', 'niam'),

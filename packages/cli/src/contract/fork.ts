@@ -7,7 +7,6 @@ import {
   type Form,
   flag,
   listOf,
-  mark,
   noPoint,
   noSession,
   object,
@@ -20,7 +19,6 @@ import {
   whole,
 } from './form.ts';
 
-const graphLagging = mark('the graph file could not be written yet').optional();
 const previewEntries = listOf('entries that would be written', {
   seq: whole,
   kind: z.string(),
@@ -40,7 +38,6 @@ const forked = z.strictObject({
   tape: text('tape of the child'),
   ...inherited,
   repeated: flag('true when the key made this child before'),
-  graph_lagging: graphLagging,
 });
 
 export const ForkPreview: z.ZodObject = shape('ForkPreview', 'A fork that was not made.', {
@@ -173,7 +170,6 @@ export const forkVerbs: Contracts = {
             path: z.string(),
             why: z.string(),
           }).optional(),
-          graph_lagging: graphLagging,
         }),
       ),
       ...printed({ child, complete: z.boolean().describe(complete), conflicts }, 'with `--check`'),
@@ -189,7 +185,7 @@ export const forkVerbs: Contracts = {
     },
   },
   discard: {
-    json: [document(merged.extend({ graph_lagging: graphLagging })), mergePreview],
+    json: [document(merged), mergePreview],
     quiet: '`PARENT@SEQ`, or the id of the inbox item',
     exits: {
       ...noSession,

@@ -1,14 +1,14 @@
+import { z } from 'zod';
 import { entryVerbs } from './entry.ts';
 import { forkVerbs } from './fork.ts';
-import type { Contracts } from './form.ts';
+import { type Contracts, type Form, mark, type VerbContract } from './form.ts';
 import { historyVerbs } from './history.ts';
 import { homeVerbs } from './home.ts';
 import { runVerbs } from './run.ts';
 import { sessionVerbs } from './session.ts';
 import { usageVerbs } from './usage.ts';
 
-/** The contract of each verb, by its name. */
-export const contract: Contracts = {
+const own: Contracts = {
   ...homeVerbs,
   ...sessionVerbs,
   ...runVerbs,
@@ -17,3 +17,30 @@ export const contract: Contracts = {
   ...historyVerbs,
   ...usageVerbs,
 };
+
+/** The verbs that write, and so bring the graph file up to date. */
+const writing: readonly string[] = [
+  ...['new', 'import', 'run', 'send', 'delegate', 'append', 'anchor', 'handoff', 'fork', 'branch', 'merge'],
+  ...['discard', 'rewind', 'undo', 'compact', 'abort', 'approve', 'archive', 'recover', 'redact', 'raw'],
+];
+
+/** What a document of a verb that writes says about the graph file. */
+const aboutGraph = {
+  graph_lagging: mark('the graph file lacks lines, because it cannot be written now').optional(),
+  graph_diverged: mark(
+    'the graph file had other lines than the database: it was set aside, and written anew; with `graph_lagging`, it could not be set aside',
+  ).optional(),
+};
+
+function withGraph({ json, ...rest }: VerbContract): VerbContract {
+  const extended = ({ schema, ...form }: Form): Form => ({
+    ...form,
+    schema: form.prints === 'document' && schema instanceof z.ZodObject ? schema.extend(aboutGraph) : schema,
+  });
+  return { ...rest, json: json.map(extended) };
+}
+
+/** The contract of each verb, by its name. */
+export const contract: Contracts = Object.fromEntries(
+  Object.entries(own).map(([verb, of]) => [verb, writing.includes(verb) ? withGraph(of) : of]),
+);

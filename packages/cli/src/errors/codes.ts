@@ -68,7 +68,10 @@ export const errorCodes: Readonly<Record<string, readonly [exit: number, meaning
   TAPE_NOT_A_TAPE: [exit.damaged, 'the file is the database of another program, or has no tapes'],
   TAPE_CORRUPT: [exit.damaged, 'the database or a stored text is damaged'],
   TAPE_IO: [exit.failed, 'the disk is full, failing or read-only'],
-  GRAPH_DIVERGED: [exit.damaged, 'the graph file has a line that differs from the database'],
+  GRAPH_DIVERGED: [
+    exit.damaged,
+    'the database is new, and the graph file has lines of another one: the database was lost',
+  ],
   GRAPH_UNREADABLE: [exit.failed, 'the graph file cannot be read'],
   GRAPH_IO: [exit.failed, 'the graph file cannot be written'],
   GRAPH_NO_SESSION: [exit.notFound, 'the graph has no such session'],

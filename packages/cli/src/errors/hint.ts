@@ -95,7 +95,7 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
     case 'TAPE_NOT_A_TAPE':
       return 'find the damage with: tape verify';
     case 'GRAPH_DIVERGED':
-      return 'rename session_graph.jsonl: the next command that writes rebuilds it from the database';
+      return 'restore a backup in another directory with: tape restore FILE DIR; or rename session_graph.jsonl to begin anew';
     default:
       return undefined;
   }

@@ -11,7 +11,6 @@ export function forkedJson(forked: Forked): Readonly<Record<string, unknown>> {
     range: forked.range,
     ...(forked.snappedFrom !== undefined && { snapped_from: forked.snappedFrom }),
     repeated: forked.repeated,
-    ...(forked.graphLagging === true && { graph_lagging: true }),
   };
 }
 

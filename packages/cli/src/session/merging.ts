@@ -107,7 +107,6 @@ async function reportMerged({ merged, application, kept }: Done, context: Contex
         applied: { state: appliedStates[application.state], dir: application.dir, files: application.files },
       }),
       ...(kept !== undefined && { kept }),
-      ...(merged.graphLagging === true && { graph_lagging: true }),
     },
     quiet: where,
     human: [

@@ -23,7 +23,7 @@ export function mergedJson({
   repeated,
   complete,
   conflicts,
-}: Omit<Merged, 'graphLagging'>): Json {
+}: Omit<Merged, 'graphLagging' | 'graphDiverged'>): Json {
   return { parent, child, state, seq, range, repeated, complete, conflicts };
 }
 

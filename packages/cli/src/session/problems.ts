@@ -28,15 +28,24 @@ export async function verifyGraph(
   store: SqliteTapeStore,
   home: Home,
 ): Promise<{ problems: Found[]; g: number }> {
-  const { checkJournal, readLines } = await import('@tapedeck/graph');
+  const { checkJournal, firstPrev, readLines, tailOf } = await import('@tapedeck/graph');
   try {
     const report = checkJournal(readLines(home.graph));
-    return { problems: [...compareGraph(store, report)], g: report.g };
+    const isForeign = report.records === 0 && tailOf(home.graph).hash !== firstPrev;
+    const problems = isForeign ? [foreignFile] : [...compareGraph(store, report)];
+    return { problems, g: report.g };
   } catch (error) {
     const { message } = error as Error;
     return { problems: [{ code: 'graph-unreadable', session: null, seq: null, message }], g: 0 };
   }
 }
+
+const foreignFile: Found = {
+  code: 'graph-foreign',
+  session: null,
+  seq: null,
+  message: 'session_graph.jsonl: has text, and no record',
+};
 
 /** The problems of the file itself, then its differences from the database. The file may lag behind. */
 function* compareGraph(store: SqliteTapeStore, report: JournalReport): Iterable<Found> {

@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, lstatSync, readdirSync, renameSync } from 'node:fs';
+import { chmodSync, existsSync, lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Finding, isHomeFile } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
@@ -133,8 +133,8 @@ function* examineFiles(home: Home): Generator<FileFinding> {
 async function mend({ home, writing }: Context, { problems, left, files }: Looked): Promise<string[]> {
   const fixed: string[] = [];
   if (problems.some(({ code }) => code.startsWith('graph-'))) {
-    const aside = `${home.graph}.aside-${new Date().toISOString().replaceAll(':', '')}`;
-    renameSync(home.graph, aside);
+    const { openJournal } = await import('@tapedeck/graph/journal');
+    const aside = openJournal(home.graph).setAside();
     fixed.push(`renamed the graph file to '${aside}' and wrote a new one from the database`);
   }
   for (const { code, path, message } of files) {

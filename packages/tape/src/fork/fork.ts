@@ -7,6 +7,7 @@ import { crashPoint } from '../crash-point.ts';
 import type { Seq } from '../entry/entry.ts';
 import { childName, derivedNameMax, parseName, quote, tapeName } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
+import type { GraphReceipt } from '../lineage/line.ts';
 import { recordLineage } from '../lineage/outbox.ts';
 import { assertFree, insertTape } from '../session/session.ts';
 import { type Writer, writeEntries } from '../tape/append.ts';
@@ -17,7 +18,7 @@ import { actOf, assertInherit, type ForkRequest, hashRequest } from './request.t
 import { type Cut, resolveCut, resolveSince, type Since } from './span.ts';
 
 /** The receipt of a fork. */
-export interface Forked {
+export interface Forked extends GraphReceipt {
   readonly session: string;
   readonly id: string;
   readonly tape: string;
@@ -30,8 +31,6 @@ export interface Forked {
   /** The requested cut, if it lay inside a batch of tool calls and was moved back to the settled point. */
   readonly snappedFrom?: Seq;
   readonly repeated: boolean;
-  /** The fork is committed, but the graph file could not be written; the next open writes it. */
-  readonly graphLagging?: true;
 }
 
 /** An existing child, or what a new one is made of. */

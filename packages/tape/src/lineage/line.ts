@@ -83,6 +83,17 @@ export function hashLine(line: string): string {
   return sha256(line);
 }
 
+/** What the receipt of a committed act says about the graph file, which follows the database. */
+export interface GraphReceipt {
+  /** The graph file could not be written; the next open for writing adds what it lacks. */
+  readonly graphLagging?: true;
+  /**
+   * The graph file had other lines than the database. It was set aside under a name with its digest, and written
+   * anew; together with `graphLagging`, it could not be set aside.
+   */
+  readonly graphDiverged?: true;
+}
+
 /**
  * Receives the lines of the outbox. `@tapedeck/graph` implements it for a file. The store calls it under its
  * write lock, so in one process at a time.
@@ -107,8 +118,9 @@ export function hashLine(line: string): string {
  */
 export interface Journal {
   /**
-   * Returns number and hash of the last complete record; 0 and `firstLinePrev` for an empty file. `torn`: the
-   * file does not end with LF, because a fragment follows the record or the record lacks its LF.
+   * Returns number and hash of the last complete record; 0 and `firstLinePrev` for an empty file; a hash that
+   * no line has for a file of other text. `torn`: the file does not end with LF, because a fragment follows the
+   * record or the record lacks its LF.
    */
   tail(): { readonly g: number; readonly hash: string; readonly torn: boolean };
   /**
@@ -116,4 +128,9 @@ export interface Journal {
    * disk.
    */
   append(lines: readonly string[]): void;
+  /**
+   * Moves a file whose tail the store did not write to another name, which it returns; the next `append` begins
+   * a new file. The store leaves such a file alone when the journal does not have this method.
+   */
+  setAside?(): string;
 }

@@ -111,42 +111,77 @@ function lineIntention(intention: Intention): LineIntention {
   };
 }
 
+/** What an update of the graph file found, other than lines that were missing. */
+export interface GraphUpdate {
+  /** The file had other lines than the database, and was moved to this name. */
+  readonly aside?: string;
+  /** The file has other lines than the database, and is still in its place: it could not be moved. */
+  readonly blocked?: true;
+}
+
 /**
  * Appends the missing lines to the graph file, under the write lock, so in one process at a time. The file's
- * tail says which line is next, so each line is written exactly once, whatever process crashed.
- * @throws GRAPH_DIVERGED when the file has lines that this database did not write
+ * tail says which line is next, so each line is written exactly once, whatever process crashed. A file whose
+ * tail this database did not write is set aside, and all lines go to a new one: the file is a projection.
+ * @throws GRAPH_DIVERGED when the database has no line yet and the file has records: they are all that is left of
+ * another database, which this one would replace
  */
-export function drainOutbox(db: Db, journal: Journal): void {
+export function drainOutbox(db: Db, journal: Journal): GraphUpdate {
   const waiting = db.get<{ g: number }>('SELECT max(g) AS g FROM lineage')?.g ?? 0;
   const seen = journal.tail();
-  if (seen.g === waiting && !seen.torn && matches(db, seen)) return;
-  db.write(() => {
+  if (seen.g === waiting && !seen.torn && matches(db, seen)) return {};
+  return db.write(() => {
     crashPoint('outbox/locked');
     const tail = journal.tail();
-    if (!matches(db, tail))
-      throw new TapeError(
-        'GRAPH_DIVERGED',
-        `cannot append to the graph file: its line ${tail.g} is not the one that the database recorded`,
-        { data: { g: tail.g } },
-      );
-    for (let after = tail.g; ; ) {
-      const rows = db.all<{ g: number; line: string }>(
-        'SELECT g, line FROM lineage WHERE g > @after ORDER BY g LIMIT 1000',
-        { after },
-      );
-      if (rows.length > 0 || (tail.torn && after === tail.g)) {
-        crashPoint('outbox/before-append');
-        journal.append(rows.map((row) => row.line));
-        crashPoint('outbox/appended');
-      }
-      if (rows.length < 1000) return;
-      after = rows.at(-1)?.g ?? after;
+    if (matches(db, tail)) {
+      appendMissing(db, journal, tail);
+      return {};
     }
+    if (waiting === 0 && tail.g > 0) throw lostDatabase(tail.g);
+    const aside = setAside(journal);
+    if (aside === undefined) return { blocked: true };
+    // A crash here leaves no file: the next open writes all lines.
+    appendMissing(db, journal, journal.tail());
+    return { aside };
   });
 }
 
+function appendMissing(db: Db, journal: Journal, tail: ReturnType<Journal['tail']>): void {
+  for (let after = tail.g; ; ) {
+    const rows = db.all<{ g: number; line: string }>(
+      'SELECT g, line FROM lineage WHERE g > @after ORDER BY g LIMIT 1000',
+      { after },
+    );
+    if (rows.length > 0 || (tail.torn && after === tail.g)) {
+      crashPoint('outbox/before-append');
+      journal.append(rows.map((row) => row.line));
+      crashPoint('outbox/appended');
+    }
+    if (rows.length < 1000) return;
+    after = rows.at(-1)?.g ?? after;
+  }
+}
+
+function lostDatabase(g: number): TapeError {
+  return new TapeError(
+    'GRAPH_DIVERGED',
+    `cannot begin a new database: the graph file beside it has ${g} lines of another one`,
+    { data: { g } },
+  );
+}
+
+/** Returns the new name of the file; undefined when it cannot be moved, as in a directory that is read-only. */
+function setAside(journal: Journal): string | undefined {
+  try {
+    return journal.setAside?.();
+  } catch (error) {
+    if ((error as { code?: unknown }).code === 'GRAPH_IO') return undefined;
+    throw error;
+  }
+}
+
 function matches(db: Db, tail: { readonly g: number; readonly hash: string }): boolean {
-  if (tail.g === 0) return true;
+  if (tail.g === 0) return tail.hash === firstLinePrev;
   const row = db.get<{ hash: Uint8Array }>('SELECT hash FROM lineage WHERE g = @g', { g: tail.g });
   return row !== undefined && hex(row.hash) === tail.hash;
 }

@@ -3,6 +3,7 @@ import type { Seq } from '../entry/entry.ts';
 import { sha256 } from '../entry/hash.ts';
 import { isObject, type JsonObject } from '../entry/json.ts';
 import { TapeError } from '../errors.ts';
+import type { GraphReceipt } from '../lineage/line.ts';
 import type { Writer } from '../tape/append.ts';
 import { hiddenBy } from '../tape/interval.ts';
 import { getEntry } from '../tape/read.ts';
@@ -12,7 +13,7 @@ import { artifactIn } from './drafts.ts';
 import type { MergeDraft, MergePlan } from './plan.ts';
 
 /** The receipt of a merge. */
-export interface Merged extends ConflictReport {
+export interface Merged extends ConflictReport, GraphReceipt {
   readonly parent: string;
   readonly child: string;
   readonly state: 'merged' | 'discarded';
@@ -24,7 +25,6 @@ export interface Merged extends ConflictReport {
   readonly repeated: boolean;
   /** The changes in the child's worktree. */
   readonly artifact?: Artifact;
-  readonly graphLagging?: true;
 }
 
 /** Makes the receipt of a merge whose mark is, or would be, at `seq`. */

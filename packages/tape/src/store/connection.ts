@@ -1,11 +1,21 @@
 import { parseName } from '../entry/name.ts';
-import type { Journal } from '../lineage/line.ts';
-import { drainOutbox } from '../lineage/outbox.ts';
+import type { GraphReceipt, Journal } from '../lineage/line.ts';
+import { drainOutbox, type GraphUpdate } from '../lineage/outbox.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import type { Writer } from '../tape/append.ts';
 import { getTape } from '../tape/find.ts';
 import { type Lease, writeEpoch } from '../tape/lease.ts';
 import type { Ref, TapeRow } from '../tape/tape.ts';
+
+/** The graph file, as the updates of one connection left it. */
+export interface GraphFileState {
+  /** It lacks lines, because it cannot be written. */
+  readonly lagging: boolean;
+  /** It has other lines than the database, and cannot be set aside. */
+  readonly blocked: boolean;
+  /** Names that files with other lines were moved to. */
+  readonly aside: readonly string[];
+}
 
 /** An open database with what all groups of a store use. */
 export class Connection {
@@ -15,6 +25,9 @@ export class Connection {
   readonly realm: string;
   readonly readonly: boolean;
   readonly #journal: Journal | undefined;
+  #graphFile: GraphFileState = { lagging: false, blocked: false, aside: [] };
+  /** A file was set aside, and no receipt has said so. */
+  #untold = false;
 
   constructor(
     writer: Writer,
@@ -44,23 +57,60 @@ export class Connection {
     return writeEpoch(this.db, tape, { lease, now: this.now() });
   }
 
-  /** Appends missing lines to the graph file. */
-  updateGraph(): void {
-    if (this.#journal !== undefined) drainOutbox(this.db, this.#journal);
+  /** What this connection has found and done to the graph file since it was opened. */
+  get graphFile(): GraphFileState {
+    return this.#graphFile;
   }
 
   /**
-   * Appends missing lines to the graph file after an act. The act is committed, so a failure only reports
-   * `graphLagging`; the next open updates the file, or throws GRAPH_DIVERGED.
+   * Brings the graph file up to date: appends missing lines, and sets aside a file with other lines. A file that
+   * cannot be written now only lags.
+   * @throws GRAPH_DIVERGED
    */
-  drainOutbox(): { readonly graphLagging?: true } {
+  updateGraph(): void {
+    this.#update(/^GRAPH_IO$/);
+  }
+
+  /**
+   * Updates the graph file after an act, and returns what the act's receipt says about it. The act is committed,
+   * so a failure of the database only reports that the file lags, too.
+   */
+  drainOutbox(): GraphReceipt {
+    this.#update(/^(?:TAPE|GRAPH)_/);
+    return this.graphReceipt();
+  }
+
+  /** What a receipt says about the graph file: that it lags, and, once, that it was found to differ. */
+  graphReceipt(): GraphReceipt {
+    const { lagging, blocked } = this.#graphFile;
+    const diverged = this.#untold || blocked;
+    this.#untold = false;
+    return {
+      ...(lagging && ({ graphLagging: true } as const)),
+      ...(diverged && ({ graphDiverged: true } as const)),
+    };
+  }
+
+  /** Updates the graph file. An error whose code matches `lagging` says only that it lags. */
+  #update(lagging: RegExp): void {
+    if (this.#journal === undefined) return;
     try {
-      this.updateGraph();
-      return {};
+      this.#note(drainOutbox(this.db, this.#journal));
     } catch (error) {
       const { code } = error as { code?: unknown };
-      if (typeof code === 'string' && /^(?:TAPE|GRAPH)_/.test(code)) return { graphLagging: true };
-      throw error;
+      if (typeof code !== 'string' || !lagging.test(code)) throw error;
+      this.#graphFile = { ...this.#graphFile, lagging: true };
     }
+  }
+
+  #note({ aside, ...update }: GraphUpdate): void {
+    const blocked = update.blocked === true;
+    const before = this.#graphFile;
+    if (aside !== undefined) this.#untold = true;
+    this.#graphFile = {
+      lagging: blocked,
+      blocked,
+      aside: aside === undefined ? before.aside : [...before.aside, aside],
+    };
   }
 }

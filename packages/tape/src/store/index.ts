@@ -40,6 +40,7 @@ export type { HandledItem, InboxBody, InboxDraft, InboxItem } from '../inbox/inb
 export {
   encodeLine,
   firstLinePrev,
+  type GraphReceipt,
   hashLine,
   type Journal,
   type LineageLine,

@@ -35,8 +35,8 @@ export function lineageOn(at: Connection): LineageInProcess {
       const planned = drafts.map((draft) => ({ draft, plan: planMerge(db, realm, draft) }));
       const merged = db.writeThrough(() => mergeTapes(writer, planned, o.lease));
       if (merged === undefined) continue; // A child changed after it was read.
-      const lagging = at.drainOutbox();
-      return merged.map((receipt) => ({ ...receipt, ...lagging }));
+      const graph = at.drainOutbox();
+      return merged.map((receipt) => ({ ...receipt, ...graph }));
     }
   }
 

@@ -4,6 +4,7 @@ import { TapeError, type TapeErrorCode } from '../errors.ts';
 import { chooseName, decideFork, type Forked, snapped } from '../fork/fork.ts';
 import { firstDrafts, rangeOf, settingsOf } from '../fork/marks.ts';
 import type { ForkRequest } from '../fork/request.ts';
+import type { GraphReceipt } from '../lineage/line.ts';
 import { findConflicts } from '../merge/conflicts.ts';
 import { decideMerge, mergedBefore } from '../merge/merge.ts';
 import { type MergeDraft, planMerge } from '../merge/plan.ts';
@@ -23,7 +24,7 @@ export interface PreviewEntry {
  * What a merge would write to its target's tape, and return; the receipt of the earlier merge, if one covers the
  * child's head.
  */
-export interface MergePreview extends Omit<Merged, 'graphLagging'> {
+export interface MergePreview extends Omit<Merged, keyof GraphReceipt> {
   /** Empty when the merge exists already or is refused. */
   readonly entries: readonly PreviewEntry[];
   /** The error that the merge would throw now. The other fields are those of the merge without it. */
@@ -34,7 +35,7 @@ export interface MergePreview extends Omit<Merged, 'graphLagging'> {
  * What a fork would write to its child's tape, and return. `session` is absent if each call derives a new
  * name.
  */
-export interface ForkPreview extends Omit<Forked, 'graphLagging' | 'session' | 'id' | 'tape'> {
+export interface ForkPreview extends Omit<Forked, keyof GraphReceipt | 'session' | 'id' | 'tape'> {
   readonly session?: string;
   /** Empty when the child exists already. */
   readonly entries: readonly PreviewEntry[];

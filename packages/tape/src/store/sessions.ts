@@ -1,3 +1,4 @@
+import type { GraphReceipt } from '../lineage/line.ts';
 import { aliasTape } from '../session/alias.ts';
 import {
   ensureSession,
@@ -33,14 +34,13 @@ export function sessionsOn(at: Connection): InProcess<Sessions> {
   }
 
   return {
-    open(name: string, init: SessionInit = {}): SessionInfo & { readonly created: boolean } {
+    open(name: string, init: SessionInit = {}): SessionInfo & GraphReceipt & { readonly created: boolean } {
       assertOptions(init, fieldsOf['sessions.open'], 'open session', name);
       const existing = typeof name === 'string' ? tapeByName(db, realm, name) : undefined;
       if (existing !== undefined && existing.lifecycle !== 'staging')
-        return { ...infoOf(existing), created: false };
+        return { ...infoOf(existing), created: false, ...at.graphReceipt() };
       const { tape, created } = db.writeThrough(() => ensureSession(writer, realm, name, init));
-      if (created) at.drainOutbox();
-      return { ...infoOf(tape), created };
+      return { ...infoOf(tape), created, ...(created ? at.drainOutbox() : at.graphReceipt()) };
     },
 
     find(ref: Ref): SessionInfo | undefined {
@@ -53,13 +53,12 @@ export function sessionsOn(at: Connection): InProcess<Sessions> {
       return listTapes(db, realm, query);
     },
 
-    update(ref: Ref, change: SessionChange, o: WriteOptions = {}): SessionInfo {
+    update(ref: Ref, change: SessionChange, o: WriteOptions = {}): SessionInfo & GraphReceipt {
       assertOptions(change, fieldsOf['sessions.update'], 'update', ref);
       if (change.alias !== undefined) assertOptions(change.alias, fieldsOf.alias, 'alias', ref);
       assertOptions(o, fieldsOf.write, 'update', ref);
       const tape = db.writeThrough(() => changed(ref, change, o));
-      at.drainOutbox();
-      return infoOf(tape);
+      return { ...infoOf(tape), ...at.drainOutbox() };
     },
   };
 }

@@ -10,7 +10,7 @@ import { dropIndex } from '../search/search.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { type Ref, tapeById } from '../tape/tape.ts';
 import { backupTo } from './backup.ts';
-import { Connection } from './connection.ts';
+import { Connection, type GraphFileState } from './connection.ts';
 import { databaseFaults } from './database-faults.ts';
 import { entriesOn } from './entries.ts';
 import { historyOn } from './history.ts';
@@ -60,8 +60,8 @@ const storeFields: Fields<StoreOptions> = {
  * Opens the tapes of one SQLite file; creates the file if it does not exist. `:memory:` is the same engine
  * without a file. Opening for writing first updates the graph file and drains inboxes without an owner.
  * @throws TAPE_CANNOT_OPEN, TAPE_UNSAFE_PLACE, TAPE_SCHEMA_NEWER, TAPE_NOT_A_TAPE, TAPE_CORRUPT,
- * GRAPH_DIVERGED; TAPE_SCHEMA_OLDER when opened for reading only; TAPE_BAD_OPTION for an option that does not exist,
- * before anything is opened
+ * GRAPH_DIVERGED; TAPE_SCHEMA_OLDER when opened for reading only; TAPE_BAD_OPTION for an option that does not exist, before anything
+ * is opened
  *
  * @example
  * ```ts
@@ -175,6 +175,11 @@ export class SqliteTapeStore implements TapeStore {
     return row === undefined ? undefined : { g: row.g, hash: hex(row.hash) };
   }
 
+  /** What this store has found and done to the graph file since it was opened. */
+  get graphFile(): GraphFileState {
+    return this.#at.graphFile;
+  }
+
   /** Empties the search index; the next search rebuilds it. */
   dropSearchIndex(): void {
     this.#at.db.write(() => dropIndex(this.#at.db));
@@ -218,13 +223,7 @@ export class SqliteTapeStore implements TapeStore {
   catchUp(): void {
     const { db, writer } = this.#at;
     crashPoint('open/before-outbox');
-    try {
-      this.#at.updateGraph();
-    } catch (error) {
-      // A graph file that cannot be written now only lags. One with other lines (GRAPH_DIVERGED) must not be
-      // written.
-      if ((error as { code?: unknown }).code !== 'GRAPH_IO') throw error;
-    }
+    this.#at.updateGraph();
     crashPoint('open/before-inboxes');
     for (const id of tapesWithInbox(writer)) this.inbox.drain(tapeById(db, id).ulid);
     crashPoint('open/done');

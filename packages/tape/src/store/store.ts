@@ -11,7 +11,7 @@ import type { ForkRequest } from '../fork/request.ts';
 import type { Redacted } from '../history/redact.ts';
 import type { Rewound } from '../history/rewind.ts';
 import type { InboxDraft, InboxItem } from '../inbox/inbox.ts';
-import type { LineageLine } from '../lineage/line.ts';
+import type { GraphReceipt, LineageLine } from '../lineage/line.ts';
 import type { LineageQuery } from '../lineage/read.ts';
 import type { Collected } from '../merge/collect.ts';
 import type { MergeDraft, MergeRequest } from '../merge/plan.ts';
@@ -112,7 +112,10 @@ export interface Sessions {
    * Returns the session of a name and creates it if it does not exist; `created` says which.
    * @throws TAPE_BAD_NAME; TAPE_EXISTS when the name is an alias or a point of an existing session
    */
-  open(name: string, init?: SessionInit): Awaitable<SessionInfo & { readonly created: boolean }>;
+  open(
+    name: string,
+    init?: SessionInit,
+  ): Awaitable<SessionInfo & GraphReceipt & { readonly created: boolean }>;
   /** Returns a session, or undefined when no session has that name, alias or id. */
   find(ref: Ref): Awaitable<SessionInfo | undefined>;
   /** Lists sessions, newest first; with `parent` or `after`, in order of creation. */
@@ -122,7 +125,7 @@ export interface Sessions {
    * @throws TAPE_BAD_STATUS for an unknown lifecycle or task; TAPE_BAD_NAME; TAPE_EXISTS when the alias names
    * another session; TAPE_BUSY for a task or an archived session with a live lease; TAPE_FENCED
    */
-  update(ref: Ref, change: SessionChange, o?: WriteOptions): Awaitable<SessionInfo>;
+  update(ref: Ref, change: SessionChange, o?: WriteOptions): Awaitable<SessionInfo & GraphReceipt>;
 }
 
 /**
