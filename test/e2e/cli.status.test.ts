@@ -44,8 +44,15 @@ test('status shows another process which process runs what, in which phase, and 
   expect(await home.tape(['doctor'])).toMatchObject({ code: 0 });
   running.child.kill('SIGKILL');
   await running.done;
-  // A dead process runs nothing, whatever it left behind.
-  expect((await home.tape(['status'])).stdout).toBe('main  idle  active  1 queued\n');
+  // A dead process runs nothing, whatever it left behind; its run has no end.
+  expect((await home.tape(['status'])).stdout).toBe(
+    'main  interrupted  active  1 queued  continue it with: tape recover main\n',
+  );
+  expect(json(await home.tape(['sessions', '--json']))).toMatchObject([
+    { session: 'main', interrupted: true },
+    { session: 'calm' },
+  ]);
+  expect((await home.tape(['sessions'])).stdout).toMatch(/^main\tsession\tinterrupted\t/);
   expect((await home.tape(['status', '--all', '--quiet'])).stdout).toBe('main\ncalm\n');
 });
 
@@ -106,7 +113,7 @@ test('status --watch notices a process that is killed', async () => {
   await watching.until('main  busy streaming');
   running.child.kill('SIGKILL');
   await running.done;
-  await watching.until('main  idle');
+  await watching.until('main  interrupted');
   watching.child.kill('SIGINT');
   expect((await watching.done).code).toBe(130);
 });

@@ -28,6 +28,7 @@ export { assertModel } from './model/spec.ts';
 export { decide, defaultMode, type QueueDecision, type QueuePoint, queueModes } from './run/queue.ts';
 export { lastRunStart } from './stream/tail.ts';
 export { carriedModel } from './terms/carried-model.ts';
+export { isInterrupted } from './tools/interrupted.ts';
 export { addSums, noSum } from './usage/session-usage.ts';
 export { noUsage } from './usage/usage.ts';
 export {

@@ -50,6 +50,7 @@ export const Session: z.ZodObject = shape('Session', 'A session in a list.', {
   merged_at: text('time of the last merge or discard').optional(),
   title: text('title for display').optional(),
   ephemeral: mark('lists leave the session out').optional(),
+  interrupted: mark('its process died during a run, which `tape recover` continues').optional(),
   head: count('last position'),
   updated_at: text('time of the last change'),
 });
@@ -98,8 +99,10 @@ const waiting = z.array(WaitingCall).describe('pending calls');
 const Status: z.ZodObject = shape('Status', 'Current status of a session.', {
   session,
   state: z
-    .enum(['idle', 'busy', 'waiting', 'retrying', 'error'])
-    .describe('`waiting` for the answer to a call, `retrying` a model call'),
+    .enum(['idle', 'busy', 'waiting', 'retrying', 'error', 'interrupted'])
+    .describe(
+      '`waiting` for the answer to a call, `retrying` a model call; `interrupted`: its process died during a run (`tape recover`)',
+    ),
   phase: z
     .enum(['processing', 'streaming', 'compacting', 'completing'])
     .optional()

@@ -24,20 +24,25 @@ export function sessionJson(info: SessionInfo): Readonly<Record<string, unknown>
 const textWidth = 60;
 
 /**
- * Sessions as a table: aligned on a terminal, separated by tabs in a pipe. `textOf` returns the result of a
- * session.
+ * Sessions as a table: aligned on a terminal, separated by tabs in a pipe. `isCut` tells whether the process of a
+ * session died during a run, `textOf` returns its result.
  */
 export function sessionTable(
   sessions: readonly SessionInfo[],
   {
     aligned,
+    isCut,
     textOf,
-  }: { readonly aligned: boolean; readonly textOf?: ((info: SessionInfo) => string) | undefined },
+  }: {
+    readonly aligned: boolean;
+    readonly isCut: (info: SessionInfo) => boolean;
+    readonly textOf?: ((info: SessionInfo) => string) | undefined;
+  },
 ): string {
   const rows = sessions.map((s) => [
     s.name,
     s.kind,
-    s.delivery ?? s.task ?? s.lifecycle,
+    isCut(s) ? 'interrupted' : (s.delivery ?? s.task ?? s.lifecycle),
     `@${s.head}`,
     s.parent === undefined ? '' : `${s.parent}${s.fromAnchor === undefined ? '' : ` ⚓ ${s.fromAnchor}`}`,
     new Date(s.updatedAt).toISOString().slice(0, 19),

@@ -61,6 +61,7 @@ function statusLine(status: Status): string {
     ...children
       .filter((child) => child.waiting.length > 0)
       .map((child) => `${child.session} waits: tape status ${child.session}`),
+    ...(state === 'interrupted' ? [`continue it with: tape recover ${session}`] : []),
     ...(owner?.pid === undefined ? [] : [`process ${owner.pid}`]),
     ...(message === undefined ? [] : [message]),
   ];

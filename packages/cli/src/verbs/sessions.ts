@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import type { SessionInfo } from '@tapedeck/tape';
+import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
 import { isSummarizer } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { sessionJson, sessionTable } from '../output/session.ts';
@@ -18,17 +18,15 @@ export const sessions: Verb = defineVerb({
       .option('kind', { type: 'string', requiresArg: true, describe: 'Only this kind: session, subagent, …' })
       .option('n', { type: 'number', requiresArg: true, describe: 'List at most N sessions' }),
   run: async ({ all, kind, n }, context) => {
-    if (!existsSync(context.home.db)) return await list(context, []);
-    return await context.reading(async (store) =>
-      list(
-        context,
-        store.sessions.list({
-          ...(all === true && { all }),
-          ...(kind !== undefined && { kind }),
-          ...(n !== undefined && { limit: n }),
-        }),
-      ),
-    );
+    if (!existsSync(context.home.db)) return await list(context, { found: [] });
+    return await context.reading(async (store) => {
+      const found = store.sessions.list({
+        ...(all === true && { all }),
+        ...(kind !== undefined && { kind }),
+        ...(n !== undefined && { limit: n }),
+      });
+      return await list(context, { found, interrupted: await interruptedAmong(store, found) });
+    });
   },
 });
 
@@ -49,25 +47,44 @@ export const children: Verb = defineVerb({
       const found = store.sessions
         .list({ parent: needSession(store, name).id, all: true })
         .filter((child) => all === true || !isSummarizer(child));
-      return await list(context, found, ({ id }) => store.lineage.collect(id).text);
+      const interrupted = await interruptedAmong(store, found);
+      return await list(context, { found, interrupted, textOf: ({ id }) => store.lineage.collect(id).text });
     }),
 });
 
-/** Prints sessions. Forms that show results call `textOf` for each session. */
-async function list(
-  context: Context,
+/** The ULIDs of the sessions whose process died during a run. */
+async function interruptedAmong(
+  store: SqliteTapeStore,
   found: readonly SessionInfo[],
-  textOf?: (info: SessionInfo) => string,
-): Promise<number> {
+): Promise<ReadonlySet<string>> {
+  const { isInterrupted } = await import('@tapedeck/runtime/internal');
+  const interrupted = new Set<string>();
+  for (const { id, lifecycle } of found)
+    if (lifecycle === 'active' && (await isInterrupted(store, id))) interrupted.add(id);
+  return interrupted;
+}
+
+interface Listed {
+  readonly found: readonly SessionInfo[];
+  readonly interrupted?: ReadonlySet<string>;
+  /** Called for each session by the forms that show results. */
+  readonly textOf?: (info: SessionInfo) => string;
+}
+
+/** Prints sessions. */
+async function list(context: Context, { found, interrupted, textOf }: Listed): Promise<number> {
   const { io, options } = context;
+  const isCut = ({ id }: SessionInfo) => interrupted?.has(id) === true;
   const asJson = (info: SessionInfo) => ({
     ...sessionJson(info),
+    ...(isCut(info) && { interrupted: true }),
     ...(textOf !== undefined && { text: textOf(info) }),
   });
   if (options.jsonl === true) for (const info of found) await io.out(`${JSON.stringify(asJson(info))}\n`);
   else if (options.json === true) await io.out(`${JSON.stringify(found.map(asJson))}\n`);
   else if (options.quiet === true) for (const { name } of found) await io.out(`${name}\n`);
-  else if (found.length > 0) await io.out(`${sessionTable(found, { aligned: io.isTerminal, textOf })}\n`);
+  else if (found.length > 0)
+    await io.out(`${sessionTable(found, { aligned: io.isTerminal, isCut, textOf })}\n`);
   else context.status('No sessions');
   return 0;
 }

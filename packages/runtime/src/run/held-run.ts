@@ -4,7 +4,7 @@ import type { Hold } from '../lease/hold.ts';
 import type { RunStatus } from '../stream/events.ts';
 import { modelFor, type RunModel } from '../terms/model-for.ts';
 import type { Origin } from '../terms/terms.ts';
-import { wasInterrupted } from './interrupted.ts';
+import { wasInterrupted } from '../tools/interrupted.ts';
 import type { WorkerParts } from './parts.ts';
 import { perform } from './perform.ts';
 import type { Publisher } from './publisher.ts';

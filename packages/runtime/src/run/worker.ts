@@ -8,6 +8,7 @@ import { eventChunk } from '../stream/chunks.ts';
 import type { RunStatus, SessionEvent } from '../stream/events.ts';
 import { modelFor } from '../terms/model-for.ts';
 import { type Origin, originOf, type SessionFacts } from '../terms/terms.ts';
+import { wasInterrupted } from '../tools/interrupted.ts';
 import { HandledItems } from './handled-items.ts';
 import {
   type AfterRun,
@@ -19,7 +20,6 @@ import {
   type Started,
   waitingFor,
 } from './held-run.ts';
-import { wasInterrupted } from './interrupted.ts';
 import type { RunOptions } from './options.ts';
 import type { WorkerParts } from './parts.ts';
 import { Publisher } from './publisher.ts';

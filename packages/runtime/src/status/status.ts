@@ -3,6 +3,7 @@ import type { Lifecycle, SessionInfo, TapeStore, Task } from '@tapedeck/tape';
 import type { Delivery, Owner, SessionOwner } from '@tapedeck/tape/store';
 import type { WaitingCall } from '../stream/call.ts';
 import type { RunStatus } from '../stream/events.ts';
+import { isInterrupted } from '../tools/interrupted.ts';
 import { awaitsAnswer, openBatch } from '../tools/open-batch.ts';
 import { type ActiveSession, isOf, readActive } from './active-file.ts';
 
@@ -119,9 +120,10 @@ async function observe({ store, home }: StatusSource): Promise<Processes> {
 
 async function readStatus(
   store: TapeStore,
-  { id, name: session, lifecycle, task, delivery }: SessionInfo,
+  info: SessionInfo,
   { owners, active, run = { state: 'idle' } }: Processes & { readonly run?: RunStatus },
 ): Promise<Status> {
+  const { id, name: session, lifecycle, task, delivery } = info;
   const waiting = await waitingCalls(store, id);
   const children: Pick<Status, 'session' | 'waiting'>[] = [];
   for (const child of await store.sessions.list({ parent: id, all: true }))
@@ -132,9 +134,12 @@ async function readStatus(
   const queued = (await store.inbox.list(id)).filter(
     ({ body: { type } }) => type === 'input' || type === 'answer',
   );
+  const at = axis({ run, shown, isOwned: owned !== undefined, isWaiting: waiting.length > 0 });
+  const isCut = at.state === 'idle' && lifecycle === 'active' && (await isInterrupted(store, id));
   return {
     session,
-    ...axis({ run, shown, isOwned: owned !== undefined, isWaiting: waiting.length > 0 }),
+    ...at,
+    ...(isCut && { state: 'interrupted' as const }),
     lifecycle,
     ...(task !== undefined && { task }),
     ...(delivery !== undefined && { delivery }),

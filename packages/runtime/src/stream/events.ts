@@ -74,9 +74,12 @@ export type Finish = 'stop' | 'halted' | 'waiting' | 'aborted' | 'length' | 'err
 /** The phase of a run: reading its tape, streaming an answer, compacting, or writing the answer. */
 export type Phase = 'processing' | 'streaming' | 'compacting' | 'completing';
 
-/** The state of a session. Not stored: a session without a run is idle or waiting. */
+/**
+ * The state of a session. Not stored: a session without a run is idle, waiting, or interrupted when the process
+ * of its last run died during it.
+ */
 export interface RunStatus {
-  readonly state: 'idle' | 'busy' | 'waiting' | 'retrying' | 'error';
+  readonly state: 'idle' | 'busy' | 'waiting' | 'retrying' | 'error' | 'interrupted';
   readonly phase?: Phase;
   readonly run?: string;
   /** Milliseconds since the epoch. */
