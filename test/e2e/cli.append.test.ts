@@ -139,6 +139,16 @@ test('--each commits and acknowledges every line as it arrives', async () => {
   expect(entries).toHaveLength(3);
 });
 
+test('--each with --key gives each line a key of its own: a repeat adds nothing', async () => {
+  using home = tempHome();
+  const args = ['append', 'main', '--each', '--key', 'k', '--jsonl'];
+  const first = await home.tape(args, { stdin: say('one') + say('two') });
+  expect(jsonLines(first)).toMatchObject([{ seq: 2 }, { seq: 3 }]);
+  const again = await home.tape(args, { stdin: say('one') + say('two') + say('three') });
+  expect(jsonLines(again)).toMatchObject([...jsonLines(first), { seq: 4 }]);
+  expect(await home.tape(args, { stdin: say('other') })).toMatchObject({ code: 4 });
+});
+
 test('append to a session that another process runs puts the line in its inbox, and the line arrives', async () => {
   using home = tempHome();
   home.session('main');

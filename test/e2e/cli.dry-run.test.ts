@@ -111,6 +111,26 @@ test('merge --dry-run prints the position, range, conflicts, and message that th
   );
 });
 
+test('merge --dry-run prints the text that its strategy would write, or refuses what the merge refuses', async () => {
+  using home = withKid();
+  const own = ['merge', 'kid', '--strategy', 'pick', '--pick', '7'];
+  const planned = json(await unchanged(home, [...own, '--dry-run', '--json']));
+  expect(planned.text).toContain('kid@7 assistant: Thirteen.');
+  const refused = [
+    { args: ['--strategy', 'pick', '--pick', '99'], code: 'SESSION_BAD_INPUT' },
+    { args: ['--strategy', 'structured'], code: 'SESSION_BAD_RESULT' },
+  ];
+  for (const { args, code } of refused) {
+    const error = jsonError(await unchanged(home, ['merge', 'kid', ...args, '--dry-run', '--json']));
+    expect(error).toMatchObject({ code });
+    expect(jsonError(await home.here(['merge', 'kid', ...args, '--json']))).toEqual(error);
+  }
+  const summary = await unchanged(home, ['merge', 'kid', '--strategy', 'summary', '--dry-run', '--json']);
+  expect(jsonError(summary)).toMatchObject({ code: 'CLI_USAGE', hint: expect.stringContaining('--check') });
+  const done = json(await home.here([...own, '--json']));
+  expect(done).toMatchObject({ seq: planned.seq, range: planned.range });
+});
+
 test('discard --dry-run prints a receipt, and no message', async () => {
   using home = withKid();
   expect(json(await unchanged(home, ['discard', 'kid', '--dry-run', '--json']))).toMatchObject({

@@ -110,3 +110,20 @@ test('a model with one answer is kept when it fails later, and its errors name t
   await s.main.run('Three');
   expect(s.provider.requests.at(-1)?.model).toBe('large');
 });
+
+test('a fork that inherits no message keeps the model and the settings that its parent had at the fork', async () => {
+  await using s = await served(() => ({ text: 'Fine.' }));
+  const asked = () => s.provider.requests.at(-1);
+  await s.main.run('One', { model: 'openai-compatible/large', settings: { temperature: 0.3 } });
+  const none = await s.main.fork({ name: 'none', inherit: 'nothing' });
+  const below = await none.fork({ name: 'below', inherit: 'nothing' });
+  await s.main.run('Two', { model: 'openai-compatible/other', settings: { temperature: 0.9 } });
+  await s.main.rewind(2);
+  for (const child of [none, below]) {
+    await child.run('Three');
+    expect(asked()).toMatchObject({ model: 'large', temperature: 0.3 });
+  }
+  const part = await s.main.fork({ name: 'part', inherit: { last: 1 }, model: 'openai-compatible/own' });
+  await part.run('Four');
+  expect(asked()?.model).toBe('own');
+});

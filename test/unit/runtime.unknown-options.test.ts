@@ -195,3 +195,18 @@ test('a deck that is closed by name is closed once', async () => {
   await Promise.all([home.deck.close(), home.deck.close()]);
   await expect(main.run('hello')).rejects.toMatchObject({ code: 'SESSION_CLOSED' });
 });
+
+test.each([
+  ['into', { into: 'main' }],
+  ['an unknown strategy', { strategy: 5 }],
+  ['pick without its strategy', { pick: [2] }],
+  ['the strategy pick without picks', { strategy: 'pick' }],
+])('merge into a session refuses %s, and writes nothing', async (_, options) => {
+  await using home = await scriptedDeck([{ text: 'Done.' }]);
+  const main = await home.deck.session('main');
+  const kid = await main.fork({ name: 'kid' });
+  const { head } = await main.info();
+  const act = main.merge(kid, options as object);
+  await expect(act).rejects.toMatchObject({ code: 'SESSION_BAD_INPUT' });
+  expect((await main.info()).head).toBe(head);
+});

@@ -222,3 +222,12 @@ describe('search', () => {
     expect(look()).toEqual([1202, ...indexed]);
   });
 });
+
+test('a text of 100,000 characters is found like any other, and one that differs at its end is not', () => {
+  using store = openTapeStore(':memory:');
+  store.sessions.open('main');
+  const long = `${'lorem ipsum '.repeat(10_000)}THE end`;
+  store.entries.append('main', [user(`before ${long} after`)]);
+  expect(store.entries.search({ text: long.toUpperCase() })).toMatchObject([{ session: 'main', seq: 2 }]);
+  expect(store.entries.search({ text: `${long}ing` })).toEqual([]);
+});

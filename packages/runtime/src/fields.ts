@@ -1,7 +1,7 @@
 import { type Fields, type KnownFields, optionFault } from '@tapedeck/tape/store';
 import { SessionError } from './errors.ts';
 
-export type { Fields };
+export type { Fields, KnownFields };
 
 /** Why options cannot be used: the first fault, with the nearest names; undefined without one. */
 export function fieldFault(options: object, known: KnownFields, act: string): SessionError | undefined {

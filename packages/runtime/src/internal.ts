@@ -23,6 +23,7 @@ export {
 } from './compaction/index.ts';
 export { type ConfigLayers, limitsOf, mergeConfig } from './config/config.ts';
 export { metadataOf } from './history/branch.ts';
+export { writeTextAlone } from './merge/text.ts';
 export { assertSpec } from './model/name.ts';
 export { assertModel } from './model/spec.ts';
 export { decide, defaultMode, type QueueDecision, type QueuePoint, queueModes } from './run/queue.ts';

@@ -6,7 +6,7 @@ export const errorCodes: Readonly<Record<string, readonly [exit: number, meaning
   CLI_INTERRUPTED: [exit.interrupted, 'interrupted before the end; recorded entries stay on the tape'],
   CLI_NOT_FOUND: [
     exit.notFound,
-    'no such file, tape home or verb; for a verb `data.near` has the nearest names',
+    'no such file or tape home; for the verb of `tape schema` `data.near` has the nearest names',
   ],
   CLI_BAD_CONFIG: [
     exit.usage,

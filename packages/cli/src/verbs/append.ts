@@ -41,12 +41,12 @@ export const append: Verb = defineVerb({
       .option('key', {
         type: 'string',
         requiresArg: true,
-        describe: 'Idempotency key of the batch: a repeat adds nothing',
+        describe: 'Idempotency key of the batch, with --each of its lines: a repeat adds nothing',
       }),
   run: async ({ name, each, wait, key }, context) =>
     await context.writing(async (store) => {
       // All input is read and checked before the session is created, so that bad input creates nothing.
-      if (each === true) return await appendEach(store, name, context);
+      if (each === true) return await appendEach(store, { name, key }, context);
       const drafts: Draft[] = [];
       for await (const { number, bytes } of readLines(context.io.stdin))
         drafts.push(...readDraft(bytes, number));
@@ -71,13 +71,18 @@ function rehearse(store: SqliteTapeStore, name: string, drafts: readonly Draft[]
   scratch.entries.append(name, drafts, { key });
 }
 
-async function appendEach(store: SqliteTapeStore, name: string, context: Context): Promise<number> {
+async function appendEach(
+  store: SqliteTapeStore,
+  { name, key }: { readonly name: string; readonly key: string | undefined },
+  context: Context,
+): Promise<number> {
   for await (const { number, bytes } of readLines(context.io.stdin)) {
     const drafts = readDraft(bytes, number);
     if (drafts.length === 0) continue;
     rehearse(store, name, drafts);
     ensure(store, name, context);
-    const done = store.entries.append(name, drafts);
+    // Each line is an act of its own, so it needs a key of its own.
+    const done = store.entries.append(name, drafts, key === undefined ? {} : { key: `${key}:${number}` });
     const [entry] = store.entries.read(name, { from: done.to, to: done.to });
     await context.answer({
       json: { seq: done.to, hash: entry?.hash ?? done.head },

@@ -102,10 +102,16 @@ export const merge: Verb = defineVerb({
       };
       if ((args.pick !== undefined) !== (args.strategy === 'pick'))
         throw new UsageError('cannot merge: --pick and --strategy pick require each other');
+      const pick = args.pick?.map(picked);
       if (isWritten(args.strategy) && args.result !== undefined)
         throw new UsageError(`cannot merge: --result cannot be combined with --strategy ${args.strategy}`);
       if (args.check === true) return await check(store, { child, request }, context);
-      if (args.dryRun === true) return await previewMerge(store, { child, request }, context);
+      if (args.dryRun === true)
+        return await previewMerge(
+          store,
+          { child, request: await withText(store, { child, request, pick }) },
+          context,
+        );
       const waitMs = typeof args.wait === 'number' ? args.wait * 1000 : 0;
       const command = { child, request, waitMs };
       const dir = args.intoDir === undefined ? {} : { dir: resolve(context.io.cwd, args.intoDir) };
@@ -114,7 +120,7 @@ export const merge: Verb = defineVerb({
       return await mergeAndReport(store, command, {
         context,
         apply,
-        act: async () => await mergeWritten(store, command, { args, context }),
+        act: async () => await mergeWritten(store, command, { args, pick, context }),
       });
     });
   },
@@ -132,23 +138,20 @@ function isWritten(strategy: string | undefined): boolean {
 async function mergeWritten(
   store: SqliteTapeStore,
   { child, request, waitMs }: MergeCommand & { waitMs: number },
-  {
-    args,
-    context,
-  }: { args: ModelArgs & { readonly pick?: readonly string[] | undefined }; context: Context },
+  { args, pick, context }: { args: ModelArgs; pick: Picks | undefined; context: Context },
 ): Promise<Merged | undefined> {
   const { io } = context;
   // A configuration is code; only a summary needs its model.
   const config = request.strategy === 'summary' ? await deckConfig(args, context) : {};
   await using deck = await openDeckAt(config, store, context);
   const parent = request.into ?? store.sessions.find(child)?.parent ?? child;
-  const { text: _, ...given } = request;
+  const { text: _, into: __, ...given } = request;
   try {
     return await (await deck.session(parent)).merge(child, {
       ...given,
       waitMs,
       signal: io.signal,
-      ...(args.pick !== undefined && { pick: args.pick.map(picked) }),
+      ...(pick !== undefined && { pick }),
       ...(args.model !== undefined && { model: args.model }),
     });
   } catch (error) {
@@ -161,6 +164,30 @@ async function mergeWritten(
     return undefined;
   }
 }
+
+/**
+ * The request with the text that the runtime would write.
+ * @throws UsageError for a summary, which a model writes
+ */
+async function withText(
+  store: SqliteTapeStore,
+  { child, request, pick }: MergeCommand & { readonly pick: Picks | undefined },
+): Promise<MergeRequest> {
+  const { strategy } = request;
+  if (strategy === 'summary')
+    throw new UsageError('cannot preview: a model writes the summary, and --dry-run calls none', {
+      hint: 'show conflicts with --check, or the entries without --strategy',
+    });
+  if (strategy !== 'structured' && strategy !== 'pick') return request;
+  const { writeTextAlone } = await import('@tapedeck/runtime/internal');
+  const text = await writeTextAlone(store, needSession(store, child), {
+    strategy,
+    ...(pick !== undefined && { pick }),
+  });
+  return { ...request, ...(text !== undefined && { text }) };
+}
+
+type Picks = readonly (Seq | readonly [Seq, Seq])[];
 
 /** `12` or `12..15`, of the child's own positions. */
 function picked(text: string): Seq | readonly [Seq, Seq] {

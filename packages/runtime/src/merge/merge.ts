@@ -16,7 +16,7 @@ import {
 import { fieldsOf } from '@tapedeck/tape/store';
 import type { Shared } from '../config/shared.ts';
 import { SessionError } from '../errors.ts';
-import type { Fields } from '../fields.ts';
+import { assertFields, type Fields, type KnownFields } from '../fields.ts';
 import { hold } from '../lease/hold.ts';
 import type { SessionFacts } from '../terms/terms.ts';
 import { closeOrphans } from '../tools/orphans.ts';
@@ -37,11 +37,27 @@ const { child: _child, usage: _usage, asked: _asked, ...requestFields } = fields
 /** The fields of `MergeOptions`. */
 export const mergeFields: Fields<MergeOptions> = {
   ...requestFields,
+  strategy: ['result', 'summary', 'structured', 'pick', 'discard'],
   pick: true,
   model: true,
   signal: true,
   waitMs: true,
 };
+
+const { into: _into, ...withoutInto } = mergeFields;
+
+/** The fields of a merge into a given session. */
+export const mergeIntoFields: Fields<Omit<MergeOptions, 'into'>> = withoutInto;
+
+/**
+ * Checks the options of a merge.
+ * @throws SESSION_BAD_INPUT
+ */
+export function assertMerge(options: MergeOptions, known: KnownFields, act: string): void {
+  assertFields(options, known, act);
+  if ((options.pick !== undefined) !== (options.strategy === 'pick'))
+    throw new SessionError('SESSION_BAD_INPUT', `cannot ${act}: pick and strategy 'pick' require each other`);
+}
 
 /** What to do while a merge waits for a busy parent. */
 export interface Waiting {

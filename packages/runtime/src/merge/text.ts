@@ -4,6 +4,7 @@ import {
   type JsonObject,
   type Seq,
   type SessionInfo,
+  type TapeStore,
   type View,
   view,
 } from '@tapedeck/tape';
@@ -15,7 +16,7 @@ import { SessionError } from '../errors.ts';
 import { callModel, modelMeta } from '../model/model.ts';
 import { type ModelSpec, resolveModel } from '../model/spec.ts';
 import { modelFor } from '../terms/model-for.ts';
-import type { SessionFacts } from '../terms/terms.ts';
+import { factsOf, type SessionFacts } from '../terms/terms.ts';
 import { schemaFault } from '../tools/schema.ts';
 import { usageJson } from '../usage/usage.ts';
 
@@ -27,11 +28,14 @@ export type MergeText = (child: {
   readonly entries: () => AsyncIterable<Entry>;
 }) => Json | Promise<Json>;
 
+/** Positions on a child's tape, or inclusive ranges of them. */
+type Picks = readonly (Seq | readonly [Seq, Seq])[];
+
 /** How the text of a merge is written. Default: the child's result or last answer. */
 export interface TextOptions {
   readonly strategy?: MergeStrategy | MergeText;
   /** For `pick`: positions on the child's tape, or inclusive ranges of them. */
-  readonly pick?: readonly (Seq | readonly [Seq, Seq])[];
+  readonly pick?: Picks;
   /** For `summary`: the model that writes it. Default: the deck's summarizer, else the child's model. */
   readonly model?: ModelSpec;
   readonly signal?: AbortSignal;
@@ -60,6 +64,22 @@ export async function writeText(parts: Shared, child: SessionFacts, options: Tex
   return {};
 }
 
+/**
+ * Writes the text of a merge that needs no model.
+ * @throws SESSION_BAD_RESULT, SESSION_BAD_INPUT as `writeText`
+ */
+export async function writeTextAlone(
+  store: TapeStore,
+  info: SessionInfo,
+  { strategy, pick = [] }: { readonly strategy: 'structured' | 'pick'; readonly pick?: Picks },
+): Promise<string | undefined> {
+  const { text } =
+    strategy === 'pick'
+      ? await picked({ store }, info, pick)
+      : await structured({ store }, await factsOf(store, info));
+  return text;
+}
+
 async function custom({ store }: Shared, info: SessionInfo, act: MergeText): Promise<Written> {
   const { text, value } = await store.lineage.collect(info.id);
   const written = await act({
@@ -73,7 +93,10 @@ async function custom({ store }: Shared, info: SessionInfo, act: MergeText): Pro
   return { text: typeof written === 'string' ? written : JSON.stringify(written) };
 }
 
-async function structured({ store }: Shared, { info, origin }: SessionFacts): Promise<Written> {
+async function structured(
+  { store }: Pick<Shared, 'store'>,
+  { info, origin }: SessionFacts,
+): Promise<Written> {
   const { value } = await store.lineage.collect(info.id);
   const { output } = origin.terms;
   const fault =
@@ -90,11 +113,7 @@ async function structured({ store }: Shared, { info, origin }: SessionFacts): Pr
   });
 }
 
-async function picked(
-  { store }: Shared,
-  info: SessionInfo,
-  picks: readonly (Seq | readonly [Seq, Seq])[],
-): Promise<Written> {
+async function picked({ store }: Pick<Shared, 'store'>, info: SessionInfo, picks: Picks): Promise<Written> {
   const texts: string[] = [];
   for (const pick of picks) {
     const [from, to] = typeof pick === 'number' ? [pick, pick] : pick;

@@ -2,8 +2,7 @@ import { type Json, type Merged, result, type Seq, type SessionInfo } from '@tap
 import type { ChildOptions } from '../delegation/parts.ts';
 import type { ForkOptions } from '../delegation/spawn.ts';
 import { messageOf } from '../errors.ts';
-import { assertFields } from '../fields.ts';
-import { type MergeOptions, mergeChild, mergeFields } from '../merge/merge.ts';
+import { assertMerge, type MergeOptions, mergeChild, mergeFields } from '../merge/merge.ts';
 import type { OutputSpec } from '../model/output.ts';
 import type { Input, RunOptions } from '../run/options.ts';
 import type { Run } from '../run/run.ts';
@@ -71,7 +70,7 @@ export class Child<T = unknown> extends Session implements AsyncDisposable {
 
   /** Merges the child into its parent. A repeated call returns the same receipt. */
   async finish(options: MergeOptions = {}): Promise<Merged> {
-    assertFields(options, mergeFields, `merge '${this.name}'`);
+    assertMerge(options, mergeFields, `merge '${this.name}'`);
     const facts = await this.#parts.worker(this).facts();
     this.#merged = await mergeChild(this.#parts, facts, options);
     return this.#merged;

@@ -32,7 +32,13 @@ import { assertFields, fieldFault } from '../fields.ts';
 import { type BranchOptions, branchFields, branchSession, metadataOf } from '../history/branch.ts';
 import { rewindSession } from '../history/rewind.ts';
 import { type Undone, undoSession } from '../history/undo.ts';
-import { type MergeOptions, mergeChild, mergeChildren, mergeFields } from '../merge/merge.ts';
+import {
+  assertMerge,
+  type MergeOptions,
+  mergeChild,
+  mergeChildren,
+  mergeIntoFields,
+} from '../merge/merge.ts';
 import { assertSettings, settingsMeta } from '../model/call-settings.ts';
 import { assertModelName } from '../model/name.ts';
 import type { OutputSpec } from '../model/output.ts';
@@ -475,8 +481,11 @@ export class Session {
    * Merges a child's result. While a process runs this session, it posts the merge to the inbox and waits
    * until that run performs it, at the next settled point.
    */
-  async merge(child: string | Session, options: MergeOptions = {}): ReturnType<typeof mergeChild> {
-    assertFields(options, mergeFields, `merge into '${this.name}'`);
+  async merge(
+    child: string | Session,
+    options: Omit<MergeOptions, 'into'> = {},
+  ): ReturnType<typeof mergeChild> {
+    assertMerge(options, mergeIntoFields, `merge into '${this.name}'`);
     const name = nameOf(child);
     return await mergeChild(this.#parts, await this.#factsOf(name), { ...options, into: this.name });
   }
@@ -484,9 +493,9 @@ export class Session {
   /** Merges the results of several children in one transaction, all or none, in the given order. */
   async mergeAll(
     children: readonly (string | Session)[],
-    options: MergeOptions = {},
+    options: Omit<MergeOptions, 'into'> = {},
   ): ReturnType<typeof mergeChildren> {
-    assertFields(options, mergeFields, `merge into '${this.name}'`);
+    assertMerge(options, mergeIntoFields, `merge into '${this.name}'`);
     const names = children.map((child) => nameOf(child));
     const facts: SessionFacts[] = [];
     for (const name of names) facts.push(await this.#factsOf(name));

@@ -29,27 +29,57 @@ export interface Carried {
 /**
  * What a session carries: the model and the settings that its last visible user message names. Every message
  * that a run takes up records the run's. A message whose run failed before any answer names nothing, so that a
- * session does not keep a model that cannot be used.
+ * session does not keep a model that cannot be used. A fork that inherits no such message carries what its parent
+ * carried at the fork.
  * @param at the position to look from, among the entries visible now (default: the head)
  */
 export async function carriedBy(
   store: TapeStore,
-  { info, origin }: SessionFacts,
+  facts: SessionFacts,
   { at }: { readonly at?: Seq } = {},
 ): Promise<Carried> {
+  const { info } = facts;
   const message =
     at === undefined || at >= info.head
       ? await lastOf(store, info)
       : (await search(store, info, { to: at })).message;
+  return await carriedAfter(store, facts, message);
+}
+
+/** What a session carried at a position, among the entries that were visible there. */
+async function carriedThen(store: TapeStore, facts: SessionFacts, at: Seq): Promise<Carried> {
+  const { message } = await search(store, facts.info, { to: at, head: at });
+  return await carriedAfter(store, facts, message);
+}
+
+async function carriedAfter(
+  store: TapeStore,
+  { info, origin }: SessionFacts,
+  message: AnsweredMessage | undefined,
+): Promise<Carried> {
   // The messages of a root record what it was created with.
   const isNew = info.parentId === undefined && message === undefined;
   const { model, call } = isNew ? await rootSettings(store, info) : origin.settings;
+  const parent = message === undefined ? await parentOf(store, info) : undefined;
+  if (parent !== undefined) {
+    const inherited = await carriedThen(store, parent, info.base);
+    return { model: model ?? inherited.model, settings: mergeSettings(inherited.settings, call) };
+  }
   const named = typeof message?.meta.model === 'string' ? message.meta.model : undefined;
   const settings = callSettingsIn(message?.meta.settings);
   // The settings of a fork take precedence over an inherited message.
   return message?.inherited === true
     ? { model: model ?? named, settings: mergeSettings(settings, call) }
     : { model: named ?? model, settings: mergeSettings(call, settings) };
+}
+
+/** The parent of a fork that inherits only a part of it; one that inherits all has seen every message itself. */
+async function parentOf(
+  store: TapeStore,
+  { parentId, floor }: SessionInfo,
+): Promise<SessionFacts | undefined> {
+  const parent = parentId === undefined || floor === 0 ? undefined : await store.sessions.find(parentId);
+  return parent === undefined ? undefined : await factsOf(store, parent);
 }
 
 /** The model of `carriedBy`, by name or ULID of the session; undefined for an unknown session. */
@@ -89,12 +119,16 @@ async function isVisibleAs(store: TapeStore, id: string, head: Seq): Promise<boo
 
 /**
  * The last visible message that a run took up and did not fail with, after one position and up to another.
- * `isOpen`: it has neither an answer nor a failure yet.
+ * `head`: the position whose view counts (default: the head). `isOpen`: it has neither an answer nor a failure yet.
  */
 async function search(
   store: TapeStore,
   { id }: SessionInfo,
-  { after = 0, to: last }: { readonly after?: Seq; readonly to: Seq },
+  {
+    after = 0,
+    to: last,
+    head = 'head',
+  }: { readonly after?: Seq; readonly to: Seq; readonly head?: Seq | 'head' },
 ): Promise<{ readonly message?: AnsweredMessage; readonly isOpen?: boolean }> {
   let to = last;
   for (let searched = 0; searched < carriedMax && to > after; searched += pageSize) {
@@ -110,7 +144,7 @@ async function search(
       const isUserMessage = isObject(payload) && payload.role === 'user';
       const isAnswered = meta.run !== undefined || meta.model !== undefined || meta.settings !== undefined;
       if (!isUserMessage || !isAnswered) continue;
-      const [range] = await store.views.ranges(id, { from: seq });
+      const [range] = await store.views.ranges(id, { from: seq, at: head });
       if (range?.hiddenBy !== undefined) continue;
       const end = await firstEnd(store, id, { after: seq, to: last });
       if (end !== 'failure') return { message: { inherited, meta }, isOpen: end === undefined };

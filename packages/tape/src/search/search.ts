@@ -59,22 +59,47 @@ export function searchEntries(db: Db, realm: string, query: SearchQuery): Hit[] 
   if (text === '' || query.limit === 0) return [];
   const session = query.session === undefined ? undefined : getTape(db, realm, query.session);
   const limit = query.limit ?? limitDefault;
-  const literal = new RegExp(RegExp.escape(text), 'iu');
+  const find = literal(text);
   const hits: Hit[] = [];
   for (const row of candidates(db, text)) {
     if (query.kind !== undefined && row.kind !== query.kind) continue;
     if (session !== undefined && !sees(db, session, row)) continue;
     const content = row.payload === null ? '' : searchText(db, row.name, JSON.parse(row.payload) as Json);
-    const found = literal.exec(content);
-    if (found === null) continue;
+    const found = find(content);
+    if (found === undefined) continue;
     const owner = tapeById(db, row.tape_id);
     if (owner.lifecycle === 'staging') continue;
-    hits.push(
-      toHit(db, owner, { row, snippet: snippetOf(content, { at: found.index, length: found[0].length }) }),
-    );
+    hits.push(toHit(db, owner, { row, snippet: snippetOf(content, found) }));
     if (hits.length >= limit) break;
   }
   return hits;
+}
+
+/** The longest part of a text that one expression matches: V8 refuses much longer expressions. */
+const partChars = 4_096;
+
+/** Returns a function that finds the first place of a text in another, ignoring case. */
+function literal(text: string): (content: string) => { at: number; length: number } | undefined {
+  const letters = [...text];
+  const parts: RegExp[] = [];
+  for (let i = 0; i < letters.length; i += partChars)
+    parts.push(new RegExp(RegExp.escape(letters.slice(i, i + partChars).join('')), i === 0 ? 'giu' : 'yiu'));
+  const [first = /^(?!)/g, ...rest] = parts;
+  return (content) => {
+    first.lastIndex = 0;
+    for (let found = first.exec(content); found !== null; found = first.exec(content)) {
+      let end = first.lastIndex;
+      const isWhole = rest.every((part) => {
+        part.lastIndex = end;
+        const matches = part.test(content);
+        end = part.lastIndex;
+        return matches;
+      });
+      if (isWhole) return { at: found.index, length: end - found.index };
+      first.lastIndex = found.index + 1;
+    }
+    return undefined;
+  };
 }
 
 /** Yields rows that may match, newest first: unindexed entries, then the index. */
