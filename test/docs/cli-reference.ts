@@ -144,7 +144,7 @@ session in the same way, one by one; \`--effort\` is the reasoning effort in the
 
 A script is a JSON array of answers: \`[{"text"?, "toolCalls"?: [{"name", "input", "id"?}], "delayMs"?, "usage"?: {"input"?, "output"?},
 "error"?, "when"?: {"session"?: GLOB, "text"?: PART_OF_THE_LAST_USER_MESSAGE}}]\`. A call receives the first
-answer whose \`when\` matches and that the session has not received yet. The tape records the received answers, so this holds across processes.
+answer whose \`when\` matches, after as many matching answers as the session has received from scripts. The tape records the received answers, so this holds across processes.
 
 ## Configuration
 

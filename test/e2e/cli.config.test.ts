@@ -624,7 +624,7 @@ test('a model without a provider is refused with its place, and nothing is writt
   ] as const)
     expect(await refused(args, env)).toMatchObject({
       code: 'SESSION_NO_MODEL',
-      message: `cannot use model 'gpt-5': it ${form} (the model is named by ${modelFrom})`,
+      message: `cannot use model 'gpt-5': it ${form} (the model comes from ${modelFrom})`,
       data: { model: 'gpt-5', modelFrom },
     });
   p.write('.tape/config.yaml', 'instructions: Hi\nmodel: gpt-5\n');
@@ -650,5 +650,5 @@ test('a model that is unusable or fails is reported with the place that names it
   const env = { ...provider.env, TAPE_MODEL: 'openai-compatible/other' };
   const failed = await p.inNode(['run', 'main', 'Hi'], { env });
   expect(failed).toMatchObject({ code: 1, stderr: expect.stringContaining('no such model') });
-  expect(failed.stderr).toContain('(the model is named by $TAPE_MODEL)');
+  expect(failed.stderr).toContain('(the model comes from $TAPE_MODEL)');
 });

@@ -77,7 +77,7 @@ test('a model that failed before its first answer is not kept', async () => {
     finish: 'error',
     error: { code: 'SESSION_MODEL_FAILED', data: { session: 'main', model: 'broken', modelFrom: 'run' } },
   });
-  expect(result.error?.message).toContain('no such model (the model is named for this run)');
+  expect(result.error?.message).toContain('no such model (the model comes from the options of the run)');
   // The same message, then another one: both by the model of the deck.
   expect(await s.main.run()).toMatchObject({ finish: 'stop' });
   expect(asked()).toBe('test-model');

@@ -207,3 +207,22 @@ test('tests of the runtime open decks on the store that the project selects', ()
   );
   expect(wrong).toEqual([]);
 });
+
+test('each function that ARCHITECTURE.md names is in the file beside its name', () => {
+  const text = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8').replaceAll(/\s+/g, ' ');
+  const named = [...text.matchAll(/`([\w.]+)` \(\[[^\]]+\]\(([^)]+\.ts)\)/g)].map(
+    ([, name = '', file = '']) => ({
+      name: name.split('.').at(-1) ?? '',
+      file,
+    }),
+  );
+  const rows = [...text.matchAll(/\| \[[^\]]+\]\((packages[^)]+\.ts)\) \| `(\w+)`[:,]/g)].map(
+    ([, file = '', name = '']) => ({ name, file }),
+  );
+  expect(named.length).toBeGreaterThan(15);
+  expect(rows.length).toBeGreaterThan(1);
+  const wrong = [...named, ...rows].filter(
+    ({ name, file }) => !new RegExp(`\\b${name}\\b`).test(readFileSync(join(root, file), 'utf8')),
+  );
+  expect(wrong).toEqual([]);
+});

@@ -74,23 +74,23 @@ test('an error of a model says where its name is configured', async () => {
   const main = await deck.session('main');
   const refusal = (modelFrom: string, says: string) => ({
     code: 'SESSION_NO_KEY',
-    message: `cannot use model '${model}': OPENAI_BASE_URL is not set (the model is ${says})`,
+    message: `cannot use model '${model}': OPENAI_BASE_URL is not set (the model comes from ${says})`,
     data: { model, variable: 'OPENAI_BASE_URL', modelFrom },
   });
-  await expect(main.run('Hi')).rejects.toMatchObject(refusal('deck', 'named by the deck'));
-  await expect(main.run('Hi', { model })).rejects.toMatchObject(refusal('run', 'named for this run'));
+  await expect(main.run('Hi')).rejects.toMatchObject(refusal('deck', 'the deck'));
+  await expect(main.run('Hi', { model })).rejects.toMatchObject(refusal('run', 'the options of the run'));
   await using placed = await openDeck({ store, model, modelFrom: '$TAPE_MODEL' });
   await expect((await placed.session('main')).run('Hi')).rejects.toMatchObject(
-    refusal('$TAPE_MODEL', 'named by $TAPE_MODEL'),
+    refusal('$TAPE_MODEL', '$TAPE_MODEL'),
   );
   await main.send('Hi', { model });
   await using usable = await openDeck({ store, model: new MockLanguageModelV4() });
   await expect((await usable.session('main')).run()).resolves.toMatchObject({
     finish: 'error',
-    error: refusal('message', 'named by the message'),
+    error: refusal('message', 'the message'),
   });
   const child = await main.fork({ model, inherit: 'nothing' });
-  await expect(child.run('Hi')).rejects.toMatchObject(refusal('session', 'carried by the session'));
+  await expect(child.run('Hi')).rejects.toMatchObject(refusal('session', 'the session'));
 });
 
 test('a run without any model is refused before anything is written', async () => {

@@ -148,12 +148,15 @@ test('a link out of the project is not followed', async () => {
   ]);
 });
 
-test.skipIf(process.getuid?.() === 0)('an unreadable file is omitted, and reported', async () => {
-  using p = place();
-  p.write('code/AGENTS.md', 'mine');
-  chmodSync(p.path('code/AGENTS.md'), 0);
-  expect((await p.told('code')).omitted).toEqual([['code/AGENTS.md', 'permission denied']]);
-});
+test.skipIf(process.getuid?.() === 0)(
+  'an unreadable file is omitted, and reported (needs a user that is not root)',
+  async () => {
+    using p = place();
+    p.write('code/AGENTS.md', 'mine');
+    chmodSync(p.path('code/AGENTS.md'), 0);
+    expect((await p.told('code')).omitted).toEqual([['code/AGENTS.md', 'permission denied']]);
+  },
+);
 
 test('a text of the greatest size is included, and of many texts the nearest', async () => {
   using p = place();

@@ -69,14 +69,21 @@ export async function runDemo(main: Main, io: Io, options: DemoOptions): Promise
     const status = await step();
     if (status !== 0) return status;
   }
-  // In a checkout (`pnpm demo`) and in a project (`npx tape demo`) the command is not on the PATH.
+  // In a checkout (`pnpm demo`) and in a project (`npx tape demo`) the command is not on the PATH. npx puts packages
+  // that are not installed in a directory of its own, where the next `npx tape` does not find them.
   const event = io.env.npm_lifecycle_event ?? '';
-  const pnpm = (io.env.PATH ?? '').includes('/_npx/') ? 'npx --yes -p node@24 -p pnpm@12 pnpm' : 'pnpm';
-  const tape = /^(?:demo|tape)$/.test(event) ? `${pnpm} tape` : event === 'npx' ? 'npx tape' : 'tape';
+  const isTemporary = (io.env.PATH ?? '').includes('/_npx/');
+  const pnpm = isTemporary ? 'npx --yes -p node@24 -p pnpm@12 pnpm' : 'pnpm';
+  const tape = /^(?:demo|tape)$/.test(event)
+    ? `${pnpm} tape`
+    : event === 'npx' && !isTemporary
+      ? 'npx tape'
+      : 'tape';
   const next = ['sessions', 'log main', 'view main', 'children main']
     .map((verb) => `  ${tape} ${verb}\n`)
     .join('');
-  await io.out(`\nThe tapes are in ${home}. Look around with:\n  export TAPE_HOME=${home}\n${next}`);
+  const how = event === 'npx' && isTemporary ? 'Install tape, then look around with' : 'Look around with';
+  await io.out(`\nThe tapes are in ${home}. ${how}:\n  export TAPE_HOME=${home}\n${next}`);
   return 0;
 }
 

@@ -17,7 +17,7 @@ export function helpPage(verbs: readonly Verb[]): string {
     ...lines,
     '',
     'Options',
-    '  --home DIR  Tape home (default: nearest .tape, or $TAPE_HOME)',
+    '  --home DIR  Tape home (default: $TAPE_HOME, else the nearest .tape, else ~/.tape)',
     '  --json      Print one JSON document on stdout; errors as JSON on stderr',
     '  --jsonl     Print JSON lines on stdout',
     '  --quiet     Print ids only, and no status',

@@ -122,7 +122,7 @@ function withCommonOptions(io: Io, argv: readonly string[]): Argv<CommonOptions>
     .option('home', {
       type: 'string',
       requiresArg: true,
-      describe: 'Tape home (default: nearest .tape, or $TAPE_HOME)',
+      describe: 'Tape home (default: $TAPE_HOME, else the nearest .tape, else ~/.tape)',
     })
     .option('json', { type: 'boolean', describe: 'Print one JSON document on stdout' })
     .option('jsonl', { type: 'boolean', describe: 'Print JSON lines on stdout' })

@@ -30,7 +30,7 @@ export const fork: Verb = defineVerb({
         type: 'string',
         requiresArg: true,
         describe:
-          'Instructions of its model (-, @FILE; default: those of the parent, or worker instructions for a child that inherits a part)',
+          'Instructions of its model (-, @FILE; default: those of the parent, or worker instructions for a child that does not inherit everything)',
       })
       .option('tool', {
         type: 'array',

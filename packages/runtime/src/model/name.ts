@@ -7,15 +7,15 @@ import { SessionError } from '../errors.ts';
 export type ModelFrom = 'run' | 'message' | 'session' | 'deck' | (string & {});
 
 const phrases: Readonly<Record<string, string>> = {
-  run: 'named for this run',
-  message: 'named by the message',
-  session: 'carried by the session',
-  deck: 'named by the deck',
+  run: 'the options of the run',
+  message: 'the message',
+  session: 'the session',
+  deck: 'the deck',
 };
 
-/** The place in words: `carried by the session`, `named by $TAPE_MODEL`. Pure. */
-function namedBy(from: ModelFrom): string {
-  return phrases[from] ?? `named by ${from}`;
+/** The place in words: `the session`, `$TAPE_MODEL`. Pure. */
+function placeOf(from: ModelFrom): string {
+  return phrases[from] ?? from;
 }
 
 /**
@@ -25,7 +25,7 @@ function namedBy(from: ModelFrom): string {
 export function withModelFrom(error: SessionError, from: ModelFrom | undefined): SessionError {
   const { code, message, data, cause } = error;
   if (from === undefined || data.modelFrom !== undefined) return error;
-  return new SessionError(code, `${message} (the model is ${namedBy(from)})`, {
+  return new SessionError(code, `${message} (the model comes from ${placeOf(from)})`, {
     data: { ...data, modelFrom: from },
     cause,
   });

@@ -583,10 +583,7 @@ export class Session {
 function nameOf(child: string | Session): string {
   if (typeof child === 'string') return child;
   if (child instanceof Session) return child.name;
-  throw new SessionError(
-    'SESSION_BAD_INPUT',
-    `cannot merge ${child}: it is no name and no session of a child`,
-  );
+  throw new SessionError('SESSION_BAD_INPUT', `cannot merge: a child is given by its name or its session`);
 }
 
 /** Errors that leave a message queued, because this process cannot run the session now. */

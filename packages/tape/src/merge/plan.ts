@@ -72,7 +72,7 @@ export function planMerge(db: Db, realm: string, draft: MergeDraft): MergePlan {
   if (draft.strategy !== undefined)
     assertStatus(`merge '${child.name}' with the strategy`, draft.strategy, mergeStrategies);
   if (draft.status !== undefined) assertStatus(`merge '${child.name}' with the status`, draft.status, tasks);
-  const { into, base } = chooseTarget(db, realm, child, draft.into);
+  const { into, base } = chooseTarget(db, realm, child, draft);
   const to = draft.force === true ? child.settled_seq : child.head_seq;
   const range = rangeOf(db, child, { into, to });
   const childHead = headAt(db, child, to);
@@ -117,21 +117,26 @@ function chooseTarget(
   db: Db,
   realm: string,
   child: TapeRow,
-  into: Ref | undefined,
+  { into, strategy }: Pick<MergeDraft, 'into' | 'strategy'>,
 ): { into: TapeRow; base: Seq } {
+  const act = strategy === 'discard' ? 'discard' : 'merge';
   const requested = into === undefined ? undefined : getTape(db, realm, into);
   let ancestor = child.parent_id === null ? undefined : tapeById(db, child.parent_id);
   if (ancestor === undefined)
-    throw new TapeError('TAPE_CONFLICT', `cannot merge '${child.name}': it was not forked from any session`, {
-      data: { session: child.name },
-    });
+    throw new TapeError(
+      'TAPE_CONFLICT',
+      `cannot ${act} '${child.name}': it was not forked from any session`,
+      {
+        data: { session: child.name },
+      },
+    );
   let base = child.base_seq;
   if (requested === undefined) return { into: ancestor, base };
   while (ancestor.id !== requested.id) {
     if (ancestor.parent_id === null)
       throw new TapeError(
         'TAPE_CONFLICT',
-        `cannot merge '${child.name}' into '${requested.name}': it is not a descendant of '${requested.name}'`,
+        `cannot ${act} '${child.name}' into '${requested.name}': it is not a descendant of '${requested.name}'`,
         { data: { session: child.name, into: requested.name } },
       );
     base = Math.min(base, ancestor.base_seq);
