@@ -69,6 +69,7 @@ test('one file imports better-sqlite3', () => {
 test('few files import the AI SDK', () => {
   expect(loading('ai')).toEqual([
     'packages/cli/src/demo.ts',
+    'packages/cli/src/lineage.ts',
     'packages/runtime/src/model/model.ts',
     'packages/runtime/src/model/spec.ts',
     'packages/runtime/src/run/run.ts',
@@ -100,6 +101,7 @@ test('the command line loads the runtime, the AI SDK, zod and yaml only where it
   expect(files.filter((file) => !isContract(file))).toEqual([
     'packages/cli/src/config/home.ts',
     'packages/cli/src/demo.ts',
+    'packages/cli/src/lineage.ts',
     'packages/cli/src/output/lanes.ts',
   ]);
   // And those files are loaded where they are needed.

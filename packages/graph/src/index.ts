@@ -12,6 +12,7 @@
  */
 export { firstPrev, lineHash } from './chain.ts';
 export { checkJournal, type JournalProblem, type JournalReport, type ProblemCode } from './check.ts';
+export { FileComparison, type Standing } from './compare.ts';
 export { type DrawOptions, drawGraph } from './draw-lanes.ts';
 export { drawTree, type TreeGraph } from './draw-tree.ts';
 export { GraphError, type GraphErrorCode } from './errors.ts';
@@ -31,4 +32,4 @@ export type { MergeRecord, SessionNode } from './node.ts';
 export { toDot, toMermaid } from './notations.ts';
 export { lineageLine, type Parsed, parseRecord, type SkipReason } from './record.ts';
 export type { Skips } from './source.ts';
-export { type Tail, tailOf } from './tail.ts';
+export type { Tail } from './tail.ts';

@@ -1,5 +1,6 @@
 /**
- * The writer of the graph file, for a store: each commit of the store appends the lines of its lineage.
+ * The writer of the graph file, for a store: each commit of the store appends the lines of its lineage. And the end
+ * of the file, for readers.
  *
  * @module @tapedeck/graph/journal
  */
@@ -26,6 +27,8 @@ import { GraphError, reason, systemCode } from './errors.ts';
 import { findTail, type Tail } from './tail.ts';
 
 const { O_APPEND, O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR } = constants;
+
+export { tailOf } from './tail.ts';
 
 /** The file when its tail was last read or written; any difference means that another process changed it. */
 interface Seen {

@@ -51,7 +51,7 @@ export function findTail(fd: number, size: number): Tail {
  *
  * @example
  * ```ts
- * import { tailOf } from '@tapedeck/graph';
+ * import { tailOf } from '@tapedeck/graph/journal';
  *
  * console.log(tailOf('session_graph.jsonl').g); // 0
  * ```

@@ -6,6 +6,8 @@ import {
   document,
   entryName,
   flag,
+  graphDiverged,
+  graphStanding,
   kind,
   lines,
   listed,
@@ -256,9 +258,10 @@ export const entryVerbs: Contracts = {
       into: z.array(Destination).describe('merges of the entry into other sessions'),
       inherited_by: names('forks that have the entry without a copy, at most a hundred'),
       inherited_count: count('number of these forks'),
+      ...graphStanding,
     }),
     quiet: 'the source entries, then the merges, as `SESSION@SEQ`, one a line',
-    exits: { 2: 'no point was named', ...noPoint },
+    exits: { 2: 'no point was named', ...noPoint, ...graphDiverged },
   },
   redact: {
     json: printed({

@@ -60,6 +60,15 @@ export const mark = (what: string): z.ZodLiteral<true> => z.literal(true).descri
 /** A position on a tape, or a number of things. */
 export const count = (what: string): z.ZodInt => whole.describe(what);
 
+/** How the graph file compares with the database, in the documents of verbs that answer from the database. */
+export const graphStanding: Fields = {
+  graph_lagging: mark('the graph file lacks lines, or cannot be read').optional(),
+  graph_diverged: mark('the graph file has another line than the database').optional(),
+};
+export const graphDiverged = {
+  5: 'the graph file differs from the database; the answer is whole, from the database',
+} as const;
+
 export const whole: z.ZodInt = z.int().min(0);
 export const range: z.ZodTuple<[z.ZodInt, z.ZodInt], null> = z.tuple([whole, whole]);
 export const repeated: z.ZodBoolean = flag('true when this was so before, and nothing was written');

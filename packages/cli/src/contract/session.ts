@@ -4,6 +4,8 @@ import {
   type Contracts,
   count,
   flag,
+  graphDiverged,
+  graphStanding,
   listed,
   listOf,
   mark,
@@ -85,6 +87,10 @@ const Node: z.ZodObject = z
   .strictObject(nodeFields())
   .meta({ id: 'Node', description: 'A session in the graph, with its descendants.' });
 
+const Root: z.ZodObject = z
+  .strictObject({ ...nodeFields(), ...graphStanding })
+  .meta({ id: 'Root', description: 'A root of the graph, with its descendants.' });
+
 const WaitingCall: z.ZodObject = shape('WaitingCall', 'A pending call.', {
   call: text('id of the call'),
   tool: text('name of the tool'),
@@ -129,6 +135,7 @@ export const outcomeText: z.ZodString = text(
 
 const ChildSession: z.ZodObject = Session.extend({
   text: outcomeText,
+  ...graphStanding,
 }).meta({ id: 'ChildSession', description: 'A fork in a list.' });
 
 /** Verbs that list sessions, or change their properties. */
@@ -147,7 +154,11 @@ export const sessionVerbs: Contracts = {
     },
   },
   sessions: { json: listed(Session), quiet: 'the names, one a line', exits: {} },
-  children: { json: listed(ChildSession), quiet: 'the names, one a line', exits: { ...noSession } },
+  children: {
+    json: listed(ChildSession),
+    quiet: 'the names, one a line',
+    exits: { ...noSession, ...graphDiverged },
+  },
   status: {
     json: listed(Status),
     quiet: 'the names, one a line',
@@ -162,14 +173,19 @@ export const sessionVerbs: Contracts = {
     json: printed({
       ...nodeFields(),
       ancestors: names('ancestors, nearest first'),
+      ...graphStanding,
     }),
     quiet: 'the tree, without status on stderr',
-    exits: { 1: 'the graph file cannot be read', 3: 'the graph has no such session' },
+    exits: {
+      1: 'there is no database, and the graph file cannot be read',
+      3: 'the graph has no such session',
+      ...graphDiverged,
+    },
   },
   graph: {
-    json: listed(Node),
+    json: listed(Root),
     quiet: 'the drawing, without status on stderr',
-    exits: { 1: 'the graph file cannot be read' },
+    exits: { 1: 'there is no database, and the graph file cannot be read', ...graphDiverged },
   },
   archive: {
     json: printed({ session, lifecycle: lifecycle.describe('state now'), repeated }),

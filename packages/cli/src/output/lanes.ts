@@ -1,10 +1,13 @@
-import { drawGraph, openSessionGraph } from '@tapedeck/graph';
+import { drawGraph, type SessionGraph } from '@tapedeck/graph';
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
 
-/** Draws a session and its descendants in lanes, from the graph file, with their anchors from the tapes. */
-export function drawLog(store: SqliteTapeStore, { home, io, color }: Context, session: string): string[] {
-  const graph = openSessionGraph(home.graph);
+/** Draws a session and its descendants in lanes, with their anchors. */
+export function drawLog(
+  graph: SessionGraph,
+  { store, session }: { readonly store: SqliteTapeStore; readonly session: string },
+  { io, color }: Context,
+): string[] {
   const nodes = graph.find(session) === undefined ? [] : graph.subtree(session).map(({ node }) => node);
   const marks = nodes.flatMap(({ id }) =>
     [...store.entries.read(id, { kind: 'anchor', own: true })]

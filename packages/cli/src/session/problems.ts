@@ -28,7 +28,8 @@ export async function verifyGraph(
   store: SqliteTapeStore,
   home: Home,
 ): Promise<{ problems: Found[]; g: number }> {
-  const { checkJournal, firstPrev, readLines, tailOf } = await import('@tapedeck/graph');
+  const { checkJournal, firstPrev, readLines } = await import('@tapedeck/graph');
+  const { tailOf } = await import('@tapedeck/graph/journal');
   try {
     const report = checkJournal(readLines(home.graph));
     const isForeign = report.records === 0 && tailOf(home.graph).hash !== firstPrev;

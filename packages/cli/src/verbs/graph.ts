@@ -1,13 +1,18 @@
+import { existsSync } from 'node:fs';
 import type { SessionGraph, SessionNode } from '@tapedeck/graph';
 import { nearNames } from '@tapedeck/tape/store';
 import type { Context } from '../context.ts';
+import { compareTail, standingFields, told } from '../graph-file.ts';
+import type { Drawn } from '../lineage.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 export const graph: Verb = defineVerb({
   command: 'graph',
   group: 'Look',
   summary: 'Draw the forks and merges of all sessions',
-  detail: 'Reads session_graph.jsonl only.',
+  detail:
+    'Draws from the database, and compares every line of session_graph.jsonl with it: exits 5 when one differs. Without a ' +
+    'database, draws the file.',
   examples: [
     ['tape graph', 'Draw lanes, oldest first'],
     ['tape graph --format dot | dot -Tsvg > graph.svg', 'Draw an image with Graphviz'],
@@ -20,13 +25,14 @@ export const graph: Verb = defineVerb({
       describe: 'Output format (default: lanes)',
     }),
   run: async ({ format }, context) => {
-    const { io, options, home, color } = context;
-    const { drawGraph, drawTree, openSessionGraph, toDot, toMermaid } = await import('@tapedeck/graph');
-    const lineage = openSessionGraph(home.graph);
-    warn(lineage, context);
+    const { io, options, color } = context;
+    const { drawGraph, drawTree, toDot, toMermaid } = await import('@tapedeck/graph');
+    const { graph: lineage, standing } = await readAll(context);
     switch (format ?? (options.json === true || options.jsonl === true ? 'json' : 'lanes')) {
       case 'json': {
-        const trees = lineage.roots().map((root) => treeJson(lineage, root));
+        const trees = lineage
+          .roots()
+          .map((root) => ({ ...treeJson(lineage, root), ...standingFields(standing) }));
         if (options.jsonl === true) for (const tree of trees) await io.out(`${JSON.stringify(tree)}\n`);
         else await io.out(`${JSON.stringify(trees)}\n`);
         break;
@@ -46,28 +52,58 @@ export const graph: Verb = defineVerb({
           drawGraph(lineage.list(), { color, ...(io.isTerminal && { width: io.columns }) }),
         );
     }
-    return 0;
+    return told(standing, context);
   },
 });
+
+/** Draws from the database, and from the graph file where there is none. */
+async function readAll(context: Context): Promise<Drawn> {
+  const { home, reading } = context;
+  if (existsSync(home.db)) {
+    const { readWhole } = await import('../lineage.ts');
+    return await reading((store) => readWhole(store, home));
+  }
+  const { openSessionGraph } = await import('@tapedeck/graph');
+  const graph = openSessionGraph(home.graph);
+  warn(graph, context);
+  return { graph, standing: { is: 'same' } };
+}
+
+/** A session with its ancestors and descendants. An unknown name is looked for among all sessions. */
+async function readAbout(name: string, context: Context): Promise<Drawn> {
+  const { home, reading } = context;
+  const found = existsSync(home.db)
+    ? await reading(async (store) => {
+        const info = store.sessions.find(name);
+        if (info === undefined) return undefined;
+        const { readFamily } = await import('../lineage.ts');
+        return { graph: readFamily(store, info.id), standing: await compareTail(store, home) };
+      })
+    : undefined;
+  return found ?? (await readAll(context));
+}
 
 export const lineage: Verb = defineVerb({
   command: 'lineage <name>',
   group: 'Look',
   summary: 'Show the ancestors and descendants of a session',
-  detail: 'Reads session_graph.jsonl only.',
+  detail:
+    'Answers from the database. Compares the end of session_graph.jsonl with it: exits 5 when it differs. Without a database, ' +
+    'reads the file.',
   examples: [['tape lineage main', 'Show the tree of main']],
   options: (y) => y.positional('name', { type: 'string', demandOption: true, describe: 'Session' }),
   run: async ({ name }, context) => {
-    const { drawTree, openSessionGraph } = await import('@tapedeck/graph');
-    const lineageGraph = openSessionGraph(context.home.graph);
-    warn(lineageGraph, context);
+    const { drawTree } = await import('@tapedeck/graph');
+    const { graph: lineageGraph, standing } = await readAbout(name, context);
     const above = await ancestorsOf(lineageGraph, name);
     if (context.options.json === true || context.options.jsonl === true) {
       const own = lineageGraph.find(name);
       const tree = own === undefined ? {} : treeJson(lineageGraph, own);
-      await context.io.out(`${JSON.stringify({ ...tree, ancestors: above.map((node) => node.session) })}\n`);
+      await context.io.out(
+        `${JSON.stringify({ ...tree, ancestors: above.map((node) => node.session), ...standingFields(standing) })}\n`,
+      );
     } else await lines(context, drawTree(lineageGraph, above.at(-1)?.id ?? name));
-    return 0;
+    return told(standing, context);
   },
 });
 

@@ -70,7 +70,9 @@ export const log: Verb = defineVerb({
       const { name, id } = needSession(store, args.name);
       if (args.graph === true) {
         const { drawLog } = await import('../output/lanes.ts');
-        for (const row of drawLog(store, context, id)) await context.io.out(`${row}\n`);
+        const { readFamily } = await import('../lineage.ts');
+        for (const row of drawLog(readFamily(store, id), { store, session: id }, context))
+          await context.io.out(`${row}\n`);
         return 0;
       }
       const { head } = needSession(store, name);

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
 import { isSummarizer } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
+import { compareTail, type FileStanding, standingFields, told } from '../graph-file.ts';
 import { sessionJson, sessionTable } from '../output/session.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -34,6 +35,8 @@ export const children: Verb = defineVerb({
   command: 'children <name>',
   group: 'Look',
   summary: 'List the children of a session, with their results',
+  detail:
+    'Answers from the database. Compares the end of session_graph.jsonl with it: exits 5 when it differs.',
   examples: [
     ['tape children main', 'List children in fork order'],
     ['tape children main --all', 'Include the sessions that wrote its summaries'],
@@ -48,7 +51,10 @@ export const children: Verb = defineVerb({
         .list({ parent: needSession(store, name).id, all: true })
         .filter((child) => all === true || !isSummarizer(child));
       const interrupted = await interruptedAmong(store, found);
-      return await list(context, { found, interrupted, textOf: ({ id }) => store.lineage.collect(id).text });
+      const standing = await compareTail(store, context.home);
+      const textOf = ({ id }: SessionInfo) => store.lineage.collect(id).text;
+      await list(context, { found, interrupted, textOf, standing });
+      return told(standing, context);
     }),
 });
 
@@ -69,16 +75,18 @@ interface Listed {
   readonly interrupted?: ReadonlySet<string>;
   /** Called for each session by the forms that show results. */
   readonly textOf?: (info: SessionInfo) => string;
+  readonly standing?: FileStanding;
 }
 
 /** Prints sessions. */
-async function list(context: Context, { found, interrupted, textOf }: Listed): Promise<number> {
+async function list(context: Context, { found, interrupted, textOf, standing }: Listed): Promise<number> {
   const { io, options } = context;
   const isCut = ({ id }: SessionInfo) => interrupted?.has(id) === true;
   const asJson = (info: SessionInfo) => ({
     ...sessionJson(info),
     ...(isCut(info) && { interrupted: true }),
     ...(textOf !== undefined && { text: textOf(info) }),
+    ...(standing !== undefined && standingFields(standing)),
   });
   if (options.jsonl === true) for (const info of found) await io.out(`${JSON.stringify(asJson(info))}\n`);
   else if (options.json === true) await io.out(`${JSON.stringify(found.map(asJson))}\n`);

@@ -1,5 +1,5 @@
 import { UsageError } from '../errors/kinds.ts';
-import { exit } from '../exit.ts';
+import { compareTail, standingFields, told } from '../graph-file.ts';
 import { traceJson, tracePlaces, traceText } from '../output/trace.ts';
 import { needSession, readPlace } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -11,13 +11,15 @@ export const trace: Verb = defineVerb({
   detail:
     'For the anchor or message of a merge, or the result of a tool call that started children: shows the source entries of the ' +
     'child, and of its merged children in turn. For an entry of a child: shows the merges into its parent and further ancestors. ' +
-    'For any entry: shows the forks that inherit it.',
+    'For any entry: shows the forks that inherit it. Answers from the database, and compares the end of session_graph.jsonl ' +
+    'with it: exits 5 when it differs.',
   examples: [
     ['tape trace main@8', 'Show the sources of a merge'],
     ['tape trace fix@12 --json', 'Show where an entry was merged, as JSON'],
   ],
   options: (y) => y.positional('place', { type: 'string', demandOption: true, describe: 'SESSION@POINT' }),
-  run: async ({ place }, { reading, answer }) => {
+  run: async ({ place }, context) => {
+    const { reading, answer, home } = context;
     const { trace: traceEntry } = await import('@tapedeck/runtime');
     return await reading(async (store) => {
       const { session, point } = readPlace(store, place);
@@ -26,13 +28,14 @@ export const trace: Verb = defineVerb({
         throw new UsageError(`cannot trace '${info.name}': it is a session, not an entry`, {
           hint: `name an entry: tape trace ${info.name}@${info.head}`,
         });
+      const standing = await compareTail(store, home);
       const traced = await traceEntry(store, info.id, point);
       await answer({
-        json: traceJson(traced),
+        json: { ...traceJson(traced), ...standingFields(standing) },
         quiet: tracePlaces(traced).join('\n'),
         human: traceText(traced),
       });
-      return exit.done;
+      return told(standing, context);
     });
   },
 });
