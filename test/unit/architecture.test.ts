@@ -69,7 +69,6 @@ test('one file imports better-sqlite3', () => {
 test('few files import the AI SDK', () => {
   expect(loading('ai')).toEqual([
     'packages/cli/src/demo.ts',
-    'packages/cli/src/lineage.ts',
     'packages/runtime/src/model/model.ts',
     'packages/runtime/src/model/spec.ts',
     'packages/runtime/src/run/run.ts',
