@@ -1,15 +1,17 @@
 import { hex } from '../entry/hash.ts';
 import { isObject, type JsonObject } from '../entry/json.ts';
-import { tapeName } from '../entry/name.ts';
+import { nameKey, tapeName } from '../entry/name.ts';
 import { firstLinePrev, hashLine } from '../lineage/line.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import type { TapeRow } from '../tape/tape.ts';
-import type { Problem } from './verify.ts';
+import type { Problem } from './problem.ts';
 
 interface LineageRow {
   readonly g: number;
+  readonly event_id: string;
   readonly type: string;
   readonly ulid: string | null;
+  readonly peer: string | null;
   readonly seq: number | null;
   readonly to_seq: number | null;
   readonly line: string;
@@ -30,7 +32,8 @@ export function* verifyLineage(db: Db): Generator<Problem> {
   let expected = 1;
   for (let after = 0; ; ) {
     const rows = db.all<LineageRow>(
-      `SELECT l.g, l.type, t.ulid, l.seq, l.to_seq, l.line, l.hash FROM lineage l LEFT JOIN tape t ON t.id = l.tape_id
+      `SELECT l.g, l.event_id, l.type, t.ulid, p.ulid AS peer, l.seq, l.to_seq, l.line, l.hash
+         FROM lineage l LEFT JOIN tape t ON t.id = l.tape_id LEFT JOIN tape p ON p.id = l.peer_id
          WHERE l.g > @after ORDER BY l.g LIMIT @limit`,
       { after, limit: pageRows },
     );
@@ -49,11 +52,16 @@ export function* verifyLineage(db: Db): Generator<Problem> {
   }
 }
 
-function matchesColumns({ type, ulid, seq, to_seq, line }: LineageRow): boolean {
+function matchesColumns({ event_id, type, ulid, peer, seq, to_seq, line }: LineageRow): boolean {
   const recorded = parsed(line);
   const to = Array.isArray(recorded.range) ? recorded.range[1] : null;
   return (
-    recorded.type === type && recorded.session === ulid && (recorded.seq ?? null) === seq && to === to_seq
+    recorded.event_id === event_id &&
+    recorded.type === type &&
+    recorded.session === ulid &&
+    (recorded.into ?? recorded.parent ?? null) === peer &&
+    (recorded.seq ?? null) === seq &&
+    to === to_seq
   );
 }
 
@@ -62,12 +70,7 @@ function matchesColumns({ type, ulid, seq, to_seq, line }: LineageRow): boolean 
  * states with the last.
  */
 export function* verifyRow(db: Db, tape: TapeRow): Generator<Problem> {
-  const lines = db.all<{ line: string; hash: Uint8Array }>(
-    'SELECT line, hash FROM lineage WHERE tape_id = @id ORDER BY g',
-    {
-      id: tape.id,
-    },
-  );
+  const lines = linesOf(db, tape);
   // `verifyLineage` reports a changed line, and it proves nothing about the row.
   if (lines.some(({ line, hash }) => hashLine(line) !== hex(hash))) return;
   const [made, last] = [lines[0], lines.at(-1)].map((row) =>
@@ -86,18 +89,38 @@ export function* verifyRow(db: Db, tape: TapeRow): Generator<Problem> {
       kind: tape.kind,
       parent: tape.parent_ulid,
       from_anchor: tape.from_anchor,
+      created_at: new Date(tape.created_at).toISOString(),
+      spawn_key: tape.spawn_key,
       ...(tape.parent_id !== null && {
         base: tape.base_seq,
         range: tape.floor_seq === tape.base_seq ? null : [tape.floor_seq + 1, tape.base_seq],
       }),
     }),
     ...differing(last, { lifecycle: tape.lifecycle, task: tape.task, delivery: tape.delivery }),
+    ...(tape.name_key === nameKey(tape.name) ? [] : ['name_key']),
+    ...((tape.merged_at === null) === (tape.delivery === null) ? [] : ['merged_at']),
   ];
   if (wrong.length > 0)
     yield changed(
       tape,
       `its ${wrong.join(', ')} ${wrong.length === 1 ? 'differs' : 'differ'} from the lineage`,
     );
+}
+
+/** Yields the lines about a tape that do not have their hash. */
+export function* verifyLines(db: Db, tape: TapeRow): Generator<Problem> {
+  for (const { g, line, hash } of linesOf(db, tape))
+    if (hashLine(line) !== hex(hash))
+      yield {
+        code: 'lineage-broken',
+        session: null,
+        seq: null,
+        message: `lineage line ${g}, of '${tape.name}', was changed`,
+      };
+}
+
+function linesOf(db: Db, { id }: TapeRow): { g: number; line: string; hash: Uint8Array }[] {
+  return db.all('SELECT g, line, hash FROM lineage WHERE tape_id = @id ORDER BY g', { id });
 }
 
 /**

@@ -1,33 +1,29 @@
+/**
+ * Verification of the tapes: `verify.ts` recomputes the hash chains, `heads.ts` compares them with the heads that
+ * `recorded-heads.ts` finds elsewhere, `merges.ts` compares marks of merges with their messages and children,
+ * `lineage.ts`, `aliases.ts`, `calls.ts` and `spoken.ts` compare what is stored beside the entries, and `doctor.ts` finds
+ * leftovers. `problem.ts` defines the result. Imports `merge`, `lineage`, `tape` and what lies below them.
+ */
 import { blobHashes } from '../entry/blob.ts';
 import type { Seq } from '../entry/entry.ts';
 import { bodyText, type ChainLink, entryText, genesisHash, hex, sha256 } from '../entry/hash.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { segments } from '../tape/interval.ts';
 import { type TapeRow, tapeById } from '../tape/tape.ts';
-
-/** Damage and its place. `session` owns the damaged entry; `seq` is null when no single entry is damaged. */
-export interface Problem {
-  readonly code:
-    | 'entry-changed'
-    | 'entry-missing'
-    | 'chain-broken'
-    | 'head-wrong'
-    | 'base-wrong'
-    | 'body-erased'
-    | 'row-changed'
-    | 'blob-changed'
-    | 'lineage-broken'
-    | 'database-damaged';
-  readonly session: string | null;
-  readonly seq: Seq | null;
-  readonly message: string;
-}
+import { CallsOnTape } from './calls.ts';
+import { HeadsOnTape } from './heads.ts';
+import { type Problem, problemsOf, type ReportProblem } from './problem.ts';
+import { recordedHeads } from './recorded-heads.ts';
+import { SpokenOnTape } from './spoken.ts';
 
 /**
  * The columns of `entry` that the chain covers. Salt and hashes are hex: buffers would cost more than
  * hashing.
  */
 interface EntryRow extends ChainLink {
+  readonly id: number;
+  readonly v: number;
+  readonly epoch: number;
   readonly salt: string | null;
   readonly body_hash: string;
   readonly hash: string;
@@ -35,7 +31,7 @@ interface EntryRow extends ChainLink {
   readonly payload: string | null;
 }
 
-const columns = `seq, kind, mark, name, ref, at, key, meta, payload,
+const columns = `id, v, epoch, seq, kind, mark, name, ref, at, key, meta, payload,
   lower(hex(body_hash)) AS body_hash, lower(hex(hash)) AS hash, CASE WHEN salt IS NOT NULL THEN lower(hex(salt)) END AS salt`;
 
 const pageRows = 512;
@@ -46,7 +42,10 @@ const pageRows = 512;
  */
 export function* tapesToVerify(db: Db, tape: TapeRow): Generator<{ tape: TapeRow; to: Seq }> {
   let to = tape.head_seq;
-  for (let at: TapeRow | undefined = tape; at !== undefined; ) {
+  const seen = new Set<number>();
+  for (let at: TapeRow | undefined = tape; at !== undefined && !seen.has(at.id); ) {
+    // A forged row can make a tape its own ancestor.
+    seen.add(at.id);
     // A fork at an inherited position reads nothing of its direct parent's own entries.
     if (at === tape || to > at.base_seq) yield { tape: at, to };
     to = Math.min(at.base_seq, to);
@@ -55,16 +54,37 @@ export function* tapesToVerify(db: Db, tape: TapeRow): Generator<{ tape: TapeRow
 }
 
 /**
- * Recomputes a tape's own hash chain from the stored bytes, and checks its links to its parent and to its
- * row. Each damage is reported once, where it is; the check continues after it.
+ * Recomputes a tape's own hash chain from the stored bytes, checks its links to its parent and to its row, and
+ * compares it with every head that was recorded of it, and with what is stored beside it. Each damage is reported
+ * once, where it is; the check continues after it.
  */
 export function* verifyTape(db: Db, tape: TapeRow, to: Seq = tape.head_seq): Generator<Problem> {
-  const problem = (code: Problem['code'], seq: Seq | null, message: string): Problem => ({
-    code,
-    session: tape.name,
-    seq,
-    message,
-  });
+  const heads = new HeadsOnTape(tape, recordedHeads(db, tape), to);
+  const calls = new CallsOnTape(db, tape);
+  const spoken = new SpokenOnTape(tape);
+  const reported = new Set<Seq | null>();
+  let isChained = true;
+  for (const problem of verifyChain(db, tape, { to, watchers: [heads, calls, spoken] })) {
+    if (problem.code === 'row-changed' && reported.has(problem.seq)) continue;
+    if (problem.code === 'entry-missing' || problem.code === 'chain-broken') isChained = false;
+    reported.add(problem.seq);
+    yield problem;
+  }
+  for (const problem of heads.problems({ isChained })) if (!reported.has(problem.seq)) yield problem;
+  // What follows from all entries is not known of a part, nor where one is missing or another one.
+  if (to !== tape.head_seq || !isChained) return;
+  yield* calls.problems();
+  yield* spoken.problems();
+}
+
+/** What to verify of a tape, and what looks at the entries on the way. */
+interface Verification {
+  readonly to: Seq;
+  readonly watchers: readonly { saw(entry: EntryRow): void }[];
+}
+
+function* verifyChain(db: Db, tape: TapeRow, { to, watchers }: Verification): Generator<Problem> {
+  const problem = problemsOf(tape.name);
   const base = baseHash(db, tape);
   if (base === undefined || hex(base) !== hex(tape.base_hash))
     yield problem(
@@ -74,6 +94,7 @@ export function* verifyTape(db: Db, tape: TapeRow, to: Seq = tape.head_seq): Gen
     );
   let previous: readonly string[] = [hex(tape.base_hash)];
   let expected = tape.base_seq + 1;
+  let epoch = 0;
   for (let after = tape.base_seq; after < to; ) {
     const rows = db.all<EntryRow>(
       `SELECT ${columns} FROM entry WHERE tape_id = @id AND seq > @after AND seq <= @to ORDER BY seq LIMIT @limit`,
@@ -86,6 +107,14 @@ export function* verifyTape(db: Db, tape: TapeRow, to: Seq = tape.head_seq): Gen
         previous = [];
       }
       previous = yield* verifyEntry(db, tape, { row, previous, problem });
+      if (row.v !== 1) yield problem('row-changed', row.seq, `the v of ${tape.name}@${row.seq} is not 1`);
+      // After a wrong epoch those of later entries are wrong too.
+      if (row.epoch < epoch || row.epoch > tape.epoch) {
+        if (epoch !== Number.POSITIVE_INFINITY)
+          yield problem('row-changed', row.seq, `the epoch of ${tape.name}@${row.seq} does not follow`);
+        epoch = Number.POSITIVE_INFINITY;
+      } else epoch = row.epoch;
+      for (const watcher of watchers) watcher.saw(row);
       expected += 1;
     }
     if (rows.length < pageRows) break;
@@ -117,7 +146,7 @@ interface Link {
   readonly row: EntryRow;
   /** Hashes that the entry may follow; empty after a gap, where no check is possible. */
   readonly previous: readonly string[];
-  readonly problem: (code: Problem['code'], seq: Seq, message: string) => Problem;
+  readonly problem: ReportProblem;
 }
 
 /**
@@ -135,25 +164,32 @@ function* verifyEntry(db: Db, tape: TapeRow, { row, previous, problem }: Link): 
   } else if (sha256(bodyText(row.salt, row.payload, row.meta)) !== row.body_hash) {
     yield problem('entry-changed', row.seq, `the body of ${at} was changed`);
     return [row.hash];
-  } else
-    yield* verifyBlobs(db, row.payload, (why) =>
-      problem('blob-changed', row.seq, `the bytes of ${at} ${why}`),
-    );
+  } else yield* verifyBlobs(db, row, (why) => problem('blob-changed', row.seq, `the bytes of ${at} ${why}`));
   const hashes = previous.map((hash) => sha256(entryText(tape.ulid, row, row.body_hash, hash)));
   if (hashes.length === 0 || hashes.includes(row.hash)) return [row.hash];
   yield problem('chain-broken', row.seq, `${at} does not follow from the entry before it, or was changed`);
   return [row.hash, ...hashes.slice(-1)];
 }
 
-/** Verifies the blobs of a payload, which names them by their hashes. */
-function* verifyBlobs(db: Db, payload: string, problem: (why: string) => Problem): Generator<Problem> {
-  if (!payload.includes('"type":"blob"')) return;
-  for (const hexHash of blobHashes(JSON.parse(payload))) {
-    const row = db.get<{ bytes: Uint8Array }>('SELECT bytes FROM blob WHERE hash = @hash', {
-      hash: Buffer.from(hexHash, 'hex'),
-    });
+/**
+ * Verifies the blobs of a payload, which names them by their hashes, and that the entry keeps them from being
+ * removed.
+ */
+function* verifyBlobs(
+  db: Db,
+  { id, payload }: Pick<EntryRow, 'id' | 'payload'>,
+  problem: (why: string) => Problem,
+): Generator<Problem> {
+  if (payload === null || !payload.includes('"type":"blob"')) return;
+  for (const hexHash of new Set(blobHashes(JSON.parse(payload)))) {
+    const hash = Buffer.from(hexHash, 'hex');
+    const row = db.get<{ bytes: Uint8Array }>('SELECT bytes FROM blob WHERE hash = @hash', { hash });
     if (row === undefined) yield problem(`are missing: ${hexHash}`);
     else if (sha256(row.bytes) !== hexHash) yield problem(`were changed: ${hexHash}`);
+    else if (
+      db.get('SELECT 1 FROM blob_ref WHERE hash = @hash AND entry_id = @id', { hash, id }) === undefined
+    )
+      yield problem(`are not kept for it: ${hexHash}`);
   }
 }
 

@@ -95,7 +95,7 @@ export function collectResult(db: Db, child: TapeRow, [from, to]: readonly [Seq,
 }
 
 /** How many entries before a range are searched for the pieces of an answer that goes on in it. */
-const backMax = 50;
+export const backMax = 50;
 
 /** The answers before a range of the child's own entries, as far as they go on in it. */
 function answersBefore(

@@ -24,6 +24,8 @@ export function mergeMark(
     status,
     strategy: draft.strategy ?? 'result',
     result_digest: sha256(draft.text ?? collected.text),
+    // Says that the text is the child's own, so that it can be collected again and compared.
+    ...(draft.text === undefined && { text_seq: collected.textSeq ?? null }),
     duration_ms: collected.durationMs,
     ...(collected.usage !== undefined && { usage: collected.usage }),
     ...(draft.reason !== undefined && { reason: draft.reason }),

@@ -5,7 +5,7 @@
  *
  * @module @tapedeck/tape/store
  */
-export type { Problem } from '../check/verify.ts';
+export type { Problem } from '../check/problem.ts';
 export type { Artifact, PatchFile, RecordedArtifact } from '../entry/artifact.ts';
 export {
   type BlobRef,

@@ -1,6 +1,6 @@
 import { lstatSync, rmSync } from 'node:fs';
 import { ulid } from 'ulid';
-import { rebuildBatches } from '../check/doctor.ts';
+import { rebuildBatches } from '../check/calls.ts';
 import { TapeError } from '../errors.ts';
 import { dropDraft, keepDraft, newDraft } from '../sqlite/draft-file.ts';
 import { cannotOpen } from '../sqlite/place.ts';

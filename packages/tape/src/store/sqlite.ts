@@ -1,5 +1,6 @@
-import { examine, type Finding, rebuildBatches } from '../check/doctor.ts';
-import type { Problem } from '../check/verify.ts';
+import { rebuildBatches } from '../check/calls.ts';
+import { examine, type Finding } from '../check/doctor.ts';
+import type { Problem } from '../check/problem.ts';
 import { type Sources, systemSources } from '../clock.ts';
 import { crashPoint } from '../crash-point.ts';
 import type { Fields } from '../entry/fields.ts';
@@ -201,15 +202,21 @@ export class SqliteTapeStore implements TapeStore {
     yield* examine(this.#at.db, this.#at.writer.sources);
   }
 
-  /** Repairs a fixable finding of `examine`. Never changes entries or lineage. */
-  mend({ code, session, fixable }: Finding): void {
-    if (!fixable) return;
-    if (code === 'search-ahead') this.dropSearchIndex();
-    if (session === null) return;
+  /**
+   * Repairs a fixable finding of `examine`, or a problem of what can be rebuilt from the entries. Never changes
+   * entries or lineage.
+   * @returns whether it was repaired
+   */
+  mend(found: Finding | Problem): boolean {
+    const { code, session } = found;
+    if ('fixable' in found ? !found.fixable : code !== 'open-calls-differ') return false;
     const { db } = this.#at;
+    if (code === 'search-ahead') this.dropSearchIndex();
+    if (session === null) return true;
     if (code === 'open-calls-differ') db.write(() => rebuildBatches(db, this.#at.need(session)));
     // Taking and releasing the lease drains the inbox and removes the stale lease.
     else if (code === 'stale-lease' || code === 'inbox-waiting') this.inbox.drain(session);
+    return true;
   }
 
   /**

@@ -2,9 +2,10 @@
  * Stores. `TapeStore` below is what all of them promise: nine groups of methods, one for each thing that a home of
  * tapes has. `sqlite.ts` implements it with one file for each group (`entries.ts` is `store.entries`), each method by
  * an act of the other rooms in one transaction, on the `connection.ts` that they share; `options.ts` has the options of
- * the methods; the rest opens, migrates, backs up and checks the database file. Imports `inbox` and what lies below.
+ * the methods; the rest opens, migrates, backs up and checks the database file. Imports `check`, `inbox` and what
+ * lies below.
  */
-import type { Problem } from '../check/verify.ts';
+import type { Problem } from '../check/problem.ts';
 import type { Awaitable, Draft, Entry, Seq } from '../entry/entry.ts';
 import type { Forked } from '../fork/fork.ts';
 import type { ForkRequest } from '../fork/request.ts';

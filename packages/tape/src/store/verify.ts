@@ -1,12 +1,24 @@
-import { verifyLineage, verifyRow } from '../check/lineage.ts';
-import { type Problem, tapesToVerify, verifyTape } from '../check/verify.ts';
+import { verifyAliases } from '../check/aliases.ts';
+import { verifyLineage, verifyLines, verifyRow } from '../check/lineage.ts';
+import { verifyMergedHeads, verifyMerges } from '../check/merges.ts';
+import type { Problem } from '../check/problem.ts';
+import { tapesToVerify, verifyTape } from '../check/verify.ts';
 import { TapeError } from '../errors.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { type TapeRow, tapeById } from '../tape/tape.ts';
 
-/** Yields the problems of the tapes that a session reads. */
+/**
+ * Yields the problems of the tapes that a session reads, and the heads of children that its own merges
+ * contradict.
+ */
 export function* verifySession(db: Db, session: TapeRow): Generator<Problem> {
-  for (const { tape, to } of tapesToVerify(db, session)) yield* guarded(tape.name, verifyTape(db, tape, to));
+  for (const { tape, to } of tapesToVerify(db, session)) {
+    yield* guarded(tape.name, verifyTape(db, tape, to));
+    yield* guarded(tape.name, verifyMerges(db, tape, to));
+    yield* guarded(tape.name, verifyRecords(db, tape));
+    yield* guarded(tape.name, verifyLines(db, tape));
+  }
+  yield* guarded(session.name, verifyMergedHeads(db, session));
 }
 
 /** Yields the problems of all tapes and of the lineage. */
@@ -43,7 +55,14 @@ export function countVerified(
 function* verifyById(db: Db, id: number): Generator<Problem> {
   const tape = tapeById(db, id);
   yield* verifyTape(db, tape);
+  yield* verifyRecords(db, tape);
+  // A child that cannot be read is reported as one of its own; the parent's other merges are still compared.
+  yield* guarded(tape.name, verifyMerges(db, tape));
+}
+
+function* verifyRecords(db: Db, tape: TapeRow): Generator<Problem> {
   yield* verifyRow(db, tape);
+  yield* verifyAliases(db, tape);
 }
 
 /**

@@ -1,0 +1,31 @@
+import type { Seq } from '../entry/entry.ts';
+
+/** Damage and its place. `session` owns the damaged entry; `seq` is null when no single entry is damaged. */
+export interface Problem {
+  /** The kind of damage; `docs/format.md` explains each. */
+  readonly code:
+    | 'entry-changed'
+    | 'entry-missing'
+    | 'chain-broken'
+    | 'head-wrong'
+    | 'head-contradicted'
+    | 'tail-missing'
+    | 'base-wrong'
+    | 'body-erased'
+    | 'row-changed'
+    | 'open-calls-differ'
+    | 'blob-changed'
+    | 'merge-contradicted'
+    | 'lineage-broken'
+    | 'database-damaged';
+  readonly session: string | null;
+  readonly seq: Seq | null;
+  readonly message: string;
+}
+
+/** Makes a problem of one session. */
+export type ReportProblem = (code: Problem['code'], seq: Seq | null, message: string) => Problem;
+
+export function problemsOf(session: string): ReportProblem {
+  return (code, seq, message) => ({ code, session, seq, message });
+}

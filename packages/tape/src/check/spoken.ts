@@ -1,0 +1,54 @@
+import type { Seq } from '../entry/entry.ts';
+import { isObject, type JsonObject } from '../entry/json.ts';
+import { sourceTime } from '../entry/source-time.ts';
+import type { TapeRow } from '../tape/tape.ts';
+import { type Problem, problemsOf } from './problem.ts';
+
+/** The columns of an entry that say when a message was written. */
+interface SpokenEntry {
+  readonly seq: Seq;
+  readonly kind: string;
+  readonly at: number;
+  readonly meta: string | null;
+  readonly payload: string | null;
+}
+
+/** Computes the time of the newest message of a tape from its entries, to compare it with the tape's row. */
+export class SpokenOnTape {
+  readonly #tape: TapeRow;
+  #last: number | null = null;
+  /** An erased message may have been imported; the time at its source was erased with it. */
+  #isErased = false;
+
+  constructor(tape: TapeRow) {
+    this.#tape = tape;
+  }
+
+  /** Receives the entries of the tape, in order. */
+  saw({ kind, at, meta, payload }: SpokenEntry): void {
+    if (kind !== 'message') return;
+    if (payload === null) this.#isErased = true;
+    const time = meta?.includes('"timestamp"') ? sourceTime(parsed(meta)) : undefined;
+    this.#last = Math.max(this.#last ?? 0, time ?? at);
+  }
+
+  /** Yields a difference from the row, once all entries were seen. */
+  *problems(): Generator<Problem> {
+    const { name, last_message_at } = this.#tape;
+    if (this.#isErased || this.#last === last_message_at) return;
+    yield problemsOf(name)(
+      'row-changed',
+      null,
+      `the row of '${name}' was changed: its last_message_at is not the time of its newest message`,
+    );
+  }
+}
+
+function parsed(meta: string): JsonObject {
+  try {
+    const value: unknown = JSON.parse(meta);
+    return isObject(value) ? value : {};
+  } catch {
+    return {};
+  }
+}

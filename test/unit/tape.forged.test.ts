@@ -1,0 +1,255 @@
+import { assistant, openTapeStore, type SqliteTapeStore, toolCall, toolResult, user } from '@tapedeck/tape';
+import { describe, expect, test } from 'vitest';
+import { type Forger, forge } from '../support/forge.ts';
+import { sha256 } from '../support/format-hash.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+/**
+ * `main` with a child that was merged into it, and a text that was merged as given; `old`, which was archived with
+ * seven entries; `new`, an alias of it.
+ */
+function write(store: SqliteTapeStore): void {
+  store.sessions.open('main');
+  store.entries.append('main', [user('Look.'), assistant([toolCall('c', 'read', {})])]);
+  store.entries.append('main', [toolResult({ toolCallId: 'c', toolName: 'read' }, 'A text.')]);
+  store.lineage.fork('main', { name: 'child', key: 'look' });
+  store.entries.append('child', [user('More.'), assistant('The sky is blue.')]);
+  store.lineage.merge('child');
+  store.entries.append('main', [user('Thanks.')]);
+  store.lineage.fork('main', { name: 'told' });
+  store.lineage.merge('told', { text: 'As I said.' });
+  store.sessions.open('old');
+  for (let n = 2; n <= 7; n += 1) store.entries.append('old', [user(`Line ${n}`)]);
+  store.sessions.update('old', { alias: { name: 'new', reason: 'a better name' } });
+  store.sessions.update('old', { lifecycle: 'archived' });
+}
+
+type Found = readonly [code: string, session: string | null, seq: number | null];
+
+/** The problems of a forged file: of all of it, or of one session. */
+function found(act: (forger: Forger) => void, session?: string): Found[] {
+  using dir = tempDir();
+  const path = dir.file('tape.db');
+  {
+    using store = openTapeStore(path);
+    write(store);
+    expect([...store.verify(), ...store.verifyDatabase(), ...store.examine()]).toEqual([]);
+    for (const name of ['main', 'child', 'told', 'old']) expect([...store.verify(name)]).toEqual([]);
+  }
+  forge(path, act);
+  using store = openTapeStore(path, { readonly: true });
+  expect([...store.verifyDatabase()]).toEqual([]);
+  return [...store.verify(session)].map(({ code, session: of, seq }) => [code, of, seq]);
+}
+
+const sky = (payload: string) => payload.replace('blue', 'green');
+
+describe('a history that was rewritten with a consistent chain is contradicted', () => {
+  test.each<[string, string, (forger: Forger) => void, Found[]]>([
+    [
+      'an archived session cut by five',
+      'old',
+      (db) => db.cut('old', 5),
+      [['head-contradicted', 'old', null]],
+    ],
+    [
+      'its last entry rewritten',
+      'old',
+      (db) => db.rewrite('old', 7, (payload) => payload.replace('Line', 'Lime')),
+      [['head-contradicted', 'old', null]],
+    ],
+    [
+      'a parent cut to before its merges',
+      'main',
+      (db) => {
+        db.cut('main', 5);
+      },
+      [['tail-missing', 'main', 5]],
+    ],
+    ['a merged child cut', 'child', (db) => db.cut('child', 1), [['tail-missing', 'child', 7]]],
+    [
+      'a merged child edited',
+      'child',
+      (db) => db.rewrite('child', 7, sky),
+      [['head-contradicted', 'child', 7]],
+    ],
+    [
+      'the message of a merge rewritten',
+      'main',
+      (db) => db.rewrite('main', 6, sky),
+      [
+        ['head-contradicted', 'main', 6],
+        ['head-contradicted', 'main', 7],
+        ['head-contradicted', 'main', 9],
+        ['merge-contradicted', 'main', 5],
+        ['head-contradicted', 'told', 8],
+      ],
+    ],
+    [
+      'the message of a merge of a given text rewritten',
+      'main',
+      (db) => db.rewrite('main', 9, (payload) => payload.replace('said', 'say')),
+      [
+        ['head-contradicted', 'main', 9],
+        ['merge-contradicted', 'main', 8],
+      ],
+    ],
+    [
+      'a first entry rewritten',
+      'main',
+      (db) => db.rewrite('main', 2, (payload) => payload.replace('Look', 'Book')),
+      [
+        ['head-contradicted', 'main', 4],
+        ['head-contradicted', 'main', 6],
+        ['head-contradicted', 'main', 7],
+        ['head-contradicted', 'main', 9],
+        ['head-contradicted', 'child', 7],
+        ['head-contradicted', 'told', 8],
+      ],
+    ],
+  ])('%s', (_, session, act, problems) => {
+    expect(found(act, session)).toEqual(problems);
+    expect(found(act)).toEqual(expect.arrayContaining(problems));
+  });
+
+  test('the parent alone shows that its merged child was edited, or cut', () => {
+    expect(found((db) => db.rewrite('child', 7, sky), 'main')).toEqual([['head-contradicted', 'child', 7]]);
+    expect(found((db) => db.cut('child', 1), 'main')).toEqual([['tail-missing', 'child', 7]]);
+  });
+
+  test('a merge that was rewritten in its message, its mark and the lineage is not what its child said', () => {
+    using dir = tempDir();
+    const path = dir.file('tape.db');
+    const said = 'The sky is blue.';
+    {
+      using store = openTapeStore(path);
+      store.sessions.open('main');
+      store.lineage.fork('main', { name: 'child' });
+      store.entries.append('child', [assistant(said)]);
+      store.lineage.merge('child');
+    }
+    forge(path, (db) => {
+      db.rewrite('main', 2, (payload) => payload.replace(sha256(said), sha256(sky(said))));
+      db.rewrite('main', 3, sky);
+      db.relink();
+    });
+    using store = openTapeStore(path, { readonly: true });
+    for (const session of ['main', undefined])
+      expect([...store.verify(session)].map(({ code, seq }) => [code, seq])).toEqual([
+        ['merge-contradicted', 2],
+      ]);
+  });
+});
+
+describe('what no hash covers is compared with what follows from entries and lines', () => {
+  const row = (what: string, session = 'child') => `UPDATE tape SET ${what} WHERE name = '${session}'`;
+  test.each<[string, string, Found[]]>([
+    ['when a session was made', row('created_at = created_at + 1'), [['row-changed', 'child', null]]],
+    ['the key of a fork', row(`spawn_key = 'other'`), [['row-changed', 'child', null]]],
+    ['a settled point moved back', row('settled_seq = base_seq'), [['row-changed', 'child', null]]],
+    ['that a child was merged', row('merged_at = NULL'), [['row-changed', 'child', null]]],
+    ['the time of the last message', row('last_message_at = 1'), [['row-changed', 'child', null]]],
+    ['the form of a name', row(`name_key = 'x'`), [['row-changed', 'child', null]]],
+    ['the form of an alias', `UPDATE alias SET name_key = 'x'`, [['row-changed', 'old', null]]],
+    ['why an alias was given', `UPDATE alias SET reason = 'x'`, [['row-changed', 'old', null]]],
+    [
+      'open calls',
+      `UPDATE open_calls SET calls = '["x"]', to_seq = NULL`,
+      [['open-calls-differ', 'main', null]],
+    ],
+    ['no open calls', 'DELETE FROM open_calls', [['open-calls-differ', 'main', null]]],
+    [
+      'the form of an entry',
+      `UPDATE entry SET v = 2 WHERE tape_id = 2 AND seq = 6`,
+      [['row-changed', 'child', 6]],
+    ],
+    [
+      'the epoch of an entry',
+      `UPDATE entry SET epoch = 99 WHERE tape_id = 2 AND seq = 6`,
+      [['row-changed', 'child', 6]],
+    ],
+    [
+      'the session of an alias',
+      'UPDATE alias SET tape_id = 1',
+      [
+        ['row-changed', 'main', null],
+        ['row-changed', 'old', null],
+      ],
+    ],
+    ['the line of an alias', 'UPDATE alias SET g = 1', [['row-changed', 'old', null]]],
+    [
+      'an alias',
+      `UPDATE alias SET alias = 'other'`,
+      [
+        ['row-changed', 'old', null],
+        ['row-changed', 'old', null],
+      ],
+    ],
+    ['no alias', 'DELETE FROM alias', [['row-changed', 'old', null]]],
+    [
+      'an event id',
+      `UPDATE lineage SET event_id = '01JD0000000000000000000ZZZ' WHERE g = 2`,
+      [['lineage-broken', null, null]],
+    ],
+    ['where a merge went', 'UPDATE lineage SET peer_id = 3 WHERE g = 3', [['lineage-broken', null, null]]],
+  ])('%s', (_, sql, problems) => {
+    expect(found((db) => db.run(sql))).toEqual(problems);
+    for (const session of new Set(problems.flatMap(([, of]) => of ?? [])))
+      expect(found((db) => db.run(sql), session)).toEqual(problems.filter(([, of]) => of === session));
+  });
+
+  test('the bytes that an entry keeps', () => {
+    using dir = tempDir();
+    const path = dir.file('tape.db');
+    {
+      using store = openTapeStore(path);
+      store.sessions.open('main');
+      store.entries.append('main', [user([{ type: 'file', mediaType: 'a/b', data: new Uint8Array(9) }])]);
+    }
+    forge(path, (db) => db.run('DELETE FROM blob_ref'));
+    using store = openTapeStore(path, { readonly: true });
+    expect([...store.verify('main')].map(({ code, seq }) => [code, seq])).toEqual([['blob-changed', 2]]);
+  });
+});
+
+describe('what was erased is no contradiction', () => {
+  test('a call, its result, a merged text and a mark', () => {
+    using store = openTapeStore(':memory:');
+    write(store);
+    for (const [session, seq] of [
+      ['main', 3],
+      ['main', 4],
+      ['child', 7],
+      ['main', 5],
+      ['main', 9],
+    ] as const)
+      store.entries.redact(session, seq, 'private');
+    for (const session of [undefined, 'main', 'child', 'told', 'old'])
+      expect([...store.verify(session)]).toEqual([]);
+  });
+});
+
+test('doctor rebuilds open calls, and keeps those of erased messages', () => {
+  using dir = tempDir();
+  const path = dir.file('tape.db');
+  {
+    using store = openTapeStore(path);
+    write(store);
+    store.entries.append('main', [assistant([toolCall('d', 'read', {})])]);
+    store.entries.redact('main', 3, 'private');
+  }
+  let before: unknown[] = [];
+  forge(path, (db) => {
+    before = db.all('SELECT * FROM open_calls ORDER BY from_seq');
+    db.run('DELETE FROM open_calls WHERE to_seq IS NULL');
+  });
+  expect(before.length).toBe(2);
+  {
+    using store = openTapeStore(path);
+    expect([...store.verify()].map((problem) => [problem.code, store.mend(problem)])).toEqual([
+      ['open-calls-differ', true],
+    ]);
+    expect([...store.verify()]).toEqual([]);
+  }
+  forge(path, (db) => expect(db.all('SELECT * FROM open_calls ORDER BY from_seq')).toEqual(before));
+});
