@@ -1,4 +1,4 @@
-import { view } from '@tapedeck/tape';
+import { sessionName, view } from '@tapedeck/tape';
 import {
   bodyHash,
   childName,
@@ -30,20 +30,41 @@ describe('names', () => {
     expect(tapeName('tape', 'main', 2)).toBe('tape:main~2');
   });
 
-  test('a child is named after its parent and 8 digits of the spawn key', () => {
-    const parent = { name: 'main', id: ulid };
-    expect(childName(parent, 'task-1')).toBe('main-fork-b4bbbdd4');
-    expect(childName(parent, 'clé ✓')).toBe('main-fork-3981aef6');
-    expect(childName(parent, 'task-1', 16)).toBe('main-fork-b4bbbdd483f1c15f');
-    expect(childName({ ...parent, name: 'main-fork-12345678' }, 'task-1')).toBe(
-      'main-fork-12345678-fork-b4bbbdd4',
+  test('a child is named after its parent, its task and 8 digits of the key or number', () => {
+    const parent = { name: 'main', incarnation: 1 };
+    expect(childName(parent, { by: 'task-1' })).toBe('main-fork-0b993cd6');
+    expect(childName(parent, { by: 'clé ✓' })).toBe('main-fork-41443e1e');
+    expect(childName(parent, { by: 1 })).toBe('main-fork-773ef036');
+    expect(childName(parent, { by: '1' })).toBe('main-fork-3700252e');
+    expect(childName({ ...parent, incarnation: 2 }, { by: 'task-1' })).toBe('main-fork-fb5fcab0');
+    expect(childName(parent, { by: 'task-1', digits: 16 })).toBe('main-fork-0b993cd6b9fe16b8');
+    expect(childName(parent, { by: 'task-1', task: 'Fix the naïve tests, and then all others' })).toBe(
+      'main-fix-the-naive-tests-and-0b993cd6',
     );
+    expect(childName(parent, { by: 'task-1', task: '修正' })).toBe('main-fork-0b993cd6');
   });
 
-  test('a child of a long name drops the fork suffixes of its parent', () => {
-    const stem = 'x'.repeat(nameMax);
-    const parent = { name: `${stem}-fork-12345678`, id: ulid };
-    expect(childName(parent, 'task-1')).toBe(`${stem}-fork-b4bbbdd4`);
+  test('the name of a parent is cut where that of its child would be too long', () => {
+    const parent = { name: `${'x'.repeat(nameMax)}-fork-12345678`, incarnation: 1 };
+    expect(childName(parent, { by: 'task-1' })).toBe(`${'x'.repeat(nameMax)}-fork--fork-f9dcd8bd`);
+  });
+
+  test.each([
+    ['main', 'main'],
+    ['Main', '!main'],
+    ['C1/naïve #x', '!c1%2Fna%C3%AFve%20%23x'],
+    ['mom@gmail.com', 'mom%40gmail.com'],
+    ['!c1', '%21c1'],
+    ['a..b::', 'a.%2Eb:%3A'],
+    ['-x.', '%2Dx%2E'],
+    ['\ud800', '%ED%A0%80'],
+    ['😀', '%F0%9F%98%80'],
+    ['00000000000000000000000000', '%300000000000000000000000000'],
+    ['worker:00000000000000000000000000', '%77orker:00000000000000000000000000'],
+    ['/'.repeat(61), `${'%2F'.repeat(38)}!-cc2ce4bdefb3c0c43ad20da637b57707aae6f6c44ebb4293439cf8b02594b9ce`],
+  ])('the id %j has the name %s', (id, name) => {
+    expect(sessionName(id)).toBe(name);
+    expect(parseName(sessionName(id))).toBe(name);
   });
 
   test.each([
@@ -90,6 +111,7 @@ describe('names', () => {
     'x'.repeat(181),
     'x'.repeat(201),
     '01ARZ3NDEKTSV4RRFFQ69G5FAV',
+    'worker:01ARZ3NDEKTSV4RRFFQ69G5FAV',
   ])('a session cannot be called %j', (name) => {
     expect(refusal(() => parseName(name)).code).toBe('TAPE_BAD_NAME');
   });

@@ -1,7 +1,7 @@
 /** Replaces the parts that differ from run to run: the digits of derived names, times, hashes and ids. */
 export function steady(text: string): string {
   return text
-    .replace(/(?<=-fork-)[0-9a-f]{8}/g, '########')
+    .replace(/(?<=\w-)[0-9a-f]{8}(?![0-9a-f-])/g, '########')
     .replace(/(?<=\bcall_)[0-9a-f]{8}/g, '########')
     .replace(/(?<=<\/?merge-)[0-9a-f]{8}/g, '########')
     .replace(/\b[0-9a-f]{64}\b/g, 'HASH')

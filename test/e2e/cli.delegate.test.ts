@@ -189,8 +189,8 @@ test('delegate rewrites one line for each child on a terminal, and prints one li
   const frames = shown.stderr.split('\u001b[2A\r\u001b[J');
   expect(frames.length).toBeGreaterThan(4);
   expect(frames.at(-1)?.trimEnd().split('\n')).toEqual([
-    expect.stringMatching(/^main-fork-\w+ {2}completed, merged into main@\d+ {2}1 step$/),
-    expect.stringMatching(/^main-fork-\w+ {2}completed, merged into main@\d+ {2}1 step$/),
+    expect.stringMatching(/^main-a-\w+ {2}completed, merged into main@\d+ {2}1 step$/),
+    expect.stringMatching(/^main-b-\w+ {2}completed, merged into main@\d+ {2}1 step$/),
   ]);
   const piped = await home.tape(args, { env: provider.env });
   expect(piped.stderr).not.toContain('\u001b');

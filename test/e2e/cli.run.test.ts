@@ -122,7 +122,7 @@ test('Ctrl-C during delegate ends its children, merges them as aborted, and exit
   const model = script(home, { text: 'never', delayMs: 60_000 });
   const args = ['delegate', 'main', '--task', 'a', '--task', 'b', '--model', model, '--json'];
   const running = startTape(args, { home: home.path });
-  await running.until('Forked main-fork');
+  await running.until('Forked main-a');
   await sleep(300);
   running.child.kill('SIGINT');
   const result = await running.done;
@@ -197,7 +197,7 @@ test('delegate forks, runs and merges each task, and reports it', async () => {
     parent: 'main',
     children: [
       {
-        session: expect.stringMatching(/^main-fork-/),
+        session: expect.stringMatching(/^main-check-the-docs-/),
         status: 'completed',
         merged: true,
         seq: 4,
@@ -206,7 +206,7 @@ test('delegate forks, runs and merges each task, and reports it', async () => {
         conflicts: [],
       },
       {
-        session: expect.stringMatching(/^main-fork-/),
+        session: expect.stringMatching(/^main-check-the-tests-/),
         status: 'completed',
         merged: true,
         seq: 6,
@@ -216,11 +216,11 @@ test('delegate forks, runs and merges each task, and reports it', async () => {
       },
     ],
   });
-  expect(result.stderr).toMatch(/^Forked main-fork-\w+\nForked main-fork-\w+\n/);
+  expect(result.stderr).toMatch(/^Forked main-check-the-docs-\w+\nForked main-check-the-tests-\w+\n/);
   expect(linesOf(home, 'main').slice(3)).toEqual([
-    expect.stringMatching(/^anchor merge\/main-fork-/),
+    expect.stringMatching(/^anchor merge\/main-check-the-docs-/),
     expect.stringContaining('Docs are fine.'),
-    expect.stringMatching(/^anchor merge\/main-fork-/),
+    expect.stringMatching(/^anchor merge\/main-check-the-tests-/),
     expect.stringContaining('Tests are red.'),
   ]);
   const tree = json<object[]>(await home.tape(['children', 'main', '--json']));
@@ -235,8 +235,8 @@ test('delegate with one child that fails exits with 1, and merges the others', a
   home.session('main');
   const model = script(
     home,
-    { error: 'no luck', when: { text: 'one' } },
-    { text: 'fine', when: { text: 'two' } },
+    { error: 'no luck', when: { text: 'Your task: one' } },
+    { text: 'fine', when: { text: 'Your task: two' } },
   );
   const result = await home.tape([
     'delegate',
@@ -257,7 +257,7 @@ test('delegate with one child that fails exits with 1, and merges the others', a
     ],
   });
   const quiet = await home.tape(['delegate', 'main', '--task', 'two', '--model', model, '--quiet']);
-  expect(quiet).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/^main-fork-\w{8}\n$/) });
+  expect(quiet).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/^main-two-\w{8}\n$/) });
 });
 
 test('a delegation that was killed half-way can be inspected, merged by hand, and verified', async () => {

@@ -28,6 +28,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'sqlite',
     'owner',
     'clock',
+    'secrets',
     'errors',
     'crash-point',
   ],

@@ -91,7 +91,7 @@ test('a tree budget bounds a child and all its descendants together', async () =
     when: { session },
   });
   await using home = await scriptedDeck(
-    [delegate('Dig', 'kid', 'd1'), ...endless('kid-fork-*'), { text: 'Enough.', when: { session: 'kid' } }],
+    [delegate('Dig', 'kid', 'd1'), ...endless('kid-*'), { text: 'Enough.', when: { session: 'kid' } }],
     { tools: { step, ...delegationTools() }, limits: { maxSteps: 20 } },
   );
   const main = await home.deck.session('main');
@@ -149,7 +149,7 @@ test('the tree budget of a deck bounds the whole tree, and blocks no session in 
     { text: 'Done.', when: { session } },
   ];
   await using home = await scriptedDeck(
-    [...delegate('kid'), ...delegate('kid-fork-????????'), ...endless('kid-fork-*')],
+    [...delegate('kid'), ...delegate('kid-go-????????'), ...endless('kid-*')],
     { tools: { step, ...delegationTools() }, budget: { tree: { steps: 9 } }, limits: { maxSteps: 50 } },
   );
   const main = await home.deck.session('main');

@@ -15,8 +15,8 @@ const delegateCall = (input: object, name = 'delegate', id = 'c1'): ScriptAnswer
 const answers = (input: object, name?: string): ScriptAnswer[] => [
   { toolCalls: delegateCall(input, name), when: { session: 'main' } },
   { text: 'All is done.', when: { session: 'main' } },
-  { text: 'Docs are fine.', when: { session: '*-fork-*', text: 'docs' } },
-  { text: 'Tests are fine.', when: { session: '*-fork-*', text: 'tests' } },
+  { text: 'Docs are fine.', when: { session: 'main-*', text: 'docs' } },
+  { text: 'Tests are fine.', when: { session: 'main-*', text: 'tests' } },
 ];
 
 const resultOf = (store: SqliteTapeStore, session = 'main') => {
@@ -172,9 +172,9 @@ test('a delegation that is impossible is an error that the model receives: a for
       { toolCalls: delegateCall({ tasks: [{ task: 'Deeper' }] }), when: { session: 'main' } },
       {
         toolCalls: delegateCall({ tasks: [{ task: 'Deeper still' }] }),
-        when: { session: '*-fork-*', text: 'Deeper' },
+        when: { session: 'main-*', text: 'Deeper' },
       },
-      { text: 'That was too deep.', when: { session: '*-fork-*' } },
+      { text: 'That was too deep.', when: { session: 'main-*' } },
       { text: 'So be it.', when: { session: 'main' } },
     ],
     { tools: { delegate: delegateTool({ inherit: 'nothing' }) }, limits: { maxDepth: 1 } },
@@ -202,7 +202,7 @@ test('an abort of the parent reaches the children of its call, and their call ge
   await using home = await scriptedDeck(
     [
       { toolCalls: delegateCall({ tasks: [{ task: 'Wait' }] }), when: { session: 'main' } },
-      { toolCalls: [{ name: 'wait', input: {}, id: 'w1' }], when: { session: '*-fork-*' } },
+      { toolCalls: [{ name: 'wait', input: {}, id: 'w1' }], when: { session: 'main-*' } },
       { text: 'Then not.', when: { session: 'main' } },
     ],
     { tools: { ...delegationTools(), wait } },
@@ -225,8 +225,8 @@ test('a child that waits for an answer does not block its parent: the result fol
   await using home = await scriptedDeck(
     [
       { toolCalls: delegateCall({ tasks: [{ task: 'Pay' }] }), when: { session: 'main' } },
-      { toolCalls: [{ name: 'pay', input: {}, id: 'p1' }], when: { session: '*-fork-*' } },
-      { text: 'It is paid.', when: { session: '*-fork-*' } },
+      { toolCalls: [{ name: 'pay', input: {}, id: 'p1' }], when: { session: 'main-*' } },
+      { text: 'It is paid.', when: { session: 'main-*' } },
       { text: 'Payment waits.', when: { session: 'main' } },
     ],
     {

@@ -13,7 +13,7 @@ test('a child works on its own tape, and its parent does not change', async () =
   const head = home.store.sessions.find('main');
   const child = await main.fork({ task: 'Check the docs.' });
   expect(child).toMatchObject({ parent: 'main', base: 2, task: 'Check the docs.' });
-  expect(child.name).toMatch(/^main-fork-[0-9a-f]{8}$/);
+  expect(child.name).toMatch(/^main-check-the-docs-[0-9a-f]{8}$/);
   expect(await child.run()).toMatchObject({ finish: 'stop', from: 5 });
   expect(home.store.sessions.find('main')).toEqual(head);
   expect(home.store.sessions.find(child.name)).toMatchObject({ task: 'completed' });

@@ -108,7 +108,7 @@ test.each(ends.filter(({ asks, status }) => asks !== 'structured' && status !== 
       [
         { toolCalls: [{ name: 'delegate', input: { tasks: [task] } }], when: { session: 'main' } },
         { text: 'Thanks.', when: { session: 'main' } },
-        ...says.map((answer) => ({ ...answer, when: { session: '*-fork-*' } })),
+        ...says.map((answer) => ({ ...answer, when: { session: 'main-*' } })),
       ],
       { tools: { ...delegationTools({ maxSteps: 2 }), look, pay } },
     );

@@ -19,23 +19,23 @@ const names = (text: string) => text.trim().split(/\s+/);
 const forPrograms = names(`
   anchor Appended assistant compaction Draft Entry EntryKind Forked ForkRequest handoff Inherit Json JsonObject
   Lease Lifecycle Merged MergeRequest Meta note openTapeStore parsePolicy Part Point processOwner prune
-  Ref remakeOf result Rewound Seq SessionInfo SqliteTapeStore StoredMessage StoreOptions streamView
+  Ref remakeOf result Rewound Seq SessionInfo sessionName SqliteTapeStore StoredMessage StoreOptions streamView
   TapeError TapeErrorCode TapeStore Target Task toolCall toolResult user view View ViewOptions ViewPolicy
 `);
 
 /** The further imports of the author of another store. */
 const forStores = names(`
   Alias AppendOptions Artifact assertDraft assertOptions Awaitable blobBytesMax blobHashes BlobRef
-  bodyHash ByteRange ChainLink childName Collected Conflict ConflictReport Deliver Delivery derivedNameMax
+  bodyHash ByteRange ChainLink childName ChildNaming Collected Conflict ConflictReport Deliver Delivery derivedNameMax
   DoneWork DrainOptions encodeJson encodeLine Entries entryBytesMax entryHash EntryQuery fenced Fields
   fieldsOf firstLinePrev ForkPreview genesisHash GraphReceipt hashLine History Hit Imports Inbox InboxBody InboxDraft
-  InboxItem Intention isBlobRef isTextRef isUlid Journal jsonDepthMax KnownFields LeaseOptions Leases leaseTtlMs
+  InboxItem Intention isBlobRef isTextRef isUlid isWorkerName Journal jsonDepthMax KnownFields LeaseOptions Leases leaseTtlMs
   Lineage LineageLine LineageQuery LineageType LineIntention Live LiveQuery LiveRun LiveStream Mark
-  MergeDraft MergePreview MergeStrategy nameFault nameMax nearNames normalise OptionFault optionFault Owner parseAnchorName
+  MergeDraft MergePreview MergeStrategy nameFault nameKey nameMax nearNames normalise OptionFault optionFault Owner parseAnchorName
   parseName PatchFile Posted PreviewEntry Problem provablyDead RangeQuery RecordedArtifact Redacted
   ReleaseOptions restoreBlobs RewindOptions RunItem SearchQuery Sequence SessionChange SessionInit
   SessionOwner SessionQuery SessionRange Sessions sha256 StageInit StoreCall StreamChunk HandledItem
-  tapeName TextRef Touch touchesOf UnrewindOptions ViewQuery Views
+  tapeName taskSlug TextRef Touch touchesOf UnrewindOptions ViewQuery Views
   WorktreeRequest wrapStore WriteOptions
 `);
 

@@ -3,6 +3,7 @@ import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { openJournal } from '@tapedeck/graph/journal';
 import { openTapeStore, type SqliteTapeStore, type StoreOptions } from '@tapedeck/tape';
+import { secretsIn } from '@tapedeck/tape/internal';
 import { NotFoundError, UsageError } from './errors/kinds.ts';
 import type { Io } from './io.ts';
 
@@ -52,6 +53,7 @@ export function openForWriting(
     journal: openJournal(home.graph),
     allowUnsafePlace: env.TAPE_ALLOW_UNSAFE_FS === '1',
     onWarning: (text) => err(`${text}\n`),
+    secrets: () => secretsIn(env),
   });
 }
 

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { monotonicFactory } from 'ulid';
+import { secretsIn } from './secrets.ts';
 
-/** Sources of time, ids and randomness; tests replace them with fixed ones. */
+/** Sources of time, ids and randomness, and what is secret on this machine; tests replace them with fixed ones. */
 export interface Sources {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
@@ -9,13 +10,23 @@ export interface Sources {
   readonly newId: () => string;
   /** 16 random bytes that salt a body's hash. */
   readonly salt: () => Uint8Array;
+  /**
+   * Texts that must not get into the names of children, such as keys of providers. Default: the values of
+   * environment variables whose names end with KEY, TOKEN, SECRET, PASSWORD or CREDENTIALS.
+   */
+  readonly secrets: () => readonly string[];
 }
 
 /** Sources on this machine's clock and random generator; `given` replaces some of them. */
 export function systemSources(given: Partial<Sources>): Sources {
   const now = given.now ?? Date.now;
   const ulid = monotonicFactory();
-  return { now, newId: given.newId ?? (() => ulid(now())), salt: given.salt ?? pooledSalts() };
+  return {
+    now,
+    newId: given.newId ?? (() => ulid(now())),
+    salt: given.salt ?? pooledSalts(),
+    secrets: given.secrets ?? (() => secretsIn(process.env)),
+  };
 }
 
 const saltBytes = 16;

@@ -26,6 +26,7 @@ export {
   user,
 } from './entry/entry.ts';
 export type { Json, JsonObject } from './entry/json.ts';
+export { sessionName } from './entry/session-name.ts';
 export { TapeError, type TapeErrorCode } from './errors.ts';
 export type { Forked } from './fork/fork.ts';
 export type { ForkRequest, Inherit } from './fork/request.ts';

@@ -12,6 +12,7 @@ export { workerInstructions } from './fork/worker-instructions.ts';
 export { assistantText } from './merge/answer.ts';
 export { mergeCharsMax } from './merge/block.ts';
 export { resultRefused } from './merge/collect.ts';
+export { secretsIn } from './secrets.ts';
 export { isHomeFile } from './sqlite/place.ts';
 export type { OpenOptions } from './store/open.ts';
 export { isSummarizer, summarizerKind } from './tape/info.ts';

@@ -35,6 +35,11 @@ export interface DeckOptions extends DeckConfig {
   readonly home?: string;
   /** An open store, used instead of the home's. The deck does not close it. */
   readonly store?: TapeStore;
+  /**
+   * The realm of names of the home's sessions: `tape` (default) gives `tape:main`. Decks with different bases on one
+   * home have sessions of their own. With `store`, the store's base counts.
+   */
+  readonly base?: string;
   /** Runs child sessions. Default: in this process. */
   readonly engine?: RunEngine;
   /** Environment with the API keys and base URLs of named models (default `process.env`). */
@@ -104,6 +109,7 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
     store: given,
     engine,
     env = process.env,
+    base,
     modelFrom,
     cwd,
     newId = ulid,
@@ -112,7 +118,7 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
   } = options;
   await parseConfig(config, 'the options of a deck');
   const file = home === undefined ? undefined : join(home, 'session_graph.jsonl');
-  const store = given ?? openHome(home, file);
+  const store = given ?? openHome(home, file, { env, base });
   const startedChildren: DeckParts['startedChildren'] = new Map();
   const delegations: DeckParts['delegations'] = new Set();
   const closing = new AbortController();

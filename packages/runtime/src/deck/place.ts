@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { openJournal } from '@tapedeck/graph/journal';
 import { openTapeStore, type TapeStore } from '@tapedeck/tape';
+import { secretsIn } from '@tapedeck/tape/internal';
 import { SessionError } from '../errors.ts';
 
 /** Where the tapes of a deck are. */
@@ -33,8 +34,19 @@ function badPlace(field: string, why: string): SessionError {
 }
 
 /** Opens the store of a home, and its graph file. */
-export function openHome(home: string | undefined, file: string | undefined): TapeStore {
+export function openHome(
+  home: string | undefined,
+  file: string | undefined,
+  {
+    env,
+    base,
+  }: { readonly env: Readonly<Record<string, string | undefined>>; readonly base?: string | undefined },
+): TapeStore {
   if (home === undefined || file === undefined)
     throw badPlace('home', 'must be a directory, without a store');
-  return openTapeStore(join(home, 'tape.db'), { journal: openJournal(file) });
+  return openTapeStore(join(home, 'tape.db'), {
+    journal: openJournal(file),
+    secrets: () => secretsIn(env),
+    ...(base !== undefined && { base }),
+  });
 }

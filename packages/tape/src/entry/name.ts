@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import { TapeError } from '../errors.ts';
 
 /** The longest session name that a caller can choose, in characters. */
@@ -14,6 +13,11 @@ const reservedAnchors = /^(?:session|fork|merge|inbox)\/|^intention$/;
 /** Returns whether a text is a ULID in capital letters, the form of every session id. */
 export function isUlid(text: string): boolean {
   return ulidPattern.test(text);
+}
+
+/** Returns whether a text is `worker:{ULID}`, which always names the session of that ULID. */
+export function isWorkerName(text: string): boolean {
+  return text.startsWith('worker:') && isUlid(text.slice('worker:'.length));
 }
 
 /** Returns why a text cannot be a session name, or undefined when it can. */
@@ -32,7 +36,10 @@ export function nameFault(name: string, max: number = nameMax): string | undefin
  * @throws TAPE_BAD_NAME
  */
 export function parseName(name: string): string {
-  const fault = nameFault(name) ?? (isUlid(name) ? 'it has the form of a session id' : undefined);
+  const fault =
+    nameFault(name) ??
+    (isUlid(name) ? 'it has the form of a session id' : undefined) ??
+    (isWorkerName(name) ? 'it names the session of that id, and there is none' : undefined);
   if (fault !== undefined)
     throw new TapeError('TAPE_BAD_NAME', `cannot use ${quote(String(name))} as a session name: ${fault}`);
   return name;
@@ -80,17 +87,6 @@ export function nameKey(name: string): string {
     }
   });
   return decoded.normalize('NFC').replace(/[A-Z]/g, (letter) => letter.toLowerCase());
-}
-
-/**
- * Returns the name of a forked child: `{parent}-fork-{hex}`. The hex is a hash of the parent's id and the
- * spawn key, so the same request gives the same name. The caller raises `digits` when a name is taken.
- */
-export function childName(parent: { name: string; id: string }, spawnKey: string, digits = 8): string {
-  const suffix = `-fork-${hash('sha256', `${parent.id}\n${spawnKey}`).slice(0, digits)}`;
-  const long = parent.name.length + suffix.length > derivedNameMax;
-  const stem = long ? parent.name.replace(/(?:-fork-[0-9a-f]{8,})+$/, '') : parent.name;
-  return stem + suffix;
 }
 
 /** Quotes a text for a message: control characters escaped, at most 80 characters. */

@@ -4,12 +4,14 @@
  * `session`, `view`, `lineage` and what lies below them.
  */
 import { crashPoint } from '../crash-point.ts';
+import { childName } from '../entry/child-name.ts';
 import type { Seq } from '../entry/entry.ts';
-import { childName, derivedNameMax, parseName, quote, tapeName } from '../entry/name.ts';
+import { parseName, quote, tapeName } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
 import type { GraphReceipt } from '../lineage/line.ts';
 import { recordLineage } from '../lineage/outbox.ts';
-import { assertFree, insertTape } from '../session/session.ts';
+import { tellsSecret } from '../secrets.ts';
+import { assertFree, insertTape, isAlias } from '../session/session.ts';
 import { type Writer, writeEntries } from '../tape/append.ts';
 import { assertIdle } from '../tape/lease.ts';
 import { assertStatus, type TapeRow, tapeById, tapeByName, tasks } from '../tape/tape.ts';
@@ -56,13 +58,14 @@ export function forkTape(writer: Writer, parent: TapeRow, request: ForkRequest):
   const decided = decideFork(writer, parent, request);
   if (decided.repeated !== undefined) return decided.repeated;
   const { requestHash, cut, since } = decided;
-  const name = chooseName(writer, parent, request, spawnKey);
+  const ordinal = request.key === undefined ? nextOrdinal(writer, parent) : undefined;
+  const name = chooseName(writer, parent, request);
   const child = insertTape(writer, parent.realm, ulid, {
     name,
     kind: request.kind ?? 'subagent',
     parent,
     spawnKey,
-    ordinal: request.key === undefined ? nextOrdinal(writer, parent) : undefined,
+    ordinal,
     requestHash,
     fromSeq: since.floor,
     ...(since.anchor !== undefined && { fromAnchor: since.anchor }),
@@ -171,15 +174,11 @@ function repeatFork(
 }
 
 /**
- * Returns the name of a child: the requested one, else a derived one.
+ * Returns the name of a child: the requested one, else a derived one, with more digits where that is taken.
  * @throws TAPE_BAD_NAME, TAPE_EXISTS
  */
-export function chooseName(
-  { db, sources }: Writer,
-  parent: TapeRow,
-  request: ForkRequest,
-  spawnKey: string,
-): string {
+export function chooseName(writer: Writer, parent: TapeRow, request: ForkRequest): string {
+  const { db, sources } = writer;
   if (request.name !== undefined) {
     parseName(request.name);
     if (isTaken(db, parent.realm, request.name))
@@ -190,12 +189,15 @@ export function chooseName(
           data: { session: request.name },
         },
       );
-    assertFree({ db, sources }, parent.realm, request.name);
+    assertFree(writer, parent.realm, request.name);
     return request.name;
   }
+  const by = request.key ?? nextOrdinal(writer, parent);
+  const told = request.intention?.nextSteps;
+  const task = told === undefined || tellsSecret(told, sources.secrets()) ? undefined : told;
   for (let digits = 8; digits <= 64; digits += 4) {
-    const name = childName({ name: parent.name, id: parent.ulid }, spawnKey, digits);
-    if (name.length <= derivedNameMax && !isTaken(db, parent.realm, name)) return name;
+    const name = childName(parent, { by, task, digits });
+    if (!isTaken(db, parent.realm, name) && !isAlias(db, parent.realm, name)) return name;
   }
   throw new TapeError('TAPE_EXISTS', `cannot name a child of '${parent.name}': all names are taken`);
 }

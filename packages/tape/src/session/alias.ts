@@ -5,12 +5,12 @@ import { recordLineage } from '../lineage/outbox.ts';
 import type { Writer } from '../tape/append.ts';
 import { findTape } from '../tape/find.ts';
 import type { TapeRow } from '../tape/tape.ts';
-import type { Alias } from './session.ts';
+import { type Alias, lookAlike } from './session.ts';
 
 /**
  * Adds an alias of a session, with its lineage line, in the caller's transaction. Adding it again changes
  * nothing.
- * @throws TAPE_BAD_NAME; TAPE_EXISTS when the alias names another session
+ * @throws TAPE_BAD_NAME; TAPE_EXISTS when the alias names another session, or looks like another name
  */
 export function aliasTape(
   writer: Writer,
@@ -26,6 +26,13 @@ export function aliasTape(
       'TAPE_EXISTS',
       `cannot alias '${alias}' to '${tape.name}': it already names '${taken.name}'`,
       { data: { alias, session: taken.name } },
+    );
+  const near = lookAlike(writer.db, realm, alias);
+  if (near !== undefined)
+    throw new TapeError(
+      'TAPE_EXISTS',
+      `cannot alias '${alias}' to '${tape.name}': it differs from '${near}' only by case or Unicode form`,
+      { data: { alias, session: near, near: [near] } },
     );
   const g = recordLineage(writer, tape, { type: 'alias', alias, reason });
   crashPoint('alias/lineage');

@@ -139,7 +139,7 @@ export function createRoot(
 
 /**
  * Returns the session of a name, and creates it if it does not exist.
- * @throws TAPE_BAD_NAME; TAPE_EXISTS when the name is an alias, or a point of an existing session
+ * @throws TAPE_BAD_NAME; TAPE_EXISTS when the name is an alias, looks like another, or is a point of a session
  */
 export function ensureSession(
   writer: Writer,
@@ -158,10 +158,17 @@ export function ensureSession(
   return { tape, created: true };
 }
 
-/** Rejects a new name that is an alias, or a point of an existing session. */
+/** Rejects a new name that is an alias, looks like another name, or is a point of an existing session. */
 export function assertFree({ db }: Writer, realm: string, name: string): void {
-  if (db.get('SELECT 1 FROM alias WHERE realm = @realm AND alias = @name', { realm, name }) !== undefined)
+  if (isAlias(db, realm, name))
     throw new TapeError('TAPE_EXISTS', `cannot create ${quote(name)}: it is an alias of another session`);
+  const near = lookAlike(db, realm, name);
+  if (near !== undefined)
+    throw new TapeError(
+      'TAPE_EXISTS',
+      `cannot create ${quote(name)}: it differs from '${near}' only by case or Unicode form`,
+      { data: { name, session: near, near: [near] } },
+    );
   for (let at = name.lastIndexOf('@'); at > 0; at = name.lastIndexOf('@', at - 1)) {
     const tape = findTape(db, realm, name.slice(0, at));
     const point = name.slice(at + 1);
@@ -172,6 +179,20 @@ export function assertFree({ db }: Writer, realm: string, name: string): void {
         `cannot create ${quote(name)}: it reads as the point ${quote(point)} of session '${tape.name}'`,
       );
   }
+}
+
+/** Returns whether a name is an alias. */
+export function isAlias(db: Writer['db'], realm: string, name: string): boolean {
+  return db.get('SELECT 1 FROM alias WHERE realm = @realm AND alias = @name', { realm, name }) !== undefined;
+}
+
+/** Returns a name or alias in use that people would take for this one, though it is another. */
+export function lookAlike(db: Writer['db'], realm: string, name: string): string | undefined {
+  return db.get<{ name: string }>(
+    `SELECT name FROM tape WHERE realm = @realm AND name_key = @key AND name <> @name AND lifecycle <> 'staging'
+       UNION ALL SELECT alias FROM alias WHERE realm = @realm AND name_key = @key AND alias <> @name LIMIT 1`,
+    { realm, name, key: nameKey(name) },
+  )?.name;
 }
 
 /**

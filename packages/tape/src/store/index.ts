@@ -16,16 +16,18 @@ export {
   restoreBlobs,
   type TextRef,
 } from '../entry/blob.ts';
+export { type ChildNaming, childName, taskSlug } from '../entry/child-name.ts';
 export { assertDraft } from '../entry/encode.ts';
 export type { Awaitable, Mark } from '../entry/entry.ts';
 export { type Fields, type KnownFields, type OptionFault, optionFault } from '../entry/fields.ts';
 export { bodyHash, type ChainLink, entryHash, genesisHash, sha256 } from '../entry/hash.ts';
 export { encodeJson, entryBytesMax, jsonDepthMax } from '../entry/json.ts';
 export {
-  childName,
   derivedNameMax,
   isUlid,
+  isWorkerName,
   nameFault,
+  nameKey,
   nameMax,
   nearNames,
   parseAnchorName,

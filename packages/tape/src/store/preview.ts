@@ -92,8 +92,7 @@ export function previewFork(writer: Writer, parent: TapeRow, request: ForkReques
   }
   const { cut, since } = decided;
   const { key, name } = request;
-  const session =
-    key === undefined && name === undefined ? undefined : chooseName(writer, parent, request, key ?? '');
+  const session = key === undefined && name === undefined ? undefined : chooseName(writer, parent, request);
   const child = { from_anchor: since.anchor ?? null, floor_seq: since.floor, base_seq: cut.base };
   return {
     ...(session !== undefined && { session }),

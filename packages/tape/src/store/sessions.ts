@@ -7,9 +7,9 @@ import {
   setLifecycle,
   setTask,
 } from '../session/session.ts';
-import { findTape } from '../tape/find.ts';
+import { findNamed, findTape } from '../tape/find.ts';
 import { infoOf, listTapes, type SessionInfo, type SessionQuery } from '../tape/info.ts';
-import { type Lifecycle, type Ref, type TapeRow, type Task, tapeByName } from '../tape/tape.ts';
+import type { Lifecycle, Ref, TapeRow, Task } from '../tape/tape.ts';
 import type { Connection } from './connection.ts';
 import type { InProcess } from './in-process.ts';
 import { assertOptions, fieldsOf, type WriteOptions } from './options.ts';
@@ -36,7 +36,7 @@ export function sessionsOn(at: Connection): InProcess<Sessions> {
   return {
     open(name: string, init: SessionInit = {}): SessionInfo & GraphReceipt & { readonly created: boolean } {
       assertOptions(init, fieldsOf['sessions.open'], 'open session', name);
-      const existing = typeof name === 'string' ? tapeByName(db, realm, name) : undefined;
+      const existing = findNamed(db, realm, name);
       if (existing !== undefined && existing.lifecycle !== 'staging')
         return { ...infoOf(existing), created: false, ...at.graphReceipt() };
       const { tape, created } = db.writeThrough(() => ensureSession(writer, realm, name, init));

@@ -55,6 +55,7 @@ const storeFields: Fields<StoreOptions> = {
   now: true,
   newId: true,
   salt: true,
+  secrets: true,
 };
 
 /**

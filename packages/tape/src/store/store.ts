@@ -110,8 +110,10 @@ export interface TapeStore extends AsyncDisposable {
  */
 export interface Sessions {
   /**
-   * Returns the session of a name and creates it if it does not exist; `created` says which.
-   * @throws TAPE_BAD_NAME; TAPE_EXISTS when the name is an alias or a point of an existing session
+   * Returns the session of a name, an alias or an id, and creates one of that name if there is none; `created` says
+   * which.
+   * @throws TAPE_BAD_NAME; TAPE_EXISTS when the name reads as a point of a session, or differs from a name or an
+   * alias in use only by case or Unicode form
    */
   open(
     name: string,

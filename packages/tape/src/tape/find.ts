@@ -1,4 +1,4 @@
-import { isUlid, nearNames, quote } from '../entry/name.ts';
+import { isUlid, isWorkerName, nearNames, quote } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { type Ref, selectTape, type TapeRow, tapeById, tapeByName } from './tape.ts';
@@ -9,9 +9,15 @@ export function findTape(db: Db, realm: string, ref: Ref): TapeRow | undefined {
   return row?.lifecycle === 'staging' ? undefined : row;
 }
 
-function lookUp(db: Db, realm: string, ref: Ref): TapeRow | undefined {
+/**
+ * Returns the session that a whole reference names: `worker:{ULID}` first, so that no name of an old home takes its
+ * place; then a name, `name~n`, an alias, and a ULID.
+ */
+export function findNamed(db: Db, realm: string, ref: Ref): TapeRow | undefined {
   // Plain JavaScript can pass anything, which is the name of no session.
   if (typeof ref !== 'string') return undefined;
+  const worker = isWorkerName(ref) ? tapeByUlid(db, ref.slice('worker:'.length)) : undefined;
+  if (worker !== undefined) return worker;
   const byName = tapeByName(db, realm, ref);
   if (byName !== undefined) return byName;
   const incarnation = /^(.+)~([1-9]\d*)$/.exec(ref);
@@ -25,9 +31,16 @@ function lookUp(db: Db, realm: string, ref: Ref): TapeRow | undefined {
     { realm, ref },
   );
   if (aliased !== undefined) return tapeById(db, aliased.tape_id);
-  const worker = /^worker:(.+)$/.exec(ref);
-  const id = worker?.[1] ?? ref;
-  if (isUlid(id)) return db.get<TapeRow>(`${selectTape} WHERE t.ulid = @id`, { id });
+  return isUlid(ref) ? tapeByUlid(db, ref) : undefined;
+}
+
+function tapeByUlid(db: Db, id: string): TapeRow | undefined {
+  return db.get<TapeRow>(`${selectTape} WHERE t.ulid = @id`, { id });
+}
+
+function lookUp(db: Db, realm: string, ref: Ref): TapeRow | undefined {
+  const named = findNamed(db, realm, ref);
+  if (named !== undefined || typeof ref !== 'string' || isUlid(ref)) return named;
   if (!/^[0-7][0-9A-HJKMNP-TV-Z]{5,25}$/.test(ref)) return undefined;
   const found = db.all<TapeRow>(`${selectTape} WHERE t.ulid >= @ref AND t.ulid < @end LIMIT 2`, {
     ref,
