@@ -81,7 +81,7 @@ test('audit finds nothing after its advice is followed', async () => {
   });
   expect(await home.here(['recover', 'cut', '--abort'])).toMatchObject({ code: 0 });
   expect(await home.here(['audit'])).toEqual({
-    stdout: 'ok: 5 sessions, all delegated work is finished and merged\n',
+    stdout: 'ok: 5 sessions, all work is finished and merged\n',
     stderr: '',
     code: 0,
   });

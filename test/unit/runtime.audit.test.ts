@@ -218,9 +218,72 @@ test('a call without a result is reported where no process runs the session, wit
   expect(await orphans()).toEqual([]);
 });
 
-test('calls that wait for an answer are no orphans', async () => {
+test('calls that wait for an answer are reported as waiting, and are no orphans', async () => {
   const store = withMain();
   store.entries.append('main', [asks('c1', 'c2'), waits('approval', 'c1'), waits('held', 'c2')]);
+  expect(linesOf(await findingsOf(store))).toEqual([
+    "call-waiting main@2: call 'c1' of 'pay' waits for an approval → answer main",
+  ]);
+});
+
+test('a fork for its parent that has work is reported until it is merged, discarded or archived', async () => {
+  const store = withMain();
+  const fork = (name: string, intention: ForkRequest['intention']) =>
+    store.lineage.fork('main', { name, ...(intention !== undefined && { intention }) });
+  fork('task', { nextSteps: 'Fix it.' });
+  fork('notifies', { triggerOnComplete: 'notify_parent' });
+  fork('context', { contextSummary: 'Of no task.' });
+  fork('branch', undefined);
+  fork('untouched', { nextSteps: 'Later.' });
+  fork('archived', { nextSteps: 'Never.' });
+  for (const name of ['task', 'notifies', 'context', 'branch', 'archived'])
+    store.entries.append(name, [note('x', {}), assistant('Done.')]);
+  store.sessions.update('archived', { lifecycle: 'archived' });
+  const found = async () => linesOf(await findingsOf(store));
+  const lines = ['task', 'notifies'].map(
+    (name) =>
+      `fork-not-merged ${name}@5: '${name}' was forked for its parent and has work, and is neither merged nor discarded → merge ${name}`,
+  );
+  expect((await found()).map((line) => line.replace(/@\d/, '@5'))).toEqual(lines);
+  store.lineage.merge('task');
+  store.lineage.merge('notifies', { strategy: 'discard' });
+  expect(await found()).toEqual([]);
+  store.entries.append('task', [assistant('More.')]);
+  expect(await found()).toEqual([
+    expect.stringMatching(/^fork-not-merged task@\d: 'task' has grown since its merge/),
+  ]);
+});
+
+test('a root that was cut off is reported, until its run has ended', async () => {
+  const store = withMain();
+  store.entries.append('main', [user('Go')]);
+  expect(await findingsOf(store)).toEqual([]);
+  store.entries.append('main', [user('Go on', { run: 'r' })]);
+  expect(linesOf(await findingsOf(store))).toEqual([
+    "run-interrupted main@3: the process of the last run of 'main' died during it → run main",
+  ]);
+  const lease = store.leases.acquire('main', { id: 'other-owner' });
+  expect(await findingsOf(store)).toEqual([]);
+  store.entries.append('main', [assistant('Gone.', { run: 'r' })], { lease });
+  store.leases.release(lease);
+  expect(await findingsOf(store)).toEqual([]);
+});
+
+test('a message that was acknowledged and has no answer is reported', async () => {
+  const store = withMain();
+  store.sessions.open('failed');
+  store.entries.append('failed', [
+    user('Go', { run: 'r' }),
+    note('run/error', { run: 'r', message: 'down' }),
+  ]);
+  store.inbox.post('main', { body: { type: 'input', drafts: [user('Hello?')] } });
+  expect(linesOf(await findingsOf(store))).toEqual([
+    "message-unanswered main: a message waits in the inbox of 'main', and no process runs it → run main",
+    'message-unanswered failed@2: the run of the message failed@2 failed before it answered → run failed',
+  ]);
+  store.entries.append('failed', [user('Again', { run: 's' }), assistant('Yes.', { run: 's' })]);
+  // While a process runs it, it will take up the message.
+  store.leases.acquire('main', { id: 'other-owner' });
   expect(await findingsOf(store)).toEqual([]);
 });
 

@@ -7,9 +7,9 @@ import { defineVerb, type Verb } from './verb.ts';
 export const audit: Verb = defineVerb({
   command: 'audit [name]',
   group: 'Trust',
-  summary: 'Find delegated work that was not finished or not merged',
+  summary: 'Find work that was not finished, answered or merged',
   detail:
-    'Reports unfinished children without an active run, results that were not merged, calls without an answer, refused merges, ' +
+    'Reports runs that were cut off, messages and calls without an answer, results that were not merged, refused merges, ' +
     'and forks and merges that are missing from the tapes, the lineage or the graph file. Each finding names the next command. ' +
     'With a name: checks that session and its descendants.',
   examples: [
@@ -31,7 +31,7 @@ export const audit: Verb = defineVerb({
         json: { ok, sessions, findings: findings.map(findingJson) },
         quiet: ok ? 'ok' : 'incomplete',
         human: ok
-          ? `ok: ${sessions} sessions, all delegated work is finished and merged`
+          ? `ok: ${sessions} sessions, all work is finished and merged`
           : [...findings.map(findingLine), `${count} in ${sessions} sessions`].join('\n'),
       });
       return ok ? exit.done : exit.failed;

@@ -1,20 +1,21 @@
-import type { EntryKind, Seq, SessionInfo, TapeStore } from '@tapedeck/tape';
+import type { Seq, SessionInfo, TapeStore } from '@tapedeck/tape';
 import { isSummarizer } from '@tapedeck/tape/internal';
 import { awaitsAnswer } from '../tools/open-batch.ts';
 import type { AuditFinding, NextStep } from './finding.ts';
 import type { PlacedCall, Subject } from './subject.ts';
+import { grownAfter, isDelegated, owedSince } from './work.ts';
 
-/** What a delegated child still lacks: its end, or its merge. */
+/** What a child still lacks: its end, if it was delegated, or its merge, if its work is meant for its parent. */
 export async function examineChild(subject: Subject): Promise<readonly AuditFinding[]> {
   const { store, info, isRun, open } = subject;
   // A running child may still deliver; a plain fork without a task has nothing to deliver.
   if (info.parentId === undefined || isRun || info.delivery === 'discarded') return [];
-  if (info.deliver === undefined && info.task === undefined) return [];
+  if (!isDelegated(info)) return await examineFork(subject);
   // The parent's compaction entry already holds the summary.
   if (isSummarizer(info)) return [];
   const merges = info.delivery === 'merged' ? await mergesOf(store, info) : undefined;
   const { merged } = merges ?? {};
-  const grownAt = merged === undefined ? undefined : await grownAfter(store, info, merged.to);
+  const grownAt = merged === undefined ? undefined : await grownAfter(store, info.id, merged.to);
   if (merged !== undefined && grownAt === undefined) return [];
   if (info.task === undefined || info.task === 'running') return [notTerminal(info, open)];
   return [
@@ -22,6 +23,25 @@ export async function examineChild(subject: Subject): Promise<readonly AuditFind
       code: 'result-not-merged',
       session: info.name,
       seq: grownAt ?? null,
+      message: unmerged(info, merges, grownAt),
+      next: await stepToMerge(subject),
+    },
+  ];
+}
+
+/** A fork that was made by hand for a task, or to notify its parent, and whose work its parent lacks. */
+async function examineFork(subject: Subject): Promise<readonly AuditFinding[]> {
+  const { store, info } = subject;
+  const since = info.lifecycle === 'active' ? await owedSince(store, info) : undefined;
+  if (since === undefined) return [];
+  const merges = info.delivery === 'merged' ? await mergesOf(store, info) : undefined;
+  const grownAt = await grownAfter(store, info.id, merges?.merged?.to ?? since);
+  if (grownAt === undefined) return [];
+  return [
+    {
+      code: 'fork-not-merged',
+      session: info.name,
+      seq: grownAt,
       message: unmerged(info, merges, grownAt),
       next: await stepToMerge(subject),
     },
@@ -97,16 +117,6 @@ async function mergesOf(store: TapeStore, { id }: SessionInfo): Promise<Merges> 
   return merges;
 }
 
-/** The kinds that make a merge worthwhile. Notes about the end of a run do not. */
-const mergeable: ReadonlySet<EntryKind> = new Set(['message', 'tool-result', 'result', 'anchor']);
-
-/** The first position after a merged range that another merge would deliver. */
-async function grownAfter(store: TapeStore, { id }: SessionInfo, to: Seq): Promise<Seq | undefined> {
-  for await (const { seq, kind } of store.entries.read(id, { own: true, from: to + 1 }))
-    if (mergeable.has(kind)) return seq;
-  return undefined;
-}
-
 function unmerged(
   { name, task, head }: SessionInfo,
   merges: Merges | undefined,
@@ -117,5 +127,7 @@ function unmerged(
     return `'${name}' has grown since its merge ${merged.into}@${merged.seq}: ${grownAt}-${head} are not merged`;
   if (hidden !== undefined)
     return `the rewind ${hidden.into}@${hidden.by} hides the merge ${hidden.into}@${hidden.seq} of '${name}'`;
-  return `'${name}' has ended (${task}), and is neither merged nor discarded`;
+  return task === undefined
+    ? `'${name}' was forked for its parent and has work, and is neither merged nor discarded`
+    : `'${name}' has ended (${task}), and is neither merged nor discarded`;
 }

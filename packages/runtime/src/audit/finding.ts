@@ -1,17 +1,24 @@
 import type { Seq } from '@tapedeck/tape';
 
 /**
- * A gap in the record of delegation. `children-not-terminal`: a delegated child has not ended, and no process
+ * A gap in the record of work. `children-not-terminal`: a delegated child has not ended, and no process
  * runs it; `result-not-merged`: it has ended, but its result is not in the parent; `edge-on-one-side`: only
  * the tape or only the lineage records a fork, merge or discard; `orphaned-call`: a tool call has no result,
- * and no process will answer it; `merge-refused`: a queued merge was refused.
+ * and no process will answer it; `merge-refused`: a queued merge was refused; `fork-not-merged`: a fork with a task, or
+ * one that notifies its parent, has work that its parent lacks; `run-interrupted`: the process of a run died during it;
+ * `message-unanswered`: a message was acknowledged, and no run answered it; `call-waiting`: a call waits for an approval
+ * or for the result of a client.
  */
 export type AuditCode =
   | 'children-not-terminal'
   | 'result-not-merged'
   | 'edge-on-one-side'
   | 'orphaned-call'
-  | 'merge-refused';
+  | 'merge-refused'
+  | 'fork-not-merged'
+  | 'run-interrupted'
+  | 'message-unanswered'
+  | 'call-waiting';
 
 /** What mends or shows a finding, and the session or position to which it applies. */
 export interface NextStep {

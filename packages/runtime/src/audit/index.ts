@@ -1,5 +1,5 @@
 /**
- * The audit of delegated work: one file for each question about a session (`children.ts`, `calls.ts`, `edges.ts`), and
+ * The audit of work: one file for each question about a session (`children.ts`, `work.ts`, `calls.ts`, `edges.ts`), and
  * `graph-file.ts`, which compares the graph file with the lineage. Reads only, and loads no AI SDK. Imports `tools` and
  * `stream`.
  */
@@ -10,6 +10,7 @@ import { examineEdges } from './edges.ts';
 import type { AuditFinding } from './finding.ts';
 import { examineGraphFile } from './graph-file.ts';
 import { lookAt, sessionsOf } from './subject.ts';
+import { examineWork } from './work.ts';
 
 export type { AuditCode, AuditFinding, NextStep } from './finding.ts';
 
@@ -30,8 +31,8 @@ export interface Audit {
 }
 
 /**
- * Audits the record of delegation: every delegated child has ended, its parent has its result, and both the
- * tapes and the lineage record every fork and merge. Writes nothing. In a store in use, each finding holds
+ * Audits what is owed: every run has ended, every acknowledged message has its answer, every delegated child has ended,
+ * its parent has its result, and both the tapes and the lineage record every fork and merge. Writes nothing. In a store in use, each finding holds
  * for the moment of its reading.
  * @throws TAPE_NO_SESSION; GRAPH_UNREADABLE
  *
@@ -74,6 +75,7 @@ async function examine(store: TapeStore, id: string): Promise<readonly AuditFind
       ...(await examineChild(subject)),
       ...(await examineCalls(subject)),
       ...(await Array.fromAsync(examineRefusals(subject))),
+      ...(await Array.fromAsync(examineWork(subject))),
       ...(await Array.fromAsync(examineEdges(subject))),
     ];
     if (findings.length === 0 || look === looksMax || (await store.changes()) === before) return findings;
