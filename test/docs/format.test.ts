@@ -105,7 +105,7 @@ test('the store writes the worked example', () => {
   db.close();
 });
 
-test('the page lists every table with its columns, and every trigger', () => {
+test('the page lists every table with its columns, every index and every trigger', () => {
   using dir = tempDir();
   const path = dir.file('tape.db');
   openTapeStore(path).close();
@@ -126,6 +126,7 @@ test('the page lists every table with its columns, and every trigger', () => {
       columns: columns.map(({ name }) => name),
     });
   }
+  expect(tableAfter(format, 'Indexes').map(([name]) => name)).toEqual(named('index'));
   expect(tableAfter(format, 'Triggers').map(([name]) => name)).toEqual(named('trigger'));
   db.close();
 });

@@ -149,8 +149,9 @@ describe('tape doctor', () => {
     const raw = new Database(home.db);
     raw.exec('DROP TRIGGER entry_update');
     raw.close();
-    const problem = { code: 'database-damaged', message: 'trigger entry_update is missing' };
+    const problem = { code: 'trigger-wrong', message: 'trigger entry_update is missing' };
     expect(await examined(home)).toMatchObject({ code: 5, problems: [problem] });
+    expect(await examined(home, '--fix')).toMatchObject({ code: 0, problems: [], fixed: [problem.message] });
   });
 });
 

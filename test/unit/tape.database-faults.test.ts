@@ -112,6 +112,8 @@ const behind =
   };
 
 const damaged = /^(?:TAPE_CORRUPT|database-damaged -)/;
+const trigger = /^trigger-wrong -$/;
+const index = /^index-wrong -$/;
 const foreign = /^TAPE_NOT_A_TAPE$/;
 const half = (all: number) => Math.floor(all / 2 / page) * page;
 
@@ -131,7 +133,7 @@ const spoiled: [what: string, spoil: Spoil, outcome: RegExp][] = [
   ['a version below all', sql('PRAGMA user_version = -1'), damaged],
   ['a cell flipped on the page of the schema', flip(108), damaged],
   ['the page of the schema zeroed', zero(0), damaged],
-  ['a text of the schema changed', replaced('none is ever deleted', 'all may be deleted! '), damaged],
+  ['a text of the schema changed', replaced('none is ever deleted', 'all may be deleted! '), trigger],
   ['the kind of a leaf page flipped', flip(pageOf('entry')), damaged],
   ['a leaf page of entries zeroed', zero(pageOf('entry')), damaged],
   ['a byte of a body changed', replaced('"text":"own"', '"text":"owm"'), /^entry-changed child$/],
@@ -155,17 +157,19 @@ const spoiled: [what: string, spoil: Spoil, outcome: RegExp][] = [
       UPDATE entry SET tape_id = 3, seq = 2 WHERE seq = 1000`),
     /^chain-broken main$/,
   ],
-  ['a trigger gone', sql('DROP TRIGGER entry_update'), damaged],
+  ['a trigger gone', sql('DROP TRIGGER entry_update'), trigger],
   [
     'a trigger that does nothing any more',
     sql(
       'DROP TRIGGER entry_delete; CREATE TRIGGER entry_delete BEFORE DELETE ON entry WHEN 0 BEGIN SELECT 1; END',
     ),
-    damaged,
+    trigger,
   ],
   ['a trigger put in', sql('CREATE TRIGGER spy AFTER INSERT ON entry BEGIN SELECT 1; END'), damaged],
   ['a view put in', sql('CREATE VIEW spy AS SELECT * FROM entry'), damaged],
-  ['an index gone', sql('DROP INDEX entry_turn'), damaged],
+  ['an index gone', sql('DROP INDEX entry_turn'), index],
+  ['an index of other columns', sql('DROP INDEX entry_name; CREATE INDEX entry_name ON entry (at)'), index],
+  ['without the search index', sql('DROP TABLE entry_fts'), /^search-wrong -$/],
   ['an index put in', sql('CREATE INDEX spy ON entry (at)'), damaged],
   ['a column gone', behind('ALTER TABLE tape DROP COLUMN title'), damaged],
   [
@@ -173,7 +177,7 @@ const spoiled: [what: string, spoil: Spoil, outcome: RegExp][] = [
     behind('DROP TABLE touch; CREATE VIEW touch AS SELECT 1 AS tape_id'),
     damaged,
   ],
-  ...['lineage', 'inbox', 'lease', 'touch', 'open_calls', 'blob_ref', 'entry_fts', 'home'].map(
+  ...['lineage', 'inbox', 'lease', 'touch', 'open_calls', 'blob_ref', 'home'].map(
     (table): [string, Spoil, RegExp] => [`without the table ${table}`, sql(`DROP TABLE ${table}`), damaged],
   ),
 ];
@@ -194,6 +198,57 @@ describe('a database with', () => {
       expect(refused ?? named[0]).toMatch(outcome);
       expect(readFileSync(path).equals(before)).toBe(true);
     }
+  });
+});
+
+describe('what follows from the format is put back', () => {
+  /** The codes before and after everything was mended, and whether each was. */
+  const mended = (spoil: Spoil) => {
+    using dir = tempDir();
+    const path = dir.file('tape.db');
+    cpSync(whole.file('tape.db'), path);
+    spoil(path);
+    using store = openTapeStore(path);
+    const found = () => [...store.verifyDatabase(), ...store.verify()];
+    const before = found().map((problem) => [problem.code, store.mend(problem)]);
+    return {
+      before,
+      after: found().map(({ code }) => code),
+      hits: store.entries.search({ text: 'again' }).length,
+    };
+  };
+
+  test.each<[string, Spoil, string]>([
+    ['a trigger', sql('DROP TRIGGER lineage_update'), 'trigger-wrong'],
+    [
+      'a trigger of another text',
+      sql('DROP TRIGGER tape_delete; CREATE TRIGGER tape_delete BEFORE DELETE ON tape BEGIN SELECT 1; END'),
+      'trigger-wrong',
+    ],
+    ['an index', sql('DROP INDEX lineage_tape'), 'index-wrong'],
+    ['an index that keeps keys unique', sql('DROP INDEX entry_key'), 'index-wrong'],
+    ['the search index', sql('DROP TABLE entry_fts'), 'search-wrong'],
+  ])('%s', (_, spoil, code) => {
+    expect(mended(spoil)).toEqual({ before: [[code, true]], after: [], hits: 1 });
+  });
+
+  test('an index that rows contradict is not built, and an added trigger stays', () => {
+    const twice = sql(`DROP INDEX tape_ordinal; DROP TRIGGER tape_update;
+      UPDATE tape SET parent_id = 1, ordinal = 1, base_seq = 1, floor_seq = 1 WHERE name = 'second'`);
+    const { before, after } = mended(twice);
+    expect(before).toEqual(
+      expect.arrayContaining([
+        ['index-wrong', false],
+        ['trigger-wrong', true],
+      ]),
+    );
+    expect(after).toContain('index-wrong');
+    expect(after).not.toContain('trigger-wrong');
+    const added = sql('CREATE TRIGGER spy AFTER INSERT ON entry BEGIN SELECT 1; END');
+    expect(mended(added)).toMatchObject({
+      before: [['database-damaged', false]],
+      after: ['database-damaged'],
+    });
   });
 });
 

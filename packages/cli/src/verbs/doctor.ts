@@ -144,7 +144,8 @@ async function mend({ home, writing }: Context, { problems, left, files }: Looke
   }
   // Opening the store for writing brings the graph file up to date.
   await writing(async (store) => {
-    for (const problem of [...store.verify()]) if (store.mend(problem)) fixed.push(problem.message);
+    for (const problem of [...store.verifyDatabase(), ...store.verify()])
+      if (store.mend(problem)) fixed.push(problem.message);
     for (const finding of left) {
       store.mend(finding);
       if (finding.fixable) fixed.push(finding.message);

@@ -17,6 +17,9 @@ export interface Problem {
     | 'blob-changed'
     | 'merge-contradicted'
     | 'lineage-broken'
+    | 'trigger-wrong'
+    | 'index-wrong'
+    | 'search-wrong'
     | 'database-damaged';
   readonly session: string | null;
   readonly seq: Seq | null;

@@ -1,6 +1,8 @@
 import { rebuildBatches } from '../check/calls.ts';
+import { verifyFile } from '../check/database.ts';
 import { examine, type Finding } from '../check/doctor.ts';
 import type { Problem } from '../check/problem.ts';
+import { isSchemaCode, mendSchema } from '../check/schema.ts';
 import { type Sources, systemSources } from '../clock.ts';
 import { crashPoint } from '../crash-point.ts';
 import type { Fields } from '../entry/fields.ts';
@@ -12,7 +14,6 @@ import type { Db } from '../sqlite/sqlite.ts';
 import { type Ref, tapeById } from '../tape/tape.ts';
 import { backupTo } from './backup.ts';
 import { Connection, type GraphFileState } from './connection.ts';
-import { databaseFaults } from './database-faults.ts';
 import { entriesOn } from './entries.ts';
 import { historyOn } from './history.ts';
 import { importsOn } from './imports.ts';
@@ -157,8 +158,7 @@ export class SqliteTapeStore implements TapeStore {
    * Yields what SQLite's own checks report of pages, indexes, references and schema. Reads the whole file.
    */
   *verifyDatabase(): Iterable<Problem> {
-    for (const message of databaseFaults(this.#at.db))
-      yield { code: 'database-damaged', session: null, seq: null, message };
+    yield* verifyFile(this.#at.db);
   }
 
   /** Counts the sessions and entries of the store, or those that a session reads. */
@@ -204,19 +204,25 @@ export class SqliteTapeStore implements TapeStore {
   }
 
   /**
-   * Repairs a fixable finding of `examine`, or a problem of what can be rebuilt from the entries. Never changes
-   * entries or lineage.
+   * Repairs a fixable finding of `examine`, or a problem of what follows from the entries or from the format: open
+   * calls, triggers, indexes, the search index. Never changes entries or lineage.
    * @returns whether it was repaired
    */
   mend(found: Finding | Problem): boolean {
+    if ('fixable' in found) return this.#clear(found);
     const { code, session } = found;
-    if ('fixable' in found ? !found.fixable : code !== 'open-calls-differ') return false;
     const { db } = this.#at;
+    if (isSchemaCode(code)) return mendSchema(db, code);
+    if (code !== 'open-calls-differ' || session === null) return false;
+    db.write(() => rebuildBatches(db, this.#at.need(session)));
+    return true;
+  }
+
+  #clear({ code, session, fixable }: Finding): boolean {
+    if (!fixable) return false;
     if (code === 'search-ahead') this.dropSearchIndex();
-    if (session === null) return true;
-    if (code === 'open-calls-differ') db.write(() => rebuildBatches(db, this.#at.need(session)));
     // Taking and releasing the lease drains the inbox and removes the stale lease.
-    else if (code === 'stale-lease' || code === 'inbox-waiting') this.inbox.drain(session);
+    else if (session !== null) this.inbox.drain(session);
     return true;
   }
 

@@ -1,0 +1,95 @@
+import { TapeError } from '../errors.ts';
+import { dropIndex } from '../search/search.ts';
+import { tables, triggers } from '../sqlite/schema.ts';
+import { Db } from '../sqlite/sqlite.ts';
+import type { Problem } from './problem.ts';
+
+/** The SQL of tables, indexes and triggers, by their type and name: `trigger entry_update`. */
+type Schema = ReadonlyMap<string, string>;
+
+/** The search index is a table that is rebuilt from the entries. */
+const searchTable = 'table entry_fts';
+
+/** The problems that `mendSchema` repairs, by the objects that they are about. */
+const codes = { trigger: 'trigger-wrong', index: 'index-wrong', search: 'search-wrong' } as const;
+
+/** The code of a problem of the schema that can be repaired. */
+export type SchemaCode = (typeof codes)[keyof typeof codes];
+
+/**
+ * Yields the differences of the schema from that of this build. Without one of its triggers, the file is not
+ * append-only; an added trigger can do anything.
+ */
+export function* schemaProblems(db: Db): Generator<Problem> {
+  const [ours, found] = [expectedSchema(), schemaOf(db)];
+  for (const [what, sql] of ours)
+    if (found.get(what) !== sql)
+      yield problem(codeOf(what), `${what} is ${found.has(what) ? 'changed' : 'missing'}`);
+  for (const what of found.keys())
+    if (!ours.has(what)) yield problem('database-damaged', `${what} does not belong in a tape home`);
+}
+
+/** Whether a code is that of a problem that `mendSchema` repairs. */
+export function isSchemaCode(code: string): code is SchemaCode {
+  return Object.values<string>(codes).includes(code);
+}
+
+/**
+ * Puts back the triggers or indexes that are missing or changed, or empties the search index, which the next
+ * search fills. One transaction for each, so that an index that duplicate rows make impossible stops no other.
+ * @returns whether all of them are back
+ */
+export function mendSchema(db: Db, code: SchemaCode): boolean {
+  const wrong = [...expectedSchema()].filter(
+    ([what, sql]) => codeOf(what) === code && schemaOf(db).get(what) !== sql,
+  );
+  return wrong.map(([what, sql]) => isPutBack(db, what, sql)).every((isBack) => isBack);
+}
+
+function isPutBack(db: Db, what: string, sql: string): boolean {
+  try {
+    db.write(() => {
+      if (what === searchTable) dropIndex(db);
+      else {
+        const [type, name] = what.split(' ');
+        db.exec(`DROP ${type} IF EXISTS "${name}"`);
+        db.exec(sql);
+      }
+    });
+    return true;
+  } catch (error) {
+    if (error instanceof TapeError && error.code !== 'TAPE_CORRUPT') throw error;
+    return false; // The rows do not allow the index, or its table is missing: that is reported by itself.
+  }
+}
+
+function codeOf(what: string): Problem['code'] {
+  if (what === searchTable) return codes.search;
+  if (what.startsWith('trigger ')) return codes.trigger;
+  return what.startsWith('index ') ? codes.index : 'database-damaged';
+}
+
+function problem(code: Problem['code'], message: string): Problem {
+  return { code, session: null, seq: null, message };
+}
+
+function expectedSchema(): Schema {
+  const expected = new Db(':memory:');
+  try {
+    expected.exec(tables + triggers);
+    return schemaOf(expected);
+  } finally {
+    expected.close();
+  }
+}
+
+/**
+ * Returns the SQL of every table, index and trigger, without those that SQLite and its search index create
+ * internally.
+ */
+function schemaOf(db: Db): Schema {
+  const rows = db.all<{ type: string; name: string; sql: string }>(
+    `SELECT type, name, sql FROM sqlite_schema WHERE name NOT GLOB 'sqlite_*' AND name NOT GLOB 'entry_fts_*'`,
+  );
+  return new Map(rows.map(({ type, name, sql }) => [`${type} ${name}`, sql]));
+}
