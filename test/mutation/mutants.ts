@@ -236,8 +236,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a result does not start its parent',
     file: tape('merge/merge'),
-    find: 'if (draft.notify === true && !discard)',
-    replace: 'if (draft.notify === true && discard)',
+    find: 'if (startsParent(child, into, draft) && !discard)',
+    replace: 'if (startsParent(child, into, draft) && discard)',
     test: 'test/unit/runtime.delegate-tool.test.ts',
     only: 'with notify_parent',
   },

@@ -58,7 +58,7 @@ test.each(acts)('%s refuses options that are no object', async (_, _field, _near
 });
 
 test.each([
-  ['deliver', "'merge' or 'merge+turn' or 'tool-result'"],
+  ['deliver', "'merge' or 'merge+turn' or 'notify' or 'tool-result'"],
   ['onComplete', "'notify_parent'"],
   ['strategy', "'result' or 'summary' or 'structured'"],
   ['onUnmerged', "'fail' or 'discard' or 'keep'"],

@@ -28,23 +28,29 @@ export async function printAll(
   clearTimeout(patience);
   if (io.signal.aborted) return ended;
   await idle;
-  await reportMerge(deck, { session, ended }, context);
+  await reportDelivery(deck, { session, ended }, context);
   return ended;
 }
 
 /** Milliseconds before the status of the wait is printed. */
 const patienceMs = 300;
 
-/** Reports the merge of a child that an answered call completed: the user did not request it. */
-async function reportMerge(
+/** Reports how the result of a child was delivered to its parent: the user did not request it in this command. */
+async function reportDelivery(
   { store }: Deck,
   { session, ended }: { readonly session: Session; readonly ended: readonly PrintedRun[] },
   { status }: Context,
 ): Promise<void> {
-  const { deliver } = await session.info();
-  const merged = deliver === undefined ? undefined : await store.lineage.previewMerge(session.id);
+  const { deliver, task, parent } = await session.info();
+  if (deliver === undefined) return;
+  if (deliver === 'notify') {
+    if (task !== undefined && task !== 'running')
+      status(`Told ${parent} that ${session.name} has ended (${task})`);
+    return;
+  }
+  const merged = await store.lineage.previewMerge(session.id);
   if (
-    merged?.repeated === true &&
+    merged.repeated &&
     merged.state === 'merged' &&
     ended.some(({ result }) => merged.range[1] >= result.to)
   )

@@ -1,6 +1,6 @@
 import { type ForkRequest, view } from '@tapedeck/tape';
 import { workerInstructions } from '@tapedeck/tape/internal';
-import type { Intention } from '@tapedeck/tape/store';
+import type { Deliver, Intention } from '@tapedeck/tape/store';
 import { readText } from '../input.ts';
 import { inheritIn, inheritOptions } from '../options/inherit.ts';
 import { workspaceIn, workspaceOptions } from '../options/workspace.ts';
@@ -9,6 +9,10 @@ import { needSession, readPlace } from '../session/place.ts';
 import { forkPreviewJson, forkPreviewText } from '../session/preview.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
+type Delivery = Exclude<Deliver, 'tool-result'>;
+
+const deliveries: Readonly<Record<Delivery, true>> = { merge: true, 'merge+turn': true, notify: true };
+
 export const fork: Verb = defineVerb({
   command: 'fork <parent>',
   group: 'Change direction',
@@ -16,11 +20,15 @@ export const fork: Verb = defineVerb({
   summary: 'Fork a child session from a point of another session',
   detail:
     'The child inherits the entries of the parent up to @CUT (default: the head), or the part that --inherit, --since or --last ' +
-    'selects, by reference. The parent does not change.',
+    'selects, by reference. The parent does not change, and nothing runs: tape run CHILD does its --task.',
   examples: [
     ['tape fork main --since task-start', 'Inherit the entries after task-start'],
     ['tape fork main@42 --as fix', 'Inherit the entries up to main@42'],
     ['tape fork main --since task-start --dry-run', 'Show the inherited part without forking'],
+    [
+      'tape fork main --as docs --task "Check the docs" --deliver merge',
+      'Merge the result when the child has ended: tape run docs',
+    ],
     ['tape fork main --as fix --workspace worktree', 'Give the child its own git worktree'],
   ],
   options: (y) =>
@@ -55,14 +63,22 @@ export const fork: Verb = defineVerb({
         requiresArg: true,
         describe: 'Background of the task (-, @FILE)',
       })
+      .option('deliver', {
+        type: 'string',
+        choices: Object.keys(deliveries),
+        requiresArg: true,
+        describe:
+          'What happens when the child ends or is merged, whichever process does it. merge: its result is merged; merge+turn: the same, and the parent runs; notify: the parent gets a message, and nothing is merged (default: nothing happens)',
+      })
       .option('on-complete', {
         type: 'string',
         choices: ['notify_parent'],
         requiresArg: true,
-        describe: 'Record that the parent wants a run for the result',
+        describe: 'The same as --deliver merge+turn',
       })
       .option('dry-run', { type: 'boolean', describe: 'Show the fork without making it' })
-      .conflicts('task', 'next-steps'),
+      .conflicts('task', 'next-steps')
+      .conflicts('deliver', 'on-complete'),
   run: async (args, { io, home, changing, reading, answer, options }) => {
     const inherit = inheritIn(args, (at) =>
       args.parent.includes('@')
@@ -74,9 +90,15 @@ export const fork: Verb = defineVerb({
     const given = await read(args.instructions);
     const isPart = inherit !== undefined && inherit !== 'all';
     const instructions = given ?? (isPart ? workerInstructions : undefined);
+    const deliver = args.onComplete === undefined ? (args.deliver as Delivery | undefined) : 'merge+turn';
     const tools = args.tool === undefined ? {} : { tools: args.tool };
     const settings = { ...(instructions !== undefined && { instructions }), ...tools };
-    const wanted = { ...(given !== undefined && { instructions: given }), ...tools };
+    const wanted = {
+      ...(given !== undefined && { instructions: given }),
+      ...tools,
+      // The intention has --on-complete.
+      ...(args.deliver !== undefined && { deliver: args.deliver }),
+    };
     const intention = intentionOf(
       await read(args.task ?? args.nextSteps),
       await read(args.contextSummary),
@@ -93,7 +115,9 @@ export const fork: Verb = defineVerb({
         ...(await worktrees?.withWorktree(place, parent, workspaceRequest)),
         ...(point !== undefined && { cut: point }),
         ...(inherit !== undefined && { inherit }),
-        ...(Object.keys(settings).length > 0 && { settings, asked: wanted }),
+        ...(Object.keys(settings).length > 0 && { settings }),
+        ...(Object.keys({ ...settings, ...wanted }).length > 0 && { asked: wanted }),
+        ...(deliver !== undefined && { deliver }),
         terms: { context: isPart ? 'part' : 'whole' },
         ...(args.as !== undefined && { name: args.as }),
         ...(args.key !== undefined && { key: args.key }),

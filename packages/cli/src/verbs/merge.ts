@@ -12,6 +12,7 @@ import { type MergeCommand, mergeAndReport, reportQueued } from '../session/merg
 import { openDeckAt } from '../session/open-deck.ts';
 import { needSession } from '../session/place.ts';
 import { previewMerge } from '../session/preview.ts';
+import { giveTurn, idleOrInterrupted } from '../session/turn.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 export const merge: Verb = defineVerb({
@@ -22,7 +23,8 @@ export const merge: Verb = defineVerb({
   detail:
     'Appends one anchor and one message to the parent. A repeated merge changes nothing; if the child has new entries, it merges ' +
     'those. For a child with a worktree, the merge records a patch and removes the worktree. --apply applies the patch to the ' +
-    'files of the repository, all or none, without changing the index; if the patch does not apply, the child is not merged.',
+    'files of the repository, all or none, without changing the index; if the patch does not apply, the child is not merged. ' +
+    'For a child that was forked with --deliver merge+turn, it then runs the parent, or leaves the message for its next run.',
   examples: [
     ['tape merge main-fork-3fa1c2d4', 'Merge the last answer of the child'],
     ['tape merge fix --result "Nothing to do"', 'Merge this text instead'],
@@ -116,12 +118,12 @@ export const merge: Verb = defineVerb({
       const command = { child, request, waitMs };
       const dir = args.intoDir === undefined ? {} : { dir: resolve(context.io.cwd, args.intoDir) };
       const apply = args.apply === true ? dir : undefined;
-      if (!isWritten(args.strategy)) return await mergeAndReport(store, command, { context, apply });
-      return await mergeAndReport(store, command, {
-        context,
-        apply,
-        act: async () => await mergeWritten(store, command, { args, pick, context }),
-      });
+      const act = isWritten(args.strategy)
+        ? { act: async () => await mergeWritten(store, command, { args, pick, context }) }
+        : {};
+      const code = await mergeAndReport(store, command, { context, apply, ...act });
+      if (code === exit.done && args.strategy !== 'discard') await giveTurn(store, child, { args, context });
+      return context.io.interrupted ? exit.interrupted : code;
     });
   },
 });
@@ -147,13 +149,16 @@ async function mergeWritten(
   const parent = request.into ?? store.sessions.find(child)?.parent ?? child;
   const { text: _, into: __, ...given } = request;
   try {
-    return await (await deck.session(parent)).merge(child, {
+    const merged = await (await deck.session(parent)).merge(child, {
       ...given,
       waitMs,
       signal: io.signal,
       ...(pick !== undefined && { pick }),
       ...(args.model !== undefined && { model: args.model }),
     });
+    // The merge may have started a run of the parent.
+    await idleOrInterrupted(deck, io.signal);
+    return merged;
   } catch (error) {
     if ((error as { code?: unknown }).code !== 'SESSION_MERGE_WAITING') throw error;
     await reportQueued(context, {

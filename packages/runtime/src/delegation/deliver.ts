@@ -71,7 +71,6 @@ async function mergeNow(
   const request: MergeOptions & Waiting = {
     // A failed child has no structured result; its parent receives the failure instead.
     ...(strategy !== undefined && (child.task === 'completed' || strategy === 'summary') && { strategy }),
-    ...(child.deliver === 'merge+turn' && { notify: true }),
     ...((await isReportedToParent(store, child)) && { context: false }),
     ...given,
   };
@@ -110,6 +109,16 @@ async function orFailure(
 }
 
 /**
+ * Gives the parent its turn after a merge by a caller, if the child was forked with `merge+turn`: the merge posted a
+ * message, which no run has taken yet.
+ */
+export async function wakeFor(parts: DelegationParts, child: SessionInfo): Promise<void> {
+  if (child.deliver !== 'merge+turn' || child.parentId === undefined) return;
+  const left = await parts.store.inbox.list(child.parentId);
+  if (left.some(({ key }) => key.startsWith(`notify:${child.id}:`))) await wake(parts, child);
+}
+
+/**
  * Runs the parent's inbox, unless a process already runs the parent and takes it up. An interrupted run of
  * the parent continues first, because the next run would not answer its message.
  */
@@ -128,8 +137,8 @@ export async function wake(
 }
 
 /**
- * Delivers a delegated child that ended without a waiting delegation: it was run by hand or by an answer to a
- * call.
+ * Delivers a delegated child that ended without a waiting delegation: it was run by hand, by another process than the
+ * one that forked it, or by an answer to a call. A child that ends again after a merge is merged again.
  */
 export async function deliverUnattended(
   parts: DelegationParts,
@@ -138,7 +147,9 @@ export async function deliverUnattended(
   try {
     if (parts.startedChildren.has(name)) return;
     const info = await parts.store.sessions.find(id);
-    if (info?.deliver === undefined || info.delivery !== undefined || !isEnded(info)) return;
+    if (info?.deliver === undefined || info.delivery === 'discarded' || !isEnded(info)) return;
+    // The end of its task has told the parent, which is all that was asked for.
+    if (info.deliver === 'notify') return;
     await deliver(parts, info, { waitMs: 0 });
   } catch {
     // The merge is in the parent's inbox, or audit and recovery find the child.

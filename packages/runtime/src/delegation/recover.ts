@@ -87,7 +87,8 @@ export async function recover(parts: DelegationParts, options: RecoverOptions = 
         const what = await end(parts, parts.child(info, { onUnmerged: 'keep' }), options);
         runPoint('recover/child-ended');
         if (what !== undefined) report[what].push(info.name);
-        if (what !== 'waiting') ended.push(info);
+        // The end of a child that only notifies has told its parent.
+        if (what !== 'waiting' && info.deliver !== 'notify') ended.push(info);
       });
     for (const siblings of Map.groupBy(ended, ({ parentId }) => parentId).values()) {
       const deadline = performance.now() + (options.waitMs ?? 10_000);
@@ -188,6 +189,7 @@ function byDepth(placed: readonly Placed[]): readonly (readonly SessionInfo[])[]
 /** Whether a child is unmerged, or was merged and has been given another task since. */
 function isLeft({ deliver: how, delivery, lifecycle, task }: SessionInfo): boolean {
   if (how === undefined || lifecycle !== 'active') return false;
+  if (how === 'notify') return task === undefined || task === 'running';
   return delivery === undefined || (delivery === 'merged' && task === 'running');
 }
 

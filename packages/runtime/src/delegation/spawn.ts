@@ -31,12 +31,13 @@ export interface ForkOptions<T = unknown>
     >,
     WorkspaceOptions,
     Pick<ChildOptions, 'onUnmerged'> {
+  /** How the parent receives the result when the child ends, whichever process runs it. Default: the caller merges. */
   readonly deliver?: Deliver;
   /** The child's task, which its model sees as a user message. */
   readonly task?: string;
   /** Background of the task, which the model sees before it. */
   readonly contextSummary?: string;
-  /** Recorded with the task: the parent wants a run for the result. `deliver` starts that run. */
+  /** The result starts a run of the parent: the same as `deliver: 'merge+turn'`. */
   readonly onComplete?: 'notify_parent';
   /**
    * The child's instructions. Default: the parent's, or those of a worker for a child that inherits a part or
@@ -69,7 +70,7 @@ export const forkFields: Fields<ForkOptions> = {
   onComplete: ['notify_parent'],
   kind: true,
   done: true,
-  deliver: ['merge', 'merge+turn', 'tool-result'],
+  deliver: ['merge', 'merge+turn', 'notify', 'tool-result'],
   instructions: true,
   model: true,
   settings: true,
@@ -82,6 +83,22 @@ export const forkFields: Fields<ForkOptions> = {
   workspace: ['shared', 'worktree'],
   repository: true,
 };
+
+/**
+ * The options with `deliver`, which `onComplete` implies.
+ * @throws SESSION_BAD_INPUT when they contradict each other
+ */
+export function withDelivery(parent: string, options: ForkOptions): ForkOptions {
+  const { deliver, onComplete } = options;
+  if (onComplete === undefined) return options;
+  if (deliver === undefined) return { ...options, deliver: 'merge+turn' };
+  if (deliver === 'merge+turn' || deliver === 'tool-result') return options;
+  throw new SessionError(
+    'SESSION_BAD_INPUT',
+    `cannot fork '${parent}': onComplete '${onComplete}' is deliver 'merge+turn', not '${deliver}'`,
+    { data: { session: parent } },
+  );
+}
 
 /** A forked child, and the directory of its worktree, if it has one. */
 export interface SpawnedChild {

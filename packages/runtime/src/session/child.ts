@@ -1,4 +1,5 @@
 import { type Json, type Merged, result, type Seq, type SessionInfo } from '@tapedeck/tape';
+import { wakeFor } from '../delegation/deliver.ts';
 import type { ChildOptions } from '../delegation/parts.ts';
 import type { ForkOptions } from '../delegation/spawn.ts';
 import { messageOf } from '../errors.ts';
@@ -68,11 +69,15 @@ export class Child<T = unknown> extends Session implements AsyncDisposable {
     await this.#parts.store.entries.append(this.id, [result(value)]);
   }
 
-  /** Merges the child into its parent. A repeated call returns the same receipt. */
+  /**
+   * Merges the child into its parent. A repeated call returns the same receipt. With `deliver: 'merge+turn'` the
+   * merge also starts a run of the parent, and does not wait for its end (`deck.idle` does).
+   */
   async finish(options: MergeOptions = {}): Promise<Merged> {
     assertMerge(options, mergeFields, `merge '${this.name}'`);
     const facts = await this.#parts.worker(this).facts();
     this.#merged = await mergeChild(this.#parts, facts, options);
+    await wakeFor(this.#parts, facts.info);
     return this.#merged;
   }
 

@@ -24,9 +24,10 @@ import type { ConflictReport, EntryQuery } from '@tapedeck/tape/store';
 import { resolvePolicy } from '../compaction/policy.ts';
 import { viewPolicyOf } from '../config/config.ts';
 import { Delegation } from '../delegation/delegation.ts';
+import { wakeFor } from '../delegation/deliver.ts';
 import type { DelegateOptions, DelegateTask } from '../delegation/options.ts';
 import type { ChildOutcome, OutcomesOf } from '../delegation/outcome.ts';
-import { type ForkOptions, forkFields, spawn } from '../delegation/spawn.ts';
+import { type ForkOptions, forkFields, spawn, withDelivery } from '../delegation/spawn.ts';
 import { SessionError, type SessionErrorCode } from '../errors.ts';
 import { assertFields, fieldFault } from '../fields.ts';
 import { type BranchOptions, branchFields, branchSession, metadataOf } from '../history/branch.ts';
@@ -395,8 +396,9 @@ export class Session {
   /** Forks a child from a point of this session, by reference. This session's tape is not written. */
   async fork<T = unknown>(options: ForkOptions<T> = {}): Promise<Child<T>> {
     assertFields(options, forkFields, `fork '${this.name}'`);
+    const fork = { options: withDelivery(this.name, options) };
     const { info, directory } = await this.#parts.forking.add(
-      async () => await spawn(this.#parts, await this.#line(), { options }),
+      async () => await spawn(this.#parts, await this.#line(), fork),
     );
     return this.#parts.child<T>(info, { ...options, directory });
   }
@@ -486,8 +488,10 @@ export class Session {
     options: Omit<MergeOptions, 'into'> = {},
   ): ReturnType<typeof mergeChild> {
     assertMerge(options, mergeIntoFields, `merge into '${this.name}'`);
-    const name = nameOf(child);
-    return await mergeChild(this.#parts, await this.#factsOf(name), { ...options, into: this.name });
+    const facts = await this.#factsOf(nameOf(child));
+    const merged = await mergeChild(this.#parts, facts, { ...options, into: this.name });
+    await wakeFor(this.#parts, facts.info);
+    return merged;
   }
 
   /** Merges the results of several children in one transaction, all or none, in the given order. */
@@ -499,7 +503,9 @@ export class Session {
     const names = children.map((child) => nameOf(child));
     const facts: SessionFacts[] = [];
     for (const name of names) facts.push(await this.#factsOf(name));
-    return await mergeChildren(this.#parts, facts, { ...options, into: this.name });
+    const merged = await mergeChildren(this.#parts, facts, { ...options, into: this.name });
+    for (const { info } of facts) await wakeFor(this.#parts, info);
+    return merged;
   }
 
   async #line(): Promise<Ancestry> {

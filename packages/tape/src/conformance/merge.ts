@@ -57,6 +57,61 @@ export const mergeChapter: Chapter = ({ test, expect }, open) => {
     expect(await all(store.entries.read('child'))).toEqual(childBefore);
   });
 
+  test('a merge of a child that asks for it starts one run of its parent, by any call', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 1);
+    await store.lineage.fork('main', { name: 'child', deliver: 'merge+turn' });
+    await store.lineage.fork('child', { name: 'grand', deliver: 'merge+turn' });
+    const notices = async () => (await store.inbox.list('main')).map(({ body }) => body);
+    await store.lineage.merge('grand', { into: 'main' });
+    expect(await notices()).toEqual([]);
+    await store.entries.append('child', [result('Done.')]);
+    await store.lineage.merge('child', { text: 'All done.' });
+    await store.lineage.merge('child');
+    expect(await notices()).toMatchObject([{ type: 'input' }]);
+    expect(JSON.stringify(await notices())).toMatch(
+      /Session child, which you started, has ended \(completed\)/,
+    );
+    // A merge that a rewind hides is done again, and its message is another one.
+    await store.history.rewind('main', 2);
+    await store.lineage.merge('child');
+    expect(new Set((await store.inbox.list('main')).map(({ key }) => key)).size).toBe(2);
+    await store.lineage.fork('main', { name: 'other', deliver: 'merge+turn' });
+    await store.lineage.merge('other', { strategy: 'discard' });
+    expect((await notices()).length).toBe(2);
+  });
+
+  test('a child that only notifies tells its parent each end of its task, and is not merged', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 1);
+    await store.lineage.fork('main', { name: 'child', deliver: 'notify' });
+    await store.entries.append('child', [assistant('secret result')]);
+    const news = async () =>
+      (await all(store.entries.read('main', { kind: 'message', from: 3 }))).map(textOf);
+    await store.sessions.update('child', { task: 'running' });
+    expect(await news()).toEqual([]);
+    await store.sessions.update('child', { task: 'halted' });
+    await store.sessions.update('child', { task: 'halted' });
+    const end = (task: string) =>
+      `Session child, which you started, has ended (${task}). Its result is not merged; it is on the tape of child.`;
+    expect(await news()).toEqual([end('halted')]);
+    expect((await store.sessions.find('child'))?.delivery).toBe(undefined);
+    expect(await all(store.lineage.read({ types: ['merge'] }))).toEqual([]);
+    expect(await store.sessions.list({ under: 'main', unfinished: true, all: true })).toEqual([]);
+    // Given another task, it ends again. A process that writes the parent appends the message.
+    const lease = await store.leases.acquire('main', { id: 'alice' });
+    await store.sessions.update('child', { task: 'running' });
+    await store.sessions.update('child', { task: 'completed' });
+    expect((await news()).length).toBe(1);
+    await store.inbox.drain(lease);
+    expect(await news()).toEqual([end('halted'), end('completed')]);
+    await store.leases.release(lease);
+    // An archived parent takes no message.
+    await store.sessions.update('main', { lifecycle: 'archived' });
+    await store.sessions.update('child', { task: 'failed' });
+    expect(await store.inbox.list('main')).toEqual([]);
+  });
+
   test('merging again returns the same receipt and writes nothing', async () => {
     await using store = await open();
     await finishedChild(store);

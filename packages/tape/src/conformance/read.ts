@@ -55,7 +55,9 @@ export const readChapter: Chapter = ({ test, expect }, open) => {
     const fork = async (
       parent: string,
       name: string,
-      request: Pick<SessionQuery, 'key'> & { deliver?: 'merge' | 'merge+turn' | 'tool-result' } = {},
+      request: Pick<SessionQuery, 'key'> & {
+        deliver?: 'merge' | 'merge+turn' | 'notify' | 'tool-result';
+      } = {},
     ) => await store.lineage.fork(parent, { name, ...request });
     await fork('main', 'one', { key: 'k', deliver: 'merge' });
     await fork('one', 'two', { key: 'k', deliver: 'merge+turn' });

@@ -13,8 +13,12 @@ import type { Task } from '../tape/tape.ts';
  */
 export type Inherit = 'all' | 'nothing' | { readonly since: Point } | { readonly last: number };
 
-/** How the parent receives a child's result. */
-export type Deliver = 'merge' | 'merge+turn' | 'tool-result';
+/**
+ * How the parent receives a child's result when the child's task ends. `merge`: merged. `merge+turn`: merged, and
+ * the merge posts a message that starts a run of the parent. `notify`: not merged; the parent gets a message with
+ * the state of the task. `tool-result`: as the result of the call that waits for it.
+ */
+export type Deliver = 'merge' | 'merge+turn' | 'notify' | 'tool-result';
 
 /** The git repository of a child's worktree. */
 export interface WorktreeRequest {

@@ -50,9 +50,12 @@ function isPartial(status: Task): boolean {
   return status === 'halted' || status === 'aborted';
 }
 
-/** Makes the inbox item that starts a run of the parent, to read a result that it did not wait for. */
-export function noticeOf({ child, childHead }: MergePlan, status: Task): Posting<RunItem> {
-  const key = `notify:${child.ulid}:${hex(childHead)}`;
+/**
+ * Makes the inbox item that starts a run of the parent, to read a result that it did not wait for. One for each
+ * merge: `mergeKey` is the key of the merge's mark.
+ */
+export function noticeOf({ child }: MergePlan, status: Task, mergeKey: string): Posting<RunItem> {
+  const key = mergeKey.replace(/^merge:/, 'notify:');
   const text = `Session ${child.name}, which you started, has ended (${status}). Its report is above.`;
   const payload = { role: 'user', content: [{ type: 'text', text }] };
   const drafts: Draft[] = [

@@ -64,6 +64,8 @@ export type MergeDecision =
       readonly child: TapeRow;
       readonly into: TapeRow;
       readonly epoch: number;
+      /** The key of the merge's mark. */
+      readonly key: string;
       readonly report: ConflictReport;
       readonly drafts: readonly Draft[];
     };
@@ -83,14 +85,14 @@ export function mergeTape(
   const decided = decideMerge(writer, plan, draft, lease);
   if (decided === undefined || decided.repeated !== undefined) return decided?.repeated;
   const { db, sources } = writer;
-  const { child, into, epoch, report, drafts } = decided;
+  const { child, into, epoch, key, report, drafts } = decided;
   const discard = draft.strategy === 'discard';
   const { tape: after, seqs } = writeEntries(writer, into, drafts, epoch);
   const seq = seqs[0] ?? after.head_seq;
   crashPoint('merge/entries');
   // In the same transaction, so that a crash can neither lose nor repeat the notice.
-  if (draft.notify === true && !discard)
-    postItem(writer, after, noticeOf(plan, statusOf(writer, child, draft)));
+  if (startsParent(child, into, draft) && !discard)
+    postItem(writer, after, noticeOf(plan, statusOf(writer, child, draft), key));
   touchMerged(db, plan, { seq, discard });
   crashPoint('merge/touches');
   db.run('UPDATE tape SET delivery = @delivery, merged_at = @now, updated_at = @now WHERE id = @id', {
@@ -109,6 +111,11 @@ export function mergeTape(
   });
   crashPoint('merge/lineage');
   return receiptOf(plan, draft, { seq, report });
+}
+
+/** Whether a merge starts a run of its target: the caller or the child's fork asked for it. */
+function startsParent(child: TapeRow, into: TapeRow, { notify }: MergeDraft): boolean {
+  return notify === true || (child.deliver === 'merge+turn' && child.parent_id === into.id);
 }
 
 /**
@@ -150,7 +157,7 @@ export function decideMerge(
     mergeMark(plan, draft, { key: before.key, report, gap, status }),
     ...mergeMessage(plan, draft, status),
   ];
-  return { child, into, epoch, report, drafts };
+  return { child, into, epoch, key: before.key, report, drafts };
 }
 
 /** Returns the visible merge that covers the child's current head, or undefined. */

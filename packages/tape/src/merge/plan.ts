@@ -39,7 +39,10 @@ export interface MergeRequest {
   readonly force?: boolean;
   /** Longest text of the merge message, in characters. What is longer is cut, with a pointer to the rest. */
   readonly charsMax?: number;
-  /** Also posts a message to the parent's inbox that the child has ended, which starts a run. */
+  /**
+   * Also posts a message to the parent's inbox that the child has ended, which starts a run. A child that was forked
+   * with `deliver: 'merge+turn'` does so without this.
+   */
   readonly notify?: boolean;
   /** When a running parent applies the merge: between two steps, or after the run. */
   readonly at?: 'step' | 'idle';

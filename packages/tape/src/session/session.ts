@@ -1,3 +1,8 @@
+/**
+ * Sessions: `session.ts` creates one and sets its lifecycle and task, `alias.ts` gives it another name, `stage.ts`
+ * keeps an import invisible until it is whole, and `notify.ts` tells the parent of a child's end. Imports `lineage`
+ * and what lies below it.
+ */
 import { crashPoint } from '../crash-point.ts';
 import type { Draft } from '../entry/entry.ts';
 import { genesisHash } from '../entry/hash.ts';
@@ -18,6 +23,7 @@ import {
   tapeByName,
   tasks,
 } from '../tape/tape.ts';
+import { tellParent, tellsParent } from './notify.ts';
 
 /** Properties of a new session. */
 export interface SessionInit {
@@ -209,7 +215,8 @@ export function setLifecycle(
 }
 
 /**
- * Sets a child's task state, with a lineage line. Only runs call this.
+ * Sets a child's task state, with a lineage line, and tells the parent of its end if the fork asked for that. Only
+ * runs call this.
  * @throws TAPE_BAD_STATUS
  */
 export function setTask(
@@ -217,7 +224,9 @@ export function setTask(
   tape: TapeRow,
   { task, epoch }: { readonly task: Task; readonly epoch: number },
 ): TapeRow {
-  return setState(writer, tape, { column: 'task', value: task, type: 'status', epoch });
+  const changed = setState(writer, tape, { column: 'task', value: task, type: 'status', epoch });
+  if (tape.task !== task && tellsParent(writer, changed, task)) tellParent(writer, changed, task);
+  return changed;
 }
 
 interface StateChange {

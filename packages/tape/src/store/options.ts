@@ -167,7 +167,7 @@ export const fieldsOf: { readonly [M in keyof OptionsOf]: Fields<OptionsOf[M]> }
     key: true,
     intention: true,
     kind: true,
-    deliver: ['merge', 'merge+turn', 'tool-result'],
+    deliver: ['merge', 'merge+turn', 'notify', 'tool-result'],
     spawnCall: true,
     settings: true,
     terms: true,

@@ -1,5 +1,8 @@
+import { TapeError } from '../errors.ts';
+import { drainInPlaceOfOwner } from '../inbox/inbox.ts';
 import type { GraphReceipt } from '../lineage/line.ts';
 import { aliasTape } from '../session/alias.ts';
+import { tellsParent } from '../session/notify.ts';
 import {
   ensureSession,
   type SessionChange,
@@ -9,7 +12,7 @@ import {
 } from '../session/session.ts';
 import { findNamed, findTape } from '../tape/find.ts';
 import { infoOf, listTapes, type SessionInfo, type SessionQuery } from '../tape/info.ts';
-import type { Lifecycle, Ref, TapeRow, Task } from '../tape/tape.ts';
+import { type Lifecycle, type Ref, type TapeRow, type Task, tapeById } from '../tape/tape.ts';
 import type { Connection } from './connection.ts';
 import type { InProcess } from './in-process.ts';
 import { assertOptions, fieldsOf, type WriteOptions } from './options.ts';
@@ -31,6 +34,17 @@ export function sessionsOn(at: Connection): InProcess<Sessions> {
       tape = setTask(writer, tape, { task: change.task as Task, epoch: at.epoch(tape, lease) });
     if (change.alias !== undefined) aliasTape(writer, realm, tape, change.alias);
     return tape;
+  }
+
+  /** Appends the message that a child has ended to the tape of its parent, unless a process writes the parent. */
+  function appendNews({ parent_id }: TapeRow): void {
+    if (parent_id === null) return;
+    try {
+      db.writeThrough(() => drainInPlaceOfOwner(writer, realm, tapeById(db, parent_id)));
+    } catch (error) {
+      // The end is recorded, and the message with it: the next open for writing appends it.
+      if (!(error instanceof TapeError)) throw error;
+    }
   }
 
   return {
@@ -58,6 +72,7 @@ export function sessionsOn(at: Connection): InProcess<Sessions> {
       if (change.alias !== undefined) assertOptions(change.alias, fieldsOf.alias, 'alias', ref);
       assertOptions(o, fieldsOf.write, 'update', ref);
       const tape = db.writeThrough(() => changed(ref, change, o));
+      if (change.task !== undefined && tellsParent({ db }, tape, change.task)) appendNews(tape);
       return { ...infoOf(tape), ...at.drainOutbox() };
     },
   };

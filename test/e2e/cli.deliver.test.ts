@@ -1,0 +1,106 @@
+import { expect, test } from 'vitest';
+import { json, jsonError } from '../support/cli.ts';
+import { lastUserText, startProvider } from '../support/provider.ts';
+import { entryLines } from '../support/scripted.ts';
+import { type TempHome, tempHome } from '../support/temp-home.ts';
+
+const model = ['--model', 'openai-compatible/test-model'];
+
+const answering = async () =>
+  await startProvider((request) => ({
+    text: lastUserText(request).includes('has ended') ? 'Noted.' : 'Checked.',
+  }));
+
+/** The messages of the parent, merges as their status alone. */
+const mainOf = (home: TempHome): string[] => {
+  using store = home.open();
+  return entryLines(store.entries.read('main', { kind: 'message' })).map((line) =>
+    line.includes('<merge-') ? `merge ${/status="(\w+)"/.exec(line)?.[1]}: ${line.split('\n').at(-2)}` : line,
+  );
+};
+
+const ended = 'user: Session kid, which you started, has ended (completed).';
+
+test.each([
+  { deliver: ['--deliver', 'merge'], told: ['merge completed: Checked.'], says: /^Merged kid into main@2$/m },
+  {
+    deliver: ['--deliver', 'merge+turn'],
+    told: ['merge completed: Checked.', `${ended} Its report is above.`, 'assistant: Noted.'],
+    says: /^Merged kid into main@2$/m,
+  },
+  {
+    deliver: ['--on-complete', 'notify_parent'],
+    told: ['merge completed: Checked.', `${ended} Its report is above.`, 'assistant: Noted.'],
+    says: /^Merged kid into main@2$/m,
+  },
+  {
+    deliver: ['--deliver', 'notify'],
+    told: [`${ended} Its result is not merged; it is on the tape of kid.`],
+    says: /^Told main that kid has ended \(completed\)$/m,
+  },
+])(
+  'fork $deliver acts when another command has run the child, and not before',
+  async ({ deliver, told, says }) => {
+    using home = tempHome();
+    home.session('main');
+    await using provider = await answering();
+    const { env } = provider;
+    await home.tape(['fork', 'main', '--as', 'kid', '--task', 'Check the docs', ...deliver], { env });
+    expect([mainOf(home), provider.requests]).toEqual([[], []]);
+    const run = await home.tape(['run', 'kid', ...model], { env });
+    expect(run).toMatchObject({ code: 0, stdout: 'Checked.\n' });
+    expect(run.stderr).toMatch(says);
+    expect(mainOf(home)).toEqual(told);
+  },
+);
+
+test('a merge by hand runs the parent of a child with merge+turn, with the model that the command is given', async () => {
+  using home = tempHome();
+  home.session('main');
+  await using provider = await answering();
+  const { env } = provider;
+  await home.tape(['fork', 'main', '--as', 'kid', '--deliver', 'merge+turn']);
+  await home.tape(['append', 'kid'], { stdin: '{"kind":"result","payload":{"value":"By hand"}}\n' });
+  const merged = await home.tape(['merge', 'kid', '--json', ...model], { env });
+  expect(json<{ state: string }>(merged)).toMatchObject({ state: 'merged', repeated: false });
+  expect(merged.stderr).toMatch(/^Running main for the result of kid\nmain@\d+ stop$/m);
+  expect(mainOf(home)).toEqual([
+    'merge completed: By hand',
+    `${ended} Its report is above.`,
+    'assistant: Noted.',
+  ]);
+  // The second merge finds nothing to do, and runs nothing.
+  const again = await home.tape(['merge', 'kid', ...model], { env });
+  expect(again.stdout).toContain('is already merged');
+  expect(provider.requests).toHaveLength(1);
+});
+
+test('without a model the merge is done, and the message for the parent waits for its next run', async () => {
+  using home = tempHome();
+  home.session('main');
+  await using provider = await answering();
+  await home.tape(['fork', 'main', '--as', 'kid', '--deliver', 'merge+turn']);
+  await home.tape(['append', 'kid'], { stdin: '{"kind":"result","payload":{"value":"By hand"}}\n' });
+  const merged = await home.tape(['merge', 'kid']);
+  expect(merged).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Merged kid:/) });
+  expect(merged.stderr).toMatch(
+    /^main has a message about kid in its inbox: .*no model.*\nHint: run it with: tape run main$/m,
+  );
+  expect(mainOf(home)).toEqual(['merge completed: By hand']);
+  await home.tape(['run', 'main', ...model], { env: provider.env });
+  expect(mainOf(home).at(-1)).toBe('assistant: Noted.');
+});
+
+test('fork refuses a delivery that does not exist or is given twice, and a repeat under its key with another one', async () => {
+  using home = tempHome();
+  home.session('main');
+  const fork = async (...args: string[]) => await home.tape(['fork', 'main', '--json', ...args]);
+  expect(jsonError(await fork('--deliver', 'tool-result')).code).toBe('CLI_USAGE');
+  const both = await fork('--deliver', 'merge', '--on-complete', 'notify_parent');
+  expect(jsonError(both)).toMatchObject({ code: 'CLI_USAGE' });
+  await fork('--key', 'k', '--deliver', 'merge');
+  expect(json(await fork('--key', 'k', '--deliver', 'merge'))).toMatchObject({ repeated: true });
+  expect(jsonError(await fork('--key', 'k', '--deliver', 'notify')).code).toBe('TAPE_KEY_CONFLICT');
+  using store = home.open();
+  expect(store.sessions.list({ parent: 'main', all: true })).toHaveLength(1);
+});
