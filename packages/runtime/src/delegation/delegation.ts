@@ -17,7 +17,7 @@ import { settleParent } from '../merge/settle-parent.ts';
 import { isEnded } from '../merge/spawn-calls.ts';
 import { outputOf } from '../model/output.ts';
 import { EventLog } from '../stream/event-log.ts';
-import { type Ancestry, ancestryOf } from '../terms/terms.ts';
+import type { Ancestry } from '../terms/terms.ts';
 import { type Delivered, deliver } from './deliver.ts';
 import { depthOf } from './fork-limits.ts';
 import {
@@ -128,7 +128,7 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
     assertActive(info, 'delegate from');
     await assertModels(this.#parts, tasks, options);
     assertTools(this.#parts, this.#parent, this.#delegated);
-    const line = await ancestryOf(this.#parts.store, await this.#parts.worker(info).facts(info));
+    const line = await this.#parts.worker(info).line(info);
     const forked = await this.#parts.forking.add(async () => await this.#forkAll(line));
     this.#forked.resolve(this.#children);
     const queue = new PQueue({ concurrency: options.concurrency ?? 4 });

@@ -45,15 +45,15 @@ export interface DelegateTask<T = Json> {
 /** The fields of `DelegateTask`. */
 const taskFields: Fields<DelegateTask> = {
   task: true,
-  contextSummary: true,
+  contextSummary: 'text',
   inherit: true,
-  name: true,
-  key: true,
-  resume: true,
+  name: 'text',
+  key: 'text',
+  resume: 'text',
   model: true,
-  settings: true,
-  instructions: true,
-  tools: true,
+  settings: 'object',
+  instructions: 'text',
+  tools: 'texts',
   budget: true,
   treeBudget: true,
   output: true,
@@ -89,15 +89,15 @@ export interface DelegateOptions<T = Json>
 /** The fields of `DelegateOptions`. */
 const delegateFields: Fields<DelegateOptions> = {
   model: true,
-  settings: true,
-  instructions: true,
+  settings: 'object',
+  instructions: 'text',
   maxSteps: true,
-  useTools: true,
+  useTools: 'flag',
   budget: true,
   treeBudget: true,
   output: true,
   workspace: ['shared', 'worktree'],
-  repository: true,
+  repository: 'text',
   tools: true,
   inherit: true,
   concurrency: true,
@@ -106,8 +106,8 @@ const delegateFields: Fields<DelegateOptions> = {
   onComplete: ['notify_parent'],
   onConflict: ['report', 'refuse'],
   at: ['step', 'idle'],
-  signal: true,
-  by: true,
+  signal: 'signal',
+  by: 'object',
 };
 
 /** The tasks and options of a delegation. */

@@ -32,11 +32,11 @@ export interface RecoverOptions {
 
 /** The fields of `RecoverOptions`. */
 export const recoverFields: Fields<RecoverOptions> = {
-  session: true,
-  abort: true,
+  session: 'text',
+  abort: 'flag',
   model: true,
-  waitMs: true,
-  signal: true,
+  waitMs: 'duration',
+  signal: 'signal',
 };
 
 /** The recovered sessions, by name. */

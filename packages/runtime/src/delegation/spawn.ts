@@ -63,18 +63,18 @@ export interface ForkOptions<T = unknown>
 export const forkFields: Fields<ForkOptions> = {
   inherit: true,
   cut: true,
-  name: true,
-  key: true,
-  task: true,
-  contextSummary: true,
+  name: 'text',
+  key: 'text',
+  task: 'text',
+  contextSummary: 'text',
   onComplete: ['notify_parent'],
-  kind: true,
-  done: true,
+  kind: 'text',
+  done: 'object',
   deliver: ['merge', 'merge+turn', 'notify', 'tool-result'],
-  instructions: true,
+  instructions: 'text',
   model: true,
-  settings: true,
-  tools: true,
+  settings: 'object',
+  tools: 'texts',
   budget: true,
   treeBudget: true,
   output: true,
@@ -135,6 +135,7 @@ export async function spawn(
   runPoint('spawn/forked');
   const info = await parts.store.sessions.find(forked.id);
   if (info === undefined) throw new TypeError('the forked child is not in the store');
+  parts.worker(info).descendFrom(line);
   const directory = request.worktree === undefined ? undefined : await openWorktree(parts, info.id);
   return { info, depth: depthOf(line) + 1, directory };
 }

@@ -28,15 +28,15 @@ export interface BranchOptions {
 
 /** The fields of `BranchOptions`. */
 export const branchFields: Fields<BranchOptions> = {
-  name: true,
-  key: true,
-  title: true,
-  ephemeral: true,
-  instructions: true,
+  name: 'text',
+  key: 'text',
+  title: 'text',
+  ephemeral: 'flag',
+  instructions: 'text',
   model: true,
-  settings: true,
-  tools: true,
-  metadata: true,
+  settings: 'object',
+  tools: 'texts',
+  metadata: 'object',
 };
 
 /** The metadata of a branch, over that of the branches above it. */

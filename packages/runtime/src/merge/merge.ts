@@ -38,10 +38,10 @@ const { child: _child, usage: _usage, asked: _asked, ...requestFields } = fields
 export const mergeFields: Fields<MergeOptions> = {
   ...requestFields,
   strategy: ['result', 'summary', 'structured', 'pick', 'discard'],
-  pick: true,
+  pick: 'list',
   model: true,
-  signal: true,
-  waitMs: true,
+  signal: 'signal',
+  waitMs: 'duration',
 };
 
 const { into: _into, ...withoutInto } = mergeFields;

@@ -46,6 +46,8 @@ export interface RunHost {
   readonly parts: WorkerParts;
   readonly session: { readonly name: string; readonly id: string };
   readonly origin: Origin;
+  /** Reads the line of the session. */
+  readonly line: RunScope['line'];
   readonly publisher: Publisher;
   readonly enter: (status: RunStatus) => void;
   /** Called with the instructions of each model call. */
@@ -61,7 +63,7 @@ export interface KnownAtStart {
 /** Performs a run up to its recorded end. */
 export async function performHeld(
   { held, started: { request, run, control } }: HeldRun,
-  { parts, session, origin, publisher, enter, onInstructions }: RunHost,
+  { parts, session, origin, line, publisher, enter, onInstructions }: RunHost,
   known?: KnownAtStart,
 ): Promise<RunResult> {
   const base = { run: request.run, startedAt: parts.now() };
@@ -69,6 +71,7 @@ export async function performHeld(
     parts,
     session,
     origin,
+    line,
     hold: held,
     signal: control.signal,
     emit: (chunk) => publisher.emit(control, chunk),

@@ -30,12 +30,12 @@ export interface RunOptions {
 /** The fields of `RunOptions`. */
 export const runFields: Fields<RunOptions> = {
   model: true,
-  settings: true,
+  settings: 'object',
   tools: true,
-  useTools: true,
-  instructions: true,
+  useTools: 'flag',
+  instructions: 'text',
   maxSteps: true,
-  meta: true,
-  unlessEnded: true,
-  signal: true,
+  meta: 'object',
+  unlessEnded: 'flag',
+  signal: 'signal',
 };

@@ -11,7 +11,7 @@ import { type Chunk, eventChunk } from '../stream/chunks.ts';
 import type { Finish, SessionEvent } from '../stream/events.ts';
 import { boundsOf, timerFor } from '../terms/budget.ts';
 import { modelFor, namedFor, type RunModel, summarizerOf } from '../terms/model-for.ts';
-import { allowedTools, ancestryOf, isBranch } from '../terms/terms.ts';
+import { allowedTools, isBranch } from '../terms/terms.ts';
 import { openBatch } from '../tools/open-batch.ts';
 import { closeOrphans, settleLeftovers } from '../tools/orphans.ts';
 import { definitionsOf } from '../tools/schema.ts';
@@ -44,7 +44,7 @@ export async function perform(
   const { model, settings: callSettings, from: modelFrom } = chosen;
   if (options.unlessEnded === true) await assertUnended(scope, info, request);
   const { settings, terms, worktree } = scope.origin;
-  const line = await ancestryOf(store, { info, origin: scope.origin });
+  const line = await scope.line(info);
   const tools = toolsOf(parts, options);
   const allowed = allowedTools(line);
   const forbidden = (name: string) =>

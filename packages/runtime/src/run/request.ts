@@ -5,7 +5,7 @@ import type { Hold } from '../lease/hold.ts';
 import type { OutputSpec } from '../model/output.ts';
 import type { Chunk } from '../stream/chunks.ts';
 import type { Phase } from '../stream/events.ts';
-import type { Origin } from '../terms/terms.ts';
+import type { Ancestry, Origin } from '../terms/terms.ts';
 import type { Input, RunOptions } from './options.ts';
 import type { WorkerParts } from './parts.ts';
 
@@ -27,6 +27,8 @@ export interface RunScope {
   readonly session: { readonly name: string; readonly id: string };
   /** The settings and terms of the session's fork. */
   readonly origin: Origin;
+  /** Reads the session, whose row this is, and its ancestors. */
+  readonly line: (info: SessionInfo) => Promise<Ancestry>;
   readonly hold: Hold;
   readonly signal: AbortSignal;
   readonly emit: (chunk: Chunk) => void;

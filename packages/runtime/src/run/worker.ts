@@ -7,7 +7,7 @@ import { LeaseKeeper } from '../lease/keeper.ts';
 import { eventChunk } from '../stream/chunks.ts';
 import type { RunStatus, SessionEvent } from '../stream/events.ts';
 import { modelFor } from '../terms/model-for.ts';
-import { type Origin, originOf, type SessionFacts } from '../terms/terms.ts';
+import { type Ancestry, ancestryOf, type Origin, originOf, type SessionFacts } from '../terms/terms.ts';
 import { wasInterrupted } from '../tools/interrupted.ts';
 import { HandledItems } from './handled-items.ts';
 import {
@@ -40,6 +40,7 @@ export class Worker {
   /** Passed to each run. */
   readonly #means: Omit<RunHost, 'origin'>;
   #origin: Origin | undefined;
+  #ancestors: readonly SessionFacts[] | undefined;
   #current: Started | undefined;
   #serving: Promise<void> | undefined;
   /** Resolves when the results of this session, as a child, are delivered. */
@@ -57,7 +58,8 @@ export class Worker {
     const onInstructions = (instructions: string) => {
       this.#instructions = instructions;
     };
-    this.#means = { parts, session, publisher: this.#publisher, enter, onInstructions };
+    const line = async (info: SessionInfo) => await this.line(info);
+    this.#means = { parts, session, line, publisher: this.#publisher, enter, onInstructions };
     this.#lease = new LeaseKeeper(parts.store, session.id, (items) => this.#readInbox(items));
   }
 
@@ -81,6 +83,18 @@ export class Worker {
     const now = info ?? (await infoOf({ parts: this.#parts, session: this.#session }));
     this.#origin ??= await originOf(this.#parts.store, now);
     return { info: now, origin: this.#origin };
+  }
+
+  /** The facts of the session and of its ancestors, whose settings and terms never change and are read once. */
+  async line(info?: SessionInfo): Promise<Ancestry> {
+    const facts = await this.facts(info);
+    this.#ancestors ??= (await ancestryOf(this.#parts.store, facts)).slice(1);
+    return [facts, ...this.#ancestors];
+  }
+
+  /** Takes the line of the parent, of which the session was just forked. */
+  descendFrom(parent: Ancestry): void {
+    this.#ancestors ??= parent;
   }
 
   /** Aborted with the current run, for the children of that run. */

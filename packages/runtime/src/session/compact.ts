@@ -29,11 +29,11 @@ export interface CompactOptions {
 
 /** The fields of `CompactOptions`. */
 export const compactFields: Fields<CompactOptions> = {
-  prune: true,
-  focus: true,
+  prune: 'flag',
+  focus: 'text',
   model: true,
-  start: true,
-  signal: true,
+  start: 'flag',
+  signal: 'signal',
 };
 
 /** The receipt of a compaction. */

@@ -26,21 +26,21 @@ export interface SendOptions {
 /** The fields of `SendOptions`. */
 export const sendFields: Fields<SendOptions> = {
   mode: true,
-  source: true,
-  key: true,
+  source: 'text',
+  key: 'text',
   model: true,
-  settings: true,
-  meta: true,
-  start: true,
-  on: true,
+  settings: 'object',
+  meta: 'object',
+  start: 'flag',
+  on: 'object',
 };
 
 /** The fields of the options of `view`. */
 export const viewFields: Fields<ViewOptions & { readonly at?: Point }> = {
   policy: true,
-  target: true,
+  target: 'object',
   at: true,
-  countTokens: true,
+  countTokens: 'function',
 };
 
 /** Options of `Session.subscribe`. `from` is the first position to read. */
@@ -51,8 +51,8 @@ export interface SubscribeOptions {
 
 /** The fields of `SubscribeOptions`. */
 export const subscribeFields: Fields<SubscribeOptions> = {
-  from: true,
-  signal: true,
+  from: 'count',
+  signal: 'signal',
 };
 
 /** Options of `Session.respond`. */
@@ -64,8 +64,8 @@ export interface RespondOptions extends Pick<RunOptions, 'model' | 'settings'> {
 /** The fields of `RespondOptions`. */
 export const respondFields: Fields<RespondOptions> = {
   model: true,
-  settings: true,
-  start: true,
+  settings: 'object',
+  start: 'flag',
 };
 
 /** Options of `Session.rewind`. */
@@ -84,8 +84,8 @@ export interface RewindOptions {
 export const rewindFields: Fields<RewindOptions> = {
   mode: true,
   model: true,
-  settings: true,
-  start: true,
+  settings: 'object',
+  start: 'flag',
 };
 
 /** The receipt of a rewind, and the run that answers a resent message. */

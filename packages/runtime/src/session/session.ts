@@ -55,7 +55,7 @@ import type { SessionEvent } from '../stream/events.ts';
 import { watchChunks } from '../stream/replay.ts';
 import { type Fresh, tail } from '../stream/tail.ts';
 import { modelFor } from '../terms/model-for.ts';
-import { type Ancestry, ancestryOf, type SessionFacts } from '../terms/terms.ts';
+import type { Ancestry, SessionFacts } from '../terms/terms.ts';
 import { answerFault, openBatch } from '../tools/open-batch.ts';
 import { readUsage, type SessionUsage, type TreeUsage } from '../usage/session-usage.ts';
 import { inputFault } from './check-input.ts';
@@ -509,7 +509,7 @@ export class Session {
   }
 
   async #line(): Promise<Ancestry> {
-    return await ancestryOf(this.#parts.store, await this.#worker.facts());
+    return await this.#worker.line();
   }
 
   /** @throws TAPE_NO_SESSION, with near names */

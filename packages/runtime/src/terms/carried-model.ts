@@ -1,7 +1,7 @@
 import type { Entry, Seq, SessionInfo, TapeStore } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { type CallSettings, callSettingsIn, mergeSettings } from '../model/call-settings.ts';
-import { factsOf, rootSettings, type SessionFacts } from './terms.ts';
+import { factsOf, parentOf, rootSettings, type SessionFacts } from './terms.ts';
 
 /** The number of messages that are searched, from the end, for the last one of a run. */
 const carriedMax = 10_000;
@@ -60,7 +60,7 @@ async function carriedAfter(
   // The messages of a root record what it was created with.
   const isNew = info.parentId === undefined && message === undefined;
   const { model, call } = isNew ? await rootSettings(store, info) : origin.settings;
-  const parent = message === undefined ? await parentOf(store, info) : undefined;
+  const parent = message === undefined ? await partlyRead(store, info) : undefined;
   if (parent !== undefined) {
     const inherited = await carriedThen(store, parent, info.base);
     return { model: model ?? inherited.model, settings: mergeSettings(inherited.settings, call) };
@@ -74,11 +74,8 @@ async function carriedAfter(
 }
 
 /** The parent of a fork that inherits only a part of it; one that inherits all has seen every message itself. */
-async function parentOf(
-  store: TapeStore,
-  { parentId, floor }: SessionInfo,
-): Promise<SessionFacts | undefined> {
-  const parent = parentId === undefined || floor === 0 ? undefined : await store.sessions.find(parentId);
+async function partlyRead(store: TapeStore, info: SessionInfo): Promise<SessionFacts | undefined> {
+  const parent = info.floor === 0 ? undefined : await parentOf(store, info);
   return parent === undefined ? undefined : await factsOf(store, parent);
 }
 

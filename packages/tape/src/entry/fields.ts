@@ -1,13 +1,48 @@
+import { isObject } from './json.ts';
 import { nearNames } from './name.ts';
 
 /**
- * All fields of an options type: `true`, or the texts that the field can be. The compiler refuses a missing and a
- * surplus name.
+ * A kind of value. `count`: a position, or a number of things. `duration`: milliseconds, `Infinity` for no limit.
  */
-export type Fields<T> = Readonly<{ [K in keyof T]-?: true | readonly Extract<T[K], string>[] }>;
+type KindName = 'text' | 'flag' | 'count' | 'duration' | 'texts' | 'list' | 'object' | 'function' | 'signal';
+
+interface Kind {
+  /** For an error message. */
+  readonly words: string;
+  readonly test: (value: unknown) => boolean;
+}
+
+const isText = (value: unknown): boolean => typeof value === 'string';
+
+const kinds: Readonly<Record<KindName, Kind>> = {
+  text: { words: 'a text', test: isText },
+  flag: { words: 'true or false', test: (value) => typeof value === 'boolean' },
+  count: {
+    words: 'a whole number from 0',
+    test: (value) => Number.isSafeInteger(value) && Number(value) >= 0,
+  },
+  duration: {
+    words: 'a number of milliseconds from 0',
+    test: (value) => typeof value === 'number' && value >= 0,
+  },
+  texts: { words: 'a list of texts', test: (value) => Array.isArray(value) && value.every(isText) },
+  list: { words: 'a list', test: Array.isArray },
+  object: { words: 'an object', test: isObject },
+  function: { words: 'a function', test: (value) => typeof value === 'function' },
+  signal: { words: 'an AbortSignal', test: (value) => value instanceof EventTarget && 'aborted' in value },
+};
+
+/** The kind of a field's value; `true` for any. */
+export type FieldKind = true | KindName;
+
+/**
+ * All fields of an options type: the kind of the field, or the texts that it can be. The compiler refuses a missing
+ * and a surplus name.
+ */
+export type Fields<T> = Readonly<{ [K in keyof T]-?: FieldKind | readonly Extract<T[K], string>[] }>;
 
 /** `Fields` of any type. */
-export type KnownFields = Readonly<Record<string, true | readonly string[]>>;
+export type KnownFields = Readonly<Record<string, FieldKind | readonly string[]>>;
 
 /** Why options cannot be used. */
 export interface OptionFault {
@@ -19,20 +54,26 @@ export interface OptionFault {
   readonly why: string;
 }
 
-/** Returns the first fault of options: a field that does not exist, or a text that a field cannot be. Pure. */
+/** Returns the first fault of options: a field that does not exist, or a value that a field cannot have. Pure. */
 export function optionFault(options: unknown, known: KnownFields): OptionFault | undefined {
   if (typeof options !== 'object' || options === null || Array.isArray(options))
     return { near: [], why: 'the options must be an object' };
   for (const field in options) {
-    const choices = Object.hasOwn(known, field) ? known[field] : undefined;
-    if (choices === undefined) return unknownField(field, known);
-    const value: unknown = Reflect.get(options, field);
-    // A function stands for a choice of the caller's own.
-    if (choices === true || value === undefined || typeof value === 'function') continue;
-    if (typeof value === 'string' && choices.includes(value)) continue;
-    return { field, near: [], why: `${field} must be ${choices.map((text) => `'${text}'`).join(' or ')}` };
+    const kind = Object.hasOwn(known, field) ? known[field] : undefined;
+    if (kind === undefined) return unknownField(field, known);
+    const words = wordsUnless(Reflect.get(options, field), kind);
+    if (words !== undefined) return { field, near: [], why: `${field} must be ${words}` };
   }
   return undefined;
+}
+
+/** What a value must be, in words, when it is something else. */
+function wordsUnless(value: unknown, kind: FieldKind | readonly string[]): string | undefined {
+  if (kind === true || value === undefined) return undefined;
+  if (typeof kind === 'string') return kinds[kind].test(value) ? undefined : kinds[kind].words;
+  // A function stands for a choice of the caller's own.
+  if (typeof value === 'function' || (typeof value === 'string' && kind.includes(value))) return undefined;
+  return kind.map((text) => `'${text}'`).join(' or ');
 }
 
 function unknownField(field: string, known: KnownFields): OptionFault {
