@@ -4,6 +4,8 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { entryLines, scriptedDeck } from '../support/scripted.ts';
 
+const look = tool({ inputSchema: z.object({}), execute: async () => 'seen' });
+
 const startOf = (payload: unknown) => payload as { settings?: object; terms?: object };
 
 test.each([
@@ -31,7 +33,6 @@ test.each([
 });
 
 test('`last` never separates a call from its result', async () => {
-  const look = tool({ inputSchema: z.object({}), execute: async () => 'seen' });
   await using home = await scriptedDeck(
     [{ toolCalls: [{ name: 'look', input: {}, id: 'l1' }] }, { text: 'I saw it.' }, { text: 'Child here.' }],
     { tools: { look } },
@@ -50,7 +51,7 @@ test('`last` never separates a call from its result', async () => {
 });
 
 test('instructions and settings of a child are stored with it and inherited by its own children', async () => {
-  await using home = await scriptedDeck([]);
+  await using home = await scriptedDeck([], { tools: { look } });
   const main = await home.deck.session('main');
   const kid = await main.fork({
     name: 'kid',

@@ -210,3 +210,47 @@ test.each([
   await expect(act).rejects.toMatchObject({ code: 'SESSION_BAD_INPUT' });
   expect((await main.info()).head).toBe(head);
 });
+
+test.each<[string, object]>([
+  ['maxSteps', { maxSteps: '3' }],
+  ['maxSteps', { maxSteps: 1.5 }],
+  ['meta', { meta: 'text' }],
+  ['meta.model', { meta: { model: 'other/model' } }],
+  ['tools', { tools: ['nope'] }],
+  ['tools', { tools: { add: 5 } }],
+  ['instructions', { instructions: 5 }],
+  ['signal', { signal: 5 }],
+])('a run refuses a wrong value of %s, and writes nothing: %o', async (field, options) => {
+  await using home = await scriptedDeck([{ text: 'Done.' }]);
+  const main = await home.deck.session('main');
+  const { head } = await main.info();
+  await expect(main.run('hello', options)).rejects.toMatchObject({
+    code: 'SESSION_BAD_INPUT',
+    message: expect.stringContaining(field),
+  });
+  expect((await main.info()).head).toBe(head);
+});
+
+test.each<[string, (main: Session) => Promise<unknown>]>([
+  ['a tool that the deck does not have', async (main) => await main.fork({ tools: ['nope'] })],
+  ['tools that are one text', async (main) => await main.fork({ tools: 'nope' as never })],
+  ['a task that is no text', async (main) => await main.fork({ task: 5 as never })],
+  ['a branch with an unknown tool', async (main) => await main.branch(undefined, { tools: ['nope'] })],
+  [
+    'two tasks under one key',
+    async (main) =>
+      await main.delegate([
+        { task: 'x', key: 'k' },
+        { task: 'y', key: 'k' },
+      ]),
+  ],
+  [
+    'a context that is no text',
+    async (main) => await main.delegate(['x', { task: 'y', contextSummary: 5 as never }]),
+  ],
+])('%s is refused before any child is forked', async (_, act) => {
+  await using home = await scriptedDeck([{ text: 'Done.' }]);
+  const main = await home.deck.session('main');
+  await expect(act(main)).rejects.toMatchObject({ code: 'SESSION_BAD_INPUT' });
+  expect(home.store.sessions.list({ all: true })).toHaveLength(1);
+});

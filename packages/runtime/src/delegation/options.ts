@@ -91,7 +91,7 @@ const delegateFields: Fields<DelegateOptions> = {
   model: true,
   settings: 'object',
   instructions: 'text',
-  maxSteps: true,
+  maxSteps: 'limit',
   useTools: 'flag',
   budget: true,
   treeBudget: true,
@@ -100,7 +100,7 @@ const delegateFields: Fields<DelegateOptions> = {
   repository: 'text',
   tools: true,
   inherit: true,
-  concurrency: true,
+  concurrency: 'limit',
   order: ['completion', 'spawn'],
   strategy: ['result', 'summary', 'structured'],
   onComplete: ['notify_parent'],
@@ -126,8 +126,6 @@ export function assertTasks(parent: string, { tasks, options }: Delegated): void
   assertSettings(options.settings, act);
   const refuse = (why: string) =>
     new SessionError('SESSION_BAD_INPUT', `cannot ${act}: ${why}`, { data: { session: parent } });
-  for (const field of ['concurrency', 'maxSteps'] as const)
-    if (!isCount(options[field])) throw refuse(`${field} must be a whole number from 1, or Infinity`);
   for (const task of tasks) {
     if (typeof task !== 'object' || task === null) throw refuse('a task has no text');
     assertFields(task, taskFields, act);
@@ -135,11 +133,6 @@ export function assertTasks(parent: string, { tasks, options }: Delegated): void
     if (typeof task.task !== 'string' || task.task.trim() === '') throw refuse('a task has no text');
     if (!Number.isFinite(task.priority ?? 0)) throw refuse('priority must be a number');
   }
-}
-
-function isCount(value: number | undefined): boolean {
-  if (value === undefined || value === Number.POSITIVE_INFINITY) return true;
-  return Number.isInteger(value) && value >= 1;
 }
 
 /** Checks the models of all tasks, so that a missing model fails before anything is forked. */
@@ -164,15 +157,27 @@ export function assertTools(parts: DelegationParts, parent: Delegator, { tasks, 
   for (const task of tasks) {
     const names = task.tools ?? namesOf(options.tools) ?? [];
     const offered = runOptionsOf(parts, parent, { task, options }).tools ?? parts.config.tools ?? {};
-    const unknown = names.find((name) => !Object.hasOwn(offered, name));
-    if (unknown === undefined) continue;
-    const known = Object.keys(offered);
-    throw new SessionError(
-      'SESSION_BAD_INPUT',
-      `cannot delegate with tool '${unknown}': ${known.length === 0 ? 'the deck has no tools' : `the tools are ${known.join(', ')}`}`,
-      { data: { session: parent.name, tool: unknown } },
-    );
+    assertToolNames(names, offered, { act: 'delegate', session: parent.name });
   }
+}
+
+/**
+ * Refuses the name of a tool that is not offered.
+ * @throws SESSION_BAD_INPUT
+ */
+export function assertToolNames(
+  names: readonly string[],
+  offered: DeckTools,
+  { act, session }: { readonly act: string; readonly session: string },
+): void {
+  const unknown = names.find((name) => !Object.hasOwn(offered, name));
+  if (unknown === undefined) return;
+  const known = Object.keys(offered);
+  throw new SessionError(
+    'SESSION_BAD_INPUT',
+    `cannot ${act} with tool '${unknown}': ${known.length === 0 ? 'the deck has no tools' : `the tools are ${known.join(', ')}`}`,
+    { data: { session, tool: unknown } },
+  );
 }
 
 /** The settings of a task, over those of the delegation; undefined without any. */

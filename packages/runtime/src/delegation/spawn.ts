@@ -156,9 +156,17 @@ export async function assertForks(
     forks.map(({ options }) => options),
   );
   const names = new Set<string>();
+  const keyed = new Map<string, string>();
   for (const fork of forks) {
-    await parts.store.lineage.previewFork(parent.id, await requestFor(parts, line, fork));
+    const request = await requestFor(parts, line, fork);
+    await parts.store.lineage.previewFork(parent.id, request);
     const { key, name } = fork.options;
+    const text = JSON.stringify(request);
+    if (key !== undefined && (keyed.get(key) ?? text) !== text)
+      throw new SessionError('SESSION_BAD_INPUT', `cannot fork two children under the key '${key}'`, {
+        data: { session: parent.name, key },
+      });
+    if (key !== undefined) keyed.set(key, text);
     if (name === undefined || key !== undefined) continue;
     if (names.has(name))
       throw new SessionError('SESSION_BAD_INPUT', `cannot fork into '${name}' twice`, {

@@ -34,7 +34,7 @@ export const runFields: Fields<RunOptions> = {
   tools: true,
   useTools: 'flag',
   instructions: 'text',
-  maxSteps: true,
+  maxSteps: 'limit',
   meta: 'object',
   unlessEnded: 'flag',
   signal: 'signal',

@@ -1,26 +1,32 @@
+import type { Meta } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { SessionError } from '../errors.ts';
 import { type CallSettings, faultText, settingsFault } from '../model/call-settings.ts';
 import type { Input } from '../run/options.ts';
 import { queueModes } from '../run/queue.ts';
+import type { DeckTools } from '../tools/traits.ts';
 
 /**
- * The error for a bad input, mode, step limit or settings, before anything is written. Undefined when all are valid.
+ * The error for a bad input, mode, settings, tools or metadata, before anything is written. Undefined when all are valid.
  */
 export function inputFault(
   session: string,
   {
     input,
     mode,
-    maxSteps,
+    meta,
+    tools,
     settings,
   }: {
     input?: Input | undefined;
     mode?: string | undefined;
-    maxSteps?: number | undefined;
+    meta?: Meta | undefined;
+    tools?: DeckTools | undefined;
     settings?: CallSettings | undefined;
   },
 ): SessionError | undefined {
-  const why = badInput(input) ?? unknownMode(mode) ?? badSteps(maxSteps) ?? badSettings(settings);
+  const why =
+    badInput(input) ?? unknownMode(mode) ?? badSettings(settings) ?? badTools(tools) ?? badMeta(meta);
   if (why === undefined) return undefined;
   return new SessionError('SESSION_BAD_INPUT', `cannot send input to '${session}': ${why}`, {
     data: { session },
@@ -44,6 +50,15 @@ function badSettings(settings: CallSettings | undefined): string | undefined {
   return fault === undefined ? undefined : faultText(fault);
 }
 
-function badSteps(maxSteps: number | undefined): string | undefined {
-  return maxSteps === undefined || maxSteps >= 1 ? undefined : 'maxSteps must be at least 1';
+function badTools(tools: DeckTools | undefined): string | undefined {
+  const isBad = tools !== undefined && (!isObject(tools) || !Object.values(tools).every(isObject));
+  return isBad ? 'tools must be an object whose values are tools' : undefined;
+}
+
+/** What a run records in the metadata of a message. */
+const recorded = ['run', 'model', 'settings', 'mode', 'queued_at', 'snapshot_id', 'resends'];
+
+function badMeta(meta: Meta | undefined): string | undefined {
+  const taken = recorded.find((field) => meta !== undefined && Object.hasOwn(meta, field));
+  return taken === undefined ? undefined : `meta.${taken} is recorded by the run: choose another name`;
 }

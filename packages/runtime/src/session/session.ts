@@ -25,7 +25,7 @@ import { resolvePolicy } from '../compaction/policy.ts';
 import { viewPolicyOf } from '../config/config.ts';
 import { Delegation } from '../delegation/delegation.ts';
 import { wakeFor } from '../delegation/deliver.ts';
-import type { DelegateOptions, DelegateTask } from '../delegation/options.ts';
+import { assertToolNames, type DelegateOptions, type DelegateTask } from '../delegation/options.ts';
 import type { ChildOutcome, OutcomesOf } from '../delegation/outcome.ts';
 import { type ForkOptions, forkFields, spawn, withDelivery } from '../delegation/spawn.ts';
 import { SessionError, type SessionErrorCode } from '../errors.ts';
@@ -126,7 +126,7 @@ export class Session {
   protected start<T>(input: Input | undefined, options: RunOptions, output?: OutputSpec<T>): Run<T> {
     const fault =
       fieldFault(options, runFields, `run '${this.name}'`) ??
-      inputFault(this.name, { input, maxSteps: options.maxSteps, settings: options.settings });
+      inputFault(this.name, { input, settings: options.settings, tools: options.tools, meta: options.meta });
     const given = fault === undefined ? options : {};
     return this.#worker.start({ run: this.#parts.newId(), input, options: given, output }, fault) as Run<T>;
   }
@@ -142,7 +142,7 @@ export class Session {
     assertFields(options, sendFields, `send to '${this.name}'`);
     const { source, key, model, settings = {}, meta, on, start = true } = options;
     const mode = options.mode ?? defaultMode(source, this.#kind);
-    const fault = inputFault(this.name, { input, mode, settings });
+    const fault = inputFault(this.name, { input, mode, settings, meta });
     if (fault !== undefined) throw fault;
     assertModelName(model, 'message');
     const facts = { ...(model !== undefined && { model }), ...settingsMeta(settings) };
@@ -361,6 +361,7 @@ export class Session {
    */
   async branch(cut?: Point, options: BranchOptions = {}): Promise<Session> {
     assertFields(options, branchFields, `branch '${this.name}'`);
+    this.#assertTools('branch', options.tools);
     this.#assertIdle('branch');
     const { store } = this.#parts;
     const place = cut === undefined ? options : { ...options, cut };
@@ -397,6 +398,7 @@ export class Session {
   async fork<T = unknown>(options: ForkOptions<T> = {}): Promise<Child<T>> {
     assertFields(options, forkFields, `fork '${this.name}'`);
     const fork = { options: withDelivery(this.name, options) };
+    this.#assertTools('fork', options.tools);
     const { info, directory } = await this.#parts.forking.add(
       async () => await spawn(this.#parts, await this.#line(), fork),
     );
@@ -506,6 +508,12 @@ export class Session {
     const merged = await mergeChildren(this.#parts, facts, { ...options, into: this.name });
     for (const { info } of facts) await wakeFor(this.#parts, info);
     return merged;
+  }
+
+  /** @throws SESSION_BAD_INPUT for the name of a tool that neither the deck nor the current run has */
+  #assertTools(act: string, names: readonly string[] = []): void {
+    const running = this.#worker.request?.options.tools;
+    assertToolNames(names, { ...this.#parts.config.tools, ...running }, { act, session: this.name });
   }
 
   async #line(): Promise<Ancestry> {

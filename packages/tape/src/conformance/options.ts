@@ -58,7 +58,38 @@ const misspelt: readonly Misspelt[] = [
   ['imports.stage', 'titel', 'title', (store, o) => store.imports.stage('old', o)],
 ];
 
-/** Options that do not exist. */
+type Wrong = (store: TapeStore, lease: Lease) => unknown;
+
+/** Any value, as plain JavaScript passes it. */
+const any = (value: unknown): never => value as never;
+
+const wrongKinds: readonly (readonly [method: string, what: string, call: Wrong])[] = [
+  ['sessions.open', 'a title that is no text', (store) => store.sessions.open('new', { title: any([]) })],
+  ['sessions.list', 'options that are a number', (store) => store.sessions.list(any(5))],
+  ['sessions.list', 'a limit below 0', (store) => store.sessions.list({ limit: -1 })],
+  ['entries.append', 'no batch', (store) => store.entries.append('main', any(null))],
+  ['entries.append', 'a batch of null', (store) => store.entries.append('main', any([null]))],
+  ['entries.append', 'a key that is no text', (store) => store.entries.append('main', [], { key: any(5) })],
+  ['entries.read', 'a fraction', async (store) => await all(store.entries.read('main', { last: 1.5 }))],
+  ['entries.search', 'no text', (store) => store.entries.search(any({}))],
+  ['lineage.fork', 'a title that is no text', (store) => store.lineage.fork('main', { title: any(5) })],
+  [
+    'lineage.fork',
+    'an intention that is a text',
+    (store) => store.lineage.fork('main', { intention: any('x') }),
+  ],
+  ['lineage.merge', 'no child', (store) => store.lineage.merge(any(null))],
+  ['lineage.collect', 'no child', (store) => store.lineage.collect(any(null))],
+  ['leases.acquire', 'an owner without an id', (store) => store.leases.acquire('main', any({}))],
+  [
+    'leases.extend',
+    'a time that is a text',
+    (store, lease) => store.leases.extend(lease, { ttlMs: any('x') }),
+  ],
+  ['leases.release', 'no lease', (store) => store.leases.release(any(null))],
+];
+
+/** Options that do not exist, and values of another kind. */
 export const optionsChapter: Chapter = ({ test, expect }, open) => {
   for (const [method, field, near, call] of misspelt)
     test(`${method} refuses the option ${field}, suggests ${near}, and writes nothing`, async () => {
@@ -82,6 +113,19 @@ export const optionsChapter: Chapter = ({ test, expect }, open) => {
       expect(refused.data.field).toBe(field);
       expect((refused.data.near as readonly string[]).includes(near)).toBe(true);
       expect(await state()).toEqual(before);
+    });
+
+  for (const [method, what, call] of wrongKinds)
+    test(`${method} refuses ${what}, and writes nothing`, async () => {
+      await using store = await open();
+      await sessionOf(store, 'main', 2);
+      const lease = await store.leases.acquire('main', { id: 'owner' });
+      const before = await store.sessions.list({ all: true });
+      const refused = await refusal(() => call(store, lease));
+      expect(refused.code).toMatch(/^TAPE_(?:BAD_OPTION|BAD_ENTRY|NO_SESSION)$/);
+      expect(refused.message).toMatch(/^cannot /);
+      expect(await store.sessions.list({ all: true })).toEqual(before);
+      expect(await store.leases.holds(lease)).toBe(true);
     });
 
   test('the inbox of a session without an owner is drained without options', async () => {

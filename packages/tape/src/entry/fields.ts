@@ -2,9 +2,20 @@ import { isObject } from './json.ts';
 import { nearNames } from './name.ts';
 
 /**
- * A kind of value. `count`: a position, or a number of things. `duration`: milliseconds, `Infinity` for no limit.
+ * A kind of value. `count`: a position, or a number of things. `limit`: the most of them, `Infinity` for no limit.
+ * `duration`: milliseconds, `Infinity` too.
  */
-type KindName = 'text' | 'flag' | 'count' | 'duration' | 'texts' | 'list' | 'object' | 'function' | 'signal';
+export type KindName =
+  | 'text'
+  | 'flag'
+  | 'count'
+  | 'limit'
+  | 'duration'
+  | 'texts'
+  | 'list'
+  | 'object'
+  | 'function'
+  | 'signal';
 
 interface Kind {
   /** For an error message. */
@@ -21,6 +32,10 @@ const kinds: Readonly<Record<KindName, Kind>> = {
     words: 'a whole number from 0',
     test: (value) => Number.isSafeInteger(value) && Number(value) >= 0,
   },
+  limit: {
+    words: 'a whole number from 1, or Infinity',
+    test: (value) => value === Infinity || (Number.isSafeInteger(value) && Number(value) >= 1),
+  },
   duration: {
     words: 'a number of milliseconds from 0',
     test: (value) => typeof value === 'number' && value >= 0,
@@ -33,7 +48,7 @@ const kinds: Readonly<Record<KindName, Kind>> = {
 };
 
 /** The kind of a field's value; `true` for any. */
-export type FieldKind = true | KindName;
+type FieldKind = true | KindName;
 
 /**
  * All fields of an options type: the kind of the field, or the texts that it can be. The compiler refuses a missing
@@ -67,7 +82,12 @@ export function optionFault(options: unknown, known: KnownFields): OptionFault |
   return undefined;
 }
 
-/** What a value must be, in words, when it is something else. */
+/** What a value must be, in words, when it is something else; `undefined` is something else too. Pure. */
+export function kindFault(value: unknown, kind: KindName): string | undefined {
+  return kinds[kind].test(value) ? undefined : kinds[kind].words;
+}
+
+/** As `kindFault`, for a field that can be absent. */
 function wordsUnless(value: unknown, kind: FieldKind | readonly string[]): string | undefined {
   if (kind === true || value === undefined) return undefined;
   if (typeof kind === 'string') return kinds[kind].test(value) ? undefined : kinds[kind].words;

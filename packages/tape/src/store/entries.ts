@@ -16,6 +16,7 @@ import type { InProcess } from './in-process.ts';
 import { keyedDrafts } from './keys.ts';
 import {
   type AppendOptions,
+  assertArgument,
   assertOptions,
   type ByteRange,
   type EntryQuery,
@@ -78,13 +79,15 @@ export function entriesOn(at: Connection): InProcess<Entries> {
     },
 
     blob(hash: string, range?: ByteRange): Uint8Array {
+      assertArgument(hash, 'text', 'read a blob', 'the hash');
       if (range === undefined) return loadBlob(db, hash);
       assertOptions(range, fieldsOf['entries.blob'], 'read blob', hash);
       return loadBlobRange(db, hash, range);
     },
 
     search(query: SearchQuery): readonly Hit[] {
-      assertOptions(query, fieldsOf['entries.search'], 'search for', query.text);
+      assertOptions(query, fieldsOf['entries.search'], 'search');
+      assertArgument(query.text, 'text', 'search', 'text');
       if (!at.readonly) updateIndex(db);
       return db.read(() => searchEntries(db, realm, query));
     },

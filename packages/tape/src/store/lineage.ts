@@ -11,7 +11,7 @@ import type { Ref } from '../tape/tape.ts';
 import type { Connection } from './connection.ts';
 import type { InProcess } from './in-process.ts';
 import { keyedDrafts } from './keys.ts';
-import { assertOptions, fieldsOf, type WriteOptions } from './options.ts';
+import { assertArgument, assertOptions, fieldsOf, type WriteOptions } from './options.ts';
 import { type ForkPreview, type MergePreview, previewFork, previewMerge } from './preview.ts';
 import type { Lineage } from './store.ts';
 
@@ -47,7 +47,10 @@ export function lineageOn(at: Connection): LineageInProcess {
     second: MergeRequest | WriteOptions = {},
     third: WriteOptions = {},
   ): Merged | readonly Merged[] {
-    if (typeof what !== 'string') return mergeAll(what, second as WriteOptions);
+    if (typeof what !== 'string') {
+      assertArgument(what, 'list', 'merge', 'the children');
+      return mergeAll(what, second as WriteOptions);
+    }
     const [merged] = mergeAll([{ ...(second as MergeRequest), child: what }], third);
     if (merged === undefined) throw new TypeError('a merge of one child has one receipt');
     return merged;

@@ -1,5 +1,5 @@
 import type { Seq } from '../entry/entry.ts';
-import { type Fields, type KnownFields, optionFault } from '../entry/fields.ts';
+import { type Fields, type KindName, type KnownFields, kindFault, optionFault } from '../entry/fields.ts';
 import { quote } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
 import type { DoneWork, ForkRequest } from '../fork/request.ts';
@@ -208,8 +208,19 @@ export const fieldsOf: { readonly [M in keyof OptionsOf]: Fields<OptionsOf[M]> }
 };
 
 /**
- * Refuses options with a field that does not exist, or a text that a field cannot be; both would otherwise be
- * ignored.
+ * Refuses an argument of another kind.
+ * @param what the argument: `the lease`
+ * @throws TAPE_BAD_OPTION
+ */
+export function assertArgument(value: unknown, kind: KindName, act: string, what: string): void {
+  const words = kindFault(value, kind);
+  if (words !== undefined)
+    throw new TapeError('TAPE_BAD_OPTION', `cannot ${act}: ${what} must be ${words}`, { data: { near: [] } });
+}
+
+/**
+ * Refuses options with a field that does not exist, or a value that a field cannot have; both would otherwise
+ * be ignored.
  * @param act what cannot be done: `append to`
  * @param to the session, or other object, of the act
  * @throws TAPE_BAD_OPTION; `data.field` names the field, `data.near` has the nearest names

@@ -56,6 +56,8 @@ function lookUp(db: Db, realm: string, ref: Ref): TapeRow | undefined {
 export function getTape(db: Db, realm: string, ref: Ref): TapeRow {
   const row = findTape(db, realm, ref);
   if (row !== undefined) return row;
+  if (typeof ref !== 'string')
+    throw new TapeError('TAPE_NO_SESSION', `cannot find session ${String(ref)}: it is not a text`);
   const near = nearNames(ref, nameCandidates(db, realm, ref));
   throw new TapeError('TAPE_NO_SESSION', `cannot find session ${quote(ref)}: no such name, alias or id`, {
     data: { session: ref, near },
