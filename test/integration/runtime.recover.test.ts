@@ -1,9 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import type { RecoveryReport } from '@tapedeck/runtime';
-import { assistant, toolCall } from '@tapedeck/tape';
+import { assistant, toolCall, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { openDeck } from '../support/deck.ts';
 import { type Process, startProcess } from '../support/process.ts';
+import { startProvider } from '../support/provider.ts';
+import { recovered } from '../support/recovery.ts';
 import { entryLines } from '../support/scripted.ts';
 import { type TempHome, tempHome } from '../support/temp-home.ts';
 
@@ -69,7 +71,11 @@ const merges = (home: TempHome): string[] => {
   return entryLines(store.entries.read('main', { kind: 'anchor' })).filter((line) => line.includes('merge/'));
 };
 
-const report = (json: string): RecoveryReport => JSON.parse(json) as RecoveryReport;
+/** The names in a printed report. */
+function report(json: string): Omit<RecoveryReport, 'sessions'> {
+  const { sessions: _, ...names } = JSON.parse(json) as RecoveryReport;
+  return names;
+}
 
 test('children of a killed process are resumed, and each is merged once', async () => {
   using home = tempHome();
@@ -139,7 +145,7 @@ test('an answer recorded before its task ended is not requested again', async ()
   await child.run();
   using store = home.open();
   store.sessions.update('a', { task: 'running' });
-  expect(await deck.recover()).toEqual({
+  expect(await recovered(deck)).toEqual({
     resumed: [],
     aborted: [],
     merged: ['a'],
@@ -200,4 +206,51 @@ test('a partial answer is no result', async () => {
   expect((await home.here(['recover'])).code).toBe(0);
   using store = home.open();
   expect(store.sessions.find('kid')?.task).toBe('aborted');
+});
+
+test('a killed root is recovered from the command line, and a dry run shows it first', async () => {
+  using home = tempHome();
+  {
+    using store = home.open();
+    store.sessions.open('main');
+    store.entries.append('main', [user('Go', { run: 'killed' })]);
+  }
+  const model = script(home, [{ text: 'Gone.' }]);
+  const before = home.contents();
+  const shown = await home.here(['recover', 'main', '--dry-run', '--model', model]);
+  expect(shown).toMatchObject({ code: 0, stderr: '' });
+  expect(shown.stdout).toMatch(
+    /^Would continue main\n {2}main {2}@2 [0-9a-f]{8}; model script:\S+answers\.json\n$/,
+  );
+  expect(home.contents()).toEqual(before);
+  const done = await home.here(['recover', 'main', '--model', model, '--json']);
+  expect(done.code).toBe(0);
+  expect(JSON.parse(done.stdout)).toMatchObject({
+    resumed: ['main'],
+    sessions: [{ session: 'main', act: 'continue', head: { before: 2, after: 3 } }],
+  });
+  expect((await home.here(['recover', 'main'])).stdout).toBe('Nothing to recover\n');
+});
+
+test('a session without a named model continues with the one that gave its last answer', async () => {
+  using home = tempHome();
+  await using provider = await startProvider(() => ({ text: 'Once more.' }));
+  await using deck = await openDeck({
+    home: home.path,
+    model: 'openai-compatible/first',
+    env: provider.env,
+  });
+  await (await deck.session('main')).run('Go');
+  deck.store.entries.append('main', [user('Again', { run: 'killed' })]);
+  await using other = await openDeck({
+    home: home.path,
+    model: 'openai-compatible/second',
+    env: provider.env,
+  });
+  expect(await other.recover()).toMatchObject({
+    resumed: ['main'],
+    sessions: [{ model: 'openai-compatible/first' }],
+  });
+  expect(provider.requests.length).toBe(2);
+  expect(JSON.stringify(provider.requests.at(-1))).toContain('first');
 });

@@ -34,14 +34,17 @@ const tapes: readonly (readonly [name: string, interrupted: boolean, entries: re
   ['a run, and many entries of others', true, [asked, ...Array.from({ length: 60 }, () => user('Hm.'))]],
 ];
 
-test.each(tapes)('an interrupted run is told from the end of a tape: %s', async (_, interrupted, entries) => {
-  using store = openStore();
-  store.sessions.open('main');
-  if (entries.length > 0) store.entries.append('main', entries);
-  const info = store.sessions.open('main');
-  expect(await isInterrupted(store, info.id)).toBe(interrupted);
-  expect((await statusOf({ store }, info)).state === 'interrupted').toBe(interrupted);
-});
+test.each(tapes)(
+  'the end of a tape shows whether its last run was interrupted: %s',
+  async (_, interrupted, entries) => {
+    using store = openStore();
+    store.sessions.open('main');
+    if (entries.length > 0) store.entries.append('main', entries);
+    const info = store.sessions.open('main');
+    expect(await isInterrupted(store, info.id)).toBe(interrupted);
+    expect((await statusOf({ store }, info)).state === 'interrupted').toBe(interrupted);
+  },
+);
 
 test('a fork does not inherit the interruption of its parent', async () => {
   using store = openStore();

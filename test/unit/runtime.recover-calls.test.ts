@@ -15,6 +15,7 @@ import { isObject } from '@tapedeck/tape/internal';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { recovered } from '../support/recovery.ts';
 import { entryLines, scriptedDeck } from '../support/scripted.ts';
 import { openStore } from '../support/store.ts';
 
@@ -61,8 +62,15 @@ test('a call gets the outcomes of its children, and names its tasks that never s
   const store = killedIn(tasks('a', 'b', 'c'));
   started(store, 'a', { says: 'A is done.' });
   started(store, 'b');
-  await using home = await scriptedDeck([{ text: 'B is done.' }], { store });
-  expect(await home.deck.recover()).toEqual({ ...none, resumed: ['b'], merged: ['a', 'b'] });
+  await using home = await scriptedDeck(
+    [
+      { text: 'B is done.', when: { session: 'b' } },
+      { text: 'I see both.', when: { session: 'main' } },
+    ],
+    { store },
+  );
+  // The children end first; then the run that waited for them goes on.
+  expect(await recovered(home.deck)).toEqual({ ...none, resumed: ['b', 'main'], merged: ['a', 'b'] });
   expect(resultsOf(store)).toEqual([
     {
       results: [
@@ -84,12 +92,12 @@ test('a background call gets the names of its children, and each result starts o
   await using home = await scriptedDeck([{ text: 'They work.' }, { text: 'I see.' }, { text: 'too much' }], {
     store,
   });
-  expect(await home.deck.recover()).toEqual({ ...none, resumed: ['main'], merged: ['a'] });
+  expect(await recovered(home.deck)).toEqual({ ...none, resumed: ['main'], merged: ['a'] });
   expect(resultsOf(store)).toEqual([{ started: ['a'], not_started: ['task b'] }]);
   // The run that was cut off comes first. All is over when the recovery is: nothing is stopped when the deck is closed then.
   expect(answersOf(store)).toEqual(['assistant: They work.', 'assistant: I see.']);
   expect(timesIn(shownTo(store), 'A is done.')).toBe(1);
-  expect(await home.deck.recover()).toEqual(none);
+  expect(await recovered(home.deck)).toEqual(none);
   expect(answersOf(store)).toHaveLength(2);
 });
 
@@ -99,9 +107,9 @@ test('a result whose message alone is left still starts its turn', async () => {
   store.entries.append('main', [{ kind: 'tool-result', payload: result('c1') }]);
   store.lineage.merge('a', { notify: true });
   await using home = await scriptedDeck([{ text: 'I see.' }], { store });
-  expect(await home.deck.recover({ abort: true })).toEqual(none);
+  expect(await recovered(home.deck, { abort: true })).toEqual({ ...none, aborted: ['main'] });
   expect(store.inbox.list('main')).toHaveLength(1);
-  expect(await home.deck.recover({ session: 'main' })).toEqual({ ...none, resumed: ['main'] });
+  expect(await recovered(home.deck, { session: 'main' })).toEqual({ ...none, resumed: ['main'] });
   expect(answersOf(store)).toEqual(['assistant: I see.']);
   expect(store.inbox.list('main')).toEqual([]);
 });
@@ -122,7 +130,7 @@ test('an interrupted turn is not answered by the next: each result has its own',
   await using home = await scriptedDeck([{ text: 'I see A.' }, { text: 'I see B.' }, { text: 'too much' }], {
     store,
   });
-  expect(await home.deck.recover()).toEqual({ ...none, resumed: ['main'], merged: ['b'] });
+  expect(await recovered(home.deck)).toEqual({ ...none, resumed: ['main'], merged: ['b'] });
   expect(answersOf(store)).toEqual(['assistant: I see A.', 'assistant: I see B.']);
 });
 
@@ -148,7 +156,7 @@ test('a run without the tool reports the outcomes of children, and the rest arri
       ],
     },
   ]);
-  expect(await home.deck.recover()).toEqual({ ...none, resumed: ['b'], merged: ['b'] });
+  expect(await recovered(home.deck)).toEqual({ ...none, resumed: ['b'], merged: ['b'] });
   for (const text of ['A is done.', 'B is done.']) expect(timesIn(shownTo(store), text)).toBe(1);
   expect(mergesOf(store)).toEqual(['anchor merge/a', 'anchor merge/b']);
 });
@@ -207,8 +215,8 @@ test('a result that a call reported is merged once, whatever form it has', async
   store.entries.append('a', [resultDraft({ port: 80 })]);
   store.sessions.update('a', { task: 'completed' });
   store.inbox.post('main', mergeOf(store, 'a', { context: false, at: 'step' }));
-  await using home = await scriptedDeck([], { store });
-  expect(await home.deck.recover()).toEqual({ ...none, merged: ['a'] });
+  await using home = await scriptedDeck([{ text: 'I see it.' }], { store });
+  expect(await recovered(home.deck)).toEqual({ ...none, resumed: ['main'], merged: ['a'] });
   expect(resultsOf(store)).toEqual([
     { results: [{ session: 'a', status: 'completed', output: { port: 80 } }] },
   ]);
@@ -225,7 +233,7 @@ test('a queued merge with other options is waited for', async () => {
   const lease = store.leases.acquire('main', { id: 'other-owner' });
   store.inbox.post('main', mergeOf(store, 'a', { charsMax: 100 }));
   await using home = await scriptedDeck([], { store });
-  expect(await home.deck.recover({ waitMs: 0 })).toEqual({ ...none, busy: ['a'] });
+  expect(await recovered(home.deck, { waitMs: 0 })).toEqual({ ...none, busy: ['a'] });
   while (!store.leases.release(lease)) store.inbox.drain(lease);
   expect(mergesOf(store)).toHaveLength(1);
 });
@@ -251,11 +259,17 @@ test('a child that waits for approval does not block the outcomes of its sibling
   started(store, 'b');
   const pay = tool({ inputSchema: z.object({}), needsApproval: true, execute: async () => 'paid' });
   const answers: ScriptAnswer[] = [
-    { toolCalls: [{ name: 'pay', input: {}, id: 'p1' }] },
-    { text: 'B has paid.' },
+    { text: 'I see A.', when: { session: 'main' } },
+    { toolCalls: [{ name: 'pay', input: {}, id: 'p1' }], when: { session: 'b' } },
+    { text: 'B has paid.', when: { session: 'b' } },
   ];
   await using home = await scriptedDeck(answers, { store, tools: { pay } });
-  expect(await home.deck.recover()).toEqual({ ...none, waiting: ['b'], merged: ['a'] });
+  expect(await recovered(home.deck)).toEqual({
+    ...none,
+    resumed: ['main'],
+    waiting: ['b'],
+    merged: ['a'],
+  });
   expect(resultsOf(store)).toMatchObject([
     { results: [{ text: 'A is done.' }, { session: 'b', status: 'running' }] },
   ]);

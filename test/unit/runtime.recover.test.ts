@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { fixedClock } from '../support/clock.ts';
 import { openDeck } from '../support/deck.ts';
+import { recovered } from '../support/recovery.ts';
 import { entryLines, scriptedDeck } from '../support/scripted.ts';
 import { openStore } from '../support/store.ts';
 
@@ -37,7 +38,7 @@ const merges = (store: SqliteTapeStore, name: string): string[] =>
 test('recovery resumes orphaned children, the deepest first, and merges each once', async () => {
   await using home = await scriptedDeck([{ text: 'Here I am.' }], { store: leftBehind() });
   const { deck, store } = home;
-  const report = await deck.recover({ session: 'main' });
+  const report = await recovered(deck, { session: 'main' });
   expect(report.merged.toSorted()).toEqual(['answered', 'below', 'calling', 'ended', 'waiting']);
   expect(report.merged[0]).toBe('below');
   expect({ ...report, resumed: report.resumed.toSorted(), merged: [] }).toEqual({
@@ -50,7 +51,7 @@ test('recovery resumes orphaned children, the deepest first, and merges each onc
   ]);
   expect(merges(store, 'main')).toHaveLength(4);
   expect(merges(store, 'waiting')).toEqual(['anchor merge/below']);
-  expect(await deck.recover({ session: 'main' })).toEqual(none);
+  expect(await recovered(deck, { session: 'main' })).toEqual(none);
   expect(store.sessions.find('elsewhere')?.delivery).toBeUndefined();
   expect(await deck.recover()).toMatchObject({ resumed: ['elsewhere'], merged: ['elsewhere'] });
   expect([...store.verify()]).toEqual([]);
@@ -79,13 +80,13 @@ test('with abort it ends a child that waits for an answer, without running its c
   await using home = await scriptedDeck(script, { store, tools });
   const { deck } = home;
   await (await deck.session('main')).delegate({ task: 'Publish it', name: 'kid' });
-  expect(await deck.recover()).toEqual({ ...none, waiting: ['kid'] });
-  expect(await deck.recover({ abort: true })).toEqual({ ...none, aborted: ['kid'], merged: ['kid'] });
+  expect(await recovered(deck)).toEqual({ ...none, waiting: ['kid'] });
+  expect(await recovered(deck, { abort: true })).toEqual({ ...none, aborted: ['kid'], merged: ['kid'] });
   expect(entryLines(store.entries.read('kid', { kind: 'tool-result' }))).toEqual([
     'publish c1 → error-text Not run: the run was aborted.',
   ]);
   expect(merges(store, 'main')).toEqual(['anchor merge/kid']);
-  expect(await deck.recover()).toEqual(none);
+  expect(await recovered(deck)).toEqual(none);
 });
 
 test('without a model it changes nothing, unless no child has to continue', async () => {
@@ -123,7 +124,7 @@ test('it first gives a result to a parent that died inside a tool call', async (
   store.sessions.update('kid', { task: 'completed' });
   store.entries.append('main', [assistant([toolCall('c1', 'delegate', {})])]);
   await using home = await scriptedDeck([], { store });
-  expect(await home.deck.recover()).toEqual({ ...none, merged: ['kid'] });
+  expect(await recovered(home.deck)).toEqual({ ...none, merged: ['kid'] });
   expect(entryLines(store.entries.read('main', { from: 3 }))).toEqual([
     expect.stringContaining('Outcome unknown'),
     'anchor merge/kid',
@@ -155,7 +156,7 @@ test('the parent receives both halves of an answer that was cut off and continue
 
 test('with abort it keeps what was saved of an answer: the parent receives it', async () => {
   await using home = await scriptedDeck([], { store: cutInAnswer('First half. ') });
-  expect(await home.deck.recover({ abort: true })).toEqual({ ...none, aborted: ['kid'], merged: ['kid'] });
+  expect(await recovered(home.deck, { abort: true })).toEqual({ ...none, aborted: ['kid'], merged: ['kid'] });
   expect(home.store.live.read('kid')).toEqual([]);
   expect(entryLines(home.store.entries.read('kid', { own: true })).slice(1)).toEqual([
     'assistant: First half.',

@@ -46,6 +46,7 @@ export { inProcessEngine, type RunEngine, type RunSpec } from './delegation/engi
 export type { DelegateOptions, DelegateTask } from './delegation/options.ts';
 export type { ChildEvent, ChildOutcome, OutcomesOf } from './delegation/outcome.ts';
 export type { RecoverOptions, RecoveryReport } from './delegation/recover.ts';
+export type { CallEnd, RecoveredSession, RecoveryAct } from './delegation/recovery-report.ts';
 export type { ForkOptions, SpawnedBy } from './delegation/spawn.ts';
 export {
   type CommonBase,

@@ -78,6 +78,34 @@ const sent: readonly Form[] = [
   ),
 ];
 
+const Recovered: z.ZodObject = shape('Recovered', 'What a recovery did with a session.', {
+  session,
+  id: text('ULID'),
+  act: z
+    .enum(['continue', 'abort', 'merge', 'wait', 'leave'])
+    .describe('`merge`: it had ended, and only its result was due; `leave`: another process runs it'),
+  model: text('name of the model that it continues with').optional(),
+  view: object('digest of its view, as of `tape view --manifest`', {
+    before: text('as the killed process left it'),
+    after: text('after the recovery; absent with `--dry-run`').optional(),
+  }),
+  head: object('its last position', {
+    before: count('as the killed process left it'),
+    after: count('after the recovery; absent with `--dry-run`').optional(),
+  }),
+  saved: flag('a part of an answer was saved, and not on the tape yet'),
+  calls: listOf('calls that had no result', {
+    call: z.string(),
+    tool: z.string(),
+    became: z
+      .enum(['repeated', 'unknown', 'not-run', 'answered', 'open'])
+      .describe(
+        '`repeated`: it ran again; `unknown`: it may have run, and its result says so; `open`: it waits for an answer',
+      ),
+  }),
+  queued: count('messages and answers that are left in its inbox'),
+});
+
 /** Verbs that run sessions, or act on runs. */
 export const runVerbs: Contracts = {
   run: {
@@ -179,20 +207,23 @@ export const runVerbs: Contracts = {
   },
   recover: {
     json: printed({
-      resumed: names('children that continued, and ended'),
-      aborted: names('children that `--abort` ended'),
+      resumed: names('sessions that continued, and ended'),
+      aborted: names('sessions that `--abort` ended'),
       merged: names('children that are merged now'),
-      waiting: names('children that wait for the answer to a call'),
-      busy: names('children that another process runs, or whose parent it writes'),
-      failed: listOf('children that could not continue or be merged', {
+      waiting: names('sessions that wait for the answer to a call'),
+      busy: names('sessions that another process runs, or whose parent it writes'),
+      failed: listOf('sessions that could not continue or be merged', {
         session: z.string(),
         message: z.string(),
       }),
+      sessions: z.array(Recovered).describe('what was done with each, children before their parents'),
+      dry_run: dryRun.optional(),
     }),
     quiet: 'the names of the merged children, one a line',
     exits: {
       1: 'some failed',
-      2: 'a child needs a model and none was given, or a configuration cannot be used or is not trusted',
+      2: 'a session has no model that can be used, or a configuration cannot be used or is not trusted',
+      3: 'no such session, or no tape home',
       6: 'some run in other processes, or wait for an answer',
     },
   },

@@ -45,7 +45,7 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
       return `append the missing tool results, or continue with: tape run ${data.parent ?? session}`;
     case 'SESSION_NO_MODEL':
       return data.abortable === true
-        ? 'continue with: tape recover --model SPEC, or abort them with: tape recover --abort'
+        ? `continue with: tape recover --model SPEC, or abort it with: tape recover ${session} --abort`
         : 'set one with: --model openai-compatible/MODEL, or --model script:FILE';
     case 'SESSION_MODEL_TOO_SMALL':
       return `continue with the previous model, or from an earlier point with: tape branch ${session}@POINT`;
@@ -63,7 +63,9 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
     case 'SESSION_NO_CALL':
       return `list pending calls with: tape status ${session}`;
     case 'SESSION_NO_KEY':
-      return `set it and try again: export ${String(data.variable)}=...`;
+      return `set it and try again: export ${String(data.variable)}=...${
+        data.abortable === true ? `; or use another model: tape recover ${session} --model SPEC` : ''
+      }`;
     case 'SESSION_MERGE_WAITING':
       return 'the merge is queued, and runs when the parent is idle';
     case 'SESSION_LIMIT':

@@ -1,3 +1,5 @@
+import type { RecoveredSession, RecoveryReport } from '@tapedeck/runtime';
+import type { SqliteTapeStore } from '@tapedeck/tape';
 import { deckConfig } from '../config/deck.ts';
 import { safe } from '../escape.ts';
 import { exit } from '../exit.ts';
@@ -9,57 +11,121 @@ import { defineVerb, type Verb } from './verb.ts';
 export const recover: Verb = defineVerb({
   command: 'recover [name]',
   group: 'Trust',
-  summary: 'Continue delegated children whose process was killed, and merge them',
+  summary: 'Continue sessions whose process was killed, and merge delegated children',
   detail:
-    'Each child continues from its last recorded step: recorded answers are not requested again, and calls that may have run do ' +
-    'not run again. Ended children are merged. Skips children that another process runs, but takes over children that it has ' +
-    'not started yet: recover after the process that delegated has ended.',
+    'Each session continues from its last recorded step, with the model that its tape records: what was saved of an answer goes ' +
+    'to the tape first, recorded answers are not requested again, and calls that may have run do not run again unless their tool ' +
+    'is safe to repeat. Ended children are merged. With a name: that session and its descendants, and the messages in their ' +
+    'inboxes. Without: all unfinished delegated children, and all sessions whose process died during a run. Skips what another ' +
+    'process runs, but takes over children that it has not started yet: recover after the process that delegated has ended.',
   examples: [
-    ['tape recover --model openai-compatible/gpt-oss', 'Continue all interrupted children'],
-    ['tape recover main --abort', 'Abort the children of main, and merge that outcome into main'],
+    ['tape recover', 'Continue all interrupted sessions and children'],
+    ['tape recover main --dry-run', 'Show what would be done with main and what is under it'],
+    ['tape recover main --abort', 'Abort the run of main and its children, and merge that outcome into main'],
   ],
   options: (y) =>
     runOptions(y)
-      .positional('name', { type: 'string', describe: 'Only this session and its descendants' })
-      .option('abort', { type: 'boolean', describe: 'Abort the children instead of continuing them' })
+      .positional('name', {
+        type: 'string',
+        describe: 'Only this session and its descendants: a name, an alias or a ULID',
+      })
+      .option('abort', { type: 'boolean', describe: 'Abort what is unfinished instead of continuing it' })
+      .option('dry-run', { type: 'boolean', describe: 'Show what would be done, and write nothing' })
       .option('wait', {
         type: 'number',
         default: 10,
         describe: 'Seconds to wait for a busy parent; --no-wait: do not wait',
       }),
   run: async (args, context) => {
-    const { name, abort, wait } = args;
-    const { io, answer } = context;
-    // Aborting children calls no model, and so needs no configuration, which is code.
+    const { name, abort, wait, dryRun } = args;
+    const { io, home } = context;
+    // Aborting calls no model, and so needs no configuration, which is code.
     const config = abort === true ? {} : await deckConfig(args, context);
-    return await context.changing(async (store) => {
-      const session = name === undefined ? undefined : needSession(store, name).name;
-      await using deck = await openDeckAt(config, store, context);
-      const report = await deck.recover({
+    const { openDeck } = await import('@tapedeck/runtime');
+    const recovered = async (store: SqliteTapeStore) => {
+      const session = name === undefined ? undefined : needSession(store, name).id;
+      await using deck =
+        // The list of active runs in the home is written to, too.
+        dryRun === true
+          ? await openDeck({ ...config, store, env: io.env, cwd: io.cwd })
+          : await openDeckAt(config, store, { io, home });
+      return await deck.recover({
         ...(args.model !== undefined && { model: args.model }),
         ...(session !== undefined && { session }),
         ...(abort === true && { abort: true }),
+        ...(dryRun === true && { dryRun: true }),
         waitMs: typeof wait === 'number' ? wait * 1000 : 0,
         signal: io.signal,
       });
-      const { resumed, aborted, merged, waiting, busy, failed } = report;
-      const line = (what: string, names: readonly string[]) =>
-        names.length === 0 ? [] : [`${what} ${names.join(', ')}`];
-      const lines = [
-        ...line('Continued', resumed),
-        ...line('Aborted', aborted),
-        ...line('Merged', merged),
-        ...line('Waiting for an answer (tape status):', waiting),
-        ...line('Running in other processes:', busy),
-        ...failed.map(({ session, message }) => `${session}: ${message}`),
-      ];
-      await answer({
-        json: { resumed, aborted, merged, waiting, busy, failed },
-        quiet: merged.join('\n'),
-        human: safe(lines.length === 0 ? 'Nothing to recover' : lines.join('\n')),
-      });
-      if (failed.length > 0) return exit.failed;
-      return busy.length + waiting.length === 0 ? exit.done : exit.accepted;
+    };
+    const report = await (dryRun === true ? context.reading(recovered) : context.changing(recovered));
+    const { resumed, aborted, merged, waiting, busy, failed, sessions } = report;
+    await context.answer({
+      json: {
+        resumed,
+        aborted,
+        merged,
+        waiting,
+        busy,
+        failed,
+        sessions: sessions.map(sessionJson),
+        ...(dryRun === true && { dry_run: true }),
+      },
+      quiet: merged.join('\n'),
+      human: safe(linesOf(report).join('\n')),
     });
+    if (failed.length > 0) return exit.failed;
+    return busy.length + waiting.length === 0 || dryRun === true ? exit.done : exit.accepted;
   },
 });
+
+function sessionJson({ calls, view, head, saved, ...session }: RecoveredSession) {
+  return {
+    ...session,
+    view,
+    head,
+    saved,
+    calls: calls.map(({ toolCallId, name, became }) => ({ call: toolCallId, tool: name, became })),
+  };
+}
+
+/** The report for people: a line for each kind of outcome, then what is worth knowing about each session. */
+function linesOf(report: RecoveryReport): readonly string[] {
+  const { resumed, aborted, merged, waiting, busy, failed, sessions } = report;
+  const would = report.dryRun === true;
+  const line = (what: string, names: readonly string[]) =>
+    names.length === 0 ? [] : [`${what} ${names.join(', ')}`];
+  const lines = [
+    ...line(would ? 'Would continue' : 'Continued', resumed),
+    ...line(would ? 'Would abort' : 'Aborted', aborted),
+    ...line(would ? 'Would merge' : 'Merged', merged),
+    ...line('Waiting for an answer (tape status):', waiting),
+    ...line('Running in other processes:', busy),
+    ...failed.map(({ session, message }) => `${session}: ${message}`),
+    ...sessions.flatMap((session) => sessionLines(session, would)),
+  ];
+  return lines.length === 0 ? ['Nothing to recover'] : lines;
+}
+
+const becameText = {
+  repeated: 'repeated',
+  unknown: 'not repeated, its outcome is unknown',
+  'not-run': 'not run',
+  answered: 'answered',
+  open: 'waits for an answer',
+} as const;
+
+function sessionLines(
+  { session, model, head, view, saved, calls, queued }: RecoveredSession,
+  would: boolean,
+): readonly string[] {
+  const after = head.after === undefined ? '' : ` → @${head.after} ${view.after?.slice(0, 8) ?? ''}`;
+  const facts = [
+    `@${head.before} ${view.before.slice(0, 8)}${after}`,
+    ...(model === undefined ? [] : [`model ${model}`]),
+    ...(saved ? [would ? 'a part of an answer is saved' : 'a part of an answer went to the tape'] : []),
+    ...calls.map(({ toolCallId, name, became }) => `${name} ${toolCallId}: ${becameText[became]}`),
+    ...(queued === 0 ? [] : [`${queued} in the inbox`]),
+  ];
+  return [`  ${session}  ${facts.join('; ')}`];
+}

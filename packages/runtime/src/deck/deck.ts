@@ -95,8 +95,11 @@ export interface Deck extends AsyncDisposable {
    * tool is part of a run, so it would wait for itself.
    */
   idle(): Promise<void>;
-  /** Resumes or aborts delegated children whose process was killed, and merges them. */
-  recover(options?: RecoverOptions): Promise<RecoveryReport>;
+  /**
+   * Recovers what a killed process left: continues or aborts its runs, and merges delegated children. A name or
+   * ULID, like the option `session`, means that session and everything under it.
+   */
+  recover(options?: Ref | RecoverOptions): Promise<RecoveryReport>;
   /** Stops what runs, merges what stopped children did, and closes the store that the deck opened. Again, it does nothing. */
   close(): Promise<void>;
 }
@@ -217,7 +220,10 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
         await Promise.allSettled(busy);
       }
     },
-    recover: async (o) => await (await import('../delegation/recover.ts')).recover(parts, o),
+    recover: async (o) => {
+      const { recover } = await import('../delegation/recover.ts');
+      return await recover(parts, typeof o === 'string' ? { session: o } : o);
+    },
     close,
     [Symbol.asyncDispose]: close,
   };

@@ -1,45 +1,49 @@
-import { note, processOwner, type SessionInfo, type TapeStore } from '@tapedeck/tape';
+import type { Ref, SessionInfo } from '@tapedeck/tape';
 import { runPoint } from '../crash-point.ts';
-import { messageOf, SessionError } from '../errors.ts';
+import { messageOf } from '../errors.ts';
 import { assertFields, type Fields } from '../fields.ts';
-import { hold } from '../lease/hold.ts';
 import { childIsBusy } from '../merge/merge.ts';
 import { settleParent } from '../merge/settle-parent.ts';
-import { isEnded } from '../merge/spawn-calls.ts';
-import { getModel } from '../model/model.ts';
-import { type ModelSpec, resolveModel } from '../model/spec.ts';
-import { endOnTape } from '../run/end-on-tape.ts';
-import { factsOf } from '../terms/terms.ts';
-import { wasInterrupted } from '../tools/interrupted.ts';
-import { openBatch } from '../tools/open-batch.ts';
-import { closeOrphans, settleLeftovers } from '../tools/orphans.ts';
+import type { ModelSpec } from '../model/spec.ts';
 import { releaseLeftWorktrees } from '../workspace/release.ts';
-import { deliver, wake } from './deliver.ts';
-import type { DelegationParts, Delegator } from './parts.ts';
+import { deliver } from './deliver.ts';
+import type { DelegationParts } from './parts.ts';
+import { untilQuiet } from './quiet.ts';
+import { resume, resumeRun, settle } from './recovery-end.ts';
+import { type Plan, plansFor } from './recovery-plan.ts';
+import { done, planned, type RecoveredSession } from './recovery-report.ts';
+import { byDepth, inScope, unfinishedIn } from './recovery-scope.ts';
+import { takeTurns } from './take-turns.ts';
 
 /** Options of `Deck.recover`. */
 export interface RecoverOptions {
-  /** Recover only this session and its descendants. */
-  readonly session?: string;
-  /** True: abort unfinished children instead of resuming them. Their parents receive the status `aborted`. */
+  /**
+   * Recover this session and its descendants, inboxes included. By default: all delegated children that are
+   * unfinished, and all sessions whose process died during a run.
+   */
+  readonly session?: Ref;
+  /** True: abort what is unfinished instead of resuming it. Parents receive the status `aborted`. */
   readonly abort?: boolean;
-  /** The model to resume with, instead of each child's own. */
+  /** The model for sessions whose tapes record none, or one that cannot be used here. */
   readonly model?: ModelSpec;
   /** How long to wait for a busy parent to merge, in milliseconds (default 10,000). */
   readonly waitMs?: number;
+  /** True: report what a recovery would do, and write nothing. */
+  readonly dryRun?: boolean;
   readonly signal?: AbortSignal;
 }
 
 /** The fields of `RecoverOptions`. */
-export const recoverFields: Fields<RecoverOptions> = {
+const recoverFields: Fields<RecoverOptions> = {
   session: 'text',
   abort: 'flag',
   model: true,
   waitMs: 'duration',
+  dryRun: 'flag',
   signal: 'signal',
 };
 
-/** The recovered sessions, by name. */
+/** The recovered sessions, by name; of a dry run, those that would be. */
 export interface RecoveryReport {
   /** Resumed from their last recorded step and ended; also parents that a result started. */
   readonly resumed: readonly string[];
@@ -52,43 +56,55 @@ export interface RecoveryReport {
   readonly busy: readonly string[];
   /** Could not be resumed or merged, and why. */
   readonly failed: readonly { readonly session: string; readonly message: string }[];
+  /** What was done with each, or would be, children before their parents. */
+  readonly sessions: readonly RecoveredSession[];
+  /** Present when nothing was written. */
+  readonly dryRun?: true;
 }
 
-type Report = { -readonly [name in keyof RecoveryReport]: RecoveryReport[name][number][] };
+type Names = Exclude<keyof RecoveryReport, 'dryRun'>;
+type Report = { -readonly [name in Names]: RecoveryReport[name][number][] };
 
 /**
- * Recovers delegated children whose process was killed: resumes or aborts each, then merges each ended child
- * into its parent, once. Children come before their parents. A recorded answer is never requested again, and
- * a call that may have run is not run again unless its tool is safe to repeat. Finally runs the parents that
- * results were to start.
- * @throws SESSION_NO_MODEL, before anything is changed, when a child must be resumed and no model is
- *   configured
+ * Recovers sessions whose process was killed, the deepest first: resumes or aborts each, then merges each ended
+ * delegated child into its parent, once. A recorded answer is never requested again, and a call that may have
+ * run is not run again unless its tool is safe to repeat. Finally runs the parents that results were to start.
+ * @throws TAPE_NO_SESSION; before anything is changed, the errors of `recoveryModel` for a session that must be
+ *   resumed and has no usable model
  */
 export async function recover(parts: DelegationParts, options: RecoverOptions = {}): Promise<RecoveryReport> {
   assertFields(options, recoverFields, 'recover');
   const { store, startedChildren } = parts;
   const scope = await inScope(store, options.session);
-  const left = byDepth(scope.filter(({ info }) => isLeft(info)));
-  if (options.abort !== true) await assertUsableModel(parts, left.flat(), options.model);
-  const report: Report = { resumed: [], aborted: [], merged: [], waiting: [], busy: [], failed: [] };
+  const found = await unfinishedIn(store, scope, { isNamed: options.session !== undefined });
+  const plans = await plansFor(parts, byDepth(found), options);
+  if (options.dryRun === true) return preview(parts, plans.flat());
+  const report: Report = {
+    resumed: [],
+    aborted: [],
+    merged: [],
+    waiting: [],
+    busy: [],
+    failed: [],
+    sessions: [],
+  };
   const held: SessionInfo[] = [];
   // All children of a call end before the call gets its result, and the call gets it before its session
   // continues.
-  for (const found of left) {
-    const [infos, under] = parted(found, ({ name }) => !startedChildren.has(name));
-    report.busy.push(...under.map(({ name }) => name));
+  for (const group of plans) {
+    const children = group.filter(({ why }) => why === 'task');
+    const [mine, under] = parted(children, ({ left }) => !startedChildren.has(left.info.name));
+    report.busy.push(...under.map(({ left }) => left.info.name));
     // An entry in startedChildren keeps other parts of this process from merging the children.
-    const done = Promise.withResolvers<Record<string, never>>();
-    for (const { name } of infos) startedChildren.set(name, { run: async () => {}, end: done.promise });
+    const end = Promise.withResolvers<Record<string, never>>();
+    for (const { left } of mine)
+      startedChildren.set(left.info.name, { run: async () => {}, end: end.promise });
     const ended: SessionInfo[] = [];
-    for (const info of infos)
-      await attempt(report, info, async () => {
-        options.signal?.throwIfAborted();
-        const what = await end(parts, parts.child(info, { onUnmerged: 'keep' }), options);
-        runPoint('recover/child-ended');
-        if (what !== undefined) report[what].push(info.name);
+    for (const plan of mine)
+      await attempt(report, plan.left.info, async () => {
+        const how = await finish(parts, plan, { options, report });
         // The end of a child that only notifies has told its parent.
-        if (what !== 'waiting' && info.deliver !== 'notify') ended.push(info);
+        if (how !== 'waiting' && plan.left.info.deliver !== 'notify') ended.push(plan.left.info);
       });
     for (const siblings of Map.groupBy(ended, ({ parentId }) => parentId).values()) {
       const deadline = performance.now() + (options.waitMs ?? 10_000);
@@ -105,23 +121,87 @@ export async function recover(parts: DelegationParts, options: RecoverOptions = 
           runPoint('recover/child-merged');
         });
     }
-    for (const { name } of infos) startedChildren.delete(name);
-    done.resolve({});
+    for (const { left } of mine) startedChildren.delete(left.info.name);
+    end.resolve({});
+    for (const plan of group)
+      if (plan.why !== 'task')
+        await attempt(
+          report,
+          plan.left.info,
+          async () => void (await finish(parts, plan, { options, report })),
+        );
   }
+  // A run that goes on can start children in the background.
+  const resumed = plans.flat().filter(({ left }) => report.resumed.includes(left.info.name));
+  await untilQuiet(
+    parts,
+    resumed.map(({ left }) => left.info),
+    options.signal,
+  );
   await releaseLeftWorktrees(parts);
   for (const { id, name } of held) {
     const isMerged = (await store.sessions.find(id))?.delivery !== undefined;
     report[isMerged ? 'merged' : 'busy'].push(name);
   }
-  if (options.abort !== true) await takeTurns(parts, scope, { options, report });
+  for (const plan of plans.flat()) {
+    const isBusy = report.busy.includes(plan.left.info.name);
+    report.sessions.push(await done(parts, plan.left, { ...plan, ...(isBusy && { act: 'leave' }) }));
+  }
+  if (options.abort !== true) {
+    for (const turn of await takeTurns(parts, scope, options)) {
+      const { session } = turn;
+      if (!report.resumed.includes(session)) report.resumed.push(session);
+      report.sessions = [...report.sessions.filter((one) => one.session !== session), turn];
+    }
+  }
   return report;
+}
+
+/** Resumes or aborts one session, or leaves it as it is, and reports which. */
+async function finish(
+  parts: DelegationParts,
+  { act, why, left: { info }, spec }: Plan,
+  { options: { abort = false, signal }, report }: { options: RecoverOptions; report: Report },
+): Promise<'waiting' | 'settled'> {
+  signal?.throwIfAborted();
+  if (act === 'leave') {
+    report.busy.push(info.name);
+    return 'waiting';
+  }
+  if (act === 'wait') {
+    report.waiting.push(info.name);
+    return 'waiting';
+  }
+  const how = abort
+    ? await settle(parts, info, { abort })
+    : await (why === 'inbox' ? resumeRun : resume)(parts, info, { model: spec, signal });
+  runPoint('recover/child-ended');
+  if (how !== undefined) report[how].push(info.name);
+  return how === 'waiting' ? 'waiting' : 'settled';
+}
+
+function preview(parts: DelegationParts, plans: readonly Plan[]): RecoveryReport {
+  const named = (test: (plan: Plan) => boolean) => plans.filter(test).map(({ left }) => left.info.name);
+  return {
+    resumed: named(({ act }) => act === 'continue'),
+    aborted: named(({ act }) => act === 'abort'),
+    merged: named(
+      ({ act, why, left }) =>
+        why === 'task' && act !== 'wait' && act !== 'leave' && left.info.deliver !== 'notify',
+    ),
+    waiting: named(({ act }) => act === 'wait'),
+    busy: named(({ act }) => act === 'leave'),
+    failed: [],
+    sessions: plans.map((plan) => planned(parts, plan.left, plan)),
+    dryRun: true,
+  };
 }
 
 function parted<T>(items: readonly T[], test: (item: T) => boolean): readonly [readonly T[], readonly T[]] {
   return [items.filter(test), items.filter((item) => !test(item))];
 }
 
-/** Reports the failure of one child, so that the others are recovered all the same. */
+/** Reports the failure of one session, so that the others are recovered all the same. */
 async function attempt(report: Report, info: SessionInfo, act: () => Promise<void>): Promise<void> {
   try {
     await act();
@@ -152,149 +232,4 @@ async function merge(
     ...(signal !== undefined && { signal }),
   });
   return merged !== undefined;
-}
-
-/** A session and the length of its line up to the root. */
-interface Placed {
-  readonly info: SessionInfo;
-  readonly depth: number;
-}
-
-/** A session and its descendants, or all sessions. */
-async function inScope(store: TapeStore, session: string | undefined): Promise<readonly Placed[]> {
-  const all = await store.sessions.list({ all: true });
-  const byId = new Map(all.map((info) => [info.id, info]));
-  const lineOf = (info: SessionInfo): readonly string[] => {
-    const line: string[] = [];
-    for (let at: SessionInfo | undefined = info; at !== undefined; at = byId.get(at.parentId ?? ''))
-      line.push(at.id);
-    return line;
-  };
-  // Resolving, unlike finding, throws for an unknown session.
-  if (session !== undefined) await store.entries.resolve(session, 'head');
-  const root = session === undefined ? undefined : (await store.sessions.find(session))?.id;
-  return all
-    .map((info) => ({ info, line: lineOf(info) }))
-    .filter(({ line }) => root === undefined || line.includes(root))
-    .map(({ info, line }) => ({ info, depth: line.length }));
-}
-
-/** Sessions grouped by depth, the deepest first. */
-function byDepth(placed: readonly Placed[]): readonly (readonly SessionInfo[])[] {
-  return [...Map.groupBy(placed, ({ depth }) => depth)]
-    .sort(([a], [b]) => b - a)
-    .map(([, found]) => found.map(({ info }) => info).sort((a, b) => a.createdAt - b.createdAt));
-}
-
-/** Whether a child is unmerged, or was merged and has been given another task since. */
-function isLeft({ deliver: how, delivery, lifecycle, task }: SessionInfo): boolean {
-  if (how === undefined || lifecycle !== 'active') return false;
-  if (how === 'notify') return task === undefined || task === 'running';
-  return delivery === undefined || (delivery === 'merged' && task === 'running');
-}
-
-async function assertUsableModel(
-  { store, config, env }: DelegationParts,
-  left: readonly SessionInfo[],
-  given: ModelSpec | undefined,
-): Promise<void> {
-  const spec = given ?? config.model;
-  for (const info of left) {
-    if (isEnded(info) || (await endOnTape(store, await factsOf(store, info))) !== undefined) continue;
-    if (spec === undefined)
-      throw new SessionError('SESSION_NO_MODEL', 'cannot resume unfinished children: no model was given', {
-        data: { abortable: true },
-      });
-    getModel((await resolveModel(spec, { env, store }))(''), info.name);
-    return;
-  }
-}
-
-/** Resumes or aborts a child that has not ended. Undefined when it had already ended. */
-async function end(
-  { store, newId, worker }: DelegationParts,
-  child: Delegator,
-  { abort = false, model, signal }: RecoverOptions,
-): Promise<'resumed' | 'aborted' | 'waiting' | undefined> {
-  const before = await child.info();
-  if (isEnded(before)) return undefined;
-  // A child whose tape shows its end needs no model.
-  if (!abort && (await endOnTape(store, await worker(child).facts(before))) === undefined) {
-    try {
-      const { finish } = await child.run(undefined, {
-        unlessEnded: true,
-        ...(model !== undefined && { model }),
-        ...(signal !== undefined && { signal }),
-      });
-      return finish === 'waiting' ? 'waiting' : 'resumed';
-    } catch (error) {
-      // Its tape shows its end, or another process ended it meanwhile.
-      if ((error as { code?: unknown }).code === 'SESSION_ENDED') return undefined;
-      throw error;
-    }
-  }
-  const held = await hold(store, child.id, { owner: processOwner(newId()) });
-  try {
-    // Read again under the lease. An end that the tape shows takes precedence over the requested abort.
-    const info = await child.info();
-    if (isEnded(info)) return undefined;
-    const reached = await endOnTape(store, await worker(child).facts(info));
-    // Another process has resumed it meanwhile.
-    if (reached === undefined && !abort) return undefined;
-    await settleLeftovers(store, child.id, held);
-    await closeOrphans(store, child.id, { hold: held });
-    if (reached === undefined) {
-      const unbegun = (await openBatch(store, child.id)).map(({ toolCallId }) => toolCallId);
-      const reason = 'aborted by recovery';
-      await store.entries.append(
-        child.id,
-        [note('run/aborted', { reason, ...(unbegun.length > 0 && { unbegun }) })],
-        { lease: held.lease },
-      );
-      // The abort also closes the calls that waited for an answer.
-      await closeOrphans(store, child.id, { hold: held });
-    }
-    await store.sessions.update(child.id, { task: reached ?? 'aborted' }, { lease: held.lease });
-    return reached === undefined ? 'aborted' : undefined;
-  } finally {
-    await held.release();
-  }
-}
-
-/**
- * Runs the idle parents that results of children start (`merge+turn`): the message that starts them is in
- * their inbox, or the run that it started was interrupted.
- */
-async function takeTurns(
-  parts: DelegationParts,
-  scope: readonly Placed[],
-  { options: { model, signal }, report }: { options: RecoverOptions; report: Report },
-): Promise<void> {
-  const { store } = parts;
-  const owners = new Set((await store.leases.list()).map(({ id }) => id));
-  const parents = new Set(
-    scope.flatMap(({ info }) => (info.deliver === 'merge+turn' ? [info.parentId ?? ''] : [])),
-  );
-  for (const id of parents) {
-    const info = await store.sessions.find(id);
-    if (info === undefined || owners.has(id) || !(await owesTurn(store, id))) continue;
-    signal?.throwIfAborted();
-    const run = { ...(model !== undefined && { model }), ...(signal !== undefined && { signal }) };
-    await wake(parts, { parentId: id, parent: info.name }, run);
-    await parts.worker(info).idle();
-    if (!(await owesTurn(store, id))) report.resumed.push(info.name);
-  }
-}
-
-async function owesTurn(store: TapeStore, id: string): Promise<boolean> {
-  const isNotice = (key: string | undefined) => key?.startsWith('notify:') === true;
-  if ((await store.inbox.list(id)).some(({ key }) => isNotice(key))) return true;
-  if (!(await wasInterrupted(store, id))) return false;
-  const messages = await Array.fromAsync(store.entries.read(id, { own: true, kind: 'message', last: 50 }));
-  const last = messages.findLast(({ payload, meta }) => isUser(payload) && meta.run !== undefined);
-  return isNotice(last?.key?.replace(/^u:/, ''));
-}
-
-function isUser(payload: unknown): boolean {
-  return typeof payload === 'object' && payload !== null && 'role' in payload && payload.role === 'user';
 }

@@ -123,6 +123,16 @@ const providers: Readonly<Record<string, { package: string; create: string; key:
   },
 };
 
+/**
+ * The name by which `resolveModel` finds the model that an answer records; undefined for a provider that no name
+ * selects, such as a script. Pure.
+ */
+export function recordedSpec(provider: string, model: string): string | undefined {
+  const [name = ''] = provider.split('.');
+  if (name === 'gateway') return model;
+  return name === 'openai-compatible' || Object.hasOwn(providers, name) ? `${name}/${model}` : undefined;
+}
+
 type ProviderPackage = Readonly<
   Record<
     string,

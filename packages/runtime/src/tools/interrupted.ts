@@ -23,8 +23,10 @@ export async function isInterrupted(store: TapeStore, id: string): Promise<boole
 }
 
 async function hasNoEnd(store: TapeStore, id: string): Promise<boolean> {
-  if (await wasInterrupted(store, id)) return true;
   const info = await store.sessions.find(id);
+  // Its row records the end of a task, also of one whose run could not be recorded.
+  if (info?.task !== undefined && info.task !== 'running') return false;
+  if (await wasInterrupted(store, id)) return true;
   // Its process died before the first entry of the task, or before the task was recorded as ended. A task with
   // open calls waits for their answers.
   return info?.task === 'running' && (await openBatch(store, info)).length === 0;

@@ -1,0 +1,115 @@
+import { note, processOwner, type SessionInfo } from '@tapedeck/tape';
+import { hold } from '../lease/hold.ts';
+import { isEnded } from '../merge/spawn-calls.ts';
+import type { ModelSpec } from '../model/spec.ts';
+import { endOnTape } from '../run/end-on-tape.ts';
+import type { RunOptions } from '../run/options.ts';
+import type { Run, RunResult } from '../run/run.ts';
+import { wasInterrupted } from '../tools/interrupted.ts';
+import { openBatch } from '../tools/open-batch.ts';
+import { closeOrphans, settleLeftovers } from '../tools/orphans.ts';
+import type { DelegationParts } from './parts.ts';
+
+/** What a recovery runs sessions with. */
+export interface Continuing {
+  readonly model: ModelSpec | undefined;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** How a session was brought to an end. Undefined: it had ended already. */
+export type Ended = 'resumed' | 'aborted' | 'waiting' | undefined;
+
+/** Whether a session has a task: it was delegated, or a run of it as a fork has begun. */
+export function hasTask({ deliver, task }: SessionInfo): boolean {
+  return deliver !== undefined || task !== undefined;
+}
+
+/**
+ * Continues a session from the last step that its tape records, and then runs its inbox. A task that has ended
+ * is not run again.
+ * @throws what the run throws, and its error when it failed without a task, which would record it
+ */
+export async function resume(
+  parts: DelegationParts,
+  info: SessionInfo,
+  continuing: Continuing,
+): Promise<Ended> {
+  if (!hasTask(info)) return await resumeRun(parts, info, continuing);
+  if (isEnded(info)) return undefined;
+  // A task whose tape shows its end needs no model.
+  if ((await endOnTape(parts.store, await parts.worker(info).facts(info))) !== undefined)
+    return await settle(parts, info, { abort: false });
+  try {
+    const child = parts.child(info, { onUnmerged: 'keep' });
+    const { finish } = await child.run(undefined, { unlessEnded: true, ...optionsOf(continuing) });
+    return finish === 'waiting' ? 'waiting' : 'resumed';
+  } catch (error) {
+    // Its tape shows its end, or another process ended it meanwhile.
+    if ((error as { code?: unknown }).code === 'SESSION_ENDED') return undefined;
+    throw error;
+  }
+}
+
+/** Continues the interrupted run of a session, whatever its task, and then runs its inbox. */
+export async function resumeRun(
+  { worker }: DelegationParts,
+  info: SessionInfo,
+  continuing: Continuing,
+): Promise<Ended> {
+  const started = await worker(info).startQueued(optionsOf(continuing), { cutOff: true });
+  if (started === undefined) return undefined;
+  const { finish, error } = await lastResult(started.run);
+  await worker(info).idle();
+  if (error !== undefined) throw error;
+  return finish === 'waiting' ? 'waiting' : 'resumed';
+}
+
+/** The result of the last of the runs that follow each other. */
+async function lastResult(first: Run): Promise<RunResult> {
+  let result = await first;
+  for (let run = first.following; run !== undefined; run = run.following) result = await run;
+  return result;
+}
+
+function optionsOf({ model, signal }: Continuing): RunOptions {
+  return { ...(model !== undefined && { model }), ...(signal !== undefined && { signal }) };
+}
+
+/**
+ * Records the end of a session without running it: the end of a task that its tape shows, which takes
+ * precedence, or with `abort` an abort. What was saved of an answer goes to the tape before it, and open calls
+ * get results.
+ */
+export async function settle(
+  { store, newId, worker }: DelegationParts,
+  { id, name }: SessionInfo,
+  { abort }: { readonly abort: boolean },
+): Promise<Ended> {
+  const held = await hold(store, id, { owner: processOwner(newId()) });
+  try {
+    // Read again under the lease: another process may have resumed it meanwhile.
+    const facts = await worker({ id, name }).facts();
+    const { info } = facts;
+    const isTask = hasTask(info);
+    if (isTask ? isEnded(info) : !(await wasInterrupted(store, id))) return undefined;
+    const reached = isTask ? await endOnTape(store, facts) : undefined;
+    if (reached === undefined && !abort) return undefined;
+    await settleLeftovers(store, id, held);
+    await closeOrphans(store, id, { hold: held });
+    if (reached === undefined) {
+      const unbegun = (await openBatch(store, id)).map(({ toolCallId }) => toolCallId);
+      const reason = 'aborted by recovery';
+      await store.entries.append(
+        id,
+        [note('run/aborted', { reason, ...(unbegun.length > 0 && { unbegun }) })],
+        { lease: held.lease },
+      );
+      // The abort also closes the calls that waited for an answer.
+      await closeOrphans(store, id, { hold: held });
+    }
+    if (isTask) await store.sessions.update(id, { task: reached ?? 'aborted' }, { lease: held.lease });
+    return reached === undefined ? 'aborted' : undefined;
+  } finally {
+    await held.release();
+  }
+}

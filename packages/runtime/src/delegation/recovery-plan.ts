@@ -1,0 +1,74 @@
+import type { SessionInfo } from '@tapedeck/tape';
+import { isEnded } from '../merge/spawn-calls.ts';
+import type { ModelSpec } from '../model/spec.ts';
+import { endOnTape } from '../run/end-on-tape.ts';
+import { factsOf } from '../terms/terms.ts';
+import { awaitsAnswer } from '../tools/open-batch.ts';
+import type { DelegationParts } from './parts.ts';
+import { hasTask } from './recovery-end.ts';
+import { type RecoveryModel, recoveryModel } from './recovery-model.ts';
+import { type Left, lookAtLeft, type RecoveryAct } from './recovery-report.ts';
+import type { RecoveryReason, Unfinished } from './recovery-scope.ts';
+
+/** What a recovery will do with a session. */
+export interface Plan {
+  readonly why: RecoveryReason;
+  readonly left: Left;
+  readonly act: RecoveryAct;
+  /** The model to continue with, when the run does not find it itself. */
+  readonly spec: ModelSpec | undefined;
+  /** The name of the model to continue with, if it has one. */
+  readonly model: string | undefined;
+}
+
+/** What to do with what is unfinished. */
+interface Wish {
+  readonly abort?: boolean;
+  readonly model?: ModelSpec;
+}
+
+/**
+ * Plans a recovery. Nothing is written, so that a session without a usable model stops it before it begins.
+ * @throws the errors of `recoveryModel`
+ */
+export async function plansFor(
+  parts: DelegationParts,
+  found: readonly (readonly Unfinished[])[],
+  wish: Wish,
+): Promise<readonly (readonly Plan[])[]> {
+  const owned = new Set((await parts.store.leases.list()).map(({ id }) => id));
+  const plans: Plan[][] = [];
+  for (const group of found) {
+    const planned: Plan[] = [];
+    for (const { info, why } of group) {
+      const left = await lookAtLeft(parts, info);
+      const act = owned.has(info.id) ? 'leave' : await actFor(parts, { why, left }, wish);
+      if (act === undefined) continue;
+      const { model: spec, name }: Partial<RecoveryModel> =
+        act === 'continue' ? await recoveryModel(parts, info, wish.model) : {};
+      planned.push({ why, left, act, spec, model: name });
+    }
+    plans.push(planned);
+  }
+  return plans;
+}
+
+async function actFor(
+  parts: DelegationParts,
+  { why, left }: { readonly why: RecoveryReason; readonly left: Left },
+  { abort = false }: Wish,
+): Promise<RecoveryAct | undefined> {
+  // A deck that is asked for approvals may give one.
+  const waits = parts.config.onApproval === undefined && left.queued === 0 && left.calls.some(awaitsAnswer);
+  if (why === 'calls') return 'wait';
+  // A message that waits is no run that could be aborted.
+  if (why === 'inbox') return abort ? undefined : 'continue';
+  if (await hasEnded(parts, left.info)) return 'merge';
+  if (abort) return 'abort';
+  return why === 'task' && waits ? 'wait' : 'continue';
+}
+
+async function hasEnded({ store }: DelegationParts, info: SessionInfo): Promise<boolean> {
+  if (!hasTask(info)) return false;
+  return isEnded(info) || (await endOnTape(store, await factsOf(store, info))) !== undefined;
+}

@@ -1,0 +1,92 @@
+import type { SessionInfo, TapeStore } from '@tapedeck/tape';
+import { isSummarizer } from '@tapedeck/tape/internal';
+import { isInterrupted } from '../tools/interrupted.ts';
+import { awaitsAnswer, openBatch } from '../tools/open-batch.ts';
+
+/**
+ * Why a session is recovered. `task`: it is a delegated child without a merged result; `run`: its process died
+ * during a run; `inbox`: messages or answers wait in its inbox; `calls`: calls wait for answers, so that
+ * nothing but a report can be made.
+ */
+export type RecoveryReason = 'task' | 'run' | 'inbox' | 'calls';
+
+/** A session to recover, and the length of its line up to the root. */
+export interface Unfinished {
+  readonly info: SessionInfo;
+  readonly depth: number;
+  readonly why: RecoveryReason;
+}
+
+/** A session and the length of its line up to the root. */
+export interface Placed {
+  readonly info: SessionInfo;
+  readonly depth: number;
+}
+
+/**
+ * A session and its descendants, or all sessions.
+ * @throws TAPE_NO_SESSION
+ */
+export async function inScope(store: TapeStore, session: string | undefined): Promise<readonly Placed[]> {
+  const all = await store.sessions.list({ all: true });
+  const byId = new Map(all.map((info) => [info.id, info]));
+  const lineOf = (info: SessionInfo): readonly string[] => {
+    const line: string[] = [];
+    for (let at: SessionInfo | undefined = info; at !== undefined; at = byId.get(at.parentId ?? ''))
+      line.push(at.id);
+    return line;
+  };
+  // Resolving, unlike finding, throws for an unknown session.
+  if (session !== undefined) await store.entries.resolve(session, 'head');
+  const root = session === undefined ? undefined : (await store.sessions.find(session))?.id;
+  return all
+    .map((info) => ({ info, line: lineOf(info) }))
+    .filter(({ line }) => root === undefined || line.includes(root))
+    .map(({ info, line }) => ({ info, depth: line.length }));
+}
+
+/**
+ * The sessions of a scope that a recovery has to act on. `isNamed`: a person named the scope, so that its
+ * inboxes are processed too. Without a name, messages that wait on an idle session stay there: it was not
+ * necessarily a crash that left them.
+ */
+export async function unfinishedIn(
+  store: TapeStore,
+  scope: readonly Placed[],
+  { isNamed }: { readonly isNamed: boolean },
+): Promise<readonly Unfinished[]> {
+  const found: Unfinished[] = [];
+  for (const placed of scope) {
+    const why = await reasonOf(store, placed.info, isNamed);
+    if (why !== undefined) found.push({ ...placed, why });
+  }
+  return found;
+}
+
+async function reasonOf(
+  store: TapeStore,
+  info: SessionInfo,
+  isNamed: boolean,
+): Promise<RecoveryReason | undefined> {
+  if (info.lifecycle !== 'active' || isSummarizer(info)) return undefined;
+  if (isLeft(info)) return 'task';
+  if (await isInterrupted(store, info.id)) return 'run';
+  if (!isNamed) return undefined;
+  const inbox = await store.inbox.list(info.id);
+  if (inbox.some(({ body: { type } }) => type === 'input' || type === 'answer')) return 'inbox';
+  return (await openBatch(store, info)).some(awaitsAnswer) ? 'calls' : undefined;
+}
+
+/** Whether a child is unmerged, or was merged and has been given another task since. */
+function isLeft({ deliver: how, delivery, task }: SessionInfo): boolean {
+  if (how === undefined) return false;
+  if (how === 'notify') return task === undefined || task === 'running';
+  return delivery === undefined || (delivery === 'merged' && task === 'running');
+}
+
+/** Groups by depth, the deepest first: children come before their parents. */
+export function byDepth(found: readonly Unfinished[]): readonly (readonly Unfinished[])[] {
+  return [...Map.groupBy(found, ({ depth }) => depth)]
+    .sort(([a], [b]) => b - a)
+    .map(([, group]) => group.toSorted((a, b) => a.info.createdAt - b.info.createdAt));
+}

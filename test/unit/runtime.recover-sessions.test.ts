@@ -1,0 +1,253 @@
+import { delegateTool } from '@tapedeck/runtime';
+import { assistant, type SqliteTapeStore, toolCall, user, view } from '@tapedeck/tape';
+import { tool } from 'ai';
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { openDeck } from '../support/deck.ts';
+import { recovered } from '../support/recovery.ts';
+import { entryLines, scriptedDeck } from '../support/scripted.ts';
+import { openStore } from '../support/store.ts';
+
+const run = 'killed';
+const none = { resumed: [], aborted: [], merged: [], waiting: [], busy: [], failed: [] };
+const own = (store: SqliteTapeStore, name: string) =>
+  entryLines(store.entries.read(name, { own: true })).slice(1);
+const digestOf = (store: SqliteTapeStore, name: string) => view([...store.views.entries(name)]).digest;
+
+/** `main`, whose process died in the middle of its answer to "Go", with another message waiting. */
+function killedRoot(): SqliteTapeStore {
+  const store = openStore();
+  store.sessions.open('main');
+  store.entries.append('main', [user('Go', { run })]);
+  const chunks = [
+    { type: 'text-start', id: 't' },
+    { type: 'text-delta', id: 't', delta: 'I beg' },
+  ].map((chunk, index) => ({ index, chunk }));
+  store.live.save([{ session: 'main', run, chunks }]);
+  store.inbox.post('main', {
+    body: { type: 'input', drafts: [user('And then?')] },
+    mode: 'queue',
+    source: 'user',
+    key: 'later',
+  });
+  return store;
+}
+
+test.each([
+  ['its name', () => 'main'],
+  ['its ULID', (store: SqliteTapeStore) => store.sessions.find('main')?.id ?? ''],
+])('a killed root is recovered by %s: its run goes on, then its messages are answered', async (_, ref) => {
+  const store = killedRoot();
+  const before = digestOf(store, 'main');
+  await using home = await scriptedDeck([{ text: 'in.' }, { text: 'Then I end.' }], { store });
+  const { sessions, ...names } = await home.deck.recover(ref(store));
+  expect(names).toEqual({ ...none, resumed: ['main'] });
+  expect(own(store, 'main')).toEqual([
+    'user: Go',
+    'assistant: I beg',
+    'event run/interrupted',
+    'assistant: in.',
+    'user: And then?',
+    'assistant: Then I end.',
+  ]);
+  expect(sessions).toEqual([
+    {
+      session: 'main',
+      id: store.sessions.find('main')?.id,
+      act: 'continue',
+      model: home.spec,
+      view: { before, after: digestOf(store, 'main') },
+      head: { before: 2, after: 7 },
+      saved: true,
+      calls: [],
+      queued: 0,
+    },
+  ]);
+  expect(await recovered(home.deck, 'main')).toEqual(none);
+});
+
+test('a run without input does the same for one session', async () => {
+  const store = killedRoot();
+  await using home = await scriptedDeck([{ text: 'in.' }, { text: 'Then I end.' }], { store });
+  const main = await home.deck.session('main');
+  await main.run();
+  await main.idle();
+  expect(own(store, 'main').at(-1)).toBe('assistant: Then I end.');
+});
+
+test('without a name it recovers roots whose process died, and leaves the messages of idle ones', async () => {
+  const store = killedRoot();
+  store.sessions.open('idle');
+  store.inbox.post('idle', {
+    body: { type: 'input', drafts: [user('Hello')] },
+    mode: 'queue',
+    source: 'user',
+    key: 'hello',
+  });
+  await using home = await scriptedDeck([{ text: 'in.' }, { text: 'Then I end.' }], { store });
+  expect(await recovered(home.deck)).toEqual({ ...none, resumed: ['main'] });
+  expect(store.inbox.list('idle')).toHaveLength(1);
+  expect(await recovered(home.deck, 'idle')).toEqual({ ...none, resumed: ['idle'] });
+  expect(store.inbox.list('idle')).toEqual([]);
+});
+
+test('with abort a killed root keeps what was saved of its answer, and its messages wait', async () => {
+  const store = killedRoot();
+  await using deck = await openDeck({ store });
+  expect(await recovered(deck, { session: 'main', abort: true })).toEqual({ ...none, aborted: ['main'] });
+  expect(own(store, 'main')).toEqual([
+    'user: Go',
+    'assistant: I beg',
+    'event run/interrupted',
+    'event run/aborted',
+  ]);
+  expect(store.inbox.list('main')).toHaveLength(1);
+  expect(await recovered(deck, { abort: true })).toEqual(none);
+});
+
+test('it reports which calls it repeated, closed and left open', async () => {
+  const store = openStore();
+  store.sessions.open('main');
+  const calls = ['look', 'pay'].map((name) => toolCall(`c-${name}`, name, {}));
+  store.entries.append('main', [user('Go', { run }), assistant(calls, { run })]);
+  const inputSchema = z.object({});
+  let looks = 0;
+  const look = {
+    ...tool({
+      inputSchema,
+      execute: async () => {
+        looks += 1;
+        return 'seen';
+      },
+    }),
+    safeToRepeat: true,
+  };
+  const pay = tool({ inputSchema, execute: async () => 'paid' });
+  const publish = tool({ inputSchema, needsApproval: true, execute: async () => 'out' });
+  await using home = await scriptedDeck([{ toolCalls: [{ name: 'publish', input: {}, id: 'c-publish' }] }], {
+    store,
+    tools: { look, pay, publish },
+  });
+  const before = [
+    { toolCallId: 'c-look', name: 'look', became: 'repeated' },
+    { toolCallId: 'c-pay', name: 'pay', became: 'unknown' },
+  ];
+  expect(await home.deck.recover({ dryRun: true })).toMatchObject({ sessions: [{ calls: before }] });
+  expect(looks).toBe(0);
+  const { sessions, ...names } = await home.deck.recover();
+  expect(names).toEqual({ ...none, waiting: ['main'] });
+  const open = { toolCallId: 'c-publish', name: 'publish', became: 'open' };
+  expect(sessions).toMatchObject([{ calls: [...before, open] }]);
+  expect(looks).toBe(1);
+  // A session that waits is reported where it is named, and is no work that a crash left.
+  expect(await recovered(home.deck, 'main')).toEqual({ ...none, waiting: ['main'] });
+  expect(await recovered(home.deck)).toEqual(none);
+});
+
+test('a recovery ends when the children have that a continued run started in the background', async () => {
+  const store = openStore();
+  store.sessions.open('main');
+  store.entries.append('main', [user('Go', { run })]);
+  const input = { tasks: [{ task: 'Look.' }], background: true };
+  await using home = await scriptedDeck(
+    [
+      { toolCalls: [{ name: 'delegate', input }], when: { session: 'main' } },
+      { text: 'It looks.', when: { session: 'main' } },
+      { text: 'Seen.', delayMs: 100, when: { text: 'Look.' } },
+    ],
+    { store, tools: { delegate: delegateTool() } },
+  );
+  expect(await recovered(home.deck)).toEqual({ ...none, resumed: ['main'] });
+  expect(store.sessions.list({ parent: 'main', all: true })).toMatchObject([
+    { task: 'completed', delivery: 'merged' },
+  ]);
+});
+
+test('a dry run shows what a recovery would do, and writes nothing', async () => {
+  const store = killedRoot();
+  store.lineage.fork('main', { name: 'kid', deliver: 'merge' });
+  store.lineage.fork('main', { name: 'over', deliver: 'merge' });
+  store.entries.append('over', [assistant('Done.', { run })]);
+  store.sessions.update('over', { task: 'completed' });
+  await using home = await scriptedDeck([], { store });
+  const stored = () => [
+    store.sessions.list({ all: true }),
+    store.sessions.list({ all: true }).map(({ id }) => [...store.entries.read(id)]),
+    store.live.read('main'),
+    store.inbox.list('main'),
+    [...store.lineage.read()],
+  ];
+  const before = stored();
+  const shown = await home.deck.recover({ dryRun: true });
+  expect(stored()).toEqual(before);
+  expect(shown).toMatchObject({
+    resumed: ['kid', 'main'],
+    merged: ['kid', 'over'],
+    dryRun: true,
+    sessions: [
+      { session: 'kid', act: 'continue', model: home.spec },
+      { session: 'over', act: 'merge' },
+      { session: 'main', act: 'continue', saved: true, queued: 1, head: { before: 2 } },
+    ],
+  });
+  expect(shown.sessions.map((one) => one.view.after)).toEqual([undefined, undefined, undefined]);
+  expect(await home.deck.recover({ dryRun: true, abort: true })).toMatchObject({
+    aborted: ['kid', 'main'],
+    merged: ['kid', 'over'],
+  });
+});
+
+test('each session continues with the model that its tape records', async () => {
+  const store = openStore();
+  store.sessions.open('main');
+  await using home = await scriptedDeck([{ text: 'The deck’s.' }], { store });
+  const [theirs, given] = [home.script([{ text: 'Its own.' }]), home.script([{ text: 'The given one.' }])];
+  const fork = (name: string, model?: string) =>
+    store.lineage.fork('main', {
+      name,
+      deliver: 'merge',
+      intention: { nextSteps: 'Speak.' },
+      ...(model !== undefined && { settings: { model } }),
+    });
+  fork('own', theirs);
+  fork('gone', 'script:/nowhere/answers.json');
+  fork('none');
+  const { sessions, ...names } = await home.deck.recover({ model: given });
+  expect(names).toMatchObject({ resumed: ['own', 'gone', 'none'], failed: [] });
+  expect(sessions.map(({ session, model }) => [session, model])).toEqual([
+    ['own', theirs],
+    ['gone', given],
+    ['none', given],
+  ]);
+  expect(['own', 'gone', 'none'].map((name) => own(store, name).at(-1))).toEqual([
+    'assistant: Its own.',
+    'assistant: The given one.',
+    'assistant: The given one.',
+  ]);
+});
+
+test('a recovery that has no usable model for a session names it, and changes nothing', async () => {
+  const store = openStore();
+  store.sessions.open('main');
+  store.lineage.fork('main', { name: 'kid', deliver: 'merge' });
+  await using deck = await openDeck({ store, env: {} });
+  await expect(deck.recover()).rejects.toMatchObject({
+    code: 'SESSION_NO_MODEL',
+    message: "cannot recover 'kid': no model was given, and its tape names none",
+    data: { session: 'kid', abortable: true },
+  });
+  store.lineage.fork('main', {
+    name: 'keyless',
+    deliver: 'merge',
+    settings: { model: 'openai-compatible/some' },
+  });
+  await expect(deck.recover('keyless')).rejects.toMatchObject({
+    code: 'SESSION_NO_KEY',
+    message: expect.stringMatching(/^cannot recover 'keyless': .*openai-compatible\/some/),
+    data: { session: 'keyless', variable: 'OPENAI_BASE_URL' },
+  });
+  for (const name of ['kid', 'keyless']) {
+    expect(store.sessions.find(name)?.task).toBeUndefined();
+    expect(own(store, name)).toEqual([]);
+  }
+});
