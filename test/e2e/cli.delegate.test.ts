@@ -144,6 +144,11 @@ test.each([
     args: ['--budget', 'lines=3'],
     says: /no such limit 'lines'; the limits are steps, tokens/,
   },
+  {
+    name: 'a structured merge without a schema',
+    args: ['--strategy', 'structured'],
+    says: /requires --schema/,
+  },
   { name: 'a budget of nothing', args: ['--budget', 'steps=0'], says: /steps must be a number above 0/ },
   { name: 'half a step', args: ['--budget', 'steps=2.5'], says: /steps must be a whole number/ },
   { name: 'a tool that there is not', args: ['--tool', 'raed'], says: /tool 'raed': the deck has no tools/ },

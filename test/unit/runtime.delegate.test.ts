@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { type ChildEvent, inProcessEngine, type RunSpec } from '@tapedeck/runtime';
 import type { ScriptAnswer } from '@tapedeck/runtime/testing';
 import { anchor, type SqliteTapeStore, user } from '@tapedeck/tape';
@@ -8,6 +9,7 @@ import { z } from 'zod';
 import { openDeck } from '../support/deck.ts';
 import { entryLines, eventsOf, scriptedDeck } from '../support/scripted.ts';
 import { openStore } from '../support/store.ts';
+import { tempDir } from '../support/temp-dir.ts';
 
 /** Answers of the letters a, b, c …: each after this many milliseconds. */
 const answers = (delays: readonly number[]): ScriptAnswer[] =>
@@ -342,4 +344,17 @@ test('an engine of the deck receives the parent and depth of each run', async ()
     { id: 'child', parent: 'main', depth: 1 },
     { id: 'grandchild', parent: 'child', depth: 2 },
   ]);
+});
+
+test('a delegation without a model of its own runs on the model that the parent carries', async () => {
+  using dir = tempDir();
+  writeFileSync(dir.file('script.json'), JSON.stringify([{ text: 'One.' }]));
+  await using store = await openStore();
+  await using deck = await openDeck({ store });
+  const main = await deck.session('main');
+  await main.run('Hi', { model: `script:${dir.file('script.json')}` });
+  expect(await main.delegate('Look')).toMatchObject([{ status: 'completed', text: 'One.' }]);
+  const other = await deck.session('other');
+  await expect(other.delegate('Look')).rejects.toMatchObject({ code: 'SESSION_NO_MODEL' });
+  expect(await store.sessions.list({ parent: 'other', all: true })).toEqual([]);
 });

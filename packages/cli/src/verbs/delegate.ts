@@ -188,6 +188,7 @@ interface OptionArgs extends ModelArgs, InheritArgs {
   readonly tool?: readonly string[] | undefined;
   readonly schema?: string | undefined;
   readonly strategy?: string | undefined;
+  readonly resume?: string | undefined;
   readonly budget?: string | undefined;
   readonly treeBudget?: string | undefined;
   readonly onComplete?: string | undefined;
@@ -199,6 +200,8 @@ interface OptionArgs extends ModelArgs, InheritArgs {
 async function optionsOf(args: OptionArgs, { io }: Context): Promise<DelegateOptions> {
   if (!Number.isInteger(args.concurrency) || args.concurrency < 1)
     throw new UsageError('cannot delegate: --concurrency must be a whole number from 1');
+  if (args.strategy === 'structured' && args.schema === undefined && args.resume === undefined)
+    throw new UsageError('cannot delegate: --strategy structured requires --schema');
   const inherit = inheritIn(args, (at) => `did you mean --since ${at}?`);
   const schema = args.schema === undefined ? undefined : await readJson(args.schema, '--schema', io);
   if (schema !== undefined && !isObject(schema))

@@ -124,13 +124,13 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
   }
 
   async #work(): Promise<Outcomes> {
-    const { tasks, options } = this.#delegated;
+    const { options } = this.#delegated;
     assertTasks(this.#parent.name, this.#delegated);
     const info = await this.#parent.info();
     assertActive(info, 'delegate from');
-    await assertModels(this.#parts, tasks, options);
     assertTools(this.#parts, this.#parent, this.#delegated);
     const line = await this.#parts.worker(info).line(info);
+    await assertModels(this.#parts, line[0], this.#delegated);
     const forked = await this.#parts.forking.add(async () => await this.#forkAll(line));
     this.#forked.resolve(this.#children);
     const queue = new PQueue({ concurrency: options.concurrency ?? 4 });

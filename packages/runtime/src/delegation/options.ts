@@ -7,7 +7,8 @@ import { assertSettings, type CallSettings, mergeSettings } from '../model/call-
 import type { OutputSpec } from '../model/output.ts';
 import { type ModelSpec, resolveModel } from '../model/spec.ts';
 import type { RunOptions } from '../run/options.ts';
-import type { Budget } from '../terms/terms.ts';
+import { modelFor } from '../terms/model-for.ts';
+import type { Budget, SessionFacts } from '../terms/terms.ts';
 import type { DeckTools } from '../tools/traits.ts';
 import type { WorkspaceOptions } from '../workspace/open.ts';
 import type { DelegationParts, Delegator } from './parts.ts';
@@ -137,15 +138,16 @@ export function assertTasks(parent: string, { tasks, options }: Delegated): void
 
 /** Checks the models of all tasks, so that a missing model fails before anything is forked. */
 export async function assertModels(
-  { config, env, store }: DelegationParts,
-  tasks: readonly DelegateTask<unknown>[],
-  options: DelegateOptions<unknown>,
+  parts: DelegationParts,
+  parent: SessionFacts,
+  { tasks, options }: Delegated,
 ): Promise<void> {
-  const { getModel } = await import('../model/model.ts');
-  for (const { task, model } of tasks) {
+  const { config, env, store } = parts;
+  for (const { model, resume } of tasks) {
     const spec = model ?? options.model ?? config.model;
-    const source = spec === undefined ? undefined : await resolveModel(spec, { env, store });
-    getModel(source?.(''), task);
+    if (spec !== undefined) await resolveModel(spec, { env, store });
+    // A new child carries the model of its parent; one that is resumed carries its own.
+    else if (resume === undefined) await modelFor(parts, parent, { options: {} });
   }
 }
 
