@@ -164,6 +164,8 @@ const commands: readonly (readonly [verb: string, form: number, argv: readonly s
     ['recover', 0, ['recover', 'main']],
     ['doctor', 0, ['doctor', '--fix']],
     ['redact', 0, ['redact', 'main@4', '--reason', 'a test']],
+    ['alias', 0, ['alias', 'fix', 'repair']],
+    ['unalias', 0, ['unalias', 'repair']],
     ['archive', 0, ['archive', 'fix']],
     ['backup', 0, ['backup', 'copy.db']],
     ['trust', 0, ['trust', 'project']],

@@ -238,6 +238,7 @@ test('sessions and children print arrays with the documented fields', async () =
     lifecycle: 'active',
     head: 8,
     updated_at: date,
+    last_message_at: date,
   });
   expect(jsonLines(await home.here(['ls', '--jsonl']))).toEqual(all);
   expect((await home.here(['sessions', '--quiet', '-n', '1'])).stdout.split('\n')).toHaveLength(2);

@@ -23,6 +23,7 @@ export type Acknowledged =
   | { act: 'task'; session: string; task: Task }
   | { act: 'archive'; session: string }
   | { act: 'alias'; alias: string; session: string }
+  | { act: 'unalias'; alias: string }
   | { act: 'settle'; session: string; run: string; seq: Seq }
   | { act: 'lease'; lease: Lease };
 
@@ -103,6 +104,7 @@ const checks: Checks = {
   task: (store, { session, task }) => [[store.sessions.find(session)?.task, task]],
   archive: (store, { session }) => [[store.sessions.find(session)?.lifecycle, 'archived']],
   alias: (store, { alias, session }) => [[store.sessions.find(alias)?.name, session]],
+  unalias: (store, { alias }) => [[store.sessions.find(alias), undefined]],
   settle: (store, { session, run, seq }) => [
     [store.live.read(session, { run }), []],
     [[...store.entries.read(session, { from: seq, to: seq })].length, 1],

@@ -61,6 +61,9 @@ export const crashActs: Readonly<Record<string, (acting: Acting) => void>> = {
     const session = fork(acting);
     store.sessions.update(session, { alias: { name: `alias-${key}`, reason: 'a test' } });
     say({ act: 'alias', alias: `alias-${key}`, session });
+    store.sessions.update(session, { alias: { name: `former-${key}`, reason: 'a test' } });
+    store.sessions.update(session, { unalias: { name: `former-${key}`, reason: 'a test' } });
+    say({ act: 'unalias', alias: `former-${key}` });
   },
   post: ({ store, session, key, say }) => {
     const drafts = batchOf(key);

@@ -31,7 +31,8 @@ const queries: Readonly<Record<string, string>> = {
   'an alias without its line': `SELECT alias AS what FROM alias a WHERE NOT EXISTS (
     SELECT 1 FROM lineage l WHERE l.g = a.g AND l.type = 'alias' AND l.tape_id = a.tape_id)`,
   'a line without its alias': `SELECT g AS what FROM lineage l WHERE type = 'alias'
-    AND NOT EXISTS (SELECT 1 FROM alias a WHERE a.g = l.g)`,
+    AND NOT EXISTS (SELECT 1 FROM alias a WHERE a.g = l.g)
+    AND NOT EXISTS (SELECT 1 FROM lineage u WHERE u.type = 'unalias' AND u.g > l.g AND u.line ->> 'alias' = l.line ->> 'alias')`,
   'a redaction that erased nothing': `SELECT r.tape_id || '@' || r.ref AS what FROM entry r WHERE r.mark = 'redaction'
     AND NOT EXISTS (SELECT 1 FROM entry e WHERE e.tape_id = r.tape_id AND e.seq = r.ref AND e.payload IS NULL)`,
   'bytes that nothing needs': `SELECT hex(hash) AS what FROM blob b WHERE NOT EXISTS (

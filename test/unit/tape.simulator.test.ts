@@ -4,7 +4,7 @@ import { sized } from '../support/size.ts';
 
 const given = process.env.TAPEDECK_SEED;
 /** The seeds of the full size that reach the most outcomes together. */
-const telling = [1016, 1047, 1015, 1049, 1107, 1050, 1003, 1004, 1020, 1028, 1029, 1030, 1046, 1103, 1130];
+const telling = [1120, 1057, 1107, 1056, 1064, 1119, 1004, 1013, 1020, 1031, 1044, 1054, 1108, 1000, 1001];
 const many = (length: number) => Array.from({ length }, (_, i) => 1_000 + i);
 const seeds = given === undefined ? sized(telling, many(150), many(20_000)) : [Number(given)];
 

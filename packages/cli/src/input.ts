@@ -86,3 +86,15 @@ export function pointOf(text: string): Point {
 export function sinceOf(text: string): Point {
   return pointOf(text.replace(/^@(?!\d+$)/, ''));
 }
+
+/**
+ * Parses a time in the form of ISO 8601: a date, or a date and a time, in UTC where no offset is given. Undefined for
+ * another text.
+ */
+export function timeOf(text: string): number | undefined {
+  if (!/^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?)?$/.test(text))
+    return undefined;
+  const isPlaced = !text.includes('T') || /(?:Z|[+-]\d\d:\d\d)$/.test(text);
+  const time = Date.parse(isPlaced ? text : `${text}Z`);
+  return Number.isNaN(time) ? undefined : time;
+}

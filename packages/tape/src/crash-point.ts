@@ -21,6 +21,8 @@ export const crashPoints = [
   'status/lineage',
   'alias/lineage',
   'alias/row',
+  'unalias/lineage',
+  'unalias/row',
   'lineage/row',
   'publish/visible',
   'publish/lineage',

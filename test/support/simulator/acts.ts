@@ -123,5 +123,5 @@ export function chooseAct(world: World, runtime: Runtime): { name: string; act: 
 }
 
 function sessionsOf(store: SqliteTapeStore): readonly { name: string; id: string }[] {
-  return store.sessions.list({ all: true });
+  return store.sessions.list({ all: true, after: null });
 }

@@ -43,7 +43,8 @@ const Entry: z.ZodObject = shape('Entry', 'An entry of a tape.', {
   ref: count('position that a rewind returns to, or at which a kept tail begins').optional(),
   payload: z.unknown().describe('content; null once redacted'),
   meta: z.record(z.string(), z.unknown()).describe('facts about the entry: run, step, model, source'),
-  at,
+  at: text('time of recording, ISO 8601 in UTC'),
+  source_at: text('time at the source, for an imported entry').optional(),
   key: text('idempotency key; the keys of callers begin with `u:`').optional(),
   hash: text('64 hex digits'),
 });

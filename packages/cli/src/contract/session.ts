@@ -51,10 +51,14 @@ export const Session: z.ZodObject = shape('Session', 'A session in a list.', {
   ...origin,
   merged_at: text('time of the last merge or discard').optional(),
   title: text('title for display').optional(),
+  aliases: names('its other names').optional(),
   ephemeral: mark('lists leave the session out').optional(),
   interrupted: mark('its process died during a run, which `tape recover` continues').optional(),
   head: count('last position'),
   updated_at: text('time of the last change'),
+  last_message_at: text(
+    'latest time of its messages, at the source for an import; absent without one',
+  ).optional(),
 });
 
 /**
@@ -186,6 +190,23 @@ export const sessionVerbs: Contracts = {
     json: listed(Root),
     quiet: 'the drawing, without status on stderr',
     exits: { 1: 'there is no database, and the graph file cannot be read', ...graphDiverged },
+  },
+  alias: {
+    json: printed({ session, aliases: names('its other names now'), repeated }),
+    quiet: 'the name of the session',
+    exits: {
+      ...noSession,
+      2: 'the alias is not allowed as a name',
+      4: 'the alias names another session, or differs from a name in use only by case or Unicode form',
+    },
+  },
+  unalias: {
+    json: printed({ session, aliases: names('its other names now') }),
+    quiet: 'the name of the session',
+    exits: {
+      3: 'no session has the alias, or no tape home',
+      4: 'it is the name or id of the session, and no alias',
+    },
   },
   archive: {
     json: printed({ session, lifecycle: lifecycle.describe('state now'), repeated }),

@@ -6,7 +6,7 @@ import { oneLine, safe } from '../escape.ts';
 
 /** An entry as `--json` and `--jsonl` print it; part of the documented contract. */
 export function entryJson(entry: Entry): Readonly<Record<string, unknown>> {
-  const { session, tape, seq, kind, mark, name, ref, payload, meta, at, key, hash } = entry;
+  const { session, tape, seq, kind, mark, name, ref, payload, meta, at, sourceAt, key, hash } = entry;
   return {
     session,
     tape,
@@ -18,6 +18,7 @@ export function entryJson(entry: Entry): Readonly<Record<string, unknown>> {
     payload,
     meta,
     at: new Date(at).toISOString(),
+    ...(sourceAt !== undefined && { source_at: new Date(sourceAt).toISOString() }),
     ...(key !== undefined && { key }),
     hash,
   };
@@ -101,8 +102,10 @@ function outputText(output: unknown): string {
 
 /** An entry in full, as text. */
 export function entryPage(entry: Entry): string {
-  const { session, seq, kind, name, at, hash, tape } = entry;
-  const head = `${session}@${seq}  ${kind}${name === undefined ? '' : ` ${name}`}  ${new Date(at).toISOString()}`;
+  const { session, seq, kind, name, at, sourceAt, hash, tape } = entry;
+  const time = (ms: number) => new Date(ms).toISOString();
+  const when = sourceAt === undefined ? time(at) : `${time(sourceAt)}, recorded ${time(at)}`;
+  const head = `${session}@${seq}  ${kind}${name === undefined ? '' : ` ${name}`}  ${when}`;
   const meta = Object.keys(entry.meta).length === 0 ? [] : [`meta  ${JSON.stringify(entry.meta)}`];
   const body =
     kind === 'message' || kind === 'tool-result' ? textOf(entry) : JSON.stringify(entry.payload, null, 2);

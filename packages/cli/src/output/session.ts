@@ -14,9 +14,11 @@ export function sessionJson(info: SessionInfo): Readonly<Record<string, unknown>
     ...(info.parent !== undefined && { parent: info.parent, from_anchor: info.fromAnchor ?? null }),
     ...(info.mergedAt !== undefined && { merged_at: new Date(info.mergedAt).toISOString() }),
     ...(info.title !== undefined && { title: info.title }),
+    ...(info.aliases.length > 0 && { aliases: info.aliases }),
     ...(info.ephemeral && { ephemeral: true }),
     head: info.head,
     updated_at: new Date(info.updatedAt).toISOString(),
+    ...(info.lastMessageAt !== undefined && { last_message_at: new Date(info.lastMessageAt).toISOString() }),
   };
 }
 
@@ -45,7 +47,7 @@ export function sessionTable(
     isCut(s) ? 'interrupted' : (s.delivery ?? s.task ?? s.lifecycle),
     `@${s.head}`,
     s.parent === undefined ? '' : `${s.parent}${s.fromAnchor === undefined ? '' : ` ⚓ ${s.fromAnchor}`}`,
-    new Date(s.updatedAt).toISOString().slice(0, 19),
+    new Date(s.lastMessageAt ?? s.createdAt).toISOString().slice(0, 19),
     ...(textOf === undefined ? [] : [oneLine(textOf(s), textWidth)]),
   ]);
   return table(rows, { aligned });

@@ -5,6 +5,7 @@
  */
 
 import { abort } from './abort.ts';
+import { alias, unalias } from './alias.ts';
 import { anchor, handoff } from './anchor.ts';
 import { append } from './append.ts';
 import { approve } from './approve.ts';
@@ -79,6 +80,8 @@ export const verbs: readonly Verb[] = [
   abort,
   wait,
   approve,
+  alias,
+  unalias,
   archive,
   verify,
   audit,

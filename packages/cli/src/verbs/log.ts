@@ -1,9 +1,9 @@
-import type { Entry, EntryKind, SqliteTapeStore } from '@tapedeck/tape';
+import { type Entry, type EntryKind, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
 import { clientCalls } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { exit } from '../exit.ts';
-import { sinceOf } from '../input.ts';
+import { sinceOf, timeOf } from '../input.ts';
 import { entryJson, entryLine } from '../output/entry.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -29,6 +29,7 @@ export const log: Verb = defineVerb({
   examples: [
     ['tape log main -n 20', 'Show the last 20 entries'],
     ['tape log main --since task-start --jsonl', 'Print the entries after an anchor as JSON lines'],
+    ['tape log main --since 2026-11-21T10:00', 'Show the entries from that time on'],
     ['tape log main --follow', 'Show the entries, then new ones as any process writes them'],
     ['tape log main --graph', 'Draw anchors, forks and merges in lanes'],
   ],
@@ -40,7 +41,8 @@ export const log: Verb = defineVerb({
       .option('since', {
         type: 'string',
         requiresArg: true,
-        describe: 'Show the entries after this anchor or @SEQ',
+        describe:
+          'Show the entries after this anchor or @SEQ, or from this time on (at the source, for an import)',
       })
       .option('kind', {
         type: 'string',
@@ -117,20 +119,23 @@ function isOfKind({ kind, payload }: Entry, wanted: string | undefined): boolean
 /** The entries to show. For `--kind tool-call`: messages with calls, as a call has no separate entry. */
 function* find(store: SqliteTapeStore, name: string, args: Options): Iterable<Entry> {
   const calls = args.kind === 'tool-call';
-  const range = {
+  const after = timeAfter(store, name, args.since);
+  const query = {
     ...(args.from !== undefined && { from: args.from }),
     ...(args.to !== undefined && { to: args.to }),
-    ...(args.since !== undefined && { since: sinceOf(args.since) }),
+    ...(args.since !== undefined && after === undefined && { since: sinceOf(args.since) }),
     ...(args.own !== undefined && { own: args.own }),
+    ...(args.kind !== undefined && { kind: calls ? 'message' : (args.kind as EntryKind) }),
   };
-  if (!calls) {
-    const kind = args.kind === undefined ? {} : { kind: args.kind as EntryKind };
-    yield* store.entries.read(name, { ...range, ...kind, ...(args.n !== undefined && { last: args.n }) });
+  if (!calls && after === undefined) {
+    yield* store.entries.read(name, { ...query, ...(args.n !== undefined && { last: args.n }) });
     return;
   }
   const found: Entry[] = [];
-  for (const entry of store.entries.read(name, { ...range, kind: 'message' })) {
-    if (clientCalls(entry.payload).length === 0) continue;
+  for (const entry of store.entries.read(name, query)) {
+    if (calls && clientCalls(entry.payload).length === 0) continue;
+    // The order of entries does not follow from times.
+    if (after !== undefined && (entry.sourceAt ?? entry.at) < after) continue;
     if (args.n === undefined) yield entry;
     else {
       found.push(entry);
@@ -138,6 +143,19 @@ function* find(store: SqliteTapeStore, name: string, args: Options): Iterable<En
     }
   }
   yield* found;
+}
+
+/** The time that `--since` names, unless it is the name of an anchor. */
+function timeAfter(store: SqliteTapeStore, name: string, since: string | undefined): number | undefined {
+  const time = since === undefined ? undefined : timeOf(since);
+  if (since === undefined || time === undefined) return undefined;
+  try {
+    store.entries.resolve(name, since);
+    return undefined;
+  } catch (error) {
+    if (error instanceof TapeError && error.code === 'TAPE_NO_ANCHOR') return time;
+    throw error;
+  }
 }
 
 async function print(

@@ -2,7 +2,9 @@ import { existsSync } from 'node:fs';
 import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
 import { isSummarizer } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
+import { UsageError } from '../errors/kinds.ts';
 import { compareTail, type FileStanding, standingFields, told } from '../graph-file.ts';
+import { timeOf } from '../input.ts';
 import { sessionJson, sessionTable } from '../output/session.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -12,19 +14,36 @@ export const sessions: Verb = defineVerb({
   aliases: ['ls'],
   group: 'Look',
   summary: 'List sessions, newest first',
-  examples: [['tape sessions --json', 'List sessions as JSON']],
+  detail:
+    'A session has its place by its last message. An imported message counts with the time at its source, not that of the import.',
+  examples: [
+    ['tape sessions --json', 'List sessions as JSON'],
+    ['tape sessions --since 2026-11-21', 'List sessions with a message on that day or later'],
+  ],
   options: (y) =>
     y
       .option('all', { type: 'boolean', describe: 'Include archived and ephemeral sessions' })
       .option('kind', { type: 'string', requiresArg: true, describe: 'Only this kind: session, subagent, …' })
+      .option('since', {
+        type: 'string',
+        requiresArg: true,
+        describe:
+          'Only with a message at this time or later: 2026-11-21 or 2026-11-21T10:00, in UTC, or with an offset',
+      })
       .option('n', { type: 'number', requiresArg: true, describe: 'List at most N sessions' }),
-  run: async ({ all, kind, n }, context) => {
+  run: async ({ all, kind, n, since }, context) => {
+    const from = since === undefined ? undefined : timeOf(since);
+    if (since !== undefined && from === undefined)
+      throw new UsageError(`cannot list sessions since '${since}': it is no time`, {
+        hint: 'write it as 2026-11-21 or 2026-11-21T10:00',
+      });
     if (!existsSync(context.home.db)) return await list(context, { found: [] });
     return await context.reading(async (store) => {
       const found = store.sessions.list({
         ...(all === true && { all }),
         ...(kind !== undefined && { kind }),
         ...(n !== undefined && { limit: n }),
+        ...(from !== undefined && { since: from }),
       });
       return await list(context, { found, interrupted: await interruptedAmong(store, found) });
     });

@@ -51,7 +51,7 @@ export const show: Verb = defineVerb({
           ...(Object.keys(metadata).length > 0 && { metadata }),
         };
         const text = (value: unknown) => (isObject(value) ? JSON.stringify(value) : String(value));
-        const rows = Object.entries(json).map(([field, value]) => `${field.padEnd(11)} ${text(value)}`);
+        const rows = Object.entries(json).map(([field, value]) => `${field.padEnd(15)} ${text(value)}`);
         await context.answer({ json, quiet: info.id, human: rows.join('\n') });
         return 0;
       }

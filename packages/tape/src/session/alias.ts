@@ -1,11 +1,11 @@
 import { crashPoint } from '../crash-point.ts';
-import { nameKey, parseName } from '../entry/name.ts';
+import { nameKey, parseName, quote } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
 import { recordLineage } from '../lineage/outbox.ts';
 import type { Writer } from '../tape/append.ts';
-import { findTape } from '../tape/find.ts';
+import { findNamed, findTape } from '../tape/find.ts';
 import type { TapeRow } from '../tape/tape.ts';
-import { type Alias, lookAlike } from './session.ts';
+import { type Alias, isAlias, lookAlike } from './session.ts';
 
 /**
  * Adds an alias of a session, with its lineage line, in the caller's transaction. Adding it again changes
@@ -42,4 +42,30 @@ export function aliasTape(
     { realm, alias, nameKey: nameKey(alias), tape: tape.id, reason, g },
   );
   crashPoint('alias/row');
+}
+
+/**
+ * Takes an alias away from a session, with its lineage line, in the caller's transaction. The name is free then. Taking
+ * away what is no name at all changes nothing.
+ * @throws TAPE_EXISTS when it names another session, or is the session's own name
+ */
+export function unaliasTape(
+  writer: Writer,
+  realm: string,
+  tape: TapeRow,
+  { name: alias, reason }: Alias,
+): void {
+  const { db } = writer;
+  const taken = findNamed(db, realm, alias);
+  if (taken === undefined) return;
+  if (taken.id !== tape.id || !isAlias(db, realm, alias))
+    throw new TapeError(
+      'TAPE_EXISTS',
+      `cannot take the alias ${quote(alias)} from '${tape.name}': it ${taken.id === tape.id ? 'is its name or id' : `names '${taken.name}'`}`,
+      { data: { alias, session: taken.name } },
+    );
+  recordLineage(writer, tape, { type: 'unalias', alias, reason });
+  crashPoint('unalias/lineage');
+  db.run('DELETE FROM alias WHERE realm = @realm AND alias = @alias', { realm, alias });
+  crashPoint('unalias/row');
 }

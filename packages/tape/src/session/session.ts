@@ -37,7 +37,7 @@ export interface SessionInit {
 /** Another name of a session. */
 export interface Alias {
   readonly name: string;
-  /** Why the session has it, for readers of the database. */
+  /** Why it is given or taken away, for readers of the lineage. */
   readonly reason: string;
 }
 
@@ -48,6 +48,8 @@ export interface SessionChange {
   readonly task?: Task;
   /** A further name for the session. */
   readonly alias?: Alias;
+  /** A further name to take away. */
+  readonly unalias?: Alias;
 }
 
 interface Identity {

@@ -14,7 +14,10 @@ export function importsOn(at: Connection): InProcess<Imports> {
   return {
     stage(name: string, init: StageInit = {}): SessionInfo {
       assertOptions(init, fieldsOf['imports.stage'], 'stage session', name);
-      return infoOf(db.write(() => stageTape(writer, realm, name, init)));
+      return infoOf(
+        db,
+        db.write(() => stageTape(writer, realm, name, init)),
+      );
     },
 
     append(id: string, batch: readonly Draft[]): Appended {
@@ -25,7 +28,7 @@ export function importsOn(at: Connection): InProcess<Imports> {
     publish(ids: readonly string[]): readonly SessionInfo[] {
       const tapes = db.writeThrough(() => publishTapes(writer, ids));
       at.drainOutbox();
-      return tapes.map(infoOf);
+      return tapes.map((tape) => infoOf(db, tape));
     },
   };
 }

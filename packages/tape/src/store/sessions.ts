@@ -1,7 +1,7 @@
 import { TapeError } from '../errors.ts';
 import { drainInPlaceOfOwner } from '../inbox/inbox.ts';
 import type { GraphReceipt } from '../lineage/line.ts';
-import { aliasTape } from '../session/alias.ts';
+import { aliasTape, unaliasTape } from '../session/alias.ts';
 import { tellsParent } from '../session/notify.ts';
 import {
   ensureSession,
@@ -32,6 +32,8 @@ export function sessionsOn(at: Connection): InProcess<Sessions> {
     }
     if ('task' in change)
       tape = setTask(writer, tape, { task: change.task as Task, epoch: at.epoch(tape, lease) });
+    // A name that is taken away and given again gets its new reason.
+    if (change.unalias !== undefined) unaliasTape(writer, realm, tape, change.unalias);
     if (change.alias !== undefined) aliasTape(writer, realm, tape, change.alias);
     return tape;
   }
@@ -52,14 +54,14 @@ export function sessionsOn(at: Connection): InProcess<Sessions> {
       assertOptions(init, fieldsOf['sessions.open'], 'open session', name);
       const existing = findNamed(db, realm, name);
       if (existing !== undefined && existing.lifecycle !== 'staging')
-        return { ...infoOf(existing), created: false, ...at.graphReceipt() };
+        return { ...infoOf(db, existing), created: false, ...at.graphReceipt() };
       const { tape, created } = db.writeThrough(() => ensureSession(writer, realm, name, init));
-      return { ...infoOf(tape), created, ...(created ? at.drainOutbox() : at.graphReceipt()) };
+      return { ...infoOf(db, tape), created, ...(created ? at.drainOutbox() : at.graphReceipt()) };
     },
 
     find(ref: Ref): SessionInfo | undefined {
       const tape = findTape(db, realm, ref);
-      return tape === undefined ? undefined : infoOf(tape);
+      return tape === undefined ? undefined : infoOf(db, tape);
     },
 
     list(query: SessionQuery = {}): readonly SessionInfo[] {
@@ -69,11 +71,12 @@ export function sessionsOn(at: Connection): InProcess<Sessions> {
 
     update(ref: Ref, change: SessionChange, o: WriteOptions = {}): SessionInfo & GraphReceipt {
       assertOptions(change, fieldsOf['sessions.update'], 'update', ref);
-      if (change.alias !== undefined) assertOptions(change.alias, fieldsOf.alias, 'alias', ref);
+      for (const alias of [change.alias, change.unalias])
+        if (alias !== undefined) assertOptions(alias, fieldsOf.alias, 'alias', ref);
       assertOptions(o, fieldsOf.write, 'update', ref);
       const tape = db.writeThrough(() => changed(ref, change, o));
       if (change.task !== undefined && tellsParent({ db }, tape, change.task)) appendNews(tape);
-      return { ...infoOf(tape), ...at.drainOutbox() };
+      return { ...infoOf(db, tape), ...at.drainOutbox() };
     },
   };
 }

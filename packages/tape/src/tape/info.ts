@@ -34,6 +34,8 @@ export interface SessionInfo {
   /** Id of the tool call that requested the session. */
   readonly spawnCall?: string;
   readonly title?: string;
+  /** Other names of the session, in the order of their characters. */
+  readonly aliases: readonly string[];
   readonly ephemeral: boolean;
   /** Inherited positions are `(floor, base]`, own ones `(base, head]`. */
   readonly floor: Seq;
@@ -44,6 +46,8 @@ export interface SessionInfo {
   readonly settled: Seq;
   readonly createdAt: number;
   readonly updatedAt: number;
+  /** The latest time of a message of its own: at its source, where it was imported. Absent without one. */
+  readonly lastMessageAt?: number;
 }
 
 /** The columns of `SessionInfo`. */
@@ -71,15 +75,21 @@ type InfoRow = Pick<
   | 'settled_seq'
   | 'created_at'
   | 'updated_at'
-> & { readonly head_hash: string };
+  | 'last_message_at'
+> & { readonly head_hash: string; readonly aliases: string };
 
 const selectInfo = `SELECT t.ulid, t.realm, t.name, t.incarnation, t.kind, t.lifecycle, t.task, t.delivery,
   p.name AS parent_name, p.ulid AS parent_ulid, t.from_anchor, t.merged_at, t.deliver, t.spawn_call, t.title, t.ephemeral,
-  t.floor_seq, t.base_seq, t.head_seq, t.settled_seq, t.created_at, t.updated_at, lower(hex(t.head_hash)) AS head_hash
+  t.floor_seq, t.base_seq, t.head_seq, t.settled_seq, t.created_at, t.updated_at, t.last_message_at, lower(hex(t.head_hash)) AS head_hash,
+  (SELECT json_group_array(alias) FROM (SELECT alias FROM alias WHERE tape_id = t.id ORDER BY alias)) AS aliases
   FROM tape t LEFT JOIN tape p ON p.id = t.parent_id`;
 
-export function infoOf(row: TapeRow): SessionInfo {
-  return toInfo({ ...row, head_hash: hex(row.head_hash) });
+export function infoOf(db: Db, row: TapeRow): SessionInfo {
+  const aliases = db.all<{ alias: string }>('SELECT alias FROM alias WHERE tape_id = @id ORDER BY alias', {
+    id: row.id,
+  });
+  const names = JSON.stringify(aliases.map(({ alias }) => alias));
+  return toInfo({ ...row, head_hash: hex(row.head_hash), aliases: names });
 }
 
 function toInfo(row: InfoRow): SessionInfo {
@@ -98,6 +108,7 @@ function toInfo(row: InfoRow): SessionInfo {
     ...(row.deliver !== null && { deliver: row.deliver }),
     ...(row.spawn_call !== null && { spawnCall: row.spawn_call }),
     ...(row.title !== null && { title: row.title }),
+    aliases: JSON.parse(row.aliases) as string[],
     ephemeral: row.ephemeral === 1,
     floor: row.floor_seq,
     base: row.base_seq,
@@ -106,6 +117,7 @@ function toInfo(row: InfoRow): SessionInfo {
     settled: row.settled_seq,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
+    ...(row.last_message_at !== null && { lastMessageAt: row.last_message_at }),
   };
 }
 
@@ -121,12 +133,17 @@ export interface SessionQuery {
   readonly under?: Ref;
   /** Only active children that have a delivery to make: how they report was requested, and has not been done. */
   readonly unfinished?: boolean;
+  /** Only sessions whose last message, or whose creation without one, is at this time or later: milliseconds since the epoch. */
+  readonly since?: number;
   /** Include archived, destroyed and ephemeral sessions. */
   readonly all?: boolean;
   /** List in order of creation, after this session; null starts with the first. */
   readonly after?: Ref | null;
   readonly limit?: number;
 }
+
+/** When something was last said in a session: so an import has its place by the times of its source. */
+const spokenAt = 'coalesce(t.last_message_at, t.created_at)';
 
 /** A child that only notifies its parent has done so when its task has ended. */
 const isUnfinished = `t.deliver IS NOT NULL AND t.delivery IS NULL AND t.lifecycle = 'active'
@@ -138,7 +155,7 @@ const idsBelow = `WITH RECURSIVE below (id) AS (
   ) SELECT id FROM below`;
 
 /**
- * Lists sessions, the one with the newest entry first; with `parent` or `after`, in order of creation.
+ * Lists sessions, the one with the newest message first (of a session without one, its creation counts); with `parent` or `after`, in order of creation.
  * @throws TAPE_NO_SESSION, TAPE_BAD_STATUS
  */
 export function listTapes(db: Db, realm: string, query: SessionQuery = {}): SessionInfo[] {
@@ -150,10 +167,11 @@ export function listTapes(db: Db, realm: string, query: SessionQuery = {}): Sess
   const rows = db.all<InfoRow>(
     `${selectInfo} WHERE t.realm = @realm AND t.lifecycle NOT IN ('staging', 'purged')
        AND (@all = 1 OR @lifecycle IS NOT NULL OR (t.lifecycle NOT IN ('archived', 'destroyed') AND t.ephemeral = 0))
+       ${query.since === undefined ? '' : `AND ${spokenAt} >= @since`}
        AND (@kind IS NULL OR t.kind = @kind) AND (@lifecycle IS NULL OR t.lifecycle = @lifecycle)
        ${parent === null ? '' : 'AND t.parent_id = @parent'} ${after === null ? '' : 'AND t.id > @after'}
        ${query.key === undefined ? '' : 'AND t.spawn_key = @key'} ${under === null ? '' : `AND t.id IN (${idsBelow})`} ${query.unfinished === true ? `AND ${isUnfinished}` : ''}
-     ORDER BY ${parent === null && query.after === undefined ? 't.updated_at DESC, t.id DESC' : 't.id'} LIMIT @limit`,
+     ORDER BY ${parent === null && query.after === undefined ? `${spokenAt} DESC, t.updated_at DESC, t.id DESC` : 't.id'} LIMIT @limit`,
     {
       realm,
       all: query.all === true ? 1 : 0,
@@ -164,6 +182,7 @@ export function listTapes(db: Db, realm: string, query: SessionQuery = {}): Sess
       ...(after !== null && { after }),
       ...(query.key !== undefined && { key: query.key }),
       ...(under !== null && { under }),
+      ...(query.since !== undefined && { since: query.since }),
     },
   );
   return rows.map(toInfo);

@@ -1,6 +1,7 @@
 import type { Entry, EntryKind, Mark, Meta, Seq } from '../entry/entry.ts';
 import type { Json } from '../entry/json.ts';
 import { tapeName } from '../entry/name.ts';
+import { sourceTime } from '../entry/source-time.ts';
 import { TapeError } from '../errors.ts';
 import type { Db, SqlValue } from '../sqlite/sqlite.ts';
 import { type Segment, segments } from './interval.ts';
@@ -178,21 +179,26 @@ function entriesOf(db: Db, requested: TapeRow, { tapeId }: Segment): (row: Entry
   const owner = tapeId === requested.id ? requested : tapeById(db, tapeId);
   const tape = tapeName(owner.realm, owner.name, owner.incarnation);
   const inherited = owner.id !== requested.id;
-  return (row) => ({
-    session: requested.name,
-    tape,
-    seq: row.seq,
-    kind: row.kind as EntryKind,
-    ...(row.mark !== null && { mark: row.mark }),
-    ...(row.name !== null && { name: row.name }),
-    ...(row.ref !== null && { ref: row.ref }),
-    payload: row.payload === null ? null : parseStored(owner, row, row.payload),
-    meta: row.meta === null ? {} : (parseStored(owner, row, row.meta) as Meta),
-    at: row.at,
-    ...(row.key !== null && { key: row.key }),
-    hash: row.hash,
-    inherited,
-  });
+  return (row) => {
+    const meta = row.meta === null ? {} : (parseStored(owner, row, row.meta) as Meta);
+    const sourceAt = sourceTime(meta);
+    return {
+      session: requested.name,
+      tape,
+      seq: row.seq,
+      kind: row.kind as EntryKind,
+      ...(row.mark !== null && { mark: row.mark }),
+      ...(row.name !== null && { name: row.name }),
+      ...(row.ref !== null && { ref: row.ref }),
+      payload: row.payload === null ? null : parseStored(owner, row, row.payload),
+      meta,
+      at: row.at,
+      ...(sourceAt !== undefined && { sourceAt }),
+      ...(row.key !== null && { key: row.key }),
+      hash: row.hash,
+      inherited,
+    };
+  };
 }
 
 function parseStored(owner: TapeRow, row: EntryRow, text: string): Json {

@@ -1,0 +1,57 @@
+import { needSession } from '../session/place.ts';
+import { defineVerb, type Verb } from './verb.ts';
+
+export const alias: Verb = defineVerb({
+  command: 'alias <name> <alias>',
+  group: 'Change direction',
+  summary: 'Give a session another name',
+  detail: 'Every verb then finds the session by this name too. The lineage records it, with the reason.',
+  examples: [
+    [
+      'tape alias dm:slack:u0142 dm:mom --reason "identity known"',
+      'Open the session dm:slack:u0142 as dm:mom too',
+    ],
+  ],
+  options: (y) =>
+    y
+      .positional('name', { type: 'string', demandOption: true, describe: 'Session' })
+      .positional('alias', { type: 'string', demandOption: true, describe: 'Its other name' })
+      .option('reason', { type: 'string', requiresArg: true, default: '', describe: 'Why, for the lineage' }),
+  run: async ({ name, alias: other, reason }, { changing, answer }) =>
+    await changing(async (store) => {
+      const before = needSession(store, name);
+      const repeated = before.aliases.includes(other);
+      const info = store.sessions.update(before.id, { alias: { name: other, reason } });
+      await answer({
+        json: { session: info.name, aliases: info.aliases, repeated },
+        quiet: info.name,
+        human: repeated
+          ? `${other} is an alias of ${info.name} already: nothing to do`
+          : `${other} is an alias of ${info.name} (undo with: tape unalias ${other})`,
+      });
+      return 0;
+    }),
+});
+
+export const unalias: Verb = defineVerb({
+  command: 'unalias <alias>',
+  group: 'Change direction',
+  summary: 'Take an alias away from its session',
+  detail: 'The name is free then. The lineage keeps both lines.',
+  examples: [['tape unalias dm:mom', 'Free the name dm:mom']],
+  options: (y) =>
+    y
+      .positional('alias', { type: 'string', demandOption: true, describe: 'Alias' })
+      .option('reason', { type: 'string', requiresArg: true, default: '', describe: 'Why, for the lineage' }),
+  run: async ({ alias: other, reason }, { changing, answer }) =>
+    await changing(async (store) => {
+      const { id } = needSession(store, other);
+      const info = store.sessions.update(id, { unalias: { name: other, reason } });
+      await answer({
+        json: { session: info.name, aliases: info.aliases },
+        quiet: info.name,
+        human: `${other} is no alias of ${info.name} any more`,
+      });
+      return 0;
+    }),
+});

@@ -1,0 +1,78 @@
+import { user } from '@tapedeck/tape';
+import { expect, test } from 'vitest';
+import { openStore, refusal } from '../support/store.ts';
+
+test('an alias is given and taken away by lines with their reasons, and a session lists its aliases', () => {
+  using store = openStore();
+  store.sessions.open('main');
+  store.sessions.open('other');
+  for (const [name, reason] of [
+    ['release', 'the project'],
+    ['a-release', ''],
+  ] as const)
+    expect(store.sessions.update('main', { alias: { name, reason } }).aliases).toContain(name);
+  expect(store.sessions.find('release')?.aliases).toEqual(['a-release', 'release']);
+  expect(store.sessions.list().map(({ name, aliases }) => [name, aliases])).toEqual([
+    ['other', []],
+    ['main', ['a-release', 'release']],
+  ]);
+  const away = { name: 'release', reason: 'it is over' };
+  expect(refusal(() => store.sessions.update('other', { unalias: away })).code).toBe('TAPE_EXISTS');
+  expect(refusal(() => store.sessions.update('main', { unalias: { name: 'main', reason: '' } })).code).toBe(
+    'TAPE_EXISTS',
+  );
+  expect(store.sessions.update('main', { unalias: away }).aliases).toEqual(['a-release']);
+  // Again, it changes nothing.
+  store.sessions.update('main', { unalias: away });
+  expect(store.sessions.find('release')).toBeUndefined();
+  expect(
+    store.sessions.update('other', { alias: { name: 'release', reason: 'the next one' } }),
+  ).toMatchObject({
+    name: 'other',
+    aliases: ['release'],
+  });
+  const lines = [...store.lineage.read({ types: ['alias', 'unalias'] })];
+  expect(lines.map(({ type, session_id, alias, reason }) => [type, session_id, alias, reason])).toEqual([
+    ['alias', 'main', 'release', 'the project'],
+    ['alias', 'main', 'a-release', ''],
+    ['unalias', 'main', 'release', 'it is over'],
+    ['alias', 'other', 'release', 'the next one'],
+  ]);
+  expect([...store.verify()]).toEqual([]);
+});
+
+test('aliases of a base are none in another', () => {
+  using store = openStore(':memory:', { base: 'bub' });
+  store.sessions.open('main');
+  store.sessions.update('main', { alias: { name: 'release', reason: '' } });
+  expect(store.sessions.find('release')?.tape).toBe('bub:main');
+});
+
+test('sessions are listed by their last message, at the source where it was imported', () => {
+  using store = openStore();
+  const origin = (timestamp: string) => ({ source: 'import', timestamp });
+  const { id } = store.imports.stage('old');
+  store.imports.append(id, [
+    user('then', origin('2020-03-01T10:00:00.000Z')),
+    user('earlier', origin('2020-02-01T10:00:00.000Z')),
+  ]);
+  store.sessions.open('new');
+  store.entries.append('new', [user('now')]);
+  store.imports.publish([id]);
+  store.sessions.open('empty');
+  expect(store.sessions.list().map(({ name }) => name)).toEqual(['empty', 'new', 'old']);
+  const time = Date.parse('2020-03-01T10:00:00.000Z');
+  expect(store.sessions.find('old')).toMatchObject({ lastMessageAt: time });
+  expect(store.sessions.find('empty')).not.toHaveProperty('lastMessageAt');
+  expect(store.sessions.list({ since: time }).map(({ name }) => name)).toContain('old');
+  expect(store.sessions.list({ since: time + 1 }).map(({ name }) => name)).toEqual(['empty', 'new']);
+  const [entry] = store.entries.read('old', { kind: 'message' });
+  expect(entry?.sourceAt).toBe(time);
+  expect(entry?.at).toBeGreaterThan(time);
+  // A time without an offset depends on a machine, and a text of another source is its own.
+  store.entries.append('new', [
+    user('x', origin('2020-03-01 10:00')),
+    user('y', { timestamp: '2020-03-01T10:00:00Z' }),
+  ]);
+  expect([...store.entries.read('new')].some(({ sourceAt }) => sourceAt !== undefined)).toBe(false);
+});
