@@ -1,5 +1,5 @@
 import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider';
-import type { Session } from '@tapedeck/runtime';
+import { delegateTool, type Session } from '@tapedeck/runtime';
 import { user } from '@tapedeck/tape';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
@@ -285,3 +285,41 @@ test('a child that runs while its parent does not is independent of the parentâ€
   await kid.abort('enough');
   expect(await run).toMatchObject({ finish: 'aborted' });
 });
+
+test.each([
+  ['its tool returns', 5_000],
+  ['the next run', 0],
+])(
+  'a parent aborted while it waits for a child reads once that it was, and what the child said: from %s',
+  async (_, abortGraceMs) => {
+    const { model, asked } = stalling([
+      { type: 'text-start', id: 't' },
+      { type: 'text-delta', id: 't', delta: 'Half of it' },
+    ]);
+    const input = { tasks: [{ task: 'Look.' }] };
+    await using home = await scriptedDeck(
+      [{ toolCalls: [call('c1', 'delegate', input)] }, { text: 'Well.' }],
+      {
+        store: openStore(':memory:', { now: Date.now }),
+        tools: { delegate: delegateTool({ model }) },
+        limits: { abortGraceMs },
+      },
+    );
+    const { store } = home;
+    const main = await home.deck.session('main');
+    const run = main.run('Go');
+    await asked;
+    const kid = store.sessions.list({ parent: 'main', all: true })[0]?.name ?? '';
+    await expect.poll(() => JSON.stringify(store.live.read(kid))).toContain('Half of it');
+    run.abort('enough');
+    expect(await run).toMatchObject({ finish: 'aborted' });
+    await home.deck.idle();
+    expect(await main.run('And now?')).toMatchObject({ text: 'Well.' });
+    const results = [...store.entries.read('main', { kind: 'tool-result' })].map(({ payload }) => payload);
+    const outcome = { session: kid, status: 'aborted', text: 'Half of it', error: 'aborted by parent' };
+    expect(results).toMatchObject([{ output: { value: { results: [outcome] } } }]);
+    const shown = JSON.stringify((await main.view()).messages);
+    for (const text of ['aborted by parent', 'Half of it']) expect(shown.split(text)).toHaveLength(2);
+    expect(store.sessions.find(kid)).toMatchObject({ task: 'aborted', delivery: 'merged' });
+  },
+);

@@ -311,7 +311,7 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
 
   /**
    * The result of a child, as the schema of its task makes it. A result of an earlier run may not fit: then there
-   * is only its text.
+   * is only its text. `fault` says so, or why the child was aborted.
    */
   async #resultOf(
     info: SessionInfo,
@@ -320,8 +320,8 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
     readonly result: { readonly text: string; readonly output?: unknown };
     readonly fault?: string;
   }> {
-    const { text, output: recorded } = await resultOf(this.#parts.store, info);
-    if (recorded === undefined) return { result: { text } };
+    const { text, output: recorded, error: fault } = await resultOf(this.#parts.store, info);
+    if (recorded === undefined) return { result: { text }, ...(fault !== undefined && { fault }) };
     try {
       return {
         result: { text, output: await outputOf(task.output ?? this.#delegated.options.output, recorded) },
@@ -355,8 +355,8 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
           ...(onConflict !== undefined && { onConflict }),
           ...(at !== undefined && { at }),
           ...broken,
-          // A call of an aborted run gets no result.
-          answered: by?.blocking === true && !this.#signal.aborted,
+          // A call that an abort leaves open gets the outcome too: from its tool, or from the parent's next run.
+          answered: by?.blocking === true,
           // A blocking call stays open until the parent's next run, so waiting for the merge here would not
           // end.
           ...(by?.blocking === true || closing.aborted ? { waitMs: 0 } : { signal: closing }),
