@@ -197,7 +197,7 @@ test('delegate rewrites one line for each child on a terminal, and prints one li
     expect.stringMatching(/^main-a-\w+ {2}completed, merged into main@\d+ {2}1 step$/),
     expect.stringMatching(/^main-b-\w+ {2}completed, merged into main@\d+ {2}1 step$/),
   ]);
-  const piped = await home.tape(args, { env: provider.env });
+  const piped = await home.tape([...args, '--again'], { env: provider.env });
   expect(piped.stderr).not.toContain('\u001b');
   expect(piped.stderr.split('\n').filter((line) => line.startsWith('Forked '))).toHaveLength(2);
 });
@@ -305,7 +305,11 @@ test('delegate --dry-run prints what it would fork, and forks nothing', async ()
     ],
   });
   const quiet = ['delegate', 'main', '--task', 'a', '--dry-run', '--quiet'];
-  expect(await home.here(quiet)).toEqual({ stdout: '', stderr: '', code: 0 });
+  expect(await home.here(quiet)).toEqual({
+    stdout: expect.stringMatching(/^main-a-[0-9a-f]{8}\n$/),
+    stderr: '',
+    code: 0,
+  });
   using store = home.open();
   expect(store.sessions.list({ all: true })).toHaveLength(1);
 });

@@ -168,6 +168,7 @@ export const runVerbs: Contracts = {
           session: z.string(),
           status: task,
           merged: z.boolean(),
+          repeated: flag('true when an earlier command with this task or `--key` had forked the child'),
           seq: count('position of the merge; null without one').nullable(),
           conflicts,
           text: outcomeText,

@@ -35,6 +35,10 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
       if (typeof data.child === 'string')
         return `wait until it is idle with: tape wait ${data.child}; or use its settled entries: --force`;
       return `wait until it is idle with: tape wait ${session}; or send it a message with: tape send ${session}`;
+    case 'TAPE_KEY_CONFLICT':
+      return typeof data.key === 'string' && /^(?:task|delegate):/.test(data.key)
+        ? `repeat the command with the options that ${String(data.session)} was forked with, or do the tasks anew with --again`
+        : undefined;
     case 'TAPE_EXISTS':
       return 'choose another name';
     case 'TAPE_ARCHIVED':

@@ -28,10 +28,11 @@ export function childProgress(
 /** The lines of an event in a pipe; none for most events. Conflicts of a merge have a separate line. */
 function linesOf(event: ChildEvent, resumed: boolean): readonly string[] {
   if (event.type === 'child-forked')
-    return [resumed ? `Continuing ${event.session}` : `Forked ${event.session}`];
+    return [`${resumed ? 'Continuing' : event.repeated === true ? 'Found' : 'Forked'} ${event.session}`];
   if (event.type === 'child-ended') return [`${event.session} ${event.status}`];
   if (event.type === 'child-merged') {
-    const { parent, seq, conflicts } = event.merged;
+    const { parent, seq, conflicts, repeated } = event.merged;
+    if (repeated) return [`${event.session} is already merged at ${parent}@${seq}`];
     const both = conflicts.map(({ what, via }) => (via === undefined ? what : `${what} (as ${via} did)`));
     return [
       `Merged ${event.session} into ${parent}@${seq}`,

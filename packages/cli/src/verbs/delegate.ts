@@ -1,5 +1,7 @@
 import type { ChildOutcome, DelegateOptions, DelegateTask } from '@tapedeck/runtime';
+import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
 import { assertActive, isObject } from '@tapedeck/tape/internal';
+import type { ForkPreview } from '@tapedeck/tape/store';
 import { deckConfig, getModel } from '../config/deck.ts';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
@@ -15,6 +17,7 @@ import { usageJson } from '../output/usage.ts';
 import { openDeckAt } from '../session/open-deck.ts';
 import { needSession } from '../session/place.ts';
 import { forkPreviewJson, forkPreviewText } from '../session/preview.ts';
+import { type KeyedTask, keysOf, type Naming } from '../session/task-keys.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 export const delegate: Verb = defineVerb({
@@ -25,7 +28,8 @@ export const delegate: Verb = defineVerb({
   detail:
     'Children inherit the entries of the parent, or the part that --inherit, --since or --last selects. On a terminal, a ' +
     'line shows the progress of each child. A child that halts at its budget is merged as partial; a child with a pending call is merged after ' +
-    'the call is answered (tape approve).',
+    'the call is answered (tape approve). ' +
+    'A repeat of the command, for example after a kill, finds its children by their tasks or by --key: it runs the open ones and merges each once.',
   examples: [
     [
       'tape delegate main --since task-start --task "Check the docs" --task "Run the tests" --model script:answers.json',
@@ -38,6 +42,10 @@ export const delegate: Verb = defineVerb({
     [
       `tape delegate main --task "Which ports?" --schema '{"type":"object","properties":{"ports":{"type":"array"}}}'`,
       'Require a JSON result that matches the schema',
+    ],
+    [
+      'tape delegate main --task "Run the tests" --again --model script:answers.json',
+      'Do a task anew that was delegated before',
     ],
     [
       'tape delegate main --task "Fix the build" --workspace worktree --model openai-compatible/gpt-oss',
@@ -58,6 +66,16 @@ export const delegate: Verb = defineVerb({
         type: 'string',
         requiresArg: true,
         describe: 'Continue this child instead of a new one; the task is its next message',
+      })
+      .option('key', {
+        type: 'string',
+        requiresArg: true,
+        describe:
+          'Key of the command: a repeat finds its children, runs the open ones and merges each once (default: the texts of the tasks)',
+      })
+      .option('again', {
+        type: 'boolean',
+        describe: 'Do tasks anew that were delegated before; a repeat of that continues it',
       })
       .option('tool', {
         type: 'array',
@@ -108,7 +126,7 @@ export const delegate: Verb = defineVerb({
       .option('dry-run', { type: 'boolean', describe: 'Show the forks without making them' })
       .conflicts('resume', [
         ...inheritNames,
-        ...['tool', 'schema'],
+        ...['tool', 'schema', 'key', 'again'],
         // A resumed child keeps the options of its fork.
         ...['budget', 'tree-budget', 'strategy', 'on-complete', 'workspace'],
       ]),
@@ -121,10 +139,12 @@ export const delegate: Verb = defineVerb({
       throw new UsageError('cannot delegate: a task is empty');
     if (args.resume !== undefined && tasks.length > 1)
       throw new UsageError('cannot delegate: --resume continues one child, and takes one --task');
+    if (args.key === '') throw new UsageError('cannot delegate: --key must not be empty');
+    const naming: Naming = { key: args.key, again: args.again === true };
     if (args.dryRun === true) {
       if (args.resume !== undefined)
         throw new UsageError('cannot use --dry-run with --resume: it forks nothing');
-      return await preview(tasks, { parent: args.parent, options }, context);
+      return await preview(tasks, { parent: args.parent, options, naming }, context);
     }
     const config = await deckConfig(args, context);
     getModel(config);
@@ -136,7 +156,9 @@ export const delegate: Verb = defineVerb({
       await using deck = await openDeckAt(config, store, context);
       const session = await deck.session(parent.name);
       const delegation = session.delegate(
-        tasks.map((task) => ({ ...task, ...(resume !== undefined && { resume }) })),
+        resume === undefined
+          ? withKeys(store, parent.id, { tasks, naming }).map(({ task, key }) => ({ ...task, key }))
+          : tasks.map((task) => ({ ...task, resume })),
         {
           ...options,
           signal: io.signal,
@@ -148,6 +170,11 @@ export const delegate: Verb = defineVerb({
       const outcomes = await delegation;
       // The runs of the parent that --on-complete starts belong to this command.
       if (args.onComplete !== undefined) await session.idle();
+      const before = outcomes.filter((one) => one.repeated === true && one.usage === undefined);
+      if (before.length > 0 && !io.interrupted)
+        context.status(
+          `Hint: ${before.map(({ session }) => session).join(', ')} had ended before; do such a task anew with --again`,
+        );
       await context.answer({
         json: { parent: parent.name, children: outcomes.map(outcomeJson) },
         quiet: outcomes.map((o) => o.session).join('\n'),
@@ -159,21 +186,42 @@ export const delegate: Verb = defineVerb({
   },
 });
 
-/** Shows the fork of each task: the inherited part and the entries that it would write. */
+interface KeyedTasks {
+  readonly tasks: readonly DelegateTask[];
+  readonly naming: Naming;
+}
+
+/** The tasks, each with its key and the child that has it. */
+function withKeys(
+  store: SqliteTapeStore,
+  parent: string,
+  { tasks, naming }: KeyedTasks,
+): readonly (KeyedTask & { readonly task: DelegateTask })[] {
+  const texts = tasks.map(({ task }) => task);
+  return keysOf(store, parent, texts, naming).flatMap((one, i) => {
+    const task = tasks[i];
+    return task === undefined ? [] : [{ ...one, task }];
+  });
+}
+
+/** Shows the fork of each task: the inherited part and the entries that it would write; or the child that has its key. */
 async function preview(
   tasks: readonly DelegateTask[],
-  { parent: ref, options }: { parent: string; options: DelegateOptions },
+  { parent: ref, options, naming }: { parent: string; options: DelegateOptions; naming: Naming },
   context: Context,
 ): Promise<number> {
   return await context.reading(async (store) => {
     const parent = needSession(store, ref);
     assertActive(parent, 'delegate from');
     const { inherit } = options;
-    const previews = tasks.map(({ task }) =>
-      store.lineage.previewFork(parent.id, {
-        ...(inherit !== undefined && { inherit }),
-        intention: { nextSteps: task },
-      }),
+    const previews = withKeys(store, parent.id, { tasks, naming }).map(({ task: { task }, key, child }) =>
+      child === undefined
+        ? store.lineage.previewFork(parent.id, {
+            key,
+            ...(inherit !== undefined && { inherit }),
+            intention: { nextSteps: task },
+          })
+        : existing(child),
     );
     await context.answer({
       json: { parent: parent.name, children: previews.map(forkPreviewJson), dry_run: true },
@@ -182,6 +230,19 @@ async function preview(
     });
     return exit.done;
   });
+}
+
+/** The preview of a child that exists: its key is found, and nothing would be written. */
+function existing({ name, parent = '', fromAnchor, floor, base }: SessionInfo): ForkPreview {
+  return {
+    session: name,
+    parent,
+    fromAnchor: fromAnchor ?? null,
+    base,
+    range: floor === base ? null : [floor + 1, base],
+    repeated: true,
+    entries: [],
+  };
 }
 
 interface OptionArgs extends ModelArgs, InheritArgs {
@@ -224,6 +285,7 @@ function outcomeJson({
   session,
   status,
   merged,
+  repeated,
   usage,
   text,
   output,
@@ -233,6 +295,7 @@ function outcomeJson({
     session,
     status,
     merged: merged !== undefined,
+    repeated: repeated === true,
     seq: merged?.seq ?? null,
     conflicts: merged?.conflicts ?? [],
     text,
@@ -243,7 +306,8 @@ function outcomeJson({
 }
 
 function outcomeLine({ session, status, merged, text, error }: ChildOutcome): string {
-  const where = merged === undefined ? 'not merged' : `merged into ${merged.parent}@${merged.seq}`;
+  const when = merged?.repeated === true ? 'merged before' : 'merged';
+  const where = merged === undefined ? 'not merged' : `${when} into ${merged.parent}@${merged.seq}`;
   const [firstLine = ''] = (error ?? text).split('\n');
   const next = status === 'running' && merged === undefined ? ` (next: tape status ${session})` : '';
   return `${session} ${status}, ${where}${firstLine === '' ? '' : `: ${firstLine}`}${next}`;

@@ -42,6 +42,8 @@ interface Forked {
   readonly task: DelegateTask<unknown>;
   /** The number of forks between the child and its root, branches not counted. */
   readonly depth: number;
+  /** Set for a child that its key had made before. */
+  readonly earlier: { readonly repeated?: true };
 }
 
 /**
@@ -160,7 +162,8 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
     for (const task of this.#delegated.tasks) {
       const one = await this.#childFor(task, line);
       this.#children.push(one.child.name);
-      this.#events.push({ type: 'child-forked', session: one.child.name, task: task.task });
+      const { child, earlier } = one;
+      this.#events.push({ type: 'child-forked', session: child.name, task: task.task, ...earlier });
       forked.push(one);
     }
     return forked;
@@ -203,11 +206,12 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
       const facts = await this.#parts.worker(resumed).facts(resumed);
       const output = task.output ?? options.output;
       const child = this.#parts.child(resumed, { onUnmerged: 'keep', output });
-      return { child, task, depth: depthOf([facts, ...parent]) };
+      return { child, task, depth: depthOf([facts, ...parent]), earlier: {} };
     }
     const fork = forkOptions(task, options, by?.blocking === true);
-    const { info, depth, directory } = await spawn(this.#parts, parent, { options: fork, by });
-    return { child: this.#parts.child(info, { ...fork, directory, onUnmerged: 'keep' }), task, depth };
+    const { info, depth, directory, repeated } = await spawn(this.#parts, parent, { options: fork, by });
+    const child = this.#parts.child(info, { ...fork, directory, onUnmerged: 'keep' });
+    return { child, task, depth, earlier: repeated ? { repeated } : {} };
   }
 
   /** Runs a child on the deck's engine and waits for its end. */
@@ -244,6 +248,8 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
       signal,
     };
     const again = task.resume !== undefined;
+    // Found by its key. Its merge reports why it has none.
+    if (!again && (await child.info()).delivery === 'discarded') return {};
     for (;;) {
       try {
         const run = again
@@ -270,11 +276,11 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
     }
   }
 
-  async #merge({ child, task }: Forked, run: RunEnd): Promise<ChildOutcome<unknown>> {
+  async #merge({ child, task, earlier }: Forked, run: RunEnd): Promise<ChildOutcome<unknown>> {
     if (run.broken === true) await this.#recordBroken(await child.info(), run);
     const info = await child.info();
     const { result, fault: unfit } = await this.#resultOf(info, task);
-    const ended = { session: child.name, usage: run.usage, ...result };
+    const ended = { session: child.name, ...earlier, usage: run.usage, ...result };
     if (run.waits === true || run.closed === true) {
       const error = run.error ?? `cannot merge '${child.name}' yet: it waits for an answer`;
       return { ...ended, status: 'running', merged: undefined, error };
@@ -296,6 +302,7 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
       if (fault !== undefined)
         return {
           session: child.name,
+          ...earlier,
           usage: run.usage,
           ...(await this.#resultOf(info, task)).result,
           status: 'failed',

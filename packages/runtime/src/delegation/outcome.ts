@@ -6,6 +6,8 @@ import type { Usage } from '../usage/usage.ts';
 /** The outcome of one child. `T` is the type of its structured result. */
 export interface ChildOutcome<T = Json> {
   readonly session: string;
+  /** An earlier delegation had forked the child, under the same key. Without `usage`, nothing ran now. */
+  readonly repeated?: true;
   readonly status: Task;
   readonly merged: Merged | undefined;
   readonly usage: Usage | undefined;
@@ -29,7 +31,13 @@ export type OutcomesOf<Tasks extends readonly unknown[], T> = {
 
 /** An event of a delegation. */
 export type ChildEvent =
-  | { readonly type: 'child-forked'; readonly session: string; readonly task: string }
+  | {
+      readonly type: 'child-forked';
+      readonly session: string;
+      readonly task: string;
+      /** An earlier delegation had forked it, under the same key. */
+      readonly repeated?: true;
+    }
   | { readonly type: 'child-event'; readonly session: string; readonly event: SessionEvent }
   | {
       readonly type: 'child-ended';

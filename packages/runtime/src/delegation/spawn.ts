@@ -106,6 +106,8 @@ export interface SpawnedChild {
   /** The number of forks between it and its root, branches not counted. */
   readonly depth: number;
   readonly directory: string | undefined;
+  /** Whether the key had made the child before. */
+  readonly repeated: boolean;
 }
 
 /** The parent's run and tool call that fork a child. */
@@ -137,7 +139,7 @@ export async function spawn(
   if (info === undefined) throw new TypeError('the forked child is not in the store');
   parts.worker(info).descendFrom(line);
   const directory = request.worktree === undefined ? undefined : await openWorktree(parts, info.id);
-  return { info, depth: depthOf(line) + 1, directory };
+  return { info, depth: depthOf(line) + 1, directory, repeated: forked.repeated };
 }
 
 /**
