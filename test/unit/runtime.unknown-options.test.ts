@@ -193,7 +193,9 @@ test('a deck that is closed by name is closed once', async () => {
   await using home = await scriptedDeck([{ text: 'Done.' }]);
   const main = await home.deck.session('main');
   await Promise.all([home.deck.close(), home.deck.close()]);
-  await expect(main.run('hello')).rejects.toMatchObject({ code: 'SESSION_CLOSED' });
+  for (const act of [main.run('hello'), main.delegate('look'), main.compact()])
+    await expect(act).rejects.toMatchObject({ code: 'SESSION_CLOSED' });
+  expect(home.store.sessions.list({ all: true })).toHaveLength(1);
 });
 
 test.each([

@@ -2,7 +2,19 @@ import { join } from 'node:path';
 import { openJournal } from '@tapedeck/graph/journal';
 import { openTapeStore, type TapeStore } from '@tapedeck/tape';
 import { secretsIn } from '@tapedeck/tape/internal';
+import { kindFault } from '@tapedeck/tape/store';
 import { SessionError } from '../errors.ts';
+
+/** Options of a deck that are no configuration, by the kind of their values. */
+const kinds = {
+  env: 'object',
+  base: 'text',
+  modelFrom: 'text',
+  cwd: 'text',
+  engine: 'object',
+  newId: 'function',
+  now: 'function',
+} as const;
 
 /** Where the tapes of a deck are. */
 interface Place {
@@ -17,13 +29,16 @@ interface Place {
  */
 export function assertPlace(options: Place): void {
   if (typeof options !== 'object' || options === null) throw badPlace('', 'they must be an object');
-  const { home, store, env } = options;
+  const { home, store } = options;
   if (home === undefined ? store === undefined : typeof home !== 'string' || home === '')
     throw badPlace('home', 'must be the path of a directory, or store an open store');
   if (store !== undefined && typeof store?.sessions?.open !== 'function')
     throw badPlace('store', 'must be an open store');
-  if (env !== undefined && (typeof env !== 'object' || env === null))
-    throw badPlace('env', 'must be an object of texts');
+  for (const [field, kind] of Object.entries(kinds)) {
+    const value: unknown = Reflect.get(options, field);
+    const words = value === undefined ? undefined : kindFault(value, kind);
+    if (words !== undefined) throw badPlace(field, `must be ${words}`);
+  }
 }
 
 function badPlace(field: string, why: string): SessionError {

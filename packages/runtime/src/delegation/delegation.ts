@@ -32,7 +32,7 @@ import {
   runOptionsOf,
 } from './options.ts';
 import type { ChildEvent, ChildOutcome, RunEnd } from './outcome.ts';
-import type { DelegationParts, Delegator } from './parts.ts';
+import { assertOpen, type DelegationParts, type Delegator } from './parts.ts';
 import { assertForks, spawn } from './spawn.ts';
 
 const pollMs = 50;
@@ -127,6 +127,7 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
 
   async #work(): Promise<Outcomes> {
     const { options } = this.#delegated;
+    assertOpen(this.#parts, 'delegate from', this.#parent.name);
     assertTasks(this.#parent.name, this.#delegated);
     const info = await this.#parent.info();
     assertActive(info, 'delegate from');

@@ -1,5 +1,6 @@
 import type { SessionInfo } from '@tapedeck/tape';
 import type PQueue from 'p-queue';
+import { SessionError } from '../errors.ts';
 import type { OutputSpec } from '../model/output.ts';
 import type { Input, RunOptions } from '../run/options.ts';
 import type { WorkerParts } from '../run/parts.ts';
@@ -53,4 +54,19 @@ export interface DelegationParts extends WorkerParts {
   readonly delegations: Set<PromiseLike<unknown>>;
   /** Aborted when the deck is closed. */
   readonly closing: AbortSignal;
+}
+
+/**
+ * Refuses an act that calls models in a deck that was closed.
+ * @throws SESSION_CLOSED
+ */
+export function assertOpen(
+  { closing }: Pick<DelegationParts, 'closing'>,
+  act: string,
+  session: string,
+): void {
+  if (closing.aborted)
+    throw new SessionError('SESSION_CLOSED', `cannot ${act} '${session}': the deck was closed`, {
+      data: { session },
+    });
 }

@@ -27,6 +27,7 @@ import { Delegation } from '../delegation/delegation.ts';
 import { wakeFor } from '../delegation/deliver.ts';
 import { assertToolNames, type DelegateOptions, type DelegateTask } from '../delegation/options.ts';
 import type { ChildOutcome, OutcomesOf } from '../delegation/outcome.ts';
+import { assertOpen } from '../delegation/parts.ts';
 import { type ForkOptions, forkFields, spawn, withDelivery } from '../delegation/spawn.ts';
 import { SessionError, type SessionErrorCode } from '../errors.ts';
 import { assertFields, fieldFault } from '../fields.ts';
@@ -387,6 +388,7 @@ export class Session {
    */
   async compact(options: CompactOptions = {}): Promise<Compaction | undefined> {
     assertFields(options, compactFields, `compact '${this.name}'`);
+    assertOpen(this.#parts, 'compact', this.name);
     try {
       return await compactSession(this.#parts, this, options);
     } finally {

@@ -19,7 +19,7 @@ export {
 export { type ChildNaming, childName, taskSlug } from '../entry/child-name.ts';
 export { assertDraft } from '../entry/encode.ts';
 export type { Awaitable, Mark } from '../entry/entry.ts';
-export { type Fields, type KnownFields, type OptionFault, optionFault } from '../entry/fields.ts';
+export { type Fields, type KnownFields, kindFault, type OptionFault, optionFault } from '../entry/fields.ts';
 export { bodyHash, type ChainLink, entryHash, genesisHash, sha256 } from '../entry/hash.ts';
 export { encodeJson, entryBytesMax, jsonDepthMax } from '../entry/json.ts';
 export {
