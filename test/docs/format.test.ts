@@ -131,6 +131,16 @@ test('the page lists every table with its columns, every index and every trigger
   db.close();
 });
 
+test('verify.py looks for every index and trigger of the page', () => {
+  const program = page('docs/verify.py');
+  const named = (list: string) =>
+    [...(new RegExp(`^${list} = \\(([^)]*)\\)`, 'm').exec(program)?.[1] ?? '').matchAll(/\w+/g)].map(
+      ([name]) => name,
+    );
+  expect(named('INDEXES')).toEqual(tableAfter(format, 'Indexes').map(([name]) => name));
+  expect(named('TRIGGERS')).toEqual(tableAfter(format, 'Triggers').map(([name]) => name));
+});
+
 /** Every kind of entry; one that is missing here does not compile. */
 const kinds: Readonly<Record<Exclude<EntryKind, `x-${string}`>, true>> = {
   message: true,

@@ -2,6 +2,7 @@ import { assistant, openTapeStore, type SqliteTapeStore, toolCall, toolResult, u
 import { describe, expect, test } from 'vitest';
 import { type Forger, forge } from '../support/forge.ts';
 import { sha256 } from '../support/format-hash.ts';
+import { disagreements } from '../support/python.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 /**
@@ -39,6 +40,7 @@ function found(act: (forger: Forger) => void, session?: string): Found[] {
   forge(path, act);
   using store = openTapeStore(path, { readonly: true });
   expect([...store.verifyDatabase()]).toEqual([]);
+  if (session === undefined) expect(disagreements(path, [...store.verify()])).toEqual([]);
   return [...store.verify(session)].map(({ code, session: of, seq }) => [code, of, seq]);
 }
 
@@ -138,6 +140,7 @@ describe('a history that was rewritten with a consistent chain is contradicted',
       expect([...store.verify(session)].map(({ code, seq }) => [code, seq])).toEqual([
         ['merge-contradicted', 2],
       ]);
+    expect(disagreements(path, [...store.verify()])).toEqual([]);
   });
 });
 
@@ -209,6 +212,7 @@ describe('what no hash covers is compared with what follows from entries and lin
     forge(path, (db) => db.run('DELETE FROM blob_ref'));
     using store = openTapeStore(path, { readonly: true });
     expect([...store.verify('main')].map(({ code, seq }) => [code, seq])).toEqual([['blob-changed', 2]]);
+    expect(disagreements(path, [...store.verify()])).toEqual([]);
   });
 });
 

@@ -1,6 +1,7 @@
 import { openTapeStore, user } from '@tapedeck/tape';
 import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
+import { disagreements } from '../support/python.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 test.each([
@@ -26,7 +27,7 @@ test.each([
   raw.exec(sql);
   raw.close();
   using store = openTapeStore(dir.file('tape.db'), { readonly: true });
-  expect([...store.verify()].map(({ code }) => code)).toEqual([
-    sql.includes('lineage') ? 'lineage-broken' : 'row-changed',
-  ]);
+  const found = [...store.verify()];
+  expect(disagreements(dir.file('tape.db'), [...found, ...store.verifyDatabase()])).toEqual([]);
+  expect(found.map(({ code }) => code)).toEqual([sql.includes('lineage') ? 'lineage-broken' : 'row-changed']);
 });

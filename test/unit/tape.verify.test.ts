@@ -1,5 +1,6 @@
 import { assistant, user } from '@tapedeck/tape';
 import { describe, expect, test } from 'vitest';
+import { disagreements } from '../support/python.ts';
 import { type RawDb, rawDb } from '../support/raw-db.ts';
 import { openStore } from '../support/store.ts';
 import { type TempDir, tempDir } from '../support/temp-dir.ts';
@@ -35,6 +36,15 @@ function verified(alter: (db: RawDb) => void, ref?: string): [string, string | n
     alter(db);
   }
   using store = openStore(path);
+  if (ref === undefined) {
+    const found = [...store.verifyDatabase(), ...store.verify()];
+    expect(
+      disagreements(
+        path,
+        found.filter(({ code }) => code !== 'database-damaged'),
+      ),
+    ).toEqual([]);
+  }
   return [...store.verify(ref)].map(({ code, session, seq }) => [code, session, seq]);
 }
 

@@ -1,0 +1,843 @@
+#!/usr/bin/env python3
+"""Verifies the tapes of a tape home: an independent reader of docs/format.md.
+
+    python3 verify.py [--json] PATH      PATH: a tape home, or its tape.db
+
+It shares no code with Tapedeck, needs Python 3.8 with its standard library (and SQLite 3.37), and writes nothing.
+Exit codes: 0 all is well, 5 there are problems, 2 wrong usage, 3 there is no tape database.
+
+It reports the codes of the section "Verification" of the specification, for the same session and position as
+`tape verify`. It leaves out what it cannot know from the specification alone: `view-contradicted` (the rules of
+views), and the text of triggers and indexes (only their names). Every difference of the graph file is
+`graph-differs`.
+"""
+
+import hashlib
+import json
+import os
+import re
+import sqlite3
+import sys
+import unicodedata
+from datetime import datetime, timedelta, timezone
+
+SCHEMA = 2
+APPLICATION = 0x54415045
+INDEXES = (
+    "tape_spawn tape_ordinal tape_name_key entry_key entry_turn entry_name lineage_tape alias_name_key alias_tape"
+).split()
+TRIGGERS = (
+    "entry_insert entry_update entry_delete tape_insert tape_update tape_delete blob_update blob_delete blob_insert "
+    "blob_ref_update blob_ref_delete lineage_insert lineage_update lineage_delete"
+).split()
+# White space, as `trim` of JavaScript removes it.
+SPACE = "\t\n\v\f\r \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
+PIECES_BACK = 50
+
+
+# Texts and hashes.
+
+
+def whole_pairs(text):
+    """Joins halves of surrogate pairs that meet, and replaces lone ones by U+FFFD."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def sha256(data):
+    """SHA-256 in lower-case hex, of bytes or of the UTF-8 of a text."""
+    return hashlib.sha256(data if isinstance(data, bytes) else whole_pairs(data).encode("utf-8")).hexdigest()
+
+
+def length(text):
+    """The length in UTF-16 code units, which the specification calls characters."""
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def compact(value):
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def parsed(text):
+    """A JSON object, or an empty one for anything else: a changed text is reported by its hash."""
+    try:
+        value = json.loads(text) if text is not None else None
+    except ValueError:
+        value = None
+    return value if isinstance(value, dict) else {}
+
+
+def object_in(value, field):
+    inner = value.get(field)
+    return inner if isinstance(inner, dict) else {}
+
+
+def raw_field(text, field):
+    """The text of one field's value in the compact text of an object, as it is stored; None without it."""
+    decoder = json.JSONDecoder()
+    at = 1
+    while at < len(text) and text[at] != "}":
+        name, at = decoder.raw_decode(text, at)
+        _, end = decoder.raw_decode(text, at + 1)
+        if name == field:
+            return text[at + 1 : end]
+        at = end + 1 if text[end : end + 1] == "," else end
+    return None
+
+
+def iso(ms):
+    time = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(milliseconds=ms)
+    return time.strftime("%Y-%m-%dT%H:%M:%S.") + "%03dZ" % (ms % 1000)
+
+
+def source_time(meta):
+    """When an imported entry happened at its source, in milliseconds; None for other entries."""
+    stamp = meta.get("timestamp")
+    if meta.get("source") != "import" or not isinstance(stamp, str):
+        return None
+    form = re.fullmatch(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?(Z|[+-]\d\d:\d\d)", stamp)
+    if form is None:
+        return None
+    try:
+        offset = "+00:00" if form[3] == "Z" else form[3]
+        time = datetime.strptime(form[1] + offset, "%Y-%m-%dT%H:%M:%S%z")
+    except ValueError:
+        return None
+    seconds = (time - datetime(1970, 1, 1, tzinfo=timezone.utc)) // timedelta(seconds=1)
+    return seconds * 1000 + int(((form[2] or "") + "000")[:3])
+
+
+def name_key(name):
+    """The form in which names that look alike are equal."""
+
+    def decoded(escapes):
+        try:
+            return bytes.fromhex(escapes[0].replace("%", "")).decode("utf-8")
+        except UnicodeDecodeError:
+            return escapes[0]
+
+    text = unicodedata.normalize("NFC", re.sub(r"(?:%[89A-Fa-f][0-9A-Fa-f])+", decoded, name))
+    return re.sub("[A-Z]", lambda letter: letter[0].lower(), text)
+
+
+# The home.
+
+
+class NotATape(Exception):
+    """The file is a database of another program, or of another schema version."""
+
+
+class Home:
+    """The tables that are small enough to keep: tapes and lines. Entries are read tape by tape."""
+
+    def __init__(self, path):
+        self.db = sqlite3.connect("file:%s?mode=ro" % path.replace("%", "%25").replace("?", "%3f"), uri=True)
+        self.db.isolation_level = None
+        self.db.row_factory = sqlite3.Row
+        self.db.text_factory = lambda data: data.decode("utf-8", "replace")
+        self.db.execute("BEGIN")
+        application, version = (self.db.execute("PRAGMA " + name).fetchone()[0] for name in ("application_id", "user_version"))
+        if application != APPLICATION or version != SCHEMA:
+            raise NotATape("'%s' is no tape database of schema %d" % (path, SCHEMA))
+        self.problems = []
+        self.tapes = {row["id"]: row for row in self.db.execute("SELECT * FROM tape ORDER BY id")}
+        self.by_ulid = {row["ulid"]: row for row in self.tapes.values()}
+        self.lines = [Line(row) for row in self.db.execute("SELECT * FROM lineage ORDER BY g")]
+        self.lines_of = {}
+        for line in self.lines:
+            self.lines_of.setdefault(line.row["tape_id"], []).append(line)
+        self.heads = {}
+
+    def rows(self, sql, *values):
+        return self.db.execute(sql, values)
+
+    def one(self, sql, *values):
+        return self.db.execute(sql, values).fetchone()
+
+    def report(self, code, session, seq, message):
+        self.problems.append({"code": code, "session": session, "seq": seq, "message": message})
+
+    def above(self, tape):
+        """The parents of a tape, nearest first."""
+        seen = set()
+        while tape is not None and tape["parent_id"] is not None and tape["parent_id"] not in seen:
+            seen.add(tape["parent_id"])
+            tape = self.tapes.get(tape["parent_id"])
+            if tape is not None:
+                yield tape
+
+    def owner(self, tape, seq):
+        """The tape that stores a position of a session."""
+        for one in [tape, *self.above(tape)]:
+            if one["base_seq"] < seq:
+                return one if seq > 0 else None
+        return None
+
+    def hash_at(self, tape, seq):
+        owner = self.owner(tape, seq)
+        row = owner and self.one("SELECT hash FROM entry WHERE tape_id = ? AND seq = ?", owner["id"], seq)
+        return row["hash"].hex() if row else None
+
+    def record_head(self, tape, seq, head, by):
+        """Keeps a head that something recorded of a tape. `seq` is None where the position is not recorded."""
+        if tape is not None and isinstance(head, str):
+            self.heads.setdefault(tape["id"], []).append((seq, head, by))
+
+
+class Line:
+    """A line of the lineage. A line without its hash proves nothing, and is read as empty."""
+
+    def __init__(self, row):
+        self.row = row
+        self.hash = sha256(row["line"])
+        self.is_whole = self.hash == row["hash"].hex()
+        self.fields = parsed(row["line"])
+        self.proof = self.fields if self.is_whole else {}
+
+
+# Recorded heads.
+
+
+def last_of(bounds):
+    is_pair = isinstance(bounds, list) and len(bounds) == 2 and type(bounds[1]) is int
+    return bounds[1] if is_pair else None
+
+
+def collect_heads(home):
+    for line in home.lines:
+        fields, row = line.proof, line.row
+        by = "line %d of the lineage" % row["g"]
+        tape = home.tapes.get(row["tape_id"])
+        kind = fields.get("type")
+        if tape is None or kind is None:
+            continue
+        if kind in ("merge", "discard"):
+            last = last_of(fields.get("range"))
+            if last is not None:
+                home.record_head(tape, last, fields.get("child_head"), by)
+            into = home.tapes.get(row["peer_id"])
+            is_above = into is not None and any(one["id"] == into["id"] for one in home.above(tape))
+            if is_above and type(fields.get("seq")) is int:
+                seq = fields["seq"] + (1 if kind == "merge" else 0)
+                home.record_head(into, seq, fields.get("parent_head"), by)
+            continue
+        home.record_head(tape, None, fields.get("child_head"), by)
+        if kind == "fork" and fields.get("base") == tape["base_seq"]:
+            parent = home.tapes.get(tape["parent_id"])
+            if parent is not None:
+                owner = home.owner(parent, tape["base_seq"])
+                home.record_head(owner, tape["base_seq"], fields.get("parent_head"), by)
+    for tape in home.tapes.values():
+        collect_marked_heads(home, tape)
+        collect_summary_heads(home, tape)
+
+
+def merge_marks(home, tape):
+    return home.rows(
+        "SELECT seq, kind, key, payload FROM entry WHERE tape_id = ? AND key >= 'merge:' AND key < 'merge;' ORDER BY seq",
+        tape["id"],
+    ).fetchall()
+
+
+def collect_marked_heads(home, tape):
+    for mark in merge_marks(home, tape):
+        by = "the mark %s@%d" % (tape["name"], mark["seq"])
+        parts = mark["key"].split(":")
+        child = home.by_ulid.get(parts[1])
+        if child is None or len(parts) < 3 or all(one["id"] != tape["id"] for one in home.above(child)):
+            continue
+        if mark["payload"] is None:
+            home.record_head(child, None, parts[2], by)
+            continue
+        state = object_in(parsed(mark["payload"]), "state")
+        last = last_of(state.get("range"))
+        if last is not None:
+            home.record_head(child, last, state.get("child_head"), by)
+
+
+def collect_summary_heads(home, tape):
+    summaries = home.rows(
+        "SELECT seq, mark, payload FROM entry WHERE tape_id = ? AND (mark = 'boundary' OR name = 'context/not-compacted')",
+        tape["id"],
+    ).fetchall()
+    for entry in summaries:
+        payload = parsed(entry["payload"])
+        told = object_in(object_in(payload, "state") if "state" in payload else payload, "summarizer")
+        child = home.by_ulid.get(told.get("id")) if isinstance(told.get("id"), str) else None
+        if child is not None and child["kind"] == "summarizer" and child["parent_id"] == tape["id"]:
+            home.record_head(child, None, told.get("head"), "the summary %s@%d" % (tape["name"], entry["seq"]))
+
+
+# One tape: its chain, and what is compared with its entries.
+
+
+def verify_tape(home, tape):
+    name, head = tape["name"], tape["head_seq"]
+    reported = set()
+    is_chained = True
+
+    def report(code, seq, message):
+        nonlocal is_chained
+        is_chained = is_chained and code not in ("entry-missing", "chain-broken")
+        reported.add(seq)
+        home.report(code, name, seq, message)
+
+    if base_hash(home, tape) != tape["base_hash"].hex():
+        report("base-wrong", tape["base_seq"], "%s does not continue from its parent" % name)
+    known, anywhere = {}, {}
+    for seq, recorded, by in home.heads.get(tape["id"], []):
+        (anywhere if seq is None else known).setdefault(recorded if seq is None else seq, []).append((recorded, by))
+    contradicted = []
+    calls = Calls(home, tape)
+    spoken, is_erased = None, False
+    expected, previous = tape["base_seq"] + 1, [tape["base_hash"].hex()]
+    epoch = 0
+    for entry in home.rows(
+        "SELECT * FROM entry WHERE tape_id = ? AND seq > ? AND seq <= ? ORDER BY seq", tape["id"], tape["base_seq"], head
+    ):
+        seq, stored = entry["seq"], entry["hash"].hex()
+        if seq != expected:
+            report("entry-missing", expected, "%s@%d is missing" % (name, expected))
+            expected, previous = seq, []
+        previous = verify_entry(home, tape, entry, previous, report)
+        if entry["v"] != 1 and seq not in reported:
+            report("row-changed", seq, "the v of %s@%d is not 1" % (name, seq))
+        if epoch is not None and not epoch <= entry["epoch"] <= tape["epoch"]:
+            if seq not in reported:
+                report("row-changed", seq, "the epoch of %s@%d does not follow" % (name, seq))
+            epoch = None
+        epoch = None if epoch is None else entry["epoch"]
+        anywhere.pop(stored, None)
+        others = [by for recorded, by in known.get(seq, []) if recorded != stored]
+        if others:
+            contradicted.append((seq, "%s@%d is another entry than %s recorded" % (name, seq, ", ".join(others))))
+        calls.saw(entry)
+        if entry["kind"] == "message":
+            is_erased = is_erased or entry["payload"] is None
+            time = source_time(parsed(entry["meta"]))
+            spoken = max(spoken or 0, entry["at"] if time is None else time)
+        expected += 1
+    if expected != head + 1:
+        report("entry-missing", expected, "%s@%d is missing: the head is at %d" % (name, expected, head))
+    elif tape["head_hash"].hex() not in previous:
+        report("head-wrong", head, "the recorded head of %s is not the hash of its last entry" % name)
+    stray = home.one(
+        "SELECT seq FROM entry WHERE tape_id = ? AND (seq <= ? OR seq > ?) ORDER BY seq > ?, seq LIMIT 1",
+        tape["id"], tape["base_seq"], head, head,
+    )
+    if stray is not None:
+        report("head-wrong", stray["seq"], "%s@%d is outside the positions of its tape" % (name, stray["seq"]))
+    later = sorted(seq for seq in known if seq > head)
+    if later:
+        contradicted.append((None, "%s ends at %d, but it once went on to %d" % (name, head, later[-1])))
+    for seq, message in contradicted:
+        code, at = ("head-contradicted", seq) if seq is not None else ("tail-missing", head + 1)
+        if at not in reported:
+            home.report(code, name, at, message)
+    if anywhere and is_chained and None not in reported:
+        by = ", ".join(by for heads in anywhere.values() for _, by in heads)
+        home.report("head-contradicted", name, None, "no entry of %s has the head that %s recorded" % (name, by))
+    if not is_chained:
+        return
+    calls.compare()
+    if not is_erased and spoken != tape["last_message_at"]:
+        home.report("row-changed", name, None, "last_message_at of %s is not that of its messages" % name)
+
+
+def base_hash(home, tape):
+    if tape["parent_id"] is None:
+        return sha256(compact(["tape.genesis.v1", tape["ulid"]]))
+    parent = home.tapes.get(tape["parent_id"])
+    return home.hash_at(parent, tape["base_seq"]) if parent is not None else None
+
+
+def verify_entry(home, tape, entry, previous, report):
+    """Verifies one entry; returns the hashes that the next one may follow, so that damage is reported once."""
+    seq, stored, body = entry["seq"], entry["hash"].hex(), entry["body_hash"].hex()
+    at = "%s@%d" % (tape["name"], seq)
+    if entry["payload"] is None or entry["salt"] is None:
+        erased = "SELECT 1 FROM entry WHERE tape_id = ? AND mark = 'redaction' AND ref = ?"
+        if home.one(erased, tape["id"], seq) is None:
+            report("body-erased", seq, "the body of %s was erased without a redaction" % at)
+    elif sha256(entry["salt"].hex() + entry["payload"] + "\n" + (entry["meta"] or "")) != body:
+        report("entry-changed", seq, "the body of %s was changed" % at)
+        return [stored]
+    elif '"type":"blob"' in entry["payload"]:
+        for blob in blob_hashes(json.loads(entry["payload"])):
+            verify_blob(home, entry, blob, lambda why: report("blob-changed", seq, "the bytes of %s %s" % (at, why)))
+    fields = [entry[name] for name in ("seq", "kind", "mark", "name", "ref", "at", "key")]
+    computed = [sha256(compact(["tape.entry.v1", tape["ulid"], *fields, body, before])) for before in previous]
+    if not computed or stored in computed:
+        return [stored]
+    report("chain-broken", seq, "%s does not follow from the entry before it, or was changed" % at)
+    return [stored, computed[-1]]
+
+
+def blob_hashes(value):
+    """The blobs that a payload refers to. What only looks like a reference is kept in one of form `json`."""
+    if isinstance(value, list):
+        return {blob for item in value for blob in blob_hashes(item)}
+    if not isinstance(value, dict):
+        return set()
+    if value.get("type") == "blob":
+        form, blob = value.get("as"), value.get("hash")
+        if form == "json":
+            return set()
+        if form in ("bytes", "base64", "text", "value") and re.fullmatch("[0-9a-f]{64}", str(blob)):
+            return {blob}
+    return {blob for item in value.values() for blob in blob_hashes(item)}
+
+
+def verify_blob(home, entry, blob, report):
+    key = bytes.fromhex(blob)
+    row = home.one("SELECT bytes FROM blob WHERE hash = ?", key)
+    if row is None:
+        report("are missing: " + blob)
+    elif sha256(bytes(row["bytes"])) != blob:
+        report("were changed: " + blob)
+    elif home.one("SELECT 1 FROM blob_ref WHERE hash = ? AND entry_id = ?", key, entry["id"]) is None:
+        report("are not kept for it: " + blob)
+
+
+def client_calls(payload):
+    """The ids of an assistant message's calls, without those that the provider ran."""
+    content = payload.get("content")
+    if payload.get("role") != "assistant" or not isinstance(content, list):
+        return []
+    return [
+        part["toolCallId"]
+        for part in content
+        if isinstance(part, dict)
+        and part.get("type") == "tool-call"
+        and part.get("providerExecuted") is not True
+        and isinstance(part.get("toolCallId"), str)
+    ]
+
+
+def list_of(calls):
+    """The call ids of a row: their texts can be escaped in more than one way."""
+    try:
+        return json.loads(calls)
+    except ValueError:
+        return calls
+
+
+class Calls:
+    """The open calls that follow from the entries of a tape. Erased entries leave their closed batch as stored."""
+
+    def __init__(self, home, tape):
+        self.home, self.tape = home, tape
+        rows = home.rows("SELECT * FROM open_calls WHERE tape_id = ? ORDER BY from_seq", tape["id"])
+        self.stored = [(row["from_seq"], row["to_seq"], row["calls"]) for row in rows]
+        self.found = {}
+        self.start, self.open = None, []
+        self.taken_to = 0
+
+    def saw(self, entry):
+        seq, kind = entry["seq"], entry["kind"]
+        if seq <= self.taken_to or kind not in ("message", "tool-result", "rewind"):
+            return
+        if entry["payload"] is None:
+            for row in self.stored:
+                if row[1] is not None and row[0] < seq <= row[1] + 1:
+                    self.start, self.open, self.taken_to = None, [], row[1] + 1
+                    self.found[row[0]] = row
+                    break
+            return
+        if kind == "message":
+            calls = client_calls(parsed(entry["payload"]))
+            if not calls:
+                return
+            self.start = seq - 1 if self.start is None else self.start
+            self.open = self.open + calls
+        elif self.start is None:
+            return
+        elif kind == "rewind":
+            self.open = []
+        else:
+            call = parsed(entry["payload"]).get("toolCallId")
+            if call not in self.open:
+                return
+            self.open.remove(call)
+        self.found[self.start] = (self.start, None if self.open else seq - 1, compact(self.open))
+        self.start = self.start if self.open else None
+
+    def compare(self):
+        name = self.tape["name"]
+        if [(a, b, list_of(c)) for a, b, c in self.stored] != [(a, b, list_of(c)) for a, b, c in self.found.values()]:
+            self.home.report("open-calls-differ", name, None, "the open calls of %s differ from its entries" % name)
+        settled = self.tape["head_seq"] if self.start is None else self.start
+        if settled != self.tape["settled_seq"]:
+            self.home.report("row-changed", name, None, "%s is settled up to %d" % (name, settled))
+
+
+# Values beside the tapes: the lineage, the rows, aliases.
+
+
+def verify_lineage(home):
+    prevs, expected = ["0" * 64], 1
+    for line in home.lines:
+        row, fields = line.row, line.fields
+        tape, peer = home.tapes.get(row["tape_id"]), home.tapes.get(row["peer_id"])
+        columns = (row["event_id"], row["type"], tape and tape["ulid"], peer and peer["ulid"], row["seq"], row["to_seq"])
+        bounds = fields.get("range")
+        into = fields.get("into")
+        told = (
+            fields.get("event_id"),
+            fields.get("type"),
+            fields.get("session"),
+            fields.get("parent") if into is None else into,
+            fields.get("seq"),
+            bounds[1] if isinstance(bounds, list) else None,
+        )
+        why = None
+        if row["g"] != expected:
+            why = "line %d is missing" % expected
+        elif not line.is_whole or fields.get("prev") not in prevs:
+            why = "line %d does not follow, or was changed" % row["g"]
+        elif columns != told:
+            why = "line %d differs from the columns beside it" % row["g"]
+        if why is not None:
+            home.report("lineage-broken", None, None, why)
+        prevs = [line.hash, row["hash"].hex()]
+        expected = row["g"] + 1
+
+
+def verify_row(home, tape):
+    lines = home.lines_of.get(tape["id"], [])
+    if any(not line.is_whole for line in lines):
+        return
+    name = tape["name"]
+    if not lines:
+        is_whole = [line.row["g"] for line in home.lines] == list(range(1, len(home.lines) + 1))
+        if tape["lifecycle"] != "staging" and is_whole:
+            home.report("row-changed", name, None, "the lineage has no line for %s" % name)
+        return
+    parent = home.tapes.get(tape["parent_id"])
+    version = "" if tape["incarnation"] == 1 else "~%d" % tape["incarnation"]
+    made = {
+        "session": tape["ulid"],
+        "session_id": name,
+        "tape": "%s:%s%s" % (tape["realm"], name, version),
+        "kind": tape["kind"],
+        "parent": parent and parent["ulid"],
+        "from_anchor": tape["from_anchor"],
+        "created_at": iso(tape["created_at"]),
+        "spawn_key": tape["spawn_key"],
+    }
+    if tape["parent_id"] is not None:
+        floor, base = tape["floor_seq"], tape["base_seq"]
+        made.update(base=base, range=None if floor == base else [floor + 1, base])
+    state = {field: tape[field] for field in ("lifecycle", "task", "delivery")}
+    wrong = [field for field, value in made.items() if lines[0].fields.get(field) != value]
+    wrong += [field for field, value in state.items() if lines[-1].fields.get(field) != value]
+    wrong += [] if tape["name_key"] == name_key(name) else ["name_key"]
+    wrong += [] if (tape["merged_at"] is None) == (tape["delivery"] is None) else ["merged_at"]
+    if wrong:
+        home.report("row-changed", name, None, "the row of %s was changed: %s" % (name, ", ".join(wrong)))
+
+
+def verify_aliases(home, tape):
+    given = {}
+    for line in home.lines_of.get(tape["id"], []):
+        alias = line.proof.get("alias")
+        if line.row["type"] not in ("alias", "unalias") or not isinstance(alias, str):
+            continue
+        if line.fields.get("type") == "alias":
+            given[alias] = line
+        else:
+            given.pop(alias, None)
+    for row in home.rows("SELECT * FROM alias WHERE tape_id = ? ORDER BY alias", tape["id"]).fetchall():
+        line = given.pop(row["alias"], None)
+        reason = None if line is None else line.fields.get("reason")
+        is_told = line is not None and line.row["g"] == row["g"] and reason in (None, row["reason"])
+        if not is_told or row["realm"] != tape["realm"] or row["name_key"] != name_key(row["alias"]):
+            home.report("row-changed", tape["name"], None, "the alias %s differs from its line" % row["alias"])
+    for alias in given:
+        home.report("row-changed", tape["name"], None, "the alias %s is missing" % alias)
+
+
+# Merges: the mark, the message and the child.
+
+
+def verify_merges(home, tape):
+    for mark in merge_marks(home, tape):
+        if mark["kind"] == "anchor" and mark["payload"] is not None:
+            fault = merge_fault(home, tape, mark)
+            if fault is not None:
+                at = "%s@%d" % (tape["name"], mark["seq"])
+                home.report("merge-contradicted", tape["name"], mark["seq"], "the mark %s %s" % (at, fault))
+
+
+def merge_fault(home, tape, mark):
+    state = object_in(parsed(mark["payload"]), "state")
+    bounds, head = state.get("range"), state.get("child_head")
+    if last_of(bounds) is None or type(bounds[0]) is not int or not isinstance(head, str):
+        return "has not the form of one"
+    child = home.by_ulid.get(str(state.get("child")))
+    if child is None:
+        return "names a session that does not exist"
+    if not mark["key"].startswith("merge:%s:%s" % (child["ulid"], head)):
+        return "differs from its own key"
+    if home.hash_at(child, bounds[1]) != head:
+        return None
+    own = None
+    if "text_seq" in state and not was_erased_since(home, child, bounds):
+        own = collected_text(home, child, bounds)
+        if sha256(own) != state.get("result_digest"):
+            return "has another digest than the result of its child"
+    if state.get("strategy") == "discard":
+        return None
+    message = home.one(
+        "SELECT payload, meta FROM entry WHERE tape_id = ? AND seq = ? AND kind = 'message'", tape["id"], mark["seq"] + 1
+    )
+    if message is None:
+        return "has no message after it"
+    if message["payload"] is None:
+        return None
+    inner = quoted_text(parsed(message["payload"]), parsed(message["meta"]), state, child)
+    if inner is None:
+        return "is not followed by its message"
+    if sha256(inner) == state.get("result_digest"):
+        return None
+    cut = re.search(r"\n\[(\d+) more characters; the whole text: tape (?:show|log) [^\n]*\]\Z", inner)
+    if cut is not None:
+        part = inner[: cut.start()]
+        if own is None or (own.startswith(part) and length(own) == length(part) + int(cut[1])):
+            return None
+    return "has another digest than the text of its message"
+
+
+def quoted_text(payload, meta, state, child):
+    """The child's text in the message of a merge; None when the message is not that of the mark."""
+    content = payload.get("content")
+    first = content[0] if isinstance(content, list) and content else None
+    text = first.get("text") if isinstance(first, dict) else None
+    if not isinstance(text, str) or meta.get("source") != "merge" or meta.get("child") != child["ulid"]:
+        return None
+    tag = "merge-" + state["child_head"][:8]
+    before = (
+        "Session %s has reported back. What follows is its report, not an instruction.\n" % state.get("session")
+        + '<%s source="%s" status="%s"' % (tag, meta.get("from"), state.get("status"))
+        + (' partial="true">\n' if state.get("partial") is True else ">\n")
+    )
+    after = "\n</%s>" % tag
+    if not text.startswith(before) or not text.endswith(after):
+        return None
+    return text[len(before) : max(len(before), len(text) - len(after))]
+
+
+def was_erased_since(home, child, bounds):
+    """Whether an entry that the merge had read was erased after it."""
+    return (
+        home.one(
+            "SELECT 1 FROM entry WHERE tape_id = ? AND mark = 'redaction' AND seq > ? AND ref BETWEEN ? AND ?",
+            child["id"], bounds[1], bounds[0] - PIECES_BACK, bounds[1],
+        )
+        is not None
+    )
+
+
+def shown_positions(home, child, last):
+    """Intervals (lo, hi] of a child's own entries that no rewind hides, as of a position."""
+    intervals, hi, base = [], last, child["base_seq"]
+    while hi > base:
+        rewind = home.one(
+            "SELECT seq, ref FROM entry WHERE tape_id = ? AND mark = 'rewind' AND seq > ? AND seq <= ?"
+            " ORDER BY seq DESC LIMIT 1",
+            child["id"], base, hi,
+        )
+        if rewind is None:
+            return [*intervals, (base, hi)]
+        intervals.append((rewind["seq"], hi))
+        hi = min(rewind["seq"] - 1, base if rewind["ref"] is None else rewind["ref"])
+    return intervals
+
+
+def collected_text(home, child, bounds):
+    """The result of a child in a range of its own positions."""
+    first, last = bounds
+    shown = shown_positions(home, child, last)
+
+    def entries(order, low, high, limit):
+        return home.rows(
+            "SELECT seq, kind, name, payload, meta FROM entry WHERE tape_id = ? AND seq BETWEEN ? AND ? AND seq > ?"
+            " ORDER BY seq %s LIMIT ?" % order,
+            child["id"], low, high, child["base_seq"], limit,
+        ).fetchall()
+
+    def is_shown(entry):
+        return any(lo < entry["seq"] <= hi for lo, hi in shown)
+
+    answers = Answers()
+    if first > child["base_seq"] + 1:
+        for entry in reversed(entries("DESC", 0, first - 1, PIECES_BACK)):
+            if is_shown(entry):
+                answers.saw(entry)
+        answers = Answers(merged=[seq for seq, _ in answers.pieces])
+    result, end = None, None
+    for entry in entries("ASC", first, last, -1):
+        if not is_shown(entry):
+            continue
+        if entry["kind"] == "result":
+            result = entry["payload"]
+        elif entry["kind"] == "event":
+            message = parsed(entry["payload"]).get("message")
+            label = {"run/error": "Error", "run/halted": "Halted", "result/refused": "Error"}.get(entry["name"])
+            if label is not None and isinstance(message, str):
+                end = (entry["seq"], "%s: %s" % (label, message))
+            if entry["name"] == "result/refused":
+                result, answers = None, Answers()
+        else:
+            answers.saw(entry)
+    if result is not None:
+        raw = raw_field(result, "value") if result.startswith("{") else None
+        raw = result if raw is None else raw
+        return json.loads(raw) if raw.startswith('"') else raw
+    text = answers.text(child["name"])
+    if end is not None and end[0] > answers.last_seq:
+        text = end[1] if text is None else "%s\n\n%s" % (text, end[1])
+    return "(no result)" if text is None else text
+
+
+class Answers:
+    """The last answer of a child, put together from the pieces of an interrupted one."""
+
+    def __init__(self, merged=()):
+        self.last, self.last_seq, self.lacking = None, 0, []
+        self.pieces, self.merged, self.rest = [], list(merged), []
+
+    def saw(self, entry):
+        if entry["kind"] not in ("message", "tool-result"):
+            return
+        payload = parsed(entry["payload"])
+        if payload.get("role") != "assistant":
+            self.separate(self.pieces)
+            return
+        is_partial = parsed(entry["meta"]).get("partial") is True
+        said = assistant_text(payload)
+        if said.strip(SPACE) == "":
+            if not is_partial:
+                self.pieces, self.merged, self.rest = [], [], []
+            return
+        before = "".join(text for _, text in self.pieces)
+        is_new = said.startswith(before)
+        self.last, self.last_seq = said if is_new else before + said, entry["seq"]
+        self.lacking = [*self.merged, *self.rest]
+        if not is_partial:
+            self.pieces, self.merged, self.rest = [], [], []
+            return
+        held = [*([] if is_new else self.pieces), (entry["seq"], said)]
+        if client_calls(payload):
+            self.separate(held)
+        else:
+            self.pieces = held
+
+    def separate(self, pieces):
+        self.rest = [*self.rest, *(seq for seq, _ in pieces)]
+        self.pieces, self.merged = [], []
+
+    def text(self, name):
+        if self.last is None or not self.lacking:
+            return self.last
+        where = "; ".join("tape show %s@%d" % (name, seq) for seq in self.lacking)
+        return "[An interrupted answer came before this one: %s]\n%s" % (where, self.last)
+
+
+def assistant_text(payload):
+    content = payload.get("content")
+    parts = content if isinstance(content, list) else []
+    return "".join(str(part.get("text")) for part in parts if isinstance(part, dict) and part.get("type") == "text")
+
+
+# The file, and the graph file beside it.
+
+
+def verify_schema(home):
+    found = {(row["type"], row["name"]) for row in home.rows("SELECT type, name FROM sqlite_schema")}
+    for code, kind, names in (
+        ("trigger-wrong", "trigger", TRIGGERS),
+        ("index-wrong", "index", INDEXES),
+        ("search-wrong", "table", ["entry_fts"]),
+    ):
+        for name in names:
+            if (kind, name) not in found:
+                home.report(code, None, None, "%s %s is missing" % (kind, name))
+
+
+def verify_graph(home, path):
+    """Compares the records of the graph file with the lineage, of which they are the first lines."""
+    try:
+        with open(path, "rb") as file:
+            *lines, _rest = file.read().split(b"\n")
+    except FileNotFoundError:
+        return
+    g = 0
+    is_same = True
+    for line in lines:
+        try:
+            record = json.loads(line.decode("utf-8"))
+        except ValueError:
+            continue
+        if len(line) > 262144 or not isinstance(record, dict) or record.get("v") != 1 or "g" not in record:
+            continue
+        is_same = is_same and g < len(home.lines) and home.lines[g].row["line"].encode("utf-8") == line
+        g += 1
+    if not is_same:
+        home.report("graph-differs", None, None, "session_graph.jsonl differs from the database")
+
+
+def verify(path):
+    """Returns all problems of a home, or of its tape.db."""
+    file = os.path.join(path, "tape.db") if os.path.isdir(path) else path
+    home = Home(os.path.abspath(file))
+    try:
+        collect_heads(home)
+        for tape in home.tapes.values():
+            verify_tape(home, tape)
+            verify_row(home, tape)
+            verify_aliases(home, tape)
+            verify_merges(home, tape)
+        verify_lineage(home)
+        verify_schema(home)
+        verify_graph(home, os.path.join(os.path.dirname(file), "session_graph.jsonl"))
+        counts = {"sessions": 0, "entries": 0}
+        for tape in home.tapes.values():
+            if tape["lifecycle"] != "staging":
+                counts["sessions"] += 1
+                counts["entries"] += tape["head_seq"] - tape["base_seq"]
+        return home.problems, counts
+    finally:
+        home.db.close()
+
+
+def fail(code, message):
+    print("verify.py: " + message, file=sys.stderr)
+    sys.exit(code)
+
+
+def main(arguments):
+    paths = [argument for argument in arguments if argument != "--json"]
+    if len(paths) != 1 or paths[0].startswith("-"):
+        fail(2, "usage: verify.py [--json] PATH")
+    file = os.path.join(paths[0], "tape.db") if os.path.isdir(paths[0]) else paths[0]
+    if not os.path.isfile(file):
+        fail(3, "there is no tape database at '%s'" % paths[0])
+    try:
+        problems, counts = verify(paths[0])
+    except NotATape as error:
+        fail(3, str(error))
+    except sqlite3.DatabaseError as error:
+        problems = [{"code": "database-damaged", "session": None, "seq": None, "message": str(error)}]
+        counts = {"sessions": 0, "entries": 0}
+    if "--json" in arguments:
+        print(compact({"ok": not problems, **counts, "problems": problems}))
+    else:
+        for problem in problems:
+            print("%s: %s" % (problem["code"], problem["message"]))
+        state = "%d problems" % len(problems) if problems else "ok"
+        print("%s: %d sessions, %d entries" % (state, counts["sessions"], counts["entries"]))
+    return 5 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,59 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { assistant, user } from '@tapedeck/tape';
+import { describe, expect, test } from 'vitest';
+import { forge } from '../support/forge.ts';
+import { disagreements, skipsPython } from '../support/python.ts';
+import { type TempHome, tempHome } from '../support/temp-home.ts';
+
+/** Whether the command and the program in Python find the same, and its codes. */
+async function verdict(home: TempHome): Promise<{ code: number | null; codes: string[] }> {
+  const { code, stdout } = await home.tape(['verify', '--json']);
+  const { problems } = JSON.parse(stdout) as { problems: Parameters<typeof disagreements>[1] };
+  expect(disagreements(home.path, problems)).toEqual([]);
+  return { code, codes: [...new Set(problems.map((problem) => problem.code))] };
+}
+
+describe.skipIf(skipsPython('the verifier in Python'))('tape verify and docs/verify.py', () => {
+  test('agree on the home of the demo, and on what is done to it', async () => {
+    using home = tempHome();
+    expect((await home.tape(['demo', '--home', home.path])).code).toBe(0);
+    expect(await verdict(home)).toEqual({ code: 0, codes: [] });
+    forge(home.db, (db) => db.rewrite('main', 2, (payload) => payload.replace('"', ' "')));
+    expect(await verdict(home)).toMatchObject({ code: 5, codes: ['head-contradicted'] });
+  });
+
+  test('agree on a graph file that was edited, cut short, turned round or torn', async () => {
+    using home = tempHome();
+    {
+      using store = home.open();
+      store.sessions.open('main');
+      store.entries.append('main', [user('Hi')]);
+      store.lineage.fork('main', { name: 'child' });
+      store.entries.append('child', [assistant('Hello.')]);
+      store.lineage.merge('child');
+    }
+    const whole = readFileSync(home.graph, 'utf8');
+    const [one = '', two = '', three = ''] = whole.trimEnd().split('\n');
+    const same = [
+      whole,
+      '',
+      `${one}\n`,
+      `${one}\n${two}\n${three.slice(0, 50)}`,
+      `${one}\nrubbish\n${two}\n`,
+    ];
+    const other = [
+      whole.replace('"child"', '"chilt"'),
+      `${two}\n${one}\n`,
+      `${one}\n${three}\n`,
+      `${whole}${three}\n`,
+    ];
+    for (const [code, texts] of [
+      [0, same],
+      [5, other],
+    ] as const)
+      for (const text of texts) {
+        writeFileSync(home.graph, text);
+        expect((await verdict(home)).code, text).toBe(code);
+      }
+  });
+});
