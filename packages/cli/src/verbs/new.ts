@@ -1,3 +1,4 @@
+import { readText } from '../input.ts';
 import { namedIn, settingsOptions } from '../options/model.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -6,6 +7,7 @@ export const newSession: Verb = defineVerb({
   group: 'Start',
   summary: 'Create a session',
   detail: 'Does nothing if the session exists: a name refers to the same tape in every process.',
+  lists: ['tool'],
   examples: [['tape new main', 'Create session main with its tape tape:main']],
   options: (y) =>
     settingsOptions(y)
@@ -20,14 +22,28 @@ export const newSession: Verb = defineVerb({
         type: 'string',
         requiresArg: true,
         describe: 'PROVIDER/MODEL or script:FILE: its model, until a run names another',
+      })
+      .option('instructions', {
+        type: 'string',
+        requiresArg: true,
+        describe: 'Its instructions (-, @FILE; default: those of the configuration)',
+      })
+      .option('tool', {
+        type: 'array',
+        string: true,
+        nargs: 1,
+        describe: 'Name of a tool that it and the sessions below it may call (default: all)',
       }),
-  run: async (args, { writing, answer }) => {
+  run: async (args, { io, writing, answer }) => {
     const { name, kind, title } = args;
     const { model, settings: call } = namedIn(args);
     if (model !== undefined) (await import('@tapedeck/runtime/internal')).assertSpec(model, '--model');
+    const instructions = args.instructions === undefined ? undefined : await readText(args.instructions, io);
     const settings = {
+      ...(instructions !== undefined && { instructions }),
       ...(model !== undefined && { model }),
       ...(call !== undefined && { call: { ...call } }),
+      ...(args.tool !== undefined && { tools: args.tool }),
     };
     return await writing(async (store) => {
       const info = store.sessions.open(name, {

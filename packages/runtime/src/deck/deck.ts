@@ -3,7 +3,7 @@
  * home or store, `graph.ts` reads the graph file. Imports `session` and what lies below.
  */
 import { join } from 'node:path';
-import type { JsonObject, Ref, SessionInfo, TapeStore } from '@tapedeck/tape';
+import type { Ref, SessionInfo, TapeStore } from '@tapedeck/tape';
 import type { SessionInit, SessionQuery } from '@tapedeck/tape/store';
 import PQueue from 'p-queue';
 import { ulid } from 'ulid';
@@ -15,8 +15,7 @@ import type { RecoverOptions, RecoveryReport } from '../delegation/recover.ts';
 import { messageOf } from '../errors.ts';
 import { patientStore } from '../lease/patient-store.ts';
 import { callQueues } from '../model/call-queues.ts';
-import { assertSettings, type CallSettings, mergeSettings } from '../model/call-settings.ts';
-import { assertModelName } from '../model/name.ts';
+import type { CallSettings } from '../model/call-settings.ts';
 import { Worker } from '../run/worker.ts';
 import { Child } from '../session/child.ts';
 import type { DeckParts } from '../session/parts.ts';
@@ -25,6 +24,7 @@ import type { ToolContext } from '../session/tool-context.ts';
 import { openActiveWriter } from '../status/active-writer.ts';
 import { openChunkWriter } from '../stream/chunk-writer.ts';
 import { type DeckGraph, openDeckGraph } from './graph.ts';
+import { keptSettings } from './kept-settings.ts';
 import { assertPlace, openHome } from './place.ts';
 
 export interface DeckOptions extends DeckConfig {
@@ -59,6 +59,10 @@ export interface NewSession extends Omit<SessionInit, 'settings'> {
   readonly model?: string;
   /** Settings of its model calls, until a run names others. */
   readonly settings?: CallSettings;
+  /** Its instructions. The deck's project files, skills and environment follow them. Default: those of the deck. */
+  readonly instructions?: string;
+  /** Names of the tools that it and all sessions below it may call. Default: all of the deck. */
+  readonly tools?: readonly string[];
 }
 
 /**
@@ -193,17 +197,10 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
   return {
     store,
     graph: await openDeckGraph(parts.store, file),
-    session: async (name, { model, settings, ...init } = {}) => {
-      assertModelName(model);
-      assertSettings(settings, `create '${name}'`);
-      const call = mergeSettings(settings);
-      const own = {
-        ...(model !== undefined && { model }),
-        ...(Object.keys(call).length > 0 && { call: call as JsonObject }),
-      };
-      const isSet = Object.keys(own).length > 0;
+    session: async (name, { model, settings, instructions, tools, ...init } = {}) => {
+      const own = keptSettings(`create '${name}'`, { model, settings, instructions, tools });
       return parts.session(
-        await parts.store.sessions.open(name, { ...init, ...(isSet && { settings: own }) }),
+        await parts.store.sessions.open(name, { ...init, ...(own !== undefined && { settings: own }) }),
       );
     },
     find: async (ref) => {

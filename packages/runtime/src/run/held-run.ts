@@ -84,7 +84,11 @@ export async function performHeld(
   const info = known?.info ?? (await infoOf(scope));
   let chosen = known?.chosen;
   try {
-    chosen ??= await modelFor(parts, { info, origin }, request);
+    chosen ??= await modelFor(
+      parts,
+      { info, origin, above: async () => (await line(info)).slice(1) },
+      request,
+    );
   } catch (error) {
     return await recordUnusable(scope, request, error);
   }

@@ -18,7 +18,7 @@ import {
 } from '../prompt/system-prompt.ts';
 import type { SessionEvent } from '../stream/events.ts';
 import { modelFor } from '../terms/model-for.ts';
-import { factsOf, type Settings } from '../terms/terms.ts';
+import { ancestryOf, factsOf, type KeptInstructions, keptInstructions } from '../terms/terms.ts';
 import { definitionsOf, inputSchemaOf } from '../tools/schema.ts';
 import type { DeckTools } from '../tools/traits.ts';
 import { workspaceOf } from '../workspace/open.ts';
@@ -31,7 +31,8 @@ export interface Instructions extends SystemPrompt {
 
 /** The inputs of the instructions. */
 export interface InstructionsInput {
-  readonly settings: Settings;
+  /** Those that the session keeps. */
+  readonly kept: KeptInstructions | undefined;
   readonly options: Pick<RunOptions, 'instructions'>;
   readonly model: LanguageModel | undefined;
   readonly tools: DeckTools;
@@ -75,7 +76,7 @@ export async function instructionsOf(
   const workspace = facts.origin.worktree === undefined ? undefined : await workspaceOf(parts, info.id);
   const entries = await Array.fromAsync(parts.store.views.entries(info.id));
   const { unpinned: _, ...instructions } = await gather(parts, entries, {
-    settings: facts.origin.settings,
+    kept: keptInstructions(await ancestryOf(parts.store, facts)),
     options,
     model: chosen?.model,
     tools,
@@ -140,15 +141,15 @@ function once(
 
 async function gather(parts: Shared, entries: readonly Entry[], input: InstructionsInput): Promise<Gathered> {
   const { config, cwd, env, now } = parts;
-  const { settings, options, model } = input;
-  const manifest = options.instructions ?? settings.instructions ?? config.instructions;
+  const { kept, options, model } = input;
+  const manifest = options.instructions ?? kept?.text ?? config.instructions;
   const alone = {
     ...systemPrompt(manifest === undefined ? {} : { manifest }),
     omitted: [],
     unpinned: undefined,
   };
   // The fork already fixed the instructions of a child.
-  if (config.prompt === undefined || settings.instructions !== undefined) return alone;
+  if (config.prompt === undefined || kept?.isWhole === true) return alone;
   const { project = false, skills: folders = [], environment: isPlaced, tools: hasTools } = config.prompt;
   const configured = typeof project === 'string' ? [project] : [];
   const directory = input.workspace ?? resolve(directoryOf(cwd), ...configured);

@@ -11,7 +11,7 @@ import { type Chunk, eventChunk } from '../stream/chunks.ts';
 import type { Finish, SessionEvent } from '../stream/events.ts';
 import { boundsOf, timerFor } from '../terms/budget.ts';
 import { modelFor, namedFor, type RunModel, summarizerOf } from '../terms/model-for.ts';
-import { allowedTools, isBranch } from '../terms/terms.ts';
+import { allowedTools, isBranch, keptInstructions } from '../terms/terms.ts';
 import { openBatch } from '../tools/open-batch.ts';
 import { closeOrphans, settleLeftovers } from '../tools/orphans.ts';
 import { definitionsOf } from '../tools/schema.ts';
@@ -43,7 +43,7 @@ export async function perform(
   const { options, run } = request;
   const { model, settings: callSettings, from: modelFrom } = chosen;
   if (options.unlessEnded === true) await assertUnended(scope, info, request);
-  const { settings, terms, worktree } = scope.origin;
+  const { terms, worktree } = scope.origin;
   const line = await scope.line(info);
   const tools = toolsOf(parts, options);
   const allowed = allowedTools(line);
@@ -66,7 +66,11 @@ export async function perform(
     worktree === undefined ? undefined : await openWorktree(parts, session.id, { lease: hold.lease });
   const before = isFresh && workspace === undefined ? info : await infoOf(scope);
   if (isTask) await store.sessions.update(session.id, { task: 'running' }, { lease: hold.lease });
-  const named = await namedFor(store, { info: before, origin: scope.origin }, request);
+  const named = await namedFor(
+    store,
+    { info: before, origin: scope.origin, above: async () => line.slice(1) },
+    request,
+  );
   const recorder = parts.chunks.recorder(session.id, run);
   const broken = new AbortController();
   const unlisten = parts.chunks.onFailure(run, (error) => broken.abort(error));
@@ -111,7 +115,14 @@ export async function perform(
     shows: viewPolicyOf(config),
     instruct: instructor(
       parts,
-      { settings, options, model, tools: offered, definitions: async () => definitions, workspace },
+      {
+        kept: keptInstructions(line),
+        options,
+        model,
+        tools: offered,
+        definitions: async () => definitions,
+        workspace,
+      },
       {
         run,
         append: (drafts) => context.append(drafts),
@@ -156,7 +167,13 @@ export async function perform(
       {
         config,
         before: async () =>
-          (await modelFor(parts, { info: before, origin: scope.origin }, { options: {} })).model,
+          (
+            await modelFor(
+              parts,
+              { info: before, origin: scope.origin, above: async () => line.slice(1) },
+              { options: {} },
+            )
+          ).model,
       },
     );
     const warnings = await begin(scope, request, { context, named, before });

@@ -82,7 +82,7 @@ export class Worker {
   async facts(info?: SessionInfo): Promise<SessionFacts> {
     const now = info ?? (await infoOf({ parts: this.#parts, session: this.#session }));
     this.#origin ??= await originOf(this.#parts.store, now);
-    return { info: now, origin: this.#origin };
+    return { info: now, origin: this.#origin, above: async () => (await this.line(now)).slice(1) };
   }
 
   /** The facts of the session and of its ancestors, whose settings and terms never change and are read once. */

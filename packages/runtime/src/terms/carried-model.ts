@@ -1,7 +1,7 @@
 import type { Entry, Seq, SessionInfo, TapeStore } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { type CallSettings, callSettingsIn, mergeSettings } from '../model/call-settings.ts';
-import { factsOf, parentOf, rootSettings, type SessionFacts } from './terms.ts';
+import { ancestryOf, factsOf, parentOf, type SessionFacts } from './terms.ts';
 
 /** The number of messages that are searched, from the end, for the last one of a run. */
 const carriedMax = 10_000;
@@ -54,17 +54,14 @@ async function carriedThen(store: TapeStore, facts: SessionFacts, at: Seq): Prom
 
 async function carriedAfter(
   store: TapeStore,
-  { info, origin }: SessionFacts,
+  facts: SessionFacts,
   message: AnsweredMessage | undefined,
 ): Promise<Carried> {
-  // The messages of a root record what it was created with.
-  const isNew = info.parentId === undefined && message === undefined;
-  const { model, call } = isNew ? await rootSettings(store, info) : origin.settings;
-  const parent = message === undefined ? await partlyRead(store, info) : undefined;
-  if (parent !== undefined) {
-    const inherited = await carriedThen(store, parent, info.base);
+  const { origin } = facts;
+  const { model, call } = origin.settings;
+  const inherited = message === undefined ? await carriedAbove(store, facts) : undefined;
+  if (inherited !== undefined)
     return { model: model ?? inherited.model, settings: mergeSettings(inherited.settings, call) };
-  }
   const named = typeof message?.meta.model === 'string' ? message.meta.model : undefined;
   const settings = callSettingsIn(message?.meta.settings);
   // The settings of a fork take precedence over an inherited message.
@@ -73,10 +70,25 @@ async function carriedAfter(
     : { model: named ?? model, settings: mergeSettings(call, settings) };
 }
 
-/** The parent of a fork that inherits only a part of it; one that inherits all has seen every message itself. */
-async function partlyRead(store: TapeStore, info: SessionInfo): Promise<SessionFacts | undefined> {
-  const parent = info.floor === 0 ? undefined : await parentOf(store, info);
-  return parent === undefined ? undefined : await factsOf(store, parent);
+/** What a fork without such a message carries from above; undefined for a root. */
+async function carriedAbove(store: TapeStore, facts: SessionFacts): Promise<Carried | undefined> {
+  const { info } = facts;
+  if (info.parentId === undefined) return undefined;
+  if (info.floor > 0) {
+    const parent = await parentOf(store, info);
+    return parent === undefined
+      ? undefined
+      : await carriedThen(store, await factsOf(store, parent), info.base);
+  }
+  // It reads every message of those above it, and none names a model: what they were made with is left.
+  const above = (await facts.above?.()) ?? (await ancestryOf(store, facts)).slice(1);
+  return above.reduceRight<Carried>(
+    (carried, { origin: { settings } }) => ({
+      model: settings.model ?? carried.model,
+      settings: mergeSettings(carried.settings, settings.call),
+    }),
+    { model: undefined, settings: {} },
+  );
 }
 
 /** The model of `carriedBy`, by name or ULID of the session; undefined for an unknown session. */

@@ -39,7 +39,7 @@ export interface Terms {
   readonly strategy?: 'result' | 'summary' | 'structured';
 }
 
-/** The settings and terms of a fork, from its first own entry. They never change. Empty for a root. */
+/** The settings and terms of a session, from its first own entry. They never change. A root has no terms. */
 export interface Origin {
   readonly settings: Settings;
   readonly terms: Terms;
@@ -51,11 +51,12 @@ export interface Origin {
 export interface SessionFacts {
   readonly info: SessionInfo;
   readonly origin: Origin;
+  /** Reads the sessions above it, the nearest first, where someone has them already. */
+  readonly above?: () => Promise<readonly SessionFacts[]>;
 }
 
 /** Reads the settings and terms of a session. */
 export async function originOf(store: TapeStore, info: SessionInfo): Promise<Origin> {
-  if (info.parentId === undefined) return { settings: {}, terms: {} };
   const at = info.base + 1;
   for await (const entry of store.entries.read(info.id, { from: at, to: at })) {
     const { payload } = entry;
@@ -68,13 +69,6 @@ export async function originOf(store: TapeStore, info: SessionInfo): Promise<Ori
     };
   }
   return { settings: {}, terms: {} };
-}
-
-/** The settings that a root was created with, from its first entry. */
-export async function rootSettings(store: TapeStore, { id }: SessionInfo): Promise<Settings> {
-  for await (const { payload } of store.entries.read(id, { from: 1, to: 1 }))
-    return isObject(payload) ? settingsIn(payload.settings) : {};
-  return {};
 }
 
 /** Adds its origin to a session's row. */
@@ -101,6 +95,22 @@ export function allowedTools(line: Ancestry): ReadonlySet<string> | undefined {
       (allowed, tools) => tools.intersection(allowed ?? tools),
       undefined,
     );
+}
+
+/** The instructions that a line of sessions keeps. */
+export interface KeptInstructions {
+  readonly text: string;
+  /** Whether they are all of the system prompt, fixed at a fork; those of a root are its first part. */
+  readonly isWhole: boolean;
+}
+
+/** The instructions of a session, else those of its nearest ancestor that keeps some. Pure. */
+export function keptInstructions(line: Ancestry): KeptInstructions | undefined {
+  for (const { info, origin } of line) {
+    const { instructions } = origin.settings;
+    if (instructions !== undefined) return { text: instructions, isWhole: info.parentId !== undefined };
+  }
+  return undefined;
 }
 
 /** The session that another was forked from. */

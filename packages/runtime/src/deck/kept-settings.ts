@@ -1,0 +1,39 @@
+import type { JsonObject } from '@tapedeck/tape';
+import { SessionError } from '../errors.ts';
+import { assertSettings, type CallSettings, mergeSettings } from '../model/call-settings.ts';
+import { assertModelName } from '../model/name.ts';
+
+/** What a new root session keeps, as a caller gives it. */
+interface Given {
+  readonly model: string | undefined;
+  readonly settings: CallSettings | undefined;
+  readonly instructions: string | undefined;
+  readonly tools: readonly string[] | undefined;
+}
+
+/**
+ * The settings that the first entry of a root records; undefined without any.
+ * @param act what cannot be done: `create 'main'`
+ * @throws SESSION_NO_MODEL, SESSION_BAD_INPUT
+ */
+export function keptSettings(
+  act: string,
+  { model, settings, instructions, tools }: Given,
+): JsonObject | undefined {
+  assertModelName(model);
+  assertSettings(settings, act);
+  const refuse = (why: string) =>
+    new SessionError('SESSION_BAD_INPUT', `cannot ${act}: ${why}`, { data: {} });
+  if (instructions !== undefined && typeof instructions !== 'string')
+    throw refuse('instructions must be a text');
+  if (tools !== undefined && !(Array.isArray(tools) && tools.every((name) => typeof name === 'string')))
+    throw refuse('tools must be a list of names');
+  const call = mergeSettings(settings);
+  const kept: JsonObject = {
+    ...(instructions !== undefined && { instructions }),
+    ...(model !== undefined && { model }),
+    ...(Object.keys(call).length > 0 && { call: call as JsonObject }),
+    ...(tools !== undefined && { tools: [...tools] }),
+  };
+  return Object.keys(kept).length === 0 ? undefined : kept;
+}
