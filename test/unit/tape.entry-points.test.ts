@@ -29,7 +29,7 @@ const forStores = names(`
   bodyHash ByteRange ChainLink childName ChildNaming Collected Conflict ConflictReport Deliver Delivery derivedNameMax
   DoneWork DrainOptions encodeJson encodeLine Entries entryBytesMax entryHash EntryQuery fenced Fields
   fieldsOf firstLinePrev ForkPreview genesisHash GraphReceipt hashLine History Hit Imports Inbox InboxBody InboxDraft
-  InboxItem Intention isBlobRef isTextRef isUlid isWorkerName Journal jsonDepthMax KnownFields LeaseOptions Leases leaseTtlMs
+  InboxItem Intention isBlobRef isTextRef isUlid isWorkerName Journal jsonDepthMax kindFault KnownFields LeaseOptions Leases leaseTtlMs
   Lineage LineageLine LineageQuery LineageType LineIntention Live LiveQuery LiveRun LiveStream Mark
   MergeDraft MergePreview MergeStrategy nameFault nameKey nameMax nearNames normalise OptionFault optionFault Owner parseAnchorName
   parseName PatchFile Posted PreviewEntry Problem provablyDead RangeQuery RecordedArtifact Redacted

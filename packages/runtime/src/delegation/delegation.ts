@@ -243,14 +243,14 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
     return await end;
   }
 
-  async #runOne({ child, task }: Forked, signal: AbortSignal): Promise<RunEnd> {
+  async #runOne({ child, task, earlier }: Forked, signal: AbortSignal): Promise<RunEnd> {
     const options = {
       ...runOptionsOf(this.#parts, this.#parent, { task, options: this.#delegated.options }),
       signal,
     };
     const again = task.resume !== undefined;
     // Found by its key. Its merge reports why it has none.
-    if (!again && (await child.info()).delivery === 'discarded') return {};
+    if (earlier.repeated === true && (await child.info()).delivery === 'discarded') return {};
     for (;;) {
       try {
         const run = again

@@ -27,7 +27,7 @@ export class Connection {
   readonly #journal: Journal | undefined;
   #graphFile: GraphFileState = { lagging: false, blocked: false, aside: [] };
   /** A file was set aside, and no receipt has said so. */
-  #untold = false;
+  #asideUnreported = false;
 
   constructor(
     writer: Writer,
@@ -83,8 +83,8 @@ export class Connection {
   /** What a receipt says about the graph file: that it lags, and, once, that it was found to differ. */
   graphReceipt(): GraphReceipt {
     const { lagging, blocked } = this.#graphFile;
-    const diverged = this.#untold || blocked;
-    this.#untold = false;
+    const diverged = this.#asideUnreported || blocked;
+    this.#asideUnreported = false;
     return {
       ...(lagging && ({ graphLagging: true } as const)),
       ...(diverged && ({ graphDiverged: true } as const)),
@@ -106,7 +106,7 @@ export class Connection {
   #note({ aside, ...update }: GraphUpdate): void {
     const blocked = update.blocked === true;
     const before = this.#graphFile;
-    if (aside !== undefined) this.#untold = true;
+    if (aside !== undefined) this.#asideUnreported = true;
     this.#graphFile = {
       lagging: blocked,
       blocked,
