@@ -51,7 +51,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     '├───╯ │ │ │  merge tests 4-8 → release@6',
     '├─────╯ │ │  merge links 4-6 → release@8',
     '├───────╯ │  merge speed 4-8 → release@10',
-    '├─────────╯  merge candidate 4-12 → release@12',
+    '├─────────╯  merge candidate 4-11 → release@12',
     '○  release active',
     '487 tokens in 8 calls',
     '0 findings, 0 problems',
