@@ -66,6 +66,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'merge',
     'history',
     'diff',
+    'check',
     'audit',
     'trace',
     'import',

@@ -1,6 +1,6 @@
-import { FileComparison, SessionGraph } from '@tapedeck/graph';
+import { comparing, FileComparison, SessionGraph } from '@tapedeck/graph';
 import type { SqliteTapeStore } from '@tapedeck/tape';
-import { encodeLine, type LineageLine } from '@tapedeck/tape/store';
+import { encodeLine } from '@tapedeck/tape/store';
 import { compareTail, differing, type FileStanding } from './graph-file.ts';
 import type { Home } from './home.ts';
 
@@ -13,24 +13,13 @@ export interface Drawn {
 /** Reads all sessions from the database, and compares each line of the graph file with it on the way. */
 export async function readWhole(store: SqliteTapeStore, home: Home): Promise<Drawn> {
   using comparison = new FileComparison(home.graph);
-  const graph = SessionGraph.fromRecords(compared(store, comparison));
+  const graph = SessionGraph.fromRecords(
+    comparing(comparison, { read: (from) => store.lineage.read({ from }), encode: encodeLine }),
+  );
   const { standing, line, fault } = comparison;
   if (standing === 'unreadable') return { graph, standing: { is: 'behind', text: fault ?? '' } };
   if (standing === 'behind') return { graph, standing: await compareTail(store, home) };
   return { graph, standing: standing === 'differs' ? differing(`line ${line}`) : { is: standing } };
-}
-
-/** The lines of the database, each compared with the file; read on while another process adds lines to both. */
-function* compared(store: SqliteTapeStore, comparison: FileComparison): Generator<LineageLine> {
-  let next = 1;
-  for (let from = 0; from !== next && (next === 1 || comparison.hasMore); ) {
-    from = next;
-    for (const line of store.lineage.read({ from })) {
-      comparison.expect(encodeLine(line));
-      next = line.g + 1;
-      yield line;
-    }
-  }
 }
 
 /** Reads a session with its ancestors and descendants, from their lines of the database alone. */

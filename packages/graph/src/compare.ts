@@ -1,3 +1,4 @@
+import type { LineageLine } from '@tapedeck/tape/store';
 import { readLink } from './chain.ts';
 import { GraphError } from './errors.ts';
 import { type Line, readLines } from './lines.ts';
@@ -86,12 +87,37 @@ export class FileComparison implements Disposable {
     if (next !== undefined) return next;
     try {
       for (const line of remaining(this.#lines))
-        if (textOf(line) === expected || !isFragment(line)) return line;
+        if ((expected !== undefined && textOf(line) === expected) || !isFragment(line)) return line;
     } catch (error) {
       if (!(error instanceof GraphError)) throw error;
       this.#fault = error.message;
     }
     return undefined;
+  }
+}
+
+/**
+ * Yields the lines of a database, and compares each with the file. `read` reads them from a number on; it is called
+ * again while another process adds lines to both. `encode` makes the text of a line, without its LF.
+ */
+export function* comparing(
+  comparison: FileComparison,
+  {
+    read,
+    encode,
+  }: {
+    readonly read: (from: number) => Iterable<LineageLine>;
+    readonly encode: (line: LineageLine) => string;
+  },
+): Generator<LineageLine, void, undefined> {
+  let next = 1;
+  for (let from = 0; from !== next && (next === 1 || comparison.hasMore); ) {
+    from = next;
+    for (const line of read(from)) {
+      comparison.expect(encode(line));
+      next = line.g + 1;
+      yield line;
+    }
   }
 }
 

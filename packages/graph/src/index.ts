@@ -12,7 +12,7 @@
  */
 export { firstPrev, lineHash } from './chain.ts';
 export { checkJournal, type JournalProblem, type JournalReport, type ProblemCode } from './check.ts';
-export { FileComparison, type Standing } from './compare.ts';
+export { comparing, FileComparison, type Standing } from './compare.ts';
 export { type DrawOptions, drawGraph } from './draw-lanes.ts';
 export { drawTree, type TreeGraph } from './draw-tree.ts';
 export { GraphError, type GraphErrorCode } from './errors.ts';

@@ -21,6 +21,20 @@ export {
   audit,
   type NextStep,
 } from './audit/index.ts';
+export {
+  type Attestation,
+  type AttestationSource,
+  attest,
+  type Check,
+  type CheckCode,
+  type CheckedSection,
+  type CheckFinding,
+  type CheckOptions,
+  type CheckSection,
+  type CheckStep,
+  type CheckWeight,
+  check,
+} from './check/index.ts';
 export type {
   CompactionPolicy,
   CompactionPreset,

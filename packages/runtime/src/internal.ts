@@ -3,6 +3,15 @@
  * without notice.
  */
 export {
+  asidesIn,
+  examineFiles,
+  type FileFinding,
+  type Found,
+  kinds as checkKinds,
+  verifyGraph,
+  verifyTapes,
+} from './check/index.ts';
+export {
   type CutPoint,
   cutPoint,
   fileSets,

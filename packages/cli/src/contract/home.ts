@@ -6,6 +6,7 @@ import {
   flag,
   listed,
   listOf,
+  mark,
   names,
   printed,
   repeated,
@@ -22,6 +23,38 @@ const problem = z.strictObject({
 const checked = {
   sessions: count('number of sessions that were checked'),
   entries: count('number of entries that were checked'),
+};
+
+const section = z.strictObject({
+  ok: flag('there is no finding but notes'),
+  findings: z.array(
+    problem.extend({
+      id: text('names the finding, as `CODE:SESSION@SEQ`'),
+      weight: z
+        .enum(['damage', 'incomplete', 'note'])
+        .describe('`damage`: something recorded was changed or lost; `note`: it harms nothing'),
+      next: text('command that continues from there').nullable(),
+    }),
+  ),
+});
+const checkFields = {
+  ok: flag('nothing is damaged, and nothing is incomplete'),
+  ...checked,
+  sections: z
+    .strictObject({
+      home: section,
+      integrity: section,
+      lineage: section,
+      graph_file: section,
+      completeness: section,
+      attestation: section.optional(),
+    })
+    .describe('the codes are in [findings.md](findings.md); `attestation` is present with `--against`'),
+};
+const attested = {
+  sessions: count('number of sessions in it'),
+  graph: count('number of the last line of the lineage'),
+  signed: flag('a key was given'),
 };
 
 const counted = [
@@ -63,11 +96,49 @@ export const homeVerbs: Contracts = {
     quiet: 'the same output',
     exits: { 1: 'a step failed', 4: 'the given home has a session `main`' },
   },
+  check: {
+    json: printed({
+      ...checkFields,
+      fixed: names('repairs made by `--fix`'),
+      acknowledged: names('findings given with `--acknowledge`'),
+    }),
+    quiet: '`ok`, `incomplete` or `damaged`',
+    exits: {
+      1: 'work is not finished, and nothing is damaged',
+      2: 'the finding cannot be acknowledged, or the key cannot be used',
+      3: 'no such session, finding or file, or no tape home',
+      5: 'something recorded was changed or lost',
+    },
+  },
+  attest: {
+    json: [
+      ...printed({ file: text('absolute path of the new file'), ...attested }, 'with `--output`'),
+      ...printed({ ...attested, text: text('the attestation') }, 'without `--output`'),
+    ],
+    quiet: 'the file, or the attestation',
+    exits: {
+      1: 'the file cannot be written',
+      2: 'the key cannot be used',
+      3: 'no such key, or no tape home',
+      4: 'a file of that name exists',
+    },
+  },
+  restore: {
+    json: printed({ home: text('directory of the new home'), ...checkFields }),
+    quiet: 'the directory',
+    exits: {
+      1: 'work in the backup is not finished; or the file cannot be read, or the directory not written',
+      3: 'no such file',
+      4: 'the directory has tapes',
+      5: 'the backup is damaged, or no backup; nothing was restored',
+    },
+  },
   verify: {
     json: printed({
       ok: flag('there are no problems'),
       ...checked,
-      problems: z.array(problem).describe('the codes are in [format.md](format.md#verification)'),
+      problems: z.array(problem).describe('the codes are in [findings.md](findings.md)'),
+      graph_lagging: mark('the graph file lacks the last lines, or all').optional(),
     }),
     quiet: '`ok` or `damaged`',
     exits: { 3: 'no such session, or no tape home', 5: 'there is damage' },
@@ -83,7 +154,7 @@ export const homeVerbs: Contracts = {
             next: text('command that continues from there'),
           }),
         )
-        .describe('the codes are in [format.md](format.md#audit)'),
+        .describe('the codes are in [findings.md](findings.md)'),
     }),
     quiet: '`ok` or `incomplete`',
     exits: {

@@ -99,6 +99,7 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
       return 'migrate it, and keep a copy of the old file, with: tape raw checkpoint';
     case 'TAPE_CORRUPT':
     case 'TAPE_NOT_A_TAPE':
+      if (data.backup !== undefined) return 'choose another backup: nothing was restored';
       return 'find the damage with: tape verify';
     case 'GRAPH_DIVERGED':
       return 'restore a backup in another directory with: tape restore FILE DIR; or rename session_graph.jsonl to begin anew';

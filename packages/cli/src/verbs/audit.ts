@@ -1,6 +1,6 @@
-import type { AuditFinding, NextStep } from '@tapedeck/runtime';
-import { shellWord } from '../escape.ts';
+import type { AuditFinding } from '@tapedeck/runtime';
 import { exit } from '../exit.ts';
+import { commandFor } from '../session/next-step.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -45,22 +45,4 @@ function findingJson({ code, session, seq, message, next }: AuditFinding): Reado
 
 function findingLine({ code, message, next }: AuditFinding): string {
   return `${code}: ${message} (next: ${commandFor(next)})`;
-}
-
-function commandFor({ act, session, seq }: NextStep): string {
-  const name = session === undefined ? '' : shellWord(session);
-  switch (act) {
-    case 'answer':
-      return `tape approve ${name}`;
-    case 'unarchive':
-      return `tape archive ${name} --undo`;
-    case 'look':
-      return `tape show ${name}@${seq}`;
-    case 'rebuild':
-      return 'tape doctor --fix';
-    case 'verify':
-      return 'tape verify';
-    default:
-      return `tape ${act} ${name}`;
-  }
 }

@@ -6,8 +6,7 @@ export const backup: Verb = defineVerb({
   group: 'Trust',
   summary: 'Copy all tapes to one file, also while they are in use',
   detail:
-    'Verifies the copy before it gets its name, and never replaces an existing file. To restore a backup, copy it to tape.db in ' +
-    'a new home; the first command that writes creates the graph file.',
+    'Verifies the copy before it gets its name, and never replaces an existing file. tape restore makes a home of it.',
   examples: [['tape backup ~/tapes-friday.db', 'Write a complete, verified copy']],
   options: (y) => y.positional('file', { type: 'string', demandOption: true, describe: 'New file' }),
   run: async ({ file }, { io, reading, answer }) =>

@@ -10,9 +10,11 @@ import { anchor, handoff } from './anchor.ts';
 import { append } from './append.ts';
 import { approve } from './approve.ts';
 import { archive } from './archive.ts';
+import { attest } from './attest.ts';
 import { audit } from './audit.ts';
 import { backup } from './backup.ts';
 import { branch } from './branch.ts';
+import { check } from './check.ts';
 import { compact } from './compact.ts';
 import { delegate } from './delegate.ts';
 import { demo } from './demo.ts';
@@ -29,6 +31,7 @@ import { newSession } from './new.ts';
 import { raw } from './raw.ts';
 import { recover } from './recover.ts';
 import { redact } from './redact.ts';
+import { restore } from './restore.ts';
 import { rewind } from './rewind.ts';
 import { run } from './run.ts';
 import { schema } from './schema.ts';
@@ -83,11 +86,14 @@ export const verbs: readonly Verb[] = [
   alias,
   unalias,
   archive,
+  check,
   verify,
   audit,
   doctor,
   recover,
+  attest,
   backup,
+  restore,
   redact,
   trust,
   schema,

@@ -1,6 +1,6 @@
 import { exit } from '../exit.ts';
+import { problemJson, tapeProblems } from '../session/mend.ts';
 import { needSession } from '../session/place.ts';
-import { type Found, verifyGraph, verifyTapes } from '../session/problems.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 export const verify: Verb = defineVerb({
@@ -15,17 +15,22 @@ export const verify: Verb = defineVerb({
     ['tape verify main', 'Verify a session and its ancestors'],
   ],
   options: (y) => y.positional('name', { type: 'string', describe: 'Session (default: all)' }),
-  run: async ({ name }, { reading, answer, home }) =>
+  run: async ({ name }, { reading, answer, home, status }) =>
     await reading(async (store) => {
       const ref = name === undefined ? undefined : needSession(store, name).id;
-      const problems: Found[] = [
-        ...verifyTapes(store, ref),
-        ...(ref === undefined ? (await verifyGraph(store, home)).problems : []),
-      ];
+      const { verifyGraph } = await import('@tapedeck/runtime/internal');
+      const graph = ref === undefined ? await verifyGraph(store, home.graph) : undefined;
+      const problems = [...(await tapeProblems(store, ref)), ...(graph?.problems ?? []).map(problemJson)];
       const { sessions, entries } = store.count(ref);
       const ok = problems.length === 0;
       await answer({
-        json: { ok, sessions, entries, problems },
+        json: {
+          ok,
+          sessions,
+          entries,
+          problems,
+          ...(graph?.behind !== undefined && { graph_lagging: true }),
+        },
         quiet: ok ? 'ok' : 'damaged',
         human: ok
           ? `ok: ${sessions} sessions, ${entries} entries, all hashes match`
@@ -34,6 +39,7 @@ export const verify: Verb = defineVerb({
               problems.length === 1 ? '1 problem' : `${problems.length} problems`,
             ].join('\n'),
       });
+      if (graph?.behind !== undefined) status(graph.behind.message);
       return ok ? exit.done : exit.damaged;
     }),
 });

@@ -13,6 +13,7 @@ import { lookAt, sessionsOf } from './subject.ts';
 import { examineWork } from './work.ts';
 
 export type { AuditCode, AuditFinding, NextStep } from './finding.ts';
+export { sessionsOf } from './subject.ts';
 
 /** Options of `audit`. */
 export interface AuditOptions {

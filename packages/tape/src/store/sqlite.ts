@@ -182,6 +182,26 @@ export class SqliteTapeStore implements TapeStore {
     return this.#at.graphFile;
   }
 
+  /** The findings of a check that somebody acknowledged, by their ids. */
+  acknowledged(): ReadonlySet<string> {
+    const prefix = 'acknowledged:';
+    const rows = this.#at.db.all<{ key: string }>(
+      `SELECT key FROM home WHERE key >= 'acknowledged:' AND key < 'acknowledged;'`,
+    );
+    return new Set(rows.map(({ key }) => key.slice(prefix.length)));
+  }
+
+  /** Records that somebody knows of a finding. Again, it does nothing. */
+  acknowledge(finding: string): void {
+    const value = new Date(this.#at.now()).toISOString();
+    this.#at.db.write(() =>
+      this.#at.db.run('INSERT INTO home (key, value) VALUES (@key, @value) ON CONFLICT DO NOTHING', {
+        key: `acknowledged:${finding}`,
+        value,
+      }),
+    );
+  }
+
   /** Empties the search index; the next search rebuilds it. */
   dropSearchIndex(): void {
     this.#at.db.write(() => dropIndex(this.#at.db));

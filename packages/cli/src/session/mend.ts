@@ -1,0 +1,105 @@
+import { chmodSync, existsSync, lstatSync } from 'node:fs';
+import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { Finding } from '@tapedeck/tape/internal';
+import type { Context } from '../context.ts';
+
+/** One problem, as `--json` prints it. */
+export interface Found {
+  readonly code: string;
+  readonly session: string | null;
+  readonly seq: number | null;
+  readonly message: string;
+}
+
+/** The state of a home: what is damaged, and what can be repaired or removed. */
+export interface Looked {
+  readonly problems: readonly Found[];
+  /** Leftovers in the store, and problems with the files beside it. */
+  readonly left: readonly Finding[];
+  readonly files: readonly FileFinding[];
+  readonly sessions: number;
+  readonly entries: number;
+}
+
+interface FileFinding {
+  readonly code: 'open-to-others' | 'unknown-file' | 'graph-behind';
+  readonly session: null;
+  readonly path: string;
+  readonly message: string;
+  readonly fixable: boolean;
+}
+
+/** Examines a home, and changes nothing. */
+export async function lookAt({ home, reading }: Context): Promise<Looked> {
+  const { examineFiles, verifyGraph } = await import('@tapedeck/runtime/internal');
+  return await reading(async (store) => {
+    const graph = await verifyGraph(store, home.graph);
+    const behind: FileFinding[] = (graph.behind === undefined ? [] : [graph.behind]).map(({ message }) => ({
+      code: 'graph-behind',
+      session: null,
+      path: home.graph,
+      message,
+      fixable: true,
+    }));
+    return {
+      problems: [
+        ...[...store.verifyDatabase()].map(problemJson),
+        ...(await tapeProblems(store, undefined)),
+        ...graph.problems.map(problemJson),
+      ],
+      left: [...store.examine()],
+      files: [...behind, ...examineFiles(home.dir)],
+      ...store.count(),
+    };
+  });
+}
+
+/** The problems of all tapes, or of one session and its inherited entries. */
+export async function tapeProblems(
+  store: SqliteTapeStore,
+  ref: string | undefined,
+): Promise<readonly Found[]> {
+  const { verifyTapes } = await import('@tapedeck/runtime/internal');
+  return (await Array.fromAsync(verifyTapes(store, ref))).map(problemJson);
+}
+
+/** A problem as `--json` prints it. */
+export function problemJson({ code, session, seq, message }: Found): Found {
+  return { code, session, seq, message };
+}
+
+/** What was repaired. */
+export interface Mended {
+  readonly fixed: readonly string[];
+  /** Path of the graph file that was set aside. */
+  readonly aside?: string;
+}
+
+/**
+ * Repairs what can be rebuilt. A graph file that differs is evidence: it is renamed, not overwritten.
+ * @throws GRAPH_IO when the graph file cannot be renamed
+ */
+export async function mend({ home, writing }: Context, { problems, left, files }: Looked): Promise<Mended> {
+  const fixed: string[] = [];
+  let aside: string | undefined;
+  if (problems.some(({ code }) => code.startsWith('graph-'))) {
+    const { openJournal } = await import('@tapedeck/graph/journal');
+    aside = openJournal(home.graph).setAside();
+    fixed.push(`renamed the graph file to '${aside}' and wrote a new one from the database`);
+  }
+  for (const { code, path, message } of files) {
+    if (code === 'open-to-others' && existsSync(path))
+      chmodSync(path, lstatSync(path).isDirectory() ? 0o700 : 0o600);
+    if (code !== 'unknown-file') fixed.push(message);
+  }
+  // Opening the store for writing brings the graph file up to date.
+  await writing(async (store) => {
+    for (const problem of [...store.verifyDatabase(), ...store.verify()])
+      if (store.mend(problem)) fixed.push(problem.message);
+    for (const finding of left) {
+      store.mend(finding);
+      if (finding.fixable) fixed.push(finding.message);
+    }
+  });
+  return { fixed, ...(aside !== undefined && { aside }) };
+}

@@ -1,0 +1,90 @@
+import { createPrivateKey, randomBytes } from 'node:crypto';
+import { linkSync, rmSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { TapeError } from '@tapedeck/tape';
+import { readKey } from '../session/key-file.ts';
+import { defineVerb, type Verb } from './verb.ts';
+
+export const attest: Verb = defineVerb({
+  command: 'attest',
+  group: 'Trust',
+  summary: 'Write down the heads of all sessions, to compare with later',
+  detail:
+    'Writes one line for each session, with the position and the hash of its last entry, and one for the graph file. Keep the ' +
+    'file where those who can write the home cannot. tape check --against FILE then proves that tapes have only grown since. ' +
+    'Signs it when a key is given. Does not verify the home.',
+  examples: [
+    ['tape attest -o heads.txt', 'Write the heads to a new file'],
+    ['tape attest --key key.pem', 'Print them, signed with an Ed25519 key'],
+  ],
+  options: (y) =>
+    y
+      .option('output', {
+        type: 'string',
+        alias: 'o',
+        requiresArg: true,
+        describe: 'New file (default: stdout)',
+      })
+      .option('key', {
+        type: 'string',
+        requiresArg: true,
+        describe: 'Sign with the private Ed25519 key in FILE (PEM)',
+      }),
+  run: async ({ output, key }, { io, reading, answer, options }) => {
+    const signer = key === undefined ? undefined : readKey(resolve(io.cwd, key), createPrivateKey);
+    const { attest: attestStore } = await import('@tapedeck/runtime');
+    return await reading(async (store) => {
+      const { lines, count } = attestStore(store, signer === undefined ? {} : { key: signer });
+      const isJson = options.json === true || options.jsonl === true;
+      if (output === undefined && !isJson) {
+        for await (const line of lines) await io.out(line);
+        return 0;
+      }
+      const signed = signer !== undefined;
+      if (output === undefined) {
+        const text = (await Array.fromAsync(lines)).join('');
+        await answer({ json: { ...counted(count()), signed, text }, human: text });
+        return 0;
+      }
+      const file = resolve(io.cwd, output);
+      await writeNew(file, lines);
+      const { sessions, graph } = counted(count());
+      await answer({
+        json: { file, sessions, graph, signed },
+        quiet: file,
+        human: `Wrote the heads of ${sessions} sessions to ${file}${signed ? ', signed' : ''}`,
+      });
+      return 0;
+    });
+  },
+});
+
+function counted({ sessions, g }: { readonly sessions: number; readonly g: number }): {
+  readonly sessions: number;
+  readonly graph: number;
+} {
+  return { sessions, graph: g };
+}
+
+/**
+ * Writes a file under its name once it is complete, and never replaces one.
+ * @throws TAPE_EXISTS, TAPE_CANNOT_OPEN
+ */
+async function writeNew(file: string, lines: AsyncIterable<string>): Promise<void> {
+  const draft = `${file}.${randomBytes(6).toString('hex')}.part`;
+  try {
+    await using handle = await open(draft, 'wx', 0o600);
+    await handle.writeFile(lines);
+    await handle.sync();
+    linkSync(draft, file);
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException;
+    if (code === undefined || cause instanceof TapeError) throw cause;
+    throw code === 'EEXIST'
+      ? new TapeError('TAPE_EXISTS', `cannot write '${file}': the file exists`, { cause })
+      : new TapeError('TAPE_CANNOT_OPEN', `cannot write '${file}': ${message}`, { cause });
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}

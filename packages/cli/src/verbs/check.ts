@@ -1,0 +1,156 @@
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import { createReadStream, existsSync } from 'node:fs';
+import { basename, resolve } from 'node:path';
+import type { AttestationSource, Check, CheckFinding } from '@tapedeck/runtime';
+import type { Context } from '../context.ts';
+import { NotFoundError, UsageError } from '../errors/kinds.ts';
+import { exit } from '../exit.ts';
+import { getHome } from '../home.ts';
+import { checkJson, checkText } from '../session/checked.ts';
+import { readKey } from '../session/key-file.ts';
+import { lookAt, mend } from '../session/mend.ts';
+import { needSession } from '../session/place.ts';
+import { defineVerb, type Verb } from './verb.ts';
+
+export const check: Verb = defineVerb({
+  command: 'check [name]',
+  group: 'Trust',
+  summary: 'Check everything: home, entries, lineage, graph file, unfinished work',
+  detail:
+    'Does what verify, audit and doctor do, and prints the findings in sections. docs/findings.md explains each. With a name: ' +
+    'checks that session, the entries that it inherits, and the work of its descendants. Exits 5 when something recorded was ' +
+    'changed or lost, 1 when only work is not finished, and 0 when there is nothing but notes. --fix rebuilds projections and ' +
+    'never changes an entry.',
+  examples: [
+    ['tape check', 'Check the home'],
+    ['tape check main --json', 'Check main, for a program'],
+    [
+      'tape check --against heads.txt --public-key key.pem',
+      'Prove that tapes have only grown since tape attest',
+    ],
+    ['tape check --acknowledge graph-aside:1a2b3c4d', 'Say that a finding is known'],
+  ],
+  lists: ['acknowledge'],
+  options: (y) =>
+    y
+      .positional('name', { type: 'string', describe: 'Session (default: all)' })
+      .option('fix', { type: 'boolean', describe: 'Repair what can be rebuilt' })
+      .option('against', {
+        type: 'string',
+        requiresArg: true,
+        describe: 'Compare with the attestation in FILE',
+      })
+      .option('public-key', {
+        type: 'string',
+        requiresArg: true,
+        implies: 'against',
+        describe: 'Verify the signature of the attestation with the PEM key in FILE',
+      })
+      .option('acknowledge', {
+        type: 'string',
+        array: true,
+        requiresArg: true,
+        describe: 'Report this finding no more; may repeat',
+      }),
+  run: async (args, context) => {
+    getHome(context.home);
+    const acknowledged = args.acknowledge ?? [];
+    for (const id of acknowledged) assertKnown(id);
+    const against = sourceOf(args, context);
+    const asked = { name: args.name, against };
+    if (acknowledged.length > 0) await acknowledge(acknowledged, await checked(context, asked), context);
+    const fixed = args.fix === true ? await fix(context) : [];
+    const found = await checked(context, asked);
+    await context.answer({
+      json: { ...checkJson(found), fixed, acknowledged },
+      quiet: found.ok ? 'ok' : found.damaged ? 'damaged' : 'incomplete',
+      human: [
+        ...fixed.map((text) => `fixed: ${text}`),
+        ...acknowledged.map((id) => `acknowledged: ${id}`),
+        checkText(found),
+      ].join('\n'),
+    });
+    return found.damaged ? exit.damaged : found.ok ? exit.done : exit.failed;
+  },
+});
+
+interface Asked {
+  readonly name: string | undefined;
+  /** Makes the source anew for each reading. */
+  readonly against: (() => AttestationSource) | undefined;
+}
+
+async function checked({ home, reading }: Context, { name, against }: Asked): Promise<Check> {
+  const { check: checkStore } = await import('@tapedeck/runtime');
+  return await reading(async (store) =>
+    checkStore(store, {
+      graph: home.graph,
+      ...(name !== undefined && { session: needSession(store, name).id }),
+      ...(against !== undefined && { against: against() }),
+    }),
+  );
+}
+
+/** Repairs, and acknowledges what the repair itself set aside. */
+async function fix(context: Context): Promise<readonly string[]> {
+  const looked = await lookAt(context);
+  const { fixed, aside } = await mend(context, looked);
+  if (aside !== undefined) {
+    const id = `graph-aside:${basename(aside).slice('session_graph.jsonl.aside-'.length)}`;
+    await context.writing(async (store) => store.acknowledge(id));
+  }
+  return fixed;
+}
+
+/** Files that were set aside are evidence that somebody has to look at. Everything else ends with its cause. */
+const acknowledgeable = 'graph-aside';
+
+function assertKnown(id: string): void {
+  if (!id.startsWith(`${acknowledgeable}:`))
+    throw new UsageError(`cannot acknowledge '${id}': it stays until its cause is gone`, {
+      hint: `only findings ${acknowledgeable}:… can be acknowledged; see: tape check`,
+    });
+}
+
+/** @throws NotFoundError when the check has no such finding, and nobody acknowledged it before */
+async function acknowledge(ids: readonly string[], found: Check, context: Context): Promise<void> {
+  const open = new Set(findingsOf(found).map(({ id }) => id));
+  await context.changing(async (store) => {
+    const known = store.acknowledged();
+    for (const id of ids)
+      if (!open.has(id) && !known.has(id))
+        throw new NotFoundError(`cannot acknowledge '${id}': there is no such finding`, { finding: id });
+    for (const id of ids) store.acknowledge(id);
+  });
+}
+
+function findingsOf({ sections }: Check): readonly CheckFinding[] {
+  return Object.values(sections).flatMap((section) => section.findings);
+}
+
+function sourceOf(
+  { against, publicKey }: { readonly against?: string | undefined; readonly publicKey?: string | undefined },
+  { io }: Context,
+): (() => AttestationSource) | undefined {
+  if (against === undefined) return undefined;
+  const path = resolve(io.cwd, against);
+  if (!existsSync(path))
+    throw new NotFoundError(`cannot read the attestation '${path}': no such file`, { file: path });
+  const key: KeyObject | undefined =
+    publicKey === undefined ? undefined : readKey(resolve(io.cwd, publicKey), createPublicKey);
+  return () => ({
+    lines: linesOf(path),
+    ...(key !== undefined && { publicKey: key }),
+  });
+}
+
+/** The lines of a file. Only LF ends one: a file whose line ends were converted is another file. */
+async function* linesOf(path: string): AsyncGenerator<string> {
+  let rest = '';
+  for await (const chunk of createReadStream(path, 'utf8')) {
+    const lines = `${rest}${String(chunk)}`.split('\n');
+    rest = lines.pop() ?? '';
+    yield* lines;
+  }
+  if (rest !== '') yield rest;
+}

@@ -1,0 +1,65 @@
+import { randomBytes } from 'node:crypto';
+import { copyFileSync, existsSync, mkdirSync, renameSync, rmdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { openTapeStore, TapeError } from '@tapedeck/tape';
+import { NotFoundError } from '../errors/kinds.ts';
+import { exit } from '../exit.ts';
+import { homeAt, openForWriting } from '../home.ts';
+import { checkJson, checkText } from '../session/checked.ts';
+import { defineVerb, type Verb } from './verb.ts';
+
+export const restore: Verb = defineVerb({
+  command: 'restore <file> [dir]',
+  group: 'Trust',
+  summary: 'Make a new home of a backup, and check it',
+  detail:
+    'Copies the backup to DIR/tape.db, or to the home of --home, else to .tape in the working directory; verifies the copy before ' +
+    'it gets its name, writes the graph file, and prints what tape check finds. Refuses a directory that has tapes.',
+  examples: [['tape restore ~/tapes-friday.db restored', 'Make the home ./restored']],
+  options: (y) =>
+    y
+      .positional('file', { type: 'string', demandOption: true, describe: 'Backup' })
+      .positional('dir', { type: 'string', describe: 'New home' }),
+  run: async ({ file, dir, home }, { io, answer }) => {
+    const from = resolve(io.cwd, file);
+    if (!existsSync(from)) throw new NotFoundError(`cannot restore '${from}': no such file`, { file: from });
+    const named = home ?? (io.env.TAPE_HOME === '' ? undefined : io.env.TAPE_HOME);
+    const at = homeAt(dir ?? named ?? join(io.cwd, '.tape'), io.cwd);
+    if (existsSync(at.db)) throw new TapeError('TAPE_EXISTS', `cannot restore to '${at.dir}': it has tapes`);
+    await copy(from, at);
+    const { check } = await import('@tapedeck/runtime');
+    using store = openForWriting(at, io);
+    const found = await check(store, { graph: at.graph });
+    await answer({
+      json: { home: at.dir, ...checkJson(found) },
+      quiet: at.dir,
+      human: `Restored ${from} to ${at.dir}\n${checkText(found)}`,
+    });
+    return found.damaged ? exit.damaged : found.ok ? exit.done : exit.failed;
+  },
+});
+
+/**
+ * Copies a backup, whole or not at all. One of an older schema is copied as it is: opening it for writing upgrades it.
+ * @throws TAPE_NOT_A_TAPE, TAPE_SCHEMA_NEWER, TAPE_CORRUPT when the copy does not verify
+ */
+async function copy(from: string, { dir, db }: { readonly dir: string; readonly db: string }): Promise<void> {
+  const made = mkdirSync(dir, { recursive: true, mode: 0o700 });
+  try {
+    using store = openTapeStore(from, { readonly: true });
+    await store.backup(db);
+  } catch (error) {
+    if (error instanceof TapeError && error.code === 'TAPE_SCHEMA_OLDER') {
+      const draft = `${db}.${randomBytes(6).toString('hex')}.part`;
+      copyFileSync(from, draft);
+      renameSync(draft, db);
+      return;
+    }
+    if (made !== undefined) rmdirSync(dir);
+    if (!(error instanceof TapeError)) throw error;
+    throw new TapeError(error.code, `cannot restore '${from}': ${error.message}`, {
+      data: { ...error.data, backup: from },
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,53 @@
+import type { SqliteTapeStore } from '@tapedeck/tape';
+import { encodeLine, firstLinePrev } from '@tapedeck/tape/store';
+import type { CheckCode, Found } from './finding.ts';
+
+/** What a check of a graph file found. `g`: number of its last record. */
+export interface GraphFileReport {
+  readonly problems: readonly Found[];
+  readonly g: number;
+  /** The file lacks the last lines, or all; undefined when it does not. */
+  readonly behind?: Found;
+}
+
+/** What a check of a graph file asks a store. */
+type Lineage = Pick<SqliteTapeStore, 'lineage' | 'lineageHash'>;
+
+/** Checks a graph file by itself, and every line of it against the database. A file that lags is no problem. */
+export async function verifyGraph(store: Lineage, path: string): Promise<GraphFileReport> {
+  const { checkJournal, readLines } = await import('@tapedeck/graph');
+  const { tailOf } = await import('@tapedeck/graph/journal');
+  try {
+    const report = checkJournal(readLines(path));
+    if (report.records === 0 && tailOf(path).hash !== firstLinePrev)
+      return { problems: [found('graph-foreign', 'session_graph.jsonl: has text, and no record')], g: 0 };
+    const problems = report.problems.map(({ code, line, message }) =>
+      found(`graph-${code}`, `session_graph.jsonl line ${line}: ${message}`, String(line)),
+    );
+    if (problems.length === 0) problems.push(...(await compared(store, path)));
+    return { problems, g: report.g, ...lagging(store, report.g) };
+  } catch (error) {
+    return { problems: [found('graph-unreadable', (error as Error).message)], g: 0 };
+  }
+}
+
+/** The difference of a file that is whole by itself. */
+async function compared(store: Lineage, path: string): Promise<readonly Found[]> {
+  const { comparing, FileComparison } = await import('@tapedeck/graph');
+  using comparison = new FileComparison(path);
+  const read = (from: number) => store.lineage.read({ from });
+  for (const _ of comparing(comparison, { read, encode: encodeLine }));
+  if (comparison.standing !== 'differs') return [];
+  return [found('graph-differs', `session_graph.jsonl: line ${comparison.line} differs from the database`)];
+}
+
+function lagging(store: Lineage, g: number): { readonly behind?: Found } {
+  const newest = store.lineageHash()?.g ?? 0;
+  if (g >= newest) return {};
+  const message = `session_graph.jsonl ends at line ${g} of ${newest}: the next command that writes adds the rest`;
+  return { behind: found('graph-behind', message) };
+}
+
+function found(code: CheckCode, message: string, of?: string): Found {
+  return { code, session: null, seq: null, message, next: { act: 'fix' }, ...(of !== undefined && { of }) };
+}

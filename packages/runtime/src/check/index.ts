@@ -1,0 +1,193 @@
+/**
+ * The check of a home. It puts together what the store verifies, what the audit finds, and the files beside the
+ * database: `home-files.ts` looks at the directory, `graph-file.ts` at the graph file, `attestation.ts` writes the heads
+ * of all sessions and compares them later, and `finding.ts` has every kind of finding. Reads only, and loads no AI SDK.
+ * Imports `audit`.
+ */
+import { dirname } from 'node:path';
+import { SqliteTapeStore, type TapeStore } from '@tapedeck/tape';
+import type { Problem } from '@tapedeck/tape/store';
+import { audit } from '../audit/index.ts';
+import { type AttestationSource, compareAttestation } from './attestation.ts';
+import { type CheckFinding, type CheckSection, type Found, kinds, named } from './finding.ts';
+import { verifyGraph } from './graph-file.ts';
+import { asidesIn, examineFiles } from './home-files.ts';
+
+export { type Attestation, type AttestationSource, attest } from './attestation.ts';
+export {
+  type CheckCode,
+  type CheckFinding,
+  type CheckSection,
+  type CheckStep,
+  type CheckWeight,
+  type Found,
+  kinds,
+} from './finding.ts';
+export { type GraphFileReport, verifyGraph } from './graph-file.ts';
+export { asidesIn, examineFiles, type FileFinding } from './home-files.ts';
+
+/** Options of `check`. */
+export interface CheckOptions {
+  /** The path of the graph file. Its directory is the home, whose files are examined too. */
+  readonly graph?: string;
+  /** Only this session: its entries with those it inherits, and its work with that of its descendants. */
+  readonly session?: string;
+  /** An attestation, to prove that tapes have only grown since. */
+  readonly against?: AttestationSource;
+}
+
+/** One part of a check. */
+export interface CheckedSection {
+  /** There is no finding but notes. */
+  readonly ok: boolean;
+  readonly findings: readonly CheckFinding[];
+}
+
+/** The result of a check. */
+export interface Check {
+  /** Nothing is damaged, and nothing is incomplete. */
+  readonly ok: boolean;
+  /** There is a finding of the weight `damage`. */
+  readonly damaged: boolean;
+  /** The numbers of sessions and entries that were verified. */
+  readonly sessions: number;
+  readonly entries: number;
+  /** `attestation` is present when one was given. */
+  readonly sections: Readonly<Record<Exclude<CheckSection, 'attestation'>, CheckedSection>> & {
+    readonly attestation?: CheckedSection;
+  };
+}
+
+/**
+ * Checks a home: the files of its directory and leftovers of crashes, every entry and recorded head, the lineage, the
+ * graph file, and whether all work is finished. Writes nothing. In a home in use, each finding holds for the moment of
+ * its reading.
+ * @throws TAPE_NO_SESSION
+ *
+ * @example
+ * ```ts
+ * import { check } from '@tapedeck/runtime';
+ * import { openTapeStore } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore(':memory:');
+ * store.sessions.open('main');
+ * const { ok, sections } = await check(store);
+ * console.log(ok, sections.completeness.findings.length); // true 0
+ * ```
+ */
+export async function check(
+  store: TapeStore,
+  { graph, session, against }: CheckOptions = {},
+): Promise<Check> {
+  const info = session === undefined ? undefined : await store.sessions.find(session);
+  // `resolve`, unlike `find`, throws for an unknown session.
+  if (session !== undefined && info === undefined) await store.entries.resolve(session, 'head');
+  const found: Found[] = await Array.fromAsync(verified(store, info?.id));
+  const audited = await audit(store, { ...(info !== undefined && { session: info.id }) });
+  if (store instanceof SqliteTapeStore) {
+    if (info === undefined) found.push(...leftovers(store, audited.findings));
+    if (graph !== undefined) found.push(...(await besides(store, graph)));
+  }
+  found.push(...audited.findings);
+  if (against !== undefined)
+    for await (const one of compareAttestation(store, against, info?.id)) found.push(one);
+  const findings = unique(found).map(named);
+  const sectionOf = (of: CheckSection): CheckedSection => {
+    const own = findings.filter(({ code }) => kinds[code][0] === of);
+    return { ok: own.every(({ weight }) => weight === 'note'), findings: own };
+  };
+  return {
+    ok: findings.every(({ weight }) => weight === 'note'),
+    damaged: findings.some(({ weight }) => weight === 'damage'),
+    ...(store instanceof SqliteTapeStore
+      ? store.count(info?.id)
+      : { sessions: audited.sessions, entries: 0 }),
+    sections: {
+      home: sectionOf('home'),
+      integrity: sectionOf('integrity'),
+      lineage: sectionOf('lineage'),
+      graph_file: sectionOf('graph_file'),
+      completeness: sectionOf('completeness'),
+      ...(against !== undefined && { attestation: sectionOf('attestation') }),
+    },
+  };
+}
+
+/** What the store finds in the database file, unless one session is asked for, and in tapes and lineage. */
+async function* verified(store: TapeStore, session: string | undefined): AsyncGenerator<Found> {
+  if (session === undefined && store instanceof SqliteTapeStore)
+    for (const problem of store.verifyDatabase()) yield withStep(problem);
+  yield* verifyTapes(store, session);
+}
+
+/**
+ * Verifies all tapes, or one session and its inherited entries. An error that stops the verification is a finding
+ * too.
+ */
+export async function* verifyTapes(store: TapeStore, session: string | undefined): AsyncGenerator<Found> {
+  try {
+    for await (const problem of store.verify(session)) yield withStep(problem);
+  } catch (error) {
+    const { message } = error as Error;
+    yield withStep({ code: 'database-damaged', session: null, seq: null, message });
+  }
+}
+
+/** The problems of what can be rebuilt from the rest. */
+const rebuilt: ReadonlySet<Problem['code']> = new Set([
+  'open-calls-differ',
+  'trigger-wrong',
+  'index-wrong',
+  'search-wrong',
+]);
+
+function withStep(problem: Problem): Found {
+  return { ...problem, next: { act: rebuilt.has(problem.code) ? 'fix' : 'restore' } };
+}
+
+/** Leftovers in the store, but for messages that the audit reports. */
+function* leftovers(store: SqliteTapeStore, audited: readonly Found[]): Generator<Found> {
+  const unanswered = new Set(audited.map(({ code, session }) => `${code} ${session}`));
+  for (const { code, session, message, fixable } of store.examine())
+    if (code !== 'inbox-waiting' || fixable || !unanswered.has(`message-unanswered ${session}`))
+      yield { code, session, seq: null, message, ...(fixable && { next: { act: 'fix' } }) };
+}
+
+/** What is beside the database: the graph file, those that were set aside, and the other files of the home. */
+async function besides(store: SqliteTapeStore, graph: string): Promise<readonly Found[]> {
+  const { problems, behind } = await verifyGraph(store, graph);
+  const home = dirname(graph);
+  const known = store.acknowledged();
+  const asides = asidesIn(home)
+    .filter((of) => !known.has(`graph-aside:${of}`))
+    .map(
+      (of): Found => ({
+        code: 'graph-aside',
+        session: null,
+        seq: null,
+        of,
+        message: `a graph file differed from the database, and is now '${graph}.aside-${of}'`,
+        next: { act: 'acknowledge' },
+      }),
+    );
+  const files = [...examineFiles(home)].map(
+    ({ code, path, message, fixable }): Found => ({
+      code,
+      session: null,
+      seq: null,
+      of: path.slice(home.length + 1) || '.',
+      message,
+      ...(fixable && { next: { act: 'fix' } }),
+    }),
+  );
+  return [...problems, ...(behind === undefined ? [] : [behind]), ...asides, ...files];
+}
+
+/** SQLite's own check and the verification may report the same. */
+function unique(found: readonly Found[]): readonly Found[] {
+  const seen = new Set<string>();
+  return found.filter(({ code, session, seq, message }) => {
+    const same = JSON.stringify([code, session, seq, message]);
+    return !seen.has(same) && seen.add(same);
+  });
+}

@@ -1,0 +1,77 @@
+import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { assistant, user } from '@tapedeck/tape';
+import { expect, test } from 'vitest';
+import { json, jsonError } from '../support/cli.ts';
+import { writeSchema1 } from '../support/old-schemas.ts';
+import { rawDb } from '../support/raw-db.ts';
+import { type TempHome, tempHome } from '../support/temp-home.ts';
+
+/** A home with a fork, and a backup of it. */
+async function withBackup(): Promise<TempHome> {
+  const home = tempHome();
+  home.session('main', user('one'));
+  {
+    using store = home.open();
+    store.lineage.fork('main', { name: 'child' });
+    store.entries.append('child', [assistant('Done.')]);
+    store.lineage.merge('child');
+  }
+  await home.here(['backup', home.file('copy.db')]);
+  return home;
+}
+
+test('restore makes a home of a backup, with its graph file, and checks it', async () => {
+  using home = await withBackup();
+  const dir = home.file('restored');
+  const answer = json(await home.here(['restore', home.file('copy.db'), dir, '--json']));
+  expect(answer).toMatchObject({ home: dir, ok: true, sessions: 2, sections: { integrity: { ok: true } } });
+  expect(readFileSync(`${dir}/session_graph.jsonl`, 'utf8')).toBe(readFileSync(home.graph, 'utf8'));
+  expect(await home.here(['graph', '--home', dir])).toEqual(await home.here(['graph']));
+  const again = await home.here(['restore', home.file('copy.db'), dir, '--json']);
+  expect([again.code, jsonError(again).code]).toEqual([4, 'TAPE_EXISTS']);
+});
+
+test('a backup that was copied by hand shows its lineage at once, and says that the file is missing', async () => {
+  using home = await withBackup();
+  const right = await home.here(['graph']);
+  const dir = home.file('by-hand');
+  mkdirSync(dir, { mode: 0o700 });
+  cpSync(home.file('copy.db'), `${dir}/tape.db`);
+  for (const argv of [['graph'], ['lineage', 'child'], ['children', 'main']]) {
+    const shown = await home.here([...argv, '--home', dir]);
+    expect(shown).toMatchObject({ code: 0, stderr: expect.stringContaining('There is no graph file') });
+    if (argv[0] === 'graph') expect(shown.stdout).toBe(right.stdout);
+  }
+  expect(existsSync(`${dir}/session_graph.jsonl`)).toBe(false);
+});
+
+test('what is no backup, or a damaged one, is refused, and nothing is left', async () => {
+  using home = await withBackup();
+  const restored = async (file: string) => {
+    const dir = home.file('refused');
+    const { code } = await home.here(['restore', file, dir]);
+    expect(existsSync(dir)).toBe(false);
+    return code;
+  };
+  writeFileSync(home.file('text'), 'no database, but longer than a header of one'.repeat(50), {
+    mode: 0o600,
+  });
+  expect(await restored(home.file('text'))).toBe(5);
+  expect(await restored(home.file('none'))).toBe(3);
+  {
+    using db = rawDb(home.file('copy.db'));
+    db.exec('DROP TRIGGER entry_update');
+    db.exec(`UPDATE entry SET payload = replace(payload, 'one', 'two')`);
+  }
+  expect(await restored(home.file('copy.db'))).toBe(5);
+});
+
+test('a backup of schema 1 is upgraded', async () => {
+  using home = tempHome();
+  writeSchema1(home);
+  const copy = home.file('copy.db');
+  cpSync(home.db, copy);
+  const dir = home.file('restored');
+  const answer = json(await home.here(['restore', copy, dir, '--json']));
+  expect(answer).toMatchObject({ home: dir, sections: { integrity: { ok: true }, lineage: { ok: true } } });
+});
