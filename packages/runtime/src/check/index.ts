@@ -23,7 +23,7 @@ export {
   type Found,
   kinds,
 } from './finding.ts';
-export { type GraphFileReport, verifyGraph } from './graph-file.ts';
+export { verifyGraph } from './graph-file.ts';
 export { asidesIn, examineFiles, type FileFinding } from './home-files.ts';
 
 /** Options of `check`. */
