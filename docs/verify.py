@@ -689,12 +689,15 @@ def collected_text(home, child, bounds):
                 result, answers = None, Answers()
         else:
             answers.saw(entry)
+            is_answer = entry["kind"] == "message" and parsed(entry["payload"]).get("role") == "assistant"
+            if is_answer and parsed(entry["meta"]).get("finish") == "content-filter":
+                end = (entry["seq"], "Filtered: a content filter cut off the answer")
     if result is not None:
         raw = raw_field(result, "value") if result.startswith("{") else None
         raw = result if raw is None else raw
         return json.loads(raw) if raw.startswith('"') else raw
     text = answers.text(child["name"])
-    if end is not None and end[0] > answers.last_seq:
+    if end is not None and end[0] >= answers.last_seq:
         text = end[1] if text is None else "%s\n\n%s" % (text, end[1])
     return "(no result)" if text is None else text
 

@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { assistant, user } from '@tapedeck/tape';
+import { assistant, type Draft, note, user } from '@tapedeck/tape';
 import { describe, expect, test } from 'vitest';
 import { forge } from '../support/forge.ts';
 import { disagreements, skipsPython } from '../support/python.ts';
@@ -20,6 +20,28 @@ describe.skipIf(skipsPython('the verifier in Python'))('tape verify and docs/ver
     expect(await verdict(home)).toEqual({ code: 0, codes: [] });
     forge(home.db, (db) => db.rewrite('main', 2, (payload) => payload.replace('"', ' "')));
     expect(await verdict(home)).toMatchObject({ code: 5, codes: ['head-contradicted'] });
+  });
+
+  test('agree on the texts of children: in pieces, without some of them, halted and filtered', async () => {
+    using home = tempHome();
+    const cut = (text: string) => assistant(text, { partial: true });
+    const texts: Readonly<Record<string, readonly Draft[]>> = {
+      pieces: [cut('One, '), note('run/interrupted', {}), assistant('two.')],
+      lacking: [cut('One, '), user('Go on.'), assistant('two.')],
+      halted: [assistant('One.'), note('run/halted', { message: 'enough' })],
+      filtered: [assistant('One', { finish: 'content-filter' })],
+      mended: [assistant('One', { finish: 'content-filter' }), assistant('One, two.')],
+    };
+    {
+      using store = home.open();
+      store.sessions.open('main');
+      for (const [name, entries] of Object.entries(texts)) {
+        store.lineage.fork('main', { name });
+        store.entries.append(name, entries);
+        store.lineage.merge(name);
+      }
+    }
+    expect(await verdict(home)).toEqual({ code: 0, codes: [] });
   });
 
   test('agree on a graph file that was edited, cut short, turned round or torn', async () => {

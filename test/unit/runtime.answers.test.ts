@@ -264,3 +264,44 @@ test('the same entries are sent as the same bytes', async () => {
   await main.run(undefined, { model: b });
   expect(JSON.stringify(a.doStreamCalls[0]?.prompt)).toBe(JSON.stringify(b.doStreamCalls[0]?.prompt));
 });
+
+/** A model whose answers a content filter cuts off after their text. */
+const filtered = (text: string) =>
+  model('acme', [
+    { type: 'text-start', id: 't' },
+    { type: 'text-delta', id: 't', delta: text },
+    { type: 'text-end', id: 't' },
+    {
+      type: 'finish',
+      finishReason: { unified: 'content-filter', raw: 'content_filter' },
+      usage: counts({}, {}),
+    },
+  ]);
+
+test('an answer that a content filter cut off is no success', async () => {
+  using store = openStore();
+  await using deck = await openDeck({ store, model: filtered('The recipe') });
+  const main = await deck.session('main');
+  expect(await main.run('Go')).toMatchObject({ finish: 'filtered', text: 'The recipe' });
+  const events = (await Array.fromAsync(main.replay())).flatMap((chunk) =>
+    chunk.type === 'data-event' ? [chunk.data] : [],
+  );
+  expect(events).toContainEqual({ type: 'session-completed', finish: 'filtered', haltedAtLimit: false });
+});
+
+test('a child whose answer a content filter cut off is filtered, and its parent reads that', async () => {
+  using store = openStore();
+  await using deck = await openDeck({ store });
+  const main = await deck.session('main');
+  const [outcome] = await main.delegate({ task: 'Cook', name: 'kid' }, { model: filtered('The recipe') });
+  const text = 'The recipe\n\nFiltered: a content filter cut off the answer';
+  expect(outcome).toMatchObject({ session: 'kid', status: 'filtered', text });
+  expect(store.sessions.find('kid')).toMatchObject({ task: 'filtered', delivery: 'merged' });
+  const [mark, message] = store.entries.read('main', { last: 2 });
+  expect(mark?.payload).toMatchObject({ state: { status: 'filtered', partial: true } });
+  expect(JSON.stringify(message?.payload)).toContain('status=\\"filtered\\" partial=\\"true\\"');
+  // A process that died before it recorded the task reads it from the answer.
+  store.sessions.update('kid', { task: 'running' });
+  await deck.recover({ abort: true });
+  expect(store.sessions.find('kid')?.task).toBe('filtered');
+});

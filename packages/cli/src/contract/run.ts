@@ -42,9 +42,9 @@ const OneRun: z.ZodObject = shape('OneRun', 'A run and how it ended.', {
   run: text('ULID of the run, in the meta of its entries'),
   text: text('text of the last answer'),
   finish: z
-    .enum(['stop', 'length', 'halted', 'waiting', 'aborted', 'error'])
+    .enum(['stop', 'length', 'halted', 'waiting', 'aborted', 'filtered', 'error'])
     .describe(
-      'how it ended; `length`: the answer was cut, `halted`: a limit was reached, `waiting`: a call needs an answer',
+      'how it ended; `length`: the answer was cut, `filtered`: a content filter cut it, `halted`: a limit was reached, `waiting`: a call needs an answer',
     ),
   steps: count('number of model calls'),
   usage: Tokens.describe('tokens of its model calls'),
@@ -116,7 +116,7 @@ export const runVerbs: Contracts = {
           session,
           text: text('text of the last answer, possibly incomplete'),
           finish: z
-            .enum(['stop', 'length', 'halted', 'waiting', 'aborted', 'error', 'interrupted'])
+            .enum(['stop', 'length', 'halted', 'waiting', 'aborted', 'filtered', 'error', 'interrupted'])
             .describe('`interrupted`: its process died'),
           error: object('why the run failed or stopped', { message: z.string() }).optional(),
         },
@@ -131,7 +131,7 @@ export const runVerbs: Contracts = {
     ],
     quiet: 'the answer, without status on stderr',
     exits: {
-      1: 'the model failed, the run stopped at `--max-steps`, or a call waits for an answer',
+      1: 'the model failed, a content filter cut off its answer, the run stopped at `--max-steps`, or a call waits for an answer',
       2: 'no model, no key for it, or a script or configuration that cannot be used or is not trusted',
       4: `${busy[4]}, or it is archived`,
       130: 'interrupted, or aborted by another process; the answer so far is on the tape',

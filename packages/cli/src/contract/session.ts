@@ -25,7 +25,15 @@ import {
 const lifecycle = z.enum(['active', 'archived', 'destroyed', 'purged']);
 
 /** State of a task: the work that a session was forked for. */
-export const task: z.ZodType = z.enum(['running', 'completed', 'halted', 'failed', 'aborted', 'orphaned']);
+export const task: z.ZodType = z.enum([
+  'running',
+  'completed',
+  'halted',
+  'failed',
+  'aborted',
+  'filtered',
+  'orphaned',
+]);
 
 const standing = {
   lifecycle: lifecycle.describe('lists leave out those that are `archived` or `destroyed`'),
@@ -134,7 +142,7 @@ const Status: z.ZodObject = shape('Status', 'Current status of a session.', {
 
 /** The outcome of a child, the same wherever a command prints it. */
 export const outcomeText: z.ZodString = text(
-  'its result, else its last answer and `Halted: …` or `Error: …` if it ended early; `(no result)` for none; a merge brings it unless it has another strategy or `--result`, and cuts it at 16,000 characters',
+  'its result, else its last answer and `Halted: …`, `Filtered: …` or `Error: …` if it ended early; `(no result)` for none; a merge brings it unless it has another strategy or `--result`, and cuts it at 16,000 characters',
 );
 
 const ChildSession: z.ZodObject = Session.extend({

@@ -69,7 +69,8 @@ function outcomeOf({ kind, name = '', payload, meta }: Entry): Outcome | undefin
   if (meta.run === undefined || (kind !== 'message' && kind !== 'tool-result')) return undefined;
   const isAnswer = payload.role === 'assistant' && meta.partial !== true;
   if (!isAnswer || clientCalls(payload).length > 0) return { finish: 'interrupted' };
-  return { finish: meta.finish === 'length' ? 'length' : 'stop' };
+  const { finish } = meta;
+  return { finish: finish === 'content-filter' ? 'filtered' : finish === 'length' ? 'length' : 'stop' };
 }
 
 const ends: Readonly<Record<string, string>> = {

@@ -72,6 +72,8 @@ export async function ask(
       summarizer.onCall({ ...facts, answer });
       const text = answer.text.trim();
       if (text === '') throw new NoSummary('the model that summarises returned no text');
+      if (answer.finish === 'content-filter')
+        throw new NoSummary('a content filter cut off the answer of the model that summarises');
       return text;
     }
     const { message, cause, response, isSent } = failure;

@@ -190,6 +190,7 @@ async function summary(
       onChunk: () => {},
     });
     if (answer.text.trim() === '') throw new Error('the model returned no text');
+    if (answer.finish === 'content-filter') throw new Error('a content filter cut off the summary');
     const usage = { ...usageJson(answer.usage) };
     const from = `Summary of ${info.name}:${info.base + 1}-${info.head} by ${modelMeta(model).model}:`;
     return { text: `${from}\n${answer.text}`, usage, asked: summaryManifest(info, shown, prompt) };

@@ -34,6 +34,7 @@ function endIn({ kind, name = '', payload, meta }: Entry, owesResult: boolean): 
   if (payload.role !== 'assistant' || clientCalls(payload).length > 0) return 'none';
   if (meta.partial === true) return 'aborted';
   if (meta.finish === 'error') return 'failed';
+  if (meta.finish === 'content-filter') return 'filtered';
   // A child with an output schema still has to give its result.
   return owesResult ? 'none' : 'completed';
 }

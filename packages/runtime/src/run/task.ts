@@ -8,6 +8,7 @@ export const taskAfter = {
   stop: 'completed',
   length: 'completed',
   halted: 'halted',
+  filtered: 'filtered',
   waiting: 'running',
   aborted: 'aborted',
   error: 'failed',

@@ -69,7 +69,13 @@ export type SessionEvent =
   | { readonly type: 'status-changed'; readonly status: RunStatus };
 
 /** How a run ended. */
-export type Finish = 'stop' | 'halted' | 'waiting' | 'aborted' | 'length' | 'error';
+export type Finish = 'stop' | 'halted' | 'waiting' | 'aborted' | 'length' | 'filtered' | 'error';
+
+/** How a run ends whose last answer ended in this way, in the words of the AI SDK. Pure. */
+export function finishAfter(reason: unknown): 'stop' | 'length' | 'filtered' | 'error' {
+  if (reason === 'content-filter') return 'filtered';
+  return reason === 'length' || reason === 'error' ? reason : 'stop';
+}
 
 /** The phase of a run: reading its tape, streaming an answer, compacting, or writing the answer. */
 export type Phase = 'processing' | 'streaming' | 'compacting' | 'completing';

@@ -3,6 +3,7 @@ import { clientCalls, isClientCall, isObject } from '@tapedeck/tape/internal';
 import { noUsage, type Usage } from '../usage/usage.ts';
 import type { WaitingCall } from './call.ts';
 import { type Chunk, eventChunk, headOf } from './chunks.ts';
+import { finishAfter } from './events.ts';
 import type { Fresh } from './tail.ts';
 
 /**
@@ -223,8 +224,7 @@ export async function* watchChunks(fresh: AsyncIterable<Fresh>): AsyncGenerator<
       if (over !== undefined && clientCalls(entry.payload).length === 0) {
         yield over;
         over = undefined;
-        const { finish: how } = entry.meta;
-        const finish = how === 'length' || how === 'error' ? how : 'stop';
+        const finish = finishAfter(entry.meta.finish);
         yield eventChunk({ type: 'session-completed', finish, haltedAtLimit: false });
       }
     } else if (headOf(item.chunk) !== undefined) {

@@ -2,7 +2,7 @@ import type { Json } from '@tapedeck/tape';
 import { assistantText } from '@tapedeck/tape/internal';
 import type { Answer, ModelMessage } from '../model/model.ts';
 import type { OpenCall } from '../stream/call.ts';
-import type { Finish } from '../stream/events.ts';
+import { finishAfter } from '../stream/events.ts';
 import type { Reached } from '../terms/budget.ts';
 import { addUsage, noUsage } from '../usage/usage.ts';
 import { type BatchEnd, runBatch } from './batch.ts';
@@ -40,7 +40,7 @@ export async function runLoop(context: LoopContext, open: readonly OpenCall[] = 
     const reached = willContinue ? await context.reached() : more ? outOfSteps(done.steps) : undefined;
     if (reached !== undefined) return { ...done, ...(await halt(context, reached, done.steps)) };
     if (!willContinue) {
-      const finish = finishOf(answer);
+      const finish = finishAfter(answer?.finish);
       if (finish === 'stop' && context.output !== undefined)
         return await giveResult(context, { schema: context.output, done, pending: { state: 'due' } });
       return { ...done, ...complete(context, finish) };
@@ -63,7 +63,3 @@ function outOfSteps(steps: number): Reached {
 }
 
 const nothingToRun: BatchEnd = { end: 'done', unbegun: [] };
-
-function finishOf(answer: Answer | undefined): Finish {
-  return answer?.finish === 'length' ? 'length' : answer?.finish === 'error' ? 'error' : 'stop';
-}

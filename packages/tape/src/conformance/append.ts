@@ -45,7 +45,7 @@ export const appendChapter: Chapter = ({ test, expect }, open) => {
     expect(await store.sessions.find('odd')).toBe(undefined);
     const before = [await store.sessions.find('main'), await all(store.lineage.read())];
     const lifecycle = ['active', 'archived', 'destroyed', 'purged'];
-    const task = ['running', 'completed', 'halted', 'failed', 'aborted', 'orphaned'];
+    const task = ['running', 'completed', 'halted', 'failed', 'aborted', 'filtered', 'orphaned'];
     for (const value of ['gone', 'staging', '', 'Archived', 'timed_out', undefined, {}] as never[]) {
       const done = { drafts: [], task: value };
       for (const [allowed, act] of [

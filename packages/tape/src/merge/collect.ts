@@ -73,10 +73,13 @@ export function collectResult(db: Db, child: TapeRow, [from, to]: readonly [Seq,
         result = undefined;
         answers = noAnswers;
       }
-    } else answers = afterEntry(answers, entry);
+    } else {
+      answers = afterEntry(answers, entry);
+      failed = filteredEnd(entry) ?? failed;
+    }
   }
   const { last: answer } = answers;
-  const unfinished = failed !== undefined && failed.seq > (answer?.seq ?? 0) ? failed : undefined;
+  const unfinished = failed !== undefined && failed.seq >= (answer?.seq ?? 0) ? failed : undefined;
   const value = result === undefined ? undefined : resultValue(result.payload);
   const chosen =
     result !== undefined && value !== undefined
@@ -136,6 +139,13 @@ function endOf({ seq, name = '', payload }: Entry): FoundText | undefined {
   const label = endLabels[name];
   if (label === undefined || !isObject(payload) || typeof payload.message !== 'string') return undefined;
   return { seq, text: `${label}: ${payload.message}` };
+}
+
+/** Returns the reason for the end of an answer that a content filter cut off. */
+function filteredEnd({ seq, kind, payload, meta }: Entry): FoundText | undefined {
+  const isAnswer = kind === 'message' && isObject(payload) && payload.role === 'assistant';
+  if (!isAnswer || meta.finish !== 'content-filter') return undefined;
+  return { seq, text: 'Filtered: a content filter cut off the answer' };
 }
 
 /** Name of the event that records why an earlier result is invalid. This error then is the child's result. */

@@ -29,13 +29,14 @@ CREATE INDEX alias_tape ON alias (tape_id, alias);
 `;
 
 /**
- * What schema 2 added to the table of tapes. `ALTER TABLE` adds a column right before the constraints, so these are
+ * What schema 2 added to the table of tapes; it had a column `task` before, without `filtered`. `ALTER TABLE` adds a column right before the constraints, so these are
  * the last columns there.
  */
 export const tapeColumnsOf2: readonly string[] = [
   'ordinal INTEGER',
   "name_key TEXT NOT NULL DEFAULT ''",
   'last_message_at INTEGER',
+  "task TEXT CHECK (task IN ('running','completed','halted','failed','aborted','filtered','orphaned'))",
 ];
 export const tapeIndexesOf2 = `
 CREATE UNIQUE INDEX tape_ordinal ON tape (parent_id, ordinal) WHERE ordinal IS NOT NULL;
@@ -56,7 +57,6 @@ CREATE TABLE tape (
   epoch INTEGER NOT NULL DEFAULT 0,
   lifecycle TEXT NOT NULL DEFAULT 'active'
     CHECK (lifecycle IN ('staging','active','archived','destroyed','orphaned','purged')),
-  task TEXT CHECK (task IN ('running','completed','halted','failed','aborted','timed_out','orphaned')),
   delivery TEXT CHECK (delivery IN ('merged','discarded')), merged_at INTEGER,
   deliver TEXT, spawn_call TEXT, title TEXT, ephemeral INTEGER NOT NULL DEFAULT 0,
   created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, ${tapeColumnsOf2.join(', ')},

@@ -10,12 +10,16 @@ export function nameHome(db: Db, id: string): void {
 }
 
 /**
- * Upgrades schema 1: gives the home an id, aliases their realm, and tapes the columns of schema 2. Names of children
+ * Upgrades schema 1: gives the home an id, aliases their realm, and tapes the columns of schema 2, which know one more
+ * end of a task. Names of children
  * stay as they are.
  */
 export function toSchema2(db: Db, homeId: string): void {
   nameHome(db, homeId);
+  // A check of a column cannot be changed: the column is made anew.
+  db.exec('ALTER TABLE tape RENAME COLUMN task TO old_task');
   for (const column of tapeColumnsOf2) db.exec(`ALTER TABLE tape ADD COLUMN ${column}`);
+  db.exec('UPDATE tape SET task = old_task; ALTER TABLE tape DROP COLUMN old_task');
   const aliases = db.all<{ realm: string; alias: string; tape_id: number; reason: string; g: number }>(
     'SELECT t.realm, a.alias, a.tape_id, a.reason, a.g FROM alias a JOIN tape t ON t.id = a.tape_id',
   );

@@ -16,7 +16,7 @@ export const lifecycles = ['active', 'archived', 'destroyed', 'purged'] as const
 
 /** The state of a child's run. */
 export type Task = (typeof tasks)[number];
-export const tasks = ['running', 'completed', 'halted', 'failed', 'aborted', 'orphaned'] as const;
+export const tasks = ['running', 'completed', 'halted', 'failed', 'aborted', 'filtered', 'orphaned'] as const;
 
 /** Where the work of a child went: into its parent, or nowhere. */
 export type Delivery = 'merged' | 'discarded';
