@@ -38,7 +38,7 @@ test('a run appends the input, the answer and nothing else', async () => {
   });
   expect(ownLines(home.store.entries.read('main'))).toEqual(['user: Hi', 'assistant: Hello there.']);
   const [, asked, answered] = home.store.entries.read('main');
-  expect(asked?.meta).toEqual({ run: result.run, source: 'user' });
+  expect(asked?.meta).toEqual({ run: result.run, source: 'user', place: expect.any(Object) });
   expect(answered?.meta).toMatchObject({ run: result.run, step: 1, provider: 'script', finish: 'stop' });
   expect(answered?.meta).toMatchObject({ usage: { input: 7, output: 2 } });
 });

@@ -155,7 +155,7 @@ async function contentOf(store: TapeStore, { payload }: Entry): Promise<readonly
 }
 
 /** Metadata of one append, which does not apply to the resent message. */
-const ofAppend: ReadonlySet<string> = new Set(['run', 'mode', 'queued_at', 'snapshot_id']);
+const ofAppend: ReadonlySet<string> = new Set(['run', 'place', 'mode', 'queued_at', 'snapshot_id']);
 
 /** What answers a resent message. */
 interface ResendOptions {

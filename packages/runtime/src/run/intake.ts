@@ -10,6 +10,7 @@ import { denied, plainOutput } from '../tools/execute.ts';
 import { answerFault, awaitsAnswer, batchNotes, openBatch } from '../tools/open-batch.ts';
 import { superseded } from '../tools/orphans.ts';
 import type { LoopContext } from '../turn/context.ts';
+import type { Stamp } from './place.ts';
 import { decide } from './queue.ts';
 import type { RunRequest, RunScope } from './request.ts';
 
@@ -20,7 +21,12 @@ import type { RunRequest, RunScope } from './request.ts';
 export async function begin(
   scope: RunScope,
   { input, items = [], run, options, inboxIsEmpty }: RunRequest,
-  { context, named, before: info }: { context: LoopContext; named: NamedModel; before: SessionInfo },
+  {
+    context,
+    named,
+    stamp,
+    before: info,
+  }: { context: LoopContext; named: NamedModel; stamp: Stamp; before: SessionInfo },
 ): Promise<readonly string[]> {
   const { hold, parts } = scope;
   const open = (await openBatch(parts.store, info)).filter(({ state }) => state !== 'begun');
@@ -38,7 +44,10 @@ export async function begin(
   for (const [i, item] of items.entries()) {
     const hooked = await withHooks(scope, context, itemDrafts(item, { open, run, named }), item.source);
     warnings.push(...hooked.warnings);
-    handled.push({ id: item.id, drafts: i === 0 ? [...before, ...hooked.drafts] : hooked.drafts });
+    handled.push({
+      id: item.id,
+      drafts: stamp(i === 0 ? [...before, ...hooked.drafts] : hooked.drafts),
+    });
   }
   // Merges that wait must reach the tape before the model call.
   if (handled.length > 0 || inboxIsEmpty !== true) await hold.drain(handled);

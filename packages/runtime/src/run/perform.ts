@@ -23,6 +23,7 @@ import { addUsage, noUsage } from '../usage/usage.ts';
 import { openWorktree } from '../workspace/open.ts';
 import { instructor, toolsDigestOf, toolsOf } from './instructions.ts';
 import { begin, takeMessages } from './intake.ts';
+import { placeOf, stampOf } from './place.ts';
 import { infoOf, type RunRequest, type RunScope } from './request.ts';
 import type { RunResult } from './run.ts';
 import { fitModel, withoutModel } from './switch-model.ts';
@@ -66,6 +67,7 @@ export async function perform(
     worktree === undefined ? undefined : await openWorktree(parts, session.id, { lease: hold.lease });
   const before = isFresh && workspace === undefined ? info : await infoOf(scope);
   if (isTask) await store.sessions.update(session.id, { task: 'running' }, { lease: hold.lease });
+  const stamp = stampOf(await placeOf(parts, workspace));
   const named = await namedFor(
     store,
     { info: before, origin: scope.origin, above: async () => line.slice(1) },
@@ -144,12 +146,12 @@ export async function perform(
     },
     fork: async (request) => await recording(() => store.lineage.fork(session.id, request)),
     append: async (drafts) =>
-      await recording(() => store.entries.append(session.id, drafts, { lease: hold.lease })),
+      await recording(() => store.entries.append(session.id, stamp(drafts), { lease: hold.lease })),
     giveResult: async (value) =>
       await recording(() =>
-        store.entries.append(session.id, [resultDraft(value, { run })], { lease: hold.lease }),
+        store.entries.append(session.id, stamp([resultDraft(value, { run })]), { lease: hold.lease }),
       ),
-    settle: async (drafts) => await recording(() => recorder.settle(drafts, hold.lease)),
+    settle: async (drafts) => await recording(() => recorder.settle(stamp(drafts), hold.lease)),
     takeMessages: async (at) => await takeMessages(scope, context, { at, named }),
   };
   try {
@@ -176,7 +178,7 @@ export async function perform(
           ).model,
       },
     );
-    const warnings = await begin(scope, request, { context, named, before });
+    const warnings = await begin(scope, request, { context, named, stamp, before });
     if (again.length === 0) start();
     for (const message of warnings) context.emitEvent({ type: 'warning', message });
     for (const event of deferred) context.emitEvent(event);

@@ -3,6 +3,7 @@ import { messageOf, SessionError } from '../errors.ts';
 import { namedFor } from '../terms/model-for.ts';
 import { noUsage } from '../usage/usage.ts';
 import { itemDrafts } from './intake.ts';
+import { placeOf, stampOf } from './place.ts';
 import { infoOf, type RunRequest, type RunScope } from './request.ts';
 import type { RunResult } from './run.ts';
 
@@ -16,14 +17,15 @@ export async function recordUnusable(
   const info = await infoOf(scope);
   const message = messageOf(error);
   const named = await namedFor(parts.store, { info, origin: scope.origin }, request);
+  const stamp = stampOf(await placeOf(parts, undefined));
   const handled = (request.items ?? []).map((item) => ({
     id: item.id,
-    drafts: itemDrafts(item, { open: [], run: request.run, named }),
+    drafts: stamp(itemDrafts(item, { open: [], run: request.run, named })),
   }));
   await hold.drain(handled);
   await parts.store.entries.append(
     session.id,
-    [note('run/error', { run: request.run, message } satisfies Json)],
+    stamp([note('run/error', { run: request.run, message } satisfies Json)]),
     {
       lease: hold.lease,
     },

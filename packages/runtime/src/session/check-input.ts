@@ -56,7 +56,7 @@ function badTools(tools: DeckTools | undefined): string | undefined {
 }
 
 /** What a run records in the metadata of a message. */
-const recorded = ['run', 'model', 'settings', 'mode', 'queued_at', 'snapshot_id', 'resends'];
+const recorded = ['run', 'place', 'model', 'settings', 'mode', 'queued_at', 'snapshot_id', 'resends'];
 
 function badMeta(meta: Meta | undefined): string | undefined {
   const taken = recorded.find((field) => meta !== undefined && Object.hasOwn(meta, field));
