@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { Entry } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { expect, test } from 'vitest';
 import { scriptedDeck } from '../support/scripted.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -27,7 +28,8 @@ test('each run records once where it works: directory, host, and what git has ch
   writeFileSync(`${cwd}/.git/refs/heads/main`, `${head}\n`);
   const placeNow = async () => {
     await main.run('Again');
-    return (places(home.store.entries.read('main')).at(-1)?.[1] as { git?: object }).git;
+    const [, place] = places(home.store.entries.read('main')).at(-1) ?? [];
+    return isObject(place) ? place.git : undefined;
   };
   expect(await placeNow()).toEqual({ head, branch: 'main' });
   rmSync(`${cwd}/.git/refs/heads/main`);
