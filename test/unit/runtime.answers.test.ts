@@ -265,18 +265,18 @@ test('the same entries are sent as the same bytes', async () => {
   expect(JSON.stringify(a.doStreamCalls[0]?.prompt)).toBe(JSON.stringify(b.doStreamCalls[0]?.prompt));
 });
 
+const said = (text: string, unified: 'stop' | 'content-filter'): LanguageModelV4StreamPart[] => [
+  { type: 'text-start', id: 't' },
+  { type: 'text-delta', id: 't', delta: text },
+  { type: 'text-end', id: 't' },
+  { type: 'finish', finishReason: { unified, raw: undefined }, usage: counts({}, {}) },
+];
+
+/** A model whose result in JSON a content filter cuts off. */
+const halfJson = model('acme', said('Cooked.', 'stop'), said('{"salt":', 'content-filter'));
+
 /** A model whose answers a content filter cuts off after their text. */
-const filtered = (text: string) =>
-  model('acme', [
-    { type: 'text-start', id: 't' },
-    { type: 'text-delta', id: 't', delta: text },
-    { type: 'text-end', id: 't' },
-    {
-      type: 'finish',
-      finishReason: { unified: 'content-filter', raw: 'content_filter' },
-      usage: counts({}, {}),
-    },
-  ]);
+const filtered = (text: string) => model('acme', said(text, 'content-filter'));
 
 test('an answer that a content filter cut off is no success', async () => {
   using store = openStore();
@@ -300,6 +300,9 @@ test('a child whose answer a content filter cut off is filtered, and its parent 
   const [mark, message] = store.entries.read('main', { last: 2 });
   expect(mark?.payload).toMatchObject({ state: { status: 'filtered', partial: true } });
   expect(JSON.stringify(message?.payload)).toContain('status=\\"filtered\\" partial=\\"true\\"');
+  const form = { responseFormat: Promise.resolve({ type: 'json' as const, schema: { type: 'object' } }) };
+  const asked = await main.delegate({ task: 'Cook', name: 'cook' }, { model: halfJson, output: form });
+  expect(asked).toMatchObject([{ status: 'filtered' }]);
   // A process that died before it recorded the task reads it from the answer.
   store.sessions.update('kid', { task: 'running' });
   await deck.recover({ abort: true });

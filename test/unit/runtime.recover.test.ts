@@ -1,4 +1,4 @@
-import { assistant, type SqliteTapeStore, toolCall, user } from '@tapedeck/tape';
+import { assistant, note, type SqliteTapeStore, toolCall, user } from '@tapedeck/tape';
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
@@ -152,6 +152,24 @@ test('the parent receives both halves of an answer that was cut off and continue
   await using home = await scriptedDeck([{ text: 'Second half.' }], { store: cutInAnswer('First half. ') });
   expect(await home.deck.recover()).toMatchObject({ resumed: ['kid'], merged: ['kid'] });
   expect(lastOf(home.store, 'main')).toContain('>\nFirst half. Second half.\n<');
+});
+
+test('a structured result that was cut off in the middle is put together', async () => {
+  const store = openStore();
+  store.sessions.open('main');
+  const schema = { type: 'object', properties: { port: { type: 'number' } }, required: ['port'] };
+  store.lineage.fork('main', { name: 'kid', deliver: 'merge', terms: { output: schema } });
+  store.sessions.update('kid', { task: 'running' });
+  store.entries.append('kid', [
+    assistant('Found it.', { run: 'killed', finish: 'stop' }),
+    user('Return the result.', { run: 'killed', source: 'output' }),
+    assistant('{"port":', { run: 'killed', partial: true }),
+    note('run/interrupted', { run: 'killed' }),
+  ]);
+  await using home = await scriptedDeck([{ text: ' 80}' }], { store });
+  expect(await home.deck.recover()).toMatchObject({ resumed: ['kid'], merged: ['kid'] });
+  expect(store.lineage.collect('kid')).toMatchObject({ value: { port: 80 } });
+  expect(store.sessions.find('kid')?.task).toBe('completed');
 });
 
 test('with abort it keeps what was saved of an answer: the parent receives it', async () => {

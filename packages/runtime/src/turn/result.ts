@@ -3,6 +3,7 @@ import { assistantText } from '@tapedeck/tape/internal';
 import { runPoint } from '../crash-point.ts';
 import { messageOf, SessionError } from '../errors.ts';
 import { type OutputSpec, outputOf } from '../model/output.ts';
+import { finishAfter } from '../stream/events.ts';
 import { schemaFault } from '../tools/schema.ts';
 import { addUsage } from '../usage/usage.ts';
 import type { LoopContext, LoopResult } from './context.ts';
@@ -30,7 +31,10 @@ export async function giveResult(
   if ('failure' in turn) return { ...after, ...(await recordFailure(context, turn)) };
   const { text, usage } = turn.answer;
   context.emitEvent({ type: 'iteration-completed', iteration: after.steps, usage, willContinue: false });
-  return await record(context, schema, { ...after, text, usage: addUsage(after.usage, usage) });
+  const answered = { ...after, text, usage: addUsage(after.usage, usage) };
+  if (finishAfter(turn.answer.finish) === 'filtered')
+    return { ...answered, ...complete(context, 'filtered') };
+  return await record(context, schema, answered);
 }
 
 type Done = Omit<LoopResult, 'finish' | 'error'>;
@@ -68,8 +72,12 @@ export async function pendingResult({
 
 async function record(context: LoopContext, schema: JsonObject, after: Done): Promise<LoopResult> {
   const { run } = context;
-  const { text } = after;
-  const result = await resultOf(text, { schema, spec: context.outputSpec });
+  const terms = { schema, spec: context.outputSpec };
+  const alone = await resultOf(after.text, terms);
+  // A model that was interrupted may have given only the rest of its answer.
+  const whole = 'value' in alone ? undefined : await wholeAnswer(context);
+  const joined = whole === undefined ? alone : await resultOf(whole, terms);
+  const result = 'value' in joined ? joined : alone;
   if ('value' in result) {
     await context.giveResult(result.value);
     runPoint('result/recorded');
@@ -85,6 +93,12 @@ async function record(context: LoopContext, schema: JsonObject, after: Done): Pr
     },
   );
   return { ...after, ...complete(context, 'error'), error };
+}
+
+/** The text of the last answer with the pieces that an interruption left of it; undefined when it is in one piece. */
+async function wholeAnswer({ store, session }: LoopContext): Promise<string | undefined> {
+  const { text, textFrom, value } = await store.lineage.collect(session);
+  return textFrom === undefined || value !== undefined ? undefined : text;
 }
 
 /** A result as the tape gets it, and as its schema makes it. */
