@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import { safe } from './escape.ts';
 import { type GraphFileState, graphFields, graphLines } from './graph-file.ts';
@@ -75,23 +76,30 @@ export function makeContext(
       for (const line of graphLines(store.graphFile)) io.err(`${safe(line)}\n`);
     }
   };
+  const status = (text: string) => {
+    if (options.quiet !== true) io.err(`${safe(text)}\n`);
+  };
   return {
     io,
     options,
     home,
     color: options.color ?? (io.isTerminal && (io.env.NO_COLOR ?? '') === ''),
     reading: async (act) => during(openForReading(home), act),
-    writing: async (act) => duringWrites(openForWriting(home, io, options), act),
+    writing: async (act) => {
+      const isNew = home.isFallback && !existsSync(home.db);
+      const store = openForWriting(home, io, options);
+      // The user named no home, and `tape init` later makes another one.
+      if (isNew) status(`Created the tape home ${home.dir}`);
+      return await duringWrites(store, act);
+    },
     changing: async (act) => duringWrites(openForWriting(getHome(home), io, options), act),
     answer: async ({ json, quiet, human }) => {
-      if (options.quiet === true && quiet !== undefined) await io.out(quiet === '' ? '' : `${quiet}\n`);
-      else if (options.json === true || options.jsonl === true)
+      if (options.json === true || options.jsonl === true)
         await io.out(`${JSON.stringify(withGraph(json, written?.graphFile))}\n`);
+      else if (options.quiet === true && quiet !== undefined) await io.out(quiet === '' ? '' : `${quiet}\n`);
       else await io.out(`${safe(human)}\n`);
     },
-    status: (text) => {
-      if (options.quiet !== true) io.err(`${safe(text)}\n`);
-    },
+    status,
     tape: (argv) => main(argv, io),
   };
 }

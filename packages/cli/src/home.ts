@@ -12,21 +12,27 @@ export interface Home {
   readonly dir: string;
   readonly db: string;
   readonly graph: string;
+  /** Whether it is `~/.tape`, because no other home was named or found. */
+  readonly isFallback: boolean;
 }
 
 /** `--home`, else `TAPE_HOME`, else the nearest `.tape` upward, else `~/.tape`. */
 export function findHome(given: string | undefined, { env, cwd }: Pick<Io, 'env' | 'cwd'>): Home {
   // An unset variable in `--home "$X"` must not turn the working directory into a home.
   if (given === '') throw new UsageError('cannot use --home: it is empty');
-  return homeAt(
-    given ?? nonEmpty(env.TAPE_HOME) ?? nearest(cwd) ?? join(nonEmpty(env.HOME) ?? homedir(), '.tape'),
-    cwd,
-  );
+  const found = given ?? nonEmpty(env.TAPE_HOME) ?? nearest(cwd);
+  if (found !== undefined) return homeAt(found, cwd);
+  return { ...homeAt(join(nonEmpty(env.HOME) ?? homedir(), '.tape'), cwd), isFallback: true };
 }
 
 export function homeAt(dir: string, cwd: string): Home {
   const at = resolve(cwd, dir);
-  return { dir: at, db: join(at, 'tape.db'), graph: join(at, 'session_graph.jsonl') };
+  return {
+    dir: at,
+    db: join(at, 'tape.db'),
+    graph: join(at, 'session_graph.jsonl'),
+    isFallback: false,
+  };
 }
 
 function nearest(from: string): string | undefined {

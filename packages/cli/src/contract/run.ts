@@ -57,7 +57,7 @@ export const Run: z.ZodObject = OneRun.extend({
   other_runs: z.array(OneRun).optional().describe('other runs of the command, for messages that waited'),
 }).meta({ id: 'Run', description: 'The run that a command started, and how it ended.' });
 
-const itemId = text('id of the inbox item');
+const itemId = text('id of the inbox item; of a message that was on the tape before, its key');
 
 const sent: readonly Form[] = [
   document(

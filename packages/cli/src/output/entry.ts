@@ -63,8 +63,11 @@ function textOf(entry: Entry): string {
       return anchorText(name ?? '', payload);
     case 'rewind':
       return `to @${entry.ref}`;
-    default:
-      return `${name ?? ''} ${JSON.stringify(payload)}`.trim();
+    default: {
+      // An event that says what happened in words, such as `run/error`.
+      const message = isObject(payload) && typeof payload.message === 'string' ? payload.message : undefined;
+      return `${name ?? ''} ${message ?? JSON.stringify(payload)}`.trim();
+    }
   }
 }
 

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import type { SessionGraph, SessionNode } from '@tapedeck/graph';
 import { nearNames } from '@tapedeck/tape/store';
 import type { Context } from '../context.ts';
+import { UsageError } from '../errors/kinds.ts';
 import { compareTail, standingFields, told } from '../graph-file.ts';
 import type { Drawn } from '../lineage.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -26,9 +27,12 @@ export const graph: Verb = defineVerb({
     }),
   run: async ({ format }, context) => {
     const { io, options, color } = context;
+    const asJson = options.json === true || options.jsonl === true;
+    if (asJson && format !== undefined && format !== 'json')
+      throw new UsageError(`cannot print --format ${format} as JSON`);
     const { drawGraph, drawTree, toDot, toMermaid } = await import('@tapedeck/graph');
     const { graph: lineage, standing } = await readAll(context);
-    switch (format ?? (options.json === true || options.jsonl === true ? 'json' : 'lanes')) {
+    switch (format ?? (asJson ? 'json' : 'lanes')) {
       case 'json': {
         const trees = lineage
           .roots()
