@@ -34,7 +34,7 @@ const header = 'tapedeck-attestation 1';
  * using store = openTapeStore(':memory:');
  * store.sessions.open('main');
  * const lines = await Array.fromAsync(attest(store).lines);
- * console.log(lines[0]); // tapedeck-attestation 1
+ * console.log(lines[0]?.trimEnd()); // tapedeck-attestation 1
  * ```
  */
 export function attest(
