@@ -24,7 +24,8 @@ from datetime import datetime, timedelta, timezone
 SCHEMA = 2
 APPLICATION = 0x54415045
 INDEXES = (
-    "tape_spawn tape_ordinal tape_name_key entry_key entry_turn entry_name lineage_tape alias_name_key alias_tape"
+    "tape_spawn tape_ordinal tape_name_key tape_unfinished entry_key entry_turn entry_name lineage_tape "
+    "alias_name_key alias_tape"
 ).split()
 TRIGGERS = (
     "entry_insert entry_update entry_delete tape_insert tape_update tape_delete blob_update blob_delete blob_insert "

@@ -38,9 +38,17 @@ export const tapeColumnsOf2: readonly string[] = [
   'last_message_at INTEGER',
   "task TEXT CHECK (task IN ('running','completed','halted','failed','aborted','filtered','orphaned'))",
 ];
-export const tapeIndexesOf2 = `
+/**
+ * A child that has a delivery to make. One that only notifies its parent has done so when its task has ended. Queries
+ * with this condition use the index.
+ */
+export const isUnfinished: string = `deliver IS NOT NULL AND delivery IS NULL AND lifecycle = 'active'
+  AND NOT (deliver = 'notify' AND coalesce(task, 'running') <> 'running')`;
+
+export const tapeIndexesOf2: string = `
 CREATE UNIQUE INDEX tape_ordinal ON tape (parent_id, ordinal) WHERE ordinal IS NOT NULL;
 CREATE INDEX tape_name_key ON tape (realm, name_key);
+CREATE INDEX tape_unfinished ON tape (parent_id) WHERE ${isUnfinished};
 `;
 
 /** The tables of a tape home in the current schema. `docs/format.md` explains each column. */

@@ -1,6 +1,7 @@
 import type { Seq } from '../entry/entry.ts';
 import { hex } from '../entry/hash.ts';
 import { tapeName } from '../entry/name.ts';
+import { isUnfinished } from '../sqlite/schema.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { getTape } from './find.ts';
 import {
@@ -145,14 +146,27 @@ export interface SessionQuery {
 /** When something was last said in a session: so an import has its place by the times of its source. */
 const spokenAt = 'coalesce(t.last_message_at, t.created_at)';
 
-/** A child that only notifies its parent has done so when its task has ended. */
-const isUnfinished = `t.deliver IS NOT NULL AND t.delivery IS NULL AND t.lifecycle = 'active'
-  AND NOT (t.deliver = 'notify' AND t.task IS NOT NULL AND t.task <> 'running')`;
-
-const idsBelow = `WITH RECURSIVE below (id) AS (
+/** All sessions below one. */
+const below = `WITH RECURSIVE below (id) AS (
     SELECT id FROM tape WHERE parent_id = @under
     UNION ALL SELECT c.id FROM tape c JOIN below ON c.parent_id = below.id
   ) SELECT id FROM below`;
+
+const unfinished = `SELECT id FROM tape WHERE parent_id > 0 AND ${isUnfinished}`;
+
+/** The unfinished ones, found from below: there are few of them, however many sessions have ended. */
+const unfinishedBelow = `WITH RECURSIVE up (id, above) AS (
+    SELECT id, parent_id FROM tape WHERE parent_id > 0 AND ${isUnfinished}
+    UNION ALL SELECT up.id, p.parent_id FROM up JOIN tape p ON p.id = up.above WHERE up.above <> @under
+  ) SELECT id FROM up WHERE above = @under`;
+
+/** The sessions that a query about a tree or about unfinished children selects. */
+function selected(query: SessionQuery): string {
+  if (query.under !== undefined)
+    return `AND t.id IN (${query.unfinished === true ? unfinishedBelow : below})`;
+  if (query.unfinished !== true) return '';
+  return `AND t.id IN (${unfinished}${query.parent === undefined ? '' : ' AND parent_id = @parent'})`;
+}
 
 /**
  * Lists sessions, the one with the newest message first (of a session without one, its creation counts); with `parent` or `after`, in order of creation.
@@ -164,13 +178,15 @@ export function listTapes(db: Db, realm: string, query: SessionQuery = {}): Sess
   const parent = idOf(query.parent);
   const after = idOf(query.after);
   const under = idOf(query.under);
+  // With a plus SQLite uses no index for a column: it looks up the selected ids instead.
+  const where = query.unfinished === true ? '+t' : 't';
   const rows = db.all<InfoRow>(
-    `${selectInfo} WHERE t.realm = @realm AND t.lifecycle NOT IN ('staging', 'purged')
+    `${selectInfo} WHERE ${where}.realm = @realm AND t.lifecycle NOT IN ('staging', 'purged')
        AND (@all = 1 OR @lifecycle IS NOT NULL OR (t.lifecycle NOT IN ('archived', 'destroyed') AND t.ephemeral = 0))
        ${query.since === undefined ? '' : `AND ${spokenAt} >= @since`}
        AND (@kind IS NULL OR t.kind = @kind) AND (@lifecycle IS NULL OR t.lifecycle = @lifecycle)
-       ${parent === null ? '' : 'AND t.parent_id = @parent'} ${after === null ? '' : 'AND t.id > @after'}
-       ${query.key === undefined ? '' : 'AND t.spawn_key = @key'} ${under === null ? '' : `AND t.id IN (${idsBelow})`} ${query.unfinished === true ? `AND ${isUnfinished}` : ''}
+       ${parent === null ? '' : `AND ${where}.parent_id = @parent`} ${after === null ? '' : 'AND t.id > @after'}
+       ${query.key === undefined ? '' : 'AND t.spawn_key = @key'} ${selected(query)}
      ORDER BY ${parent === null && query.after === undefined ? `${spokenAt} DESC, t.updated_at DESC, t.id DESC` : 't.id'} LIMIT @limit`,
     {
       realm,
