@@ -97,6 +97,14 @@ describe('a graph file with', () => {
     expect(stderr).toMatch(/^The graph file differed from the database\. .*See: tape check\n$/);
   });
 
+  test('other text, in a new home: init says so', async () => {
+    using home = tempHome();
+    writeFileSync(home.graph, 'rubbish');
+    const made = await home.here(['init', '--home', home.path, '--json']);
+    expect(json(made)).toMatchObject({ created: true, graph_diverged: true });
+    expect(made.stderr).toMatch(/^The graph file differed from the database\. /);
+  });
+
   test('a link in its place: the command leaves it, and says that the file lags', async () => {
     using home = homeWithFork();
     rmSync(home.graph);

@@ -20,7 +20,20 @@ const own: Contracts = {
 
 /** The verbs that write, and so bring the graph file up to date. */
 const writing: readonly string[] = [
-  ...['new', 'import', 'run', 'send', 'delegate', 'append', 'anchor', 'handoff', 'fork', 'branch', 'merge'],
+  ...[
+    'init',
+    'new',
+    'import',
+    'run',
+    'send',
+    'delegate',
+    'append',
+    'anchor',
+    'handoff',
+    'fork',
+    'branch',
+    'merge',
+  ],
   ...['discard', 'rewind', 'undo', 'compact', 'abort', 'approve', 'archive', 'recover', 'redact', 'raw'],
 ];
 

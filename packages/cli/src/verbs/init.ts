@@ -1,5 +1,7 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { safe } from '../escape.ts';
+import { graphFields, graphLines } from '../graph-file.ts';
 import { homeAt, openForWriting } from '../home.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -17,9 +19,11 @@ export const init: Verb = defineVerb({
     mkdirSync(at.dir, { recursive: true, mode: 0o700 });
     const ignore = join(at.dir, '.gitignore');
     if (!existsSync(ignore)) writeFileSync(ignore, '*\n', { mode: 0o600 });
-    openForWriting(at, io).close();
+    const store = openForWriting(at, io);
+    store.close();
+    for (const line of graphLines(store.graphFile)) io.err(`${safe(line)}\n`);
     await answer({
-      json: { home: at.dir, created },
+      json: { home: at.dir, created, ...graphFields(store.graphFile) },
       quiet: at.dir,
       human: created ? `Created ${at.dir}` : `${at.dir} is a tape home already: nothing to do`,
     });

@@ -1,8 +1,9 @@
 import { createHash, type KeyObject, sign, verify } from 'node:crypto';
-import { type Seq, SqliteTapeStore, type TapeStore } from '@tapedeck/tape';
+import type { Seq, TapeStore } from '@tapedeck/tape';
 import { encodeLine, firstLinePrev, hashLine, type LineageLine } from '@tapedeck/tape/store';
 import { sessionsOf } from '../audit/index.ts';
 import type { Found } from './finding.ts';
+import { inProcess } from './in-process.ts';
 
 /** The heads of all sessions and of the lineage at one time, as lines of text. */
 export interface Attestation {
@@ -73,7 +74,8 @@ export function attest(
 async function lastLine(
   store: TapeStore,
 ): Promise<{ readonly g: number; readonly hash: string } | undefined> {
-  if (store instanceof SqliteTapeStore) return store.lineageHash();
+  const own = inProcess(store);
+  if (own !== undefined) return own.lineageHash();
   let last: LineageLine | undefined;
   for await (const line of store.lineage.read()) last = line;
   return last === undefined ? undefined : { g: last.g, hash: hashLine(encodeLine(last)) };

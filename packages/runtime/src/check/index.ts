@@ -1,17 +1,19 @@
 /**
  * The check of a home. It puts together what the store verifies, what the audit finds, and the files beside the
  * database: `home-files.ts` looks at the directory, `graph-file.ts` at the graph file, `attestation.ts` writes the heads
- * of all sessions and compares them later, and `finding.ts` has every kind of finding. Reads only, and loads no AI SDK.
+ * of all sessions and compares them later, `in-process.ts` finds the database of a store, and `finding.ts` has every kind
+ * of finding. Reads only, and loads no AI SDK.
  * Imports `audit`.
  */
 import { dirname } from 'node:path';
-import { SqliteTapeStore, type TapeStore } from '@tapedeck/tape';
+import type { SqliteTapeStore, TapeStore } from '@tapedeck/tape';
 import type { Problem } from '@tapedeck/tape/store';
 import { audit } from '../audit/index.ts';
 import { type AttestationSource, compareAttestation } from './attestation.ts';
 import { type CheckFinding, type CheckSection, type Found, kinds, named } from './finding.ts';
 import { verifyGraph } from './graph-file.ts';
 import { asidesIn, examineFiles } from './home-files.ts';
+import { inProcess } from './in-process.ts';
 
 export { type Attestation, type AttestationSource, attest } from './attestation.ts';
 export {
@@ -49,7 +51,7 @@ export interface Check {
   readonly ok: boolean;
   /** There is a finding of the weight `damage`. */
   readonly damaged: boolean;
-  /** The numbers of sessions and entries that were verified. */
+  /** The numbers of sessions and entries that were verified; 0 entries for a store without a database here. */
   readonly sessions: number;
   readonly entries: number;
   /** `attestation` is present when one was given. */
@@ -84,24 +86,23 @@ export async function check(
   if (session !== undefined && info === undefined) await store.entries.resolve(session, 'head');
   const found: Found[] = await Array.fromAsync(verified(store, info?.id));
   const audited = await audit(store, { ...(info !== undefined && { session: info.id }) });
-  if (store instanceof SqliteTapeStore) {
-    if (info === undefined) found.push(...leftovers(store, audited.findings));
-    if (graph !== undefined) found.push(...(await besides(store, graph)));
+  const own = inProcess(store);
+  if (own !== undefined) {
+    if (info === undefined) found.push(...leftovers(own, audited.findings));
+    if (graph !== undefined) found.push(...(await besides(own, graph)));
   }
   found.push(...audited.findings);
   if (against !== undefined)
     for await (const one of compareAttestation(store, against, info?.id)) found.push(one);
   const findings = unique(found).map(named);
   const sectionOf = (of: CheckSection): CheckedSection => {
-    const own = findings.filter(({ code }) => kinds[code][0] === of);
-    return { ok: own.every(({ weight }) => weight === 'note'), findings: own };
+    const mine = findings.filter(({ code }) => kinds[code][0] === of);
+    return { ok: mine.every(({ weight }) => weight === 'note'), findings: mine };
   };
   return {
     ok: findings.every(({ weight }) => weight === 'note'),
     damaged: findings.some(({ weight }) => weight === 'damage'),
-    ...(store instanceof SqliteTapeStore
-      ? store.count(info?.id)
-      : { sessions: audited.sessions, entries: 0 }),
+    ...(own?.count(info?.id) ?? { sessions: audited.sessions, entries: 0 }),
     sections: {
       home: sectionOf('home'),
       integrity: sectionOf('integrity'),
@@ -115,8 +116,8 @@ export async function check(
 
 /** What the store finds in the database file, unless one session is asked for, and in tapes and lineage. */
 async function* verified(store: TapeStore, session: string | undefined): AsyncGenerator<Found> {
-  if (session === undefined && store instanceof SqliteTapeStore)
-    for (const problem of store.verifyDatabase()) yield withStep(problem);
+  if (session === undefined)
+    for (const problem of inProcess(store)?.verifyDatabase() ?? []) yield withStep(problem);
   yield* verifyTapes(store, session);
 }
 
