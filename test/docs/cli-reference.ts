@@ -187,6 +187,8 @@ ${limitRows()}
 | option | meaning |
 | --- | --- |
 | \`--home DIR\` | tape home; default: \`$TAPE_HOME\`, else the nearest \`.tape\` from the working directory upward, else \`~/.tape\` |
+| \`--base NAME\` | realm of the session names, which gives tapes \`NAME:SESSION\`; default: that of the home (\`tape init --base\`), else \`tape\` |
+| \`--id TEXT\` | in the place of the session, for verbs whose first argument is one: the session of an id of another program, whose [name](format.md#names-and-ids) is made of it |
 | \`--json\` | print one JSON document on stdout; errors as JSON on stderr |
 | \`--jsonl\` | print JSON lines on stdout; errors as JSON on stderr |
 | \`--quiet\` | print ids only, and no status |

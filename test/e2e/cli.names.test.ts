@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { anchor, assistant, openTapeStore, user } from '@tapedeck/tape';
 import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
-import { json, jsonLines, startTape, tape } from '../support/cli.ts';
+import { json, jsonError, jsonLines, startTape, tape } from '../support/cli.ts';
 import { sized } from '../support/size.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { tempHome } from '../support/temp-home.ts';
@@ -221,4 +221,78 @@ test('log -n of a long tape neither reads the rest of the tape nor loads the AI 
     ).toEqual([]);
   }
   db.close();
+});
+
+test('--id names a session by an id of another program, with every verb that takes a session', async () => {
+  using home = tempHome();
+  const id = 'C1/naïve #x';
+  const name = '!c1%2Fna%C3%AFve%20%23x';
+  expect(json(await home.here(['new', '--id', id, '--json']))).toMatchObject({
+    session: name,
+    created: true,
+  });
+  const appended = await home.here(['append', '--json', `--id=${id}`], { stdin: '{"content":"Hi"}\n' });
+  expect(json(appended)).toMatchObject({ session: name, from: 2 });
+  expect(json(await home.here(['--id', id, 'show', '--json']))).toMatchObject({ session: name, head: 2 });
+  const forked = json(await home.here(['fork', '--id', id, '--task', 'Look around', '--json']));
+  expect(forked).toMatchObject({ parent: name });
+  expect(forked.session).toMatch(/^!c1%2Fna%C3%AFve%20%23x-look-around-[0-9a-f]{8}$/);
+  // An id that differs only by case is another session; one that differs only by Unicode form is refused.
+  expect(await home.here(['new', '--id', 'c1/naïve #x'])).toMatchObject({ code: 0 });
+  const alike = await home.here(['append', '--id', id.normalize('NFD'), '--json'], {
+    stdin: '{"content":"x"}\n',
+  });
+  expect([alike.code, jsonError(alike)]).toMatchObject([4, { code: 'TAPE_EXISTS', data: { session: name } }]);
+  for (const bad of [['sessions'], ['search', 'x'], ['init']])
+    expect(await home.here([...bad, '--id', id]), bad[0]).toMatchObject({ code: 2 });
+  for (const bad of [['--id'], ['--id', ''], ['--id', 'a', '--id=b']])
+    expect(await home.here(['show', ...bad]), bad.join(' ')).toMatchObject({ code: 2 });
+  expect((await home.here(['sessions', '--quiet'])).stdout.split('\n')).toHaveLength(4);
+});
+
+test('a home, and --base, choose the realm of the names; each has sessions of its own', async () => {
+  using home = tempHome();
+  const here = async (...args: string[]) => await home.here(args);
+  expect(json(await here('new', 'main', '--base', 'bub', '--json'))).toMatchObject({ tape: 'bub:main' });
+  expect(json(await here('new', 'main', '--json'))).toMatchObject({ tape: 'tape:main', created: true });
+  expect(await here('init', '--base', 'bub', '--home', home.path)).toMatchObject({ code: 0 });
+  expect(json(await here('new', 'main', '--json'))).toMatchObject({ tape: 'bub:main', created: false });
+  expect(json(await here('new', 'main', '--base', 'tape', '--json'))).toMatchObject({ tape: 'tape:main' });
+  expect(json(await here('sessions', '--json'))).toHaveLength(1);
+  {
+    using store = home.open();
+    expect(store.sessions.find('main')?.tape).toBe('bub:main');
+  }
+  const { openDeck } = await import('@tapedeck/runtime');
+  for (const [options, tape] of [
+    [{}, 'bub:main'],
+    [{ base: 'nano' }, 'nano:main'],
+  ] as const) {
+    await using deck = await openDeck({ home: home.path, ...options });
+    expect((await (await deck.session('main')).info()).tape).toBe(tape);
+  }
+  for (const bad of ['', 'a:b', 'a b', '../x'])
+    expect(await here('sessions', `--base=${bad}`), bad).toMatchObject({ code: 2 });
+  expect(await here('check')).toMatchObject({ code: 0 });
+});
+
+test('a name that looks like another is refused by new, fork and run, and the error names the other', async () => {
+  using home = tempHome();
+  home.session('main');
+  const model = home.file('script.json');
+  writeFileSync(model, '[{"text":"Hi."}]');
+  for (const args of [
+    ['new', 'Main'],
+    ['fork', 'main', '--as', 'MAIN'],
+    ['run', 'Main', 'Hi', '--model', `script:${model}`],
+    ['alias', 'main', 'MAIN'],
+  ]) {
+    const refused = await home.here([...args, '--json']);
+    expect([args[0], refused.code, jsonError(refused)]).toMatchObject([
+      args[0],
+      4,
+      { code: 'TAPE_EXISTS', data: { session: 'main' }, hint: expect.stringContaining('main') },
+    ]);
+  }
+  expect((await home.here(['sessions', '--quiet'])).stdout).toBe('main\n');
 });

@@ -88,6 +88,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   cli: [
     'main',
     'help',
+    'id-words',
     'verbs',
     'demo',
     'session',

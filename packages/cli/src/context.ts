@@ -8,6 +8,7 @@ import type { Io } from './io.ts';
 /** Options of every verb. */
 export interface CommonOptions {
   readonly home?: string | undefined;
+  readonly base?: string | undefined;
   readonly json?: boolean | undefined;
   readonly jsonl?: boolean | undefined;
   readonly quiet?: boolean | undefined;
@@ -51,7 +52,7 @@ export function makeContext(
   options: CommonOptions,
   main: (argv: readonly string[], io: Io) => Promise<number>,
 ): Context {
-  const home = findHome(options.home, io);
+  const home = { ...findHome(options.home, io), ...(options.base !== undefined && { base: options.base }) };
   /** The store that a verb has open for writing. */
   let written: SqliteTapeStore | undefined;
   const during = async <T>(

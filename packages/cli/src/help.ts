@@ -18,6 +18,8 @@ export function helpPage(verbs: readonly Verb[]): string {
     '',
     'Options',
     '  --home DIR  Tape home (default: $TAPE_HOME, else the nearest .tape, else ~/.tape)',
+    '  --base NAME  Realm of the session names (default: that of the home, else tape)',
+    '  --id TEXT   The session of an id of another program, in place of its name',
     '  --json      Print one JSON document on stdout; errors as JSON on stderr',
     '  --jsonl     Print JSON lines on stdout',
     '  --quiet     Print ids only, and no status',

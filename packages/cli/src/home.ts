@@ -14,6 +14,8 @@ export interface Home {
   readonly graph: string;
   /** Whether it is `~/.tape`, because no other home was named or found. */
   readonly isFallback: boolean;
+  /** The realm of its sessions. Default: the one that the home records, else `tape`. */
+  readonly base?: string;
 }
 
 /** `--home`, else `TAPE_HOME`, else the nearest `.tape` upward, else `~/.tape`. */
@@ -60,6 +62,7 @@ export function openForWriting(
     allowUnsafePlace: env.TAPE_ALLOW_UNSAFE_FS === '1',
     onWarning: (text) => err(`${text}\n`),
     secrets: () => secretsIn(env),
+    ...(home.base !== undefined && { base: home.base }),
   });
 }
 
@@ -68,7 +71,10 @@ export function openForWriting(
  * @throws NotFoundError when the home does not exist
  */
 export function openForReading(home: Home): SqliteTapeStore {
-  return openTapeStore(getHome(home).db, { readonly: true });
+  return openTapeStore(getHome(home).db, {
+    readonly: true,
+    ...(home.base !== undefined && { base: home.base }),
+  });
 }
 
 /**

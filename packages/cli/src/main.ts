@@ -16,6 +16,7 @@ import { UsageError } from './errors/kinds.ts';
 import { safe } from './escape.ts';
 import { exit } from './exit.ts';
 import { helpPage } from './help.ts';
+import { withSessionOfId } from './id-words.ts';
 import { stdinWord } from './input.ts';
 import { type Io, nodeIo, PipeClosed } from './io.ts';
 import { verbs } from './verbs/index.ts';
@@ -76,7 +77,7 @@ async function parseAndRun(argv: readonly string[], io: Io): Promise<number> {
     withCommonOptions(io, argv),
   );
   // yargs parses a lone dash as an option without a name, or drops it.
-  const words = argv.map((word) => (word === '-' ? stdinWord : word));
+  const words = withSessionOfId(argv, verbs).map((word) => (word === '-' ? stdinWord : word));
   await parser.parseAsync(words, {}, (_error, _args, output) => {
     printed = output;
   });
@@ -123,6 +124,16 @@ function withCommonOptions(io: Io, argv: readonly string[]): Argv<CommonOptions>
       type: 'string',
       requiresArg: true,
       describe: 'Tape home (default: $TAPE_HOME, else the nearest .tape, else ~/.tape)',
+    })
+    .option('base', {
+      type: 'string',
+      requiresArg: true,
+      describe: 'Realm of the session names (default: that of the home, else tape)',
+    })
+    .option('id', {
+      type: 'string',
+      requiresArg: true,
+      describe: 'Id of another program, in the place of the session: its session name is made of it',
     })
     .option('json', { type: 'boolean', describe: 'Print one JSON document on stdout' })
     .option('jsonl', { type: 'boolean', describe: 'Print JSON lines on stdout' })

@@ -40,7 +40,7 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
         ? `repeat the command with the options that ${String(data.session)} was forked with, or do the tasks anew with --again`
         : undefined;
     case 'TAPE_EXISTS':
-      return 'choose another name';
+      return near === '' ? 'choose another name' : `use ${near}, or choose another name`;
     case 'TAPE_ARCHIVED':
       return `make it active again with: tape archive ${String(data.parent ?? session)} --undo`;
     case 'TAPE_UNSETTLED':

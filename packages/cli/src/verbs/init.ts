@@ -9,23 +9,37 @@ export const init: Verb = defineVerb({
   command: 'init [dir]',
   group: 'Start',
   summary: 'Create a tape home in this directory',
-  detail: 'Creates DIR/.tape, which git ignores; with --home X, creates X.',
-  examples: [['tape init', 'Keep the tapes of this directory in ./.tape']],
+  detail:
+    'Creates DIR/.tape, which git ignores; with --home X, creates X. With --base NAME, verbs without --base use the sessions of ' +
+    'that realm from then on, also in a home that exists.',
+  examples: [
+    ['tape init', 'Keep the tapes of this directory in ./.tape'],
+    ['tape init --base bub', 'Name the tapes bub:NAME'],
+  ],
   options: (y) =>
     y.positional('dir', { type: 'string', describe: 'Directory (default: the working directory)' }),
-  run: async ({ dir, home }, { io, answer }) => {
+  run: async ({ dir, home, base }, { io, answer }) => {
     const at = homeAt(home ?? join(resolve(io.cwd, dir ?? '.'), '.tape'), io.cwd);
     const created = !existsSync(at.db);
     mkdirSync(at.dir, { recursive: true, mode: 0o700 });
     const ignore = join(at.dir, '.gitignore');
     if (!existsSync(ignore)) writeFileSync(ignore, '*\n', { mode: 0o600 });
     const store = openForWriting(at, io);
-    store.close();
-    for (const line of graphLines(store.graphFile)) io.err(`${safe(line)}\n`);
+    try {
+      if (base !== undefined) store.keepBase(base);
+    } finally {
+      store.close();
+    }
+    for (const line of graphLines(store.graphFile)) io.err(`${safe(line)}
+`);
     await answer({
       json: { home: at.dir, created, ...graphFields(store.graphFile) },
       quiet: at.dir,
-      human: created ? `Created ${at.dir}` : `${at.dir} is a tape home already: nothing to do`,
+      human: created
+        ? `Created ${at.dir}`
+        : base === undefined
+          ? `${at.dir} is a tape home already: nothing to do`
+          : `${at.dir} is a tape home already: it names tapes ${base}:NAME now`,
     });
     return 0;
   },

@@ -36,7 +36,7 @@ export interface DeckOptions extends DeckConfig {
   /** An open store, used instead of the home's. The deck does not close it. */
   readonly store?: TapeStore;
   /**
-   * The realm of names of the home's sessions: `tape` (default) gives `tape:main`. Decks with different bases on one
+   * The realm of names of the home's sessions: `tape` gives `tape:main`. Default: the one that the home records. Decks with different bases on one
    * home have sessions of their own. With `store`, the store's base counts.
    */
   readonly base?: string;

@@ -46,6 +46,20 @@ export function parseName(name: string): string {
 }
 
 /**
+ * Checks the base of tape names: a session name without `:`, which ends it in the name of a tape.
+ * @throws TAPE_BAD_NAME
+ */
+export function parseBase(base: string): string {
+  const fault = nameFault(base) ?? (base.includes(':') ? "it has ':'" : undefined);
+  if (fault !== undefined)
+    throw new TapeError(
+      'TAPE_BAD_NAME',
+      `cannot use ${quote(String(base))} as a base of tape names: ${fault}`,
+    );
+  return base;
+}
+
+/**
  * Checks an anchor name that a caller chose.
  * @throws TAPE_BAD_NAME
  */

@@ -1,4 +1,4 @@
-import { parseName } from '../entry/name.ts';
+import { parseBase } from '../entry/name.ts';
 import type { GraphReceipt, Journal } from '../lineage/line.ts';
 import { drainOutbox, type GraphUpdate } from '../lineage/outbox.ts';
 import type { Db } from '../sqlite/sqlite.ts';
@@ -35,7 +35,7 @@ export class Connection {
   ) {
     this.db = writer.db;
     this.writer = writer;
-    this.realm = parseName(o.base);
+    this.realm = parseBase(o.base);
     this.readonly = o.readonly;
     this.#journal = o.journal;
   }

@@ -7,6 +7,7 @@ import { type Sources, systemSources } from '../clock.ts';
 import { crashPoint } from '../crash-point.ts';
 import type { Fields } from '../entry/fields.ts';
 import { hex } from '../entry/hash.ts';
+import { parseBase } from '../entry/name.ts';
 import { tapesWithInbox } from '../inbox/inbox.ts';
 import type { Journal } from '../lineage/line.ts';
 import { dropIndex } from '../search/search.ts';
@@ -31,7 +32,7 @@ import { viewsOn } from './views.ts';
 
 /** How to open a store. */
 export interface StoreOptions extends OpenOptions, Partial<Sources> {
-  /** Prefix of tape names: `tape` (default) gives `tape:main`. */
+  /** Prefix of tape names: `tape` gives `tape:main`. Default: the one that the home records, else `tape`. */
   readonly base?: string;
   /** The journal of `session_graph.jsonl`. Without one, the lineage stays in the database. */
   readonly journal?: Journal;
@@ -117,8 +118,12 @@ export class SqliteTapeStore implements TapeStore {
   readonly #at: Connection;
 
   /** @internal Use `openTapeStore`. */
-  constructor(db: unknown, { base = 'tape', journal, readonly = false, ...sources }: StoreOptions) {
-    const at = new Connection({ db: db as Db, sources: systemSources(sources) }, { base, journal, readonly });
+  constructor(db: unknown, { base, journal, readonly = false, ...sources }: StoreOptions) {
+    const realm = base ?? homeValue(db as Db, 'base') ?? 'tape';
+    const at = new Connection(
+      { db: db as Db, sources: systemSources(sources) },
+      { base: realm, journal, readonly },
+    );
     this.#at = at;
     this.sessions = sessionsOn(at);
     this.entries = entriesOn(at);
@@ -133,7 +138,19 @@ export class SqliteTapeStore implements TapeStore {
 
   /** The id of the home, a ULID. A copy of the home has it too. */
   get homeId(): string {
-    return this.#at.db.get<{ value: string }>(`SELECT value FROM home WHERE key = 'id'`)?.value ?? '';
+    return homeValue(this.#at.db, 'id') ?? '';
+  }
+
+  /**
+   * Records the base of the home: the realm that openings of it without a `base` use from then on. This store keeps its
+   * own.
+   * @throws TAPE_BAD_NAME
+   */
+  keepBase(base: string): void {
+    const value = parseBase(base);
+    this.#at.db.write(() =>
+      this.#at.db.run(`INSERT OR REPLACE INTO home (key, value) VALUES ('base', @value)`, { value }),
+    );
   }
 
   /** See `StoreOptions.lockWaitMs`. It can change at any time. */
@@ -275,4 +292,9 @@ export class SqliteTapeStore implements TapeStore {
   async [Symbol.asyncDispose](): Promise<void> {
     this.close();
   }
+}
+
+/** A value of the table `home`. */
+function homeValue(db: Db, key: 'id' | 'base'): string | undefined {
+  return db.get<{ value: string }>('SELECT value FROM home WHERE key = @key', { key })?.value;
 }
