@@ -49,6 +49,7 @@ export const kinds: Readonly<Record<CheckCode, readonly [CheckSection, CheckWeig
   'head-contradicted': ['integrity', 'damage'],
   'tail-missing': ['integrity', 'damage'],
   'base-wrong': ['integrity', 'damage'],
+  'view-contradicted': ['integrity', 'damage'],
   'body-erased': ['integrity', 'damage'],
   'blob-changed': ['integrity', 'damage'],
   'open-calls-differ': ['integrity', 'damage'],

@@ -16,6 +16,7 @@ export interface Problem {
     | 'open-calls-differ'
     | 'blob-changed'
     | 'merge-contradicted'
+    | 'view-contradicted'
     | 'lineage-broken'
     | 'trigger-wrong'
     | 'index-wrong'

@@ -3,6 +3,7 @@ import { verifyLineage, verifyLines, verifyRow } from '../check/lineage.ts';
 import { verifyMergedHeads, verifyMerges } from '../check/merges.ts';
 import type { Problem } from '../check/problem.ts';
 import { tapesToVerify, verifyTape } from '../check/verify.ts';
+import { verifyViews } from '../check/views.ts';
 import { TapeError } from '../errors.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { type TapeRow, tapeById } from '../tape/tape.ts';
@@ -12,14 +13,32 @@ import { type TapeRow, tapeById } from '../tape/tape.ts';
  * contradict.
  */
 export function* verifySession(db: Db, session: TapeRow): Generator<Problem> {
-  for (const { tape, to } of tapesToVerify(db, session)) {
-    yield* guarded(tape.name, verifyTape(db, tape, to));
+  const tapes = [...tapesToVerify(db, session)];
+  let isWhole = true;
+  for (const { tape, to } of tapes) {
+    for (const problem of guarded(tape.name, verifyTape(db, tape, to))) {
+      isWhole &&= !breaksViews.has(problem.code);
+      yield problem;
+    }
     yield* guarded(tape.name, verifyMerges(db, tape, to));
     yield* guarded(tape.name, verifyRecords(db, tape));
     yield* guarded(tape.name, verifyLines(db, tape));
   }
   yield* guarded(session.name, verifyMergedHeads(db, session));
+  if (!isWhole) return;
+  for (const { tape, to } of tapes) yield* guarded(tape.name, verifyViews(db, tape, to));
 }
+
+/** Damage of entries that every view of them repeats. */
+const breaksViews: ReadonlySet<Problem['code']> = new Set([
+  'entry-changed',
+  'entry-missing',
+  'chain-broken',
+  'base-wrong',
+  'body-erased',
+  'blob-changed',
+  'database-damaged',
+]);
 
 /** Yields the problems of all tapes and of the lineage. */
 export function* verifyAll(db: Db): Generator<Problem> {
@@ -28,8 +47,21 @@ export function* verifyAll(db: Db): Generator<Problem> {
 }
 
 function* verifyTapes(db: Db): Generator<Problem> {
-  for (const { id, name } of db.all<{ id: number; name: string }>('SELECT id, name FROM tape ORDER BY id'))
-    yield* guarded(name, verifyById(db, id));
+  /** The tapes whose entries are damaged, and those that inherit from them. A parent comes before its children. */
+  const broken = new Set<number>();
+  for (const { id, name } of db.all<{ id: number; name: string }>('SELECT id, name FROM tape ORDER BY id')) {
+    for (const problem of guarded(name, verifyById(db, id))) {
+      if (breaksViews.has(problem.code)) broken.add(id);
+      yield problem;
+    }
+    yield* guarded(name, verifyViewsById(db, id, broken));
+  }
+}
+
+function* verifyViewsById(db: Db, id: number, broken: Set<number>): Generator<Problem> {
+  const tape = tapeById(db, id);
+  if (tape.parent_id !== null && broken.has(tape.parent_id)) broken.add(id);
+  if (!broken.has(id)) yield* verifyViews(db, tape);
 }
 
 /** Counts the sessions and entries that `verifySession` reads; without a session, those of `verifyAll`. */

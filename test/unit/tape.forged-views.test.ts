@@ -1,0 +1,171 @@
+import {
+  assistant,
+  handoff,
+  type JsonObject,
+  note,
+  openTapeStore,
+  type SqliteTapeStore,
+  toolCall,
+  toolResult,
+  user,
+  type ViewPolicy,
+  view,
+} from '@tapedeck/tape';
+import { expect, test } from 'vitest';
+import { forge } from '../support/forge.ts';
+import { disagreements } from '../support/python.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+/** The manifest of a session's view for a provider, as a run records it. */
+function manifest(store: SqliteTapeStore, session: string, policy: ViewPolicy = 'last-boundary'): JsonObject {
+  const target = { provider: 'anthropic.messages' };
+  return view(store.views.entries(session, { policy }), {
+    policy,
+    target,
+  }).manifest() as unknown as JsonObject;
+}
+
+/** Appends an answer that records the view that it was made of. */
+function answer(store: SqliteTapeStore, session: string, text: string, policy?: ViewPolicy): void {
+  store.entries.append(session, [assistant(text, { view: manifest(store, session, policy) })]);
+}
+
+/** The problems of a store after an act, and again after a forgery that also puts its new hashes into the lineage. */
+function found(
+  write: (store: SqliteTapeStore) => void,
+  [session, seq, from, to]: readonly [session: string, seq: number, from: string, to: string],
+  of?: string,
+): [string, string | null, number | null][] {
+  using dir = tempDir();
+  const path = dir.file('tape.db');
+  {
+    using store = openTapeStore(path);
+    write(store);
+    expect([...store.verify()]).toEqual([]);
+  }
+  forge(path, (db) => {
+    db.rewrite(session, seq, (payload) => payload.replace(from, to));
+    db.relink();
+  });
+  using store = openTapeStore(path, { readonly: true });
+  expect(disagreements(path, [...store.verify()])).toEqual([]);
+  return [...store.verify(of)].map((problem) => [problem.code, problem.session, problem.seq]);
+}
+
+test('an answer contradicts another history than the one that it was made of, which nothing else shows', () => {
+  const write = (store: SqliteTapeStore) => {
+    store.sessions.open('main');
+    store.entries.append('main', [user('Is the sky blue?'), assistant([toolCall('c', 'look', {})])]);
+    store.entries.append('main', [toolResult({ toolCallId: 'c', toolName: 'look' }, 'It is blue.')]);
+    answer(store, 'main', 'Yes.');
+    store.entries.append('main', [user('Sure?')]);
+    answer(store, 'main', 'Quite.');
+  };
+  for (const of of ['main', undefined])
+    expect(found(write, ['main', 4, 'blue', 'green'], of)).toEqual([
+      ['view-contradicted', 'main', 7],
+      ['view-contradicted', 'main', 5],
+    ]);
+  expect(found(write, ['main', 5, 'Yes', 'No'])).toEqual([['view-contradicted', 'main', 7]]);
+  expect(found(write, ['main', 7, 'Quite', 'Never'])).toEqual([]);
+});
+
+test('so do a failed call, a summary, and an answer of a child that inherits', () => {
+  const write = (store: SqliteTapeStore) => {
+    store.sessions.open('main');
+    store.entries.append('main', [user('Is the sky blue?'), assistant('Yes.')]);
+    store.lineage.fork('main', { name: 'child' });
+    answer(store, 'child', 'Indeed.');
+    store.entries.append('main', [note('run/error', { message: 'busy', view: manifest(store, 'main') })]);
+    store.lineage.fork('main', { name: 'summary', kind: 'summarizer' });
+    store.entries.append('summary', [note('summary/asked', { view: manifest(store, 'main') })]);
+  };
+  expect(found(write, ['main', 2, 'blue', 'green'])).toEqual([
+    ['view-contradicted', 'main', 4],
+    ['view-contradicted', 'child', 5],
+    ['view-contradicted', 'summary', 6],
+  ]);
+  expect(found(write, ['main', 2, 'blue', 'green'], 'child')).toEqual([['view-contradicted', 'child', 5]]);
+});
+
+test('so does the summary that was merged', () => {
+  const write = (store: SqliteTapeStore) => {
+    store.sessions.open('main');
+    store.lineage.fork('main', { name: 'child' });
+    store.entries.append('child', [assistant('The sky is blue.')]);
+    const own = view(store.entries.read('child', { own: true }), { policy: 'full' }).manifest();
+    const asked = { session: 'child', ...own } as unknown as JsonObject;
+    store.lineage.merge('child', { strategy: 'summary', text: 'A colour.', asked });
+  };
+  const problems = found(write, ['child', 3, 'blue', 'green'], 'main');
+  expect(problems).toContainEqual(['view-contradicted', 'main', 2]);
+});
+
+test('policies, rewinds, boundaries and erased entries are no contradiction', () => {
+  using store = openTapeStore(':memory:');
+  store.sessions.open('main');
+  const policies: readonly ViewPolicy[] = [
+    'last-boundary',
+    'full',
+    { window: 2 },
+    { window: { tokens: 20 } },
+  ];
+  for (const policy of policies) {
+    for (const text of ['One.', 'Two.', 'Three.']) {
+      store.entries.append('main', [user(text)]);
+      answer(store, 'main', `To ${text}`, policy);
+    }
+    store.history.rewind('main', (store.sessions.find('main')?.head ?? 0) - 1);
+    store.entries.append('main', [user('Again.')]);
+    answer(store, 'main', 'Well.', policy);
+    store.entries.append('main', [handoff('next', { summary: 'All was said.' })]);
+  }
+  store.entries.append('main', [
+    assistant('Old.', { view: { ...manifest(store, 'main'), version: 1, digest: 'x' } }),
+  ]);
+  store.entries.append('main', [assistant('Mine.', { view: 'from the hill' })]);
+  expect([...store.verify()]).toEqual([]);
+  for (const seq of [2, 5, 11, 16]) store.entries.redact('main', seq, 'private');
+  expect([...store.verify('main')]).toEqual([]);
+});
+
+test('a view of entries that were cut off is contradicted', () => {
+  using dir = tempDir();
+  const path = dir.file('tape.db');
+  {
+    using store = openTapeStore(path);
+    store.sessions.open('main');
+    store.entries.append('main', [user('One.'), assistant('Two.'), user('Three.')]);
+    store.lineage.fork('main', { name: 'summary', kind: 'summarizer', cut: 2 });
+    store.entries.append('summary', [note('summary/asked', { view: manifest(store, 'main') })]);
+  }
+  forge(path, (db) => db.cut('main', 1));
+  using store = openTapeStore(path, { readonly: true });
+  expect([...store.verify()].map(({ code, session, seq }) => [code, session, seq])).toEqual([
+    ['view-contradicted', 'summary', 4],
+  ]);
+});
+
+test('a long session whose every answer has a view is verified in time that grows with its length', () => {
+  using store = openTapeStore(':memory:', { durability: 'fast' });
+  store.sessions.open('main');
+  const drafts = Array.from({ length: 1500 }, (_, n) => {
+    const seqs = 2 * n + 2;
+    const recorded = {
+      policy: 'full',
+      version: 3,
+      head: seqs,
+      in: [[1, seqs]],
+      out: [],
+      tokens: 1,
+      digest: 'x',
+    };
+    return [user(`Question ${n}`), assistant(`Answer ${n}`, { view: recorded })];
+  });
+  store.entries.append('main', drafts.flat());
+  // All of them are wrong; the newest covers the others, and a few more are made for good measure.
+  const codes = [...store.verify('main')].map(({ code }) => code);
+  expect(new Set(codes)).toEqual(new Set(['view-contradicted']));
+  expect(codes.length).toBeGreaterThan(3);
+  expect(codes.length).toBeLessThan(150);
+});
