@@ -144,6 +144,26 @@ test('it reports which calls it repeated, closed and left open', async () => {
   expect(await recovered(home.deck)).toEqual(none);
 });
 
+test('a child that had ended is merged, and then answers the messages in its inbox', async () => {
+  const store = openStore();
+  store.sessions.open('main');
+  store.lineage.fork('main', { name: 'kid', deliver: 'merge', intention: { nextSteps: 'Look.' } });
+  store.entries.append('kid', [assistant('Seen.', { run, finish: 'stop' })]);
+  store.sessions.update('kid', { task: 'completed' });
+  store.inbox.post('kid', {
+    body: { type: 'input', drafts: [user('And behind it?')] },
+    mode: 'queue',
+    source: 'user',
+    key: 'later',
+  });
+  await using home = await scriptedDeck([{ text: 'Nothing.' }], { store });
+  expect(await recovered(home.deck, 'main')).toEqual({ ...none, resumed: ['kid'], merged: ['kid'] });
+  expect(own(store, 'kid').at(-1)).toBe('assistant: Nothing.');
+  expect(store.inbox.list('kid')).toEqual([]);
+  const merges = [...store.entries.read('main', { kind: 'anchor', namePrefix: 'merge/' })];
+  expect(merges).toHaveLength(2);
+});
+
 test('a recovery ends when the children have that a continued run started in the background', async () => {
   const store = openStore();
   store.sessions.open('main');

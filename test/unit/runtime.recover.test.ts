@@ -184,6 +184,14 @@ test('with abort it keeps what was saved of an answer: the parent receives it', 
   expect(lastOf(home.store, 'main')).toContain('status="aborted" partial="true">\nFirst half. \n<');
 });
 
+test('a merge by hand of a child that died in its answer has what was saved of it', async () => {
+  await using home = await scriptedDeck([], { store: cutInAnswer('First half. ') });
+  await (await home.deck.session('main')).merge('kid');
+  expect(home.store.live.read('kid')).toEqual([]);
+  expect(lastOf(home.store, 'main')).toContain('status="orphaned"');
+  expect(lastOf(home.store, 'main')).toContain('>\nFirst half. \n<');
+});
+
 test('what a killed parent had said comes before the merge of its child', async () => {
   const store = cutInAnswer('');
   store.entries.append('main', [user('Go', { run: 'killed' })]);

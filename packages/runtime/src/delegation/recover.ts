@@ -12,7 +12,7 @@ import { untilQuiet } from './quiet.ts';
 import { resume, resumeRun, settle } from './recovery-end.ts';
 import { type Plan, plansFor } from './recovery-plan.ts';
 import { done, planned, type RecoveredSession } from './recovery-report.ts';
-import { byDepth, inScope, unfinishedIn } from './recovery-scope.ts';
+import { byDepth, inScope, type Placed, unfinishedIn } from './recovery-scope.ts';
 import { takeTurns } from './take-turns.ts';
 
 /** Options of `Deck.recover`. */
@@ -131,6 +131,13 @@ export async function recover(parts: DelegationParts, options: RecoverOptions = 
           async () => void (await finish(parts, plan, { options, report })),
         );
   }
+  if (options.session !== undefined && options.abort !== true)
+    for (const plan of await messagesLeft(parts, plans.flat(), options))
+      await attempt(
+        report,
+        plan.left.info,
+        async () => void (await finish(parts, plan, { options, report })),
+      );
   // A run that goes on can start children in the background.
   const resumed = plans.flat().filter(({ left }) => report.resumed.includes(left.info.name));
   await untilQuiet(
@@ -144,8 +151,9 @@ export async function recover(parts: DelegationParts, options: RecoverOptions = 
     report[isMerged ? 'merged' : 'busy'].push(name);
   }
   for (const plan of plans.flat()) {
-    const isBusy = report.busy.includes(plan.left.info.name);
-    report.sessions.push(await done(parts, plan.left, { ...plan, ...(isBusy && { act: 'leave' }) }));
+    const { name } = plan.left.info;
+    const act = report.busy.includes(name) ? 'leave' : report.resumed.includes(name) ? 'continue' : plan.act;
+    report.sessions.push(await done(parts, plan.left, { act, model: plan.model }));
   }
   if (options.abort !== true) {
     for (const turn of await takeTurns(parts, scope, options)) {
@@ -155,6 +163,22 @@ export async function recover(parts: DelegationParts, options: RecoverOptions = 
     }
   }
   return report;
+}
+
+/** Plans for the messages of children that had ended when the recovery began, and are merged now. */
+async function messagesLeft(
+  parts: DelegationParts,
+  plans: readonly Plan[],
+  options: RecoverOptions,
+): Promise<readonly Plan[]> {
+  const merged: Placed[] = [];
+  for (const { why, act, left } of plans) {
+    const info =
+      why === 'task' && act === 'merge' ? await parts.store.sessions.find(left.info.id) : undefined;
+    if (info !== undefined) merged.push({ info, depth: 0 });
+  }
+  const found = await unfinishedIn(parts.store, merged, { isNamed: true });
+  return (await plansFor(parts, [found.filter(({ why }) => why === 'inbox')], options)).flat();
 }
 
 /** Resumes or aborts one session, or leaves it as it is, and reports which. */

@@ -60,6 +60,7 @@ export async function resumeRun(
   if (started === undefined) return undefined;
   const { finish, error } = await lastResult(started.run);
   await worker(info).idle();
+  await worker(info).delivered;
   if (error !== undefined) throw error;
   return finish === 'waiting' ? 'waiting' : 'resumed';
 }

@@ -19,7 +19,7 @@ import { SessionError } from '../errors.ts';
 import { assertFields, type Fields, type KnownFields } from '../fields.ts';
 import { hold } from '../lease/hold.ts';
 import type { SessionFacts } from '../terms/terms.ts';
-import { closeOrphans } from '../tools/orphans.ts';
+import { closeOrphans, settleLeftovers } from '../tools/orphans.ts';
 import { closeWorktree } from '../workspace/close.ts';
 import { releaseWorktree } from '../workspace/release.ts';
 import { earlierMerge } from './earlier.ts';
@@ -216,17 +216,27 @@ async function requestOf(
   return { ...request, ...named, ...written };
 }
 
-/** Gives results to the calls that an abort or a time limit left open in a child. They will not run. */
+/**
+ * Gives results to the calls that an abort or a time limit left open in a child: they will not run. Records what
+ * was saved of an answer whose process died, so that the merge has it.
+ */
 export async function settleChild(store: TapeStore, info: SessionInfo): Promise<void> {
-  if (info.settled === info.head) return;
-  const why = endedBy[info.task ?? ''];
-  if (why === undefined) return;
+  const why = info.settled === info.head ? undefined : endedBy[info.task ?? ''];
+  const hasLeftovers = await isLeftInAnswer(store, info.id);
+  if (why === undefined && !hasLeftovers) return;
   const held = await hold(store, info.id, { owner: processOwner(`merge:${info.id}`) });
   try {
-    await closeOrphans(store, info.id, { hold: held, why });
+    await settleLeftovers(store, info.id, held);
+    await closeOrphans(store, info.id, { hold: held, ...(why !== undefined && { why }) });
   } finally {
     await held.release();
   }
+}
+
+/** Whether a process died in the middle of an answer. While one writes the session, the answer goes on. */
+async function isLeftInAnswer(store: TapeStore, id: string): Promise<boolean> {
+  if ((await store.live.read(id)).length === 0) return false;
+  return !(await store.leases.list()).some((owner) => owner.id === id);
 }
 
 const endedBy: Readonly<Record<string, string>> = {
