@@ -772,22 +772,30 @@ def verify_graph(home, path):
     """Compares the records of the graph file with the lineage, of which they are the first lines."""
     try:
         with open(path, "rb") as file:
-            *lines, _rest = file.read().split(b"\n")
+            *lines, rest = file.read().split(b"\n")
     except FileNotFoundError:
         return
     g = 0
-    is_same = True
-    for line in lines:
-        try:
-            record = json.loads(line.decode("utf-8"))
-        except ValueError:
-            continue
-        if len(line) > 262144 or not isinstance(record, dict) or record.get("v") != 1 or "g" not in record:
-            continue
-        is_same = is_same and g < len(home.lines) and home.lines[g].row["line"].encode("utf-8") == line
-        g += 1
-    if not is_same:
-        home.report("graph-differs", None, None, "session_graph.jsonl differs from the database")
+    for line in [*lines, rest]:
+        if g < len(home.lines) and home.lines[g].row["line"].encode("utf-8") == line:
+            g += 1
+        elif not is_fragment(line, is_last=line is rest):
+            home.report("graph-differs", None, None, "session_graph.jsonl: line %d of the database is another" % (g + 1))
+            return
+
+
+def is_fragment(line, is_last):
+    """Whether a line is what a crash may have left, or too long or damaged to be read."""
+    try:
+        text = line.decode("utf-8")
+        if len(line) <= 262144:
+            json.loads(text)
+            return is_last and not text.endswith("}")
+    except UnicodeDecodeError:
+        return True
+    except ValueError:
+        return text == "" or text.startswith("\0") or '{"v":1,"g":'.startswith(text[:11])
+    return True
 
 
 def verify(path):

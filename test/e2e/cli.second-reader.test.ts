@@ -61,9 +61,14 @@ describe.skipIf(skipsPython('the verifier in Python'))('tape verify and docs/ver
       '',
       `${one}\n`,
       `${one}\n${two}\n${three.slice(0, 50)}`,
-      `${one}\nrubbish\n${two}\n`,
+      `${one}\n${two.slice(0, 40)}\n\n\0\0\n${two}\n`,
+      `${one}\n${two}\n${three}`,
     ];
     const other = [
+      'rubbish\n',
+      `${one}\nrubbish\n${two}\n`,
+      `${one}\n{"v":1}\n${two}\n`,
+      whole.replaceAll('\n', '\r\n'),
       whole.replace('"child"', '"chilt"'),
       `${two}\n${one}\n`,
       `${one}\n${three}\n`,

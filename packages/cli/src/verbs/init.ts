@@ -30,7 +30,8 @@ export const init: Verb = defineVerb({
     } finally {
       store.close();
     }
-    for (const line of graphLines(store.graphFile)) io.err(`${safe(line)}
+    for (const line of graphLines(store.graphFile))
+      io.err(`${safe(line)}
 `);
     await answer({
       json: { home: at.dir, created, ...graphFields(store.graphFile) },
