@@ -49,7 +49,7 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
       return `append the missing tool results, or continue with: tape run ${data.parent ?? session}`;
     case 'SESSION_NO_MODEL':
       return data.abortable === true
-        ? `continue with: tape recover --model SPEC, or abort it with: tape recover ${session} --abort`
+        ? `continue with: tape recover ${session} --model SPEC, or abort it with: tape recover ${session} --abort`
         : 'set one with: --model openai-compatible/MODEL, or --model script:FILE';
     case 'SESSION_MODEL_TOO_SMALL':
       return `continue with the previous model, or from an earlier point with: tape branch ${session}@POINT`;
