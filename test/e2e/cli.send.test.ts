@@ -347,3 +347,28 @@ test.each([
   using store = home.open();
   expect(store.inbox.list('main')).toEqual([]);
 });
+
+test('send and run record who wrote a message, and the model sees it where several did', async () => {
+  using home = tempHome();
+  const ann = ['--sender', 'U1', '--sender-name', 'Ann', '--channel', 'slack', '--message-id', '17.2'];
+  await home.here(['append', 'main'], { stdin: '{"content":"Hello","meta":{"sender":"U2"}}\n' });
+  await using provider = await startProvider(() => ({ text: 'Hi, both.' }));
+  const ran = await home.here(['run', 'main', 'Go', ...ann, ...model], { env: provider.env });
+  expect(ran).toMatchObject({ code: 0 });
+  using store = home.open();
+  const written = [...store.entries.read('main', { kind: 'message' })].filter(
+    ({ meta }) => meta.sender !== undefined,
+  );
+  expect(written.map(({ meta }) => [meta.sender, meta.sender_name, meta.channel, meta.message_id])).toEqual(
+    expect.arrayContaining([
+      ['U1', 'Ann', 'slack', '17.2'],
+      ['U2', undefined, undefined, undefined],
+    ]),
+  );
+  expect(JSON.stringify(provider.requests)).toMatch(/From U2:.*Hello.*From Ann:.*Go/);
+  expect(await home.here(['send', 'main', 'Hi', '--sender', ''])).toMatchObject({ code: 2 });
+  expect(await home.here(['send', 'main', 'Bye', ...ann])).toMatchObject({ code: 6 });
+  expect(store.inbox.list('main').map(({ body }) => JSON.stringify(body))).toEqual([
+    expect.stringContaining('"message_id":"17.2"'),
+  ]);
+});

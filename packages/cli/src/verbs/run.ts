@@ -2,6 +2,7 @@ import { deckConfig, getModelFor } from '../config/deck.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { exit } from '../exit.ts';
 import { readText } from '../input.ts';
+import { authorIn, authorOptions } from '../options/author.ts';
 import { namedIn, runOptions } from '../options/model.ts';
 import { exitOf, resultJson } from '../output/run.ts';
 import { attach } from '../session/attach.ts';
@@ -27,7 +28,7 @@ export const run: Verb = defineVerb({
     ['tape run main "Plan the release" --model script:answers.json', 'Run with scripted answers, offline'],
   ],
   options: (y) =>
-    runOptions(y)
+    authorOptions(runOptions(y))
       .positional('name', {
         type: 'string',
         demandOption: true,
@@ -47,6 +48,7 @@ export const run: Verb = defineVerb({
         async (store) => await attach(store, needSession(store, name).name, context),
       );
     }
+    const author = authorIn(args);
     const config = await deckConfig(args, context);
     await getModelFor(name, config, context);
     const input = prompt === undefined ? undefined : await readText(prompt, io);
@@ -61,6 +63,7 @@ export const run: Verb = defineVerb({
       const handle = await deck.session(session);
       const first = handle.run(input, {
         ...namedIn(args),
+        ...author,
         signal: io.signal,
       });
       const [own, ...others] = await printAll(first, { deck, session: handle }, context);

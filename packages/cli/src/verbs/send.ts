@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { QueueMode, Session } from '@tapedeck/runtime';
 import { UsageError } from '../errors/kinds.ts';
 import { readText } from '../input.ts';
+import { authorIn, authorOptions } from '../options/author.ts';
 import { namedIn, runOptions } from '../options/model.ts';
 import { ensure } from '../session/ensure.ts';
 import { configUnlessRun, sendAndFollow } from '../session/sent.ts';
@@ -37,7 +38,7 @@ export const send: Verb = defineVerb({
     ],
   ],
   options: (y) =>
-    runOptions(y)
+    authorOptions(runOptions(y))
       .positional('name', {
         type: 'string',
         demandOption: true,
@@ -76,6 +77,7 @@ export const send: Verb = defineVerb({
     if (message.trim() === '') throw new UsageError('cannot send: the text is empty');
     if (key === '' || source === '')
       throw new UsageError('cannot send: --key and --source must not be empty');
+    const author = authorIn(args);
     const config = await configUnlessRun(args, context);
     return await context.writing(async (store) => {
       const session = ensure(store, name, context);
@@ -84,6 +86,7 @@ export const send: Verb = defineVerb({
         ...(mode !== undefined && { mode: mode as QueueMode }),
         ...(source !== undefined && { source }),
         ...namedIn(args),
+        ...author,
       };
       const post = (to: Session, start: boolean) => to.send(message, { ...options, start: start });
       return await sendAndFollow({ store, session, config, send: post, what: 'the message' }, args, context);

@@ -1,4 +1,5 @@
 import type { Part } from '../entry/entry.ts';
+import { type Author, joined, type Piece } from './author.ts';
 import { type Dialect, dialectOf, type Target } from './dialect.ts';
 import { callId, callInput, fitResult, isClientCall, type SeenIds, toolName } from './fit-call.ts';
 import { asAuthored, fitAssistantPart, fitUserPart, isOwn, optionsFor, withOptions } from './fit-part.ts';
@@ -29,6 +30,8 @@ interface Call {
 
 interface Turn {
   readonly message: StoredMessage;
+  /** Who wrote it, of a message of the user. */
+  readonly author: Author | undefined;
   /** Client-side calls of the message, in order. */
   readonly calls: readonly Call[];
   /**
@@ -104,6 +107,8 @@ export class Fitter {
   readonly #open = new Map<string, Call[]>();
   /** Finished messages. The last one may still be joined with the next. */
   readonly #made: StoredMessage[] = [];
+  /** The messages that the last one is joined from, if it is one of the user; it is joined once no more can follow. */
+  #pieces: Piece[] = [];
   #messages = 0;
   #calls = 0;
 
@@ -115,6 +120,7 @@ export class Fitter {
   /** Adds the message before all others: the rendered state. */
   begin(state: StoredMessage): void {
     this.#made.push(state);
+    this.#pieces = [{ author: undefined, content: state.content }];
   }
 
   take(item: Rendered): readonly StoredMessage[] {
@@ -123,11 +129,12 @@ export class Fitter {
     let ready = 0;
     while (this.#turns[ready]?.calls.every(({ isLost, result }) => isLost || result !== undefined))
       ready += 1;
-    for (const turn of this.#turns.splice(0, ready)) add(this.#made, turn, this.#plan.dialect);
+    for (const turn of this.#turns.splice(0, ready)) this.#add(turn);
     return this.#made.splice(0, this.#made.length - 1);
   }
 
   end(): readonly StoredMessage[] {
+    this.#joinLast();
     return this.#made;
   }
 
@@ -138,6 +145,38 @@ export class Fitter {
     const call = open?.pop();
     if (open?.length === 0) this.#open.delete(id);
     if (call !== undefined) call.result = fitResult(part, call, this.#plan.dialect);
+  }
+
+  /** Appends a turn to the messages, with a filler message where the target requires one between them. */
+  #add({ message, author, calls, continues }: Turn): void {
+    const messages = this.#made;
+    if (message.content.length === 0) return;
+    const last = messages.at(-1);
+    if (message.role === 'user') {
+      const piece = { author, content: message.content };
+      if (last?.role === 'user') {
+        this.#pieces.push(piece);
+        messages[messages.length - 1] = withOptionsOf(last, message);
+        return;
+      }
+      this.#pieces = [piece];
+      if (this.#plan.dialect.alternates && last?.role === 'tool')
+        messages.push(textMessage('assistant', noAnswer));
+    } else {
+      this.#joinLast();
+      if (last === undefined) messages.push(textMessage('user', noStart));
+      else if (last.role === 'assistant' && !continues) messages.push(textMessage('user', continueText));
+    }
+    messages.push(message);
+    if (calls.length > 0) messages.push({ role: 'tool', content: calls.map(resultOf) });
+  }
+
+  /** Gives the last message the content of all that it is joined from. */
+  #joinLast(): void {
+    const last = this.#made.at(-1);
+    if (last !== undefined && this.#pieces.length > 1)
+      this.#made[this.#made.length - 1] = { ...last, content: joined(this.#pieces) };
+    this.#pieces = [];
   }
 
   #turnOf(item: Rendered & { type: 'message' }): Turn {
@@ -169,6 +208,7 @@ export class Fitter {
     const options = optionsFor(message.providerOptions, dialect);
     return {
       message: { role, content, ...(options !== undefined && { providerOptions: options }) },
+      author: item.author,
       calls,
       continues: runs.continuing.has(number),
     };
@@ -179,23 +219,6 @@ function pushTo<T>(lists: Map<string, T[]>, key: string, item: T): void {
   const list = lists.get(key);
   if (list === undefined) lists.set(key, [item]);
   else list.push(item);
-}
-
-/** Appends a turn to the messages, with a filler message where the target requires one between them. */
-function add(messages: StoredMessage[], turn: Turn, { alternates }: Dialect): void {
-  const { message, calls, continues } = turn;
-  if (message.content.length === 0) return;
-  const last = messages.at(-1);
-  if (message.role === 'user') {
-    if (last?.role === 'user') {
-      messages[messages.length - 1] = join(last, message);
-      return;
-    }
-    if (alternates && last?.role === 'tool') messages.push(textMessage('assistant', noAnswer));
-  } else if (last === undefined) messages.push(textMessage('user', noStart));
-  else if (last.role === 'assistant' && !continues) messages.push(textMessage('user', continueText));
-  messages.push(message);
-  if (calls.length > 0) messages.push({ role: 'tool', content: calls.map(resultOf) });
 }
 
 /** Drops trailing reasoning: providers reject a message that ends with it. */
@@ -219,8 +242,8 @@ function textMessage(role: 'user' | 'assistant', text: string): StoredMessage {
   return { role, content: [{ type: 'text', text }] };
 }
 
-function join(a: StoredMessage, b: StoredMessage): StoredMessage {
+/** Adds the options of a message that is joined with this one. */
+function withOptionsOf(a: StoredMessage, b: StoredMessage): StoredMessage {
   const options = { ...a.providerOptions, ...b.providerOptions };
-  const content = [...a.content, ...b.content];
-  return { role: 'user', content, ...(Object.keys(options).length > 0 && { providerOptions: options }) };
+  return { ...a, ...(Object.keys(options).length > 0 && { providerOptions: options }) };
 }

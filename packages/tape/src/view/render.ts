@@ -2,6 +2,7 @@ import { isTextRef } from '../entry/blob.ts';
 import type { Entry, Part } from '../entry/entry.ts';
 import { isObject, type Json, type JsonObject } from '../entry/json.ts';
 import { previewText } from '../entry/spill.ts';
+import { type Author, authorOf } from './author.ts';
 
 /** A message of a view: an AI SDK `ModelMessage` in which bytes are still references (`BlobRef`). */
 export interface StoredMessage {
@@ -12,7 +13,13 @@ export interface StoredMessage {
 
 /** What one entry contributes to a view: a message or a result, with the provider that made it. */
 export type Rendered =
-  | { readonly type: 'message'; readonly message: StoredMessage; readonly provider: string | undefined }
+  | {
+      readonly type: 'message';
+      readonly message: StoredMessage;
+      readonly provider: string | undefined;
+      /** Who wrote it, of a message of the user; undefined for what nobody wrote. */
+      readonly author?: Author | undefined;
+    }
   | { readonly type: 'result'; readonly part: Part; readonly provider: string | undefined };
 
 /**
@@ -30,7 +37,7 @@ export function renderEntry(entry: Entry, pruned?: number): Rendered | undefined
     const content = parts;
     const options = isObject(payload.providerOptions) ? payload.providerOptions : undefined;
     const message = { role, content, ...(options !== undefined && { providerOptions: options }) } as const;
-    return { type: 'message', message, provider };
+    return { type: 'message', message, provider, author: role === 'user' ? authorOf(meta) : undefined };
   }
   if (kind === 'tool-result')
     return { type: 'result', part: shownResult(payload as unknown as Part, pruned), provider };

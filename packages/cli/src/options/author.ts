@@ -1,0 +1,46 @@
+import type { Meta } from '@tapedeck/tape';
+import type { Argv } from 'yargs';
+import { UsageError } from '../errors/kinds.ts';
+
+/** Who wrote a message, and where. */
+export interface AuthorArgs {
+  readonly sender?: string | undefined;
+  readonly senderName?: string | undefined;
+  readonly channel?: string | undefined;
+  readonly messageId?: string | undefined;
+}
+
+/** Declares the options for the author of a message. */
+export function authorOptions<T>(y: Argv<T>): Argv<T & AuthorArgs> {
+  return y
+    .option('sender', {
+      type: 'string',
+      requiresArg: true,
+      describe: 'Id of who wrote it: the model is told where several people wrote one message',
+    })
+    .option('sender-name', {
+      type: 'string',
+      requiresArg: true,
+      describe: 'Name of the sender, for the model',
+    })
+    .option('channel', { type: 'string', requiresArg: true, describe: 'Channel that it came through' })
+    .option('message-id', {
+      type: 'string',
+      requiresArg: true,
+      describe: 'Id of the message in its channel',
+    }) as Argv<T & AuthorArgs>;
+}
+
+/**
+ * The author of a message, as its standard meta fields; none without these options.
+ * @throws UsageError for an empty text
+ */
+export function authorIn({ sender, senderName, channel, messageId }: AuthorArgs): { readonly meta?: Meta } {
+  const given = { sender, sender_name: senderName, channel, message_id: messageId };
+  const meta: Record<string, string> = {};
+  for (const [field, value] of Object.entries(given)) {
+    if (value === '') throw new UsageError(`cannot use --${field.replace('_', '-')}: it is empty`);
+    if (value !== undefined) meta[field] = value;
+  }
+  return Object.keys(meta).length === 0 ? {} : { meta };
+}
