@@ -81,6 +81,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'lease',
     'stream',
     'usage',
+    'store-of',
     'fields',
     'errors',
     'crash-point',

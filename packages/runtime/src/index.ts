@@ -119,6 +119,7 @@ export type {
 export type { Session } from './session/session.ts';
 export type { ToolContext } from './session/tool-context.ts';
 export { type Status, statusesOf, statusOf, untilIdle } from './status/status.ts';
+export type { StoreSource } from './store-of.ts';
 export type { AwaitedAnswer, CallName, Decision, WaitingCall } from './stream/call.ts';
 export { type Chunk, eventsOf } from './stream/chunks.ts';
 export type { CompactionTrigger, Finish, Phase, RunStatus, SessionEvent } from './stream/events.ts';

@@ -1,9 +1,11 @@
 /**
  * The audit of work: one file for each question about a session (`children.ts`, `work.ts`, `calls.ts`, `edges.ts`), and
- * `graph-file.ts`, which compares the graph file with the lineage. Reads only, and loads no AI SDK. Imports `tools` and
+ * `graph-file.ts`, which compares the graph file with the lineage. Reads only, and loads no AI SDK. Imports `tools`, `store-of`, `fields` and
  * `stream`.
  */
 import type { TapeStore } from '@tapedeck/tape';
+import { assertFields, type Fields } from '../fields.ts';
+import { type StoreSource, storeOf } from '../store-of.ts';
 import { examineCalls, examineRefusals } from './calls.ts';
 import { examineChild } from './children.ts';
 import { examineEdges } from './edges.ts';
@@ -23,6 +25,9 @@ export interface AuditOptions {
   readonly session?: string;
 }
 
+/** The fields of `AuditOptions`. */
+const auditFields: Fields<AuditOptions> = { graph: 'text', session: 'text' };
+
 /** The result of an audit. */
 export interface Audit {
   /** The number of sessions examined. */
@@ -35,7 +40,8 @@ export interface Audit {
  * Audits what is owed: every run has ended, every acknowledged message has its answer, every delegated child has ended,
  * its parent has its result, and both the tapes and the lineage record every fork and merge. Writes nothing. In a store in use, each finding holds
  * for the moment of its reading.
- * @throws TAPE_NO_SESSION; GRAPH_UNREADABLE
+ * @param source a store, or a deck
+ * @throws TAPE_NO_SESSION; GRAPH_UNREADABLE; SESSION_BAD_INPUT
  *
  * @example
  * ```ts
@@ -49,7 +55,10 @@ export interface Audit {
  * console.log(sessions, findings.length); // 2 0
  * ```
  */
-export async function audit(store: TapeStore, { graph, session }: AuditOptions = {}): Promise<Audit> {
+export async function audit(source: StoreSource, options: AuditOptions = {}): Promise<Audit> {
+  assertFields(options, auditFields, 'audit');
+  const { graph, session } = options;
+  const store = storeOf(source, 'audit');
   const findings: AuditFinding[] = [];
   const within = session === undefined ? undefined : new Set<string>();
   let sessions = 0;

@@ -12,7 +12,7 @@ import { parseConfig } from '../config/parse.ts';
 import { deliverUnattended } from '../delegation/deliver.ts';
 import { inProcessEngine, type RunEngine } from '../delegation/engine.ts';
 import type { RecoverOptions, RecoveryReport } from '../delegation/recover.ts';
-import { messageOf } from '../errors.ts';
+import { messageOf, SessionError } from '../errors.ts';
 import { patientStore } from '../lease/patient-store.ts';
 import { callQueues } from '../model/call-queues.ts';
 import type { CallSettings } from '../model/call-settings.ts';
@@ -129,7 +129,11 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
   const startedChildren: DeckParts['startedChildren'] = new Map();
   const delegations: DeckParts['delegations'] = new Set();
   const closing = new AbortController();
-  const patient = patientStore(store);
+  let isOver = false;
+  const patient = patientStore(store, () => {
+    if (isOver)
+      throw new SessionError('SESSION_CLOSED', 'cannot use a session or its deck: the deck was closed');
+  });
   const own = engine ?? inProcessEngine({ concurrency: limitsOf(config).concurrentChildren });
   const workers = new Map<string, Worker>();
   let isClosed = false;
@@ -191,6 +195,8 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
     // What children did whose runs were stopped is merged.
     await Promise.allSettled(delegations);
     await active?.close();
+    // The store may stay open for others; what was got from this deck refuses every act alike.
+    isOver = true;
     if (given === undefined) await store[Symbol.asyncDispose]();
   };
   const close = () => (closed ??= end());

@@ -1,8 +1,9 @@
 /**
  * The comparison of two sessions: `base.ts` finds the last position that both show, `side.ts` reads what each has after
- * it. Reads only, and loads no AI SDK. Imports `config` and `terms`.
+ * it. Reads only, and loads no AI SDK. Imports `config`, `terms`, `store-of` and `fields`.
  */
 import type { Seq, TapeStore } from '@tapedeck/tape';
+import { type StoreSource, storeOf } from '../store-of.ts';
 import { type CommonBase, commonBase } from './base.ts';
 import { type DiffPlace, type Placed, placeOf } from './place.ts';
 import { type DiffSide, lastAnswer, sideOf } from './side.ts';
@@ -24,7 +25,9 @@ export interface SessionDiff {
 /**
  * Compares two sessions, each at its point: where they diverge, and what each has since. Reads entries one at
  * a time, and shared ones only to find the last answer.
- * @throws TAPE_NO_SESSION, TAPE_NO_ANCHOR, TAPE_NO_SEQ
+ * @param source a store, or a deck
+ * @param one a session, by its name or id, or a point of it; so is `other`
+ * @throws TAPE_NO_SESSION, TAPE_NO_ANCHOR, TAPE_NO_SEQ, SESSION_BAD_INPUT
  *
  * @example
  * ```ts
@@ -40,7 +43,12 @@ export interface SessionDiff {
  * console.log(base?.session, b.messages.user); // main 1
  * ```
  */
-export async function diffSessions(store: TapeStore, one: DiffPlace, other: DiffPlace): Promise<SessionDiff> {
+export async function diffSessions(
+  source: StoreSource,
+  one: string | DiffPlace,
+  other: string | DiffPlace,
+): Promise<SessionDiff> {
+  const store = storeOf(source, 'compare sessions');
   const a = await placeOf(store, one);
   const b = await placeOf(store, other);
   const base = await commonBase(store, a, b);

@@ -9,9 +9,13 @@ const waitMaxMs = 15_000;
  * A store whose calls wait for the write lock of another process on timers, without blocking the event loop,
  * so that streams, heartbeats and timers of other sessions continue. Direct use of the inner store, and
  * iteration over its reads, still blocks for `lockWaitMs`.
+ * @param assertOpen called before each call; throws when the calls are to be refused
  */
-export function patientStore(store: TapeStore): TapeStore {
-  return wrapStore(store, ({ act }) => patiently(() => withoutWaiting(store, act)));
+export function patientStore(store: TapeStore, assertOpen: () => void = () => {}): TapeStore {
+  return wrapStore(store, ({ act }) => {
+    assertOpen();
+    return patiently(() => withoutWaiting(store, act));
+  });
 }
 
 /** Makes a call that would block the thread fail at once instead. */

@@ -5,6 +5,7 @@
  */
 import type { Seq } from '@tapedeck/tape';
 import { messageOf, type SessionError } from '../errors.ts';
+import { assertFields, type Fields } from '../fields.ts';
 import { type Chunk, eventsOf } from '../stream/chunks.ts';
 import { EventLog } from '../stream/event-log.ts';
 import type { Finish, SessionEvent } from '../stream/events.ts';
@@ -29,6 +30,32 @@ export interface RunResult<T = unknown> {
 /** Callbacks for the events of a run, by type. */
 export type Callbacks = {
   readonly [T in SessionEvent['type']]?: (event: Extract<SessionEvent, { readonly type: T }>) => void;
+};
+
+/** The fields of `Callbacks`. */
+export const callbackFields: Fields<Callbacks> = {
+  compacted: 'function',
+  'content-chunk': 'function',
+  'inbox-waiting': 'function',
+  'iteration-completed': 'function',
+  pruned: 'function',
+  'reasoning-chunk': 'function',
+  'reasoning-ended': 'function',
+  'reasoning-started': 'function',
+  retrying: 'function',
+  'run-started': 'function',
+  'session-cancelled': 'function',
+  'session-completed': 'function',
+  'status-changed': 'function',
+  steered: 'function',
+  'tool-batch-completed': 'function',
+  'tool-batch-halted': 'function',
+  'tool-batch-started': 'function',
+  'tool-completed': 'function',
+  'tool-detected': 'function',
+  'tool-started': 'function',
+  'tool-waiting': 'function',
+  warning: 'function',
 };
 
 /** The side of a run that the worker uses. */
@@ -166,6 +193,7 @@ export class Run<T = unknown> implements AsyncIterable<SessionEvent>, PromiseLik
    * throws.
    */
   async watch(callbacks: Callbacks): Promise<string> {
+    assertFields(callbacks, callbackFields, 'watch a run');
     let text = '';
     for await (const event of this) {
       if (event.type === 'content-chunk') text += event.text;

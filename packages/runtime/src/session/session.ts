@@ -47,7 +47,7 @@ import type { OutputSpec } from '../model/output.ts';
 import { type Instructions, instructionsOf } from '../run/instructions.ts';
 import { type Input, type RunOptions, runFields } from '../run/options.ts';
 import { defaultMode, effectOf } from '../run/queue.ts';
-import type { Run } from '../run/run.ts';
+import { callbackFields, type Run } from '../run/run.ts';
 import type { Worker } from '../run/worker.ts';
 import { type Status, statusOf, untilIdle } from '../status/status.ts';
 import type { Decision } from '../stream/call.ts';
@@ -142,6 +142,7 @@ export class Session {
   async send(input: Input, options: SendOptions = {}): Promise<Sent> {
     assertFields(options, sendFields, `send to '${this.name}'`);
     const { source, key, model, settings = {}, meta, on, start = true } = options;
+    if (on !== undefined) assertFields(on, callbackFields, `send to '${this.name}'`);
     const mode = options.mode ?? defaultMode(source, this.#kind);
     const fault = inputFault(this.name, { input, mode, settings, meta });
     if (fault !== undefined) throw fault;
@@ -443,11 +444,18 @@ export class Session {
   /**
    * Forks a child, calls `act` with it, and merges it when `act` returns, unless `act` discarded it. When
    * `act` throws, it applies `onUnmerged` to the child, then throws the same error.
+   * @throws SESSION_BAD_INPUT without a function, before anything is forked
    */
   async withFork<T, O = unknown>(
     options: ForkOptions<O>,
     act: (child: Child<O>) => Promise<T>,
   ): Promise<{ value: T; merge: Awaited<ReturnType<Child['finish']>> }> {
+    if (typeof act !== 'function')
+      throw new SessionError(
+        'SESSION_BAD_INPUT',
+        `cannot fork '${this.name}' for an act: the second argument must be a function`,
+        { data: { session: this.name } },
+      );
     const child = await this.fork(options);
     let value: T;
     try {

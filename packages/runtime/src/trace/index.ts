@@ -1,6 +1,6 @@
 /**
  * The path of an entry through merges: `sources.ts` follows it back to the entries that it was made of, `destinations.ts`
- * forward to the sessions that it was merged into. Reads only, and loads no AI SDK. Imports no other room.
+ * forward to the sessions that it was merged into. Reads only, and loads no AI SDK. Imports `store-of`.
  */
 import {
   type EntryKind,
@@ -10,6 +10,7 @@ import {
   TapeError,
   type TapeStore,
 } from '@tapedeck/tape';
+import { type StoreSource, storeOf } from '../store-of.ts';
 import { destinationsOf, type TraceDestination } from './destinations.ts';
 import { sourcesOf, type TraceSource } from './sources.ts';
 
@@ -53,7 +54,8 @@ export interface Trace {
  * console.log(from[0]?.session === tests.session); // true
  * ```
  */
-export async function trace(store: TapeStore, session: string, point: Point): Promise<Trace> {
+export async function trace(source: StoreSource, session: string, point: Point): Promise<Trace> {
+  const store = storeOf(source, 'trace an entry');
   const seq = await store.entries.resolve(session, point);
   const requested = await getInfo(store, session);
   const owner = await ownerOf(store, requested, seq);

@@ -3,7 +3,7 @@ import type { GraphReceipt, Journal } from '../lineage/line.ts';
 import { drainOutbox, type GraphUpdate } from '../lineage/outbox.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import type { Writer } from '../tape/append.ts';
-import { getTape } from '../tape/find.ts';
+import { findTape, getTape } from '../tape/find.ts';
 import { type Lease, writeEpoch } from '../tape/lease.ts';
 import type { Ref, TapeRow } from '../tape/tape.ts';
 
@@ -47,6 +47,11 @@ export class Connection {
   /** @throws TAPE_NO_SESSION */
   need(ref: Ref): TapeRow {
     return getTape(this.db, this.realm, ref);
+  }
+
+  /** Returns the name of a session when an error message needs it; the caller's word, if there is no such session. */
+  named(ref: Ref): () => string {
+    return () => findTape(this.db, this.realm, ref)?.name ?? String(ref);
   }
 
   /**

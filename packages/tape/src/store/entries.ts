@@ -50,7 +50,7 @@ export function entriesOn(at: Connection): InProcess<Entries> {
 
   return {
     append(ref: Ref, batch: readonly Draft[], o: AppendOptions = {}): Appended {
-      assertOptions(o, fieldsOf['entries.append'], 'append to', ref);
+      assertOptions(o, fieldsOf['entries.append'], 'append to', at.named(ref));
       // Encodes before taking the lock, since that is most of the work.
       const drafts = keyedDrafts(batch, o.key).map(encodeDraft);
       if (drafts.length === 0 && o.settles === undefined)
@@ -67,7 +67,7 @@ export function entriesOn(at: Connection): InProcess<Entries> {
     },
 
     *read(ref: Ref, given: EntryQuery = {}): Iterable<Entry> {
-      assertOptions(given, fieldsOf['entries.read'], 'read', ref);
+      assertOptions(given, fieldsOf['entries.read'], 'read', at.named(ref));
       const { since, ...query } = given;
       const tape = at.need(ref);
       const after = since === undefined ? 0 : resolvePoint(db, tape, since);
@@ -93,7 +93,7 @@ export function entriesOn(at: Connection): InProcess<Entries> {
     },
 
     redact(ref: Ref, point: Point, reason: string, o: WriteOptions = {}): Redacted {
-      assertOptions(o, fieldsOf.write, 'redact an entry of', ref);
+      assertOptions(o, fieldsOf.write, 'redact an entry of', at.named(ref));
       const done = db.writeAndWipe(() => {
         const tape = at.need(ref);
         const seq = resolvePoint(db, tape, point);

@@ -11,7 +11,7 @@ export function historyOn(at: Connection): InProcess<History> {
   const { db, writer } = at;
   return {
     rewind(ref: Ref, to: Point, o: RewindOptions = {}): Rewound {
-      assertOptions(o, fieldsOf['history.rewind'], 'rewind', ref);
+      assertOptions(o, fieldsOf['history.rewind'], 'rewind', at.named(ref));
       return db.write(() => {
         const tape = at.need(ref);
         return rewindTape(writer, tape, { to, epoch: at.epoch(tape, o.lease), mode: o.mode });
@@ -19,7 +19,7 @@ export function historyOn(at: Connection): InProcess<History> {
     },
 
     unrewind(ref: Ref, o: UnrewindOptions = {}): Rewound {
-      assertOptions(o, fieldsOf['history.unrewind'], 'unrewind', ref);
+      assertOptions(o, fieldsOf['history.unrewind'], 'unrewind', at.named(ref));
       return db.write(() => {
         const tape = at.need(ref);
         return unrewindTape(writer, tape, { epoch: at.epoch(tape, o.lease), rewind: o.rewind });

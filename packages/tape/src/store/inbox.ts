@@ -57,7 +57,7 @@ export function inboxOn(at: Connection): InProcess<Inbox> {
 
   return {
     post(ref: Ref, item: InboxDraft): Posted {
-      assertOptions(item, fieldsOf['inbox.post'], 'post to', ref);
+      assertOptions(item, fieldsOf['inbox.post'], 'post to', at.named(ref));
       assertBody(item.body, ref);
       // Checked and keyed now, so that draining cannot fail on it and a repeated append adds nothing.
       const body =

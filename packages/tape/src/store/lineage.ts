@@ -29,7 +29,8 @@ export function lineageOn(at: Connection): LineageInProcess {
   const { db, realm, writer } = at;
 
   function mergeAll(drafts: readonly MergeDraft[], o: WriteOptions): readonly Merged[] {
-    for (const draft of drafts) assertOptions(draft, fieldsOf['lineage.merge'], 'merge', draft.child);
+    for (const draft of drafts)
+      assertOptions(draft, fieldsOf['lineage.merge'], 'merge', at.named(draft.child));
     assertOptions(o, fieldsOf.write, 'merge');
     for (;;) {
       const planned = drafts.map((draft) => ({ draft, plan: planMerge(db, realm, draft) }));
@@ -65,20 +66,20 @@ export function lineageOn(at: Connection): LineageInProcess {
     },
 
     fork(parent: Ref, request: ForkRequest = {}): Forked {
-      const asked = checked(parent, request);
+      const asked = checked(at.named(parent), request);
       const forked = db.writeThrough(() => forkTape(writer, at.need(parent), asked));
       return { ...forked, ...at.drainOutbox() };
     },
 
     previewFork(parent: Ref, request: ForkRequest = {}): ForkPreview {
-      const asked = checked(parent, request);
+      const asked = checked(at.named(parent), request);
       return db.read(() => previewFork(writer, at.need(parent), asked));
     },
 
     merge,
 
     previewMerge(child: Ref, request: MergeRequest = {}): MergePreview {
-      assertOptions(request, fieldsOf['lineage.merge'], 'merge', child);
+      assertOptions(request, fieldsOf['lineage.merge'], 'merge', at.named(child));
       return db.read(() => previewMerge(writer, realm, { ...request, child }));
     },
 
@@ -89,9 +90,10 @@ export function lineageOn(at: Connection): LineageInProcess {
 }
 
 /** Checks the fields of a request, normalises its finished work and sets the keys, like `append`. */
-function checked(parent: Ref, request: ForkRequest): ForkRequest {
+function checked(parent: () => string, request: ForkRequest): ForkRequest {
   assertOptions(request, fieldsOf['lineage.fork'], 'fork', parent);
-  const { done } = request;
+  const { done, intention } = request;
+  if (intention !== undefined) assertOptions(intention, fieldsOf.intention, 'fork', parent);
   if (done === undefined) return request;
   assertOptions(done, fieldsOf.done, 'fork', parent);
   return { ...request, done: { ...done, drafts: keyedDrafts(done.drafts) } };

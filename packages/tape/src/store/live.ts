@@ -16,7 +16,7 @@ export function liveOn(at: Connection): InProcess<Live> {
     },
 
     read(ref: Ref, query: LiveQuery = {}): readonly LiveRun[] {
-      assertOptions(query, fieldsOf['live.read'], 'read live answers of', ref);
+      assertOptions(query, fieldsOf['live.read'], 'read live answers of', at.named(ref));
       return liveRuns(db, at.need(ref), query);
     },
   };

@@ -4,6 +4,7 @@ import { quote } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
 import type { DoneWork, ForkRequest } from '../fork/request.ts';
 import type { HandledItem, InboxDraft } from '../inbox/inbox.ts';
+import type { Intention } from '../lineage/outbox.ts';
 import type { LineageQuery } from '../lineage/read.ts';
 import type { MergeDraft } from '../merge/plan.ts';
 import type { SearchQuery } from '../search/search.ts';
@@ -122,6 +123,7 @@ interface OptionsOf {
   'live.read': LiveQuery;
   'imports.stage': StageInit;
   alias: Alias;
+  intention: Intention;
   done: DoneWork;
   write: WriteOptions;
 }
@@ -204,6 +206,7 @@ export const fieldsOf: { readonly [M in keyof OptionsOf]: Fields<OptionsOf[M]> }
   'live.read': { run: 'text', from: true },
   'imports.stage': { kind: 'text', title: 'text', ephemeral: 'flag', settings: 'object', keys: 'texts' },
   alias: { name: 'text', reason: 'text' },
+  intention: { nextSteps: 'text', contextSummary: 'text', triggerOnComplete: 'text' },
   done: { drafts: 'list', task: true },
   write: { lease: 'object' },
 };
@@ -223,13 +226,18 @@ export function assertArgument(value: unknown, kind: KindName, act: string, what
  * Refuses options with a field that does not exist, or a value that a field cannot have; both would otherwise
  * be ignored.
  * @param act what cannot be done: `append to`
- * @param to the session, or other object, of the act
+ * @param to the session, or other object, of the act; a function is called for an error alone
  * @throws TAPE_BAD_OPTION; `data.field` names the field, `data.near` has the nearest names
  */
-export function assertOptions(options: object, known: KnownFields, act: string, to?: string): void {
+export function assertOptions(
+  options: object,
+  known: KnownFields,
+  act: string,
+  to?: string | (() => string),
+): void {
   const fault = optionFault(options, known);
   if (fault === undefined) return;
   const { why, ...data } = fault;
-  const what = to === undefined ? act : `${act} ${quote(String(to))}`;
+  const what = to === undefined ? act : `${act} ${quote(String(typeof to === 'function' ? to() : to))}`;
   throw new TapeError('TAPE_BAD_OPTION', `cannot ${what}: ${why}`, { data });
 }

@@ -70,10 +70,10 @@ export function sessionsOn(at: Connection): InProcess<Sessions> {
     },
 
     update(ref: Ref, change: SessionChange, o: WriteOptions = {}): SessionInfo & GraphReceipt {
-      assertOptions(change, fieldsOf['sessions.update'], 'update', ref);
+      assertOptions(change, fieldsOf['sessions.update'], 'update', at.named(ref));
       for (const alias of [change.alias, change.unalias])
-        if (alias !== undefined) assertOptions(alias, fieldsOf.alias, 'alias', ref);
-      assertOptions(o, fieldsOf.write, 'update', ref);
+        if (alias !== undefined) assertOptions(alias, fieldsOf.alias, 'alias', at.named(ref));
+      assertOptions(o, fieldsOf.write, 'update', at.named(ref));
       const tape = db.writeThrough(() => changed(ref, change, o));
       if (change.task !== undefined && tellsParent({ db }, tape, change.task)) appendNews(tape);
       return { ...infoOf(db, tape), ...at.drainOutbox() };

@@ -13,7 +13,7 @@ export function viewsOn(at: Connection): InProcess<Views> {
   const { db } = at;
   return {
     *entries(ref: Ref, query: ViewQuery = {}): Iterable<Entry> {
-      assertOptions(query, fieldsOf['views.entries'], 'view', ref);
+      assertOptions(query, fieldsOf['views.entries'], 'view', at.named(ref));
       const { policy = 'last-boundary', at: point = 'head' } = query;
       const tape = at.need(ref);
       // Anchors are resolved as of that position, like in the view itself.
@@ -21,7 +21,7 @@ export function viewsOn(at: Connection): InProcess<Views> {
     },
 
     ranges(ref: Ref, query: RangeQuery = {}): readonly SessionRange[] {
-      assertOptions(query, fieldsOf['views.ranges'], 'read ranges of', ref);
+      assertOptions(query, fieldsOf['views.ranges'], 'read ranges of', at.named(ref));
       const { at: point = 'head', from = 1 } = query;
       const tape = at.need(ref);
       const head = isStart(tape, point) ? tape.floor_seq : resolvePoint(db, tape, point);
