@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { assistant, user } from '@tapedeck/tape';
 import { describe, expect, test } from 'vitest';
 import { rawDb } from '../support/raw-db.ts';
@@ -127,6 +127,17 @@ describe('tape check', () => {
     await home.here(['new', 'again']);
     expect((await checked(home)).ids).toEqual([`${id}.2`]);
     expect(readdirSync(home.path).filter((name) => name.includes('.aside-'))).toHaveLength(2);
+  });
+
+  test('--fix leaves a link in the place of the graph file, and repairs the rest', async () => {
+    using home = homeWithFork();
+    rmSync(home.graph);
+    writeFileSync(home.file('config.yaml'), '', { mode: 0o644 });
+    symlinkSync(home.file('config.yaml'), home.graph);
+    const { code, ids, fixed } = await checked(home, '--fix');
+    expect([code, fixed.length]).toEqual([5, 1]);
+    expect(ids).toContain('graph-unreadable');
+    expect(readFileSync(home.file('config.yaml'), 'utf8')).toBe('');
   });
 
   test('--fix rebuilds what can be rebuilt, and knows what it set aside itself', async () => {

@@ -78,6 +78,13 @@ export const mutants: readonly Mutant[] = [
     test: 'test/unit/graph.file-faults.test.ts',
   },
   {
+    name: 'a line of the graph file that differs from the database passes',
+    file: graph('compare'),
+    find: '    else if (textOf(found) !== text) this.#differ(found);',
+    replace: '',
+    test: 'test/unit/graph.compare.test.ts',
+  },
+  {
     name: 'a superseded owner can still write',
     file: tape('tape/lease'),
     find: '    if (tape.epoch !== lease.epoch) throw fenced(tape.name);\n    return tape.epoch;',

@@ -100,7 +100,7 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
     case 'TAPE_CORRUPT':
     case 'TAPE_NOT_A_TAPE':
       if (data.backup !== undefined) return 'choose another backup: nothing was restored';
-      return 'find the damage with: tape verify';
+      return 'find the damage with: tape check; or make a new home of a backup with: tape restore FILE DIR';
     case 'GRAPH_DIVERGED':
       return 'restore a backup in another directory with: tape restore FILE DIR; or rename session_graph.jsonl to begin anew';
     default:

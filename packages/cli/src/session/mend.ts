@@ -2,6 +2,7 @@ import { chmodSync, existsSync, lstatSync } from 'node:fs';
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import type { Finding } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
+import type { Home } from '../home.ts';
 
 /** One problem, as `--json` prints it. */
 export interface Found {
@@ -75,18 +76,26 @@ export interface Mended {
   readonly aside?: string;
 }
 
-/**
- * Repairs what can be rebuilt. A graph file that differs is evidence: it is renamed, not overwritten.
- * @throws GRAPH_IO when the graph file cannot be renamed
- */
+/** Renames the graph file; undefined when it cannot be renamed, like a link, which stays where it is. */
+async function setAside({ graph }: Home): Promise<string | undefined> {
+  const { openJournal } = await import('@tapedeck/graph/journal');
+  try {
+    return openJournal(graph).setAside();
+  } catch (error) {
+    if ((error as { code?: unknown }).code === 'GRAPH_IO') return undefined;
+    throw error;
+  }
+}
+
+/** Repairs what can be rebuilt. A graph file that differs is evidence: it is renamed, not overwritten. */
 export async function mend({ home, writing }: Context, { problems, left, files }: Looked): Promise<Mended> {
   const fixed: string[] = [];
   let aside: string | undefined;
   if (problems.some(({ code }) => code.startsWith('graph-'))) {
-    const { openJournal } = await import('@tapedeck/graph/journal');
-    aside = openJournal(home.graph).setAside();
-    fixed.push(`renamed the graph file to '${aside}' and wrote a new one from the database`);
+    aside = await setAside(home);
   }
+  if (aside !== undefined)
+    fixed.push(`renamed the graph file to '${aside}' and wrote a new one from the database`);
   for (const { code, path, message } of files) {
     if (code === 'open-to-others' && existsSync(path))
       chmodSync(path, lstatSync(path).isDirectory() ? 0o700 : 0o600);
