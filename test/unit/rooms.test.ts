@@ -60,6 +60,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'internal',
     'deck',
     'session',
+    'recovery',
     'delegation',
     'run',
     'turn',
@@ -140,6 +141,7 @@ const topFiles: Readonly<Record<string, string>> = {
   'packages/tape/src/check': 'verify.ts',
   'packages/runtime/src/lease': 'hold.ts',
   'packages/runtime/src/prompt': 'system-prompt.ts',
+  'packages/runtime/src/recovery': 'recover.ts',
   'packages/runtime/src/stream': 'chunks.ts',
   'packages/runtime/src/tools': 'execute.ts',
 };

@@ -1,5 +1,6 @@
-import { audit, diffSessions, openDeck, trace } from '@tapedeck/runtime';
+import { audit, diffSessions, trace } from '@tapedeck/runtime';
 import { expect, test } from 'vitest';
+import { openDeck } from '../support/deck.ts';
 import { scriptedDeck } from '../support/scripted.ts';
 import { tempDir } from '../support/temp-dir.ts';
 

@@ -59,8 +59,6 @@ export type { Delegation } from './delegation/delegation.ts';
 export { inProcessEngine, type RunEngine, type RunSpec } from './delegation/engine.ts';
 export type { DelegateOptions, DelegateTask } from './delegation/options.ts';
 export type { ChildEvent, ChildOutcome, OutcomesOf } from './delegation/outcome.ts';
-export type { RecoverOptions, RecoveryReport } from './delegation/recover.ts';
-export type { CallEnd, RecoveredSession, RecoveryAct } from './delegation/recovery-report.ts';
 export type { ForkOptions, SpawnedBy } from './delegation/spawn.ts';
 export {
   type CommonBase,
@@ -95,6 +93,8 @@ export {
   systemPrompt,
   type ToolEntry,
 } from './prompt/system-prompt.ts';
+export type { RecoverOptions, RecoveryReport } from './recovery/recover.ts';
+export type { CallEnd, RecoveredSession, RecoveryAct } from './recovery/report.ts';
 export type { Instructions } from './run/instructions.ts';
 export type { Input, RunOptions } from './run/options.ts';
 export type { MessageSource, QueueMode } from './run/queue.ts';

@@ -11,11 +11,11 @@ import { type DeckConfig, limitsOf } from '../config/config.ts';
 import { parseConfig } from '../config/parse.ts';
 import { deliverUnattended } from '../delegation/deliver.ts';
 import { inProcessEngine, type RunEngine } from '../delegation/engine.ts';
-import type { RecoverOptions, RecoveryReport } from '../delegation/recover.ts';
 import { messageOf, SessionError } from '../errors.ts';
 import { patientStore } from '../lease/patient-store.ts';
 import { callQueues } from '../model/call-queues.ts';
 import type { CallSettings } from '../model/call-settings.ts';
+import type { RecoverOptions, RecoveryReport } from '../recovery/recover.ts';
 import { Worker } from '../run/worker.ts';
 import { Child } from '../session/child.ts';
 import type { DeckParts } from '../session/parts.ts';
@@ -224,7 +224,7 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
       }
     },
     recover: async (o) => {
-      const { recover } = await import('../delegation/recover.ts');
+      const { recover } = await import('../recovery/recover.ts');
       return await recover(parts, typeof o === 'string' ? { session: o } : o);
     },
     close,

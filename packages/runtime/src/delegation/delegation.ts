@@ -1,10 +1,7 @@
 /**
  * Delegation: children that work on tasks. `delegation.ts` forks one child for each task (`spawn.ts`, within
- * `fork-limits.ts`), runs them on an engine (`engine.ts`) and merges each when it ends (`deliver.ts`). `recover.ts`
- * does the same for what a process left that died: `recovery-scope.ts` finds it, `recovery-plan.ts` decides,
- * `recovery-model.ts` chooses the models, `recovery-end.ts` continues or aborts, and `recovery-report.ts` tells what
- * was done. These files know sessions and children only as the interfaces of `parts.ts`. Imports `run` and what lies
- * below.
+ * `fork-limits.ts`), runs them on an engine (`engine.ts`) and merges each when it ends (`deliver.ts`). These files know
+ * sessions and children only as the interfaces of `parts.ts`. Imports `run` and what lies below.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { note, type SessionInfo, TapeError } from '@tapedeck/tape';

@@ -1,13 +1,13 @@
 import type { SessionInfo, TapeStore } from '@tapedeck/tape';
+import { wake } from '../delegation/deliver.ts';
+import type { DelegationParts } from '../delegation/parts.ts';
 import { SessionError } from '../errors.ts';
 import type { ModelSpec } from '../model/spec.ts';
 import { wasInterrupted } from '../tools/interrupted.ts';
-import { wake } from './deliver.ts';
-import type { DelegationParts } from './parts.ts';
+import { type RecoveryModel, recoveryModel } from './model.ts';
 import { untilQuiet } from './quiet.ts';
-import { type RecoveryModel, recoveryModel } from './recovery-model.ts';
-import { done, lookAtLeft, type RecoveredSession } from './recovery-report.ts';
-import type { Placed } from './recovery-scope.ts';
+import { done, lookAtLeft, type RecoveredSession } from './report.ts';
+import type { Placed } from './scope.ts';
 
 /**
  * Runs the idle parents that results of children start (`merge+turn`): the message that starts them is in

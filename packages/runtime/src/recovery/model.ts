@@ -1,11 +1,11 @@
 import type { SessionInfo, TapeStore } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
+import type { DelegationParts } from '../delegation/parts.ts';
 import { SessionError } from '../errors.ts';
 import type { ModelFrom } from '../model/name.ts';
 import { type ModelSpec, recordedSpec, resolveModel } from '../model/spec.ts';
 import { carriedBy } from '../terms/carried-model.ts';
 import { factsOf } from '../terms/terms.ts';
-import type { DelegationParts } from './parts.ts';
 
 /** The model that a recovery runs a session with. */
 export interface RecoveryModel {

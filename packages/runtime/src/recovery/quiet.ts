@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SessionInfo } from '@tapedeck/tape';
-import type { DelegationParts } from './parts.ts';
+import type { DelegationParts } from '../delegation/parts.ts';
 
 const pollMs = 50;
 

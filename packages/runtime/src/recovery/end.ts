@@ -1,4 +1,5 @@
 import { note, processOwner, type SessionInfo } from '@tapedeck/tape';
+import type { DelegationParts } from '../delegation/parts.ts';
 import { hold } from '../lease/hold.ts';
 import { isEnded } from '../merge/spawn-calls.ts';
 import type { ModelSpec } from '../model/spec.ts';
@@ -8,7 +9,6 @@ import type { Run, RunResult } from '../run/run.ts';
 import { wasInterrupted } from '../tools/interrupted.ts';
 import { openBatch } from '../tools/open-batch.ts';
 import { closeOrphans, settleLeftovers } from '../tools/orphans.ts';
-import type { DelegationParts } from './parts.ts';
 
 /** What a recovery runs sessions with. */
 export interface Continuing {

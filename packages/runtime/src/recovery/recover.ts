@@ -1,18 +1,24 @@
+/**
+ * Recovery: continues or aborts what a process left that died. `scope.ts` finds the sessions, `plan.ts` decides what to
+ * do with each, `model.ts` chooses their models, `end.ts` continues or aborts one, `take-turns.ts` runs the parents that
+ * results start, `quiet.ts` waits for their children, and `report.ts` says what was done. Imports `delegation` and what
+ * lies below.
+ */
 import type { Ref, SessionInfo } from '@tapedeck/tape';
 import { runPoint } from '../crash-point.ts';
+import { deliver } from '../delegation/deliver.ts';
+import type { DelegationParts } from '../delegation/parts.ts';
 import { messageOf } from '../errors.ts';
 import { assertFields, type Fields } from '../fields.ts';
 import { childIsBusy } from '../merge/merge.ts';
 import { settleParent } from '../merge/settle-parent.ts';
 import type { ModelSpec } from '../model/spec.ts';
 import { releaseLeftWorktrees } from '../workspace/release.ts';
-import { deliver } from './deliver.ts';
-import type { DelegationParts } from './parts.ts';
+import { resume, resumeRun, settle } from './end.ts';
+import { type Plan, plansFor } from './plan.ts';
 import { untilQuiet } from './quiet.ts';
-import { resume, resumeRun, settle } from './recovery-end.ts';
-import { type Plan, plansFor } from './recovery-plan.ts';
-import { done, planned, type RecoveredSession } from './recovery-report.ts';
-import { byDepth, inScope, type Placed, unfinishedIn } from './recovery-scope.ts';
+import { done, planned, type RecoveredSession } from './report.ts';
+import { byDepth, inScope, type Placed, unfinishedIn } from './scope.ts';
 import { takeTurns } from './take-turns.ts';
 
 /** Options of `Deck.recover`. */

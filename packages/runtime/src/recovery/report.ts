@@ -1,10 +1,10 @@
 import { type Seq, type SessionInfo, type TapeStore, view } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { viewPolicyOf } from '../config/config.ts';
+import type { DelegationParts } from '../delegation/parts.ts';
 import type { CallName, OpenCall } from '../stream/call.ts';
 import { awaitsAnswer, openBatch } from '../tools/open-batch.ts';
 import { nameOf, toolOf } from '../tools/traits.ts';
-import type { DelegationParts } from './parts.ts';
 
 /**
  * What a recovery does with a session. `continue`: it runs on; `abort`: its run ends as aborted; `merge`: it

@@ -1,14 +1,14 @@
 import type { SessionInfo } from '@tapedeck/tape';
+import type { DelegationParts } from '../delegation/parts.ts';
 import { isEnded } from '../merge/spawn-calls.ts';
 import type { ModelSpec } from '../model/spec.ts';
 import { endOnTape } from '../run/end-on-tape.ts';
 import { factsOf } from '../terms/terms.ts';
 import { awaitsAnswer } from '../tools/open-batch.ts';
-import type { DelegationParts } from './parts.ts';
-import { hasTask } from './recovery-end.ts';
-import { type RecoveryModel, recoveryModel } from './recovery-model.ts';
-import { type Left, lookAtLeft, type RecoveryAct } from './recovery-report.ts';
-import type { RecoveryReason, Unfinished } from './recovery-scope.ts';
+import { hasTask } from './end.ts';
+import { type RecoveryModel, recoveryModel } from './model.ts';
+import { type Left, lookAtLeft, type RecoveryAct } from './report.ts';
+import type { RecoveryReason, Unfinished } from './scope.ts';
 
 /** What a recovery will do with a session. */
 export interface Plan {
