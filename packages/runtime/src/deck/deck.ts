@@ -195,8 +195,8 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
     // What children did whose runs were stopped is merged.
     await Promise.allSettled(delegations);
     await active?.close();
-    // The store may stay open for others; what was got from this deck refuses every act alike.
-    isOver = true;
+    // A store that the deck opened is closed, and every act refuses alike. In another one a message can still be left.
+    isOver = given === undefined;
     if (given === undefined) await store[Symbol.asyncDispose]();
   };
   const close = () => (closed ??= end());
