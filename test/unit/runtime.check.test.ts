@@ -1,4 +1,4 @@
-import { attest, check } from '@tapedeck/runtime';
+import { attest, check, openDeck } from '@tapedeck/runtime';
 import { assistant, type SqliteTapeStore, type TapeStore, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { laterStore } from '../support/later-store.ts';
@@ -75,6 +75,18 @@ test('an attestation of another store names each of its sessions', async () => {
   // The ids of both stores begin alike: what differs are their histories.
   expect(damaged).toBe(true);
   expect(sections.attestation?.findings.map(({ weight }) => weight)).not.toContain('note');
+});
+
+test('a deck is checked and attested as its store, and other things are refused', async () => {
+  const store = withFork();
+  await using deck = await openDeck({ store });
+  expect(await check(deck)).toEqual(await check(store));
+  expect(await linesOf(deck.store)).toEqual(await linesOf(store));
+  await expect(check('.tape' as never)).rejects.toMatchObject({ code: 'SESSION_BAD_INPUT' });
+  await expect(check(store, { sesion: 'main' } as never)).rejects.toMatchObject({
+    code: 'SESSION_BAD_INPUT',
+  });
+  expect(() => attest(undefined as never)).toThrow('neither a store nor a deck');
 });
 
 test('a check writes nothing', async () => {

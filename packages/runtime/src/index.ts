@@ -24,6 +24,7 @@ export {
 export {
   type Attestation,
   type AttestationSource,
+  type AttestOptions,
   attest,
   type Check,
   type CheckCode,

@@ -16,7 +16,7 @@ export function authorOptions<T>(y: Argv<T>): Argv<T & AuthorArgs> {
     .option('sender', {
       type: 'string',
       requiresArg: true,
-      describe: 'Id of who wrote it: the model is told where several people wrote one message',
+      describe: 'Id of who wrote it: the model sees it where several people wrote one message',
     })
     .option('sender-name', {
       type: 'string',

@@ -2,6 +2,8 @@ import { createHash, type KeyObject, sign, verify } from 'node:crypto';
 import type { Seq, TapeStore } from '@tapedeck/tape';
 import { encodeLine, firstLinePrev, hashLine, type LineageLine } from '@tapedeck/tape/store';
 import { sessionsOf } from '../audit/index.ts';
+import { assertFields, type Fields } from '../fields.ts';
+import { type StoreSource, storeOf } from '../store-of.ts';
 import type { Found } from './finding.ts';
 import { inProcess } from './in-process.ts';
 
@@ -21,11 +23,23 @@ export interface AttestationSource {
   readonly publicKey?: KeyObject;
 }
 
+/** Options of `attest`. */
+export interface AttestOptions {
+  /** A private Ed25519 key, to sign with. */
+  readonly key?: KeyObject;
+  /** Milliseconds since the epoch. */
+  readonly now?: () => number;
+}
+
+const attestFields: Fields<AttestOptions> = { key: true, now: true };
+
 const header = 'tapedeck-attestation 1';
 
 /**
  * Writes down the head of every session and of the lineage, and signs it with an Ed25519 key if one is given. A later
  * `check` with it proves that the tapes have only grown since. It does not verify the home: run `check` for that.
+ * @param source a store, or a deck
+ * @throws SESSION_BAD_INPUT
  *
  * @example
  * ```ts
@@ -38,10 +52,10 @@ const header = 'tapedeck-attestation 1';
  * console.log(lines[0]?.trimEnd()); // tapedeck-attestation 1
  * ```
  */
-export function attest(
-  store: TapeStore,
-  { key, now = Date.now }: { readonly key?: KeyObject; readonly now?: () => number } = {},
-): Attestation {
+export function attest(source: StoreSource, options: AttestOptions = {}): Attestation {
+  assertFields(options, attestFields, 'attest');
+  const { key, now = Date.now } = options;
+  const store = storeOf(source, 'attest');
   let sessions = 0;
   let g = 0;
   async function* body(): AsyncGenerator<string> {

@@ -3,19 +3,21 @@
  * database: `home-files.ts` looks at the directory, `graph-file.ts` at the graph file, `attestation.ts` writes the heads
  * of all sessions and compares them later, `in-process.ts` finds the database of a store, and `finding.ts` has every kind
  * of finding. Reads only, and loads no AI SDK.
- * Imports `audit`.
+ * Imports `audit`, `fields` and `store-of`.
  */
 import { dirname } from 'node:path';
 import type { SqliteTapeStore, TapeStore } from '@tapedeck/tape';
 import type { Problem } from '@tapedeck/tape/store';
 import { audit } from '../audit/index.ts';
+import { assertFields, type Fields } from '../fields.ts';
+import { type StoreSource, storeOf } from '../store-of.ts';
 import { type AttestationSource, compareAttestation } from './attestation.ts';
 import { type CheckFinding, type CheckSection, type Found, kinds, named } from './finding.ts';
 import { verifyGraph } from './graph-file.ts';
 import { asidesIn, examineFiles } from './home-files.ts';
 import { inProcess } from './in-process.ts';
 
-export { type Attestation, type AttestationSource, attest } from './attestation.ts';
+export { type Attestation, type AttestationSource, type AttestOptions, attest } from './attestation.ts';
 export {
   type CheckCode,
   type CheckFinding,
@@ -37,6 +39,9 @@ export interface CheckOptions {
   /** An attestation, to prove that tapes have only grown since. */
   readonly against?: AttestationSource;
 }
+
+/** The fields of `CheckOptions`. */
+const checkFields: Fields<CheckOptions> = { graph: 'text', session: 'text', against: true };
 
 /** One part of a check. */
 export interface CheckedSection {
@@ -64,7 +69,8 @@ export interface Check {
  * Checks a home: the files of its directory and leftovers of crashes, every entry and recorded head, the lineage, the
  * graph file, and whether all work is finished. Writes nothing. In a home in use, each finding holds for the moment of
  * its reading.
- * @throws TAPE_NO_SESSION
+ * @param source a store, or a deck
+ * @throws TAPE_NO_SESSION; SESSION_BAD_INPUT
  *
  * @example
  * ```ts
@@ -77,10 +83,10 @@ export interface Check {
  * console.log(ok, sections.completeness.findings.length); // true 0
  * ```
  */
-export async function check(
-  store: TapeStore,
-  { graph, session, against }: CheckOptions = {},
-): Promise<Check> {
+export async function check(source: StoreSource, options: CheckOptions = {}): Promise<Check> {
+  assertFields(options, checkFields, 'check');
+  const { graph, session, against } = options;
+  const store = storeOf(source, 'check');
   const info = session === undefined ? undefined : await store.sessions.find(session);
   // `resolve`, unlike `find`, throws for an unknown session.
   if (session !== undefined && info === undefined) await store.entries.resolve(session, 'head');
