@@ -30,7 +30,7 @@ function planOf(db: RawDb, sql: string): string[] {
 function growing(db: RawDb, sql: string): string[] {
   const sorts = /\bFROM entry\b/.test(sql) ? /TEMP B-TREE/ : /^$/;
   return planOf(db, sql).filter(
-    (step) => /^SCAN (?:e|t|p|r|entry|tape|lineage|open_calls|touch)\b/.test(step) || sorts.test(step),
+    (step) => /^SCAN (?:e|t|p|r|entry|tape|lineage|open_calls|touch|alias)\b/.test(step) || sorts.test(step),
   );
 }
 
@@ -58,6 +58,17 @@ const acts: Readonly<Record<string, (store: SqliteTapeStore) => void>> = {
       cut: store.sessions.find('main')?.head ?? 0,
       key: `f${store.sessions.find('main')?.head}`,
     });
+  },
+  'a new session, and an alias given and taken away': (store) => {
+    const n = store.sessions.find('main')?.head ?? 0;
+    store.sessions.open(`new-${n}`);
+    store.sessions.update('main', { alias: { name: `other-${n}`, reason: '' } });
+    expect(store.sessions.find(`other-${n}`)?.aliases).toContain(`other-${n}`);
+    store.sessions.update('main', { unalias: { name: `other-${n}`, reason: '' } });
+    store.entries.append('main', [user('named')]);
+  },
+  'a child by its key': (store) => {
+    store.sessions.list({ parent: 'main', key: 'none' });
   },
   merge: (store) => {
     const { session } = store.lineage.fork('main');
