@@ -59,14 +59,20 @@ export function* tapesToVerify(db: Db, tape: TapeRow): Generator<{ tape: TapeRow
  * Recomputes a tape's own hash chain from the stored bytes, checks its links to its parent and to its row, and
  * compares it with every head that was recorded of it, and with what is stored beside it. Each damage is reported
  * once, where it is; the check continues after it.
+ * @param to the last position to verify
+ * @param watcher sees the entries as well, which spares another reading
  */
-export function* verifyTape(db: Db, tape: TapeRow, to: Seq = tape.head_seq): Generator<Problem> {
+export function* verifyTape(
+  db: Db,
+  tape: TapeRow,
+  { to = tape.head_seq, watcher }: { readonly to?: Seq; readonly watcher: Watcher },
+): Generator<Problem> {
   const heads = new HeadsOnTape(tape, recordedHeads(db, tape), to);
   const calls = new CallsOnTape(db, tape);
   const spoken = new SpokenOnTape(tape);
   const reported = new Set<Seq | null>();
   let isChained = true;
-  for (const problem of verifyChain(db, tape, { to, watchers: [heads, calls, spoken] })) {
+  for (const problem of verifyChain(db, tape, { to, watchers: [heads, calls, spoken, watcher] })) {
     if (problem.code === 'row-changed' && reported.has(problem.seq)) continue;
     if (problem.code === 'entry-missing' || problem.code === 'chain-broken') isChained = false;
     reported.add(problem.seq);
@@ -82,7 +88,12 @@ export function* verifyTape(db: Db, tape: TapeRow, to: Seq = tape.head_seq): Gen
 /** What to verify of a tape, and what looks at the entries on the way. */
 interface Verification {
   readonly to: Seq;
-  readonly watchers: readonly { saw(entry: EntryRow): void }[];
+  readonly watchers: readonly Watcher[];
+}
+
+/** Looks at each entry of a tape, in order, while its chain is verified. */
+interface Watcher {
+  saw(entry: EntryRow): void;
 }
 
 function* verifyChain(db: Db, tape: TapeRow, { to, watchers }: Verification): Generator<Problem> {

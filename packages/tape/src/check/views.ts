@@ -20,21 +20,44 @@ interface Recorded {
   readonly ownOnly: boolean;
 }
 
+/** Collects the positions of a tape's entries that record a view. */
+export class ViewsOnTape {
+  readonly places: Seq[] = [];
+
+  /** Receives the entries of the tape, in order. */
+  saw({ seq, kind, name, key, meta, payload }: ViewEntry): void {
+    const isRecord =
+      (kind === 'event' &&
+        name !== null &&
+        recordingEvents.has(name) &&
+        payload?.includes('"view":{') === true) ||
+      (kind === 'anchor' && key?.startsWith('merge:') === true && payload?.includes('"asked":{') === true) ||
+      meta?.includes('"view":{') === true;
+    if (isRecord) this.places.push(seq);
+  }
+}
+
+/** The columns of an entry that tell whether it records a view. */
+interface ViewEntry {
+  readonly seq: Seq;
+  readonly kind: string;
+  readonly name: string | null;
+  readonly key: string | null;
+  readonly meta: string | null;
+  readonly payload: string | null;
+}
+
+const recordingEvents: ReadonlySet<string> = new Set(['run/retrying', 'run/error', 'summary/asked']);
+
 /**
- * Makes the views again that answers and summaries on a tape recorded, and compares their digests. Views overlap:
- * newest first, those are made that add mostly new positions, and others as long as all of them together have not
- * more than four times the entries of the tape, and 2000.
+ * Makes the views again that entries of a tape recorded, and compares their digests. Views overlap: newest first,
+ * those are made that add mostly new positions, and others as long as all of them together have not more than four
+ * times the entries of the tape, and 2000.
  */
-export function* verifyViews(db: Db, tape: TapeRow, to: Seq = tape.head_seq): Generator<Problem> {
-  const places = db.all<{ seq: Seq }>(
-    `SELECT seq FROM entry WHERE tape_id = @id AND seq <= @to AND (instr(meta, '"view":{') > 0
-       OR (kind = 'event' AND name IN ('run/retrying', 'run/error', 'summary/asked'))
-       OR (kind = 'anchor' AND key >= 'merge:' AND key < 'merge;'))`,
-    { id: tape.id, to },
-  );
+export function* verifyViews(db: Db, tape: TapeRow, { places }: ViewsOnTape): Generator<Problem> {
   let left = 2000 + 4 * (tape.head_seq - tape.base_seq);
   const covered = new Map<number, readonly Range[]>();
-  for (const { seq } of places.toSorted((a, b) => b.seq - a.seq))
+  for (const seq of places.toReversed())
     for (const recorded of recordedAt(db, tape, seq)) {
       const within = rangesIn(recorded.manifest);
       const before = covered.get(recorded.of.id) ?? [];

@@ -3,7 +3,7 @@ import { verifyLineage, verifyLines, verifyRow } from '../check/lineage.ts';
 import { verifyMergedHeads, verifyMerges } from '../check/merges.ts';
 import type { Problem } from '../check/problem.ts';
 import { tapesToVerify, verifyTape } from '../check/verify.ts';
-import { verifyViews } from '../check/views.ts';
+import { ViewsOnTape, verifyViews } from '../check/views.ts';
 import { TapeError } from '../errors.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { type TapeRow, tapeById } from '../tape/tape.ts';
@@ -13,10 +13,10 @@ import { type TapeRow, tapeById } from '../tape/tape.ts';
  * contradict.
  */
 export function* verifySession(db: Db, session: TapeRow): Generator<Problem> {
-  const tapes = [...tapesToVerify(db, session)];
+  const tapes = [...tapesToVerify(db, session)].map((one) => ({ ...one, views: new ViewsOnTape() }));
   let isWhole = true;
-  for (const { tape, to } of tapes) {
-    for (const problem of guarded(tape.name, verifyTape(db, tape, to))) {
+  for (const { tape, to, views } of tapes) {
+    for (const problem of guarded(tape.name, verifyTape(db, tape, { to, watcher: views }))) {
       isWhole &&= !breaksViews.has(problem.code);
       yield problem;
     }
@@ -26,7 +26,7 @@ export function* verifySession(db: Db, session: TapeRow): Generator<Problem> {
   }
   yield* guarded(session.name, verifyMergedHeads(db, session));
   if (!isWhole) return;
-  for (const { tape, to } of tapes) yield* guarded(tape.name, verifyViews(db, tape, to));
+  for (const { tape, views } of tapes) yield* guarded(tape.name, verifyViews(db, tape, views));
 }
 
 /** Damage of entries that every view of them repeats. */
@@ -50,18 +50,23 @@ function* verifyTapes(db: Db): Generator<Problem> {
   /** The tapes whose entries are damaged, and those that inherit from them. A parent comes before its children. */
   const broken = new Set<number>();
   for (const { id, name } of db.all<{ id: number; name: string }>('SELECT id, name FROM tape ORDER BY id')) {
-    for (const problem of guarded(name, verifyById(db, id))) {
+    const views = new ViewsOnTape();
+    for (const problem of guarded(name, verifyById(db, id, views))) {
       if (breaksViews.has(problem.code)) broken.add(id);
       yield problem;
     }
-    yield* guarded(name, verifyViewsById(db, id, broken));
+    if (!broken.has(id)) yield* guarded(name, verifyViewsById(db, id, { views, broken }));
   }
 }
 
-function* verifyViewsById(db: Db, id: number, broken: Set<number>): Generator<Problem> {
+function* verifyViewsById(
+  db: Db,
+  id: number,
+  { views, broken }: { readonly views: ViewsOnTape; readonly broken: Set<number> },
+): Generator<Problem> {
   const tape = tapeById(db, id);
   if (tape.parent_id !== null && broken.has(tape.parent_id)) broken.add(id);
-  if (!broken.has(id)) yield* verifyViews(db, tape);
+  else yield* verifyViews(db, tape, views);
 }
 
 /** Counts the sessions and entries that `verifySession` reads; without a session, those of `verifyAll`. */
@@ -84,9 +89,9 @@ export function countVerified(
   return { sessions, entries };
 }
 
-function* verifyById(db: Db, id: number): Generator<Problem> {
+function* verifyById(db: Db, id: number, views: ViewsOnTape): Generator<Problem> {
   const tape = tapeById(db, id);
-  yield* verifyTape(db, tape);
+  yield* verifyTape(db, tape, { watcher: views });
   yield* verifyRecords(db, tape);
   // A child that cannot be read is reported as one of its own; the parent's other merges are still compared.
   yield* guarded(tape.name, verifyMerges(db, tape));
