@@ -1,8 +1,6 @@
 import { audit, diffSessions, trace } from '@tapedeck/runtime';
 import { expect, test } from 'vitest';
-import { openDeck } from '../support/deck.ts';
 import { scriptedDeck } from '../support/scripted.ts';
-import { tempDir } from '../support/temp-dir.ts';
 
 /** Any value, as plain JavaScript passes it. */
 const any = (value: unknown): never => value as never;
@@ -61,38 +59,6 @@ test('withFork without a function forks nothing; misspelt callbacks are refused 
   });
   expect(home.store.inbox.list('main')).toEqual([]);
   await expect(main.run('Hi').watch(on)).rejects.toMatchObject({ code: 'SESSION_BAD_INPUT' });
-});
-
-test('every act after the close of a deck that opened its store has one code; on a store that stays open, what runs', async () => {
-  await using home = await scriptedDeck([{ text: 'ok' }]);
-  using dir = tempDir();
-  for (const place of [{ home: dir.file('home') }, { store: home.store }]) {
-    const deck = await openDeck({ ...place, model: home.spec });
-    const main = await deck.session('main');
-    const kid = await main.fork({ name: 'kid', onUnmerged: 'keep' });
-    await deck.close();
-    const runs = [() => main.run('x'), () => main.delegate('x'), () => main.compact()];
-    const acts = [
-      () => main.send('x'),
-      () => main.fork(),
-      () => main.anchor('x'),
-      () => main.rewind(1),
-      () => main.branch(),
-      () => main.view(),
-      () => main.info(),
-      () => main.status(),
-      () => kid.finish(),
-      () => deck.session('main'),
-      () => deck.sessions(),
-      () => deck.find('main'),
-      () => deck.recover(),
-    ];
-    for (const act of 'home' in place ? [...runs, ...acts] : runs)
-      await expect((async () => await act())(), String(act)).rejects.toMatchObject({
-        code: 'SESSION_CLOSED',
-      });
-    if ('store' in place) expect(await main.send('x')).toMatchObject({ state: 'queued' });
-  }
 });
 
 test('errors about options name the session, also when it is given by its id', async () => {
