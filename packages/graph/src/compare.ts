@@ -99,6 +99,20 @@ export class FileComparison implements Disposable {
 /**
  * Yields the lines of a database, and compares each with the file. `read` reads them from a number on; it is called
  * again while another process adds lines to both. `encode` makes the text of a line, without its LF.
+ *
+ * @example
+ * ```ts
+ * import { comparing, FileComparison, SessionGraph } from '@tapedeck/graph';
+ * import { openTapeStore } from '@tapedeck/tape';
+ * import { encodeLine } from '@tapedeck/tape/store';
+ *
+ * using store = openTapeStore(':memory:');
+ * store.sessions.open('main');
+ * const comparison = new FileComparison('session_graph.jsonl');
+ * const read = (from: number) => store.lineage.read({ from });
+ * const graph = SessionGraph.fromRecords(comparing(comparison, { read, encode: encodeLine }));
+ * console.log(graph.list().length, comparison.standing); // 1 behind
+ * ```
  */
 export function* comparing(
   comparison: FileComparison,
