@@ -1,6 +1,7 @@
-import { attest, check, openDeck } from '@tapedeck/runtime';
+import { attest, check } from '@tapedeck/runtime';
 import { assistant, type SqliteTapeStore, type TapeStore, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
+import { openDeck } from '../support/deck.ts';
 import { laterStore } from '../support/later-store.ts';
 import { playScript } from '../support/script.ts';
 import { openStore } from '../support/store.ts';
