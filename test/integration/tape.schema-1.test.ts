@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { openTapeStore } from '@tapedeck/tape';
 import { isUlid } from '@tapedeck/tape/store';
 import { expect, test } from 'vitest';
@@ -67,4 +68,25 @@ test('a home of schema 1 keeps working', async () => {
   expect(other.sessions.find('s1')).toMatchObject({ tape: 'bub:s1' });
   // An alias of another base is none here.
   expect(other.sessions.find('release')).toBeUndefined();
+});
+
+test('a call that waited in a home of schema 1 is answered, and its run continues', async () => {
+  using home = tempHome();
+  writeSchema1(home);
+  const waiting = (await home.here(['status', 'shop', '--json'])).stdout;
+  // Reading does not upgrade; the first command that writes does.
+  expect(waiting).toBe('');
+  expect(await home.here(['raw', 'checkpoint'])).toMatchObject({ code: 0 });
+  expect((await home.here(['status', 'shop', '--json'])).stdout).toContain('"for":"approval"');
+  const model = home.file('paid.json');
+  writeFileSync(model, '[{"text":"I pay."},{"text":"Not paid, then."}]');
+  const denied = await home.here(['approve', 'shop', 'p1', '--deny', '--model', `script:${model}`]);
+  expect([denied.code, denied.stderr]).toEqual([0, expect.any(String)]);
+  using store = home.open();
+  const [last] = store.entries.read('shop', { kind: 'message', last: 1 });
+  expect(JSON.stringify(last?.payload)).toContain('Not paid, then.');
+  // New children of old sessions have names by the new rule.
+  const { session } = store.lineage.fork('main', { intention: { nextSteps: 'Tag it' } });
+  expect(session).toMatch(/^main-tag-it-[0-9a-f]{8}$/);
+  expect((await home.here(['verify'])).code).toBe(0);
 });

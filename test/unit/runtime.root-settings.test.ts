@@ -56,3 +56,15 @@ test('what a root keeps holds below it, unless a child has its own', async () =>
   await expect(home.deck.session('bad', { tools: 'look' as never })).rejects.toMatchObject(bad);
   expect(home.store.sessions.find('bad')).toBeUndefined();
 });
+
+test('a deck opens the session of an alias, and creates none beside it', async () => {
+  await using home = await scriptedDeck([]);
+  const { id } = await home.deck.session('main');
+  home.store.sessions.update('main', { alias: { name: 'release', reason: '' } });
+  for (const name of ['release', id, `worker:${id}`])
+    expect((await home.deck.session(name)).name).toBe('main');
+  await expect(home.deck.session('worker:01JD0000000000000000000099')).rejects.toMatchObject({
+    code: 'TAPE_BAD_NAME',
+  });
+  expect(await home.deck.sessions()).toHaveLength(1);
+});
