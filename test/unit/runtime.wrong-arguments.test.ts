@@ -77,5 +77,8 @@ test('errors about options name the session, also when it is given by its id', a
     () => home.store.sessions.update(main.id, any({ taks: 'completed' })),
   ])
     expect(act).toThrow(/^cannot [a-z ]+ 'main': there is no option/);
+  expect(() => home.store.inbox.post(main.id, { body: any({ type: 'odd' }) })).toThrow(
+    "cannot post to 'main': the body is of no known type",
+  );
   expect(() => home.store.lineage.fork('nowhere', any({ nam: 'x' }))).toThrow(/^cannot fork 'nowhere': /);
 });

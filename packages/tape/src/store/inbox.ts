@@ -34,9 +34,8 @@ const bodyTypes: ReadonlySet<unknown> = new Set([
  * Refuses a body of another type: no process would take it out of the inbox.
  * @throws TAPE_BAD_ENTRY
  */
-function assertBody(body: unknown, ref: Ref): void {
-  const refuse = (why: string) =>
-    new TapeError('TAPE_BAD_ENTRY', `cannot post to ${quote(String(ref))}: ${why}`);
+function assertBody(body: unknown, name: () => string): void {
+  const refuse = (why: string) => new TapeError('TAPE_BAD_ENTRY', `cannot post to ${quote(name())}: ${why}`);
   if (!isObject(body) || !bodyTypes.has(body.type)) throw refuse('the body is of no known type');
   if ((body.type === 'append' || body.type === 'input') && !Array.isArray(body.drafts))
     throw refuse('the body has no drafts');
@@ -58,7 +57,7 @@ export function inboxOn(at: Connection): InProcess<Inbox> {
   return {
     post(ref: Ref, item: InboxDraft): Posted {
       assertOptions(item, fieldsOf['inbox.post'], 'post to', at.named(ref));
-      assertBody(item.body, ref);
+      assertBody(item.body, at.named(ref));
       // Checked and keyed now, so that draining cannot fail on it and a repeated append adds nothing.
       const body =
         item.body.type === 'append' || item.body.type === 'input'

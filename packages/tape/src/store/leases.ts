@@ -25,8 +25,8 @@ export function leasesOn(at: Connection): InProcess<Leases> {
   return {
     acquire(ref: Ref, owner: Owner, o: LeaseOptions = {}): Lease {
       assertOptions(o, fieldsOf['leases.acquire'], 'take the lease of', at.named(ref));
-      assertArgument(owner, 'object', `take the lease of '${ref}'`, 'the owner');
-      assertArgument(owner.id, 'text', `take the lease of '${ref}'`, 'the id of the owner');
+      assertArgument(owner, 'object', 'take a lease', 'the owner');
+      assertArgument(owner.id, 'text', 'take a lease', 'the id of the owner');
       return db.write(() => acquireLease(db, at.need(ref), { owner, now: at.now(), ttlMs: o.ttlMs }));
     },
 
