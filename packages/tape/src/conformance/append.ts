@@ -21,11 +21,23 @@ export const appendChapter: Chapter = ({ test, expect }, open) => {
     for (const ref of ['main', 'dm:mom', id, `worker:${id}`, id.slice(0, 20)])
       expect((await store.sessions.find(ref))?.id).toBe(id);
     expect(await store.sessions.find('other')).toBe(undefined);
+    expect((await store.sessions.find('main'))?.aliases).toEqual(['dm:mom']);
     expect(await store.sessions.open('dm:mom')).toMatchObject({ name: 'main', created: false });
     expect(
       (await refusal(() => store.sessions.update('dm:mom', { alias: { name: 'main', reason: 'manual' } })))
         .code,
     ).toBe('none');
+  });
+
+  test('an alias that is taken away names no session, and a name that looks like another is refused', async () => {
+    await using store = await open();
+    await store.sessions.open('main');
+    await store.sessions.update('main', { alias: { name: 'dm:mom', reason: 'manual' } });
+    await store.sessions.update('main', { unalias: { name: 'dm:mom', reason: 'a mistake' } });
+    expect(await store.sessions.find('dm:mom')).toBe(undefined);
+    for (const name of ['Main', 'worker:01JD0000000000000000000099'])
+      expect((await refusal(() => store.sessions.open(name))).code).toMatch(/^TAPE_(?:EXISTS|BAD_NAME)$/);
+    expect(await store.sessions.list()).toMatchObject([{ name: 'main', aliases: [] }]);
   });
 
   test('an unknown session is an error with near names', async () => {
