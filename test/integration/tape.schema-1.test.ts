@@ -3,6 +3,7 @@ import { openTapeStore } from '@tapedeck/tape';
 import { isUlid } from '@tapedeck/tape/store';
 import { expect, test } from 'vitest';
 import { writeSchema1 } from '../support/old-schemas.ts';
+import { disagreements } from '../support/python.ts';
 import { facts, rawDb } from '../support/raw-db.ts';
 import { tempHome } from '../support/temp-home.ts';
 
@@ -29,6 +30,7 @@ test('a home of schema 1 is upgraded without changing a fact, and kept as it was
     expect([...store.verify()]).toEqual([]);
     expect([...store.verifyDatabase()]).toEqual([]);
     expect([...store.examine()]).toEqual([]);
+    expect(disagreements(home.path, [])).toEqual([]);
   }
   expect(factsOf(home.db)).toEqual(before);
   expect(factsOf(home.file('tape.db.schema-1'))).toEqual(before);

@@ -179,6 +179,27 @@ export const mutants: readonly Mutant[] = [
     test: 'test/unit/tape.verify.test.ts',
   },
   {
+    name: 'a tail that was cut off together with the head verifies',
+    file: tape('check/heads'),
+    find: 'filter(([seq]) => seq > head_seq)',
+    replace: 'filter(() => false)',
+    test: 'test/unit/tape.forged.test.ts',
+  },
+  {
+    name: 'a merge verifies whose text its child never wrote',
+    file: tape('check/merges'),
+    find: 'own !== undefined && sha256(own.text) !== state.result_digest',
+    replace: 'false',
+    test: 'test/unit/tape.forged.test.ts',
+  },
+  {
+    name: 'an answer verifies whose history was rewritten',
+    file: tape('check/views'),
+    find: 'digest !== manifest.digest',
+    replace: "digest === ''",
+    test: 'test/unit/tape.forged-views.test.ts',
+  },
+  {
     name: 'lines of a transcript are split at U+2028',
     file: runtime('import/byte-lines'),
     find: 'chunk.indexOf(0x0a); to',

@@ -11,6 +11,7 @@ import {
   type ViewPolicy,
   view,
 } from '@tapedeck/tape';
+import { viewVersion } from '@tapedeck/tape/internal';
 import { expect, test } from 'vitest';
 import { forge } from '../support/forge.ts';
 import { disagreements } from '../support/python.ts';
