@@ -154,7 +154,7 @@ test('a long session whose every answer has a view is verified in time that grow
     const seqs = 2 * n + 2;
     const recorded = {
       policy: 'full',
-      version: 3,
+      version: viewVersion,
       head: seqs,
       in: [[1, seqs]],
       out: [],
