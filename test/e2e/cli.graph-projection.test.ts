@@ -50,6 +50,8 @@ const writes: readonly (readonly string[])[] = [
   ['archive', 'main'],
   ['fork', 'main'],
   ['raw', 'checkpoint'],
+  ['recover'],
+  ['run', 'another', 'Hello?', '--model', 'script:ANSWERS'],
 ];
 
 describe('a graph file with', () => {
@@ -57,12 +59,14 @@ describe('a graph file with', () => {
     '%s stops no command that writes; it is set aside if it differs',
     async (_what, differs, damage) => {
       using home = homeWithFork();
+      writeFileSync(home.file('answers.json'), '[{ "text": "Hello." }]');
       const right = textOf(home);
       for (const argv of writes) {
         if (existsSync(home.graph)) writeFileSync(home.graph, right);
         damage(home);
         const wrong = existsSync(home.graph) ? textOf(home) : undefined;
-        const { code, stdout, stderr } = await home.here([...argv, '--json'], {
+        const words = argv.map((word) => word.replace('ANSWERS', home.file('answers.json')));
+        const { code, stdout, stderr } = await home.here([...words, '--json'], {
           stdin: '{"content":"more"}\n',
         });
         expect({ argv, code }).toEqual({ argv, code: 0 });

@@ -34,6 +34,8 @@ export interface Context {
    * `human`.
    */
   answer(result: { readonly json: unknown; readonly quiet?: string; readonly human: string }): Promise<void>;
+  /** Prints one document of JSON, with what happened to the graph file when the verb wrote. */
+  print(json: unknown): Promise<void>;
   /** Prints one line of status on stderr, unless `--quiet`. */
   status(text: string): void;
   /** Runs another command line with the same input and output, and returns its exit code. */
@@ -53,7 +55,7 @@ export function makeContext(
   main: (argv: readonly string[], io: Io) => Promise<number>,
 ): Context {
   const home = { ...findHome(options.home, io), ...(options.base !== undefined && { base: options.base }) };
-  /** The store that a verb has open for writing. */
+  /** The store that the verb opened last for writing. */
   let written: SqliteTapeStore | undefined;
   const during = async <T>(
     store: SqliteTapeStore,
@@ -73,10 +75,10 @@ export function makeContext(
     try {
       return await during(store, act);
     } finally {
-      written = undefined;
       for (const line of graphLines(store.graphFile)) io.err(`${safe(line)}\n`);
     }
   };
+  const print = async (json: unknown) => io.out(`${JSON.stringify(withGraph(json, written?.graphFile))}\n`);
   const status = (text: string) => {
     if (options.quiet !== true) io.err(`${safe(text)}\n`);
   };
@@ -94,9 +96,9 @@ export function makeContext(
       return await duringWrites(store, act);
     },
     changing: async (act) => duringWrites(openForWriting(getHome(home), io, options), act),
+    print,
     answer: async ({ json, quiet, human }) => {
-      if (options.json === true || options.jsonl === true)
-        await io.out(`${JSON.stringify(withGraph(json, written?.graphFile))}\n`);
+      if (options.json === true || options.jsonl === true) await print(json);
       else if (options.quiet === true && quiet !== undefined) await io.out(quiet === '' ? '' : `${quiet}\n`);
       else await io.out(`${safe(human)}\n`);
     },

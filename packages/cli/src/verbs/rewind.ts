@@ -100,6 +100,6 @@ async function print(
     others.map(({ result }) => result),
   );
   if (context.options.json === true || context.options.jsonl === true)
-    await context.io.out(`${JSON.stringify({ ...json, run: ran })}\n`);
+    await context.print({ ...json, run: ran });
   return context.io.interrupted ? exit.interrupted : exitOf(own.result.finish);
 }

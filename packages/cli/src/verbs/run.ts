@@ -70,7 +70,7 @@ export const run: Verb = defineVerb({
       if (own === undefined) throw new TypeError('a run that was printed has a result');
       if (options.json === true || options.jsonl === true) {
         const rest = others.map(({ result }) => result);
-        await io.out(`${JSON.stringify(resultJson(own.result, rest))}\n`);
+        await context.print(resultJson(own.result, rest));
       }
       return io.interrupted ? exit.interrupted : exitOf(own.result.finish);
     });
