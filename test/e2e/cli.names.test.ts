@@ -296,3 +296,28 @@ test('a name that looks like another is refused by new, fork and run, and the er
   }
   expect((await home.here(['sessions', '--quiet'])).stdout).toBe('main\n');
 });
+
+test('show has what a root was created with', async () => {
+  using home = tempHome();
+  const args = [
+    '--instructions',
+    'Be brief.',
+    '--tool',
+    'look',
+    '--tool',
+    'read',
+    '--model',
+    'script:a.json',
+  ];
+  await home.here(['new', 'main', ...args, '--temperature', '0.5']);
+  expect(json(await home.here(['show', 'main', '--json']))).toMatchObject({
+    settings: {
+      instructions: 'Be brief.',
+      model: 'script:a.json',
+      call: { temperature: 0.5 },
+      tools: ['look', 'read'],
+    },
+  });
+  home.session('plain');
+  expect(json(await home.here(['show', 'plain', '--json']))).not.toHaveProperty('settings');
+});

@@ -31,13 +31,13 @@ export {
   withoutMiddle,
 } from './compaction/index.ts';
 export { type ConfigLayers, limitsOf, mergeConfig } from './config/config.ts';
-export { metadataOf } from './history/branch.ts';
 export { writeTextAlone } from './merge/text.ts';
 export { assertSpec } from './model/name.ts';
 export { assertModel } from './model/spec.ts';
 export { decide, defaultMode, type QueueDecision, type QueuePoint, queueModes } from './run/queue.ts';
 export { lastRunStart } from './stream/tail.ts';
 export { carriedModel } from './terms/carried-model.ts';
+export { originOf } from './terms/terms.ts';
 export { isInterrupted } from './tools/interrupted.ts';
 export { addSums, noSum } from './usage/session-usage.ts';
 export { noUsage } from './usage/usage.ts';

@@ -174,6 +174,18 @@ export const entryVerbs: Contracts = {
           floor: count('inherited positions are those after it'),
           settled: count('greatest position at which no tool call is open'),
           hash: text('hash of the head'),
+          settings: object('what it was created with; others are those of the deck', {
+            instructions: z.string().optional(),
+            model: z.string().optional(),
+            call: z
+              .strictObject({
+                temperature: z.number().optional(),
+                effort: z.string().optional(),
+                providerOptions: z.record(z.string(), z.unknown()).optional(),
+              })
+              .optional(),
+            tools: z.array(z.string()).optional(),
+          }).optional(),
           metadata: z
             .record(z.string(), z.unknown())
             .optional()

@@ -39,8 +39,8 @@ export const show: Verb = defineVerb({
       if (point === undefined) {
         if (output === true)
           throw new UsageError(`cannot print the output of '${place}': it is a session, not an entry`);
-        const { metadataOf } = await import('@tapedeck/runtime/internal');
-        const metadata = await metadataOf(store, info);
+        const { originOf } = await import('@tapedeck/runtime/internal');
+        const { metadata = {}, ...settings } = (await originOf(store, info)).settings;
         const json = {
           ...sessionJson(info),
           tape: info.tape,
@@ -48,6 +48,7 @@ export const show: Verb = defineVerb({
           floor: info.floor,
           settled: info.settled,
           hash: info.headHash,
+          ...(Object.keys(settings).length > 0 && { settings }),
           ...(Object.keys(metadata).length > 0 && { metadata }),
         };
         const text = (value: unknown) => (isObject(value) ? JSON.stringify(value) : String(value));
