@@ -34,6 +34,8 @@ TRIGGERS = (
 # White space, as `trim` of JavaScript removes it.
 SPACE = "\t\n\v\f\r \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 PIECES_BACK = 50
+# The rules by which the texts of merges are collected.
+TEXT_VERSION = 1
 
 
 # Texts and hashes.
@@ -582,7 +584,7 @@ def merge_fault(home, tape, mark):
     if home.hash_at(child, bounds[1]) != head:
         return None
     own = None
-    if "text_seq" in state and not was_erased_since(home, child, bounds):
+    if state.get("text_version") == TEXT_VERSION and not was_erased_since(home, child, bounds):
         own = collected_text(home, child, bounds)
         if sha256(own) != state.get("result_digest"):
             return "has another digest than the result of its child"

@@ -144,6 +144,28 @@ describe('a history that was rewritten with a consistent chain is contradicted',
   });
 });
 
+test('a text that was collected by other rules is not collected again', () => {
+  using dir = tempDir();
+  const path = dir.file('tape.db');
+  {
+    using store = openTapeStore(path);
+    store.sessions.open('main');
+    store.lineage.fork('main', { name: 'child' });
+    store.entries.append('child', [assistant('The sky is blue.')]);
+    store.lineage.merge('child');
+  }
+  // As a later version would have written it: another text of the same child.
+  forge(path, (db) => {
+    const digest = (payload: string) => payload.replace(sha256('The sky is blue.'), sha256('Blue.'));
+    db.rewrite('main', 2, (payload) => digest(payload).replace('"text_version":1', '"text_version":9'));
+    db.rewrite('main', 3, (payload) => payload.replace('The sky is blue.', 'Blue.'));
+    db.relink();
+  });
+  using store = openTapeStore(path, { readonly: true });
+  expect([...store.verify()]).toEqual([]);
+  expect(disagreements(path, [])).toEqual([]);
+});
+
 describe('what no hash covers is compared with what follows from entries and lines', () => {
   const row = (what: string, session = 'child') => `UPDATE tape SET ${what} WHERE name = '${session}'`;
   test.each<[string, string, Found[]]>([

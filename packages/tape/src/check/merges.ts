@@ -2,7 +2,7 @@ import type { Seq } from '../entry/entry.ts';
 import { sha256 } from '../entry/hash.ts';
 import { isObject, type Json, type JsonObject } from '../entry/json.ts';
 import { cutPart, mergeFrame } from '../merge/block.ts';
-import { backMax, collectResult } from '../merge/collect.ts';
+import { backMax, collectResult, textVersion } from '../merge/collect.ts';
 import type { Db } from '../sqlite/sqlite.ts';
 import { segments } from '../tape/interval.ts';
 import { type TapeRow, tapeById } from '../tape/tape.ts';
@@ -101,7 +101,9 @@ function faultOf(db: Db, { tape, child, mark }: Merge): string | undefined {
   // A head that is not there contradicts the child, and is reported there.
   if (hashAt(db, child, mark.range[1]) !== mark.childHead) return undefined;
   const own =
-    'text_seq' in state && !erasedSince(db, child, mark) ? collectResult(db, child, mark.range) : undefined;
+    state.text_version === textVersion && !erasedSince(db, child, mark)
+      ? collectResult(db, child, mark.range)
+      : undefined;
   if (own !== undefined && sha256(own.text) !== state.result_digest)
     return `has another digest than the result of ${child.name}@${mark.range[0]}-${mark.range[1]}`;
   if (state.strategy === 'discard') return undefined;

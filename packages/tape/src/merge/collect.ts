@@ -14,6 +14,12 @@ import {
   noAnswers,
 } from './answer.ts';
 
+/**
+ * Version of the rules by which the text is collected, also those of `answer.ts`. It changes when the same entries
+ * would give another text: verification collects again only what was collected by the same rules.
+ */
+export const textVersion = 1;
+
 /** The outcome of a child over a range of its own entries. */
 export interface Collected {
   /** The explicit result, else the model's last text and the reason for an early end; never empty. */

@@ -5,6 +5,7 @@ import type { Json, JsonObject } from '../entry/json.ts';
 import type { Posting, RunItem } from '../tape/post.ts';
 import type { Task } from '../tape/tape.ts';
 import { mergeBlock, mergeSource } from './block.ts';
+import { textVersion } from './collect.ts';
 import type { ConflictReport } from './conflicts.ts';
 import type { MergeDraft, MergePlan } from './plan.ts';
 
@@ -25,7 +26,7 @@ export function mergeMark(
     strategy: draft.strategy ?? 'result',
     result_digest: sha256(draft.text ?? collected.text),
     // Says that the text is the child's own, so that it can be collected again and compared.
-    ...(draft.text === undefined && { text_seq: collected.textSeq ?? null }),
+    ...(draft.text === undefined && { text_seq: collected.textSeq ?? null, text_version: textVersion }),
     duration_ms: collected.durationMs,
     ...(collected.usage !== undefined && { usage: collected.usage }),
     ...(draft.reason !== undefined && { reason: draft.reason }),
