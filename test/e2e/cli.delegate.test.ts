@@ -283,6 +283,8 @@ test('fork sets the instructions and tools of the child, and how much it inherit
 test('delegate --dry-run prints what it would fork, and forks nothing', async () => {
   using home = tempHome();
   home.session('main', user('one'), assistant('1'));
+  writeFileSync(home.file('answers.json'), '[{ "text": "Done." }]');
+  const script = `script:${home.file('answers.json')}`;
   const shown = await home.here([
     'delegate',
     'main',
@@ -292,6 +294,8 @@ test('delegate --dry-run prints what it would fork, and forks nothing', async ()
     'b',
     '--last',
     '1',
+    '--model',
+    script,
     '--dry-run',
     '--json',
   ]);
@@ -304,7 +308,7 @@ test('delegate --dry-run prints what it would fork, and forks nothing', async ()
       { base: 3, range: [3, 3] },
     ],
   });
-  const quiet = ['delegate', 'main', '--task', 'a', '--dry-run', '--quiet'];
+  const quiet = ['delegate', 'main', '--task', 'a', '--model', script, '--dry-run', '--quiet'];
   expect(await home.here(quiet)).toEqual({
     stdout: expect.stringMatching(/^main-a-[0-9a-f]{8}\n$/),
     stderr: '',

@@ -197,3 +197,32 @@ test('an intention that no entry can hold exits with 2, dry or not, and forks no
     expect([refused.code, jsonError(refused).code]).toEqual([2, 'TAPE_BAD_ENTRY']);
   }
 });
+
+test.each([
+  { name: 'a tool that there is not', args: ['--tool', 'raed'] },
+  {
+    name: 'a worktree of no repository',
+    args: ['--workspace', 'worktree', '--repository', '/nowhere'],
+  },
+  { name: 'no step', args: ['--max-steps', '0'] },
+  { name: 'a script that there is not', args: ['--model', 'script:nowhere.json'] },
+  { name: 'a model without a provider', args: ['--model', 'small'] },
+])('delegate --dry-run refuses what delegate refuses: $name', async ({ args }) => {
+  using home = tempHome();
+  writeFileSync(home.file('answers.json'), '[{ "text": "Done." }]');
+  home.session('main', user('Hi'));
+  const command = [
+    'delegate',
+    'main',
+    '--task',
+    'Look',
+    '--model',
+    `script:${home.file('answers.json')}`,
+    ...args,
+  ];
+  const given = args[0] === '--model' ? command.toSpliced(4, 2) : command;
+  const refused = jsonError(await unchanged(home, [...given, '--dry-run', '--json']));
+  expect(refused.code).toMatch(/^(?:SESSION|CLI)_/);
+  expect(jsonError(await home.here([...given, '--json']))).toEqual(refused);
+  expect(json(await home.here(['sessions', '--all', '--json']))).toHaveLength(1);
+});

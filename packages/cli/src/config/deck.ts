@@ -129,7 +129,7 @@ export async function getModelFor(name: string, config: DeckConfig, context: Con
  * The model of a configuration.
  * @throws UsageError when it has no model
  */
-export function getModel({ model }: DeckConfig): ModelSpec {
+function getModel({ model }: DeckConfig): ModelSpec {
   if (model !== undefined) return model;
   throw new UsageError('cannot run: no model was given', {
     hint: 'set one with: --model openai-compatible/MODEL, or --model script:FILE',

@@ -1,8 +1,7 @@
 import type { ChildOutcome, DelegateOptions, DelegateTask } from '@tapedeck/runtime';
-import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
-import { assertActive, isObject } from '@tapedeck/tape/internal';
-import type { ForkPreview } from '@tapedeck/tape/store';
-import { deckConfig, getModel } from '../config/deck.ts';
+import type { SqliteTapeStore } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import { deckConfig } from '../config/deck.ts';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { safe } from '../escape.ts';
@@ -11,7 +10,7 @@ import { readJson, readText } from '../input.ts';
 import { budgetOf } from '../options/budget.ts';
 import { type InheritArgs, inheritIn, inheritNames, inheritOptions } from '../options/inherit.ts';
 import { type ModelArgs, namedIn, runOptions } from '../options/model.ts';
-import { workspaceIn, workspaceOptions } from '../options/workspace.ts';
+import { type WorkspaceArgs, workspaceIn, workspaceOptions } from '../options/workspace.ts';
 import { childProgress } from '../output/children.ts';
 import { usageJson } from '../output/usage.ts';
 import { openDeckAt } from '../session/open-deck.ts';
@@ -144,10 +143,9 @@ export const delegate: Verb = defineVerb({
     if (args.dryRun === true) {
       if (args.resume !== undefined)
         throw new UsageError('cannot use --dry-run with --resume: it forks nothing');
-      return await preview(tasks, { parent: args.parent, options, naming }, context);
+      return await preview(tasks, { args, options, naming }, context);
     }
     const config = await deckConfig(args, context);
-    getModel(config);
     return await context.changing(async (store) => {
       const parent = needSession(store, args.parent);
       const { inherit } = options;
@@ -207,21 +205,19 @@ function withKeys(
 /** Shows the fork of each task: the inherited part and the entries that it would write; or the child that has its key. */
 async function preview(
   tasks: readonly DelegateTask[],
-  { parent: ref, options, naming }: { parent: string; options: DelegateOptions; naming: Naming },
+  { args, options, naming }: { args: PreviewArgs; options: DelegateOptions; naming: Naming },
   context: Context,
 ): Promise<number> {
+  const { io, home } = context;
+  const config = await deckConfig(args, context);
   return await context.reading(async (store) => {
-    const parent = needSession(store, ref);
-    assertActive(parent, 'delegate from');
-    const { inherit } = options;
-    const previews = withKeys(store, parent.id, { tasks, naming }).map(({ task: { task }, key, child }) =>
-      child === undefined
-        ? store.lineage.previewFork(parent.id, {
-            key,
-            ...(inherit !== undefined && { inherit }),
-            intention: { nextSteps: task },
-          })
-        : existing(child),
+    const parent = needSession(store, args.parent);
+    await using deck = await openDeckAt(config, store, context);
+    const session = await deck.find(parent.id);
+    if (session === undefined) throw new TypeError('the parent is in the store');
+    const previews = await session.previewDelegation(
+      withKeys(store, parent.id, { tasks, naming }).map(({ task, key }) => ({ ...task, key })),
+      { ...options, ...(await workspaceIn(args, { io, home, store, parent: parent.name })) },
     );
     await context.answer({
       json: { parent: parent.name, children: previews.map(forkPreviewJson), dry_run: true },
@@ -232,18 +228,7 @@ async function preview(
   });
 }
 
-/** The preview of a child that exists: its key is found, and nothing would be written. */
-function existing({ name, parent = '', fromAnchor, floor, base }: SessionInfo): ForkPreview {
-  return {
-    session: name,
-    parent,
-    fromAnchor: fromAnchor ?? null,
-    base,
-    range: floor === base ? null : [floor + 1, base],
-    repeated: true,
-    entries: [],
-  };
-}
+type PreviewArgs = ModelArgs & WorkspaceArgs & { readonly parent: string };
 
 interface OptionArgs extends ModelArgs, InheritArgs {
   readonly tool?: readonly string[] | undefined;

@@ -30,7 +30,7 @@ import {
 } from './options.ts';
 import type { ChildEvent, ChildOutcome, RunEnd } from './outcome.ts';
 import { assertOpen, type DelegationParts, type Delegator } from './parts.ts';
-import { assertForks, spawn } from './spawn.ts';
+import { previewForks, spawn } from './spawn.ts';
 
 const pollMs = 50;
 
@@ -176,7 +176,7 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
     const forks = tasks
       .filter(({ resume }) => resume === undefined)
       .map((task) => ({ options: forkOptions(task, options, by?.blocking === true), by }));
-    await assertForks(this.#parts, parent, forks);
+    await previewForks(this.#parts, parent, forks);
   }
 
   /** The row of a child to resume. */

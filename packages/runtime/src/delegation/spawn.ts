@@ -1,6 +1,6 @@
 import type { ForkRequest, JsonObject, SessionInfo } from '@tapedeck/tape';
 import { workerInstructions } from '@tapedeck/tape/internal';
-import type { Deliver, Intention } from '@tapedeck/tape/store';
+import type { Deliver, ForkPreview, Intention } from '@tapedeck/tape/store';
 import { runPoint } from '../crash-point.ts';
 import { SessionError } from '../errors.ts';
 import type { Fields } from '../fields.ts';
@@ -143,15 +143,17 @@ export async function spawn(
 }
 
 /**
- * Checks that all of these forks can be made, so that none is made without the others.
+ * Checks that all of these forks can be made, so that none is made without the others. Returns what each would write
+ * now, and writes nothing.
  * @throws the errors of `spawn`
  */
-export async function assertForks(
+export async function previewForks(
   parts: DelegationParts,
   line: Ancestry,
   forks: readonly SpawnRequest[],
-): Promise<void> {
+): Promise<readonly ForkPreview[]> {
   const [{ info: parent }] = line;
+  const previews: ForkPreview[] = [];
   await assertAllowed(
     parts,
     line,
@@ -161,7 +163,7 @@ export async function assertForks(
   const keyed = new Map<string, string>();
   for (const fork of forks) {
     const request = await requestFor(parts, line, fork);
-    await parts.store.lineage.previewFork(parent.id, request);
+    previews.push(await parts.store.lineage.previewFork(parent.id, request));
     const { key, name } = fork.options;
     const text = JSON.stringify(request);
     if (key !== undefined && (keyed.get(key) ?? text) !== text)
@@ -176,6 +178,7 @@ export async function assertForks(
       });
     names.add(name);
   }
+  return previews;
 }
 
 async function requestFor(

@@ -20,7 +20,7 @@ import {
   view,
 } from '@tapedeck/tape';
 import { assertActive, select } from '@tapedeck/tape/internal';
-import type { ConflictReport, EntryQuery } from '@tapedeck/tape/store';
+import type { ConflictReport, EntryQuery, ForkPreview } from '@tapedeck/tape/store';
 import { resolvePolicy } from '../compaction/policy.ts';
 import { viewPolicyOf } from '../config/config.ts';
 import { Delegation } from '../delegation/delegation.ts';
@@ -28,6 +28,7 @@ import { wakeFor } from '../delegation/deliver.ts';
 import { assertToolNames, type DelegateOptions, type DelegateTask } from '../delegation/options.ts';
 import type { ChildOutcome, OutcomesOf } from '../delegation/outcome.ts';
 import { assertOpen } from '../delegation/parts.ts';
+import { previewDelegation } from '../delegation/preview.ts';
 import { type ForkOptions, forkFields, spawn, withDelivery } from '../delegation/spawn.ts';
 import { SessionError, type SessionErrorCode } from '../errors.ts';
 import { assertFields, fieldFault } from '../fields.ts';
@@ -485,10 +486,18 @@ export class Session {
     tasks: string | DelegateTask<unknown> | readonly (string | DelegateTask<unknown>)[],
     options: DelegateOptions<unknown> = {},
   ): Delegation<readonly ChildOutcome<unknown>[]> {
-    return new Delegation(this.#parts, this, {
-      tasks: [tasks].flat().map((task) => (typeof task === 'string' ? { task } : task)),
-      options,
-    });
+    return new Delegation(this.#parts, this, { tasks: tasksOf(tasks), options });
+  }
+
+  /**
+   * Makes the checks of `delegate`, and returns what the fork of each task would write. Writes nothing, and calls no
+   * model.
+   */
+  async previewDelegation(
+    tasks: string | DelegateTask<unknown> | readonly (string | DelegateTask<unknown>)[],
+    options: DelegateOptions<unknown> = {},
+  ): Promise<readonly ForkPreview[]> {
+    return await previewDelegation(this.#parts, this, { tasks: tasksOf(tasks), options });
   }
 
   /**
@@ -601,6 +610,12 @@ export class Session {
       });
     return info;
   }
+}
+
+function tasksOf(
+  tasks: string | DelegateTask<unknown> | readonly (string | DelegateTask<unknown>)[],
+): readonly DelegateTask<unknown>[] {
+  return [tasks].flat().map((task) => (typeof task === 'string' ? { task } : task));
 }
 
 /** The name of a child that a caller gives by its name or its session. */
