@@ -160,6 +160,33 @@ describe('a graph file that is set aside', () => {
     for (const aside of asides) expect(readFileSync(aside, 'utf8')).toBe('rubbish');
   });
 
+  test('is reported, and lags, when no new file can be written', () => {
+    using dir = tempDir();
+    const path = dir.file('g.jsonl');
+    const file = openJournal(path);
+    let isFull = false;
+    using store = twelve({
+      tail: () => file.tail(),
+      setAside: () => file.setAside(),
+      append: (added) => {
+        if (isFull) throw Object.assign(new Error('no space left'), { code: 'GRAPH_IO' });
+        file.append(added);
+      },
+    });
+    writeFileSync(path, 'rubbish');
+    isFull = true;
+    expect(store.lineage.fork('main', { name: 'full' })).toMatchObject({
+      graphLagging: true,
+      graphDiverged: true,
+    });
+    expect(store.graphFile.aside).toHaveLength(1);
+    isFull = false;
+    const next = store.lineage.fork('main', { name: 'free' });
+    expect(next).not.toHaveProperty('graphLagging');
+    expect(next).not.toHaveProperty('graphDiverged');
+    expect(readFileSync(path, 'utf8').split('\n')).toHaveLength(15);
+  });
+
   test('is written anew by the next open when the process died after it was moved', () => {
     using dir = tempDir();
     const path = dir.file('g.jsonl');

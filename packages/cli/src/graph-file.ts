@@ -24,7 +24,7 @@ export function graphFields({ lagging, blocked, aside }: GraphFileState): Readon
 export function graphLines({ lagging, blocked, aside }: GraphFileState): readonly string[] {
   const moved = aside.map(
     (path) =>
-      `The graph file differed from the database. It is now '${basename(path)}', and a new one was written. See: tape check`,
+      `The graph file differed from the database. It is now '${basename(path)}'${lagging ? '' : ', and a new one was written'}. See: tape check`,
   );
   if (blocked)
     return [...moved, 'The graph file differs from the database, and cannot be set aside. See: tape check'];

@@ -42,7 +42,7 @@ const writing: readonly string[] = [
 const aboutGraph = {
   graph_lagging: mark('the graph file lacks lines, because it cannot be written now').optional(),
   graph_diverged: mark(
-    'the graph file had other lines than the database: it was set aside, and written anew; with `graph_lagging`, it could not be set aside',
+    'the graph file had other lines than the database: it was set aside, and written anew; with `graph_lagging`, it could not be set aside, or the new one not be written',
   ).optional(),
 };
 

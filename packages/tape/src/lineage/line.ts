@@ -89,7 +89,7 @@ export interface GraphReceipt {
   readonly graphLagging?: true;
   /**
    * The graph file had other lines than the database. It was set aside under a name with its digest, and written
-   * anew; together with `graphLagging`, it could not be set aside.
+   * anew; together with `graphLagging`, it could not be set aside, or the new one could not be written.
    */
   readonly graphDiverged?: true;
 }

@@ -117,6 +117,8 @@ export interface GraphUpdate {
   readonly aside?: string;
   /** The file has other lines than the database, and is still in its place: it could not be moved. */
   readonly blocked?: true;
+  /** The file was moved, and a new one could not be written. */
+  readonly lagging?: true;
 }
 
 /**
@@ -141,8 +143,13 @@ export function drainOutbox(db: Db, journal: Journal): GraphUpdate {
     const aside = setAside(journal);
     if (aside === undefined) return { blocked: true };
     // A crash here leaves no file: the next open writes all lines.
-    appendMissing(db, journal, journal.tail());
-    return { aside };
+    try {
+      appendMissing(db, journal, journal.tail());
+      return { aside };
+    } catch (error) {
+      if (!isIo(error)) throw error;
+      return { aside, lagging: true };
+    }
   });
 }
 
@@ -175,9 +182,14 @@ function setAside(journal: Journal): string | undefined {
   try {
     return journal.setAside?.();
   } catch (error) {
-    if ((error as { code?: unknown }).code === 'GRAPH_IO') return undefined;
+    if (isIo(error)) return undefined;
     throw error;
   }
+}
+
+/** Whether the journal could not read or write its file. */
+function isIo(error: unknown): boolean {
+  return (error as { code?: unknown }).code === 'GRAPH_IO';
 }
 
 function matches(db: Db, tail: { readonly g: number; readonly hash: string }): boolean {

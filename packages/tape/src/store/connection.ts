@@ -113,7 +113,7 @@ export class Connection {
     const before = this.#graphFile;
     if (aside !== undefined) this.#asideUnreported = true;
     this.#graphFile = {
-      lagging: blocked,
+      lagging: blocked || update.lagging === true,
       blocked,
       aside: aside === undefined ? before.aside : [...before.aside, aside],
     };
