@@ -1,14 +1,24 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { assistant, type Draft, note, user } from '@tapedeck/tape';
 import { describe, expect, test } from 'vitest';
-import { forge } from '../support/forge.ts';
+import { type Forger, forge } from '../support/forge.ts';
 import { disagreements, skipsPython } from '../support/python.ts';
 import { type TempHome, tempHome } from '../support/temp-home.ts';
+
+type Problems = Parameters<typeof disagreements>[1];
+
+/** What `tape check` finds damaged in what the program in Python verifies. */
+async function checked(home: TempHome): Promise<{ code: number | null; problems: Problems }> {
+  const { code, stdout } = await home.here(['check', '--json']);
+  const { sections } = JSON.parse(stdout) as { sections: Record<string, { findings: Problems }> };
+  const problems = ['integrity', 'lineage', 'graph_file'].flatMap((name) => sections[name]?.findings ?? []);
+  return { code, problems: problems.filter((problem) => problem.code !== 'edge-on-one-side') };
+}
 
 /** Whether the command and the program in Python find the same, and its codes. */
 async function verdict(home: TempHome): Promise<{ code: number | null; codes: string[] }> {
   const { code, stdout } = await home.tape(['verify', '--json']);
-  const { problems } = JSON.parse(stdout) as { problems: Parameters<typeof disagreements>[1] };
+  const { problems } = JSON.parse(stdout) as { problems: Problems };
   expect(disagreements(home.path, problems)).toEqual([]);
   return { code, codes: [...new Set(problems.map((problem) => problem.code))] };
 }
@@ -42,6 +52,39 @@ describe.skipIf(skipsPython('the verifier in Python'))('tape verify and docs/ver
       }
     }
     expect(await verdict(home)).toEqual({ code: 0, codes: [] });
+  });
+
+  test.each<[string, (forger: Forger) => void]>([
+    ['an archived session that was cut by five', (db) => db.cut('old', 5)],
+    ['its last entry rewritten', (db) => db.rewrite('old', 7, (text) => text.replace('Line', 'Lime'))],
+    ['a parent that was cut to before a merge', (db) => db.cut('main', 2)],
+    ['a merged child that was cut', (db) => db.cut('child', 1)],
+    ['a merged child that was edited', (db) => db.rewrite('child', 4, (text) => text.replace('blue', 'red'))],
+    [
+      'the message of a merge rewritten',
+      (db) => db.rewrite('main', 4, (text) => text.replace('blue', 'red')),
+    ],
+  ])('agree with tape check on %s, all hashes made anew', async (_, act) => {
+    using home = tempHome();
+    {
+      using store = home.open();
+      store.sessions.open('main');
+      store.entries.append('main', [user('Look.')]);
+      store.lineage.fork('main', { name: 'child' });
+      store.entries.append('child', [assistant('The sky is blue.')]);
+      store.lineage.merge('child');
+      store.sessions.open('old');
+      for (let n = 2; n <= 7; n += 1) store.entries.append('old', [user(`Line ${n}`)]);
+      store.sessions.update('old', { lifecycle: 'archived' });
+    }
+    const before = await checked(home);
+    expect(before.problems).toEqual([]);
+    expect(disagreements(home.path, [])).toEqual([]);
+    forge(home.db, act);
+    const { code, problems } = await checked(home);
+    expect(code).toBe(5);
+    expect(disagreements(home.path, problems)).toEqual([]);
+    expect((await verdict(home)).code).toBe(5);
   });
 
   test('agree on a graph file that was edited, cut short, turned round or torn', async () => {
