@@ -130,6 +130,23 @@ test('policies, rewinds, boundaries and erased entries are no contradiction', ()
   expect([...store.verify('main')]).toEqual([]);
 });
 
+test('a recorded view that was copied from another session is named, and prevents no backup', async () => {
+  using dir = tempDir();
+  using store = openTapeStore(dir.file('tape.db'));
+  for (const name of ['main', 'copy']) store.sessions.open(name);
+  store.entries.append('main', [user('One.')]);
+  answer(store, 'main', 'Two.');
+  store.entries.append('copy', [user('Another.')]);
+  const [copied] = store.entries.read('main', { last: 1 });
+  store.entries.append('copy', [assistant('Two.', copied?.meta)]);
+  expect([...store.verify()].map(({ code, session }) => [code, session])).toEqual([
+    ['view-contradicted', 'copy'],
+  ]);
+  await store.backup(dir.file('backup.db'));
+  using backup = openTapeStore(dir.file('backup.db'), { readonly: true });
+  expect(backup.sessions.find('copy')?.head).toBe(3);
+});
+
 test('a view of entries that were cut off is contradicted', () => {
   using dir = tempDir();
   const path = dir.file('tape.db');
