@@ -119,7 +119,7 @@ const commands: readonly (readonly [verb: string, form: number, argv: readonly s
         'script:answers.json',
       ],
     ],
-    ['delegate', 1, ['delegate', 'main', '--task', 'Write the tests.', '--dry-run']],
+    ['delegate', 1, ['delegate', 'main', '--task', 'Write the tests.', '--again', '--dry-run']],
     ['fork', 0, ['fork', 'main@4', '--since', 'task-start', '--as', 'fix', '--task', 'Fix it.']],
     ['fork', 1, ['fork', 'main@4', '--key', 'k', '--dry-run']],
     ['branch', 0, ['branch', 'main@4', '--as', 'aside', '--ephemeral', '--metadata', '{"topic":"release"}']],
